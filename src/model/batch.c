@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The best batch for one placement, and for all of them at once.  Here the inputs are checked;
+ * search_exact.c and search_reference.c find.
+ */
+#include "base/error.h"
+#include "model/model.h"
+
+#include <errno.h>
+#include <math.h>
+
+static int check_model (const struct pollux_model *model, struct pollux_error *err)
+{
+    const struct {
+        const char *name;
+        double value;
+    } times[] = {
+        {"alpha_grad", model->alpha_grad},   {"beta_grad", model->beta_grad},
+        {"alpha_node", model->alpha_node},   {"beta_node", model->beta_node},
+        {"alpha_local", model->alpha_local}, {"beta_local", model->beta_local},
+    };
+    for (size_t i = 0; i < sizeof (times) / sizeof (times[0]); i++)
+        if (!(times[i].value >= 0) || !isfinite (times[i].value))
+            return fail (err, -EINVAL, "model: %s must be a time in seconds, at least 0, got %g",
+                         times[i].name, times[i].value);
+    if (!(model->alpha_grad + model->beta_grad > 0))
+        return fail (err, -EINVAL, "model: alpha_grad and beta_grad are both 0: a step takes time");
+    if (!(model->gamma >= 1) || !isfinite (model->gamma))
+        return fail (err, -EINVAL, "model: gamma must be at least 1, got %g", model->gamma);
+    return 0;
+}
+
+static int check_limits (const struct pollux_limits *limits, struct pollux_error *err)
+{
+    if (limits->init_batch < 1 || limits->max_batch > POLLUX_BATCH_LIMIT ||
+        limits->init_batch > limits->max_batch)
+        return fail (err, -EINVAL,
+                     "limits: want 1 <= init_batch <= max_batch <= %lld, got init_batch %lld and "
+                     "max_batch %lld",
+                     (long long)POLLUX_BATCH_LIMIT, (long long)limits->init_batch,
+                     (long long)limits->max_batch);
+    if (limits->min_local < 1 || limits->max_local > POLLUX_BATCH_LIMIT ||
+        limits->min_local > limits->max_local)
+        return fail (err, -EINVAL,
+                     "limits: want 1 <= min_local <= max_local <= %lld, got min_local %lld and "
+                     "max_local %lld",
+                     (long long)POLLUX_BATCH_LIMIT, (long long)limits->min_local,
+                     (long long)limits->max_local);
+    return 0;
+}
+
+static int check_job (const struct pollux_model *model, struct pollux_grad grad,
+                      const struct pollux_limits *limits, enum pollux_search search,
+                      struct pollux_error *err)
+{
+    int rc = check_model (model, err);
+    if (rc == 0)
+        rc = check_limits (limits, err);
+    if (rc < 0)
+        return rc;
+    if (!(grad.sqr >= 0) || !(grad.var >= 0) || !isfinite (grad.sqr + grad.var))
+        return fail (err, -EINVAL, "grad: sqr and var must be at least 0 and finite, got %g and %g",
+                     grad.sqr, grad.var);
+    if (search != POLLUX_EXACT && search != POLLUX_REFERENCE)
+        return fail (err, -EINVAL, "search: want exact or reference, got %d", (int)search);
+    return 0;
+}
+
+static struct pollux_best find (const struct pollux_model *model, struct pollux_grad grad,
+                                const struct pollux_limits *limits, enum pollux_search search,
+                                struct pollux_shape shape)
+{
+    return search == POLLUX_EXACT ? search_exact (model, grad, limits, shape)
+                                  : search_reference (model, grad, limits, shape);
+}
+
+int pollux_best_batch (const struct pollux_model *model, struct pollux_grad grad,
+                       const struct pollux_limits *limits, enum pollux_search search,
+                       struct pollux_shape shape, struct pollux_best *ret, struct pollux_error *err)
+{
+    int rc = check_job (model, grad, limits, search, err);
+    if (rc < 0)
+        return rc;
+    if (shape.nodes < 1 || shape.replicas < shape.nodes || shape.replicas > POLLUX_REPLICAS_LIMIT)
+        return fail (err, -EINVAL, "shape: want 1 <= nodes <= replicas <= %d, got %d and %d",
+                     POLLUX_REPLICAS_LIMIT, shape.nodes, shape.replicas);
+    *ret = find (model, grad, limits, search, shape);
+    return 0;
+}
+
+int pollux_curve (const struct pollux_model *model, struct pollux_grad grad,
+                  const struct pollux_limits *limits, enum pollux_search search, int max_replicas,
+                  struct pollux_best *one_node, struct pollux_best *many_nodes,
+                  struct pollux_error *err)
+{
+    int rc = check_job (model, grad, limits, search, err);
+    if (rc < 0)
+        return rc;
+    if (max_replicas < 1 || max_replicas > POLLUX_REPLICAS_LIMIT)
+        return fail (err, -EINVAL, "curve: want 1 <= max_replicas <= %d, got %d",
+                     POLLUX_REPLICAS_LIMIT, max_replicas);
+    for (int k = 1; k <= max_replicas; k++) {
+        struct pollux_shape one = {.nodes = 1, .replicas = k}, many = {.nodes = 2, .replicas = k};
+        if (one_node)
+            one_node[k - 1] = find (model, grad, limits, search, one);
+        if (many_nodes)
+            many_nodes[k - 1] =
+                k > 1 ? find (model, grad, limits, search, many) : (struct pollux_best){0};
+    }
+    return 0;
+}

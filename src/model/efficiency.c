@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much a sample in a large batch is worth, compared with one in the user's own batch M0.
+ *
+ *     gain       = (var + sqr) / (var / (M/M0) + sqr)       progress of one update, in updates at M0
+ *     efficiency = gain / (M/M0) = (phi + M0) / (phi + M)   phi = M0 var / sqr
+ *
+ * Written with sqr and var, not phi, as the statistics come and so that sqr = 0 needs no care.
+ */
+#include "pollux/pollux.h"
+
+#include <math.h>
+
+double pollux_noise_scale (struct pollux_grad grad, int64_t init_batch)
+{
+    return (double)init_batch * grad.var / grad.sqr;
+}
+
+double pollux_gain (struct pollux_grad grad, double scale)
+{
+    double denominator = grad.var / scale + grad.sqr;
+    return denominator <= 0 ? 1 : (grad.var + grad.sqr) / denominator;
+}
+
+double pollux_efficiency (struct pollux_grad grad, int64_t init_batch, double total_batch)
+{
+    double scale = total_batch / (double)init_batch;
+    if (!(scale >= 1))
+        return NAN;
+    double efficiency = pollux_gain (grad, scale) / scale;
+    return efficiency > 1 ? 1 : efficiency; /* rounding can exceed 1 by an ulp; NaN stays NaN */
+}
+
+double pollux_goodput (const struct pollux_model *model, struct pollux_grad grad,
+                       int64_t init_batch, struct pollux_shape shape, struct pollux_batch batch)
+{
+    double total = pollux_total_batch (shape, batch);
+    return pollux_throughput (model, shape, batch) * pollux_efficiency (grad, init_batch, total);
+}

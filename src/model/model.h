@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the model share besides the public header. */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "pollux/pollux.h"
+
+/* Seconds to sum the gradients of all replicas, nothing overlapped. */
+double model_sync_time (const struct pollux_model *model, struct pollux_shape shape);
+
+/* (grad^gamma + sync^gamma)^(1/gamma): seconds of a step whose synchronisation overlaps its
+ * computation.  Between max (grad, sync) and their sum for gamma >= 1. */
+double model_overlap (double grad_s, double sync_s, double gamma);
+
+/* The two searches behind pollux_best_batch.  Their inputs are legal: the caller checked. */
+struct pollux_best search_exact (const struct pollux_model *model, struct pollux_grad grad,
+                                 const struct pollux_limits *limits, struct pollux_shape shape);
+struct pollux_best search_reference (const struct pollux_model *model, struct pollux_grad grad,
+                                     const struct pollux_limits *limits, struct pollux_shape shape);
+
+/* Is a better than b?  More goodput, or as much with a smaller total batch. */
+static inline bool best_precedes (const struct pollux_best *a, const struct pollux_best *b)
+{
+    if (a->goodput != b->goodput)
+        return a->goodput > b->goodput;
+    return a->batch.m * (a->batch.s + 1) < b->batch.m * (b->batch.s + 1);
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Throughput, efficiency and goodput: against the published implementation's values, and the
+ * properties that the scheduler relies on.
+ */
+#include "unit.h"
+#include "base/rng.h"
+#include "pollux/pollux.h"
+
+static struct pollux_model model_of (const double *v)
+{
+    return (struct pollux_model){v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
+}
+
+static void golden_goodput (void **state)
+{
+    (void)state;
+    FILE *file = golden_open ("../shared/golden/goodput.csv");
+    char header[4096];
+    assert_non_null (fgets (header, sizeof (header), file));
+    double v[17];
+    int rows = 0;
+    while (golden_row (file, v, COUNT (v))) {
+        struct pollux_model model = model_of (v);
+        struct pollux_grad grad = {v[7], v[8]};
+        int64_t init = (int64_t)v[9];
+        struct pollux_shape shape = {(int)v[10], (int)v[11]};
+        struct pollux_batch batch = {(int64_t)v[12], (int64_t)v[13]};
+        double total = pollux_total_batch (shape, batch);
+        assert_true (relative (pollux_throughput (&model, shape, batch), v[14]) <= 1e-12);
+        assert_true (relative (pollux_efficiency (grad, init, total), v[15]) <= 1e-12);
+        assert_true (relative (pollux_goodput (&model, grad, init, shape, batch), v[16]) <= 1e-12);
+        rows++;
+    }
+    fclose (file);
+    assert_true (rows > 100);
+}
+
+/* A number spread evenly over the orders of magnitude between low and high. */
+static double spread (struct rng *rng, double low, double high)
+{
+    return low * pow (high / low, rng_uniform (rng));
+}
+
+static struct pollux_model random_model (struct rng *rng)
+{
+    return (struct pollux_model){
+        .alpha_grad = spread (rng, 1e-4, 1),
+        .beta_grad = spread (rng, 1e-6, 1e-1),
+        .alpha_node = spread (rng, 1e-4, 2),
+        .beta_node = spread (rng, 1e-7, 1e-1),
+        .alpha_local = spread (rng, 1e-4, 1),
+        .beta_local = spread (rng, 1e-7, 1e-1),
+        .gamma = 1 + 9 * rng_uniform (rng),
+    };
+}
+
+static void efficiency_falls_with_batch (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (1);
+    for (int i = 0; i < 20000; i++) {
+        struct pollux_grad grad = {spread (&rng, 1e-20, 1e20), spread (&rng, 1e-20, 1e20)};
+        int64_t init = 1 + (int64_t)rng_below (&rng, 10000);
+        double last = 2;
+        for (double total = (double)init; total < 1e9; total *= 1.7) {
+            double efficiency = pollux_efficiency (grad, init, total);
+            assert_true (efficiency > 0 && efficiency <= 1);
+            assert_true (efficiency <= last * (1 + 1e-12));
+            last = efficiency;
+            double gain = pollux_gain (grad, total / (double)init);
+            assert_true (gain >= 1 - 1e-12 && gain <= total / (double)init * (1 + 1e-12));
+        }
+        /* The two ways to write it agree. */
+        double phi = pollux_noise_scale (grad, init), total = 7.5 * (double)init;
+        double direct = (phi + (double)init) / (phi + total);
+        assert_true (relative (pollux_efficiency (grad, init, total), direct) < 1e-12);
+    }
+}
+
+static void throughput_grows_with_m (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (2);
+    for (int i = 0; i < 20000; i++) {
+        struct pollux_model model = random_model (&rng);
+        int replicas = 1 + (int)rng_below (&rng, 512);
+        struct pollux_shape shape = {1 + (int)rng_below (&rng, (uint64_t)replicas), replicas};
+        int64_t s = (int64_t)rng_below (&rng, 5);
+        double last = 0;
+        for (int64_t m = 1; m < 100000; m += 1 + m / 2) {
+            double throughput = pollux_throughput (&model, shape, (struct pollux_batch){m, s});
+            assert_true (throughput >= last * (1 - 1e-12));
+            last = throughput;
+        }
+    }
+}
+
+static void overlap_out_of_range (void **state)
+{
+    (void)state;
+    /* Powers that leave a double's range: the larger time is what remains. */
+    struct pollux_model huge = {
+        .alpha_grad = 1e200, .beta_grad = 1, .alpha_local = 1e190, .gamma = 8};
+    struct pollux_model tiny = {.alpha_grad = 1e-200, .alpha_local = 1e-190, .gamma = 8};
+    struct pollux_shape shape = {1, 2};
+    struct pollux_batch batch = {1, 0};
+    assert_true (relative (pollux_iter_time (&huge, shape, batch), 1e200) < 1e-9);
+    assert_true (relative (pollux_iter_time (&tiny, shape, batch), 1e-190) < 1e-9);
+}
+
+static void outside_the_domain (void **state)
+{
+    (void)state;
+    struct pollux_model model = {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2};
+    struct pollux_batch batch = {32, 0};
+    assert_true (isnan (pollux_throughput (&model, (struct pollux_shape){2, 1}, batch)));
+    assert_true (isnan (pollux_throughput (&model, (struct pollux_shape){0, 1}, batch)));
+    assert_true (isnan (
+        pollux_iter_time (&model, (struct pollux_shape){1, 1}, (struct pollux_batch){0, 0})));
+    assert_true (isnan (pollux_efficiency ((struct pollux_grad){1, 1}, 128, 127)));
+    assert_true (isnan (pollux_efficiency ((struct pollux_grad){NAN, 1}, 128, 256)));
+    assert_true (isinf (pollux_noise_scale ((struct pollux_grad){0, 1}, 128)));
+    assert_true (pollux_gain ((struct pollux_grad){0, 0}, 4) == 1);
+    assert_string_equal (pollux_version (), POLLUX_VERSION);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (golden_goodput),          cmocka_unit_test (efficiency_falls_with_batch),
+        cmocka_unit_test (throughput_grows_with_m), cmocka_unit_test (overlap_out_of_range),
+        cmocka_unit_test (outside_the_domain),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

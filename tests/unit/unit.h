@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What unit tests share: cmocka in its required order, counts, and golden files. */
+#ifndef TESTS_UNIT_H
+#define TESTS_UNIT_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof (array) / sizeof ((array)[0]))
+
+/* A case count: the full one under POLLUX_SOAK=1, a tenth otherwise. */
+static inline int soak_count (int full)
+{
+    const char *soak = getenv ("POLLUX_SOAK");
+    return soak && strcmp (soak, "1") == 0 ? full : full / 10;
+}
+
+/* Relative difference, 0 for equal values (infinities too). */
+static inline double relative (double a, double b)
+{
+    return a == b ? 0 : fabs (a - b) / fmax (fabs (a), fabs (b));
+}
+
+/* Open a golden file, or skip the test loudly. */
+static inline FILE *golden_open (const char *path)
+{
+    FILE *file = fopen (path, "r");
+    if (!file) {
+        fprintf (stderr, "SKIPPED: %s is not there\n", path);
+        skip ();
+    }
+    return file;
+}
+
+/* One row of comma-separated numbers; false at the end of the file. */
+static inline bool golden_row (FILE *file, double *values, size_t count)
+{
+    char line[4096];
+    if (!fgets (line, sizeof (line), file))
+        return false;
+    char *at = line;
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        values[i] = strtod (at, &end);
+        if (end == at)
+            fail_msg ("golden row: want %zu numbers in: %s", count, line);
+        at = end + (*end == ',');
+    }
+    return true;
+}
+
+#endif
