@@ -1,61 +1,270 @@
 # SPDX-License-Identifier: Apache-2.0
-# One makefile for the whole house.  A room is a folder of src/; its files are found by
-# wildcard, so a new file needs no line here.  `make help` lists what there is to make.
+# One makefile for the whole house; `make help` lists what there is to make.
+#
+# A room is a folder of src/.  Files are found by wildcard, so a new .c in a room, in
+# tests/unit, bench or fuzz, or a new page in docs/man needs no line here.
+#
+#   include/ src/ROOM/*.c --> $(B)/obj/... --+--> libpollux.so, libpollux.a   (LIB_ROOMS)
+#                                            +--> rooms.a --+--> pollux       (+ src/cli)
+#                                                           +--> tests/NAME   (+ tests/unit)
+#                                                           +--> bench/NAME, fuzz/NAME
 
-# Where objects go.  Another compiler or other flags want another folder:
-#   make B=build/clang CC=clang
-B ?= build
-PREFIX ?= /usr/local
+# ---- What a caller may choose ---------------------------------------------------------------
+
+# A flavour is a compiler with its flags, in a folder of its own.  Plain `make` is for users: it
+# has no flavour, builds into build/ and lets warnings pass.  The others are for the tests.
+FLAVOUR ?=
+B ?= build$(if $(FLAVOUR),/$(FLAVOUR))
+STRICT ?= $(FLAVOUR)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 ifeq ($(origin CC),default)
 CC := gcc
 endif
+ifneq ($(filter clang asan fuzz,$(FLAVOUR)),)
+CC := clang
+endif
+ifeq ($(FLAVOUR),asan)
+CFLAGS := -O1 -g $(SANITIZE)
+else ifeq ($(FLAVOUR),fuzz)
+CFLAGS := -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
+else
 CFLAGS ?= -O2 -g
+endif
+
+# Where things are installed; DESTDIR goes before all of them.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+
+# ---- Flags ----------------------------------------------------------------------------------
+
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow
-STRICT ?=
-ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(STRICT),-Werror) -ffp-contract=off -fvisibility=hidden \
-	-fPIC -pthread -ffunction-sections -Iinclude -Isrc -MMD -MP $(CPPFLAGS) $(CFLAGS)
-LIBS := -ljansson -lm
+# No fused multiply-add: the same sources give the same bits with every compiler.
+ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(STRICT),-Werror) -ffp-contract=off \
+	-fvisibility=hidden -fPIC -pthread -ffunction-sections -Iinclude -Isrc $(CPPFLAGS) $(CFLAGS)
+ALL_LDFLAGS = -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
 
-# Rooms, lowest first: each may include only those before it (tools/check-includes has the
-# exact rule).  The library is made of the first ones only.
-LIB_ROOMS := base model
-ROOMS := $(LIB_ROOMS) cluster policy loop wire store sim
+VERSION := $(shell sed -n 's/^.define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)
+# Raised when a program linked with an older library would no longer work.
+SOVERSION := 0
 
-room_objects = $(patsubst src/%.c,$(B)/obj/%.o,$(foreach room,$(1),$(wildcard src/$(room)/*.c)))
-LIB_OBJECTS := $(call room_objects,$(LIB_ROOMS))
-ROOM_OBJECTS := $(call room_objects,$(ROOMS))
-CLI_OBJECTS := $(call room_objects,cli)
-TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
+# ---- Rooms ----------------------------------------------------------------------------------
 
-.PHONY: all unit clean
-all: $(if $(CLI_OBJECTS),$(B)/pollux) $(B)/libpollux.a
+# Lowest first; tools/check-includes has the exact rule of who may include whom.  The library
+# is made of the first ones only, and needs nothing but libc, libm and threads.
+LIB_ROOMS := base model agent
+ROOMS := $(LIB_ROOMS) cluster policy loop wire store sim backend http
 
-$(B)/obj/%.o: src/%.c
+# A library is linked once the room that uses it has a file.
+LIBS_wire := -ljansson
+LIBS_store := -lsqlite3
+LIBS_sim := -lqhull_r
+LIBS = $(foreach room,$(ROOMS),$(if $(wildcard src/$(room)/*.c),$(LIBS_$(room)))) \
+	$(if $(wildcard src/cli/*.c),-ljansson) -lm
+
+objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
+LIB_OBJECTS := $(call objects,$(LIB_ROOMS:%=src/%/*.c))
+ROOM_OBJECTS := $(call objects,$(ROOMS:%=src/%/*.c))
+CLI_OBJECTS := $(call objects,src/cli/*.c)
+TEST_OBJECTS := $(call objects,tests/unit/test_*.c)
+TEST_HELPERS := $(filter-out $(TEST_OBJECTS),$(call objects,tests/unit/*.c))
+BENCH_OBJECTS := $(call objects,bench/*.c)
+FUZZ_OBJECTS := $(call objects,fuzz/*.c)
+
+program = $(patsubst $(B)/obj/$(1)/%.o,$(B)/$(2)/%,$(3))
+TESTS := $(call program,tests/unit,tests,$(TEST_OBJECTS))
+BENCHES := $(call program,bench,bench,$(BENCH_OBJECTS))
+FUZZERS := $(call program,fuzz,fuzzers,$(FUZZ_OBJECTS))
+
+LIBRARIES := $(B)/libpollux.a $(B)/libpollux.so
+COMMANDS := $(if $(CLI_OBJECTS),$(B)/pollux)
+ALL_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
+PAGES := $(if $(shell command -v scdoc 2>/dev/null),$(ALL_PAGES))
+C_FILES := $(wildcard $(foreach dir,include/pollux src/* tests/unit tests/house bench fuzz \
+	examples,$(dir)/*.c $(dir)/*.h))
+
+# ---- Building -------------------------------------------------------------------------------
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all
+all: $(COMMANDS) $(LIBRARIES) man ## build the command, the libraries and the man pages
+
+# A record is a file that changes only when its text does, so that what was made with other
+# flags, or of other files, is made again.
+record = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(strip $(1)))' > $@
+changed = $(if $(findstring =$(strip $(1))=,=$(strip $(file <$(2)))=),,$(2))
+
+FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)
+PARTS = $(ROOM_OBJECTS) $(CLI_OBJECTS)
+.PHONY: $(call changed,$(FLAGS),$(B)/flags) $(call changed,$(PARTS),$(B)/parts)
+$(B)/flags: ; $(call record,$(FLAGS))
+$(B)/parts: ; $(call record,$(PARTS))
+
+# Looked at once: a missing compiler or library is named before the first error about it.
+$(B)/checked: tools/setup
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c $< -o $@
+	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' tools/setup --check build
+	@touch $@
 
-# Everything but main, for the command and the tests.
-$(B)/rooms.a: $(ROOM_OBJECTS)
-	@rm -f $@
-	$(AR) rcs $@ $^
+$(B)/obj/%.o: %.c $(B)/flags | $(B)/checked
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/libpollux.a: $(LIB_OBJECTS)
+# Everything but main, for the commands and the tests.
+$(B)/rooms.a: $(ROOM_OBJECTS) $(B)/parts
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(ROOM_OBJECTS)
 
 $(B)/pollux: $(CLI_OBJECTS) $(B)/rooms.a
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLI_OBJECTS) $(B)/rooms.a $(LIBS) -o $@
 
-$(B)/tests/%: tests/unit/%.c $(B)/rooms.a
+# Names that are hidden in the shared library are made local in the static one too: a program
+# that links it may have a fail() of its own.
+$(B)/libpollux.a: $(LIB_OBJECTS) $(B)/parts
+	@rm -f $@
+	$(LD) -r $(LIB_OBJECTS) -o $(B)/libpollux.o
+	objcopy --localize-hidden $(B)/libpollux.o
+	$(AR) rcs $@ $(B)/libpollux.o
+
+# The file carries the whole version; programs ask for the soname; compilers for the short name.
+SHARED := libpollux.so.$(VERSION)
+$(B)/$(SHARED): $(LIB_OBJECTS) $(B)/parts
+	$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libpollux.so.$(SOVERSION) \
+		$(if $(findstring -fsanitize,$(CFLAGS)),,-Wl,-z,defs) \
+		$(ALL_LDFLAGS) $(LIB_OBJECTS) -lm -o $@
+$(B)/libpollux.so: $(B)/$(SHARED)
+	ln -sf $(SHARED) $(B)/libpollux.so.$(SOVERSION)
+	ln -sf libpollux.so.$(SOVERSION) $@
+
+.PHONY: man
+man: $(PAGES) ## render the man pages
+	@$(if $(filter-out $(PAGES),$(ALL_PAGES)),echo "No scdoc: the man pages are left out; \`tools/setup build\` installs it.",true)
+$(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MF $@.d -Itests/unit $(LDFLAGS) $< $(B)/rooms.a $(LIBS) -lcmocka -o $@
+	scdoc < $< > $@
 
-# Build and run the unit tests of this flavour.
-unit: $(TESTS)
-	@for t in $(TESTS); do $$t || exit 1; done
+# ---- Testing --------------------------------------------------------------------------------
 
-clean:
+$(TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_HELPERS) $(B)/rooms.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(TEST_HELPERS) $(B)/rooms.a $(LIBS) -lcmocka -o $@
+$(TEST_OBJECTS) $(TEST_HELPERS): EXTRA_CFLAGS := -Itests/unit
+
+.PHONY: tests unit $(TESTS:%=%.run)
+tests: $(TESTS)
+unit: $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan for the others)
+$(TESTS:%=%.run): %.run: %
+	@tools/run-unit $<
+
+.PHONY: test soak
+test: ## all tests, a few minutes; ends with `N passed, N failed`
+	@tools/setup test
+	@tools/test
+soak: ## all tests with full counts, long fuzzing and the timing targets
+	@tools/setup test
+	@POLLUX_SOAK=1 tools/test
+
+.PHONY: demo
+demo: ## see it at work in a minute
+	@tools/setup build
+	@$(MAKE) --no-print-directory -s all
+	@tools/demo
+
+$(BENCHES): $(B)/bench/%: $(B)/obj/bench/%.o $(B)/rooms.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(B)/rooms.a $(LIBS) -o $@
+
+.PHONY: benches bench
+benches: $(BENCHES)
+bench: $(BENCHES) ## measure, and compare with the targets
+	@tools/bench $(BENCHES)
+
+# `make fuzz` is the same in every flavour: the targets need clang's own.
+$(FUZZERS): $(B)/fuzzers/%: $(B)/obj/fuzz/%.o $(B)/rooms.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $< $(B)/rooms.a $(LIBS) -o $@
+
+.PHONY: fuzzers fuzz
+fuzzers: $(FUZZERS)
+fuzz: ## run every fuzz target for FUZZ_SECONDS (60)
+	@$(MAKE) --no-print-directory FLAVOUR=fuzz B=build/fuzz fuzzers
+	@tools/fuzz
+
+.PHONY: check-includes check-format cppcheck format
+check-includes: ; @tools/check-includes
+check-format: ; @clang-format --dry-run -Werror $(C_FILES)
+cppcheck:
+	@mkdir -p $(B)/cppcheck
+	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		--cppcheck-build-dir=$(B)/cppcheck -j 2 -Iinclude -Isrc $(filter %.c,$(C_FILES))
+format: ## bring all C files into shape (clang-format)
+	clang-format -i $(C_FILES)
+
+# ---- Installing -----------------------------------------------------------------------------
+
+INSTALL ?= install
+COMPLETIONS := $(wildcard completion/*)
+man_dest = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+INSTALLED = $(DESTDIR)$(BINDIR)/pollux $(DESTDIR)$(INCLUDEDIR)/pollux/pollux.h \
+	$(addprefix $(DESTDIR)$(LIBDIR)/,libpollux.a libpollux.so libpollux.so.$(SOVERSION) $(SHARED)) \
+	$(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc $(foreach page,$(ALL_PAGES),$(call man_dest,$(page))) \
+	$(DESTDIR)$(DATADIR)/bash-completion/completions/pollux \
+	$(DESTDIR)$(DATADIR)/zsh/site-functions/_pollux \
+	$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/pollux.fish
+
+.PHONY: install uninstall
+install: all ## install under PREFIX (/usr/local); DESTDIR for packagers
+	$(foreach command,$(COMMANDS),$(INSTALL) -D -m 755 -t $(DESTDIR)$(BINDIR) $(command)$(newline))
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pollux include/pollux/pollux.h
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR) $(B)/$(SHARED) $(B)/libpollux.a
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libpollux.so.$(SOVERSION)
+	ln -sf libpollux.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libpollux.so
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; \
+		s|@VERSION@|$(VERSION)|' pollux.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc
+	$(foreach page,$(PAGES),$(INSTALL) -D -m 644 $(page) $(call man_dest,$(page))$(newline))
+	$(foreach file,$(filter %.bash,$(COMPLETIONS)),$(INSTALL) -D -m 644 $(file) \
+		$(DESTDIR)$(DATADIR)/bash-completion/completions/pollux$(newline))
+	$(foreach file,$(filter %.zsh,$(COMPLETIONS)),$(INSTALL) -D -m 644 $(file) \
+		$(DESTDIR)$(DATADIR)/zsh/site-functions/_pollux$(newline))
+	$(foreach file,$(filter %.fish,$(COMPLETIONS)),$(INSTALL) -D -m 644 $(file) \
+		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/pollux.fish$(newline))
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+uninstall: ## remove what `make install` with the same variables installed
+	rm -f $(INSTALLED)
+	-rmdir $(DESTDIR)$(INCLUDEDIR)/pollux 2>/dev/null
+
+# Packages are built from a copy of the sources, because Debian's tools write beside them.
+.PHONY: deb
+deb: ## Debian packages in build/deb
+	@command -v dh >/dev/null || { echo "No debhelper here: tools/setup test installs it."; exit 1; }
+	@rm -rf build/deb && mkdir -p build/deb/pollux-$(VERSION)
+	@tar -c --exclude=./build --exclude=./.git . | tar -x -C build/deb/pollux-$(VERSION)
+	cd build/deb/pollux-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -b -us -uc
+	@ls build/deb/*.deb
+
+# ---- Keeping house --------------------------------------------------------------------------
+
+.PHONY: clean help
+clean: ## remove all that was built
 	rm -rf $(B)
+help: ## this list
+	@echo "make TARGET, with TARGET one of"
+	@sed -n 's/^\([a-z-]*\):[^#]* ## \(.*\)/\1\t\2/p' Makefile | expand -t 12 | sed 's/^/  /'
+	@echo "Variables: PREFIX DESTDIR CC CFLAGS CPPFLAGS LDFLAGS FLAVOUR=gcc|clang|asan B=FOLDER"
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# A line break, so that a foreach in a recipe gives one command each.
+define newline
+
+
+endef
+
+ALL_OBJECTS := $(ROOM_OBJECTS) $(CLI_OBJECTS) $(TEST_OBJECTS) $(TEST_HELPERS) $(BENCH_OBJECTS) \
+	$(FUZZ_OBJECTS)
+-include $(ALL_OBJECTS:.o=.d)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# A tiny harness for tests that run programs.  A test is a bash script tests/*/NAME.sh:
+#
+#     . tests/cli/lib.sh
+#     run pollux fit nosuch.csv
+#     expect "a missing file is named" status=2 out= err~'nosuch\.csv.*No such file'
+#     check "the file is there" [ -f "$tmp/x" ]
+#
+# Scripts run from the root of the repository, one after the other, each with a folder $tmp of its
+# own that is removed afterwards.  Every check prints one line, `ok NAME` or `not ok NAME`, which
+# tools/test counts; a script that stops early has failed.  `bash tests/cli/NAME.sh` runs one,
+# POLLUX=build/asan/pollux says which command it tests.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+POLLUX=${POLLUX-build/pollux}
+export LC_ALL=C
+
+script=$(basename "$0" .sh)
+failures=0
+tmp=$(mktemp -d) || exit 1
+trap finish EXIT
+
+finish()
+{
+    local code=$?
+    rm -rf "$tmp"
+    [ $code = 0 ] || not_ok "ended early with status $code"
+    [ $failures = 0 ] || exit 1
+    exit 0
+}
+
+ok()
+{
+    echo "ok $script: $1"
+}
+
+# not_ok NAME [DETAIL...]: each detail is shown, indented.
+not_ok()
+{
+    failures=$((failures + 1))
+    echo "not ok $script: $1"
+    shift
+    [ $# = 0 ] || printf '%s\n' "$@" | head -n 40 | sed 's/^/    /'
+}
+
+skip()
+{
+    echo "ok $script: $1 # SKIP"
+}
+
+# check NAME COMMAND...: the command succeeds.
+check()
+{
+    local name=$1 output
+    shift
+    if output=$("$@" 2>&1); then
+        ok "$name"
+    else
+        not_ok "$name" "failed: $*" "$output"
+    fi
+}
+
+# The command under test.  POLLUX may have several words (valgrind in front).
+pollux()
+{
+    # shellcheck disable=SC2086
+    $POLLUX "$@"
+}
+
+# run COMMAND...: afterwards $status, $out and $err hold what came of it.
+run()
+{
+    ran="$*"
+    "$@" >"$tmp/.out" 2>"$tmp/.err"
+    status=$?
+    out=$(cat "$tmp/.out")
+    err=$(cat "$tmp/.err")
+}
+
+# expect NAME WHAT...: one check of the last run.  WHAT is status=N, or for out and err:
+# out=TEXT (all of it), out~REGEX (found in it), out!REGEX (not found in it).
+expect()
+{
+    local name=$1 what value text wrong=()
+    shift
+    for what in "$@"; do
+        value=${what#*[=~!]}
+        case $what in
+        status*) text=$status ;;
+        out*) text=$out ;;
+        err*) text=$err ;;
+        esac
+        case ${what%"$value"} in
+        status= | out= | err=) [ "$text" = "$value" ] || wrong+=("expected $what") ;;
+        out~ | err~) grep -Eq -e "$value" <<<"$text" || wrong+=("expected $what") ;;
+        out! | err!) ! grep -Eq -e "$value" <<<"$text" || wrong+=("unexpected $what") ;;
+        *) wrong+=("bad expectation: $what") ;;
+        esac
+    done
+    if [ ${#wrong[@]} = 0 ]; then
+        ok "$name"
+    else
+        not_ok "$name" "${wrong[@]}" "ran: $ran" "status: $status" "out: $out" "err: $err"
+    fi
+}

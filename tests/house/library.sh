@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# The built libraries show pollux_ names to others and nothing else, and need no more than libc.
+. tests/cli/lib.sh
+
+shared=build/libpollux.so static=build/libpollux.a
+# Data symbols of the linker, such as _end, come with every shared library.
+names()
+{
+    nm "$@" | awk 'NF == 3 { print $3 }' | grep -v -x -E '_init|_fini|_end|_edata|__bss_start' | sort
+}
+declared=$(grep -v '^ \*' include/pollux/pollux.h | grep -o -E '\bpollux_[a-z_]+ \(' |
+    tr -d ' (' | sort -u)
+
+run names -D --defined-only $shared
+expect "the shared library exports pollux_ names" status=0 out~'^pollux_version$'
+check "the shared library exports what the header declares, nothing else" \
+    diff <(echo "$declared") <(echo "$out")
+run names -g --defined-only $static
+check "so does the static library" diff <(echo "$declared") <(echo "$out")
+
+run readelf -d $shared
+expect "the soname carries a version" status=0 out~'SONAME.*\[libpollux\.so\.[0-9]+\]'
+needed=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' <<<"$out" | grep -v -E '^(libc|libm|ld-linux.*)\.so')
+check "it needs libc and libm only" [ -z "$needed" ]
