@@ -77,7 +77,7 @@ struct pollux_limits {
 };
 
 /* 2^40 samples: products of a batch and a replica count stay exact in a double. */
-#define POLLUX_BATCH_LIMIT ((int64_t) 1 << 40)
+#define POLLUX_BATCH_LIMIT ((int64_t)1 << 40)
 /* 2^20 replicas of one job, several times the largest cluster we know. */
 #define POLLUX_REPLICAS_LIMIT (1 << 20)
 
@@ -134,8 +134,8 @@ int pollux_best_batch (const struct pollux_model *model, struct pollux_grad grad
  * goodput 0).  Either array may be NULL.  Equal to pollux_best_batch point by point, but checks
  * its inputs once and allocates nothing. */
 int pollux_curve (const struct pollux_model *model, struct pollux_grad grad,
-                  const struct pollux_limits *limits, enum pollux_search search,
-                  int max_replicas, struct pollux_best *one_node, struct pollux_best *many_nodes,
+                  const struct pollux_limits *limits, enum pollux_search search, int max_replicas,
+                  struct pollux_best *one_node, struct pollux_best *many_nodes,
                   struct pollux_error *err);
 
 /* ---- Fitting the throughput model ------------------------------------------------------- */
@@ -163,9 +163,8 @@ struct pollux_fit {
  * fit of the same job, to start from, or NULL.  Equal inputs give equal results.
  * -EINVAL names the first illegal sample (times must be in 1e-9..1e9 s, 1 <= nodes <= replicas,
  * 1 <= m, weight > 0); legal samples never fail, except for -ENOMEM. */
-int pollux_fit (const struct pollux_sample *samples, size_t count,
-                const struct pollux_model *last, struct pollux_fit *ret,
-                struct pollux_error *err);
+int pollux_fit (const struct pollux_sample *samples, size_t count, const struct pollux_model *last,
+                struct pollux_fit *ret, struct pollux_error *err);
 
 /* The objective that pollux_fit minimises, at a given model. */
 double pollux_fit_loss (const struct pollux_sample *samples, size_t count,
