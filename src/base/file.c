@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole files into memory, within a limit.  Everything we read is small next to memory, and a
+ * parser over one buffer is simpler, faster and easier to fuzz than one over a stream.  The
+ * limit holds for pipes and devices too, whose size is not known before their end.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+struct file_name file_name (const char *path)
+{
+    struct file_name name;
+    if (strcmp (path, "-") == 0)
+        path = "standard input";
+    size_t length = strlen (path);
+    if (length < sizeof (name.text)) {
+        memcpy (name.text, path, length + 1);
+        return name;
+    }
+    const char *tail = path + length - (sizeof (name.text) - sizeof ("..."));
+    while (((unsigned char)*tail & 0xc0) == 0x80)
+        tail++;
+    snprintf (name.text, sizeof (name.text), "...%s", tail);
+    return name;
+}
+
+static int fail_errno (const char *path, int code, struct pollux_error *err)
+{
+    const char *repair = code == EISDIR ? "; expected a file" : "";
+    return fail (err, -code, "%s: cannot read: %s%s", file_name (path).text, strerror (code),
+                 repair);
+}
+
+static int fail_large (const char *path, size_t limit, struct pollux_error *err)
+{
+    return fail (err, -EFBIG, "%s: too large: expected at most %zu bytes", file_name (path).text,
+                 limit);
+}
+
+/* Read fd to its end into a buffer that starts with room for `guess` bytes. */
+static int read_all (int fd, const char *path, size_t guess, size_t limit, char **ret,
+                     size_t *ret_length, struct pollux_error *err)
+{
+    int code = 0;
+    size_t length = 0;
+    /* One byte to see the end of the file without growing, and one for the NUL. */
+    size_t size = guess + 2;
+    char *buffer = malloc (size);
+    if (!buffer)
+        return fail_errno (path, ENOMEM, err);
+    for (;;) {
+        ssize_t got = read (fd, buffer + length, size - 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            code = fail_errno (path, errno, err);
+            goto out;
+        }
+        if (got == 0)
+            break;
+        length += (size_t)got;
+        if (length > limit) {
+            code = fail_large (path, limit, err);
+            goto out;
+        }
+        if (length == size - 1) {
+            size_t larger = size <= limit / 2 ? size * 2 : limit + 2;
+            char *grown = realloc (buffer, larger);
+            if (!grown) {
+                code = fail_errno (path, ENOMEM, err);
+                goto out;
+            }
+            buffer = grown;
+            size = larger;
+        }
+    }
+    buffer[length] = '\0';
+    *ret = buffer;
+    *ret_length = length;
+    buffer = NULL;
+out:
+    free (buffer);
+    return code;
+}
+
+int file_read (const char *path, size_t limit, char **ret, size_t *ret_length,
+               struct pollux_error *err)
+{
+    bool standard = strcmp (path, "-") == 0;
+    int fd = standard ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno (path, errno, err);
+    struct stat status;
+    int code;
+    if (fstat (fd, &status) < 0)
+        code = fail_errno (path, errno, err);
+    else if (S_ISREG (status.st_mode) && status.st_size > 0 && (uintmax_t)status.st_size > limit)
+        code = fail_large (path, limit, err);
+    else {
+        size_t guess = S_ISREG (status.st_mode) ? (size_t)status.st_size : 65536;
+        code = read_all (fd, path, guess < limit ? guess : limit, limit, ret, ret_length, err);
+    }
+    if (!standard)
+        close (fd);
+    return code;
+}
