@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLUSTER_JOB_H
+#define CLUSTER_JOB_H
+
+#include <stdint.h>
+
+#include "cluster/node.h"
+#include "cluster/placement.h"
+
+/* Which replica counts a job can run with, besides its minimum and maximum. */
+enum allowed_kind { ALLOWED_ANY, ALLOWED_POW2, ALLOWED_MULTIPLE, ALLOWED_LIST };
+
+enum { ALLOWED_LIST_LIMIT = 64 };
+
+struct allowed {
+    enum allowed_kind kind;
+    int multiple;                 /* ALLOWED_MULTIPLE: of this, >= 1 */
+    int list[ALLOWED_LIST_LIMIT]; /* ALLOWED_LIST: `count` counts, ascending */
+    int count;
+};
+
+/* What the owner says, once. */
+struct job_spec {
+    char name[NAME_SIZE];
+    char application[NAME_SIZE]; /* what a simulation looks up; "" otherwise */
+    int min_replicas;            /* 0, or at least so many whenever it runs */
+    int max_replicas;            /* >= 1 */
+    struct allowed allowed;
+    double weight;          /* > 0, 1 by default */
+    bool preemptible;       /* false: once placed it stays as it is until it ends */
+    bool adaptive;          /* tunes its batch to its placement; false: fixed_batch always */
+    double restart_delay_s; /* NaN: the cluster's */
+    /* The request, for policies that honour requests; 0 where there is none. */
+    int fixed_replicas;
+    int64_t fixed_batch;
+};
+
+/* What the job's agent reports.  Unknown numbers are NaN. */
+struct hints {
+    bool has_model; /* model and grad are there */
+    struct pollux_model model;
+    struct pollux_grad grad;
+    struct pollux_limits limits; /* init_batch 0: unknown */
+    int max_profiled_replicas;   /* -1: unknown, so no limit follows from it */
+    double progress, total;      /* iterations of init_batch done, and in all */
+};
+
+/* What a simulation's oracle knows and no agent can, for policies that are published with it:
+ * iteration times with the fixed batch on k = 1..count slots packed on full nodes, and the
+ * iterations at that batch still to do. */
+struct oracle {
+    double *iter_s; /* owned by the job */
+    int count;
+    double remaining;
+};
+
+enum job_phase { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_FAILED, JOB_CANCELLED };
+
+/* A job as the cluster believes it to be. */
+struct job {
+    struct job_spec spec;
+    struct hints hints;
+    struct oracle oracle;
+    struct pollux_batch batch; /* what it trains with now, {0, 0} if unknown */
+    enum job_phase phase;
+    int64_t submit_us, end_us; /* end_us: when it finished, failed or was cancelled */
+    double age_s;              /* since its submission, as of the last round */
+    double attained_s;         /* slot-seconds held so far, as of the last round */
+    int generation;            /* runs started so far */
+    int restarts;              /* of these, by the scheduler's choice, after the first */
+    struct placement placement;
+    struct share *shares; /* the memory behind placement */
+    int share_capacity;
+};
+
+/* May the job run with so many replicas?  0 is always allowed here: not to run. */
+bool job_allows (const struct job *job, int replicas);
+
+/* The most replicas that the job can use now: its maximum, its batch limits, and at most twice
+ * what it has been profiled with (at least 1), so that its model is not trusted far beyond
+ * what it has seen. */
+int job_most_replicas (const struct job *job);
+
+/* Is it still to be scheduled? */
+bool job_active (const struct job *job);
+
+/* Iterations of init_batch still to do; NaN if unknown. */
+double job_remaining (const struct job *job);
+
+/* Copy a placement into the job.  0 or -ENOMEM. */
+int job_place (struct job *job, struct placement placement);
+
+/* Free what it holds, not the job itself. */
+void job_clear (struct job *job);
+
+#endif

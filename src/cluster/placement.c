@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Placements as values: counting and comparing them.
+ */
+#include "cluster/placement.h"
+
+int placement_replicas (struct placement placement)
+{
+    int replicas = 0;
+    for (int i = 0; i < placement.count; i++)
+        replicas += placement.shares[i].replicas;
+    return replicas;
+}
+
+struct pollux_shape placement_shape (struct placement placement)
+{
+    return (struct pollux_shape){.nodes = placement.count,
+                                 .replicas = placement_replicas (placement)};
+}
+
+bool placement_equal (struct placement a, struct placement b)
+{
+    if (a.count != b.count)
+        return false;
+    for (int i = 0; i < a.count; i++)
+        if (a.shares[i].node != b.shares[i].node || a.shares[i].replicas != b.shares[i].replicas)
+            return false;
+    return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small questions that every policy asks of a view.
+ */
+#include "cluster/view.h"
+
+#include <math.h>
+
+int view_slots (const struct view *view)
+{
+    int slots = 0;
+    for (int i = 0; i < view->node_count; i++)
+        slots += view->nodes[i].available ? view->nodes[i].slots : 0;
+    return slots;
+}
+
+int view_nodes (const struct view *view)
+{
+    int nodes = 0;
+    for (int i = 0; i < view->node_count; i++)
+        nodes += view->nodes[i].available;
+    return nodes;
+}
+
+double view_restart_delay (const struct view *view, const struct job *job)
+{
+    return isnan (job->spec.restart_delay_s) ? view->restart_delay_s : job->spec.restart_delay_s;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLUSTER_VIEW_H
+#define CLUSTER_VIEW_H
+
+#include <stdint.h>
+
+#include "cluster/job.h"
+#include "cluster/node.h"
+
+/* All that a decision may depend on: one moment of the cluster, and how to decide.  Everything
+ * is borrowed and does not change while somebody decides. */
+struct view {
+    const struct node *nodes;
+    int node_count;
+    const struct job *const *jobs; /* the active ones, in order of submission */
+    int job_count;
+    double now_s;           /* of this round, on the cluster's clock */
+    double interval_s;      /* between full rounds */
+    double restart_delay_s; /* of jobs that do not say otherwise */
+    double p;               /* fairness, -inf..1 */
+    enum pollux_search search;
+    uint64_t seed;  /* of this round */
+    int64_t budget; /* steps of search, 0: the policy's default */
+};
+
+/* Slots of the available nodes, and how many such nodes there are. */
+int view_slots (const struct view *view);
+int view_nodes (const struct view *view);
+
+/* The restart delay that holds for a job, in seconds. */
+double view_restart_delay (const struct view *view, const struct job *job);
+
+#endif

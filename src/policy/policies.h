@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line per policy, each in the file of its name; policy.c has the table. */
+#ifndef POLICY_POLICIES_H
+#define POLICY_POLICIES_H
+
+#include "policy/policy.h"
+
+extern const struct policy policy_fifo;
+
+#endif

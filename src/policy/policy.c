@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of policies, and the one door to a decision.
+ */
+#include "policy/policy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "policy/policies.h"
+
+const struct policy *const policies[] = {
+    &policy_fifo,
+    NULL,
+};
+
+int policy_find (const char *name, const struct policy **ret, struct pollux_error *err)
+{
+    char names[sizeof (err->text)] = "";
+    size_t used = 0;
+    for (const struct policy *const *at = policies; *at; at++) {
+        if (strcmp ((*at)->name, name) == 0) {
+            *ret = *at;
+            return 0;
+        }
+        size_t length = strlen ((*at)->name);
+        if (used + length + 3 < sizeof (names)) {
+            memcpy (names + used, used ? ", " : "", used ? 2 : 0);
+            used += used ? 2 : 0;
+            memcpy (names + used, (*at)->name, length + 1);
+            used += length;
+        }
+    }
+    return fail (err, -ENOENT, "no policy is called '%.32s'; there are %.190s", name, names);
+}
+
+int memory_new (const struct policy *policy, struct memory *ret, struct pollux_error *err)
+{
+    void *state = NULL;
+    int rc = policy->memory_new ? policy->memory_new (&state, err) : 0;
+    if (rc == 0)
+        *ret = (struct memory){.policy = policy, .state = state};
+    return rc;
+}
+
+void memory_clear (struct memory *memory)
+{
+    if (memory->policy && memory->policy->memory_free)
+        memory->policy->memory_free (memory->state);
+    *memory = (struct memory){0};
+}
+
+int decide (const struct policy *policy, const struct view *view, struct memory *memory,
+            struct plan *plan, struct pollux_error *err)
+{
+    if (plan_reset (plan, view->job_count) < 0)
+        return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
+    return policy->decide (view, memory->state, plan, err);
+}

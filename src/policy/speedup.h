@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pieces of the paper's objective, for the policies that maximise it. */
+#ifndef POLICY_SPEEDUP_H
+#define POLICY_SPEEDUP_H
+
+#include "cluster/view.h"
+
+/* Every job's equal share of the available slots, rounded up; at least 1. */
+int fair_replicas (const struct view *view);
+
+/* Best goodput of a job with its fair share on one node, or with the smallest larger count
+ * that has a legal batch; goodput is the replica count itself for a job without a model.
+ * 0 if no count up to POLLUX_REPLICAS_LIMIT has a legal batch. */
+double fair_goodput (const struct job *job, enum pollux_search search, int fair);
+
+/* Best goodput for k = 1..most replicas, one[k-1] on one node and many[k-1] on several, 0 where
+ * no batch is legal; whether the count is allowed is another question (job_allows).  bests is
+ * scratch of 2 most entries.  -EINVAL names the job whose hints are nonsense. */
+int job_curve (const struct job *job, enum pollux_search search, int most, double *one,
+               double *many, struct pollux_best *bests, struct pollux_error *err);
+
+/* What a job keeps of its speedup in a round that restarts it, in [0, 1]: its share of time
+ * spent training so far, if it restarts once more. */
+double restart_factor (const struct view *view, const struct job *job);
+
+/* The fitness of a plan whose job i gets the fair speedup x times as fast:
+ * ( sum w (x + 0.001)^p / sum w )^(1/p), the geometric mean at p = 0, the minimum at -inf.
+ * x includes nodes/slots and the restart factor. */
+double fitness (const struct view *view, const double *x);
+
+#endif
