@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Measuring, for the programs of this folder.  A program prints lines
+ *
+ *     NAME VALUE UNIT                          what was measured
+ *     target NAME VALUE LIMIT met|missed       what was promised of it
+ *
+ * which tools/bench makes a table of, and `make soak` judges.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline double bench_now_s (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline int bench_compare (const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Seconds of call (arg): the median of 15 repeats, each of as many calls as take 10 ms, so that
+ * neither the clock nor a neighbour on the machine is what is measured. */
+static inline double bench_seconds (void (*call) (void *arg), void *arg)
+{
+    enum { REPEATS = 15 };
+    double repeat_s[REPEATS];
+    long calls = 1;
+    for (;;) {
+        double start_s = bench_now_s ();
+        for (long i = 0; i < calls; i++)
+            call (arg);
+        if (bench_now_s () - start_s >= 0.01)
+            break;
+        calls *= 2;
+    }
+    for (int r = 0; r < REPEATS; r++) {
+        double start_s = bench_now_s ();
+        for (long i = 0; i < calls; i++)
+            call (arg);
+        repeat_s[r] = (bench_now_s () - start_s) / (double)calls;
+    }
+    qsort (repeat_s, REPEATS, sizeof (repeat_s[0]), bench_compare);
+    return repeat_s[REPEATS / 2];
+}
+
+static inline void bench_print (const char *name, double value, const char *unit)
+{
+    printf ("%s %.4g %s\n", name, value, unit);
+}
+
+/* A promise: less is better. */
+static inline void bench_target (const char *name, double value, double limit)
+{
+    printf ("target %s %.4g %g %s\n", name, value, limit, value <= limit ? "met" : "missed");
+}
+
+/* Keep a result, so that the compiler cannot drop the work for it. */
+static inline void bench_keep (double value)
+{
+    static volatile double kept;
+    kept = value;
+    (void)kept;
+}
+
+#endif
