@@ -65,9 +65,11 @@ struct job {
     enum job_phase phase;
     int64_t submit_us, end_us; /* end_us: when it finished, failed or was cancelled */
     double age_s;              /* since its submission, as of the last round */
-    double attained_s;         /* slot-seconds held so far, as of the last round */
-    int generation;            /* runs started so far */
-    int restarts;              /* of these, by the scheduler's choice, after the first */
+    double attained_s;         /* slot-seconds held up to charged_us */
+    int64_t charged_us;
+    int generation;   /* runs started so far */
+    int restarts;     /* of these, by the scheduler's choice, after the first */
+    bool failed_last; /* the last run ended by itself, so the next is no such choice */
     struct placement placement;
     struct share *shares; /* the memory behind placement */
     int share_capacity;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLUSTER_CLUSTER_H
+#define CLUSTER_CLUSTER_H
+
+#include "cluster/event.h"
+#include "cluster/view.h"
+
+/* What is believed of all nodes and jobs: nothing but the fold of the events so far. */
+struct cluster {
+    struct node *nodes;
+    int node_count, node_capacity;
+    struct job **jobs; /* by index, in order of submission, ended ones too */
+    int job_count, job_capacity;
+    struct job **active; /* those still to be scheduled, in the same order */
+    int *active_index;   /* their indices */
+    int active_count;
+    int64_t now_us; /* of the last event */
+};
+
+/* Free what it holds; NULL and zero are fine. */
+void cluster_clear (struct cluster *cluster);
+
+/* Believe an event.  An event that does not fit what is believed (an unknown job, one that has ended, time
+ * running backwards) is refused with -EINVAL and changes nothing. */
+int cluster_apply (struct cluster *cluster, const struct event *event, struct pollux_error *err);
+
+/* The view that a round decides on, borrowed until the next event. */
+struct view cluster_view (const struct cluster *cluster, const struct round *round);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of events, as people and journals see them.
+ */
+#include "cluster/event.h"
+
+const char *const event_names[] = {
+    "SUBMIT", "CANCEL", "LIMITS", "NODE", "HINTS", "ROUND", "PLAN", "START", "STARTED", "EXIT",
+};
+_Static_assert(sizeof (event_names) / sizeof (event_names[0]) == EVENT_TYPES, "a name each");
+
+const char *const exit_names[] = {"finished", "stopped", "failed", "gave up"};
+_Static_assert(sizeof (exit_names) / sizeof (exit_names[0]) == EXIT_KINDS, "a name each");

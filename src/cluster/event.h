@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLUSTER_EVENT_H
+#define CLUSTER_EVENT_H
+
+#include <stdint.h>
+
+#include "cluster/job.h"
+#include "cluster/plan.h"
+
+/* All that can happen.  The cluster is the fold of its events. */
+enum event_type {
+    EVENT_SUBMIT,  /* a job arrives */
+    EVENT_CANCEL,  /* its owner no longer wants it */
+    EVENT_LIMITS,  /* its owner changes its limits */
+    EVENT_NODE,    /* a node appears or changes */
+    EVENT_HINTS,   /* what agents reported since the last round */
+    EVENT_ROUND,   /* time to decide */
+    EVENT_PLAN,    /* the decision */
+    EVENT_START,   /* a generation is about to start on a placement */
+    EVENT_STARTED, /* it trains */
+    EVENT_EXIT,    /* a generation has ended */
+};
+enum { EVENT_TYPES = EVENT_EXIT + 1 };
+
+/* "SUBMIT" and so on, as in the journal. */
+extern const char *const event_names[EVENT_TYPES];
+
+/* How a generation ended. */
+enum exit_kind {
+    EXIT_FINISHED, /* the job is done */
+    EXIT_STOPPED,  /* by the scheduler's choice; the job goes on later */
+    EXIT_FAILED,   /* by itself; the job goes on later */
+    EXIT_GAVE_UP,  /* by itself, once too often: the job has failed */
+};
+enum { EXIT_KINDS = EXIT_GAVE_UP + 1 };
+extern const char *const exit_names[EXIT_KINDS];
+
+/* One job's part of EVENT_HINTS. */
+struct report {
+    int job;
+    struct hints hints;
+    struct pollux_batch batch;
+    double oracle_remaining; /* NaN outside simulations */
+};
+
+/* How to decide; with the cluster it makes the view, so that a journal can be decided again. */
+struct round {
+    char policy[NAME_SIZE];
+    double interval_s, restart_delay_s, p;
+    enum pollux_search search;
+    uint64_t seed;
+    int64_t budget;
+};
+
+/* An event borrows what it points to until it has been applied. */
+struct event {
+    int64_t at_us;
+    enum event_type type;
+    int job; /* its index in order of submission; for SUBMIT that of the new one; -1 for none */
+    union {
+        struct {
+            const struct job_spec *spec;
+            struct hints hints;          /* what is known from the start */
+            const struct oracle *oracle; /* copied; NULL outside simulations */
+        } submit;
+        struct {
+            int min_replicas, max_replicas;
+            double weight;
+        } limits;
+        struct node node;
+        struct {
+            const struct report *reports;
+            int count;
+        } hints;
+        struct round round;
+        const struct plan *plan; /* by index among the jobs active then */
+        struct {
+            int generation;
+            struct placement placement;
+        } start;
+        struct {
+            int generation;
+            enum exit_kind kind;
+        } exit;
+    };
+};
+
+#endif
