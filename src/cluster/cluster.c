@@ -28,19 +28,28 @@ void cluster_clear (struct cluster *cluster)
     free (cluster->jobs);
     free (cluster->active);
     free (cluster->active_index);
+    free (cluster->by_name);
     free (cluster->nodes);
     *cluster = (struct cluster){0};
 }
 
 /* ---- Nodes ---- */
 
-static int apply_node (struct cluster *cluster, const struct event *event, struct pollux_error *err)
+int cluster_find_node (const struct cluster *cluster, const char *name)
 {
     for (int i = 0; i < cluster->node_count; i++)
-        if (strcmp (cluster->nodes[i].name, event->node.name) == 0) {
-            cluster->nodes[i] = event->node;
-            return 0;
-        }
+        if (strcmp (cluster->nodes[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static int apply_node (struct cluster *cluster, const struct event *event, struct pollux_error *err)
+{
+    int known = cluster_find_node (cluster, event->node.name);
+    if (known >= 0) {
+        cluster->nodes[known] = event->node;
+        return 0;
+    }
     if (cluster->node_count == cluster->node_capacity) {
         int capacity = cluster->node_capacity ? 2 * cluster->node_capacity : 16;
         struct node *nodes = realloc (cluster->nodes, (size_t)capacity * sizeof (nodes[0]));
@@ -55,6 +64,26 @@ static int apply_node (struct cluster *cluster, const struct event *event, struc
 
 /* ---- Jobs come and go ---- */
 
+/* The place in the hash of a job's name: where its index is, or where it would be put. */
+static int *hash_place (const struct cluster *cluster, const char *name)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *at = name; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    uint32_t mask = 2 * (uint32_t)cluster->job_capacity - 1;
+    for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+        int job = cluster->by_name[i];
+        if (job < 0 || strcmp (cluster->jobs[job]->spec.name, name) == 0)
+            return &cluster->by_name[i];
+    }
+}
+
+int cluster_find_job (const struct cluster *cluster, const char *name)
+{
+    return cluster->job_capacity > 0 ? *hash_place (cluster, name) : -1;
+}
+
+/* Room for one job more.  Capacities are powers of two. */
 static int grow_jobs (struct cluster *cluster, struct pollux_error *err)
 {
     if (cluster->job_count < cluster->job_capacity)
@@ -70,9 +99,15 @@ static int grow_jobs (struct cluster *cluster, struct pollux_error *err)
     int *index = realloc (cluster->active_index, (size_t)capacity * sizeof (index[0]));
     if (index)
         cluster->active_index = index;
-    if (!jobs || !active || !index)
+    int *by_name = realloc (cluster->by_name, 2 * (size_t)capacity * sizeof (by_name[0]));
+    if (by_name)
+        cluster->by_name = by_name;
+    if (!jobs || !active || !index || !by_name)
         return fail (err, -ENOMEM, "no memory for %d jobs", capacity);
     cluster->job_capacity = capacity;
+    memset (by_name, 0xff, 2 * (size_t)capacity * sizeof (by_name[0])); /* all -1 */
+    for (int i = 0; i < cluster->job_count; i++)
+        *hash_place (cluster, cluster->jobs[i]->spec.name) = i;
     return 0;
 }
 
@@ -83,6 +118,8 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
     if (event->job != cluster->job_count)
         return fail (err, -EINVAL, "job %s: index %d, but the next is %d", spec->name, event->job,
                      cluster->job_count);
+    if (cluster_find_job (cluster, spec->name) >= 0)
+        return fail (err, -EINVAL, "job %s: there is one of that name already", spec->name);
     int rc = grow_jobs (cluster, err);
     if (rc < 0)
         return rc;
@@ -106,6 +143,7 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
     }
     cluster->active[cluster->active_count] = job;
     cluster->active_index[cluster->active_count++] = cluster->job_count;
+    *hash_place (cluster, spec->name) = cluster->job_count;
     cluster->jobs[cluster->job_count++] = job;
     return 0;
 }

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cluster as a fold of events, and the loop around it with a scripted source and a backend
+ * that does what it is told.
+ */
+#include "unit.h"
+#include "loop/loop.h"
+
+#include <errno.h>
+
+static const int64_t S = 1000000; /* microseconds */
+
+static struct job_spec spec_named (const char *name, int replicas)
+{
+    struct job_spec spec = {.max_replicas = 64,
+                            .weight = 1,
+                            .preemptible = true,
+                            .restart_delay_s = NAN,
+                            .fixed_replicas = replicas};
+    snprintf (spec.name, sizeof (spec.name), "%s", name);
+    return spec;
+}
+
+static struct event node_event (const char *name, int slots)
+{
+    struct event event = {
+        .type = EVENT_NODE, .job = -1, .node = {.slots = slots, .available = true}};
+    snprintf (event.node.name, sizeof (event.node.name), "%s", name);
+    return event;
+}
+
+static struct event submit_event (int64_t at_us, int job, const struct job_spec *spec)
+{
+    return (struct event){
+        .at_us = at_us, .type = EVENT_SUBMIT, .job = job, .submit = {.spec = spec}};
+}
+
+static void life_of_a_job (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    struct job_spec spec = spec_named ("a", 4);
+    struct event events[] = {
+        node_event ("n0", 4),
+        submit_event (10 * S, 0, &spec),
+        {.at_us = 60 * S, .type = EVENT_ROUND, .job = -1},
+        {.at_us = 60 * S,
+         .type = EVENT_START,
+         .start = {.generation = 1, .placement = {(struct share[]){{0, 3}}, 1}}},
+        {.at_us = 120 * S, .type = EVENT_ROUND, .job = -1},
+        {.at_us = 120 * S, .type = EVENT_EXIT, .exit = {1, EXIT_STOPPED}},
+        {.at_us = 120 * S,
+         .type = EVENT_START,
+         .start = {.generation = 2, .placement = {(struct share[]){{0, 4}}, 1}}},
+        {.at_us = 130 * S, .type = EVENT_EXIT, .exit = {2, EXIT_FAILED}},
+        {.at_us = 180 * S,
+         .type = EVENT_START,
+         .start = {.generation = 3, .placement = {(struct share[]){{0, 1}}, 1}}},
+        {.at_us = 200 * S, .type = EVENT_EXIT, .exit = {3, EXIT_FINISHED}},
+    };
+    for (size_t i = 0; i < COUNT (events); i++)
+        assert_int_equal (0, cluster_apply (&cluster, &events[i], NULL));
+    const struct job *job = cluster.jobs[0];
+    assert_int_equal (job->phase, JOB_FINISHED);
+    assert_int_equal (job->end_us, 200 * S);
+    assert_int_equal (job->generation, 3);
+    assert_int_equal (job->restarts, 1); /* the first start and the one after a failure are none */
+    assert_true (fabs (job->attained_s - (3 * 60 + 4 * 10 + 1 * 20)) < 1e-9);
+    assert_int_equal (cluster.active_count, 0);
+    assert_int_equal (cluster_find_job (&cluster, "a"), 0);
+    assert_int_equal (cluster_find_job (&cluster, "b"), -1);
+    cluster_clear (&cluster);
+}
+
+static void misfits_change_nothing (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    struct job_spec a = spec_named ("a", 1), b = spec_named ("b", 1);
+    struct event submit = submit_event (10 * S, 0, &a);
+    assert_int_equal (0, cluster_apply (&cluster, &submit, NULL));
+    struct plan plan = {0};
+    assert_int_equal (0, plan_reset (&plan, 2));
+    struct event misfits[] = {
+        submit_event (10 * S, 1, &a),                                       /* name twice */
+        submit_event (10 * S, 2, &b),                                       /* index out of order */
+        submit_event (9 * S, 1, &b),                                        /* back in time */
+        {.at_us = 10 * S, .type = EVENT_CANCEL, .job = 1},                  /* no such job */
+        {.at_us = 10 * S, .type = EVENT_CANCEL, .job = -1},                 /* no job at all */
+        {.at_us = 10 * S, .type = EVENT_EXIT, .exit = {0, EXIT_STOPPED}},   /* does not run */
+        {.at_us = 10 * S, .type = EVENT_START, .start = {.generation = 2}}, /* skips one */
+        {.at_us = 10 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan},    /* two jobs */
+        {.at_us = 10 * S, .type = EVENT_HINTS, .hints = {&(struct report){.job = 7}, 1}},
+    };
+    for (size_t i = 0; i < COUNT (misfits); i++) {
+        struct pollux_error err = {""};
+        assert_int_equal (-EINVAL, cluster_apply (&cluster, &misfits[i], &err));
+        assert_true (strlen (err.text) > 10);
+        assert_int_equal (cluster.job_count, 1);
+        assert_int_equal (cluster.active_count, 1);
+        assert_int_equal (cluster.jobs[0]->phase, JOB_PENDING);
+    }
+    plan_clear (&plan);
+    cluster_clear (&cluster);
+}
+
+static void many_jobs_are_found (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    char name[NAME_SIZE];
+    for (int i = 0; i < 1000; i++) {
+        snprintf (name, sizeof (name), "job-%d", i);
+        struct job_spec spec = spec_named (name, 1);
+        struct event submit = submit_event (i, i, &spec);
+        assert_int_equal (0, cluster_apply (&cluster, &submit, NULL));
+    }
+    for (int i = 0; i < 1000; i += 2) {
+        struct event cancel = {.at_us = 1000, .type = EVENT_CANCEL, .job = i};
+        assert_int_equal (0, cluster_apply (&cluster, &cancel, NULL));
+    }
+    assert_int_equal (cluster.active_count, 500);
+    for (int i = 0; i < 1000; i++) {
+        snprintf (name, sizeof (name), "job-%d", i);
+        assert_int_equal (cluster_find_job (&cluster, name), i);
+    }
+    for (int i = 0; i < 500; i++)
+        assert_int_equal (cluster.active_index[i], 2 * i + 1);
+    cluster_clear (&cluster);
+}
+
+static void limits_of_a_job (void **state)
+{
+    (void)state;
+    const struct {
+        struct allowed allowed;
+        int min, max, profiled;
+        int64_t max_batch, min_local;
+        int most;
+        const char *allows; /* for 0..9 */
+    } cases[] = {
+        {{.kind = ALLOWED_ANY}, 0, 6, -1, 0, 0, 6, "1111111000"},
+        {{.kind = ALLOWED_ANY}, 3, 8, -1, 0, 0, 8, "1001111110"},
+        {{.kind = ALLOWED_POW2}, 0, 9, -1, 0, 0, 9, "1110100010"},
+        {{.kind = ALLOWED_MULTIPLE, .multiple = 3}, 0, 9, -1, 0, 0, 9, "1001001001"},
+        {{.kind = ALLOWED_LIST, .list = {2, 5}, .count = 2}, 0, 9, -1, 0, 0, 9, "1010010000"},
+        {{.kind = ALLOWED_ANY}, 0, 9, 0, 0, 0, 1, "1111111111"},
+        {{.kind = ALLOWED_ANY}, 0, 9, 3, 0, 0, 6, "1111111111"},
+        {{.kind = ALLOWED_ANY}, 0, 9, 3, 100, 20, 5, "1111111111"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct job job = {.spec = {.min_replicas = cases[i].min,
+                                   .max_replicas = cases[i].max,
+                                   .allowed = cases[i].allowed},
+                          .hints = {.max_profiled_replicas = cases[i].profiled,
+                                    .limits = {.init_batch = cases[i].max_batch,
+                                               .max_batch = cases[i].max_batch,
+                                               .min_local = cases[i].min_local,
+                                               .max_local = cases[i].min_local}}};
+        assert_int_equal (job_most_replicas (&job), cases[i].most);
+        for (int k = 0; k < 10; k++)
+            assert_int_equal (job_allows (&job, k), cases[i].allows[k] == '1');
+    }
+}
+
+/* ---- The loop ---- */
+
+struct script {
+    const struct event *events;
+    int count, next;
+    int appended;
+};
+
+static int script_next (void *self, const struct cluster *cluster, struct event *ret,
+                        struct pollux_error *err)
+{
+    (void)cluster;
+    (void)err;
+    struct script *script = self;
+    if (script->next == script->count)
+        return 0;
+    *ret = script->events[script->next++];
+    return 1;
+}
+
+static int script_append (void *self, const struct cluster *cluster, const struct event *event,
+                          struct pollux_error *err)
+{
+    (void)event;
+    (void)err;
+    struct script *script = self;
+    assert_true (event->at_us >= cluster->now_us); /* remembered before it is believed */
+    script->appended++;
+    return 0;
+}
+
+/* Start what is planned and does not run yet. */
+static int obey (void *self, struct loop *loop, const struct plan *plan, struct pollux_error *err)
+{
+    (void)self;
+    for (int i = 0; i < plan->job_count; i++) {
+        const struct job *job = loop->cluster.active[i];
+        struct event start = {.at_us = loop->cluster.now_us,
+                              .type = EVENT_START,
+                              .job = loop->cluster.active_index[i],
+                              .start = {job->generation + 1, plan_placement (plan, i)}};
+        if (start.start.placement.count > 0 && job->phase == JOB_PENDING) {
+            int rc = loop_post (loop, &start, err);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+static void loop_remembers_believes_acts (void **state)
+{
+    (void)state;
+    struct job_spec a = spec_named ("a", 3), b = spec_named ("b", 2), c = spec_named ("c", 1);
+    const struct event events[] = {
+        node_event ("n0", 2),
+        node_event ("n1", 2),
+        submit_event (10 * S, 0, &a),
+        submit_event (20 * S, 1, &b),
+        submit_event (30 * S, 2, &c),
+        {.at_us = 60 * S, .type = EVENT_ROUND, .job = -1},
+        {.at_us = 90 * S, .type = EVENT_EXIT, .job = 0, .exit = {1, EXIT_FINISHED}},
+        {.at_us = 120 * S, .type = EVENT_ROUND, .job = -1},
+    };
+    struct script script = {.events = events, .count = (int)COUNT (events)};
+    struct loop loop = {
+        .source = {script_next, &script},
+        .journal = {script_append, &script},
+        .backend = {obey, NULL},
+    };
+    assert_int_equal (0, policy_find ("fifo", &loop.policy, NULL));
+    assert_int_equal (0, loop_run (&loop, NULL));
+    /* First a alone, for b does not fit behind it and c waits its turn; then b and c. */
+    assert_int_equal (loop.cluster.jobs[0]->phase, JOB_FINISHED);
+    assert_int_equal (placement_replicas (loop.cluster.jobs[1]->placement), 2);
+    assert_int_equal (placement_replicas (loop.cluster.jobs[2]->placement), 1);
+    assert_int_equal (script.appended, (int)COUNT (events) + 2 + 3); /* two PLAN, three START */
+    loop_clear (&loop);
+}
+
+static void unknown_policy_lists_the_known (void **state)
+{
+    (void)state;
+    const struct policy *policy = NULL;
+    struct pollux_error err;
+    assert_int_equal (-ENOENT, policy_find ("best", &policy, &err));
+    assert_non_null (strstr (err.text, "fifo"));
+    assert_null (policy);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (life_of_a_job),
+        cmocka_unit_test (misfits_change_nothing),
+        cmocka_unit_test (many_jobs_are_found),
+        cmocka_unit_test (limits_of_a_job),
+        cmocka_unit_test (loop_remembers_believes_acts),
+        cmocka_unit_test (unknown_policy_lists_the_known),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
