@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How one simulated job trains while time passes: epochs, progress, restart delays, and what
+ * its agent measures.  Who gives it slots, and why, is not known here.
+ *
+ *     struct training job;
+ *     training_init (&job, app, requested_batch, submit_s);
+ *     training_place (&job, counts, nodes, restart_delay_s, NULL, err);    its slots changed
+ *     training_advance (&job, 60, interference, NULL, err);                60 s pass
+ *     if (training_done (&job)) ... job.completed_s
+ *     training_clear (&job);
+ */
+#ifndef SIM_TRAIN_H
+#define SIM_TRAIN_H
+
+#include "sim/world.h"
+
+/* One job's training.  Open for reading; written by the functions below only. */
+struct training {
+    const struct app *app;
+    int64_t requested_batch; /* total batch that the owner fixed; 0: the job adapts */
+    int epochs;              /* completed */
+    double progress;         /* iterations of batch M0 */
+    double clock_s;
+    double delay_s;     /* restart delay still to be served */
+    double attained_s;  /* slot-seconds used so far, restart delays included */
+    double completed_s; /* when training was done; NaN before */
+    bool modelled;      /* some step time was taken from the model (struct app_step) */
+
+    /* The placement, replicas = 0: without slots; and the batch chosen for it. */
+    int *counts;
+    int nodes, replicas, counts_capacity;
+    struct pollux_batch batch;
+
+    /* What the agent knows: one sample per (nodes, replicas, m) trained with so far, in the order
+     * of first use, with weight 1; the latest gradient statistics, NaN before the first. */
+    struct pollux_sample *samples;
+    size_t sample_count, sample_capacity;
+    struct pollux_grad grad;
+    int max_profiled_replicas; /* largest K of the samples, 0 before the first */
+
+    /* Step times of the current placement and batch; valid while step.step_s > 0. */
+    struct app_step step;
+};
+
+/* How an adaptive job chooses its batch for its current placement: called whenever it is placed,
+ * and after every epoch and interval.  It sees the training as it is then; new samples have been
+ * added before.  The answer is limited by Mmax with batch_limit.  A failure ends training_place
+ * or training_advance with the same code. */
+struct batch_chooser {
+    int (*choose) (void *self, const struct training *training, struct pollux_batch *ret,
+                   struct pollux_error *err);
+    void *self;
+};
+
+/* The usual chooser: the best batch of the model fitted to the samples, fitted anew whenever
+ * there are more of them.  Before the first sample: max (M0, smallest local batch x K). */
+struct batch_adapter {
+    enum pollux_search search;
+    struct pollux_fit fit; /* of the first fitted_count samples, where that is > 0 */
+    size_t fitted_count;
+};
+int batch_adapt (void *adapter, const struct training *training, struct pollux_batch *ret,
+                 struct pollux_error *err);
+
+/* Bring a fit up to date with the samples; nothing to do where no sample is new. */
+int batch_adapter_refit (struct batch_adapter *adapter, const struct training *training,
+                         struct pollux_error *err);
+
+/* Split a requested total batch over K replicas; m is then limited by Mmax.  The resulting
+ * M = K m (s+1) may differ from the request. */
+struct pollux_batch batch_split (const struct pollux_limits *limits, int64_t total_batch,
+                                 int replicas);
+
+/* m limited to floor (Mmax / (K (s+1))). */
+struct pollux_batch batch_limit (const struct pollux_limits *limits, struct pollux_batch batch,
+                                 int replicas);
+
+/* A job that begins at a time, without slots.  requested_batch 0: it adapts, and the functions
+ * below need a chooser, which is not looked at otherwise. */
+void training_init (struct training *training, const struct app *app, int64_t requested_batch,
+                    double clock_s);
+
+/* Give it other slots, nodes = 0 for none: a new batch, and a restart delay instead of what was
+ * left of the last one.  0, -ENOMEM, or the chooser's failure. */
+int training_place (struct training *training, const int *counts, int nodes, double delay_s,
+                    const struct batch_chooser *chooser, struct pollux_error *err);
+
+/* Let so many seconds pass.  interference in [0, 1] slows training by that share.  A job that is
+ * done stays as it is.  0, -ENOMEM, or the chooser's failure. */
+int training_advance (struct training *training, double seconds, double interference,
+                      const struct batch_chooser *chooser, struct pollux_error *err);
+
+bool training_done (const struct training *training);
+
+/* Free what it holds, not the training itself. */
+void training_clear (struct training *training);
+
+#endif
