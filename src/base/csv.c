@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "base/utf8.h"
@@ -50,19 +51,9 @@ static size_t field_offset (const struct csv *csv, size_t row, size_t column)
 
 /* ---- Messages ----------------------------------------------------------------------------- */
 
-/* A field in quotes, cut to what a message can bear. */
-struct excerpt {
-    char text[80];
-};
-
-static struct excerpt excerpt (const char *text)
+static struct excerpt quote (const char *text)
 {
-    struct excerpt ret;
-    size_t length = strlen (text);
-    /* 18 characters of at most 4 bytes leave room for the quotes and the dots. */
-    size_t keep = length < 72 ? length : utf8_skip (text, length, 18);
-    snprintf (ret.text, sizeof (ret.text), "'%.*s%s'", (int)keep, text, keep < length ? "..." : "");
-    return ret;
+    return excerpt (text, strlen (text));
 }
 
 /* Refuse what stands at an offset in a row. */
@@ -91,8 +82,8 @@ int csv_fail (const struct csv *csv, size_t row, size_t column, struct pollux_er
     va_end (args);
     const char *field = csv_string (csv, row, column);
     return fail_at (csv, csv->rows[row + 1], field_offset (csv, row, column), err,
-                    "column %s: %s, got %s", excerpt (csv_header (csv, column)).text, why.text,
-                    *field ? excerpt (field).text : "nothing");
+                    "column %s: %s, got %s", quote (csv_header (csv, column)).text, why.text,
+                    *field ? quote (field).text : "nothing");
 }
 
 /* ---- Splitting ---------------------------------------------------------------------------- */
@@ -242,7 +233,7 @@ static int split_header (struct csv *csv, size_t *at, struct csv_row *row, uint3
             if (strcmp (name, csv->text + fields[j]) == 0)
                 return fail_at (csv, *row, fields[i], err,
                                 "column %s appears twice: expected different names",
-                                excerpt (name).text);
+                                quote (name).text);
         }
     }
     return count;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_EXCERPT_H
+#define BASE_EXCERPT_H
+
+#include <stddef.h>
+
+/* A stranger's text in single quotes, cut to what a sentence can bear. */
+struct excerpt {
+    char text[80];
+};
+
+/* Of well-formed UTF-8 without control characters. */
+struct excerpt excerpt (const char *text, size_t length);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding a value's place in a document's text.  The parser forgets where values stood, and
+ * remembering would cost every reader of every document; so the text is walked again, along
+ * one path, once a message needs it.  It has been accepted by the parser, which is why nothing
+ * is checked here but the end.
+ */
+#include "wire/json_seek.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+size_t wire_seek_value (const char *text, size_t at)
+{
+    return at + strspn (text + at, " \t\r\n");
+}
+
+/* Behind the closing quote of the string at an offset. */
+static size_t string_end (const char *text, size_t at)
+{
+    at++;
+    while (text[at] && text[at] != '"')
+        at += text[at] == '\\' && text[at + 1] ? 2 : 1;
+    return text[at] ? at + 1 : at;
+}
+
+size_t wire_seek_end (const char *text, size_t value)
+{
+    size_t at = value, depth = 0;
+    do {
+        if (!text[at])
+            return at;
+        if (text[at] == '"') {
+            at = string_end (text, at);
+            continue;
+        }
+        bool open = text[at] == '{' || text[at] == '[';
+        bool close = text[at] == '}' || text[at] == ']';
+        if (!open && !close) {
+            /* A number, a word, or what stands between values. */
+            size_t word = strcspn (text + at, " \t\r\n,:\"{}[]");
+            at += word ? word : 1;
+            continue;
+        }
+        depth += open;
+        depth -= close && depth > 0;
+        at++;
+    } while (depth > 0);
+    return at;
+}
+
+/* From the end of a member or element to the start of the next one; 0 behind the last. */
+static size_t next (const char *text, size_t end)
+{
+    end = wire_seek_value (text, end);
+    return text[end] == ',' ? wire_seek_value (text, end + 1) : 0;
+}
+
+size_t wire_seek_field (const char *text, size_t object, const char *key)
+{
+    if (text[object] != '{')
+        return object;
+    size_t length = strlen (key), at = wire_seek_value (text, object + 1);
+    while (at && text[at] == '"') {
+        size_t end = string_end (text, at);
+        size_t value = wire_seek_value (text, wire_seek_value (text, end) + 1);
+        if (end - at == length + 2 && memcmp (text + at + 1, key, length) == 0)
+            return value;
+        at = next (text, wire_seek_end (text, value));
+    }
+    return object;
+}
+
+size_t wire_seek_element (const char *text, size_t array, size_t index)
+{
+    if (text[array] != '[')
+        return array;
+    size_t at = wire_seek_value (text, array + 1);
+    for (; at && text[at] && text[at] != ']'; index--) {
+        if (index == 0)
+            return at;
+        at = next (text, wire_seek_end (text, at));
+    }
+    return array;
+}
