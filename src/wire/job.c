@@ -38,13 +38,24 @@ static const struct {
 };
 #define BATCHES (sizeof (batches) / sizeof (batches[0]))
 
+/* The member of a struct that a row of the tables means. */
+static void *member (void *base, size_t offset)
+{
+    return (char *)base + offset;
+}
+
+static const void *const_member (const void *base, size_t offset)
+{
+    return (const char *)base + offset;
+}
+
 static int decode_model (const struct wire_place *place, struct pollux_model *ret,
                          struct pollux_error *err)
 {
     int code = wire_expect_object (place, err);
     for (size_t i = 0; code == 0 && i < PARAMETERS; i++)
         code = wire_double (place, parameters[i].key, parameters[i].min, parameters[i].max,
-                            (double *)((char *)ret + parameters[i].offset), err);
+                            member (ret, parameters[i].offset), err);
     if (code == 0 && !(ret->alpha_grad + ret->beta_grad > 0))
         code = wire_fail (place, err, "expected alpha_grad or beta_grad above 0");
     return code;
@@ -68,7 +79,7 @@ static int decode_limits (const struct wire_place *place, struct pollux_limits *
     for (size_t i = 0; code == 0 && i < BATCHES; i++) {
         if (wire_has (place, batches[i].key))
             code = wire_int64 (place, batches[i].key, 1, POLLUX_BATCH_LIMIT,
-                               (int64_t *)((char *)ret + batches[i].offset), err);
+                               member (ret, batches[i].offset), err);
     }
     if (code == 0 && ret->max_batch && ret->max_batch < ret->init_batch) {
         struct wire_place max = wire_field (place, "max_batch");
@@ -120,19 +131,19 @@ json_t *wire_job_encode (const struct wire_job *job)
     int failed = !object;
     if (job->has_model) {
         json_t *model = json_object ();
-        for (size_t i = 0; i < PARAMETERS; i++)
-            failed |= json_object_set_new (
-                model, parameters[i].key,
-                json_real (*(const double *)((const char *)&job->model + parameters[i].offset)));
+        for (size_t i = 0; i < PARAMETERS; i++) {
+            const double *value = const_member (&job->model, parameters[i].offset);
+            failed |= json_object_set_new (model, parameters[i].key, json_real (*value));
+        }
         failed |= json_object_set_new (object, "model", model);
     }
     if (job->has_grad)
         failed |= json_object_set_new (
             object, "grad", json_pack ("{s:f,s:f}", "sqr", job->grad.sqr, "var", job->grad.var));
     for (size_t i = 0; i < BATCHES; i++) {
-        int64_t value = *(const int64_t *)((const char *)&job->limits + batches[i].offset);
-        if (value)
-            failed |= json_object_set_new (object, batches[i].key, json_integer (value));
+        const int64_t *value = const_member (&job->limits, batches[i].offset);
+        if (*value)
+            failed |= json_object_set_new (object, batches[i].key, json_integer (*value));
     }
     if (job->limits.accumulation || job->limits.init_batch)
         failed |=

@@ -192,13 +192,17 @@ static void test_round_trip (void **state)
     for (int i = 0; i < soak_count (20000); i++) {
         struct wire_job job = {.has_model = rng_below (&rng, 4) > 0,
                                .has_grad = rng_below (&rng, 4) > 0};
-        double *parameters = &job.model.alpha_grad;
-        for (int j = 0; job.has_model && j < 7; j++)
-            parameters[j] = exp (20 * rng_gaussian (&rng));
+        double times[6];
+        for (size_t j = 0; j < COUNT (times); j++)
+            times[j] = fmin (exp (20 * rng_gaussian (&rng)), WIRE_TIME_LIMIT);
         if (job.has_model)
-            job.model.gamma = 1 + 9 * rng_uniform (&rng);
-        for (int j = 0; job.has_model && j < 6; j++)
-            parameters[j] = fmin (parameters[j], WIRE_TIME_LIMIT);
+            job.model = (struct pollux_model){times[0],
+                                              times[1],
+                                              times[2],
+                                              times[3],
+                                              times[4],
+                                              times[5],
+                                              1 + 9 * rng_uniform (&rng)};
         if (job.has_grad)
             job.grad = (struct pollux_grad){exp (50 * rng_gaussian (&rng)), rng_uniform (&rng)};
         if (rng_below (&rng, 2))
