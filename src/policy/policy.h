@@ -12,6 +12,7 @@ struct policy {
     const char *summary; /* one line for people */
     bool adaptive;       /* jobs tune their batch; false: they keep fixed_batch, as requested */
     bool elastic;        /* decides how many replicas; false: fixed_replicas or none */
+    bool oracle;         /* needs job.oracle, which only a simulation has */
     enum pollux_search search; /* how its jobs choose their batch */
     /* The memory of a fresh start; both NULL for a policy that has none. */
     int (*memory_new) (void **ret, struct pollux_error *err);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what became of each job to the numbers by which schedulers are compared.
+ *
+ * rho = JCT / JCT of the same job alone with k slots, where k is the cluster's slots divided by
+ * the mean number of unfinished jobs during its life: above 1 it would have been better off
+ * with its equal share.
+ */
+#include "sim/outcome.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "sim/alone.h"
+#include "sim/metrics.h"
+
+static int judge_fairness (const struct sim_config *config, const struct workload *workload,
+                           const struct policy *policy, const double *company,
+                           struct sim_result *result, struct pollux_error *err)
+{
+    struct alone_cache cache = {0};
+    int rc = 0, unfair = 0;
+    double slots = (double)config->nodes * config->slots_per_node;
+    for (int i = 0; i < workload->count && rc == 0; i++) {
+        const struct workload_job *job = &workload->jobs[i];
+        struct sim_job *outcome = &result->jobs[i];
+        double share = fmax (1, round (slots / company[i])), alone_s;
+        rc = alone_seconds (&cache, config, job, policy, (int)share, &alone_s, err);
+        if (rc < 0)
+            break;
+        /* Alone, too, it would have waited for the next round. */
+        double first = fmax (1, ceil (job->submit_s / config->interval_s)) * config->interval_s;
+        outcome->rho = outcome->jct_s / (first - job->submit_s + alone_s);
+        result->worst_rho = fmax (result->worst_rho, outcome->rho);
+        unfair += outcome->rho > 1;
+    }
+    result->unfair = (double)unfair / workload->count;
+    alone_cache_clear (&cache);
+    return rc;
+}
+
+static void sum_up (const struct sim_config *config, const struct workload *workload,
+                    double *scratch, struct sim_result *result)
+{
+    int count = workload->count;
+    double jct_s = 0, slot_s = 0, restarts = 0, first_s = INFINITY, last_s = 0;
+    for (int i = 0; i < count; i++) {
+        const struct sim_job *job = &result->jobs[i];
+        double submit_s = workload->jobs[i].submit_s;
+        jct_s += job->jct_s;
+        slot_s += job->slot_s;
+        restarts += job->restarts;
+        first_s = fmin (first_s, submit_s);
+        last_s = fmax (last_s, submit_s + job->jct_s);
+        scratch[i] = job->jct_s;
+    }
+    result->mean_jct_s = jct_s / count;
+    result->median_jct_s = quantile (scratch, count, 0.5);
+    result->p99_jct_s = quantile (scratch, count, 0.99);
+    result->makespan_s = last_s - first_s;
+    result->slot_hours_per_job = slot_s / count / 3600;
+    result->restarts_per_job = restarts / count;
+    result->utilisation =
+        slot_s / ((double)config->nodes * config->slots_per_node * result->makespan_s);
+}
+
+int outcome_summarise (const struct sim_config *config, const struct workload *workload,
+                       const struct policy *policy, double *decide_s, struct sim_result *result,
+                       struct pollux_error *err)
+{
+    size_t count = (size_t)workload->count;
+    struct stay *stays = malloc (count * sizeof (stays[0]));
+    double *company = malloc (count * sizeof (company[0]));
+    int rc = -ENOMEM;
+    if (!stays || !company)
+        goto done;
+    for (int i = 0; i < workload->count; i++)
+        stays[i] = (struct stay){workload->jobs[i].submit_s,
+                                 workload->jobs[i].submit_s + result->jobs[i].jct_s};
+    rc = mean_company (stays, workload->count, company);
+    if (rc < 0)
+        goto done;
+    rc = judge_fairness (config, workload, policy, company, result, err);
+    if (rc < 0)
+        goto done;
+    sum_up (config, workload, company, result);
+
+    double sum = 0;
+    for (int i = 0; i < result->rounds; i++)
+        sum += decide_s[i];
+    result->decide_mean_s = sum / result->rounds;
+    result->decide_median_s = quantile (decide_s, result->rounds, 0.5);
+    result->decide_p99_s = quantile (decide_s, result->rounds, 0.99);
+    result->decide_max_s = quantile (decide_s, result->rounds, 1);
+done:
+    free (stays);
+    free (company);
+    return rc == -ENOMEM ? fail (err, rc, "no memory to sum up %d jobs", workload->count) : rc;
+}
+
+void sim_result_clear (struct sim_result *result)
+{
+    free (result->jobs);
+    *result = (struct sim_result){0};
+}

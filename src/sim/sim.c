@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Virtual time.  The source below is a state machine that hands out, interval by interval:
+ *
+ *     SUBMIT and EXIT of the interval, by time    jobs arrive; jobs that were done in it end
+ *     HINTS                                       what the running jobs' agents learned
+ *     ROUND                                       at the end of the interval
+ *
+ * and the backend moves the modelled jobs to where the plan wants them.  Intervals in which no
+ * job is there are passed over.
+ */
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "sim/demand.h"
+#include "sim/outcome.h"
+#include "sim/train.h"
+
+static int64_t to_us (double seconds)
+{
+    return llround (seconds * 1e6);
+}
+
+/* One job of the workload, in order of submission. */
+struct actor {
+    const struct workload_job *job;
+    struct demand demand;
+    struct training training;
+    struct batch_adapter adapter;
+    double interference; /* that it suffers now */
+};
+
+enum stage { STAGE_NODES, STAGE_BETWEEN, STAGE_HINTS, STAGE_ROUND };
+
+struct sim {
+    const struct sim_config *config;
+    const struct policy *policy;
+    struct sim_progress *progress;
+    struct actor *actors; /* by the cluster's index of the job */
+    int actor_count;
+    int submitted, finished;
+
+    enum stage stage;
+    int node;     /* the next to announce */
+    int64_t tick; /* number of the round that ends this interval */
+    int *exits;   /* actors done in this interval, by time; `exit_next` is the next */
+    int exit_count, exit_next;
+    struct report *reports;
+    struct job_spec spec; /* of the job being submitted */
+    struct oracle oracle; /* its iter_s is freed when the next job comes */
+    int *nodes_shared;    /* scratch by node: multi-node jobs there */
+    int *counts;          /* scratch by node */
+
+    double *decide_s;
+    int rounds, round_capacity;
+};
+
+static double tick_s (const struct sim *sim)
+{
+    return (double)sim->tick * sim->config->interval_s;
+}
+
+/* ---- The source ---- */
+
+static void make_spec (struct sim *sim, const struct actor *actor)
+{
+    const struct workload_job *job = actor->job;
+    sim->spec = (struct job_spec){
+        .max_replicas = sim->policy->elastic ? actor->demand.max_replicas : job->replicas,
+        .weight = 1,
+        .preemptible = true,
+        .adaptive = actor->demand.batch == 0,
+        .restart_delay_s = NAN,
+        .fixed_replicas = job->replicas,
+        .fixed_batch = actor->demand.batch,
+    };
+    memcpy (sim->spec.name, job->name, sizeof (job->name));
+    snprintf (sim->spec.application, sizeof (sim->spec.application), "%s", app_name (job->app));
+}
+
+static struct hints make_hints (const struct sim *sim, const struct actor *actor)
+{
+    const struct training *training = &actor->training;
+    bool known = sim->policy->adaptive && actor->adapter.fitted_count > 0;
+    return (struct hints){
+        .has_model = known,
+        .model = known ? actor->adapter.fit.model : (struct pollux_model){0},
+        .grad = known ? training->grad : (struct pollux_grad){0},
+        .limits = sim->policy->adaptive ? *app_limits (actor->job->app) : (struct pollux_limits){0},
+        .max_profiled_replicas = sim->policy->adaptive ? training->max_profiled_replicas : -1,
+        .progress = training->progress,
+        .total = app_need (actor->job->app, app_max_epochs (actor->job->app)),
+    };
+}
+
+static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
+{
+    struct actor *actor = &sim->actors[sim->submitted];
+    /* The job's own clock joins the cluster's at the round that will see it first. */
+    training_init (&actor->training, actor->job->app, actor->demand.batch, tick_s (sim));
+    actor->adapter.search = sim->policy->search;
+    make_spec (sim, actor);
+    free (sim->oracle.iter_s);
+    sim->oracle.iter_s = NULL;
+    if (sim->policy->oracle &&
+        demand_oracle (sim->config, actor->job, actor->demand, &sim->oracle) < 0)
+        return fail (err, -ENOMEM, "no memory for job %s", actor->job->name);
+    *ret = (struct event){
+        .at_us = to_us (actor->job->submit_s),
+        .type = EVENT_SUBMIT,
+        .job = sim->submitted++,
+        .submit = {.spec = &sim->spec,
+                   .hints = make_hints (sim, actor),
+                   .oracle = sim->policy->oracle ? &sim->oracle : NULL},
+    };
+    return 1;
+}
+
+/* Let all running jobs train to the end of this interval, and note who is done. */
+static int advance (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
+{
+    sim->exit_count = sim->exit_next = 0;
+    for (int i = 0; i < cluster->active_count; i++) {
+        int index = cluster->active_index[i];
+        struct actor *actor = &sim->actors[index];
+        struct batch_chooser chooser = {.choose = batch_adapt, .self = &actor->adapter};
+        int rc = training_advance (&actor->training, sim->config->interval_s, actor->interference,
+                                   &chooser, err);
+        if (rc < 0)
+            return rc;
+        if (!training_done (&actor->training))
+            continue;
+        int at = sim->exit_count++;
+        for (; at > 0 &&
+               sim->actors[sim->exits[at - 1]].training.completed_s > actor->training.completed_s;
+             at--)
+            sim->exits[at] = sim->exits[at - 1];
+        sim->exits[at] = index;
+    }
+    return 0;
+}
+
+/* Go to the end of the next interval that has a job in it. */
+static int begin_interval (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
+{
+    sim->tick++;
+    if (cluster->active_count > 0)
+        return advance (sim, cluster, err);
+    double next_s = sim->actors[sim->submitted].job->submit_s;
+    int64_t first = (int64_t)ceil (next_s / sim->config->interval_s);
+    sim->tick = first > sim->tick ? first : sim->tick;
+    sim->exit_count = sim->exit_next = 0;
+    return 0;
+}
+
+/* The earlier of the next EXIT and the next SUBMIT of this interval; 0 if there are no more. */
+static int between (struct sim *sim, struct event *ret, struct pollux_error *err)
+{
+    const struct actor *exit =
+        sim->exit_next < sim->exit_count ? &sim->actors[sim->exits[sim->exit_next]] : NULL;
+    const struct workload_job *arrival =
+        sim->submitted < sim->actor_count ? sim->actors[sim->submitted].job : NULL;
+    if (arrival && arrival->submit_s > tick_s (sim))
+        arrival = NULL;
+    if (arrival && (!exit || arrival->submit_s < exit->training.completed_s))
+        return submit (sim, ret, err);
+    if (!exit)
+        return 0;
+    *ret = (struct event){
+        .at_us = to_us (fmin (exit->training.completed_s, tick_s (sim))),
+        .type = EVENT_EXIT,
+        .job = sim->exits[sim->exit_next++],
+        .exit = {.kind = EXIT_FINISHED},
+    };
+    sim->finished++;
+    return 1;
+}
+
+static int report_hints (struct sim *sim, const struct cluster *cluster, struct event *ret,
+                         struct pollux_error *err)
+{
+    int count = 0;
+    for (int i = 0; i < cluster->active_count; i++) {
+        if (cluster->active[i]->phase != JOB_RUNNING)
+            continue;
+        int index = cluster->active_index[i];
+        struct actor *actor = &sim->actors[index];
+        if (sim->policy->adaptive) {
+            int rc = batch_adapter_refit (&actor->adapter, &actor->training, err);
+            if (rc < 0)
+                return rc;
+        }
+        sim->reports[count++] = (struct report){
+            .job = index,
+            .hints = make_hints (sim, actor),
+            .batch = actor->training.batch,
+            .oracle_remaining =
+                sim->policy->oracle ? demand_remaining (actor->job, actor->training.epochs) : NAN,
+        };
+    }
+    *ret = (struct event){.at_us = to_us (tick_s (sim)),
+                          .type = EVENT_HINTS,
+                          .job = -1,
+                          .hints = {sim->reports, count}};
+    return 1;
+}
+
+static void round_event (const struct sim *sim, struct event *ret)
+{
+    struct rng rng = rng_stream (sim->config->seed, (uint64_t)sim->tick);
+    *ret = (struct event){
+        .at_us = to_us (tick_s (sim)),
+        .type = EVENT_ROUND,
+        .job = -1,
+        .round = {.interval_s = sim->config->interval_s,
+                  .restart_delay_s = sim->config->restart_delay_s,
+                  .p = sim->config->p,
+                  .search = sim->policy->search,
+                  .seed = rng_next (&rng)},
+    };
+    snprintf (ret->round.policy, sizeof (ret->round.policy), "%s", sim->policy->name);
+}
+
+static void tell_progress (const struct sim *sim)
+{
+    if (!sim->progress)
+        return;
+    atomic_store (&sim->progress->now_us, to_us (tick_s (sim)));
+    atomic_store (&sim->progress->jobs_done, sim->finished);
+    atomic_store (&sim->progress->rounds, sim->rounds);
+}
+
+static int sim_next (void *self, const struct cluster *cluster, struct event *ret,
+                     struct pollux_error *err)
+{
+    struct sim *sim = self;
+    int rc;
+    switch (sim->stage) {
+    case STAGE_NODES:
+        if (sim->node < sim->config->nodes) {
+            *ret =
+                (struct event){.type = EVENT_NODE,
+                               .job = -1,
+                               .node = {.slots = sim->config->slots_per_node, .available = true}};
+            snprintf (ret->node.name, sizeof (ret->node.name), "n%d", sim->node++);
+            return 1;
+        }
+        rc = begin_interval (sim, cluster, err);
+        if (rc < 0)
+            return rc;
+        sim->stage = STAGE_BETWEEN;
+        /* fallthrough */
+    case STAGE_BETWEEN:
+        rc = between (sim, ret, err);
+        if (rc == 1 && ret->type == EVENT_EXIT)
+            ret->exit.generation = cluster->jobs[ret->job]->generation;
+        if (rc != 0)
+            return rc;
+        tell_progress (sim);
+        if (sim->finished == sim->actor_count)
+            return 0;
+        if (cluster->active_count > 0) {
+            sim->stage = STAGE_HINTS;
+            return report_hints (sim, cluster, ret, err);
+        }
+        rc = begin_interval (sim, cluster, err);
+        return rc < 0 ? rc : sim_next (self, cluster, ret, err);
+    case STAGE_HINTS:
+        sim->stage = STAGE_ROUND;
+        round_event (sim, ret);
+        return 1;
+    case STAGE_ROUND:
+        if (sim->progress && atomic_load (&sim->progress->stop))
+            return fail (err, -EINTR, "interrupted");
+        rc = begin_interval (sim, cluster, err);
+        sim->stage = STAGE_BETWEEN;
+        return rc < 0 ? rc : sim_next (self, cluster, ret, err);
+    }
+    return 0;
+}
+
+/* ---- The backend ---- */
+
+static int move_job (struct sim *sim, struct loop *loop, int index, struct placement to,
+                     struct pollux_error *err)
+{
+    const struct job *job = loop->cluster.jobs[index];
+    struct event event = {.at_us = loop->cluster.now_us, .job = index};
+    if (job->phase == JOB_RUNNING) {
+        event.type = EVENT_EXIT;
+        event.exit.generation = job->generation;
+        event.exit.kind = EXIT_STOPPED;
+        int rc = loop_post (loop, &event, err);
+        if (rc < 0)
+            return rc;
+    }
+    for (int i = 0; i < to.count; i++)
+        sim->counts[i] = to.shares[i].replicas;
+    struct actor *actor = &sim->actors[index];
+    struct batch_chooser chooser = {.choose = batch_adapt, .self = &actor->adapter};
+    int rc = training_place (&actor->training, sim->counts, to.count, sim->config->restart_delay_s,
+                             &chooser, err);
+    if (rc < 0 || to.count == 0)
+        return rc;
+    event.type = EVENT_START;
+    event.start.generation = job->generation + 1;
+    event.start.placement = to;
+    return loop_post (loop, &event, err);
+}
+
+/* A multi-node job that shares a node with another one loses some speed. */
+static void interfere (struct sim *sim, const struct cluster *cluster)
+{
+    memset (sim->nodes_shared, 0, (size_t)cluster->node_count * sizeof (sim->nodes_shared[0]));
+    for (int i = 0; i < cluster->active_count; i++) {
+        struct placement placement = cluster->active[i]->placement;
+        for (int j = 0; placement.count > 1 && j < placement.count; j++)
+            sim->nodes_shared[placement.shares[j].node]++;
+    }
+    for (int i = 0; i < cluster->active_count; i++) {
+        struct placement placement = cluster->active[i]->placement;
+        struct actor *actor = &sim->actors[cluster->active_index[i]];
+        actor->interference = 0;
+        for (int j = 0; placement.count > 1 && j < placement.count; j++)
+            if (sim->nodes_shared[placement.shares[j].node] > 1)
+                actor->interference = sim->config->interference;
+    }
+}
+
+static int sim_reconcile (void *self, struct loop *loop, const struct plan *plan,
+                          struct pollux_error *err)
+{
+    struct sim *sim = self;
+    for (int i = 0; i < plan->job_count; i++) {
+        struct placement to = plan_placement (plan, i);
+        if (placement_equal (to, loop->cluster.active[i]->placement))
+            continue;
+        int rc = move_job (sim, loop, loop->cluster.active_index[i], to, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (sim->config->interference > 0)
+        interfere (sim, &loop->cluster);
+    return 0;
+}
+
+/* ---- Setting up, running, summing up ---- */
+
+static double real_clock_s (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void sim_decided (void *self, const struct view *view, const struct plan *plan,
+                         double seconds)
+{
+    (void)view;
+    (void)plan;
+    struct sim *sim = self;
+    if (sim->rounds == sim->round_capacity) {
+        int capacity = sim->round_capacity ? 2 * sim->round_capacity : 1024;
+        double *decide_s = realloc (sim->decide_s, (size_t)capacity * sizeof (decide_s[0]));
+        if (!decide_s)
+            return; /* a measurement lost, nothing else */
+        sim->decide_s = decide_s;
+        sim->round_capacity = capacity;
+    }
+    sim->decide_s[sim->rounds++] = seconds;
+}
+
+static int by_submission (const void *a, const void *b)
+{
+    const struct actor *x = a, *y = b;
+    if (x->job->submit_s != y->job->submit_s)
+        return x->job->submit_s < y->job->submit_s ? -1 : 1;
+    return (x->job > y->job) - (x->job < y->job);
+}
+
+static int sim_init (struct sim *sim, const struct workload *workload, struct pollux_error *err)
+{
+    size_t jobs = (size_t)workload->count, nodes = (size_t)sim->config->nodes;
+    sim->actors = calloc (jobs, sizeof (sim->actors[0]));
+    sim->exits = malloc (jobs * sizeof (sim->exits[0]));
+    sim->reports = malloc (jobs * sizeof (sim->reports[0]));
+    sim->nodes_shared = malloc (nodes * sizeof (sim->nodes_shared[0]));
+    sim->counts = malloc (nodes * sizeof (sim->counts[0]));
+    if (!sim->actors || !sim->exits || !sim->reports || !sim->nodes_shared || !sim->counts)
+        return fail (err, -ENOMEM, "no memory to simulate %d jobs", workload->count);
+    for (int i = 0; i < workload->count; i++) {
+        struct actor *actor = &sim->actors[sim->actor_count++];
+        actor->job = &workload->jobs[i];
+        actor->demand = demand_of (sim->config, actor->job, sim->policy);
+        if (!sim->policy->elastic &&
+            actor->job->replicas > sim->config->nodes * sim->config->slots_per_node)
+            return fail (err, -EINVAL,
+                         "job %s asks for %d GPUs, which policy %s cannot give on %d nodes of %d; "
+                         "simulate more nodes",
+                         actor->job->name, actor->job->replicas, sim->policy->name,
+                         sim->config->nodes, sim->config->slots_per_node);
+    }
+    qsort (sim->actors, jobs, sizeof (sim->actors[0]), by_submission);
+    return 0;
+}
+
+static void sim_clear (struct sim *sim)
+{
+    for (int i = 0; i < sim->submitted; i++)
+        training_clear (&sim->actors[i].training);
+    free (sim->actors);
+    free (sim->exits);
+    free (sim->reports);
+    free (sim->nodes_shared);
+    free (sim->counts);
+    free (sim->oracle.iter_s);
+    free (sim->decide_s);
+}
+
+/* What became of every job, in the order of the workload. */
+static int collect (const struct sim *sim, const struct cluster *cluster,
+                    const struct workload *workload, struct sim_result *ret,
+                    struct pollux_error *err)
+{
+    struct sim_result result = {.job_count = workload->count, .rounds = sim->rounds};
+    result.jobs = calloc ((size_t)workload->count, sizeof (result.jobs[0]));
+    if (!result.jobs)
+        return fail (err, -ENOMEM, "no memory for the results of %d jobs", workload->count);
+    for (int i = 0; i < sim->actor_count; i++) {
+        const struct actor *actor = &sim->actors[i];
+        const struct job *job = cluster->jobs[i];
+        result.modelled |= actor->training.modelled;
+        result.jobs[actor->job - workload->jobs] = (struct sim_job){
+            .jct_s = actor->training.completed_s - actor->job->submit_s,
+            .slot_s = job->attained_s,
+            .restarts = job->restarts,
+        };
+    }
+    *ret = result;
+    return 0;
+}
+
+int sim_run (const struct sim_config *config, const struct workload *workload,
+             const struct policy *policy, struct sim_progress *progress, struct sim_result *ret,
+             struct pollux_error *err)
+{
+    struct sim sim = {.config = config, .policy = policy, .progress = progress};
+    struct loop loop = {
+        .policy = policy,
+        .source = {.next = sim_next, .self = &sim},
+        .journal = config->journal,
+        .backend = {.reconcile = sim_reconcile, .self = &sim},
+        .stopwatch = {.now_s = real_clock_s, .decided = sim_decided, .self = &sim},
+    };
+    struct sim_result result = {0};
+    int rc = sim_check (config, err);
+    if (rc == 0)
+        rc = sim_init (&sim, workload, err);
+    if (rc == 0)
+        rc = loop_run (&loop, err);
+    if (rc == 0)
+        rc = collect (&sim, &loop.cluster, workload, &result, err);
+    if (rc == 0)
+        rc = outcome_summarise (config, workload, policy, sim.decide_s, &result, err);
+    if (rc == 0)
+        *ret = result;
+    else
+        sim_result_clear (&result);
+    loop_clear (&loop);
+    sim_clear (&sim);
+    return rc;
+}
