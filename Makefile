@@ -198,11 +198,15 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (60)
 .PHONY: check-includes check-format cppcheck format
 check-includes: ; @tools/check-includes
 check-format: ; @clang-format --dry-run -Werror $(C_FILES)
+# Its exit status forgets what it finds across files, so any word from it is a failure.  The one
+# check left out takes sizeof (err->text) for an access through err.
 cppcheck:
 	@mkdir -p $(B)/cppcheck
-	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix \
+	@cppcheck --quiet --inline-suppr --std=c11 --library=posix \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		--cppcheck-build-dir=$(B)/cppcheck -j 2 -Iinclude -Isrc $(filter %.c,$(C_FILES))
+		--suppress=ctunullpointer --cppcheck-build-dir=$(B)/cppcheck -j 2 -Iinclude -Isrc \
+		$(filter %.c,$(C_FILES)) 2> $(B)/cppcheck.log || true
+	@cat $(B)/cppcheck.log >&2 && test ! -s $(B)/cppcheck.log
 format: ## bring all C files into shape (clang-format)
 	clang-format -i $(C_FILES)
 
