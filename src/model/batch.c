@@ -68,10 +68,25 @@ static int check_job (const struct pollux_model *model, struct pollux_grad grad,
 
 static struct pollux_best find (const struct pollux_model *model, struct pollux_grad grad,
                                 const struct pollux_limits *limits, enum pollux_search search,
-                                struct pollux_shape shape)
+                                struct pollux_shape shape, int64_t guess)
 {
-    return search == POLLUX_EXACT ? search_exact (model, grad, limits, shape)
+    return search == POLLUX_EXACT ? search_exact (model, grad, limits, shape, guess)
                                   : search_reference (model, grad, limits, shape);
+}
+
+/* The best choices on `nodes` nodes, from as many replicas on. */
+static void find_all (const struct pollux_model *model, struct pollux_grad grad,
+                      const struct pollux_limits *limits, enum pollux_search search, int nodes,
+                      int max_replicas, struct pollux_best *ret)
+{
+    /* The best m changes smoothly with K: expect it to go on as from the last but one. */
+    int64_t last = 0, before = 0;
+    for (int k = nodes; k <= max_replicas; k++) {
+        struct pollux_shape shape = {.nodes = nodes, .replicas = k};
+        ret[k - 1] = find (model, grad, limits, search, shape, before ? 2 * last - before : last);
+        before = last;
+        last = ret[k - 1].batch.m;
+    }
 }
 
 int pollux_best_batch (const struct pollux_model *model, struct pollux_grad grad,
@@ -84,7 +99,7 @@ int pollux_best_batch (const struct pollux_model *model, struct pollux_grad grad
     if (shape.nodes < 1 || shape.replicas < shape.nodes || shape.replicas > POLLUX_REPLICAS_LIMIT)
         return fail (err, -EINVAL, "shape: want 1 <= nodes <= replicas <= %d, got %d and %d",
                      POLLUX_REPLICAS_LIMIT, shape.nodes, shape.replicas);
-    *ret = find (model, grad, limits, search, shape);
+    *ret = find (model, grad, limits, search, shape, 0);
     return 0;
 }
 
@@ -99,13 +114,11 @@ int pollux_curve (const struct pollux_model *model, struct pollux_grad grad,
     if (max_replicas < 1 || max_replicas > POLLUX_REPLICAS_LIMIT)
         return fail (err, -EINVAL, "curve: want 1 <= max_replicas <= %d, got %d",
                      POLLUX_REPLICAS_LIMIT, max_replicas);
-    for (int k = 1; k <= max_replicas; k++) {
-        struct pollux_shape one = {.nodes = 1, .replicas = k}, many = {.nodes = 2, .replicas = k};
-        if (one_node)
-            one_node[k - 1] = find (model, grad, limits, search, one);
-        if (many_nodes)
-            many_nodes[k - 1] =
-                k > 1 ? find (model, grad, limits, search, many) : (struct pollux_best){0};
+    if (one_node)
+        find_all (model, grad, limits, search, 1, max_replicas, one_node);
+    if (many_nodes) {
+        many_nodes[0] = (struct pollux_best){0};
+        find_all (model, grad, limits, search, 2, max_replicas, many_nodes);
     }
     return 0;
 }

@@ -12,9 +12,11 @@ double model_sync_time (const struct pollux_model *model, struct pollux_shape sh
  * computation.  Between max (grad, sync) and their sum for gamma >= 1. */
 double model_overlap (double grad_s, double sync_s, double gamma);
 
-/* The two searches behind pollux_best_batch.  Their inputs are legal: the caller checked. */
+/* The two searches behind pollux_best_batch.  Their inputs are legal: the caller checked.
+ * guess is an m that may be near the best one, 0 for none: it saves time and changes nothing. */
 struct pollux_best search_exact (const struct pollux_model *model, struct pollux_grad grad,
-                                 const struct pollux_limits *limits, struct pollux_shape shape);
+                                 const struct pollux_limits *limits, struct pollux_shape shape,
+                                 int64_t guess);
 struct pollux_best search_reference (const struct pollux_model *model, struct pollux_grad grad,
                                      const struct pollux_limits *limits, struct pollux_shape shape);
 

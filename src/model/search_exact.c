@@ -22,8 +22,7 @@
  *                                   o---o---o . . .     from A1 on: falling, so stop as soon as
  *                                                       a tangent's bound is not above the best
  *
- * The best integer m is one of the two around the best real one, where goodput turns from
- * rising to falling.
+ * The same tangents end the search for the best integer m of a given A.
  */
 #include "model/model.h"
 
@@ -41,6 +40,7 @@ struct search {
     struct pollux_grad grad;
     double noise, signal; /* v and q, scaled so that their ratio is phi and neither overflows */
     double sync_s, sync_power;
+    double guess; /* an m that may be near the best one; 0 for none */
     struct pollux_best best;
 };
 
@@ -96,7 +96,7 @@ static double summit (const struct search *search, struct line line, int64_t a)
     return per_m > 0 ? sqrt (search->noise * line.c / per_m) : INFINITY;
 }
 
-/* Upper bound of goodput for given A, m <= most, by the tangent. */
+/* Upper bound of goodput for given A and least <= m <= most, by the tangent. */
 static double bound (const struct search *search, struct line line, int64_t a, double least,
                      double most)
 {
@@ -170,12 +170,13 @@ static double newton (const struct step *step, struct line line, double ratio)
     return isfinite (bend) ? step->m * pow (ratio, 2 / (2 + bend)) : step->m * ratio;
 }
 
-/* From A1 on, given A: close in on the best integer in [low, high] from both sides, until it
- * rises at one integer and falls at the next.  Returns the last step evaluated. */
+/* From A1 on, given A: close in on the best integer in [low, high] from both sides, until the
+ * last tangent shows that no integer left is better.  Returns the last step evaluated. */
 static struct step search_partial (struct search *search, struct step from, int64_t a, double low,
                                    double high)
 {
-    struct step step = from.m >= low && from.m <= high ? from : step_at (search, high);
+    double guess = search->guess >= low && search->guess <= high ? search->guess : high;
+    struct step step = from.m == guess ? from : step_at (search, guess);
     double floor_m = low, ceil_m = high; /* the best is in [floor_m, ceil_m] */
     for (int i = 0;; i++) {
         consider (search, &step, a);
@@ -185,7 +186,7 @@ static struct step search_partial (struct search *search, struct step from, int6
             ceil_m = step.m - 1; /* considered already */
         else
             floor_m = step.m + 1;
-        if (floor_m > ceil_m)
+        if (floor_m > ceil_m || bound (search, line, a, floor_m, ceil_m) <= search->best.goodput)
             return step;
         double next = i < NEWTON_LIMIT ? newton (&step, line, ratio) : (floor_m + ceil_m) / 2;
         next = floor (next + 0.5);
@@ -194,7 +195,8 @@ static struct step search_partial (struct search *search, struct step from, int6
 }
 
 struct pollux_best search_exact (const struct pollux_model *model, struct pollux_grad grad,
-                                 const struct pollux_limits *limits, struct pollux_shape shape)
+                                 const struct pollux_limits *limits, struct pollux_shape shape,
+                                 int64_t guess)
 {
     double statistics = grad.sqr + grad.var;
     struct search search = {
@@ -205,6 +207,7 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
         .noise = statistics > 0 ? (double)limits->init_batch * (grad.var / statistics) : 0,
         .signal = statistics > 0 ? grad.sqr / statistics : 1,
         .sync_s = model_sync_time (model, shape),
+        .guess = (double)guess,
     };
     search.sync_power = model->gamma == 1 ? search.sync_s : pow (search.sync_s, model->gamma);
 
