@@ -157,9 +157,10 @@ $(TEST_OBJECTS) $(TEST_HELPERS): EXTRA_CFLAGS := -Itests/unit
 
 .PHONY: tests unit $(TESTS:%=%.run)
 tests: $(TESTS)
+# RUN is what to put before a test program, such as valgrind.
 unit: $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan for the others)
 $(TESTS:%=%.run): %.run: %
-	@tools/run-unit $<
+	@tools/run-unit $(RUN) $<
 
 .PHONY: test soak
 test: ## all tests, a few minutes; ends with `N passed, N failed`
