@@ -162,25 +162,21 @@ static bool trial_hits (const struct delaunay *delaunay, const struct trial *tri
 static int collect (qhT *qh, const double (*points)[3], struct delaunay *delaunay,
                     struct pollux_error *err)
 {
-    facetT *facet;
     int count = 0;
     int *numbers = malloc (qh->facet_id * sizeof *numbers);
     if (!numbers)
         return fail (err, -ENOMEM, "no memory for %u facets", qh->facet_id);
     for (unsigned i = 0; i < qh->facet_id; i++)
         numbers[i] = -1;
-    FORALLfacets
-    {
+    for (const facetT *facet = qh->facet_list; facet->next; facet = facet->next)
         if (!facet->upperdelaunay)
             numbers[facet->id] = count++;
-    }
 
     int code = 0;
     delaunay->simplices = calloc ((size_t)count + 1, sizeof *delaunay->simplices);
     if (!delaunay->simplices)
         code = fail (err, -ENOMEM, "no memory for %d simplices", count);
-    FORALLfacets
-    {
+    for (const facetT *facet = qh->facet_list; facet->next; facet = facet->next) {
         if (code < 0 || facet->upperdelaunay)
             continue;
         if (!facet->simplicial || qh_setsize (qh, facet->vertices) != 4 ||

@@ -27,9 +27,6 @@
 #include "sim/app.h"
 #include "sim/measured.h"
 
-/* Subfolders that we look into: a hundred times those published. */
-enum { APPS_LIMIT = 1024 };
-
 static const struct known {
     const char *name;
     int epochs;
@@ -97,13 +94,13 @@ static int by_batch (const void *left, const void *right)
 static int list_batches (const char *dir, int64_t batches[COURSE_BATCHES_LIMIT], int *ret,
                          struct pollux_error *err)
 {
-    DIR *folder = opendir (dir);
-    if (!folder)
+    struct dirent **entries;
+    int count = 0, code = 0, entry_count = scandir (dir, &entries, NULL, alphasort);
+    if (entry_count < 0)
         return fail (err, -errno, "%s: %s", file_name (dir).text, strerror (errno));
-    int count = 0, code = 0;
-    const struct dirent *entry;
-    while (code == 0 && (entry = readdir (folder))) {
-        int64_t batch = validation_batch (entry->d_name);
+    for (int i = 0; i < entry_count; i++) {
+        int64_t batch = validation_batch (entries[i]->d_name);
+        free (entries[i]);
         if (batch == 0)
             continue;
         if (count == COURSE_BATCHES_LIMIT)
@@ -112,7 +109,7 @@ static int list_batches (const char *dir, int64_t batches[COURSE_BATCHES_LIMIT],
         else
             batches[count++] = batch;
     }
-    closedir (folder);
+    free (entries);
     if (code < 0)
         return code;
     if (count == 0)
@@ -354,27 +351,19 @@ static bool is_app (const char *dir, const char *name)
 
 int world_from_traces (const char *dir, struct world **ret, struct pollux_error *err)
 {
-    DIR *folder = opendir (dir);
-    if (!folder)
+    struct dirent **entries;
+    int count = 0, code = 0, entry_count = scandir (dir, &entries, NULL, alphasort);
+    if (entry_count < 0)
         return fail (err, -errno, "%s: %s", file_name (dir).text, strerror (errno));
-    struct app *apps = NULL;
-    int count = 0, code = 0;
-    const struct dirent *entry;
-    while (code == 0 && (entry = readdir (folder))) {
-        if (!is_app (dir, entry->d_name))
-            continue;
-        struct app *more = realloc (apps, ((size_t)count + 1) * sizeof *apps);
-        if (count == APPS_LIMIT || !more) {
-            apps = more ? more : apps;
-            code = fail (err, more ? -EFBIG : -ENOMEM, "%s: too many applications",
-                         file_name (dir).text);
-            break;
-        }
-        apps = more;
-        memset (&apps[count], 0, sizeof *apps);
-        code = read_app (dir, entry->d_name, &apps[count++], err);
+    struct app *apps = calloc ((size_t)entry_count + 1, sizeof *apps);
+    if (!apps)
+        code = fail (err, -ENOMEM, "%s: no memory for its applications", file_name (dir).text);
+    for (int i = 0; i < entry_count; i++) {
+        if (code == 0 && is_app (dir, entries[i]->d_name))
+            code = read_app (dir, entries[i]->d_name, &apps[count++], err);
+        free (entries[i]);
     }
-    closedir (folder);
+    free (entries);
     if (code == 0 && count == 0)
         code = fail (err, -EINVAL,
                      "%s: no traces here; expected a folder per application with placements.csv",
