@@ -16,7 +16,7 @@
 
 #define COUNT(array) (sizeof (array) / sizeof ((array)[0]))
 
-/* A case count: the full one under POLLUX_SOAK=1, a few under POLLUX_BRIEF=1 (valgrind), a tenth
+/* A case count: the full one under POLLUX_SOAK=1, a few under POLLUX_BRIEF=1 (slow tools), a tenth
  * otherwise. */
 static inline int soak_count (int full)
 {
