@@ -140,9 +140,10 @@ int pollux_curve (const struct pollux_model *model, struct pollux_grad grad,
 
 /* ---- Fitting the throughput model ------------------------------------------------------- */
 
-/* Mean times, in seconds, of steps measured on one placement with one micro-batch: a micro-step
- * without synchronisation, and the whole last micro-step with it (what an iteration takes
- * at s = 0).  weight counts like that many equal samples; 1 is usual. */
+/* Mean times of steps measured on one placement with one micro-batch: of a micro-step without
+ * synchronisation, and of the whole last micro-step with it (an iteration at s = 0).  Legal:
+ * 1 <= nodes <= replicas <= POLLUX_REPLICAS_LIMIT, 1 <= m <= POLLUX_BATCH_LIMIT, times within
+ * 1e-9..1e9 seconds.  weight, within 1e-9..1e9, counts like that many equal samples; 1 is usual. */
 struct pollux_sample {
     struct pollux_shape shape;
     int64_t m;
@@ -150,23 +151,38 @@ struct pollux_sample {
     double weight;
 };
 
-/* A fitted model and what it is worth.  loss is the regularised objective; the two errors are
- * root mean square errors of the logarithm of time: 0.1 means about 10 %. */
+/* A fitted model and what it is worth: the errors are root mean squares over the samples of the
+ * logarithm's error, so that 0.1 means about 10 %, and loss is what the fit minimises,
+ *
+ *     grad_error + step_error + 1e-3 (gamma-1)^2
+ *         + 1e-2 ((beta_node/alpha_node)^2 + (beta_local/alpha_local)^2)
+ *
+ * with alphas and betas >= 1e-8 s and 1 <= gamma <= 10. */
 struct pollux_fit {
     struct pollux_model model;
     double loss;
     double grad_error, step_error;
 };
 
-/* Fit the seven parameters to count >= 1 samples.  Where the samples say nothing of a parameter
- * an optimistic prior stands in, so that a job explores more replicas.  last is the previous
- * fit of the same job, to start from, or NULL.  Equal inputs give equal results.
- * -EINVAL names the first illegal sample (times must be in 1e-9..1e9 s, 1 <= nodes <= replicas,
- * 1 <= m, weight > 0); legal samples never fail, except for -ENOMEM. */
+/* Fit the seven parameters to count >= 1 samples, in any order.
+ *
+ * Where the samples say nothing of a parameter a prior stands in, optimistic so that a job
+ * explores: with one m only, alpha_grad is half the mean grad_s; an alpha or beta of a kind of
+ * placement not seen is 1e-8 s, and so are both betas if all samples have one or two replicas.
+ * After the loss was taken, without a sample of many nodes, alpha_node and beta_node are raised
+ * to 1.1 times the local ones.
+ *
+ * last, which may be NULL, is the job's previous model: it is kept as far as the samples do not
+ * care.  Equal inputs give equal results.  Tens of samples take a fraction of a millisecond, very
+ * many not much more than sorting them, for those alike in all but times count as one.
+ *
+ * -EINVAL if there is no sample or one is illegal, which err names, counting from 1; legal ones
+ * are never refused, unless memory is short: -ENOMEM. */
 int pollux_fit (const struct pollux_sample *samples, size_t count, const struct pollux_model *last,
                 struct pollux_fit *ret, struct pollux_error *err);
 
-/* The objective that pollux_fit minimises, at a given model. */
+/* The loss that pollux_fit minimises, at any model with positive parameters.  NaN where a sample
+ * is illegal or there is none. */
 double pollux_fit_loss (const struct pollux_sample *samples, size_t count,
                         const struct pollux_model *model);
 

@@ -1,41 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First in, first out: jobs run as requested, in order of submission, until they end.  A job
- * that does not fit now holds back all after it; one that would not even fit into the empty
- * cluster is passed over, or nobody would ever run again.
+ * that does not fit holds back all after it.
  */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "policy/policies.h"
-#include "policy/turns.h"
-
-enum { RUNNING, WAITING };
+#include "policy/slots.h"
 
 static int fifo_decide (const struct view *view, void *memory, struct plan *plan,
                         struct pollux_error *err)
 {
     (void)memory;
-    struct turn *turns;
-    int rc = turns_new (view, &turns, err);
+    struct slots slots;
+    int rc = slots_new (view, &slots, err);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < view->job_count; i++) {
-        int level = view->jobs[i]->placement.count > 0 ? RUNNING : WAITING;
-        turn_as_requested (&turns[i], view, level, 0);
-    }
-    turns_sort (turns, view->job_count);
-
-    int slots = view_slots (view), left = slots, count = 0;
-    for (int i = 0; i < view->job_count; i++) {
-        if (turns[i].replicas > slots)
+    for (int i = 0; i < view->job_count && rc == 0; i++)
+        if (view->jobs[i]->placement.count > 0)
+            rc = slots_keep (&slots, view, i, plan, err);
+    for (int i = 0; i < view->job_count && rc == 0; i++) {
+        const struct job *job = view->jobs[i];
+        if (job->placement.count > 0)
             continue;
-        if (turns[i].replicas > left && turns[i].level == WAITING)
+        if (job->spec.fixed_replicas > slots.free_count)
             break;
-        left -= turns[i].replicas;
-        turns[count++] = turns[i];
+        rc = slots_take (&slots, i, job->spec.fixed_replicas, plan, err);
     }
-    rc = turns_serve (turns, count, view, plan, err);
-    free (turns);
+    slots_clear (&slots);
     return rc;
 }
 
