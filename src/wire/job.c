@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job objects to structs and back.  The parameters of a model are named once, in a table that
- * both directions use.
+ * Job objects to structs and back.
  */
 #include "wire/job.h"
 
@@ -9,78 +8,52 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "wire/member.h"
 
-static const struct {
-    const char *key;
-    size_t offset; /* of a double in struct pollux_model */
-    double min, max;
-} parameters[] = {
-    {"alpha_grad", offsetof (struct pollux_model, alpha_grad), 0, WIRE_TIME_LIMIT},
-    {"beta_grad", offsetof (struct pollux_model, beta_grad), 0, WIRE_TIME_LIMIT},
-    {"alpha_node", offsetof (struct pollux_model, alpha_node), 0, WIRE_TIME_LIMIT},
-    {"beta_node", offsetof (struct pollux_model, beta_node), 0, WIRE_TIME_LIMIT},
-    {"alpha_local", offsetof (struct pollux_model, alpha_local), 0, WIRE_TIME_LIMIT},
-    {"beta_local", offsetof (struct pollux_model, beta_local), 0, WIRE_TIME_LIMIT},
-    {"gamma", offsetof (struct pollux_model, gamma), 1, WIRE_GAMMA_LIMIT},
+static const struct wire_member model_members[] = {
+    {WIRE_MEMBER (pollux_model, alpha_grad, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, beta_grad, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, alpha_node, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, beta_node, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, alpha_local, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, beta_local, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, gamma, WIRE_DOUBLE), .min = 1, .max = WIRE_GAMMA_LIMIT},
+    {0},
 };
-#define PARAMETERS (sizeof (parameters) / sizeof (parameters[0]))
-_Static_assert(PARAMETERS * sizeof (double) == sizeof (struct pollux_model),
+_Static_assert(sizeof (model_members) / sizeof (model_members[0]) - 1 ==
+                   sizeof (struct pollux_model) / sizeof (double),
                "every parameter of the model is in the table");
 
-static const struct {
-    const char *key;
-    size_t offset; /* of an int64_t in struct pollux_limits */
-} batches[] = {
-    {"init_batch", offsetof (struct pollux_limits, init_batch)},
-    {"max_batch", offsetof (struct pollux_limits, max_batch)},
-    {"min_local", offsetof (struct pollux_limits, min_local)},
-    {"max_local", offsetof (struct pollux_limits, max_local)},
+static const struct wire_member grad_members[] = {
+    {WIRE_MEMBER (pollux_grad, sqr, WIRE_DOUBLE), .max = WIRE_GRAD_LIMIT},
+    {WIRE_MEMBER (pollux_grad, var, WIRE_DOUBLE), .max = WIRE_GRAD_LIMIT},
+    {0},
 };
-#define BATCHES (sizeof (batches) / sizeof (batches[0]))
 
-/* The member of a struct that a row of the tables means. */
-static void *member (void *base, size_t offset)
-{
-    return (char *)base + offset;
-}
-
-static const void *const_member (const void *base, size_t offset)
-{
-    return (const char *)base + offset;
-}
+/* A batch that is not known is 0. */
+#define BATCH .optional = true, .min = 1, .max = (double)POLLUX_BATCH_LIMIT
+static const struct wire_member limits_members[] = {
+    {WIRE_MEMBER (pollux_limits, init_batch, WIRE_INT64), BATCH},
+    {WIRE_MEMBER (pollux_limits, max_batch, WIRE_INT64), BATCH},
+    {WIRE_MEMBER (pollux_limits, min_local, WIRE_INT64), BATCH},
+    {WIRE_MEMBER (pollux_limits, max_local, WIRE_INT64), BATCH},
+    {WIRE_MEMBER (pollux_limits, accumulation, WIRE_BOOL), .optional = true},
+    {0},
+};
 
 static int decode_model (const struct wire_place *place, struct pollux_model *ret,
                          struct pollux_error *err)
 {
-    int code = wire_expect_object (place, err);
-    for (size_t i = 0; code == 0 && i < PARAMETERS; i++)
-        code = wire_double (place, parameters[i].key, parameters[i].min, parameters[i].max,
-                            member (ret, parameters[i].offset), err);
+    int code = wire_members_decode (model_members, place, ret, err);
     if (code == 0 && !(ret->alpha_grad + ret->beta_grad > 0))
         code = wire_fail (place, err, "expected alpha_grad or beta_grad above 0");
-    return code;
-}
-
-static int decode_grad (const struct wire_place *place, struct pollux_grad *ret,
-                        struct pollux_error *err)
-{
-    int code = wire_expect_object (place, err);
-    if (code == 0)
-        code = wire_double (place, "sqr", 0, WIRE_GRAD_LIMIT, &ret->sqr, err);
-    if (code == 0)
-        code = wire_double (place, "var", 0, WIRE_GRAD_LIMIT, &ret->var, err);
     return code;
 }
 
 static int decode_limits (const struct wire_place *place, struct pollux_limits *ret,
                           struct pollux_error *err)
 {
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < BATCHES; i++) {
-        if (wire_has (place, batches[i].key))
-            code = wire_int64 (place, batches[i].key, 1, POLLUX_BATCH_LIMIT,
-                               member (ret, batches[i].offset), err);
-    }
+    int code = wire_members_decode (limits_members, place, ret, err);
     if (code == 0 && ret->max_batch && ret->max_batch < ret->init_batch) {
         struct wire_place max = wire_field (place, "max_batch");
         code = wire_fail (&max, err, "expected at least init_batch (%lld)",
@@ -91,8 +64,6 @@ static int decode_limits (const struct wire_place *place, struct pollux_limits *
         code =
             wire_fail (&max, err, "expected at least min_local (%lld)", (long long)ret->min_local);
     }
-    if (code == 0 && wire_has (place, "accumulation"))
-        code = wire_bool (place, "accumulation", &ret->accumulation, err);
     return code;
 }
 
@@ -105,7 +76,7 @@ int wire_job_decode (const struct wire_place *place, struct wire_job *ret, struc
     if (code == 0 && job.has_model)
         code = decode_model (&model, &job.model, err);
     if (code == 0 && job.has_grad)
-        code = decode_grad (&grad, &job.grad, err);
+        code = wire_members_decode (grad_members, &grad, &job.grad, err);
     if (code == 0)
         code = decode_limits (place, &job.limits, err);
     if (code == 0)
@@ -125,30 +96,50 @@ int wire_job_read (const char *path, struct wire_job *ret, struct pollux_error *
     return code;
 }
 
+/* What a range cannot say of the numbers alone; decoding asks the same. */
+static int check_job (const struct wire_job *job, struct pollux_error *err)
+{
+    const struct pollux_limits *limits = &job->limits;
+    if (job->has_model && !(job->model.alpha_grad + job->model.beta_grad > 0))
+        return fail (err, -EINVAL, "model: expected alpha_grad or beta_grad above 0");
+    if (limits->max_batch && limits->max_batch < limits->init_batch)
+        return fail (err, -EINVAL, "max_batch: expected at least init_batch");
+    if (limits->max_local && limits->max_local < limits->min_local)
+        return fail (err, -EINVAL, "max_local: expected at least min_local");
+    return 0;
+}
+
+static int put_members (json_t *object, const char *key, const struct wire_member *members,
+                        const void *base, struct pollux_error *err)
+{
+    json_t *inner = json_object ();
+    int code = inner ? wire_members_encode (members, base, inner, err)
+                     : fail (err, -ENOMEM, "%s: not enough memory", key);
+    if (code == 0)
+        return wire_put (object, key, inner, err);
+    json_decref (inner);
+    return code;
+}
+
+int wire_job_put (const struct wire_job *job, json_t *object, struct pollux_error *err)
+{
+    int code = check_job (job, err);
+    if (code == 0 && job->has_model)
+        code = put_members (object, "model", model_members, &job->model, err);
+    if (code == 0 && job->has_grad)
+        code = put_members (object, "grad", grad_members, &job->grad, err);
+    if (code == 0)
+        code = wire_members_encode (limits_members, &job->limits, object, err);
+    /* Said also where it is not so, once there is something to accumulate. */
+    if (code == 0 && job->limits.init_batch && !job->limits.accumulation)
+        code = wire_put (object, "accumulation", json_false (), err);
+    return code;
+}
+
 json_t *wire_job_encode (const struct wire_job *job)
 {
     json_t *object = json_object ();
-    int failed = !object;
-    if (job->has_model) {
-        json_t *model = json_object ();
-        for (size_t i = 0; i < PARAMETERS; i++) {
-            const double *value = const_member (&job->model, parameters[i].offset);
-            failed |= json_object_set_new (model, parameters[i].key, json_real (*value));
-        }
-        failed |= json_object_set_new (object, "model", model);
-    }
-    if (job->has_grad)
-        failed |= json_object_set_new (
-            object, "grad", json_pack ("{s:f,s:f}", "sqr", job->grad.sqr, "var", job->grad.var));
-    for (size_t i = 0; i < BATCHES; i++) {
-        const int64_t *value = const_member (&job->limits, batches[i].offset);
-        if (*value)
-            failed |= json_object_set_new (object, batches[i].key, json_integer (*value));
-    }
-    if (job->limits.accumulation || job->limits.init_batch)
-        failed |=
-            json_object_set_new (object, "accumulation", json_boolean (job->limits.accumulation));
-    if (!failed)
+    if (object && wire_job_put (job, object, NULL) == 0)
         return object;
     json_decref (object);
     return NULL;

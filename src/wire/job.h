@@ -44,8 +44,11 @@ struct wire_job {
 int wire_job_decode (const struct wire_place *place, struct wire_job *ret,
                      struct pollux_error *err);
 
-/* To an object with the known fields, in the order above.  NULL: not enough memory; otherwise
- * the caller's (json_decref).  Decoding it gives the same job, bit for bit. */
+/* Add the known fields to an object, in the order above.  Decoding gives the same job, bit for
+ * bit.  -EINVAL for a job that decoding would refuse, -ENOMEM. */
+int wire_job_put (const struct wire_job *job, json_t *object, struct pollux_error *err);
+
+/* The same as an object of its own, the caller's (json_decref).  NULL for any refusal. */
 json_t *wire_job_encode (const struct wire_job *job);
 
 /* The document of a file that holds one job object. */

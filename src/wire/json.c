@@ -127,6 +127,19 @@ struct wire_place wire_element (const struct wire_place *array, size_t index)
                                .value = json_array_get (array->value, index)};
 }
 
+bool wire_each (const struct wire_place *object, void **at, struct wire_place *ret)
+{
+    json_t *fields = (json_t *)object->value; /* an iterator could change it; ours does not */
+    *at = *at ? json_object_iter_next (fields, *at) : json_object_iter (fields);
+    if (!*at)
+        return false;
+    *ret = (struct wire_place){.document = object->document,
+                               .parent = object,
+                               .key = json_object_iter_key (*at),
+                               .value = json_object_iter_value (*at)};
+    return true;
+}
+
 bool wire_has (const struct wire_place *object, const char *key)
 {
     const json_t *value = json_object_get (object->value, key);
@@ -250,6 +263,27 @@ int wire_double (const struct wire_place *object, const char *key, double min, d
     if (isinf (max))
         return wire_fail (&place, err, "expected a number of at least %g", min);
     return wire_fail (&place, err, "expected a number from %g to %g", min, max);
+}
+
+int wire_number (const struct wire_place *object, const char *key, double min, double max,
+                 double *ret, struct pollux_error *err)
+{
+    const char *text = json_string_value (json_object_get (object->value, key));
+    bool infinite = text && (strcmp (text, "inf") == 0 || strcmp (text, "-inf") == 0);
+    double value = infinite && text[0] == '-' ? -INFINITY : INFINITY;
+    if (!infinite || value < min || value > max)
+        return wire_double (object, key, min, max, ret, err);
+    *ret = value;
+    return 0;
+}
+
+json_t *wire_number_encode (double number)
+{
+    if (isnan (number))
+        return json_null ();
+    if (isinf (number))
+        return json_string (number < 0 ? "-inf" : "inf");
+    return json_real (number);
 }
 
 int wire_bool (const struct wire_place *object, const char *key, bool *ret,

@@ -51,6 +51,10 @@ struct wire_place wire_field (const struct wire_place *object, const char *key);
 /* The same for an element of an array. */
 struct wire_place wire_element (const struct wire_place *array, size_t index);
 
+/* The fields of an object in the order in which they were written: *at is NULL before the first;
+ * false behind the last, or if this is no object. */
+bool wire_each (const struct wire_place *object, void **at, struct wire_place *ret);
+
 /* Whether a field has a value other than null. */
 bool wire_has (const struct wire_place *object, const char *key);
 
@@ -70,9 +74,15 @@ int wire_int64 (const struct wire_place *object, const char *key, int64_t min, i
                 int64_t *ret, struct pollux_error *err);
 int wire_double (const struct wire_place *object, const char *key, double min, double max,
                  double *ret, struct pollux_error *err);
+/* The same, also "inf" and "-inf", which JSON has no numbers for, where the range has them. */
+int wire_number (const struct wire_place *object, const char *key, double min, double max,
+                 double *ret, struct pollux_error *err);
 int wire_bool (const struct wire_place *object, const char *key, bool *ret,
                struct pollux_error *err);
 int wire_text (const struct wire_place *object, const char *key, const char **ret,
                struct pollux_error *err);
+
+/* A value that wire_number reads back bit for bit; null for NaN.  NULL: not enough memory. */
+json_t *wire_number_encode (double number);
 
 #endif

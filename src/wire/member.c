@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Structs to objects and back, by tables.  Numbers of all types are compared with their range as
+ * doubles, which hold every integer that a range may end with.
+ */
+#include "wire/member.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+/* ---- Names -------------------------------------------------------------------------------- */
+
+bool wire_is_name (const char *text)
+{
+    size_t length = strnlen (text, NAME_SIZE);
+    if (length == 0 || length >= NAME_SIZE || utf8_valid (text, length) != length)
+        return false;
+    for (const char *at = text; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return false;
+    return true;
+}
+
+int wire_name (const struct wire_place *object, const char *key, char ret[NAME_SIZE],
+               struct pollux_error *err)
+{
+    struct wire_place place = wire_field (object, key);
+    const char *text = json_string_value (place.value);
+    if (!text || !wire_is_name (text))
+        return wire_fail (&place, err, "expected a name of 1 to %d bytes", NAME_SIZE - 1);
+    memset (ret, 0, NAME_SIZE);
+    memcpy (ret, text, strlen (text));
+    return 0;
+}
+
+int wire_choice (const struct wire_place *object, const char *key, const char *const *names,
+                 int count, int *ret, struct pollux_error *err)
+{
+    struct wire_place place = wire_field (object, key);
+    const char *text = json_string_value (place.value);
+    char list[128];
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        if (text && strcmp (text, names[i]) == 0) {
+            *ret = i;
+            return 0;
+        }
+        int more =
+            snprintf (list + used, sizeof (list) - used, "%s\"%s\"", i ? ", " : "", names[i]);
+        used += (size_t)more < sizeof (list) - used ? (size_t)more : sizeof (list) - used - 1;
+    }
+    return wire_fail (&place, err, "expected one of %s", list);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------ */
+
+/* In digits alone, as it is written: no sign, no blanks, no leading zero. */
+static int decode_uint64 (const struct wire_place *object, const char *key, uint64_t *ret,
+                          struct pollux_error *err)
+{
+    struct wire_place place = wire_field (object, key);
+    const char *text = json_string_value (place.value);
+    uint64_t value = 0;
+    bool legal = text && text[0] && (text[0] != '0' || !text[1]);
+    for (const char *at = text; legal && *at; at++) {
+        legal = *at >= '0' && *at <= '9' && !__builtin_mul_overflow (value, 10u, &value) &&
+                !__builtin_add_overflow (value, (uint64_t)(*at - '0'), &value);
+    }
+    if (!legal)
+        return wire_fail (&place, err, "expected the digits of an integer below 2^64, in quotes");
+    *ret = value;
+    return 0;
+}
+
+static int decode_integer (const struct wire_member *member, const struct wire_place *object,
+                           int64_t *ret, struct pollux_error *err)
+{
+    return wire_int64 (object, member->key, (int64_t)member->min, (int64_t)member->max, ret, err);
+}
+
+static void decode_missing (const struct wire_member *member, void *value)
+{
+    switch (member->kind) {
+    case WIRE_BOOL:
+        *(bool *)value = member->missing != 0;
+        break;
+    case WIRE_INT:
+    case WIRE_CHOICE:
+        *(int *)value = (int)member->missing;
+        break;
+    case WIRE_INT64:
+        *(int64_t *)value = (int64_t)member->missing;
+        break;
+    case WIRE_UINT64:
+        *(uint64_t *)value = (uint64_t)member->missing;
+        break;
+    case WIRE_DOUBLE:
+        *(double *)value = member->missing;
+        break;
+    case WIRE_NAME:
+        memset (value, 0, NAME_SIZE);
+        break;
+    }
+}
+
+static int decode_member (const struct wire_member *member, const struct wire_place *object,
+                          void *value, struct pollux_error *err)
+{
+    int64_t integer = 0;
+    int code = 0;
+    switch (member->kind) {
+    case WIRE_BOOL:
+        return wire_bool (object, member->key, value, err);
+    case WIRE_INT:
+        code = decode_integer (member, object, &integer, err);
+        if (code == 0)
+            *(int *)value = (int)integer;
+        return code;
+    case WIRE_INT64:
+        return decode_integer (member, object, value, err);
+    case WIRE_UINT64:
+        return decode_uint64 (object, member->key, value, err);
+    case WIRE_DOUBLE:
+        return wire_number (object, member->key, member->min, member->max, value, err);
+    case WIRE_NAME:
+        return wire_name (object, member->key, value, err);
+    case WIRE_CHOICE:
+        return wire_choice (object, member->key, member->names, (int)member->max + 1, value, err);
+    }
+    return code;
+}
+
+int wire_members_decode (const struct wire_member *members, const struct wire_place *object,
+                         void *base, struct pollux_error *err)
+{
+    int code = wire_expect_object (object, err);
+    for (const struct wire_member *member = members; code == 0 && member->key; member++) {
+        void *value = (char *)base + member->offset;
+        if (member->optional && !wire_has (object, member->key))
+            decode_missing (member, value);
+        else
+            code = decode_member (member, object, value, err);
+    }
+    return code;
+}
+
+/* ---- Writing ------------------------------------------------------------------------------ */
+
+int wire_put (json_t *object, const char *key, json_t *value, struct pollux_error *err)
+{
+    return json_object_set_new (object, key, value) == 0
+               ? 0
+               : fail (err, -ENOMEM, "%s: not enough memory", key);
+}
+
+/* A number of any type, to be compared with the range. */
+static double as_double (const struct wire_member *member, const void *value)
+{
+    switch (member->kind) {
+    case WIRE_BOOL:
+        return *(const bool *)value;
+    case WIRE_INT:
+    case WIRE_CHOICE:
+        return *(const int *)value;
+    case WIRE_INT64:
+        return (double)*(const int64_t *)value;
+    case WIRE_UINT64:
+        return (double)*(const uint64_t *)value;
+    case WIRE_DOUBLE:
+        return *(const double *)value;
+    case WIRE_NAME:
+        break;
+    }
+    return 0;
+}
+
+static bool is_missing (const struct wire_member *member, const void *value)
+{
+    if (member->kind == WIRE_NAME)
+        return *(const char *)value == '\0';
+    double number = as_double (member, value);
+    return isnan (member->missing) ? isnan (number) : number == member->missing;
+}
+
+static int check_member (const struct wire_member *member, const void *value,
+                         struct pollux_error *err)
+{
+    if (member->kind == WIRE_NAME)
+        return wire_is_name (value) ? 0
+                                    : fail (err, -EINVAL, "%s: expected a name of 1 to %d bytes",
+                                            member->key, NAME_SIZE - 1);
+    if (member->kind == WIRE_BOOL || member->kind == WIRE_UINT64)
+        return 0;
+    double number = as_double (member, value);
+    if (number >= member->min && number <= member->max)
+        return 0;
+    return fail (err, -EINVAL, "%s: expected a number from %g to %g, got %g", member->key,
+                 member->min, member->max, number);
+}
+
+static json_t *encode_value (const struct wire_member *member, const void *value)
+{
+    char digits[24];
+    switch (member->kind) {
+    case WIRE_BOOL:
+        return json_boolean (*(const bool *)value);
+    case WIRE_INT:
+        return json_integer (*(const int *)value);
+    case WIRE_INT64:
+        return json_integer (*(const int64_t *)value);
+    case WIRE_UINT64:
+        snprintf (digits, sizeof (digits), "%" PRIu64, *(const uint64_t *)value);
+        return json_string (digits);
+    case WIRE_DOUBLE:
+        return wire_number_encode (*(const double *)value);
+    case WIRE_NAME:
+        return json_string (value);
+    case WIRE_CHOICE:
+        return json_string (member->names[*(const int *)value]);
+    }
+    return NULL;
+}
+
+int wire_members_encode (const struct wire_member *members, const void *base, json_t *object,
+                         struct pollux_error *err)
+{
+    int code = 0;
+    for (const struct wire_member *member = members; code == 0 && member->key; member++) {
+        const void *value = (const char *)base + member->offset;
+        if (member->optional && is_missing (member, value))
+            continue;
+        code = check_member (member, value, err);
+        if (code == 0)
+            code = wire_put (object, member->key, encode_value (member, value), err);
+    }
+    return code;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owners' words to structs and back: the job's limits and the counts it can run with.
+ */
+#include "wire/spec.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "wire/job.h"
+#include "wire/member.h"
+
+static const struct wire_member spec_members[] = {
+    {WIRE_MEMBER (job_spec, application, WIRE_NAME), .optional = true},
+    {WIRE_MEMBER (job_spec, min_replicas, WIRE_INT), .max = POLLUX_REPLICAS_LIMIT},
+    {WIRE_MEMBER (job_spec, max_replicas, WIRE_INT), .min = 1, .max = POLLUX_REPLICAS_LIMIT},
+    {WIRE_MEMBER (job_spec, weight, WIRE_DOUBLE), .min = WIRE_WEIGHT_LEAST,
+     .max = WIRE_WEIGHT_LIMIT},
+    {WIRE_MEMBER (job_spec, preemptible, WIRE_BOOL)},
+    {WIRE_MEMBER (job_spec, adaptive, WIRE_BOOL)},
+    {WIRE_FIELD ("restart_delay", job_spec, restart_delay_s, WIRE_DOUBLE), .optional = true,
+     .missing = NAN, .max = WIRE_TIME_LIMIT},
+    {WIRE_MEMBER (job_spec, fixed_replicas, WIRE_INT), .optional = true,
+     .max = POLLUX_REPLICAS_LIMIT},
+    {WIRE_MEMBER (job_spec, fixed_batch, WIRE_INT64), .optional = true,
+     .max = (double)POLLUX_BATCH_LIMIT},
+    {0},
+};
+
+/* ---- Counts ------------------------------------------------------------------------------- */
+
+static int decode_list (const struct wire_place *place, struct allowed *ret,
+                        struct pollux_error *err)
+{
+    size_t count = json_array_size (place->value);
+    if (count < 1 || count > ALLOWED_LIST_LIMIT)
+        return wire_fail (place, err, "expected a list of 1 to %d counts", ALLOWED_LIST_LIMIT);
+    *ret = (struct allowed){.kind = ALLOWED_LIST, .count = (int)count};
+    for (size_t i = 0; i < count; i++) {
+        struct wire_place element = wire_element (place, i);
+        json_int_t value = json_integer_value (element.value), last = i ? ret->list[i - 1] : 0;
+        if (!json_is_integer (element.value) || value <= last || value > POLLUX_REPLICAS_LIMIT)
+            return wire_fail (&element, err, "expected an integer from %lld to %d",
+                              (long long)last + 1, POLLUX_REPLICAS_LIMIT);
+        ret->list[i] = (int)value;
+    }
+    return 0;
+}
+
+int wire_allowed_decode (const struct wire_place *place, struct allowed *ret,
+                         struct pollux_error *err)
+{
+    struct allowed allowed = {.kind = ALLOWED_ANY};
+    const char *text = json_string_value (place->value);
+    int64_t multiple = 0;
+    int code = 0;
+    if (json_is_array (place->value)) {
+        code = decode_list (place, &allowed, err);
+    } else if (json_is_object (place->value)) {
+        code = wire_int64 (place, "multiple_of", 1, POLLUX_REPLICAS_LIMIT, &multiple, err);
+        allowed.kind = ALLOWED_MULTIPLE;
+        allowed.multiple = (int)multiple;
+    } else if (text && strcmp (text, "pow2") == 0) {
+        allowed.kind = ALLOWED_POW2;
+    } else if (!text || strcmp (text, "any") != 0) {
+        code = wire_fail (place, err,
+                          "expected \"any\", \"pow2\", {\"multiple_of\": N} or a list of counts");
+    }
+    if (code == 0)
+        *ret = allowed;
+    return code;
+}
+
+static json_t *encode_list (const struct allowed *allowed)
+{
+    json_t *list = json_array ();
+    for (int i = 0; i < allowed->count; i++)
+        if (json_array_append_new (list, json_integer (allowed->list[i])) < 0) {
+            json_decref (list);
+            return NULL;
+        }
+    return list;
+}
+
+static int check_allowed (const struct allowed *allowed, struct pollux_error *err)
+{
+    if (allowed->kind == ALLOWED_MULTIPLE &&
+        (allowed->multiple < 1 || allowed->multiple > POLLUX_REPLICAS_LIMIT))
+        return fail (err, -EINVAL, "allowed: expected multiples of 1 to %d, got %d",
+                     POLLUX_REPLICAS_LIMIT, allowed->multiple);
+    if (allowed->kind != ALLOWED_LIST)
+        return 0;
+    if (allowed->count < 1 || allowed->count > ALLOWED_LIST_LIMIT)
+        return fail (err, -EINVAL, "allowed: expected 1 to %d counts, got %d", ALLOWED_LIST_LIMIT,
+                     allowed->count);
+    for (int i = 0; i < allowed->count; i++)
+        if (allowed->list[i] <= (i ? allowed->list[i - 1] : 0) ||
+            allowed->list[i] > POLLUX_REPLICAS_LIMIT)
+            return fail (err, -EINVAL, "allowed: expected ascending counts, got %d",
+                         allowed->list[i]);
+    return 0;
+}
+
+int wire_allowed_put (const struct allowed *allowed, json_t *object, struct pollux_error *err)
+{
+    int code = check_allowed (allowed, err);
+    if (code < 0)
+        return code;
+    switch (allowed->kind) {
+    case ALLOWED_ANY:
+        break; /* what it means when nothing is said */
+    case ALLOWED_POW2:
+        return wire_put (object, "allowed", json_string ("pow2"), err);
+    case ALLOWED_MULTIPLE:
+        return wire_put (object, "allowed", json_pack ("{s:i}", "multiple_of", allowed->multiple),
+                         err);
+    case ALLOWED_LIST:
+        return wire_put (object, "allowed", encode_list (allowed), err);
+    }
+    return 0;
+}
+
+/* ---- The whole ---------------------------------------------------------------------------- */
+
+int wire_spec_decode (const struct wire_place *object, struct job_spec *ret,
+                      struct pollux_error *err)
+{
+    struct job_spec spec = *ret;
+    spec.allowed = (struct allowed){.kind = ALLOWED_ANY};
+    struct wire_place allowed = wire_field (object, "allowed");
+    int code = wire_members_decode (spec_members, object, &spec, err);
+    if (code == 0 && wire_has (object, "allowed"))
+        code = wire_allowed_decode (&allowed, &spec.allowed, err);
+    if (code == 0)
+        *ret = spec;
+    return code;
+}
+
+int wire_spec_put (const struct job_spec *spec, json_t *object, struct pollux_error *err)
+{
+    int code = wire_members_encode (spec_members, spec, object, err);
+    return code < 0 ? code : wire_allowed_put (&spec->allowed, object, err);
+}
