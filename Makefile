@@ -21,11 +21,13 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fra
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-ifneq ($(filter clang asan fuzz,$(FLAVOUR)),)
+ifneq ($(filter clang asan tsan fuzz,$(FLAVOUR)),)
 CC := clang
 endif
 ifeq ($(FLAVOUR),asan)
 CFLAGS := -O1 -g $(SANITIZE)
+else ifeq ($(FLAVOUR),tsan)
+CFLAGS := -O1 -g -fsanitize=thread
 else ifeq ($(FLAVOUR),fuzz)
 CFLAGS := -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
 else
@@ -157,9 +159,10 @@ $(TEST_OBJECTS) $(TEST_HELPERS): EXTRA_CFLAGS := -Itests/unit
 
 .PHONY: tests unit $(TESTS:%=%.run)
 tests: $(TESTS)
-unit: $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan for the others)
+# RUN is what to put before a test program, such as valgrind.
+unit: $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan|tsan for the others)
 $(TESTS:%=%.run): %.run: %
-	@tools/run-unit $<
+	@tools/run-unit $(RUN) $<
 
 .PHONY: test soak
 test: ## all tests, a few minutes; ends with `N passed, N failed`
@@ -263,7 +266,7 @@ clean: ## remove all that was built
 help: ## this list
 	@echo "make TARGET, with TARGET one of"
 	@sed -n 's/^\([a-z-]*\):[^#]* ## \(.*\)/\1\t\2/p' Makefile | expand -t 12 | sed 's/^/  /'
-	@echo "Variables: PREFIX DESTDIR CC CFLAGS CPPFLAGS LDFLAGS FLAVOUR=gcc|clang|asan B=FOLDER"
+	@echo "Variables: PREFIX DESTDIR CC CFLAGS CPPFLAGS LDFLAGS FLAVOUR=gcc|clang|asan|tsan B=FOLDER"
 
 # A line break, so that a foreach in a recipe gives one command each.
 define newline

@@ -28,19 +28,40 @@ void cluster_clear (struct cluster *cluster)
     free (cluster->jobs);
     free (cluster->active);
     free (cluster->active_index);
-    free (cluster->by_name);
+    names_clear (&cluster->job_names);
+    names_clear (&cluster->node_names);
     free (cluster->nodes);
     *cluster = (struct cluster){0};
 }
 
 /* ---- Nodes ---- */
 
+static const char *node_name (const void *nodes, int index)
+{
+    return ((const struct node *)nodes)[index].name;
+}
+
 int cluster_find_node (const struct cluster *cluster, const char *name)
 {
-    for (int i = 0; i < cluster->node_count; i++)
-        if (strcmp (cluster->nodes[i].name, name) == 0)
-            return i;
-    return -1;
+    return names_find (&cluster->node_names, name, node_name, cluster->nodes);
+}
+
+static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
+{
+    if (cluster->node_count == NODES_LIMIT)
+        return fail (err, -EINVAL, "more than %d nodes", NODES_LIMIT);
+    if (cluster->node_count == cluster->node_capacity) {
+        int capacity = cluster->node_capacity ? 2 * cluster->node_capacity : 16;
+        struct node *nodes = realloc (cluster->nodes, (size_t)capacity * sizeof (nodes[0]));
+        if (!nodes)
+            return fail (err, -ENOMEM, "no memory for %d nodes", capacity);
+        cluster->nodes = nodes;
+        cluster->node_capacity = capacity;
+    }
+    if (names_reserve (&cluster->node_names, cluster->node_count + 1, node_name, cluster->nodes) <
+        0)
+        return fail (err, -ENOMEM, "no memory for %d nodes", cluster->node_count + 1);
+    return 0;
 }
 
 static int apply_node (struct cluster *cluster, const struct event *event, struct pollux_error *err)
@@ -50,64 +71,47 @@ static int apply_node (struct cluster *cluster, const struct event *event, struc
         cluster->nodes[known] = event->node;
         return 0;
     }
-    if (cluster->node_count == cluster->node_capacity) {
-        int capacity = cluster->node_capacity ? 2 * cluster->node_capacity : 16;
-        struct node *nodes = realloc (cluster->nodes, (size_t)capacity * sizeof (nodes[0]));
-        if (!nodes)
-            return fail (err, -ENOMEM, "no memory for %d nodes", capacity);
-        cluster->nodes = nodes;
-        cluster->node_capacity = capacity;
-    }
+    int rc = grow_nodes (cluster, err);
+    if (rc < 0)
+        return rc;
     cluster->nodes[cluster->node_count++] = event->node;
+    names_add (&cluster->node_names, node_name, cluster->nodes);
     return 0;
 }
 
 /* ---- Jobs come and go ---- */
 
-/* The place in the hash of a job's name: where its index is, or where it would be put. */
-static int *hash_place (const struct cluster *cluster, const char *name)
+static const char *job_name (const void *jobs, int index)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (const char *at = name; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619u;
-    uint32_t mask = 2 * (uint32_t)cluster->job_capacity - 1;
-    for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
-        int job = cluster->by_name[i];
-        if (job < 0 || strcmp (cluster->jobs[job]->spec.name, name) == 0)
-            return &cluster->by_name[i];
-    }
+    return ((struct job *const *)jobs)[index]->spec.name;
 }
 
 int cluster_find_job (const struct cluster *cluster, const char *name)
 {
-    return cluster->job_capacity > 0 ? *hash_place (cluster, name) : -1;
+    return names_find (&cluster->job_names, name, job_name, cluster->jobs);
 }
 
-/* Room for one job more.  Capacities are powers of two. */
+/* Room for one job more. */
 static int grow_jobs (struct cluster *cluster, struct pollux_error *err)
 {
-    if (cluster->job_count < cluster->job_capacity)
-        return 0;
-    int capacity = cluster->job_capacity ? 2 * cluster->job_capacity : 64;
-    size_t size = (size_t)capacity * sizeof (struct job *);
-    struct job **jobs = realloc (cluster->jobs, size);
-    if (jobs)
-        cluster->jobs = jobs;
-    struct job **active = realloc (cluster->active, size);
-    if (active)
-        cluster->active = active;
-    int *index = realloc (cluster->active_index, (size_t)capacity * sizeof (index[0]));
-    if (index)
-        cluster->active_index = index;
-    int *by_name = realloc (cluster->by_name, 2 * (size_t)capacity * sizeof (by_name[0]));
-    if (by_name)
-        cluster->by_name = by_name;
-    if (!jobs || !active || !index || !by_name)
-        return fail (err, -ENOMEM, "no memory for %d jobs", capacity);
-    cluster->job_capacity = capacity;
-    memset (by_name, 0xff, 2 * (size_t)capacity * sizeof (by_name[0])); /* all -1 */
-    for (int i = 0; i < cluster->job_count; i++)
-        *hash_place (cluster, cluster->jobs[i]->spec.name) = i;
+    if (cluster->job_count == cluster->job_capacity) {
+        int capacity = cluster->job_capacity ? 2 * cluster->job_capacity : 64;
+        size_t size = (size_t)capacity * sizeof (struct job *);
+        struct job **jobs = realloc (cluster->jobs, size);
+        if (jobs)
+            cluster->jobs = jobs;
+        struct job **active = realloc (cluster->active, size);
+        if (active)
+            cluster->active = active;
+        int *index = realloc (cluster->active_index, (size_t)capacity * sizeof (index[0]));
+        if (index)
+            cluster->active_index = index;
+        if (!jobs || !active || !index)
+            return fail (err, -ENOMEM, "no memory for %d jobs", capacity);
+        cluster->job_capacity = capacity;
+    }
+    if (names_reserve (&cluster->job_names, cluster->job_count + 1, job_name, cluster->jobs) < 0)
+        return fail (err, -ENOMEM, "no memory for %d jobs", cluster->job_count + 1);
     return 0;
 }
 
@@ -143,8 +147,8 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
     }
     cluster->active[cluster->active_count] = job;
     cluster->active_index[cluster->active_count++] = cluster->job_count;
-    *hash_place (cluster, spec->name) = cluster->job_count;
     cluster->jobs[cluster->job_count++] = job;
+    names_add (&cluster->job_names, job_name, cluster->jobs);
     return 0;
 }
 

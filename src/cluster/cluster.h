@@ -3,6 +3,7 @@
 #define CLUSTER_CLUSTER_H
 
 #include "cluster/event.h"
+#include "cluster/names.h"
 #include "cluster/view.h"
 
 /* What is believed of all nodes and jobs: nothing but the fold of the events so far. */
@@ -14,7 +15,7 @@ struct cluster {
     struct job **active; /* those still to be scheduled, in the same order */
     int *active_index;   /* their indices */
     int active_count;
-    int *by_name;   /* open hash of indices, -1 where empty; twice job_capacity or more */
+    struct names node_names, job_names;
     int64_t now_us; /* of the last event */
 };
 
@@ -22,13 +23,13 @@ struct cluster {
 void cluster_clear (struct cluster *cluster);
 
 /* Believe an event.  An event that does not fit what is believed (a name twice, an unknown job, one that
- * has ended, time running backwards) is refused with -EINVAL and changes nothing. */
+ * has ended, time running backwards, one node too many) is refused with -EINVAL and changes nothing. */
 int cluster_apply (struct cluster *cluster, const struct event *event, struct pollux_error *err);
 
 /* The index of the job of that name, or -1. */
 int cluster_find_job (const struct cluster *cluster, const char *name);
 
-/* The index of the node of that name, or -1.  Takes time in proportion to the nodes. */
+/* The index of the node of that name, or -1. */
 int cluster_find_node (const struct cluster *cluster, const char *name);
 
 /* The view that a round decides on, borrowed until the next event. */

@@ -35,13 +35,40 @@ bool job_allows (const struct job *job, int replicas)
            allowed_has (&job->spec.allowed, replicas);
 }
 
+int job_next_replicas (const struct job *job, int replicas)
+{
+    int next = replicas + 1 > job->spec.min_replicas ? replicas + 1 : job->spec.min_replicas;
+    while (next <= job->spec.max_replicas && !job_allows (job, next))
+        next++;
+    return next <= job->spec.max_replicas ? next : 0;
+}
+
+int job_fit_replicas (const struct job *job, int replicas)
+{
+    int fit = replicas < job->spec.max_replicas ? replicas : job->spec.max_replicas;
+    while (fit > 0 && !job_allows (job, fit))
+        fit--;
+    return fit;
+}
+
+int job_request (const struct job *job)
+{
+    return job->spec.fixed_replicas > 0 ? job->spec.fixed_replicas : job_next_replicas (job, 0);
+}
+
+bool job_pinned (const struct job *job)
+{
+    return !job->spec.preemptible && job->placement.count > 0;
+}
+
 int job_most_replicas (const struct job *job)
 {
     int64_t most = job->spec.max_replicas;
     const struct hints *hints = &job->hints;
     if (hints->max_profiled_replicas >= 0) {
         int64_t trusted = 2 * (int64_t)hints->max_profiled_replicas;
-        trusted = trusted < 1 ? 1 : trusted;
+        int fewest = job_next_replicas (job, 0);
+        trusted = trusted < fewest ? fewest : trusted;
         most = most < trusted ? most : trusted;
     }
     if (hints->limits.init_batch > 0) {

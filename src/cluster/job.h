@@ -78,9 +78,22 @@ struct job {
 /* May the job run with so many replicas?  0 is always allowed here: not to run. */
 bool job_allows (const struct job *job, int replicas);
 
+/* The smallest allowed count above that one, or 0 if there is none. */
+int job_next_replicas (const struct job *job, int replicas);
+
+/* The largest allowed count up to that one; 0, not to run, always is. */
+int job_fit_replicas (const struct job *job, int replicas);
+
+/* What a policy that decides no sizes gives the job: the count that it asked for, or the fewest
+ * that it can run with. */
+int job_request (const struct job *job);
+
+/* Has it a placement that it may not lose? */
+bool job_pinned (const struct job *job);
+
 /* The most replicas that the job can use now: its maximum, its batch limits, and at most twice
- * what it has been profiled with (at least 1), so that its model is not trusted far beyond
- * what it has seen. */
+ * what it has been profiled with (at least the fewest that it can run with), so that its model
+ * is not trusted far beyond what it has seen. */
 int job_most_replicas (const struct job *job);
 
 /* Is it still to be scheduled? */

@@ -8,6 +8,10 @@
  * What comes through a door is checked there. */
 enum { NAME_SIZE = 64 };
 
+/* 2^16 nodes of up to 2^10 slots: several times the largest cluster that we know, and sums of slots
+ * stay far within an int. */
+enum { NODES_LIMIT = 1 << 16, SLOTS_LIMIT = 1 << 10 };
+
 /* A machine with slots of one type. */
 struct node {
     char name[NAME_SIZE];

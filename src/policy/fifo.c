@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First in, first out: jobs run as requested, in order of submission, until they end.  A job
- * that does not fit holds back all after it.
+ * that does not fit now holds back all after it; one that would not even fit into the empty
+ * cluster is passed over, or nobody would ever run again.
  */
-#include <errno.h>
 #include <stdlib.h>
 
-#include "base/error.h"
 #include "policy/policies.h"
-#include "policy/slots.h"
+#include "policy/turns.h"
+
+enum { RUNNING, WAITING };
 
 static int fifo_decide (const struct view *view, void *memory, struct plan *plan,
                         struct pollux_error *err)
 {
     (void)memory;
-    struct slots slots;
-    int rc = slots_new (view, &slots, err);
+    struct turn *turns;
+    int rc = turns_new (view, &turns, err);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < view->job_count && rc == 0; i++)
-        if (view->jobs[i]->placement.count > 0)
-            rc = slots_keep (&slots, view, i, plan, err);
-    for (int i = 0; i < view->job_count && rc == 0; i++) {
-        const struct job *job = view->jobs[i];
-        if (job->placement.count > 0)
-            continue;
-        if (job->spec.fixed_replicas > slots.free_count)
-            break;
-        rc = slots_take (&slots, i, job->spec.fixed_replicas, plan, err);
+    for (int i = 0; i < view->job_count; i++) {
+        int level = view->jobs[i]->placement.count > 0 ? RUNNING : WAITING;
+        turn_as_requested (&turns[i], view, level, 0);
     }
-    slots_clear (&slots);
+    turns_sort (turns, view->job_count);
+
+    int slots = view_slots (view), left = slots, count = 0;
+    for (int i = 0; i < view->job_count; i++) {
+        if (turns[i].replicas > slots)
+            continue;
+        if (turns[i].replicas > left && turns[i].level == WAITING)
+            break;
+        left -= turns[i].replicas;
+        turns[count++] = turns[i];
+    }
+    rc = turns_serve (turns, count, view, plan, err);
+    free (turns);
     return rc;
 }
 

@@ -5,6 +5,11 @@
 
 #include "policy/policy.h"
 
+extern const struct policy policy_equal_share;
 extern const struct policy policy_fifo;
+extern const struct policy policy_las;
+extern const struct policy policy_optimus;
+extern const struct policy policy_srtf;
+extern const struct policy policy_tiresias;
 
 #endif

@@ -11,13 +11,13 @@
 #include "policy/policies.h"
 
 const struct policy *const policies[] = {
-    &policy_fifo,
-    NULL,
+    &policy_tiresias, &policy_optimus,     &policy_fifo, &policy_srtf,
+    &policy_las,      &policy_equal_share, NULL,
 };
 
 int policy_find (const char *name, const struct policy **ret, struct pollux_error *err)
 {
-    char names[sizeof (err->text)] = "";
+    char names[sizeof (struct pollux_error)] = "";
     size_t used = 0;
     for (const struct policy *const *at = policies; *at; at++) {
         if (strcmp ((*at)->name, name) == 0) {

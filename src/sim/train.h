@@ -41,12 +41,16 @@ struct training {
 
     /* Step times of the current placement and batch; valid while step.step_s > 0. */
     struct app_step step;
+
+    /* What the chooser knew when it was last asked. */
+    struct pollux_grad chosen_grad;
+    size_t chosen_count;
 };
 
-/* How an adaptive job chooses its batch for its current placement: called whenever it is placed,
- * and after every epoch and interval.  It sees the training as it is then; new samples have been
- * added before.  The answer is limited by Mmax with batch_limit.  A failure ends training_place
- * or training_advance with the same code. */
+/* How an adaptive job chooses its batch for its current placement: asked whenever it is placed,
+ * and after every epoch and interval in which the samples or the gradient statistics have
+ * changed, on which the answer may depend.  It is limited by Mmax with batch_limit.  A failure
+ * ends training_place or training_advance with the same code. */
 struct batch_chooser {
     int (*choose) (void *self, const struct training *training, struct pollux_batch *ret,
                    struct pollux_error *err);

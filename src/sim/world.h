@@ -34,6 +34,10 @@ int world_count (const struct world *world);
 const struct app *world_at (const struct world *world, int index);
 const struct app *world_app (const struct world *world, const char *name);
 
+/* Triangulate now, on all processors, what would be triangulated at first need: for those who
+ * are about to ask of most applications.  Nobody has to; the answers are the same.  -ENOMEM. */
+int world_prepare (const struct world *world, struct pollux_error *err);
+
 /* All that follows lives as long as the world. */
 const char *app_name (const struct app *app);
 int app_max_epochs (const struct app *app);
@@ -69,7 +73,8 @@ struct app_step {
 };
 
 /* Step times on counts[i] >= 1 replicas on the i-th of nodes >= 1 nodes, in the order of the
- * job's ranks, for m >= 1.  Reads only; a few microseconds at most. */
+ * job's ranks, for m >= 1.  Takes less than a microsecond, but for the first question that needs
+ * a triangulation or a fit.  NaN where memory runs out then. */
 struct app_step app_step (const struct app *app, const int *counts, int nodes, int64_t m);
 
 /* Seconds of one iteration: step + s (step - sync). */

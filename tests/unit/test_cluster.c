@@ -129,6 +129,29 @@ static void many_jobs_are_found (void **state)
     cluster_clear (&cluster);
 }
 
+static void many_nodes_are_found (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    char name[NAME_SIZE];
+    for (int i = 0; i < NODES_LIMIT; i++) {
+        snprintf (name, sizeof (name), "node-%d", i);
+        struct event node = node_event (name, 4);
+        assert_int_equal (0, cluster_apply (&cluster, &node, NULL));
+    }
+    for (int i = 0; i < NODES_LIMIT; i++) {
+        snprintf (name, sizeof (name), "node-%d", i);
+        assert_int_equal (cluster_find_node (&cluster, name), i);
+    }
+    assert_int_equal (cluster_find_node (&cluster, "node-"), -1);
+    struct event change = node_event ("node-7", 2), beyond = node_event ("one more", 4);
+    assert_int_equal (0, cluster_apply (&cluster, &change, NULL));
+    assert_int_equal (cluster.nodes[7].slots, 2);
+    assert_int_equal (-EINVAL, cluster_apply (&cluster, &beyond, NULL));
+    assert_int_equal (cluster.node_count, NODES_LIMIT);
+    cluster_clear (&cluster);
+}
+
 static void limits_of_a_job (void **state)
 {
     (void)state;
@@ -259,6 +282,7 @@ int main (void)
         cmocka_unit_test (life_of_a_job),
         cmocka_unit_test (misfits_change_nothing),
         cmocka_unit_test (many_jobs_are_found),
+        cmocka_unit_test (many_nodes_are_found),
         cmocka_unit_test (limits_of_a_job),
         cmocka_unit_test (loop_remembers_believes_acts),
         cmocka_unit_test (unknown_policy_lists_the_known),

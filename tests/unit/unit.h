@@ -16,10 +16,13 @@
 
 #define COUNT(array) (sizeof (array) / sizeof ((array)[0]))
 
-/* A case count: the full one under POLLUX_SOAK=1, a tenth otherwise. */
+/* A case count: the full one under POLLUX_SOAK=1, a few under POLLUX_BRIEF=1 (slow tools), a tenth
+ * otherwise. */
 static inline int soak_count (int full)
 {
-    const char *soak = getenv ("POLLUX_SOAK");
+    const char *soak = getenv ("POLLUX_SOAK"), *brief = getenv ("POLLUX_BRIEF");
+    if (brief && strcmp (brief, "1") == 0)
+        return full / 1000 + 1;
     return soak && strcmp (soak, "1") == 0 ? full : full / 10;
 }
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Optimus, as published with Pollux: every job gets a slot, then slots go one by one to the job
+ * whose remaining time shrinks most, until no job would gain.  Iteration times and iterations
+ * still to do come from an oracle.  Batches stay as requested.
+ *
+ * Jobs that cannot run with every count step to the next one that they can, and gains are per
+ * slot; with all counts allowed this is the published rule to the letter.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "policy/policies.h"
+#include "policy/turns.h"
+
+/* Seconds saved per slot by going from `from` replicas to `to`; 0 where the oracle is silent. */
+static double gain (const struct job *job, int from, int to)
+{
+    const struct oracle *oracle = &job->oracle;
+    if (to > oracle->count || from < 1 || isnan (oracle->remaining))
+        return 0;
+    return (oracle->iter_s[from - 1] - oracle->iter_s[to - 1]) * oracle->remaining / (to - from);
+}
+
+/* The next step of a job, and in key what it gains; 0 where it cannot be made. */
+static int step (const struct view *view, struct turn *turn, int left)
+{
+    const struct job *job = view->jobs[turn->job];
+    int next =
+        turn->replicas > 0 && !job_pinned (job) ? job_next_replicas (job, turn->replicas) : 0;
+    bool possible = next > 0 && next - turn->replicas <= left;
+    turn->key = possible ? gain (job, turn->replicas, next) : 0;
+    return possible ? next : 0;
+}
+
+/* Hand out slots one step at a time. */
+static void share_out (const struct view *view, struct turn *turns)
+{
+    int left = turns_begin (turns, view);
+    for (int i = 0; i < view->job_count; i++)
+        step (view, &turns[i], left);
+    while (left > 0) {
+        struct turn *best = NULL;
+        for (int i = 0; i < view->job_count; i++)
+            if (turns[i].key > 0 && (!best || turns[i].key > best->key))
+                best = &turns[i];
+        if (!best)
+            break;
+        int next = step (view, best, left);
+        if (next > 0) { /* else it no longer fits, and its gain is 0 now */
+            left -= next - best->replicas;
+            best->replicas = next;
+            step (view, best, left);
+        }
+    }
+}
+
+static int optimus_decide (const struct view *view, void *memory, struct plan *plan,
+                           struct pollux_error *err)
+{
+    (void)memory;
+    struct turn *turns;
+    int rc = turns_new (view, &turns, err);
+    if (rc < 0)
+        return rc;
+    share_out (view, turns);
+    for (int i = 0; i < view->job_count; i++)
+        turns[i].key = turns[i].replicas;
+    rc = turns_serve (turns, view->job_count, view, plan, err);
+    free (turns);
+    return rc;
+}
+
+const struct policy policy_optimus = {
+    .name = "optimus",
+    .summary = "slots go where remaining time shrinks most, by an oracle; batches as requested",
+    .elastic = true,
+    .oracle = true,
+    .decide = optimus_decide,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an application is made of; for the files that load worlds.  Others ask world.h. */
+#ifndef SIM_APP_H
+#define SIM_APP_H
+
+#include "cluster/node.h"
+#include "sim/course.h"
+#include "sim/world.h"
+
+/* Where an application's step times come from: measurements or a model. */
+struct timing {
+    struct app_step (*step) (void *self, const int *counts, int nodes, int64_t m);
+    int (*prepare) (void *self, struct pollux_error *err); /* NULL: nothing to prepare */
+    void (*free) (void *self);
+};
+
+struct app {
+    char name[NAME_SIZE];
+    struct pollux_limits limits;
+    struct app_pin pin;
+    struct course course;
+    const struct timing *timing;
+    void *times; /* the timing's own */
+};
+
+/* Free what it holds, also half-built. */
+void app_clear (struct app *app);
+
+/* A world of count applications, which it owns from then on, and sorts.  On failure they are
+ * cleared. */
+int world_new (struct app *apps, int count, struct world **ret, struct pollux_error *err);
+
+/* Step times of a throughput model, for replicas on nodes and m samples on each. */
+struct app_step model_step (const struct pollux_model *model, const int *counts, int nodes,
+                            int64_t m);
+
+#endif

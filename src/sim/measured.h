@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Step times from measurements, in three steps: a placement that was measured is interpolated
+ * between its batches; others between the points (nodes, replicas, m) of all measurements; and
+ * outside of them the throughput model answers that is fitted to them all.
+ */
+#ifndef SIM_MEASURED_H
+#define SIM_MEASURED_H
+
+#include "sim/app.h"
+
+/* A placement as a number: its lexicographically smallest rotation, a digit per node, so that
+ * 4,1,3 is 134.  0 if it has no such name: more than 18 nodes, or more than 9 replicas on one. */
+uint64_t placement_key (const int *counts, int nodes);
+
+/* Measured times of one micro-step. */
+struct measurement {
+    uint64_t key; /* of the placement; 0: only its shape is known */
+    struct pollux_shape shape;
+    int64_t m;
+    double step_s, sync_s;
+};
+
+/* More nodes than this were never measured and count as so many in the interpolation. */
+enum { MEASURED_NODES = 16 };
+
+/* Step times of placed_count >= 1 measurements with keys, which are sorted here, and
+ * shaped_count without.  *ret is the self of timing_measured.  0 or -ENOMEM, or -EINVAL for a
+ * placement that has the same batch twice. */
+int measured_new (struct measurement *placed, int placed_count, const struct measurement *shaped,
+                  int shaped_count, void **ret, struct pollux_error *err);
+
+extern const struct timing timing_measured;
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a folder of published traces, a subfolder per application:
+ *
+ *     APP/validation-B.csv   progress,iteration,metric,grad_sqr,grad_var    a row per epoch
+ *     APP/placements.csv     placement,local_bsz,step_time,sync_time
+ *     APP/scalability.csv    num_nodes,num_replicas,local_bsz,step_time,sync_time
+ *
+ * M0 and Mmax are the smallest and largest B, the smallest and largest local batch those of
+ * placements.csv.  What the files do not say of the six published applications is in a table
+ * here; another application trains for as many epochs as its validation files have rows.
+ * A subfolder without placements.csv is none of ours.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "sim/app.h"
+#include "sim/measured.h"
+
+static const struct known {
+    const char *name;
+    int epochs;
+    int64_t max_local; /* 0: the largest of placements.csv */
+    struct app_pin pin;
+} known_apps[] = {
+    {"bert", 2, 0, {0, 0}},      {"cifar10", 100, 0, {0, 0}}, {"deepspeech2", 80, 0, {0, 0}},
+    {"imagenet", 90, 0, {0, 0}}, {"ncf", 10, 0, {1, 32768}}, /* does not scale, and was never let */
+    {"yolov3", 50, 8, {0, 0}}, /* 11 and 16 do not fit on larger placements */
+};
+
+static const struct known *find_known (const char *name)
+{
+    for (size_t i = 0; i < sizeof known_apps / sizeof *known_apps; i++)
+        if (strcmp (known_apps[i].name, name) == 0)
+            return &known_apps[i];
+    return NULL;
+}
+
+/* dir/name; -ENAMETOOLONG if nothing so long can be a path. */
+static int join_path (const char *dir, const char *name, char ret[PATH_MAX],
+                      struct pollux_error *err)
+{
+    int length = snprintf (ret, PATH_MAX, "%s/%s", dir, name);
+    if (length < 0 || length >= PATH_MAX)
+        return fail (err, -ENAMETOOLONG, "%s: the path is too long", file_name (dir).text);
+    return 0;
+}
+
+static int columns (const struct csv *csv, const char *const *names, size_t count, size_t *ret,
+                    struct pollux_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        int code = csv_column (csv, names[i], &ret[i], err);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+/* ---- validation-B.csv --------------------------------------------------------------------- */
+
+/* The batch in a file's name; 0 if it is no validation file. */
+static int64_t validation_batch (const char *name)
+{
+    char digits[24];
+    int64_t batch;
+    size_t length = strlen (name), prefix = strlen ("validation-"), suffix = strlen (".csv");
+    if (length <= prefix + suffix || length - prefix - suffix >= sizeof digits ||
+        strncmp (name, "validation-", prefix) != 0 || strcmp (name + length - suffix, ".csv") != 0)
+        return 0;
+    memcpy (digits, name + prefix, length - prefix - suffix);
+    digits[length - prefix - suffix] = '\0';
+    if (number_int64 (digits, &batch) < 0 || batch < 1 || batch > POLLUX_BATCH_LIMIT)
+        return 0;
+    return batch;
+}
+
+static int by_batch (const void *left, const void *right)
+{
+    const int64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static int list_batches (const char *dir, int64_t batches[COURSE_BATCHES_LIMIT], int *ret,
+                         struct pollux_error *err)
+{
+    struct dirent **entries;
+    int count = 0, code = 0, entry_count = scandir (dir, &entries, NULL, alphasort);
+    if (entry_count < 0)
+        return fail (err, -errno, "%s: %s", file_name (dir).text, strerror (errno));
+    for (int i = 0; i < entry_count; i++) {
+        int64_t batch = validation_batch (entries[i]->d_name);
+        free (entries[i]);
+        if (batch == 0)
+            continue;
+        if (count == COURSE_BATCHES_LIMIT)
+            code = fail (err, -EFBIG, "%s: more than %d validation files", file_name (dir).text,
+                         COURSE_BATCHES_LIMIT);
+        else
+            batches[count++] = batch;
+    }
+    free (entries);
+    if (code < 0)
+        return code;
+    if (count == 0)
+        return fail (err, -EINVAL, "%s: no validation-B.csv; expected one for each total batch B",
+                     file_name (dir).text);
+    qsort (batches, (size_t)count, sizeof *batches, by_batch);
+    for (int i = 1; i < count; i++)
+        if (batches[i] == batches[i - 1])
+            return fail (err, -EINVAL, "%s: two validation files for batch %lld",
+                         file_name (dir).text, (long long)batches[i]);
+    *ret = count;
+    return 0;
+}
+
+/* One column of the course from one file. */
+static int read_validation (const struct csv *csv, struct course *course, int batch,
+                            struct pollux_error *err)
+{
+    static const char *const names[] = {"progress", "iteration", "grad_sqr", "grad_var"};
+    /* Sums of a few statistics stay finite; counts are exact in a double. */
+    const double most[] = {0x1p53, 0x1p53, 1e300, 1e300};
+    size_t column[4];
+    double last[4] = {0, 0, 0, 0}, value[4];
+    int code = columns (csv, names, 4, column, err);
+    for (int row = 0; code == 0 && row < course->epochs; row++) {
+        for (size_t i = 0; code == 0 && i < 4; i++) {
+            double least = i < 2 ? last[i] : 0; /* both counts only grow */
+            code = csv_double (csv, (size_t)row, column[i], least, most[i], &value[i], err);
+        }
+        if (code < 0)
+            return code;
+        if (!(value[0] > last[0]))
+            return csv_fail (csv, (size_t)row, column[0], err,
+                             "expected more progress than before");
+        memcpy (last, value, sizeof last);
+        struct course_cell *cell = course_cell (course, row, batch);
+        cell->iterations = value[1];
+        cell->grad = (struct pollux_grad){.sqr = value[2], .var = value[3]};
+        double *need = &course->need[row + 1];
+        *need = batch == 0 ? value[0] : fmin (*need, value[0]);
+    }
+    return code;
+}
+
+static int course_epochs (const char *path, const struct csv *csv, const struct known *known,
+                          int *ret, struct pollux_error *err)
+{
+    size_t rows = csv_rows (csv);
+    if (known && rows < (size_t)known->epochs)
+        return fail (err, -EINVAL, "%s: %zu rows, but %s trains for %d epochs",
+                     file_name (path).text, rows, known->name, known->epochs);
+    if (rows == 0)
+        return fail (err, -EINVAL, "%s: no rows; expected one per epoch", file_name (path).text);
+    if (!known && rows > COURSE_EPOCHS_LIMIT)
+        return fail (err, -EFBIG, "%s: more than %d epochs", file_name (path).text,
+                     COURSE_EPOCHS_LIMIT);
+    *ret = known ? known->epochs : (int)rows;
+    return 0;
+}
+
+static int read_course (const char *dir, const struct known *known, struct app *app,
+                        struct pollux_error *err)
+{
+    int64_t batches[COURSE_BATCHES_LIMIT];
+    int count = 0, code = list_batches (dir, batches, &count, err);
+    for (int i = 0; code == 0 && i < count; i++) {
+        char name[64], path[PATH_MAX];
+        struct csv *csv = NULL;
+        int epochs = 0;
+        (void)snprintf (name, sizeof name, "validation-%lld.csv", (long long)batches[i]);
+        code = join_path (dir, name, path, err);
+        if (code == 0)
+            code = csv_read (path, &csv, err);
+        if (code == 0)
+            code = course_epochs (path, csv, known, &epochs, err);
+        if (code == 0 && i == 0)
+            code = course_alloc (&app->course, epochs, count, err);
+        else if (code == 0 && epochs != app->course.epochs)
+            code = fail (err, -EINVAL, "%s: %d rows, but validation-%lld.csv has %d",
+                         file_name (path).text, epochs, (long long)batches[0], app->course.epochs);
+        if (code == 0) {
+            app->course.batches[i] = (double)batches[i];
+            code = read_validation (csv, &app->course, i, err);
+        }
+        csv_free (csv);
+    }
+    if (code == 0) {
+        app->limits.init_batch = batches[0];
+        app->limits.max_batch = batches[count - 1];
+        app->limits.accumulation = true;
+    }
+    return code;
+}
+
+/* ---- placements.csv and scalability.csv --------------------------------------------------- */
+
+/* local_bsz, step_time, sync_time; times in the range that a model can be fitted to. */
+static int read_times (const struct csv *csv, size_t row, const size_t column[3],
+                       struct measurement *ret, struct pollux_error *err)
+{
+    int code = csv_int64 (csv, row, column[0], 1, POLLUX_BATCH_LIMIT, &ret->m, err);
+    if (code == 0)
+        code = csv_double (csv, row, column[1], 1e-9, 1e9, &ret->step_s, err);
+    if (code == 0)
+        code = csv_double (csv, row, column[2], 0, 1e9, &ret->sync_s, err);
+    if (code == 0 && !(ret->sync_s < ret->step_s))
+        code = csv_fail (csv, row, column[2], err, "expected less than the step_time of %g",
+                         ret->step_s);
+    return code;
+}
+
+/* Digits, one per node. */
+static int read_placement (const struct csv *csv, size_t row, size_t column,
+                           struct measurement *ret, struct pollux_error *err)
+{
+    const char *text = csv_string (csv, row, column);
+    int counts[32], nodes = 0, replicas = 0;
+    for (; text[nodes] >= '1' && text[nodes] <= '9' && nodes < 32; nodes++) {
+        counts[nodes] = text[nodes] - '0';
+        replicas += counts[nodes];
+    }
+    ret->key = nodes < 32 && text[nodes] == '\0' ? placement_key (counts, nodes) : 0;
+    if (ret->key == 0)
+        return csv_fail (csv, row, column, err,
+                         "expected the GPUs of each node as digits from 1 to 9, like 134");
+    ret->shape = (struct pollux_shape){.nodes = nodes, .replicas = replicas};
+    return 0;
+}
+
+static int read_shape (const struct csv *csv, size_t row, const size_t column[2],
+                       struct measurement *ret, struct pollux_error *err)
+{
+    int64_t nodes, replicas;
+    int code = csv_int64 (csv, row, column[0], 1, POLLUX_REPLICAS_LIMIT, &nodes, err);
+    if (code == 0)
+        code = csv_int64 (csv, row, column[1], nodes, POLLUX_REPLICAS_LIMIT, &replicas, err);
+    if (code == 0)
+        ret->shape = (struct pollux_shape){.nodes = (int)nodes, .replicas = (int)replicas};
+    return code;
+}
+
+/* All rows of a file; by placement where placed, otherwise by shape.  *ret is the caller's. */
+static int read_measurements (const char *path, bool placed, struct measurement **ret, int *count,
+                              struct pollux_error *err)
+{
+    static const char *const placed_names[] = {"placement", "local_bsz", "step_time", "sync_time"};
+    static const char *const shaped_names[] = {"num_nodes", "num_replicas", "local_bsz",
+                                               "step_time", "sync_time"};
+    struct csv *csv;
+    struct measurement *list = NULL;
+    size_t column[5];
+    int code = csv_read (path, &csv, err);
+    if (code < 0)
+        return code;
+    code = placed ? columns (csv, placed_names, 4, column, err)
+                  : columns (csv, shaped_names, 5, column, err);
+    size_t rows = csv_rows (csv);
+    if (code == 0 && (rows == 0 || rows > INT_MAX / 2))
+        code = fail (err, -EINVAL, "%s: %s rows", file_name (path).text, rows ? "too many" : "no");
+    if (code == 0 && !(list = calloc (rows, sizeof *list)))
+        code = fail (err, -ENOMEM, "%s: no memory for %zu rows", file_name (path).text, rows);
+    for (size_t row = 0; code == 0 && row < rows; row++) {
+        code = placed ? read_placement (csv, row, column[0], &list[row], err)
+                      : read_shape (csv, row, column, &list[row], err);
+        if (code == 0)
+            code = read_times (csv, row, &column[placed ? 1 : 2], &list[row], err);
+    }
+    csv_free (csv);
+    if (code < 0) {
+        free (list);
+        return code;
+    }
+    *ret = list;
+    *count = (int)rows;
+    return 0;
+}
+
+static int read_timing (const char *dir, const struct known *known, struct app *app,
+                        struct pollux_error *err)
+{
+    char path[PATH_MAX];
+    struct pollux_error why;
+    struct measurement *placed = NULL, *shaped = NULL;
+    int placed_count = 0, shaped_count = 0;
+    int code = join_path (dir, "scalability.csv", path, err);
+    if (code == 0)
+        code = read_measurements (path, false, &shaped, &shaped_count, err);
+    if (code == 0)
+        code = join_path (dir, "placements.csv", path, err);
+    if (code == 0)
+        code = read_measurements (path, true, &placed, &placed_count, err);
+    if (code < 0)
+        goto out;
+
+    app->limits.min_local = app->limits.max_local = placed[0].m;
+    for (int i = 1; i < placed_count; i++) {
+        if (placed[i].m < app->limits.min_local)
+            app->limits.min_local = placed[i].m;
+        if (placed[i].m > app->limits.max_local)
+            app->limits.max_local = placed[i].m;
+    }
+    if (known && known->max_local >= app->limits.min_local)
+        app->limits.max_local = known->max_local;
+
+    app->timing = &timing_measured;
+    code = measured_new (placed, placed_count, shaped, shaped_count, &app->times, &why);
+    if (code < 0)
+        code = fail (err, code, "%s: %s", file_name (path).text, why.text);
+out:
+    free (placed);
+    free (shaped);
+    return code;
+}
+
+/* ---- Folders ------------------------------------------------------------------------------ */
+
+static int read_app (const char *dir, const char *name, struct app *app, struct pollux_error *err)
+{
+    char path[PATH_MAX];
+    const struct known *known = find_known (name);
+    (void)snprintf (app->name, sizeof app->name, "%s", name);
+    int code = join_path (dir, name, path, err);
+    if (code == 0)
+        code = read_course (path, known, app, err);
+    if (code == 0)
+        code = read_timing (path, known, app, err);
+    if (code == 0 && known && known->pin.batch <= app->limits.max_batch)
+        app->pin = known->pin;
+    return code;
+}
+
+/* Is dir/name a subfolder with placements.csv? */
+static bool is_app (const char *dir, const char *name)
+{
+    char path[PATH_MAX], file[PATH_MAX];
+    return name[0] != '.' && strlen (name) < NAME_SIZE && join_path (dir, name, path, NULL) == 0 &&
+           join_path (path, "placements.csv", file, NULL) == 0 && access (file, F_OK) == 0;
+}
+
+int world_from_traces (const char *dir, struct world **ret, struct pollux_error *err)
+{
+    struct dirent **entries;
+    int count = 0, code = 0, entry_count = scandir (dir, &entries, NULL, alphasort);
+    if (entry_count < 0)
+        return fail (err, -errno, "%s: %s", file_name (dir).text, strerror (errno));
+    struct app *apps = calloc ((size_t)entry_count + 1, sizeof *apps);
+    if (!apps)
+        code = fail (err, -ENOMEM, "%s: no memory for its applications", file_name (dir).text);
+    for (int i = 0; i < entry_count; i++) {
+        if (code == 0 && is_app (dir, entries[i]->d_name))
+            code = read_app (dir, entries[i]->d_name, &apps[count++], err);
+        free (entries[i]);
+    }
+    free (entries);
+    if (code == 0 && count == 0)
+        code = fail (err, -EINVAL,
+                     "%s: no traces here; expected a folder per application with placements.csv",
+                     file_name (dir).text);
+    if (code == 0)
+        return world_new (apps, count, ret, err);
+    for (int i = 0; i < count; i++)
+        app_clear (&apps[i]);
+    free (apps);
+    return code;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One job for one interval, by the rules of the published simulator: the restart delay is served
+ * first; then epoch follows epoch at the rate gain / T (1 - interference) of iterations of batch
+ * M0 per second, and the end of an epoch falls on a whole second, rounded half to even.
+ *
+ * Rates change only with the epoch, the placement and the batch, so step times are kept until
+ * one of the latter changes.  An interval within an epoch costs tens of nanoseconds then.
+ */
+#include "sim/train.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+void training_init (struct training *training, const struct app *app, int64_t requested_batch,
+                    double clock_s)
+{
+    *training = (struct training){
+        .app = app,
+        .requested_batch = requested_batch,
+        .clock_s = clock_s,
+        .completed_s = NAN,
+        .grad = {.sqr = NAN, .var = NAN},
+    };
+}
+
+void training_clear (struct training *training)
+{
+    free (training->counts);
+    free (training->samples);
+    memset (training, 0, sizeof *training);
+}
+
+bool training_done (const struct training *training)
+{
+    return training->epochs >= app_max_epochs (training->app);
+}
+
+/* ---- The batch ---------------------------------------------------------------------------- */
+
+/* Choose a batch for the current placement.  Step times of another batch are forgotten. */
+static int choose_batch (struct training *training, const struct batch_chooser *chooser,
+                         struct pollux_error *err)
+{
+    const struct pollux_limits *limits = app_limits (training->app);
+    struct pollux_batch batch;
+    if (training->requested_batch > 0) {
+        batch = batch_split (limits, training->requested_batch, training->replicas);
+    } else {
+        int code = chooser->choose (chooser->self, training, &batch, err);
+        if (code < 0)
+            return code;
+        batch = batch_limit (limits, batch, training->replicas);
+        training->chosen_grad = training->grad;
+        training->chosen_count = training->sample_count;
+    }
+    if (batch.m != training->batch.m)
+        training->step.step_s = 0;
+    training->batch = batch;
+    return 0;
+}
+
+/* Would the chooser find nothing new? */
+static bool nothing_new (const struct training *training)
+{
+    return training->sample_count == training->chosen_count &&
+           training->grad.sqr == training->chosen_grad.sqr &&
+           training->grad.var == training->chosen_grad.var;
+}
+
+int training_place (struct training *training, const int *counts, int nodes, double delay_s,
+                    const struct batch_chooser *chooser, struct pollux_error *err)
+{
+    if (nodes > training->counts_capacity) {
+        int *more = realloc (training->counts, (size_t)nodes * sizeof *more);
+        if (!more)
+            return fail (err, -ENOMEM, "no memory for a placement on %d nodes", nodes);
+        training->counts = more;
+        training->counts_capacity = nodes;
+    }
+    training->nodes = nodes;
+    training->replicas = 0;
+    for (int i = 0; i < nodes; i++) {
+        training->counts[i] = counts[i];
+        training->replicas += counts[i];
+    }
+    training->step.step_s = 0;
+    training->delay_s = nodes > 0 ? delay_s : 0;
+    if (nodes > 0)
+        return choose_batch (training, chooser, err);
+    training->batch = (struct pollux_batch){0, 0};
+    return 0;
+}
+
+/* ---- What the agent measures -------------------------------------------------------------- */
+
+static bool same_configuration (const struct pollux_sample *sample, const struct training *training)
+{
+    return sample->shape.nodes == training->nodes && sample->shape.replicas == training->replicas &&
+           sample->m == training->batch.m;
+}
+
+/* Add a sample of the current step times, unless this configuration has one. */
+static int learn (struct training *training, struct pollux_error *err)
+{
+    for (size_t i = 0; i < training->sample_count; i++)
+        if (same_configuration (&training->samples[i], training))
+            return 0;
+    if (training->sample_count == training->sample_capacity) {
+        size_t capacity = training->sample_capacity ? 2 * training->sample_capacity : 4;
+        struct pollux_sample *more = realloc (training->samples, capacity * sizeof *more);
+        if (!more)
+            return fail (err, -ENOMEM, "no memory for %zu samples", capacity);
+        training->samples = more;
+        training->sample_capacity = capacity;
+    }
+    training->samples[training->sample_count++] = (struct pollux_sample){
+        .shape = {.nodes = training->nodes, .replicas = training->replicas},
+        .m = training->batch.m,
+        .grad_s = training->step.step_s - training->step.sync_s,
+        .step_s = training->step.step_s,
+        .weight = 1,
+    };
+    if (training->replicas > training->max_profiled_replicas)
+        training->max_profiled_replicas = training->replicas;
+    return 0;
+}
+
+static int measure (struct training *training, struct pollux_error *err)
+{
+    struct app_step step =
+        app_step (training->app, training->counts, training->nodes, training->batch.m);
+    if (isnan (step.step_s))
+        return fail (err, -ENOMEM, "%s: no memory for its step times", app_name (training->app));
+    training->step = step;
+    training->modelled |= step.modelled;
+    return learn (training, err);
+}
+
+/* ---- Time --------------------------------------------------------------------------------- */
+
+static void pass (struct training *training, double seconds)
+{
+    training->clock_s += seconds;
+    training->attained_s += seconds * training->replicas;
+}
+
+/* Train at a rate for at most so many seconds, to the end of the epoch at most; returns the
+ * seconds that are left. */
+static double train (struct training *training, double rate, double seconds)
+{
+    double need = app_need (training->app, training->epochs + 1);
+    if (training->progress + rate * seconds < need) {
+        training->progress += rate * seconds;
+        pass (training, seconds);
+        return 0;
+    }
+    /* rint rounds half to even.  Only where seconds is no whole number can it exceed them. */
+    double taken = rate > 0 ? fmin (rint ((need - training->progress) / rate), seconds) : 0;
+    training->progress = need;
+    training->epochs++;
+    pass (training, taken);
+    if (training_done (training))
+        training->completed_s = training->clock_s;
+    return seconds - taken;
+}
+
+int training_advance (struct training *training, double seconds, double interference,
+                      const struct batch_chooser *chooser, struct pollux_error *err)
+{
+    if (training_done (training))
+        return 0;
+    if (training->replicas == 0) {
+        training->clock_s += seconds;
+        return 0;
+    }
+    double delay = fmin (training->delay_s, seconds);
+    training->delay_s -= delay;
+    pass (training, delay);
+    seconds -= delay;
+
+    const struct pollux_limits *limits = app_limits (training->app);
+    struct pollux_shape shape = {.nodes = training->nodes, .replicas = training->replicas};
+    while (seconds > 0 && !training_done (training)) {
+        int code = training->step.step_s > 0 ? 0 : measure (training, err);
+        if (code < 0)
+            return code;
+        double total_batch = pollux_total_batch (shape, training->batch);
+        training->grad = app_grad (training->app, training->epochs, total_batch);
+        double gain = pollux_gain (training->grad, total_batch / (double)limits->init_batch);
+        double rate = gain / app_iter_time (training->step, training->batch.s) * (1 - interference);
+        seconds = train (training, rate, seconds);
+        if (training->requested_batch == 0 && !training_done (training) && !nothing_new (training))
+            code = choose_batch (training, chooser, err);
+        if (code < 0)
+            return code;
+    }
+    training->clock_s += seconds; /* what is left after the end */
+    return 0;
+}

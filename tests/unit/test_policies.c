@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policies on small views whose plans were worked out by hand, and all of them on views made by
+ * chance, whose plans must be feasible and repeatable.
+ */
+#include "unit.h"
+#include "views.h"
+
+#include <errno.h>
+
+static struct memory fresh (const char *name)
+{
+    const struct policy *policy;
+    struct memory memory;
+    assert_int_equal (0, policy_find (name, &policy, NULL));
+    assert_int_equal (0, memory_new (policy, &memory, NULL));
+    return memory;
+}
+
+static void decide_as (struct memory *memory, const struct scene *scene, struct plan *plan)
+{
+    struct pollux_error err;
+    if (decide (memory->policy, &scene->view, memory, plan, &err) != 0)
+        fail_msg ("%s: %s", memory->policy->name, err.text);
+    assert_feasible (memory->policy, &scene->view, plan);
+}
+
+/* ---- Plans of one round, from fresh memory ---- */
+
+/* An oracle's iteration times for 1..count slots, or none. */
+struct known {
+    double remaining;
+    int count;
+    double iter_s[8];
+};
+
+struct row {
+    const char *place; /* now */
+    int request;
+    double attained_s;
+    struct known known;
+    int min, max; /* replicas; max 0: 64 */
+    bool pow2;    /* counts of replicas are powers of two */
+    bool fixed;   /* may not be preempted */
+    const char *expected;
+};
+
+struct one_round {
+    const char *policy, *what;
+    int nodes, gone; /* gone: this node is not available, -1 for none */
+    int rows;
+    struct row row[6];
+};
+
+static const struct one_round rounds[] = {
+    {"fifo",
+     "in order; the node with most free slots first",
+     2,
+     -1,
+     3,
+     {{"", 3, .expected = "0:3"}, {"", 2, .expected = "1:2"}, {"", 3, .expected = "1:2 0:1"}}},
+    {"fifo",
+     "who does not fit holds back the others",
+     2,
+     -1,
+     3,
+     {{"", 6, .expected = "0:4 1:2"}, {"", 3, .expected = ""}, {"", 1, .expected = ""}}},
+    {"fifo",
+     "who runs stays, also before earlier ones",
+     1,
+     -1,
+     3,
+     {{"", 2, .expected = ""}, {"0:3", 3, .expected = "0:3"}, {"", 1, .expected = ""}}},
+    {"fifo",
+     "who can never fit holds back nobody",
+     1,
+     -1,
+     2,
+     {{"", 5, .expected = ""}, {"", 4, .expected = "0:4"}}},
+    {"fifo",
+     "a node that is gone takes its jobs with it",
+     2,
+     0,
+     2,
+     {{"0:2", 2, .expected = "1:2"}, {"1:2", 2, .expected = "1:2"}}},
+    {"fifo",
+     "without a request, the fewest that run",
+     1,
+     -1,
+     2,
+     {{"", 0, .min = 2, .expected = "0:2"}, {"", 0, .expected = "0:1"}}},
+
+    {"srtf",
+     "the shortest first, preempting the longer",
+     1,
+     -1,
+     3,
+     {{"0:4", 4, .known = {10, 4, {9, 9, 9, 3}}, .expected = ""},
+      {"", 2, .known = {10, 4, {9, 2, 9, 9}}, .expected = "0:2"},
+      {"", 2, .known = {4, 4, {9, 4, 9, 9}}, .expected = "0:2"}}},
+    {"srtf",
+     "a job too large for now lets the next pass; the unknown comes last",
+     1,
+     -1,
+     4,
+     {{"", 1, .expected = ""},
+      {"0:3", 3, .known = {1, 3, {1, 1, 1}}, .expected = "0:3"},
+      {"", 2, .known = {2, 3, {1, 1, 1}}, .expected = ""},
+      {"", 1, .known = {3, 3, {1, 1, 1}}, .expected = "0:1"}}},
+    {"srtf",
+     "who may not be preempted stays",
+     1,
+     -1,
+     2,
+     {{"0:3", 3, .known = {99, 3, {1, 1, 1}}, .fixed = true, .expected = "0:3"},
+      {"", 4, .known = {1, 4, {1, 1, 1, 1}}, .expected = ""}}},
+
+    {"las",
+     "the least served first",
+     1,
+     -1,
+     3,
+     {{"", 2, .attained_s = 300, .expected = ""},
+      {"", 2, .attained_s = 100, .expected = "0:2"},
+      {"", 2, .attained_s = 200, .expected = "0:2"}}},
+    {"las",
+     "600 slot-seconds ahead on 2 slots is not enough to be preempted",
+     1,
+     -1,
+     2,
+     {{"0:2", 2, .attained_s = 700, .expected = "0:2"},
+      {"", 4, .attained_s = 100, .expected = ""}}},
+    {"las",
+     "a little more is",
+     1,
+     -1,
+     2,
+     {{"0:2", 2, .attained_s = 701, .expected = ""},
+      {"", 4, .attained_s = 100, .expected = "0:4"}}},
+
+    /* Gains: a 10 x (4-3, 3-2.5, ...) = 10, 5, 1; b 20 x (2-1.6, ...) = 8, 6, 0 by its limit. */
+    {"optimus",
+     "slots go where time shrinks most",
+     2,
+     -1,
+     2,
+     {{"", 1, .known = {10, 5, {4, 3, 2.5, 2.4, 2.4}}, .expected = "1:4"},
+      {"", 1, .known = {20, 4, {2, 1.6, 1.3, 0.1}}, .max = 3, .expected = "0:3"}}},
+    /* Five slots for a; the fewest first, so b takes node 0 and a the rest of both. */
+    {"optimus",
+     "small ones are placed first; no gain, no slot",
+     2,
+     -1,
+     2,
+     {{"", 1, .known = {1, 5, {9, 7, 5, 3, 1}}, .expected = "1:4 0:1"},
+      {"", 1, .known = {1, 3, {1, 1, 0.5}}, .expected = "0:1"}}},
+    {"optimus",
+     "more jobs than slots: the first ones",
+     1,
+     -1,
+     5,
+     {{"", 1, .expected = "0:1"},
+      {"", 1, .expected = "0:1"},
+      {"", 1, .expected = "0:1"},
+      {"", 1, .expected = "0:1"},
+      {"0:4", 1, .expected = ""}}},
+    {"optimus",
+     "an equal count keeps its nodes; a tie goes to the first",
+     2,
+     -1,
+     2,
+     {{"1:2 0:2", 1, .known = {1, 4, {8, 6, 4, 2}}, .expected = "1:2 0:2"},
+      {"0:1", 1, .known = {1, 4, {8, 6, 4, 2}}, .expected = "0:2 1:2"}}},
+    /* Two slots are left.  a would save (9-7) 3 = 6 with both of them, 3 each; b saves 4 with one. */
+    {"optimus",
+     "gains are per slot where counts have gaps",
+     2,
+     -1,
+     3,
+     {{"", 1, .known = {3, 4, {9, 9, 9, 7}}, .min = 2, .max = 4, .pow2 = true, .expected = "0:2"},
+      {"", 1, .known = {1, 2, {8, 4}}, .expected = "0:2"},
+      {"1:3", 1, .fixed = true, .expected = "1:3"}}},
+
+    {"equal-share",
+     "an equal split, the odd slots to the first",
+     2,
+     -1,
+     3,
+     {{"", 1, .expected = "0:3"}, {"", 1, .expected = "1:3"}, {"", 1, .expected = "0:1 1:1"}}},
+    {"equal-share",
+     "what one cannot use is for the others",
+     2,
+     -1,
+     2,
+     {{"", 1, .max = 1, .expected = "1:1"}, {"", 1, .expected = "0:4 1:3"}}},
+    {"equal-share",
+     "who keeps its count keeps its nodes",
+     2,
+     -1,
+     3,
+     {{"1:3", 1, .expected = "1:3"},
+      {"", 1, .expected = "0:3"},
+      {"0:1 1:1", 1, .expected = "0:1 1:1"}}},
+    {"equal-share",
+     "a minimum above the share is granted if it fits",
+     2,
+     -1,
+     3,
+     {{"", 1, .expected = "1:2"},
+      {"", 1, .min = 5, .expected = "0:4 1:1"},
+      {"", 1, .expected = "1:1"}}},
+    {"equal-share",
+     "more jobs than slots: the first ones",
+     1,
+     -1,
+     6,
+     {{"", 1, .expected = "0:1"},
+      {"", 1, .expected = "0:1"},
+      {"", 1, .expected = "0:1"},
+      {"", 1, .expected = "0:1"},
+      {"", 1, .expected = ""},
+      {"", 1, .expected = ""}}},
+    {"equal-share",
+     "who may not be preempted keeps what it has",
+     1,
+     -1,
+     2,
+     {{"0:1", 1, .fixed = true, .expected = "0:1"}, {"", 1, .expected = "0:3"}}},
+
+    {"tiresias",
+     "in order, small ones pass those that do not fit",
+     2,
+     -1,
+     4,
+     {{"", 6, .expected = "0:4 1:2"},
+      {"", 3, .expected = ""},
+      {"", 1, .expected = "1:1"},
+      {"", 1, .expected = "1:1"}}},
+    {"tiresias",
+     "earlier jobs preempt later ones",
+     1,
+     -1,
+     2,
+     {{"", 3, .expected = "0:3"}, {"0:2", 2, .expected = ""}}},
+    {"tiresias",
+     "service of 57600 slot-seconds means the second queue",
+     1,
+     -1,
+     3,
+     {{"0:4", 4, .attained_s = 57600, .expected = ""},
+      {"", 4, .attained_s = 57599, .expected = "0:4"},
+      {"", 1, .expected = ""}}},
+};
+
+static void one_round (void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT (rounds); i++) {
+        const struct one_round *round = &rounds[i];
+        struct scene scene;
+        scene_init (&scene, round->nodes);
+        if (round->gone >= 0)
+            scene.nodes[round->gone].available = false;
+        const char *expected[COUNT (round->row)];
+        for (int r = 0; r < round->rows; r++) {
+            const struct row *row = &round->row[r];
+            char name[NAME_SIZE];
+            snprintf (name, sizeof (name), "job-%d", r);
+            struct job *job = scene_add (&scene, name, row->request, row->place);
+            job->attained_s = row->attained_s;
+            job->spec.min_replicas = row->min;
+            job->spec.max_replicas = row->max > 0 ? row->max : 64;
+            if (row->pow2)
+                job->spec.allowed = (struct allowed){.kind = ALLOWED_POW2};
+            job->spec.preemptible = !row->fixed;
+            if (row->known.count > 0) {
+                job->oracle.remaining = row->known.remaining;
+                job->oracle.count = row->known.count;
+                job->oracle.iter_s = malloc (sizeof (row->known.iter_s));
+                assert_non_null (job->oracle.iter_s);
+                memcpy (job->oracle.iter_s, row->known.iter_s, sizeof (row->known.iter_s));
+            }
+            expected[r] = row->expected;
+        }
+        struct memory memory = fresh (round->policy);
+        struct plan plan = {0};
+        decide_as (&memory, &scene, &plan);
+        assert_plan (round->what, &plan, expected, round->rows);
+        memory_clear (&memory);
+        plan_clear (&plan);
+        scene_clear (&scene);
+    }
+}
+
+/* ---- Several rounds ---- */
+
+/* Two jobs of 4 slots on one node.  Each reaches 57600 slot-seconds after 240 rounds on it: a,
+ * then b, then a again, for good: queue 1 holds a before b. */
+static void tiresias_demotes_once (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 1);
+    scene_add (&scene, "a", 4, "");
+    scene_add (&scene, "b", 4, "");
+    struct memory memory = fresh ("tiresias");
+    struct plan plan = {0};
+    for (int round = 0; round < 1000; round++) {
+        decide_as (&memory, &scene, &plan);
+        bool b_runs = round >= 240 && round < 480;
+        assert_plan ("a round", &plan,
+                     (const char *const[]){b_runs ? "" : "0:4", b_runs ? "0:4" : ""}, 2);
+        scene_advance (&scene, &plan);
+    }
+    /* A third one goes before both, until it is as old; others who come and go change nothing. */
+    scene_add (&scene, "c", 1, "");
+    for (int round = 0; round < 970; round++) {
+        decide_as (&memory, &scene, &plan);
+        const char *expected[] = {"", "", "0:1"};
+        if (round >= 960) {
+            expected[0] = "0:4";
+            expected[2] = "";
+        }
+        assert_plan ("a round", &plan, expected, 3);
+        scene_advance (&scene, &plan);
+    }
+    scene_remove (&scene, 0);
+    decide_as (&memory, &scene, &plan);
+    assert_plan ("a round", &plan, (const char *const[]){"0:4", ""}, 2);
+    memory_clear (&memory);
+    plan_clear (&plan);
+    scene_clear (&scene);
+}
+
+/* Jobs that are due in the same round enter the second queue in the order of the first. */
+static void tiresias_demotes_in_order (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 1);
+    scene_add (&scene, "a", 2, "");
+    scene_add (&scene, "b", 2, "");
+    struct memory memory = fresh ("tiresias");
+    struct plan plan = {0};
+    for (int round = 0; round < 480; round++) {
+        decide_as (&memory, &scene, &plan);
+        assert_plan ("a round", &plan, (const char *const[]){"0:2", "0:2"}, 2);
+        scene_advance (&scene, &plan);
+    }
+    scene_add (&scene, "c", 2, ""); /* one of the two must go */
+    for (int round = 0; round < 10; round++) {
+        decide_as (&memory, &scene, &plan);
+        assert_plan ("a round", &plan, (const char *const[]){"0:2", "", "0:2"}, 3);
+        scene_advance (&scene, &plan);
+    }
+    memory_clear (&memory);
+    plan_clear (&plan);
+    scene_clear (&scene);
+}
+
+/* Two jobs, one place: with a restart delay of 30 s a run takes 5 rounds or more. */
+static void las_does_not_thrash (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 1);
+    scene_add (&scene, "a", 4, "");
+    scene_add (&scene, "b", 4, "");
+    struct memory memory = fresh ("las");
+    struct plan plan = {0};
+    for (int round = 0; round < 600; round++) {
+        decide_as (&memory, &scene, &plan);
+        scene_advance (&scene, &plan);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_in_range (scene.jobs[i].restarts, 20, 60);
+        assert_in_range (scene.jobs[i].attained_s / 240, 290, 310);
+    }
+    memory_clear (&memory);
+    plan_clear (&plan);
+    scene_clear (&scene);
+}
+
+/* ---- By chance ---- */
+
+static void assert_same (const struct plan *a, const struct plan *b)
+{
+    assert_int_equal (a->job_count, b->job_count);
+    for (int i = 0; i < a->job_count; i++) {
+        assert_true (placement_equal (plan_placement (a, i), plan_placement (b, i)));
+        assert_memory_equal (&a->speedups[i], &b->speedups[i], sizeof (a->speedups[i]));
+    }
+    assert_memory_equal (&a->fitness, &b->fitness, sizeof (a->fitness));
+}
+
+static void random_views (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (20210714);
+    struct scene *scene = malloc (sizeof (*scene));
+    assert_non_null (scene);
+    for (int i = soak_count (3000); i > 0; i--) {
+        scene_random (scene, &rng);
+        scene->view.budget = 10; /* enough for what is asked here */
+        for (const struct policy *const *policy = policies; *policy; policy++) {
+            struct memory first = fresh ((*policy)->name), second = fresh ((*policy)->name);
+            struct plan plan = {0}, again = {0};
+            decide_as (&first, scene, &plan);
+            decide_as (&second, scene, &again);
+            assert_same (&plan, &again);
+            /* The same once more, with equal memories of a round. */
+            decide_as (&first, scene, &plan);
+            decide_as (&second, scene, &again);
+            assert_same (&plan, &again);
+            memory_clear (&first);
+            memory_clear (&second);
+            plan_clear (&plan);
+            plan_clear (&again);
+        }
+        scene_clear (scene);
+    }
+    free (scene);
+}
+
+/* Jobs come, run for a while and go; memories follow. */
+static void random_lives (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (3);
+    struct scene *scene = malloc (sizeof (*scene));
+    assert_non_null (scene);
+    for (const struct policy *const *policy = policies; *policy; policy++)
+        for (int life = soak_count (50); life > 0; life--) {
+            struct memory memory = fresh ((*policy)->name);
+            struct plan plan = {0};
+            scene_random (scene, &rng);
+            scene->view.budget = 3;
+            for (int round = 0; round < 30; round++) {
+                decide_as (&memory, scene, &plan);
+                scene_advance (scene, &plan);
+                while (scene->view.job_count > 0 && rng_uniform (&rng) < 0.5)
+                    scene_remove (scene, (int)rng_below (&rng, (uint64_t)scene->view.job_count));
+                char name[NAME_SIZE];
+                snprintf (name, sizeof (name), "new-%d", round);
+                if (scene->view.job_count < SCENE_JOBS)
+                    scene_add (scene, name, 1 + round % 5, "");
+                struct node *node =
+                    &scene->nodes[rng_below (&rng, (uint64_t)scene->view.node_count)];
+                node->available = rng_uniform (&rng) < 0.8;
+                scene->view.seed++;
+            }
+            memory_clear (&memory);
+            plan_clear (&plan);
+            scene_clear (scene);
+        }
+    free (scene);
+}
+
+static void unknown_names_are_refused (void **state)
+{
+    (void)state;
+    const struct policy *policy = NULL;
+    struct pollux_error err;
+    assert_int_equal (-ENOENT, policy_find ("polux", &policy, &err));
+    assert_null (policy);
+    for (const struct policy *const *at = policies; *at; at++) {
+        assert_non_null (strstr (err.text, (*at)->name));
+        assert_int_equal (0, policy_find ((*at)->name, &policy, NULL));
+        assert_ptr_equal (policy, *at);
+        assert_true ((*at)->summary && (*at)->summary[0]);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (one_round),
+        cmocka_unit_test (tiresias_demotes_once),
+        cmocka_unit_test (tiresias_demotes_in_order),
+        cmocka_unit_test (las_does_not_thrash),
+        cmocka_unit_test (random_views),
+        cmocka_unit_test (random_lives),
+        cmocka_unit_test (unknown_names_are_refused),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
