@@ -305,6 +305,50 @@ struct pollux_pair pollux_pair_f32 (const float *g0, const float *g1, size_t len
 struct pollux_pair pollux_pair_f64 (const double *g0, const double *g1, size_t length,
                                     const double *exp_avg_sq, const struct pollux_adam *adam);
 
+/* ---- Learning-rate rules ---------------------------------------------------------------- */
+
+/* How the user's learning rate, chosen for batch M0, follows a batch M.  A rule gives a factor
+ * on the rate of one optimizer step; learning-rate schedulers keep seeing the base rate:
+ *
+ *     adascale    gain of the parameter group      SGD, and the default for other optimizers
+ *     adamscale   sqrt (gain) of the group         the default for Adam and AdamW
+ *     linear      M/M0
+ *     sqrt        sqrt (M/M0)
+ *     legw        sqrt (M/M0) min (1, progress / (warm-up epochs x M/M0 x dataset/M0))
+ */
+struct pollux_rule;
+
+/* Where training stands.  Progress is scale-invariant: it counts updates with batch M0 and grows
+ * by the gain of each update, so equal progress means equally far, whatever the batches were; it
+ * is the clock for schedules and for the end of training.  Start at 0 and save it with
+ * the checkpoint.  Only legw reads the last two: warm-up epochs of the user's recipe at M0
+ * (0: none) and samples in the dataset. */
+struct pollux_rate {
+    int64_t init_batch, total_batch;
+    double progress;
+    double warmup_epochs;
+    int64_t dataset_size;
+};
+
+/* A rule by its name.  The rule is a constant of the library.  -ENOENT lists the names. */
+int pollux_rule_by_name (const char *name, const struct pollux_rule **ret,
+                         struct pollux_error *err);
+
+/* All rules: index 0, 1, ... until NULL. */
+const struct pollux_rule *pollux_rule_at (size_t index);
+const char *pollux_rule_name (const struct pollux_rule *rule);
+
+/* The factor for a parameter group whose estimate is grad (pollux_noise_group).  Legal:
+ * init_batch, total_batch and, for legw, dataset_size in 1..POLLUX_BATCH_LIMIT, progress >= 0,
+ * warmup_epochs >= 0, sqr >= 0, var >= 0, all finite; NaN outside.  legw gives 0 at progress 0. */
+double pollux_rule_factor (const struct pollux_rule *rule, const struct pollux_rate *rate,
+                           struct pollux_grad grad);
+
+/* After an optimizer step with batch total_batch: add the gain, by the statistics summed over
+ * groups (pollux_noise_grad), to the progress, whatever the rule.  Returns the gain; NaN, and
+ * progress as it was, outside the domain.  Not to be called for a skipped update. */
+double pollux_rate_advance (struct pollux_rate *rate, struct pollux_grad grad);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
