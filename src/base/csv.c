@@ -362,6 +362,15 @@ size_t csv_rows (const struct csv *csv)
     return csv->row_count - 1;
 }
 
+int csv_expect_rows (const struct csv *csv, struct pollux_error *err)
+{
+    if (csv_rows (csv) > 0)
+        return 0;
+    return fail (err, -EINVAL,
+                 "%s:%" PRIu32 ":1: no data: expected at least one row below the header",
+                 csv->name.text, csv->rows[0].line + 1);
+}
+
 size_t csv_columns (const struct csv *csv)
 {
     return csv->columns;
@@ -370,6 +379,11 @@ size_t csv_columns (const struct csv *csv)
 const char *csv_header (const struct csv *csv, size_t column)
 {
     return csv->text + csv->fields[column];
+}
+
+size_t csv_line (const struct csv *csv, size_t row)
+{
+    return csv->rows[row + 1].line;
 }
 
 size_t csv_optional_column (const struct csv *csv, const char *name)

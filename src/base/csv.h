@@ -56,8 +56,14 @@ void csv_free (struct csv *csv);
 size_t csv_rows (const struct csv *csv);
 size_t csv_columns (const struct csv *csv);
 
+/* 0 if there is a data row; otherwise -EINVAL, with the place where the first one should be. */
+int csv_expect_rows (const struct csv *csv, struct pollux_error *err);
+
 /* The header's name of a column; empty where it has none. */
 const char *csv_header (const struct csv *csv, size_t column);
+
+/* The line of the file in which a row stands, counted from 1. */
+size_t csv_line (const struct csv *csv, size_t row);
 
 /* Find a column by its name.  -EINVAL if there is none; the sentence lists those there are. */
 int csv_column (const struct csv *csv, const char *name, size_t *ret, struct pollux_error *err);

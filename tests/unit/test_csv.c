@@ -167,6 +167,12 @@ static void test_columns (void **state)
     assert_int_equal (column, 2);
     assert_string_equal (err.text, "t.csv:2:1: column 'node' is missing: expected it in the "
                                    "header, which has 'nodes', 'replicas', 'local, bsz'");
+    assert_int_equal (csv_expect_rows (csv, &err), -EINVAL);
+    assert_string_equal (err.text,
+                         "t.csv:3:1: no data: expected at least one row below the header");
+    csv_free (csv);
+    csv = parse ("a\n1");
+    assert_int_equal (csv_expect_rows (csv, &err), 0);
     csv_free (csv);
 }
 
@@ -283,6 +289,8 @@ static void test_places (void **state)
     (void)state;
     struct csv *csv = parse ("\xef\xbb\xbf"
                              "a,b,c\r\n\r\n1,2,3\r\n \"ä\"\"b\"\"\" , 名,\"x\"\r\n");
+    assert_int_equal (csv_line (csv, 0), 3);
+    assert_int_equal (csv_line (csv, 1), 4);
     struct pollux_error err;
     csv_fail (csv, 0, 2, &err, "expected %d", 4);
     assert_string_equal (err.text, "t.csv:3:5: column 'c': expected 4, got '3'");
