@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options of a subcommand.  getopt_long takes the line apart, with a table made of the command's
+ * own; what it refuses is said here, with the nearest name, in the words of all our errors.
+ */
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/number.h"
+#include "cli/nearest.h"
+
+/* More than any command has; fails in every test if one has more. */
+#define OPTIONS_LIMIT 64
+
+static struct excerpt quote (const char *text)
+{
+    return excerpt (text, strlen (text));
+}
+
+/* getopt_long refused the word before optind, or the letter optopt of a short option. */
+static int refuse (const struct options *options, bool lacks_argument, struct pollux_error *err)
+{
+    const struct command *command = options->command;
+    if (optopt)
+        return fail (err, -EINVAL, "unknown option '-%c'; see 'pollux %s --help'",
+                     isprint (optopt) ? optopt : '?', command->name);
+    const char *word = options->argv[optind - 1] + 2;
+    int length = (int)strcspn (word, "=");
+    struct nearest nearest = nearest_start (word, (size_t)length);
+    size_t start_so = 0;
+    bool exact = false;
+    for (size_t i = 0; i < command->option_count; i++) {
+        const char *name = command->options[i].name;
+        nearest_try (&nearest, name);
+        start_so += strncmp (name, word, (size_t)length) == 0;
+        exact |= strncmp (name, word, (size_t)length) == 0 && !name[length];
+    }
+    if (lacks_argument)
+        return fail (err, -EINVAL, "--%.*s needs an argument; see 'pollux %s --help'", length, word,
+                     command->name);
+    if (exact || start_so == 1)
+        return fail (err, -EINVAL, "--%.*s takes no argument", length, word);
+    if (start_so > 1)
+        return fail (err, -EINVAL, "--%.*s could be several options; see 'pollux %s --help'",
+                     length, word, command->name);
+    if (nearest.best)
+        return fail (err, -EINVAL, "unknown option '--%.*s'; did you mean --%s?", length, word,
+                     nearest.best);
+    return fail (err, -EINVAL, "unknown option '--%.*s'; see 'pollux %s --help'", length, word,
+                 command->name);
+}
+
+int options_next (struct options *options, struct pollux_error *err)
+{
+    const struct command *command = options->command;
+    struct option table[OPTIONS_LIMIT + 1] = {0};
+    if (command->option_count > OPTIONS_LIMIT)
+        return fail (err, -E2BIG, "more than %d options", OPTIONS_LIMIT);
+    for (size_t i = 0; i < command->option_count; i++)
+        table[i] = (struct option){
+            .name = command->options[i].name,
+            .has_arg = command->options[i].argument ? required_argument : no_argument,
+        };
+    if (!options->at)
+        optind = 0;
+    opterr = 0;
+    optopt = 0;
+    int index = 0;
+    int found = getopt_long (options->argc, options->argv, ":", table, &index);
+    if (found == -1)
+        return 0;
+    if (found != 0)
+        return refuse (options, found == ':', err);
+    options->at = &command->options[index];
+    options->argument = optarg;
+    return options->at->id;
+}
+
+int options_int64 (const struct options *options, int64_t min, int64_t max, int64_t *ret,
+                   struct pollux_error *err)
+{
+    int64_t value;
+    if (number_int64 (options->argument, &value) < 0 || value < min || value > max)
+        return fail (err, -EINVAL,
+                     "--%s: expected an integer from %" PRId64 " to %" PRId64 ", got %s",
+                     options->at->name, min, max, quote (options->argument).text);
+    *ret = value;
+    return 0;
+}
+
+int options_double (const struct options *options, double min, double max, double *ret,
+                    struct pollux_error *err)
+{
+    double value;
+    if (number_double (options->argument, &value) < 0 || value < min || value > max)
+        return fail (err, -EINVAL, "--%s: expected a number from %g to %g, got %s",
+                     options->at->name, min, max, quote (options->argument).text);
+    *ret = value;
+    return 0;
+}
+
+int options_choice (const struct options *options, const char *const *names, size_t count,
+                    size_t *ret, struct pollux_error *err)
+{
+    struct pollux_error list = {.text = ""};
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp (options->argument, names[i]) == 0) {
+            *ret = i;
+            return 0;
+        }
+        if (used < sizeof (list.text))
+            used += (size_t)snprintf (list.text + used, sizeof (list.text) - used, "%s%s",
+                                      i == 0           ? ""
+                                      : i + 1 == count ? " or "
+                                                       : ", ",
+                                      names[i]);
+    }
+    return fail (err, -EINVAL, "--%s: expected %s, got %s", options->at->name, list.text,
+                 quote (options->argument).text);
+}
+
+int options_operand (const struct options *options, const char **ret, struct pollux_error *err)
+{
+    const struct command *command = options->command;
+    if (optind >= options->argc)
+        return fail (err, -EINVAL, "expected %s; see 'pollux %s --help'", command->operands,
+                     command->name);
+    if (optind + 1 < options->argc)
+        return fail (err, -EINVAL, "unexpected argument %s: expected only %s",
+                     quote (options->argv[optind + 1]).text, command->operands);
+    *ret = options->argv[optind];
+    return 0;
+}
+
+void options_help (const struct command *command, FILE *out)
+{
+    fprintf (out, "Usage: pollux %s [OPTION]... %s\n\n%s\n\nOptions:\n", command->name,
+             command->operands, command->description);
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct command_option *option = &command->options[i];
+        char left[64];
+        snprintf (left, sizeof (left), "--%s%s%s", option->name, option->argument ? "=" : "",
+                  option->argument ? option->argument : "");
+        fprintf (out, "  %-28s %s\n", left, option->help);
+    }
+    fprintf (out, "  %-28s %s\n", "--help", "print this text");
+}
