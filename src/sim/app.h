@@ -11,6 +11,8 @@
 struct timing {
     struct app_step (*step) (void *self, const int *counts, int nodes, int64_t m);
     int (*prepare) (void *self, struct pollux_error *err); /* NULL: nothing to prepare */
+    /* The throughput model that describes it best. */
+    int (*model) (void *self, struct pollux_model *ret, struct pollux_error *err);
     void (*free) (void *self);
 };
 

@@ -134,6 +134,15 @@ static int measured_prepare (void *self, struct pollux_error *err)
     return ensure (measured, &measured->triangulated, triangulate, err);
 }
 
+static int measured_model (void *self, struct pollux_model *ret, struct pollux_error *err)
+{
+    struct measured *measured = self;
+    int code = ensure (measured, &measured->fitted, fit, err);
+    if (code == 0)
+        *ret = measured->fit.model;
+    return code;
+}
+
 /* ---- Asking ------------------------------------------------------------------------------- */
 
 static const struct run *find_run (const struct measured *measured, uint64_t key)
@@ -331,5 +340,6 @@ int measured_new (struct measurement *placed, int placed_count, const struct mea
 const struct timing timing_measured = {
     .step = measured_step,
     .prepare = measured_prepare,
+    .model = measured_model,
     .free = measured_free,
 };

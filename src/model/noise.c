@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gradient-noise estimator: squared norms in, (sqr, var) at batch M0 out.
+ *
+ * n micro-gradients with mean gbar give S = mean |g_i|^2 and T = |gbar|^2.  The variance of gbar,
+ * at batch M, is estimated by e = (S - T) / (n - 1); then
+ *
+ *     sqr = T - e = (n T - S) / (n - 1)                     var = e M/M0
+ *
+ * in this order: T - e has neither n T to overflow nor a large S to cancel.  S - T does cancel
+ * where the noise is small, but S and T are correct to 1e-14 (norm.c), and a var below
+ * 1e-12 (sqr + var) is raised to that, so what rounding hides is never read as noise.
+ *
+ * Averages forget by samples seen, not by updates: theta = 0.999^(M/M0).  Instead of the running
+ * sums x and w, the quotient x/w itself is kept beside w: the first value is its own
+ * average, exactly, and no gradient is small enough to underflow in x.
+ */
+#include "model/noise.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What M0 samples later is left of a value: an average over about 1000 of the user's updates. */
+static const double smoothing = 0.999;
+
+/* Rounding in S - T, and in a float gradient behind it, looks like noise; below this fraction
+ * of sqr + var nothing is known. */
+static const double var_floor = 1e-12;
+
+/* How far rounding (of 8-bit gradients, say) can carry |mean|^2 above the mean of |.|^2. */
+static const double mean_tolerance = 1.1;
+
+int pollux_noise_new (int groups, int64_t init_batch, struct pollux_noise **ret,
+                      struct pollux_error *err)
+{
+    if (groups < 1 || groups > POLLUX_GROUPS_LIMIT)
+        return fail (err, -EINVAL, "noise estimator: parameter groups must be 1..%d, got %d",
+                     POLLUX_GROUPS_LIMIT, groups);
+    if (init_batch < 1 || init_batch > POLLUX_BATCH_LIMIT)
+        return fail (err, -EINVAL, "noise estimator: the initial batch must be 1..2^40, got %lld",
+                     (long long)init_batch);
+    struct pollux_noise *noise =
+        calloc (1, sizeof (*noise) + 2 * (size_t)groups * sizeof (noise->average[0]));
+    if (!noise)
+        return fail (err, -ENOMEM, "noise estimator: no memory for %d groups", groups);
+    noise->groups = groups;
+    noise->next = noise->average + groups;
+    noise->init_batch = init_batch;
+    *ret = noise;
+    return 0;
+}
+
+void pollux_noise_free (struct pollux_noise *noise)
+{
+    free (noise);
+}
+
+/* The weights of the old averages and of the new value once it is taken in, and the sum of all
+ * weights w so far.  keep + take = 1. */
+struct blend {
+    double keep, take, weight;
+};
+
+static struct blend blend_make (double weight, double scale)
+{
+    double log_theta = scale * log (smoothing);
+    double theta = exp (log_theta), forgotten = -expm1 (log_theta); /* 1 - theta, if tiny too */
+    double next = fmin (theta * weight + forgotten, 1);             /* with any libm */
+    return (struct blend){theta * weight / next, forgotten / next, next};
+}
+
+static int fail_skip (struct pollux_error *err, int group, const char *what, double value)
+{
+    return fail (err, -EDOM,
+                 "gradient noise: group %d: %s is %g; skip this update entirely, also in the "
+                 "optimizer",
+                 group, what, value);
+}
+
+/* An update is taken in entirely or not at all: each group's next average is set aside first,
+ * and all are put in place once none has failed. */
+static int next_set (struct pollux_noise *noise, int group, struct blend blend,
+                     struct pollux_grad value, struct pollux_error *err)
+{
+    const struct pollux_grad *average = &noise->average[group];
+    struct pollux_grad next = {blend.keep * average->sqr + blend.take * value.sqr,
+                               blend.keep * average->var + blend.take * value.var};
+    if (!isfinite (next.sqr) || !isfinite (next.var))
+        return fail_skip (err, group, "the variance, out of the range of doubles,", next.var);
+    noise->next[group] = next;
+    return 0;
+}
+
+static void next_commit (struct pollux_noise *noise, struct blend blend)
+{
+    memcpy (noise->average, noise->next, (size_t)noise->groups * sizeof (noise->average[0]));
+    noise->weight = blend.weight;
+}
+
+/* The value of one group in an update of n micro-gradients, scale = M/M0. */
+static struct pollux_grad group_estimate (double micro_sqr, double mean_sqr, double n, double scale)
+{
+    double excess = (micro_sqr - mean_sqr) / (n - 1);
+    return (struct pollux_grad){mean_sqr - excess, excess * scale};
+}
+
+static int group_check (int group, double micro_sqr, double mean_sqr, struct pollux_error *err)
+{
+    if (!isfinite (micro_sqr))
+        return fail_skip (err, group, "the micro-gradients' squared norm", micro_sqr);
+    if (!isfinite (mean_sqr))
+        return fail_skip (err, group, "the mean gradient's squared norm", mean_sqr);
+    if (micro_sqr < 0 || mean_sqr < 0)
+        return fail (err, -EINVAL,
+                     "gradient noise: group %d: squared norms cannot be negative, got %g and %g",
+                     group, micro_sqr, mean_sqr);
+    if (mean_sqr > micro_sqr * mean_tolerance)
+        return fail (err, -EINVAL,
+                     "gradient noise: group %d: the mean gradient's squared norm %g is above the "
+                     "micro-gradients' mean %g; was a sum of gradients passed, not their mean?",
+                     group, mean_sqr, micro_sqr);
+    return 0;
+}
+
+int pollux_noise_update (struct pollux_noise *noise, int replicas, struct pollux_batch batch,
+                         const double *micro_sqr, const double *mean_sqr, struct pollux_error *err)
+{
+    if (replicas < 1 || replicas > POLLUX_REPLICAS_LIMIT)
+        return fail (err, -EINVAL, "gradient noise: replicas must be 1..%d, got %d",
+                     POLLUX_REPLICAS_LIMIT, replicas);
+    double n = (double)replicas * ((double)batch.s + 1);
+    double total = n * (double)batch.m;
+    if (batch.m < 1 || batch.s < 0 || total > (double)POLLUX_BATCH_LIMIT)
+        return fail (err, -EINVAL,
+                     "gradient noise: m must be at least 1, s at least 0 and K m (s+1) at most "
+                     "2^40, got K = %d, m = %lld, s = %lld",
+                     replicas, (long long)batch.m, (long long)batch.s);
+    if (n < 2)
+        return fail (err, -EINVAL,
+                     "gradient noise: one micro-gradient does not show its noise; compare it with "
+                     "the previous update's by pollux_noise_update_single");
+
+    /* Differenced averages are biased, and worth less than one unbiased value. */
+    double scale = total / (double)noise->init_batch;
+    struct blend blend = blend_make (noise->biased ? 0 : noise->weight, scale);
+
+    for (int g = 0; g < noise->groups; g++) {
+        int rc = group_check (g, micro_sqr[g], mean_sqr[g], err);
+        if (rc == 0)
+            rc = next_set (noise, g, blend, group_estimate (micro_sqr[g], mean_sqr[g], n, scale),
+                           err);
+        if (rc < 0)
+            return rc;
+    }
+    next_commit (noise, blend);
+    noise->biased = false;
+    noise->kept_m = 0;
+    return 0;
+}
+
+/* The value of one group from two updates of one micro-gradient each: the formulas above for
+ * n = 2, so it counts for the samples of both. */
+static struct pollux_grad group_difference (double dot, double diff_sqr, double scale)
+{
+    return (struct pollux_grad){dot, scale * diff_sqr / 2};
+}
+
+static int difference_check (int group, double dot, double diff_sqr, struct pollux_error *err)
+{
+    if (!isfinite (dot))
+        return fail_skip (err, group, "the product of two gradients", dot);
+    if (!isfinite (diff_sqr))
+        return fail_skip (err, group, "the squared difference of two gradients", diff_sqr);
+    if (diff_sqr < 0)
+        return fail (err, -EINVAL,
+                     "gradient noise: group %d: a squared difference cannot be negative, got %g",
+                     group, diff_sqr);
+    return 0;
+}
+
+int pollux_noise_update_single (struct pollux_noise *noise, int64_t m, const double *dot,
+                                const double *diff_sqr, struct pollux_error *err)
+{
+    if (m < 1 || m > POLLUX_BATCH_LIMIT)
+        return fail (err, -EINVAL, "gradient noise: m must be 1..2^40, got %lld", (long long)m);
+    if (!dot != !diff_sqr)
+        return fail (err, -EINVAL, "gradient noise: %s is missing; pass both or none",
+                     dot ? "diff_sqr" : "dot");
+    if (!dot || !pollux_noise_paired (noise, m)) {
+        noise->kept_m = m;
+        return 0;
+    }
+
+    double scale = (double)m / (double)noise->init_batch;
+    struct blend blend = blend_make (noise->weight, 2 * scale);
+    for (int g = 0; g < noise->groups; g++) {
+        int rc = difference_check (g, dot[g], diff_sqr[g], err);
+        if (rc == 0)
+            rc = next_set (noise, g, blend, group_difference (dot[g], diff_sqr[g], scale), err);
+        if (rc == -EDOM)
+            noise->kept_m = 0; /* if the inf is in g0, comparing with it again would never end */
+        if (rc < 0)
+            return rc;
+    }
+    next_commit (noise, blend);
+    noise->biased = true;
+    return 0;
+}
+
+bool pollux_noise_paired (const struct pollux_noise *noise, int64_t m)
+{
+    return noise->kept_m > 0 && noise->kept_m == m;
+}
+
+/* An average as it is handed out: chance can push it below zero, rounding near it. */
+static struct pollux_grad grad_clip (struct pollux_grad average)
+{
+    double sqr = fmax (average.sqr, 0), var = fmax (average.var, 0);
+    return (struct pollux_grad){sqr, fmax (var, var_floor * sqr + var_floor * var)};
+}
+
+/* What to assume before anything is known: no noise, so that no batch larger than M0 seems
+ * worth it. */
+static const struct pollux_grad unknown = {1, 0};
+
+struct pollux_grad pollux_noise_grad (const struct pollux_noise *noise)
+{
+    if (!(noise->weight > 0))
+        return unknown;
+    struct pollux_grad sum = {0, 0};
+    for (int g = 0; g < noise->groups; g++) {
+        struct pollux_grad grad = grad_clip (noise->average[g]);
+        sum.sqr += grad.sqr;
+        sum.var += grad.var;
+    }
+    return sum;
+}
+
+struct pollux_grad pollux_noise_group (const struct pollux_noise *noise, int group)
+{
+    if (group < 0 || group >= noise->groups)
+        return (struct pollux_grad){NAN, NAN};
+    return noise->weight > 0 ? grad_clip (noise->average[group]) : unknown;
+}
+
+bool pollux_noise_biased (const struct pollux_noise *noise)
+{
+    return noise->biased;
+}
+
+double pollux_noise_weight (const struct pollux_noise *noise)
+{
+    return noise->weight;
+}

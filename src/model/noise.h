@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_NOISE_H
+#define MODEL_NOISE_H
+
+#include "pollux/pollux.h"
+
+/* The estimator from inside, for noise.c and noise_save.c.
+ *
+ *     weight      w in [0, 1]: the part of the averaging window that is filled
+ *     biased      average holds differenced (n = 1) values
+ *     kept_m      micro-batch of the last update if that was a single one, else 0
+ *     average     per group x/w, not clipped: either part may be negative; finite; zero while
+ *                 weight is 0
+ *     next        groups entries behind the averages: those of the update being taken in
+ */
+struct pollux_noise {
+    int groups;
+    bool biased;
+    int64_t init_batch, kept_m;
+    double weight;
+    struct pollux_grad *next;
+    struct pollux_grad average[];
+};
+
+#endif

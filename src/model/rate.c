@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Learning-rate rules: the factor that goes with a batch M = scale x M0, one function per rule
+ * and one table of rules.  And progress, which counts updates in the user's own currency, updates
+ * with batch M0, whatever the rule.
+ */
+#include "base/error.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+struct pollux_rule {
+    const char *name;
+    double (*factor) (const struct pollux_rate *rate, struct pollux_grad grad);
+};
+
+static double rate_scale (const struct pollux_rate *rate)
+{
+    return (double)rate->total_batch / (double)rate->init_batch;
+}
+
+/* Johnson et al., AdaScale SGD (2020): as many steps of batch M0 as this step is worth. */
+static double adascale (const struct pollux_rate *rate, struct pollux_grad grad)
+{
+    return pollux_gain (grad, rate_scale (rate));
+}
+
+/* AdaScale for optimizers that divide by the gradient's own size. */
+static double adamscale (const struct pollux_rate *rate, struct pollux_grad grad)
+{
+    return sqrt (pollux_gain (grad, rate_scale (rate)));
+}
+
+/* Goyal et al. (2017). */
+static double linear (const struct pollux_rate *rate, struct pollux_grad grad)
+{
+    (void)grad;
+    return rate_scale (rate);
+}
+
+/* Krizhevsky (2014). */
+static double square_root (const struct pollux_rate *rate, struct pollux_grad grad)
+{
+    (void)grad;
+    return sqrt (rate_scale (rate));
+}
+
+/* You et al., LEGW (2019): the square root, after a linear warm-up that takes scale times as many
+ * epochs as at M0.  Progress counts updates at M0, of which an epoch has dataset/M0. */
+static double legw (const struct pollux_rate *rate, struct pollux_grad grad)
+{
+    if (rate->dataset_size < 1 || rate->dataset_size > POLLUX_BATCH_LIMIT ||
+        !(rate->warmup_epochs >= 0 && isfinite (rate->warmup_epochs)))
+        return NAN;
+    double epoch = (double)rate->dataset_size / (double)rate->init_batch;
+    double warmup = rate->warmup_epochs * rate_scale (rate) * epoch;
+    double warmth = rate->progress < warmup ? rate->progress / warmup : 1;
+    return square_root (rate, grad) * warmth;
+}
+
+static const struct pollux_rule rules[] = {
+    {"adascale", adascale}, {"adamscale", adamscale}, {"linear", linear},
+    {"sqrt", square_root},  {"legw", legw},
+};
+
+static const size_t rule_count = sizeof (rules) / sizeof (rules[0]);
+
+const struct pollux_rule *pollux_rule_at (size_t index)
+{
+    return index < rule_count ? &rules[index] : NULL;
+}
+
+const char *pollux_rule_name (const struct pollux_rule *rule)
+{
+    return rule->name;
+}
+
+int pollux_rule_by_name (const char *name, const struct pollux_rule **ret, struct pollux_error *err)
+{
+    for (size_t i = 0; i < rule_count; i++)
+        if (strcmp (rules[i].name, name) == 0) {
+            *ret = &rules[i];
+            return 0;
+        }
+    char names[128] = "";
+    for (size_t i = 0; i < rule_count; i++) {
+        strncat (names, i == 0 ? "" : ", ", sizeof (names) - strlen (names) - 1);
+        strncat (names, rules[i].name, sizeof (names) - strlen (names) - 1);
+    }
+    return fail (err, -ENOENT, "no learning-rate rule is called '%.40s'; there are: %s", name,
+                 names);
+}
+
+static bool rate_legal (const struct pollux_rate *rate)
+{
+    return rate->init_batch >= 1 && rate->init_batch <= POLLUX_BATCH_LIMIT &&
+           rate->total_batch >= 1 && rate->total_batch <= POLLUX_BATCH_LIMIT &&
+           rate->progress >= 0 && isfinite (rate->progress);
+}
+
+static bool grad_legal (struct pollux_grad grad)
+{
+    return grad.sqr >= 0 && isfinite (grad.sqr) && grad.var >= 0 && isfinite (grad.var);
+}
+
+double pollux_rule_factor (const struct pollux_rule *rule, const struct pollux_rate *rate,
+                           struct pollux_grad grad)
+{
+    return rate_legal (rate) && grad_legal (grad) ? rule->factor (rate, grad) : NAN;
+}
+
+double pollux_rate_advance (struct pollux_rate *rate, struct pollux_grad grad)
+{
+    if (!rate_legal (rate) || !grad_legal (grad))
+        return NAN;
+    double gain = pollux_gain (grad, rate_scale (rate));
+    rate->progress += gain;
+    return gain;
+}

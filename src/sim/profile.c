@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A world of profiles.  The few numbers of a profile are spread out into the same tables that
+ * traces fill, so that nothing else differs: an epoch needs the same progress each time, the
+ * noise between two knots is geometric, and iterations at a batch follow from its gain.
+ */
+#include "sim/profile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "sim/app.h"
+
+/* ---- Step times of a model ---------------------------------------------------------------- */
+
+static struct app_step modelled_step (void *self, const int *counts, int nodes, int64_t m)
+{
+    return model_step (self, counts, nodes, m);
+}
+
+static int modelled_model (void *self, struct pollux_model *ret, struct pollux_error *err)
+{
+    (void)err;
+    memcpy (ret, self, sizeof *ret);
+    return 0;
+}
+
+static const struct timing timing_modelled = {
+    .step = modelled_step,
+    .model = modelled_model,
+    .free = free,
+};
+
+/* ---- The course --------------------------------------------------------------------------- */
+
+/* var / sqr of a batch when a share x of training is done. */
+static double noise_at (const struct profile *profile, int batch, double x)
+{
+    const double *progress = profile->progress, *ratio = profile->ratio[batch];
+    int last = profile->knot_count - 1, upper = 1;
+    if (x <= progress[0])
+        return ratio[0];
+    if (x >= progress[last])
+        return ratio[last];
+    while (progress[upper] < x)
+        upper++;
+    double a = ratio[upper - 1], b = ratio[upper];
+    double share = (x - progress[upper - 1]) / (progress[upper] - progress[upper - 1]);
+    return a > 0 && b > 0 ? a * pow (b / a, share) : a + share * (b - a);
+}
+
+static int spread (const struct profile *profile, struct course *course, struct pollux_error *err)
+{
+    int code = course_alloc (course, profile->epochs, profile->batch_count, err);
+    if (code < 0)
+        return code;
+    for (int e = 0; e <= profile->epochs; e++)
+        course->need[e] = e * profile->epoch_iterations;
+    for (int i = 0; i < profile->batch_count; i++) {
+        double scale = profile->batches[i] / (double)profile->limits.init_batch, iterations = 0;
+        course->batches[i] = profile->batches[i];
+        for (int e = 0; e < profile->epochs; e++) {
+            struct course_cell *cell = course_cell (course, e, i);
+            cell->grad.sqr = 1;
+            cell->grad.var = noise_at (profile, i, (e + 0.5) / profile->epochs);
+            iterations += profile->epoch_iterations / pollux_gain (cell->grad, scale);
+            cell->iterations = iterations;
+        }
+    }
+    return 0;
+}
+
+static int app_of_profile (const struct profile *profile, struct app *app, struct pollux_error *err)
+{
+    memcpy (app->name, profile->name, sizeof app->name);
+    app->limits = profile->limits;
+    app->pin = (struct app_pin){profile->pinned_replicas, profile->pinned_batch};
+    app->timing = &timing_modelled;
+    struct pollux_model *model = malloc (sizeof *model);
+    if (!model)
+        return fail (err, -ENOMEM, "no memory for the profile of %s", profile->name);
+    *model = profile->model;
+    app->times = model;
+    return spread (profile, &app->course, err);
+}
+
+int world_of_profiles (const struct profile *profiles, int count, struct world **ret,
+                       struct pollux_error *err)
+{
+    struct app *apps = calloc ((size_t)count, sizeof *apps);
+    if (!apps)
+        return fail (err, -ENOMEM, "no memory for %d applications", count);
+    int code = 0;
+    for (int i = 0; code == 0 && i < count; i++)
+        code = app_of_profile (&profiles[i], &apps[i], err);
+    if (code == 0)
+        return world_new (apps, count, ret, err);
+    for (int i = 0; i < count; i++)
+        app_clear (&apps[i]);
+    free (apps);
+    return code;
+}
+
+int world_from_profiles (const char *path, struct world **ret, struct pollux_error *err)
+{
+    struct profile *profiles;
+    int count, code;
+    if (path) {
+        code = profiles_read (path, &profiles, &count, err);
+    } else {
+        size_t length;
+        const char *text = builtin_profiles (&length);
+        code = profiles_parse ("built-in profiles", text, length, &profiles, &count, err);
+    }
+    if (code < 0)
+        return code;
+    code = world_of_profiles (profiles, count, ret, err);
+    free (profiles);
+    return code;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles: applications for the simulator in a few numbers each.
+ *
+ *     {"version": 1,
+ *      "applications": {
+ *        "cifar10": {
+ *          "epochs": 100, "epoch_iterations": 390.6,
+ *          "init_batch": 128, "max_batch": 4096, "min_local": 32, "max_local": 1024,
+ *          "model": {"alpha_grad": 0.03, ...},
+ *          "noise": {"progress": [0, 0.3, 1], "batches": [128, 4096],
+ *                    "ratio": [[0.6, 20, 250], [0.8, 60, 1600]]}}}}
+ *
+ * docs/formats.md says what they mean.
+ */
+#ifndef WIRE_PROFILES_H
+#define WIRE_PROFILES_H
+
+#include <stdio.h>
+
+#include "cluster/node.h"
+#include "pollux/pollux.h"
+
+/* 4 MiB: a profile takes 2 KiB, or 20 KiB with all its knots; room for 200 of the latter. */
+#define PROFILES_FILE_LIMIT ((size_t)4 << 20)
+#define PROFILE_EPOCHS_LIMIT 100000
+enum { PROFILE_KNOTS = 32, PROFILE_BATCHES = 32 };
+
+struct profile {
+    char name[NAME_SIZE];
+    int epochs;
+    double epoch_iterations; /* of batch M0 */
+    struct pollux_limits limits;
+    struct pollux_model model;
+    int pinned_replicas; /* 0: free to scale */
+    int64_t pinned_batch;
+    /* The gradient's noise var / sqr, for each batch (ascending) at each knot of the share of
+     * training done (ascending, in 0..1). */
+    int knot_count, batch_count;
+    double progress[PROFILE_KNOTS], batches[PROFILE_BATCHES];
+    double ratio[PROFILE_BATCHES][PROFILE_KNOTS];
+};
+
+/* Read a file ("-": the standard input), or text from memory, whose name stands in messages.  On
+ * success *ret holds *count >= 1 profiles and is the caller's (free).  -EINVAL names the place. */
+int profiles_read (const char *path, struct profile **ret, int *count, struct pollux_error *err);
+int profiles_parse (const char *name, const char *text, size_t length, struct profile **ret,
+                    int *count, struct pollux_error *err);
+
+/* Write them, numbers with six digits.  -errno of the stream. */
+int profiles_write (const struct profile *profiles, int count, FILE *out, struct pollux_error *err);
+
+#endif
