@@ -16,7 +16,7 @@
 
 enum { DIM = DESCENT_DIM };
 
-/* Far more than are needed: the fit's longest descent known takes a quarter of this. */
+/* Twice what a fit of measured times was seen to take; one of senseless times may stop here. */
 enum { STEPS_LIMIT = 200 };
 
 /* Where a variable stands during one step. */

@@ -28,16 +28,16 @@ enum { GUESSES = sizeof (guesses) / sizeof (guesses[0]), STARTS = 1 + GUESSES };
 /* Differences of loss below this mean nothing. */
 static const double equal_loss = 1e-8;
 
-/* The rounds: how smooth, until a step gains how little, and for how many.  Smoothing shifts the
- * loss of a minimum by at most twice its value. */
+/* The rounds: how smooth, until a step gains how little, with a careful curvature or an accurate
+ * one, and for how many.  Smoothing shifts the loss of a minimum by at most twice its value. */
 static const struct round {
     double smoothing, tolerance;
     bool bounding;
     int entrants;
 } rounds[] = {
-    {1e-2, 1e-4, true, STARTS}, /* far from a minimum: carefully */
-    {1e-3, 1e-6, false, 4},     {1e-4, 1e-8, false, 3},  {1e-5, 1e-11, false, 2},
-    {1e-6, 1e-11, false, 1},    {1e-7, 1e-11, false, 1}, {1e-8, 1e-11, false, 1},
+    {1e-2, 1e-4, true, STARTS}, {1e-3, 1e-6, false, 4},  {1e-4, 1e-8, false, 3},
+    {1e-5, 1e-11, false, 2},    {1e-6, 1e-11, false, 1}, {1e-7, 1e-11, false, 1},
+    {1e-8, 1e-11, false, 1},
 };
 
 /* Best first, and the earlier one of equals. */

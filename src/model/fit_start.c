@@ -101,14 +101,14 @@ void fit_start_guess (const struct fit_data *data, const struct box *box, double
         points_add (&grad, c->weight / (grad_s * grad_s), c->m, grad_s);
         if (c->on == 0)
             continue;
-        /* The loss dislikes beta far above alpha, hence the shares below.
-         * T_sync = (T_step^gamma - T_grad^gamma)^(1/gamma), or a trifle where noise forbids. */
+        /* T_sync = (T_step^gamma - T_grad^gamma)^(1/gamma), or a trifle where noise forbids. */
         double rest = -expm1 (gamma * (c->log_grad - c->log_step));
         double sync_s = step_s * pow (fmax (rest, 1e-3), 1 / gamma);
         points_add (c->sync == ALPHA_NODE ? &node : &local, c->weight / (step_s * step_s),
                     c->further, sync_s);
     }
     points_line (&grad, box, ALPHA_GRAD, 0, x);
+    /* The loss dislikes a beta far above its alpha. */
     points_line (&node, box, ALPHA_NODE, 0.1, x);
     points_line (&local, box, ALPHA_LOCAL, 0.1, x);
     x[INV_GAMMA] = 1 / gamma;
