@@ -289,15 +289,15 @@ static int apply_exit (struct cluster *cluster, const struct event *event, struc
     if (event->exit.generation != job->generation || job->phase != JOB_RUNNING)
         return fail (err, -EINVAL, "EXIT of job %s, generation %d, which does not run",
                      job->spec.name, event->exit.generation);
-    if (event->exit.kind == EXIT_FINISHED || event->exit.kind == EXIT_GAVE_UP) {
-        end_job (cluster, job, event->exit.kind == EXIT_FINISHED ? JOB_FINISHED : JOB_FAILED,
+    if (event->exit.kind == EXITED_FINISHED || event->exit.kind == EXITED_GAVE_UP) {
+        end_job (cluster, job, event->exit.kind == EXITED_FINISHED ? JOB_FINISHED : JOB_FAILED,
                  event->at_us);
         return 0;
     }
     charge (job, event->at_us);
     job->placement = (struct placement){0};
     job->phase = JOB_PENDING;
-    job->failed_last = event->exit.kind == EXIT_FAILED;
+    job->failed_last = event->exit.kind == EXITED_FAILED;
     return 0;
 }
 

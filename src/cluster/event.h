@@ -27,12 +27,12 @@ extern const char *const event_names[EVENT_TYPES];
 
 /* How a generation ended. */
 enum exit_kind {
-    EXIT_FINISHED, /* the job is done */
-    EXIT_STOPPED,  /* by the scheduler's choice; the job goes on later */
-    EXIT_FAILED,   /* by itself; the job goes on later */
-    EXIT_GAVE_UP,  /* by itself, once too often: the job has failed */
+    EXITED_FINISHED, /* the job is done */
+    EXITED_STOPPED,  /* by the scheduler's choice; the job goes on later */
+    EXITED_FAILED,   /* by itself; the job goes on later */
+    EXITED_GAVE_UP,  /* by itself, once too often: the job has failed */
 };
-enum { EXIT_KINDS = EXIT_GAVE_UP + 1 };
+enum { EXIT_KINDS = EXITED_GAVE_UP + 1 };
 extern const char *const exit_names[EXIT_KINDS];
 
 /* One job's part of EVENT_HINTS. */

@@ -177,7 +177,7 @@ static int between (struct sim *sim, struct event *ret, struct pollux_error *err
         .at_us = to_us (fmin (exit->training.completed_s, tick_s (sim))),
         .type = EVENT_EXIT,
         .job = sim->exits[sim->exit_next++],
-        .exit = {.kind = EXIT_FINISHED},
+        .exit = {.kind = EXITED_FINISHED},
     };
     sim->finished++;
     return 1;
@@ -296,7 +296,7 @@ static int move_job (struct sim *sim, struct loop *loop, int index, struct place
     if (job->phase == JOB_RUNNING) {
         event.type = EVENT_EXIT;
         event.exit.generation = job->generation;
-        event.exit.kind = EXIT_STOPPED;
+        event.exit.kind = EXITED_STOPPED;
         int rc = loop_post (loop, &event, err);
         if (rc < 0)
             return rc;
