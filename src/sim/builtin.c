@@ -9,16 +9,13 @@
 __asm__(".section .rodata\n"
         "builtin_profiles_text:\n"
         ".incbin \"src/sim/profiles.json\"\n"
-        "builtin_profiles_end:\n"
         ".byte 0\n"
         ".text\n");
 
 /* Hidden: found relative to the code, in a shared object too. */
 extern const char builtin_profiles_text[] __attribute__ ((visibility ("hidden")));
-extern const char builtin_profiles_end[] __attribute__ ((visibility ("hidden")));
 
-const char *builtin_profiles (size_t *ret_length)
+const char *builtin_profiles (void)
 {
-    *ret_length = (size_t)(builtin_profiles_end - builtin_profiles_text);
     return builtin_profiles_text;
 }

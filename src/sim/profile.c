@@ -111,9 +111,8 @@ int world_from_profiles (const char *path, struct world **ret, struct pollux_err
     if (path) {
         code = profiles_read (path, &profiles, &count, err);
     } else {
-        size_t length;
-        const char *text = builtin_profiles (&length);
-        code = profiles_parse ("built-in profiles", text, length, &profiles, &count, err);
+        const char *text = builtin_profiles ();
+        code = profiles_parse ("built-in profiles", text, strlen (text), &profiles, &count, err);
     }
     if (code < 0)
         return code;

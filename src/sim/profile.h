@@ -15,6 +15,6 @@ int world_of_profiles (const struct profile *profiles, int count, struct world *
                        struct pollux_error *err);
 
 /* The profiles of the six published applications, as text in the format's JSON. */
-const char *builtin_profiles (size_t *ret_length);
+const char *builtin_profiles (void);
 
 #endif
