@@ -144,3 +144,18 @@ run pollux goodput --max-batch=100 $job
 expect "an option that contradicts the file" status=2 err~'init_batch and max_batch: .*256 and 100'
 run pollux goodput --nodes=1048576 --gpus-per-node=1048576 --max-replicas=1000 $job
 expect "a cluster without bounds" status=0 err= out~'^1000 +2 |^ +1000 +'
+
+# ---- Colours -----------------------------------------------------------------------------------
+
+# on_terminal COMMAND...: its output as a terminal gets it.
+on_terminal() { script -qec "$*" /dev/null </dev/null | tr -d '\r'; }
+if command -v script >/dev/null; then
+    run on_terminal "TERM=xterm $POLLUX goodput $job"
+    expect "colours on a terminal" out~$'\033''\[1mGPUs' out~$'\033''\[3[0-9]m\*'
+    run on_terminal "TERM=xterm NO_COLOR=1 $POLLUX goodput $job"
+    expect "none with NO_COLOR" out~'GPUs' out!$'\033'
+    run on_terminal "TERM=dumb $POLLUX goodput $job"
+    expect "none on a dumb terminal" out~'GPUs' out!$'\033'
+else
+    skip "colours: there is no script(1) here"
+fi
