@@ -45,5 +45,7 @@ struct command {
 
 extern const struct command fit_command;
 extern const struct command goodput_command;
+extern const struct command sim_command;
+extern const struct command capacity_command;
 
 #endif

@@ -15,6 +15,8 @@
 static const struct command *const commands[] = {
     &fit_command,
     &goodput_command,
+    &sim_command,
+    &capacity_command,
 };
 #define COMMANDS (sizeof (commands) / sizeof (commands[0]))
 

@@ -141,6 +141,12 @@ int options_operand (const struct options *options, const char **ret, struct pol
     return 0;
 }
 
+int options_operands (const struct options *options, char ***ret)
+{
+    *ret = options->argv + optind;
+    return options->argc - optind;
+}
+
 void options_help (const struct command *command, FILE *out)
 {
     fprintf (out, "Usage: pollux %s [OPTION]... %s\n\n%s\n\nOptions:\n", command->name,

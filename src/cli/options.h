@@ -32,6 +32,9 @@ int options_choice (const struct options *options, const char *const *names, siz
 /* The one operand that must stand beside the options, after all of those have been taken. */
 int options_operand (const struct options *options, const char **ret, struct pollux_error *err);
 
+/* All operands beside the options, after those have been taken: how many there are. */
+int options_operands (const struct options *options, char ***ret);
+
 /* The whole text of `pollux NAME --help`. */
 void options_help (const struct command *command, FILE *out);
 

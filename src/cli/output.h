@@ -11,4 +11,7 @@
  * -ENOMEM, so that the calls that built it need no check. */
 int output_json (json_t *document, FILE *out, struct pollux_error *err);
 
+/* The same into a file, "-" for out.  A file is replaced only when all of it is written. */
+int output_json_file (json_t *document, const char *path, FILE *out, struct pollux_error *err);
+
 #endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What simulating costs: whole workloads under the published policies and ours, job-rounds per
+ * second with a trivial policy, and the memory of a large cluster.  On the published workload-6
+ * where ../shared is there, on the built-in one otherwise.
+ *
+ * The authors' simulator takes 24 s for tiresias, 87 s for optimus and 53 minutes for its
+ * genetic search on workload-6, on the machine where ours was first measured.
+ */
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "sim/generate.h"
+#include "sim/sim.h"
+
+static struct pollux_error err;
+
+static void die (void)
+{
+    fprintf (stderr, "bench/sim: %s\n", err.text);
+    exit (1);
+}
+
+static double run_s (const struct workload *workload, const char *name,
+                     const struct sim_config *config, struct sim_result *result)
+{
+    const struct policy *policy;
+    if (policy_find (name, &policy, &err) < 0)
+        die ();
+    double from_s = bench_now_s ();
+    if (sim_run (config, workload, policy, NULL, result, &err) < 0)
+        die ();
+    return bench_now_s () - from_s;
+}
+
+/* Seconds of one simulation under a policy: the best of several where it is short. */
+static void measure_policy (const struct workload *workload, const char *name, double limit_s)
+{
+    struct sim_config config = sim_defaults ();
+    double best_s = 1e9;
+    for (int i = 0; i < (limit_s < 1 ? 10 : 1); i++) {
+        struct sim_result result;
+        double seconds = run_s (workload, name, &config, &result);
+        sim_result_clear (&result);
+        best_s = seconds < best_s ? seconds : best_s;
+    }
+    char label[64];
+    snprintf (label, sizeof (label), "sim-%s", name);
+    bench_print (label, best_s, "s");
+    bench_target (label, best_s, limit_s);
+}
+
+/* 10,000 jobs on 2,048 GPUs under a trivial policy, in a process of its own whose memory is
+ * that of the simulation. */
+static void measure_large (void)
+{
+    int ends[2];
+    if (pipe (ends) < 0)
+        exit (1);
+    pid_t child = fork ();
+    if (child == 0) {
+        struct world *world;
+        struct workload workload;
+        struct recipe recipe = recipe_default ();
+        recipe.jobs = 10000;
+        recipe.hours = 24;
+        if (world_from_profiles (NULL, &world, &err) < 0 ||
+            workload_generate (world, &recipe, &workload, &err) < 0)
+            die ();
+        struct sim_config config = sim_defaults ();
+        config.nodes = 512;
+        struct sim_result result;
+        double seconds = run_s (&workload, "fifo", &config, &result);
+        /* A job is there from its submission to its end: so many rounds see it. */
+        double job_rounds = 0;
+        for (int i = 0; i < result.job_count; i++)
+            job_rounds += result.jobs[i].jct_s / config.interval_s;
+        struct rusage usage;
+        getrusage (RUSAGE_SELF, &usage);
+        double told[] = {job_rounds / seconds, (double)usage.ru_maxrss / 1024};
+        _exit (write (ends[1], told, sizeof (told)) == sizeof (told) ? 0 : 1);
+    }
+    double told[2] = {0, 1e9};
+    int status = 1;
+    bool heard = read (ends[0], told, sizeof (told)) == sizeof (told);
+    if (waitpid (child, &status, 0) < 0 || status != 0 || !heard)
+        exit (1);
+    bench_print ("sim-job-rounds", told[0] / 1e6, "M/s");
+    bench_target ("sim-job-rounds-slowness", 1e6 / told[0], 1);
+    bench_print ("sim-10k-jobs-memory", told[1], "MB");
+    bench_target ("sim-10k-jobs-memory", told[1], 100);
+}
+
+int main (void)
+{
+    measure_large ();
+    struct world *world;
+    struct workload workload;
+    const char *traces = "../shared/osdi21/traces";
+    if (access (traces, R_OK) == 0) {
+        if (world_from_traces (traces, &world, &err) < 0 ||
+            workload_read ("../shared/osdi21/workloads/workload-6.csv", world, &workload, &err) < 0)
+            die ();
+    } else {
+        fprintf (stderr, "SKIPPED: the published workload-6; the built-in one instead\n");
+        if (world_from_profiles (NULL, &world, &err) < 0 ||
+            workload_generate (world, NULL, &workload, &err) < 0)
+            die ();
+    }
+    measure_policy (&workload, "tiresias", 0.1);
+    measure_policy (&workload, "optimus", 0.1);
+    measure_policy (&workload, "pollux", 2);
+    measure_policy (&workload, "pollux-ga", 60);
+    workload_clear (&workload);
+    world_free (world);
+    return 0;
+}

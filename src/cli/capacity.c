@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux capacity: how many nodes do I need?  Simulates doubling cluster sizes at once, then, if
+ * a target is named, closes in on the smallest size that meets it, by bisection: more nodes are
+ * taken to be no worse.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/plot.h"
+#include "cli/sim_options.h"
+#include "cli/table.h"
+#include "cli/task_progress.h"
+
+enum {
+    OPTION_POLICY = SIM_OPTION_NEXT,
+    OPTION_MEAN,
+    OPTION_P99,
+    OPTION_MIN,
+    OPTION_MAX,
+    OPTION_PRICE,
+    OPTION_THREADS,
+    OPTION_JSON
+};
+
+static const struct command_option option_rows[] = {
+    {"target-mean", "SECONDS", OPTION_MEAN, "the mean completion time to reach"},
+    {"target-p99", "SECONDS", OPTION_P99, "the 99th percentile of completion times to reach"},
+    {"policy", "NAME", OPTION_POLICY, "the policy (pollux)"},
+    {"min-nodes", "N", OPTION_MIN, "the smallest cluster to look at (1)"},
+    {"max-nodes", "N", OPTION_MAX, "the largest (64)"},
+    {"price", "PER-GPU-HOUR", OPTION_PRICE, "what a GPU costs an hour, used or not (1)"},
+    SIM_OPTION_ROWS,
+    {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
+    {"json", NULL, OPTION_JSON, "print JSON"},
+};
+
+struct request {
+    struct sim_options sim;
+    const struct policy *policy;
+    double target_mean_s, target_p99_s; /* NaN: none */
+    int64_t min_nodes, max_nodes, threads;
+    double price;
+    bool json;
+};
+
+/* One cluster size, over all workloads. */
+struct size {
+    int nodes;
+    double mean_jct_s, p99_jct_s; /* means over the workloads */
+    double utilisation;
+    double cost; /* of keeping all GPUs from the first submission to the last completion */
+    bool enough;
+};
+
+/* Doubling from 1 to 65,536 is 17 sizes, bisection adds at most 16. */
+enum { SIZES_LIMIT = 40 };
+
+struct study {
+    struct size sizes[SIZES_LIMIT]; /* by nodes */
+    int count;
+};
+
+static int parse (struct options *options, struct request *ret, struct pollux_error *err)
+{
+    struct request request = {.sim = sim_options_defaults (),
+                              .target_mean_s = NAN,
+                              .target_p99_s = NAN,
+                              .min_nodes = 1,
+                              .max_nodes = 64,
+                              .price = 1};
+    int rc = policy_find ("pollux", &request.policy, err), id = 0;
+    while (rc == 0 && (id = options_next (options, err)) > 0) {
+        switch (id) {
+        case OPTION_POLICY:
+            rc = policy_find (options->argument, &request.policy, err);
+            break;
+        case OPTION_MEAN:
+            rc = options_double (options, 1, 1e9, &request.target_mean_s, err);
+            break;
+        case OPTION_P99:
+            rc = options_double (options, 1, 1e9, &request.target_p99_s, err);
+            break;
+        case OPTION_MIN:
+            rc = options_int64 (options, 1, SIM_NODES_LIMIT, &request.min_nodes, err);
+            break;
+        case OPTION_MAX:
+            rc = options_int64 (options, 1, SIM_NODES_LIMIT, &request.max_nodes, err);
+            break;
+        case OPTION_PRICE:
+            rc = options_double (options, 0, 1e9, &request.price, err);
+            break;
+        case OPTION_THREADS:
+            rc = options_int64 (options, 1, 256, &request.threads, err);
+            break;
+        case OPTION_JSON:
+            request.json = true;
+            break;
+        case SIM_OPTION_NODES:
+            rc = fail (err, -EINVAL, "--nodes is what is looked for; see --min-nodes, --max-nodes");
+            break;
+        default:
+            rc = sim_options_take (&request.sim, options, id, err);
+        }
+    }
+    if (rc == 0 && id == 0 && request.max_nodes < request.min_nodes)
+        rc = fail (err, -EINVAL, "--max-nodes %lld is below --min-nodes %lld",
+                   (long long)request.max_nodes, (long long)request.min_nodes);
+    if (rc == 0 && id == 0)
+        *ret = request;
+    return rc < 0 ? rc : id;
+}
+
+static bool has_target (const struct request *request)
+{
+    return !isnan (request->target_mean_s) || !isnan (request->target_p99_s);
+}
+
+/* A target that is not named is met. */
+static bool meets (const struct request *request, const struct size *size)
+{
+    return !(size->mean_jct_s > request->target_mean_s) &&
+           !(size->p99_jct_s > request->target_p99_s);
+}
+
+/* Where a size stands, or would stand, in the study. */
+static int place_of (const struct study *study, int nodes)
+{
+    int at = 0;
+    while (at < study->count && study->sizes[at].nodes < nodes)
+        at++;
+    return at;
+}
+
+static void add_size (struct study *study, const struct request *request,
+                      const struct sim_task *tasks, int workloads)
+{
+    struct size size = {.nodes = tasks[0].config.nodes};
+    double gpus = (double)size.nodes * request->sim.config.slots_per_node;
+    for (int w = 0; w < workloads; w++) {
+        const struct sim_result *result = &tasks[w].result;
+        size.mean_jct_s += result->mean_jct_s / workloads;
+        size.p99_jct_s += result->p99_jct_s / workloads;
+        size.utilisation += result->utilisation / workloads;
+        size.cost += gpus * result->makespan_s / 3600 * request->price / workloads;
+    }
+    size.enough = meets (request, &size);
+    int at = place_of (study, size.nodes);
+    for (int i = study->count++; i > at; i--)
+        study->sizes[i] = study->sizes[i - 1];
+    study->sizes[at] = size;
+}
+
+/* Simulate several sizes at once and add them to the study. */
+static int measure (struct study *study, const struct request *request, const struct scene *scene,
+                    const int *nodes, int size_count, struct pollux_error *err)
+{
+    int count = size_count * scene->count;
+    struct sim_task *tasks = calloc ((size_t)count, sizeof (tasks[0]));
+    if (!tasks)
+        return fail (err, -ENOMEM, "no memory for %d simulations", count);
+    for (int i = 0; i < count; i++) {
+        tasks[i].config = request->sim.config;
+        tasks[i].config.nodes = nodes[i / scene->count];
+        tasks[i].workload = &scene->workloads[i % scene->count].workload;
+        tasks[i].policy = request->policy;
+    }
+    struct task_progress progress = task_progress_start (tasks, count);
+    int rc =
+        tasks_run (tasks, count, (int)request->threads, task_progress_watcher (&progress), err);
+    task_progress_end (&progress);
+    for (int i = 0; i < size_count && rc == 0; i++)
+        add_size (study, request, &tasks[i * scene->count], scene->count);
+    for (int i = 0; i < count; i++)
+        sim_result_clear (&tasks[i].result);
+    free (tasks);
+    return rc;
+}
+
+static int explore (struct study *study, const struct request *request, const struct scene *scene,
+                    struct pollux_error *err)
+{
+    int nodes[SIZES_LIMIT], count = 0;
+    for (int64_t n = request->min_nodes; n < request->max_nodes; n *= 2)
+        nodes[count++] = (int)n;
+    nodes[count++] = (int)request->max_nodes;
+    int rc = measure (study, request, scene, nodes, count, err);
+    if (rc < 0 || !has_target (request) || !study->sizes[study->count - 1].enough)
+        return rc;
+    for (;;) { /* between the last size that is not enough and the next one, which is */
+        int at = study->count - 1;
+        while (at > 0 && study->sizes[at - 1].enough)
+            at--;
+        int above = study->sizes[at].nodes, below = at > 0 ? study->sizes[at - 1].nodes : above - 1;
+        if (above - below <= 1)
+            return 0;
+        int middle = (above + below) / 2;
+        rc = measure (study, request, scene, &middle, 1, err);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+/* The smallest size from which on all are enough; NULL if there is none. */
+static const struct size *answer (const struct study *study)
+{
+    int at = study->count;
+    while (at > 0 && study->sizes[at - 1].enough)
+        at--;
+    return at < study->count ? &study->sizes[at] : NULL;
+}
+
+static int print_json (const struct request *request, const struct study *study, FILE *out,
+                       struct pollux_error *err)
+{
+    json_t *sizes = json_array ();
+    for (int i = 0; i < study->count; i++) {
+        const struct size *size = &study->sizes[i];
+        json_array_append_new (
+            sizes, json_pack ("{s:i, s:i, s:f, s:f, s:f, s:f, s:b}", "nodes", size->nodes, "gpus",
+                              size->nodes * request->sim.config.slots_per_node, "mean_jct",
+                              size->mean_jct_s, "p99_jct", size->p99_jct_s, "utilisation",
+                              size->utilisation, "cost", size->cost, "enough", (int)size->enough));
+    }
+    const struct size *enough = has_target (request) ? answer (study) : NULL;
+    return output_json (json_pack ("{s:s, s:o, s:o}", "policy", request->policy->name, "nodes",
+                                   enough ? json_integer (enough->nodes) : json_null (), "sizes",
+                                   sizes),
+                        out, err);
+}
+
+static int print_chart (const struct study *study, struct terminal terminal, FILE *out,
+                        struct pollux_error *err)
+{
+    double nodes[SIZES_LIMIT], mean_h[SIZES_LIMIT], p99_h[SIZES_LIMIT];
+    for (int i = 0; i < study->count; i++) {
+        nodes[i] = study->sizes[i].nodes;
+        mean_h[i] = study->sizes[i].mean_jct_s / 3600;
+        p99_h[i] = study->sizes[i].p99_jct_s / 3600;
+    }
+    size_t count = (size_t)study->count;
+    const struct plot_series series[] = {{"p99", nodes, p99_h, count},
+                                         {"mean", nodes, mean_h, count}};
+    const struct plot plot = {.x_label = "nodes (log)", .y_label = "JCT, hours", .x_log = true};
+    fputc ('\n', out);
+    return plot_print (&plot, series, 2, terminal, out, err);
+}
+
+static int print_study (const struct request *request, const struct study *study, FILE *out,
+                        struct pollux_error *err)
+{
+    static const char *const titles[] = {"nodes", "GPUs", "mean JCT", "p99 JCT",
+                                         "busy",  "cost", "<target"};
+    struct terminal terminal = terminal_of (out);
+    struct table table = table_start (titles, has_target (request) ? 7 : 6);
+    for (int i = 0; i < study->count; i++) {
+        const struct size *size = &study->sizes[i];
+        table_cell (&table, "%d", size->nodes);
+        table_cell (&table, "%d", size->nodes * request->sim.config.slots_per_node);
+        table_cell (&table, "%.0f s", size->mean_jct_s);
+        table_cell (&table, "%.0f s", size->p99_jct_s);
+        table_cell (&table, "%.1f %%", 100 * size->utilisation);
+        table_cell (&table, "%.2f", size->cost);
+        if (has_target (request))
+            table_cell (&table, "%s", size->enough ? "met" : "missed");
+    }
+    int rc = table_end (&table, terminal, out, err);
+    if (rc == 0 && study->count > 1)
+        rc = print_chart (study, terminal, out, err);
+    if (rc < 0 || !has_target (request))
+        return rc;
+    const struct size *enough = answer (study);
+    if (enough)
+        fprintf (out, "\n%d node%s of %d GPUs %s enough under policy %s.\n", enough->nodes,
+                 enough->nodes == 1 ? "" : "s", request->sim.config.slots_per_node,
+                 enough->nodes == 1 ? "is" : "are", request->policy->name);
+    else
+        fprintf (out, "\nUp to %lld nodes the target is not met; see --max-nodes.\n",
+                 (long long)request->max_nodes);
+    return 0;
+}
+
+static int capacity_run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct request request;
+    int rc = parse (options, &request, err);
+    if (rc < 0)
+        return rc;
+    struct scene scene;
+    char **operands;
+    int count = options_operands (options, &operands);
+    rc = scene_load (request.sim.files, operands, count, &scene, err);
+    if (rc < 0)
+        return rc;
+    struct study study = {.count = 0};
+    rc = explore (&study, &request, &scene, err);
+    if (rc == 0)
+        rc = request.json ? print_json (&request, &study, out, err)
+                          : print_study (&request, &study, out, err);
+    scene_clear (&scene);
+    if (rc < 0)
+        return rc;
+    return has_target (&request) && !answer (&study) ? EXIT_FAILED : EXIT_OK;
+}
+
+const struct command capacity_command = {
+    .name = "capacity",
+    .operands = "[WORKLOAD.csv|FOLDER]...",
+    .summary = "how many nodes a workload needs",
+    .description =
+        "Simulates the workloads on clusters of doubling size and, with a target, finds the\n"
+        "smallest size that meets it. The cost counts every GPU from the first submission to the\n"
+        "last completion, whether it is used or not. Exit status 1: the target is not met by any\n"
+        "size up to --max-nodes.\n",
+    .options = option_rows,
+    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    .run = capacity_run,
+};

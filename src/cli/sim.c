@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux sim: workloads under policies on a simulated cluster.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/sim_options.h"
+#include "cli/sim_report.h"
+#include "cli/task_progress.h"
+
+/* 64 policies at once, each a row. */
+enum { POLICIES_LIMIT = 64 };
+
+enum { OPTION_POLICY = SIM_OPTION_NEXT, OPTION_THREADS, OPTION_JSON, OPTION_NO_TIMES };
+
+static const struct command_option option_rows[] = {
+    {"policy", "NAME[,NAME...]", OPTION_POLICY,
+     "policies to compare (pollux,tiresias,optimus); the first is the yardstick"},
+    SIM_OPTION_ROWS,
+    {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
+    {"json", "FILE", OPTION_JSON, "write all results as JSON, - for the standard output"},
+    {"no-times", NULL, OPTION_NO_TIMES, "leave times of the real clock out of the JSON"},
+};
+
+struct request {
+    struct sim_options sim;
+    const struct policy *policies[POLICIES_LIMIT];
+    int policy_count;
+    int64_t threads;
+    const char *json;
+    bool no_times;
+};
+
+static int parse_policies (const char *list, struct request *request, struct pollux_error *err)
+{
+    request->policy_count = 0;
+    for (const char *at = list; at; at = strchr (at, ',') ? strchr (at, ',') + 1 : NULL) {
+        char name[NAME_SIZE];
+        size_t length = strcspn (at, ",");
+        snprintf (name, sizeof (name), "%.*s",
+                  (int)(length < sizeof (name) ? length : sizeof (name) - 1), at);
+        const struct policy *policy = NULL;
+        int rc = policy_find (name, &policy, err);
+        if (rc < 0)
+            return rc;
+        for (int i = 0; i < request->policy_count; i++)
+            if (request->policies[i] == policy)
+                return fail (err, -EINVAL, "policy %s is named twice", name);
+        if (request->policy_count == POLICIES_LIMIT)
+            return fail (err, -EINVAL, "more than %d policies", POLICIES_LIMIT);
+        request->policies[request->policy_count++] = policy;
+    }
+    return 0;
+}
+
+static int parse (struct options *options, struct request *ret, struct pollux_error *err)
+{
+    struct request request = {.sim = sim_options_defaults ()};
+    int rc = 0, id;
+    while ((id = options_next (options, err)) > 0) {
+        switch (id) {
+        case OPTION_POLICY:
+            rc = parse_policies (options->argument, &request, err);
+            break;
+        case OPTION_THREADS:
+            rc = options_int64 (options, 1, 256, &request.threads, err);
+            break;
+        case OPTION_JSON:
+            request.json = options->argument;
+            break;
+        case OPTION_NO_TIMES:
+            request.no_times = true;
+            break;
+        default:
+            rc = sim_options_take (&request.sim, options, id, err);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    if (id == 0 && request.policy_count == 0)
+        rc = parse_policies ("pollux,tiresias,optimus", &request, err);
+    if (id == 0 && rc == 0)
+        *ret = request;
+    return rc < 0 ? rc : id;
+}
+
+static int run_tasks (const struct request *request, struct sim_task *tasks, int count,
+                      struct pollux_error *err)
+{
+    struct task_progress progress = task_progress_start (tasks, count);
+    int rc =
+        tasks_run (tasks, count, (int)request->threads, task_progress_watcher (&progress), err);
+    task_progress_end (&progress);
+    return rc;
+}
+
+static int simulate (const struct request *request, const struct scene *scene, FILE *out,
+                     struct pollux_error *err)
+{
+    int count = scene->count * request->policy_count;
+    struct sim_task *tasks = calloc ((size_t)count, sizeof (tasks[0]));
+    if (!tasks)
+        return fail (err, -ENOMEM, "no memory for %d simulations", count);
+    for (int i = 0; i < count; i++) {
+        tasks[i].config = request->sim.config;
+        tasks[i].workload = &scene->workloads[i % scene->count].workload;
+        tasks[i].policy = request->policies[i / scene->count];
+    }
+    struct sim_report report = {.scene = scene,
+                                .policies = request->policies,
+                                .policy_count = request->policy_count,
+                                .tasks = tasks};
+    bool modelled = false;
+    int rc = run_tasks (request, tasks, count, err);
+    for (int i = 0; i < count; i++)
+        modelled |= tasks[i].result.modelled;
+    if (rc == 0 && modelled)
+        fputs ("pollux sim: some placements or batches lie outside the measurements; the model "
+               "fitted to the application was used there\n",
+               stderr);
+    if (rc == 0 && request->json)
+        rc = output_json_file (sim_report_json (&report, !request->no_times), request->json, out,
+                               err);
+    if (rc == 0 && !(request->json && strcmp (request->json, "-") == 0))
+        rc = sim_report_print (&report, terminal_of (out), out, err);
+    for (int i = 0; i < count; i++)
+        sim_result_clear (&tasks[i].result);
+    free (tasks);
+    return rc;
+}
+
+static int sim_command_run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct request request;
+    int rc = parse (options, &request, err);
+    if (rc < 0)
+        return rc;
+    struct scene scene;
+    char **operands;
+    int count = options_operands (options, &operands);
+    rc = scene_load (request.sim.files, operands, count, &scene, err);
+    if (rc < 0)
+        return rc;
+    rc = simulate (&request, &scene, out, err);
+    scene_clear (&scene);
+    return rc;
+}
+
+const struct command sim_command = {
+    .name = "sim",
+    .operands = "[WORKLOAD.csv|FOLDER]...",
+    .summary = "simulate policies on workloads, and compare them",
+    .description =
+        "Runs every workload under every policy on a simulated cluster and prints how long jobs\n"
+        "took, how fair that was and what it cost. A folder stands for all *.csv in it; without\n"
+        "any, a built-in workload is run. Applications come from built-in profiles unless\n"
+        "--traces or --profiles names others. The same seed gives the same results, whatever the\n"
+        "number of threads.\n",
+    .options = option_rows,
+    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    .run = sim_command_run,
+};

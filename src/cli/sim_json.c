@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * {"policies": {NAME: {"mean_avg_jct": s, "workloads": {NAME: {"avg_jct": s, ..., "jct": {...}}}}}}
+ */
+#include "cli/sim_report.h"
+
+static json_t *workload_json (const struct sim_task *task, bool with_times)
+{
+    const struct sim_result *result = &task->result;
+    json_t *jct = json_object ();
+    int failed = !jct;
+    for (int i = 0; i < result->job_count; i++)
+        failed |= json_object_set_new (jct, task->workload->jobs[i].name,
+                                       json_real (result->jobs[i].jct_s));
+    json_t *object =
+        json_pack ("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o}",     /**/
+                   "avg_jct", result->mean_jct_s, "p50_jct", result->median_jct_s,     /**/
+                   "p99_jct", result->p99_jct_s, "makespan", result->makespan_s,       /**/
+                   "gpu_hours_per_job", result->slot_hours_per_job,                    /**/
+                   "restarts_per_job", result->restarts_per_job,                       /**/
+                   "utilisation", result->utilisation, "worst_rho", result->worst_rho, /**/
+                   "unfair_fraction", result->unfair, "rounds", result->rounds,        /**/
+                   "outside_measurements", (int)result->modelled, "jct", jct);
+    if (with_times)
+        failed |=
+            json_object_set_new (object, "decide_seconds",
+                                 json_pack ("{s:f, s:f, s:f, s:f}", "mean", result->decide_mean_s,
+                                            "p50", result->decide_median_s, "p99",
+                                            result->decide_p99_s, "max", result->decide_max_s));
+    if (failed) {
+        json_decref (object);
+        return NULL;
+    }
+    return object;
+}
+
+json_t *sim_report_json (const struct sim_report *report, bool with_times)
+{
+    json_t *policies_object = json_object ();
+    int failed = 0;
+    for (int p = 0; p < report->policy_count; p++) {
+        json_t *workloads = json_object ();
+        double sum_s = 0;
+        for (int w = 0; w < report->scene->count; w++) {
+            const struct sim_task *task = &report->tasks[p * report->scene->count + w];
+            sum_s += task->result.mean_jct_s;
+            failed |= json_object_set_new (workloads, report->scene->workloads[w].name,
+                                           workload_json (task, with_times));
+        }
+        failed |=
+            json_object_set_new (policies_object, report->policies[p]->name,
+                                 json_pack ("{s:f, s:o}", "mean_avg_jct",
+                                            sum_s / report->scene->count, "workloads", workloads));
+    }
+    json_t *object = json_pack ("{s:o}", "policies", policies_object);
+    if (failed) {
+        json_decref (object);
+        return NULL;
+    }
+    return object;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated cluster, as said on a command line.
+ */
+#include "cli/sim_options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+struct sim_options sim_options_defaults (void)
+{
+    return (struct sim_options){.config = sim_defaults ()};
+}
+
+static int take_int (const struct options *options, int most, int *ret, struct pollux_error *err)
+{
+    int64_t value = 0;
+    int rc = options_int64 (options, 1, most, &value, err);
+    if (rc == 0)
+        *ret = (int)value;
+    return rc;
+}
+
+int sim_options_take (struct sim_options *ret, const struct options *options, int id,
+                      struct pollux_error *err)
+{
+    struct sim_config *config = &ret->config;
+    int64_t seed = 0;
+    int rc;
+    switch ((enum sim_option_id)id) {
+    case SIM_OPTION_TRACES:
+    case SIM_OPTION_PROFILES:
+        *(id == SIM_OPTION_TRACES ? &ret->files.traces_dir : &ret->files.profiles) =
+            options->argument;
+        if (ret->files.traces_dir && ret->files.profiles)
+            return fail (err, -EINVAL, "--traces and --profiles exclude each other");
+        return 0;
+    case SIM_OPTION_NODES:
+        return take_int (options, SIM_NODES_LIMIT, &config->nodes, err);
+    case SIM_OPTION_SLOTS:
+        return take_int (options, SIM_SLOTS_LIMIT, &config->slots_per_node, err);
+    case SIM_OPTION_MAX_REPLICAS:
+        return take_int (options, POLLUX_REPLICAS_LIMIT, &config->max_replicas, err);
+    case SIM_OPTION_INTERVAL:
+        return options_double (options, 1, 1e6, &config->interval_s, err);
+    case SIM_OPTION_DELAY:
+        return options_double (options, 0, 1e6, &config->restart_delay_s, err);
+    case SIM_OPTION_INTERFERENCE:
+        return options_double (options, 0, 0.999, &config->interference, err);
+    case SIM_OPTION_P:
+        if (strcmp (options->argument, "-inf") == 0) {
+            config->p = -INFINITY;
+            return 0;
+        }
+        return options_double (options, -1000, 1, &config->p, err);
+    case SIM_OPTION_SEED:
+        rc = options_int64 (options, 0, INT64_MAX, &seed, err);
+        if (rc == 0)
+            config->seed = (uint64_t)seed;
+        return rc;
+    case SIM_OPTION_NEXT:
+        break;
+    }
+    return fail (err, -EINVAL, "unknown option %d", id);
+}

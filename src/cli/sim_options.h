@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options that all commands around the simulator share: the cluster and the applications. */
+#ifndef CLI_SIM_OPTIONS_H
+#define CLI_SIM_OPTIONS_H
+
+#include "cli/options.h"
+#include "cli/scene.h"
+#include "sim/sim.h"
+
+struct sim_options {
+    struct sim_config config;
+    struct scene_files files;
+};
+
+enum sim_option_id {
+    SIM_OPTION_TRACES = 1,
+    SIM_OPTION_PROFILES,
+    SIM_OPTION_NODES,
+    SIM_OPTION_SLOTS,
+    SIM_OPTION_INTERVAL,
+    SIM_OPTION_DELAY,
+    SIM_OPTION_INTERFERENCE,
+    SIM_OPTION_P,
+    SIM_OPTION_MAX_REPLICAS,
+    SIM_OPTION_SEED,
+    SIM_OPTION_NEXT, /* the first id for a command's own */
+};
+
+/* Rows for a command's table. */
+#define SIM_OPTION_ROWS                                                                            \
+    {"traces", "DIR", SIM_OPTION_TRACES, "applications as measured, in the published format"},     \
+        {"profiles", "FILE", SIM_OPTION_PROFILES, "applications as profiles (JSON)"},              \
+        {"nodes", "N", SIM_OPTION_NODES, "nodes of the cluster (16)"},                             \
+        {"gpus-per-node", "N", SIM_OPTION_SLOTS, "GPUs of each node (4)"},                         \
+        {"interval", "SECONDS", SIM_OPTION_INTERVAL, "time between rounds (60)"},                  \
+        {"restart-delay", "SECONDS", SIM_OPTION_DELAY, "what a restart costs a job (30)"},         \
+        {"interference", "SHARE", SIM_OPTION_INTERFERENCE,                                         \
+         "speed that a multi-node job loses beside another (0)"},                                  \
+        {"p", "FAIRNESS", SIM_OPTION_P, "of pollux: 1 throughput .. -1 fair .. -inf (-1)"},        \
+        {"max-replicas", "N", SIM_OPTION_MAX_REPLICAS,                                             \
+         "most GPUs of one job, where the policy chooses (64)"},                                   \
+    {                                                                                              \
+        "seed", "N", SIM_OPTION_SEED, "of all chance (0)"                                          \
+    }
+
+struct sim_options sim_options_defaults (void);
+
+/* Take the current option, whose id is one of those above. */
+int sim_options_take (struct sim_options *ret, const struct options *options, int id,
+                      struct pollux_error *err);
+
+#endif

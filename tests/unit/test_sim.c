@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole simulations: the published results job by job, the same results whatever the threads,
+ * and the invariants that every policy must keep while time passes.
+ */
+#include "unit.h"
+#include "sim/sim.h"
+#include "sim/tasks.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+#define SHARED "../shared/osdi21/"
+
+static struct world *published_world (void)
+{
+    fclose (golden_open (SHARED "traces/bert/placements.csv"));
+    struct world *world = NULL;
+    struct pollux_error err;
+    if (world_from_traces (SHARED "traces", &world, &err) < 0)
+        fail_msg ("%s", err.text);
+    return world;
+}
+
+static struct workload published_workload (const struct world *world, int number)
+{
+    char path[64];
+    struct workload workload;
+    struct pollux_error err;
+    snprintf (path, sizeof (path), SHARED "workloads/workload-%d.csv", number);
+    if (workload_read (path, world, &workload, &err) < 0)
+        fail_msg ("%s", err.text);
+    return workload;
+}
+
+static const struct policy *policy_named (const char *name)
+{
+    const struct policy *policy = NULL;
+    assert_int_equal (0, policy_find (name, &policy, NULL));
+    return policy;
+}
+
+static void published_job_by_job (const char *name)
+{
+    struct world *world = published_world ();
+    char path[64];
+    snprintf (path, sizeof (path), SHARED "published/%s.json", name);
+    json_t *published = json_load_file (path, 0, NULL);
+    assert_non_null (published);
+    struct sim_config config = sim_defaults ();
+    int compared = 0;
+    for (int number = 1; number <= 6; number++) {
+        struct workload workload = published_workload (world, number);
+        char key[32];
+        snprintf (key, sizeof (key), "workload-%d", number);
+        json_t *jct = json_object_get (json_object_get (published, "jct"), key);
+        assert_int_equal (json_object_size (jct), workload.count);
+        struct sim_result result;
+        assert_int_equal (0,
+                          sim_run (&config, &workload, policy_named (name), NULL, &result, NULL));
+        for (int i = 0; i < workload.count; i++, compared++) {
+            double want = json_number_value (json_object_get (jct, workload.jobs[i].name));
+            if (fabs (result.jobs[i].jct_s - want) > 1e-6)
+                fail_msg ("%s, %s: %g s, published %g s", key, workload.jobs[i].name,
+                          result.jobs[i].jct_s, want);
+        }
+        assert_false (result.modelled);
+        sim_result_clear (&result);
+        workload_clear (&workload);
+    }
+    assert_int_equal (compared, 960);
+    json_decref (published);
+    world_free (world);
+}
+
+static void tiresias_as_published (void **state)
+{
+    (void)state;
+    published_job_by_job ("tiresias");
+}
+
+static void optimus_as_published (void **state)
+{
+    (void)state;
+    published_job_by_job ("optimus");
+}
+
+/* The genetic search is random: its mean over workloads (one here, six and three seeds in a
+ * soak) is what was published. */
+static void genetic_search_as_published (void **state)
+{
+    (void)state;
+    static const double published[] = {2088.76875, 3322.94375, 2188.49375,
+                                       2720.98125, 2673.7,     2446.13125};
+    struct world *world = published_world ();
+    bool soak = soak_count (10) == 10;
+    int seeds = soak ? 3 : 1, first = soak ? 1 : 3, last = soak ? 6 : 3;
+    double sum = 0, want = 0;
+    enum { MOST = 18 };
+    struct sim_task *tasks = calloc (MOST, sizeof (tasks[0]));
+    struct workload workloads[6];
+    int count = 0;
+    assert_non_null (tasks);
+    for (int number = first; number <= last; number++) {
+        workloads[number - 1] = published_workload (world, number);
+        for (int seed = 0; seed < seeds; seed++) {
+            tasks[count].config = sim_defaults ();
+            tasks[count].config.seed = (uint64_t)seed;
+            tasks[count].workload = &workloads[number - 1];
+            tasks[count++].policy = policy_named ("pollux-ga");
+            want += published[number - 1];
+        }
+    }
+    struct pollux_error err;
+    if (tasks_run (tasks, count, 0, (struct task_watcher){0}, &err) < 0)
+        fail_msg ("%s", err.text);
+    for (int i = 0; i < count; i++) {
+        sum += tasks[i].result.mean_jct_s;
+        sim_result_clear (&tasks[i].result);
+    }
+    double ratio = sum / want;
+    print_message ("pollux-ga: %d runs, mean of mean JCT %.1f s, published %.1f s, ratio %.4f\n",
+                   count, sum / count, want / count, ratio);
+    /* One workload and seed wanders more than the mean of eighteen. */
+    double tolerance = soak ? 0.05 : 0.12;
+    assert_true (ratio > 1 - tolerance && ratio < 1 + tolerance);
+    for (int number = first; number <= last; number++)
+        workload_clear (&workloads[number - 1]);
+    free (tasks);
+    world_free (world);
+}
+
+/* ---- Built-in world ---- */
+
+static struct workload small_workload (const struct world *world, int count)
+{
+    struct workload workload = {.jobs = calloc ((size_t)count, sizeof (workload.jobs[0])),
+                                .count = count};
+    assert_non_null (workload.jobs);
+    static const char *const apps[] = {"cifar10", "ncf", "bert", "deepspeech2"};
+    for (int i = 0; i < count; i++) {
+        struct workload_job *job = &workload.jobs[i];
+        snprintf (job->name, sizeof (job->name), "job-%d", i);
+        job->app = world_app (world, apps[i % 4]);
+        assert_non_null (job->app);
+        job->submit_s = 97 * i % 1800; /* not in order */
+        job->replicas = 1 + i % 4;
+        job->batch = app_limits (job->app)->init_batch;
+        int64_t least = app_limits (job->app)->min_local * job->replicas;
+        job->batch = job->batch > least ? job->batch : least;
+    }
+    return workload;
+}
+
+static void threads_change_nothing (void **state)
+{
+    (void)state;
+    enum { JOBS = 12, TASKS = 6 };
+    static const char *const names[TASKS] = {"tiresias", "optimus", "fifo",
+                                             "srtf",     "las",     "equal-share"};
+    struct world *world;
+    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct workload workload = small_workload (world, JOBS);
+    double want[TASKS][JOBS];
+    for (int threads = 1; threads <= 4; threads += 3) {
+        struct sim_task *tasks = calloc (TASKS, sizeof (tasks[0]));
+        assert_non_null (tasks);
+        for (int i = 0; i < TASKS; i++) {
+            tasks[i].config = sim_defaults ();
+            tasks[i].config.nodes = 2;
+            tasks[i].workload = &workload;
+            tasks[i].policy = policy_named (names[i]);
+        }
+        assert_int_equal (0, tasks_run (tasks, TASKS, threads, (struct task_watcher){0}, NULL));
+        for (int i = 0; i < TASKS; i++) {
+            for (int j = 0; j < JOBS; j++) {
+                if (threads == 1)
+                    want[i][j] = tasks[i].result.jobs[j].jct_s;
+                assert_true (tasks[i].result.jobs[j].jct_s == want[i][j]);
+            }
+            sim_result_clear (&tasks[i].result);
+        }
+        free (tasks);
+    }
+    workload_clear (&workload);
+    world_free (world);
+}
+
+/* A journal that checks what passes: no slot is used twice, no job runs without being there. */
+struct auditor {
+    int starts, finishes, rounds;
+};
+
+static int audit (void *self, const struct cluster *cluster, const struct event *event,
+                  struct pollux_error *error)
+{
+    (void)error;
+    struct auditor *auditor = self;
+    auditor->starts += event->type == EVENT_START;
+    auditor->finishes += event->type == EVENT_EXIT && event->exit.kind == EXITED_FINISHED;
+    auditor->rounds += event->type == EVENT_ROUND;
+    if (event->type == EVENT_PLAN) {
+        int used[8] = {0};
+        for (int i = 0; i < event->plan->job_count; i++) {
+            struct placement placement = plan_placement (event->plan, i);
+            for (int j = 0; j < placement.count; j++)
+                used[placement.shares[j].node] += placement.shares[j].replicas;
+        }
+        for (int n = 0; n < cluster->node_count; n++)
+            assert_in_range (used[n], 0, cluster->nodes[n].slots);
+    }
+    return 0;
+}
+
+static void every_policy_finishes_every_job (void **state)
+{
+    (void)state;
+    enum { JOBS = 10 };
+    struct world *world;
+    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct workload workload = small_workload (world, JOBS);
+    for (const struct policy *const *at = policies; *at; at++) {
+        struct auditor auditor = {0};
+        struct sim_config config = sim_defaults ();
+        config.nodes = 3;
+        config.interference = 0.1;
+        config.journal = (struct journal){.append = audit, .self = &auditor};
+        struct sim_result result;
+        struct pollux_error err;
+        if (sim_run (&config, &workload, *at, NULL, &result, &err) < 0)
+            fail_msg ("%s: %s", (*at)->name, err.text);
+        assert_int_equal (auditor.finishes, JOBS);
+        assert_int_equal (auditor.rounds, result.rounds);
+        double slot_s = 0, restarts = 0, last_s = 0, first_s = INFINITY;
+        for (int i = 0; i < JOBS; i++) {
+            assert_true (result.jobs[i].jct_s > config.restart_delay_s);
+            assert_true (result.jobs[i].rho > 0);
+            slot_s += result.jobs[i].slot_s;
+            restarts += result.jobs[i].restarts;
+            first_s = fmin (first_s, workload.jobs[i].submit_s);
+            last_s = fmax (last_s, workload.jobs[i].submit_s + result.jobs[i].jct_s);
+        }
+        assert_int_equal (auditor.starts, JOBS + (int)restarts);
+        assert_true (relative (result.makespan_s, last_s - first_s) < 1e-12);
+        assert_true (relative (result.utilisation, slot_s / (12 * result.makespan_s)) < 1e-12);
+        assert_true (result.utilisation > 0 && result.utilisation <= 1);
+        sim_result_clear (&result);
+    }
+    workload_clear (&workload);
+    world_free (world);
+}
+
+/* A job alone in the cluster, with its whole share, is exactly as fast as alone: rho is 1. */
+static void alone_is_fair (void **state)
+{
+    (void)state;
+    struct world *world;
+    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct workload workload = small_workload (world, 1);
+    workload.jobs[0].replicas = 4;
+    workload.jobs[0].batch = app_limits (workload.jobs[0].app)->min_local * 4;
+    struct sim_config config = sim_defaults ();
+    config.nodes = 1;
+    struct sim_result result;
+    assert_int_equal (0, sim_run (&config, &workload, policy_named ("fifo"), NULL, &result, NULL));
+    assert_true (fabs (result.jobs[0].rho - 1) < 1e-9);
+    assert_true (result.unfair == 0 || result.jobs[0].rho > 1);
+    sim_result_clear (&result);
+    workload_clear (&workload);
+    world_free (world);
+}
+
+static void misconfiguration_is_named (void **state)
+{
+    (void)state;
+    struct world *world;
+    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct workload workload = small_workload (world, 4);
+    const struct {
+        struct sim_config config;
+        const char *word;
+    } cases[] = {
+        {{.nodes = 0, .slots_per_node = 4, .interval_s = 60, .max_replicas = 64}, "nodes"},
+        {{.nodes = 1, .slots_per_node = 0, .interval_s = 60, .max_replicas = 64}, "GPUs"},
+        {{.nodes = 1, .slots_per_node = 4, .interval_s = NAN, .max_replicas = 64}, "interval"},
+        {{.nodes = 1, .slots_per_node = 4, .interval_s = 60, .max_replicas = 0}, "replicas"},
+        {{.nodes = 1, .slots_per_node = 4, .interval_s = 60, .max_replicas = 64, .p = 2}, "p:"},
+        {{.nodes = 1, .slots_per_node = 2, .interval_s = 60, .max_replicas = 64}, "job-2"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct sim_result result;
+        struct pollux_error err = {""};
+        assert_int_equal (-EINVAL, sim_run (&cases[i].config, &workload, policy_named ("fifo"),
+                                            NULL, &result, &err));
+        if (!strstr (err.text, cases[i].word))
+            fail_msg ("'%s' does not name %s", err.text, cases[i].word);
+    }
+    workload_clear (&workload);
+    world_free (world);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (tiresias_as_published),
+        cmocka_unit_test (optimus_as_published),
+        cmocka_unit_test (genetic_search_as_published),
+        cmocka_unit_test (threads_change_nothing),
+        cmocka_unit_test (every_policy_finishes_every_job),
+        cmocka_unit_test (alone_is_fair),
+        cmocka_unit_test (misconfiguration_is_named),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
