@@ -46,6 +46,7 @@ struct report {
 /* How to decide; with the cluster it makes the view, so that a journal can be decided again. */
 struct round {
     char policy[NAME_SIZE];
+    char software[NAME_SIZE]; /* the version that decided; "": this one */
     double interval_s, restart_delay_s, p;
     enum pollux_search search;
     uint64_t seed;
@@ -76,7 +77,7 @@ struct event {
         const struct plan *plan; /* by index among the jobs active then */
         struct {
             int generation;
-            struct placement placement;
+            struct placement placement; /* of START; STARTED has none */
         } start;
         struct {
             int generation;

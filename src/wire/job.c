@@ -10,6 +10,11 @@
 #include "base/error.h"
 #include "wire/member.h"
 
+const char *const wire_search_names[] = {
+    [POLLUX_EXACT] = "exact",
+    [POLLUX_REFERENCE] = "reference",
+};
+
 static const struct wire_member model_members[] = {
     {WIRE_MEMBER (pollux_model, alpha_grad, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
     {WIRE_MEMBER (pollux_model, beta_grad, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},

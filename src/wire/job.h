@@ -30,6 +30,9 @@
 #define WIRE_GAMMA_LIMIT 1e3
 #define WIRE_GRAD_LIMIT 1e300
 
+/* "exact" and "reference", by enum pollux_search. */
+extern const char *const wire_search_names[];
+
 /* How a job trains.  What the object does not say: has_model and has_grad false, limits 0,
  * accumulation false. */
 struct wire_job {

@@ -31,6 +31,13 @@ struct wire_document {
     json_t *root;
 };
 
+/* Control characters, which a terminal would obey. */
+static void hide_controls (char *text)
+{
+    for (char *p = text; *p; p++)
+        *p = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
+}
+
 /* ---- Documents ---------------------------------------------------------------------------- */
 
 static int parse (struct wire_document *document, size_t length, struct pollux_error *err)
@@ -46,9 +53,7 @@ static int parse (struct wire_document *document, size_t length, struct pollux_e
         return 0;
     if (json_error_code (&why) == json_error_out_of_memory)
         return fail (err, -ENOMEM, "%s: not enough memory", name);
-    /* It quotes the file, whose control characters a terminal would obey. */
-    for (char *p = why.text; *p; p++)
-        *p = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
+    hide_controls (why.text); /* it quotes the file */
     return fail (err, -EINVAL, "%s:%d:%d: not well-formed JSON: %s", name,
                  why.line > 0 ? why.line : 1, why.column > 0 ? why.column : 1, why.text);
 }
@@ -158,18 +163,20 @@ static size_t place_offset (const struct wire_place *place)
 }
 
 /* The path, jobs[3].model.gamma: bytes written to a buffer of that size.  Our own keys are short;
- * 18 characters of a stranger's are enough to know it. */
+ * 18 characters of a stranger's are enough to know it, and a terminal must not obey any. */
 static size_t write_path (const struct wire_place *place, char *buffer, size_t size)
 {
     if (!place->parent)
         return 0;
     size_t used = write_path (place->parent, buffer, size);
+    char *start = buffer + used;
     int more;
     if (place->key)
-        more = snprintf (buffer + used, size - used, "%s%.*s", used ? "." : "",
+        more = snprintf (start, size - used, "%s%.*s", used ? "." : "",
                          (int)utf8_skip (place->key, strlen (place->key), 18), place->key);
     else
-        more = snprintf (buffer + used, size - used, "[%zu]", place->index);
+        more = snprintf (start, size - used, "[%zu]", place->index);
+    hide_controls (start);
     return used + (size_t)more < size ? used + (size_t)more : size - 1;
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as rows of a journal, a line each: microseconds, type, job (- for none) and body,
+ * with one blank between them.  Rows are folded as a journal's are; what is accepted must come
+ * back from its own encoding as the same text, and what is refused must get a sentence that
+ * names the row.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/event.h"
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
+
+/* The next word of a line, ended with a NUL; NULL if there is none. */
+static char *word (char **line)
+{
+    char *start = *line, *end = start ? strchr (start, ' ') : NULL;
+    if (!end)
+        return NULL;
+    *end = '\0';
+    *line = end + 1;
+    return start;
+}
+
+static void come_back (const struct cluster *cluster, const struct event *event)
+{
+    struct wire_text_buffer first = {0}, second = {0};
+    struct wire_event box = {0};
+    struct wire_row row, again;
+    struct pollux_error err;
+    if (wire_event_encode (cluster, event, &first, &row, &err) < 0 ||
+        wire_event_decode (cluster, &row, "fuzz", &box, &err) < 0 ||
+        wire_event_encode (cluster, &box.event, &second, &again, &err) < 0) {
+        fprintf (stderr, "%s\n", err.text);
+        abort ();
+    }
+    if (row.length != again.length || memcmp (row.body, again.body, row.length) != 0)
+        abort ();
+    wire_event_clear (&box);
+    wire_text_buffer_clear (&first);
+    wire_text_buffer_clear (&second);
+}
+
+static void fold (struct cluster *cluster, char *line, struct wire_event *box)
+{
+    const char *at = word (&line), *type = word (&line), *job = word (&line);
+    if (!job)
+        return;
+    struct wire_row row = {.at_us = strtoll (at, NULL, 10),
+                           .type = type,
+                           .job = strcmp (job, "-") == 0 ? NULL : job,
+                           .body = line,
+                           .length = strlen (line)};
+    struct pollux_error err = {""};
+    if (wire_event_decode (cluster, &row, "fuzz", box, &err) < 0) {
+        if (strncmp (err.text, "fuzz", 4) != 0)
+            abort ();
+        return;
+    }
+    come_back (cluster, &box->event);
+    if (cluster_apply (cluster, &box->event, &err) < 0 && !err.text[0])
+        abort ();
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    char *text = malloc (size + 1);
+    if (!text)
+        return 0;
+    memcpy (text, data, size);
+    text[size] = '\0';
+    struct cluster cluster = {0};
+    struct wire_event box = {0};
+    for (char *line = text, *next; line; line = next) {
+        next = strchr (line, '\n');
+        if (next)
+            *next++ = '\0';
+        fold (&cluster, line, &box);
+    }
+    wire_event_clear (&box);
+    cluster_clear (&cluster);
+    free (text);
+    return 0;
+}

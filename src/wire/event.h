@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events as rows of a journal, and back: jobs and nodes by name, and numbers bit for bit.
+ *
+ *     type      job   body
+ *     NODE            {"name": "n0", "slots": 4, "available": true}
+ *     SUBMIT    a     {"min_replicas": 0, "max_replicas": 64, ..., "hints": {...}, "oracle": {...}}
+ *     LIMITS    a     {"min_replicas": 1, "max_replicas": 8, "weight": 2.0}
+ *     CANCEL    a     {}
+ *     HINTS           {"a": {"model": {...}, ..., "m": 32, "s": 1}, "b": {...}}
+ *     ROUND           {"policy": "pollux", "interval": 60.0, ..., "seed": "42", "software": "0.1.0"}
+ *     PLAN            {"placements": {"a": {"n0": 4, "n3": 2}}, "speedups": {"a": 1.9}, "fitness": ...}
+ *     START     a     {"generation": 1, "placement": {"n0": 4, "n3": 2}}
+ *     STARTED   a     {"generation": 1}
+ *     EXIT      a     {"generation": 1, "kind": "finished"}
+ *
+ * docs/formats.md has all fields.  What is unknown (NaN) is not written.
+ */
+#ifndef WIRE_EVENT_H
+#define WIRE_EVENT_H
+
+#include "cluster/cluster.h"
+#include "wire/json.h"
+#include "wire/placement.h"
+
+/* 64 MiB: the hints of 2^16 jobs take less than 1 KiB each. */
+#define WIRE_EVENT_LIMIT ((size_t)64 << 20)
+
+/* One row, borrowed. */
+struct wire_row {
+    int64_t at_us;
+    const char *type, *job; /* job: NULL for none */
+    const char *body;
+    size_t length; /* of the body */
+};
+
+/* Memory for the text of a body, used again and again. */
+struct wire_text_buffer {
+    char *text;
+    size_t length, capacity;
+};
+void wire_text_buffer_clear (struct wire_text_buffer *buffer);
+
+/* An event that comes next after what the cluster believes.  On success *ret borrows from the
+ * buffer, the cluster and the event.  -EINVAL for an event that decoding would refuse, -EFBIG for
+ * one past the limit, -ENOMEM. */
+int wire_event_encode (const struct cluster *cluster, const struct event *event,
+                       struct wire_text_buffer *buffer, struct wire_row *ret,
+                       struct pollux_error *err);
+
+/* A decoded event and all that it borrows; used again and again, zero at first. */
+struct wire_event {
+    struct event event;
+    struct job_spec spec;
+    struct oracle oracle;
+    double *iter_s;
+    struct report *reports;
+    int iter_capacity, report_capacity;
+    struct plan plan;
+    struct wire_shares shares;
+};
+void wire_event_clear (struct wire_event *event);
+
+/* The other way: the row that comes next after what the cluster believes.  name stands for the
+ * body in messages.  Whether the event fits (whether the job runs, ...) is for cluster_apply to
+ * say. */
+int wire_event_decode (const struct cluster *cluster, const struct wire_row *row, const char *name,
+                       struct wire_event *ret, struct pollux_error *err);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events to rows.  Indices become names; what is outside the range that decoding asks for is
+ * refused here, so that a journal is never written that cannot be read.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "wire/event.h"
+#include "wire/event_format.h"
+#include "wire/job.h"
+#include "wire/spec.h"
+
+/* A new object inside another one; NULL if there is no memory. */
+static json_t *put_object (json_t *object, const char *key, struct pollux_error *err)
+{
+    json_t *inner = json_object ();
+    return wire_put (object, key, inner, err) == 0 ? inner : NULL;
+}
+
+/* ---- Submissions and hints ---------------------------------------------------------------- */
+
+static int put_oracle (const struct oracle *oracle, json_t *body, struct pollux_error *err)
+{
+    json_t *object = put_object (body, "oracle", err), *times = json_array ();
+    int code = object ? wire_put (object, "iter_s", times, err) : -ENOMEM;
+    if (!object)
+        json_decref (times);
+    for (int i = 0; code == 0 && i < oracle->count; i++) {
+        double time_s = oracle->iter_s[i];
+        if (!(time_s >= 0 && time_s <= WIRE_TIME_LIMIT))
+            code = fail (err, -EINVAL, "oracle.iter_s[%d]: expected a number from 0 to %g, got %g",
+                         i, WIRE_TIME_LIMIT, time_s);
+        else if (json_array_append_new (times, json_real (time_s)) < 0)
+            code = fail (err, -ENOMEM, "oracle: not enough memory");
+    }
+    return code < 0 ? code : wire_members_encode (wire_oracle_members, oracle, object, err);
+}
+
+static int put_submit (const struct event *event, json_t *body, struct pollux_error *err)
+{
+    int code = wire_spec_put (event->submit.spec, body, err);
+    json_t *hints = code == 0 ? put_object (body, "hints", err) : NULL;
+    if (!hints)
+        return code < 0 ? code : -ENOMEM;
+    code = wire_hints_put (&event->submit.hints, hints, err);
+    if (code == 0 && event->submit.oracle)
+        code = put_oracle (event->submit.oracle, body, err);
+    return code;
+}
+
+static int put_hints (const struct cluster *cluster, const struct event *event, json_t *body,
+                      struct pollux_error *err)
+{
+    for (int i = 0; i < event->hints.count; i++) {
+        const struct report *report = &event->hints.reports[i];
+        if (report->job < 0 || report->job >= cluster->job_count)
+            return fail (err, -EINVAL, "job %d: there are %d jobs", report->job,
+                         cluster->job_count);
+        const char *name = cluster->jobs[report->job]->spec.name;
+        json_t *object = put_object (body, name, err);
+        if (!object)
+            return -ENOMEM;
+        struct pollux_error why;
+        int code = wire_hints_put (&report->hints, object, &why);
+        if (code == 0)
+            code = wire_members_encode (wire_report_members, report, object, &why);
+        if (code < 0)
+            return fail (err, code, "job %s: %.160s", name, why.text);
+    }
+    if (json_object_size (body) != (size_t)event->hints.count)
+        return fail (err, -EINVAL, "two reports of one job");
+    return 0;
+}
+
+/* ---- Plans -------------------------------------------------------------------------------- */
+
+static int put_placements (const struct cluster *cluster, const struct plan *plan, json_t *body,
+                           struct pollux_error *err)
+{
+    json_t *object = put_object (body, "placements", err);
+    int code = object ? 0 : -ENOMEM;
+    for (int i = 0; code == 0 && i < plan->job_count; i++) {
+        struct placement placement = plan_placement (plan, i);
+        if (placement.count > 0)
+            code =
+                wire_placement_put (cluster, placement, object, cluster->active[i]->spec.name, err);
+    }
+    return code;
+}
+
+/* Only there if the policy computes any. */
+static int put_speedups (const struct cluster *cluster, const struct plan *plan, json_t *body,
+                         struct pollux_error *err)
+{
+    json_t *object = NULL;
+    int code = 0;
+    for (int i = 0; code == 0 && i < plan->job_count; i++) {
+        if (isnan (plan->speedups[i]))
+            continue;
+        if (!object && !(object = put_object (body, "speedups", err)))
+            return -ENOMEM;
+        code = wire_put (object, cluster->active[i]->spec.name,
+                         wire_number_encode (plan->speedups[i]), err);
+    }
+    return code;
+}
+
+static int put_plan (const struct cluster *cluster, const struct plan *plan, json_t *body,
+                     struct pollux_error *err)
+{
+    if (plan->job_count != cluster->active_count)
+        return fail (err, -EINVAL, "%d jobs, but %d are active", plan->job_count,
+                     cluster->active_count);
+    int code = put_placements (cluster, plan, body, err);
+    if (code == 0)
+        code = put_speedups (cluster, plan, body, err);
+    return code < 0 ? code : wire_members_encode (wire_plan_members, plan, body, err);
+}
+
+/* ---- Rows --------------------------------------------------------------------------------- */
+
+static int put_round (const struct event *event, json_t *body, struct pollux_error *err)
+{
+    struct event round = *event;
+    if (!round.round.software[0])
+        snprintf (round.round.software, sizeof (round.round.software), "%s", POLLUX_VERSION);
+    return wire_members_encode (wire_formats[EVENT_ROUND].members, &round, body, err);
+}
+
+static int put_body (const struct cluster *cluster, const struct event *event, json_t *body,
+                     struct pollux_error *err)
+{
+    if (event->type == EVENT_ROUND)
+        return put_round (event, body, err);
+    int code = wire_members_encode (wire_formats[event->type].members, event, body, err);
+    if (code < 0)
+        return code;
+    switch (event->type) {
+    case EVENT_SUBMIT:
+        return put_submit (event, body, err);
+    case EVENT_HINTS:
+        return put_hints (cluster, event, body, err);
+    case EVENT_PLAN:
+        return put_plan (cluster, event->plan, body, err);
+    case EVENT_START:
+        return wire_placement_put (cluster, event->start.placement, body, "placement", err);
+    default:
+        return 0;
+    }
+}
+
+/* The name for the row; NULL and no refusal for an event of no job. */
+static int find_job_name (const struct cluster *cluster, const struct event *event,
+                          const char **ret, struct pollux_error *err)
+{
+    *ret = NULL;
+    if (!wire_formats[event->type].has_job)
+        return 0;
+    bool submit = event->type == EVENT_SUBMIT;
+    if (!submit && (event->job < 0 || event->job >= cluster->job_count))
+        return fail (err, -EINVAL, "job %d: there are %d jobs", event->job, cluster->job_count);
+    *ret = submit ? event->submit.spec->name : cluster->jobs[event->job]->spec.name;
+    if (!wire_is_name (*ret))
+        return fail (err, -EINVAL,
+                     "a job's name: expected 1 to %d bytes without control "
+                     "characters",
+                     NAME_SIZE - 1);
+    return 0;
+}
+
+/* A dump on its way into a buffer, and why it stopped. */
+struct dump {
+    struct wire_text_buffer *buffer;
+    int code;
+};
+
+static int append (const char *text, size_t length, void *self)
+{
+    struct dump *dump = self;
+    struct wire_text_buffer *buffer = dump->buffer;
+    size_t needed = buffer->length + length;
+    if (needed > WIRE_EVENT_LIMIT) {
+        dump->code = -EFBIG;
+        return -1;
+    }
+    if (needed > buffer->capacity) {
+        char *bigger = realloc (buffer->text, 2 * needed);
+        if (!bigger)
+            return -1;
+        buffer->text = bigger;
+        buffer->capacity = 2 * needed;
+    }
+    memcpy (buffer->text + buffer->length, text, length);
+    buffer->length = needed;
+    return 0;
+}
+
+static int dump_body (const json_t *body, struct wire_text_buffer *buffer, struct pollux_error *err)
+{
+    struct dump dump = {.buffer = buffer, .code = -ENOMEM};
+    buffer->length = 0;
+    if (json_dump_callback (body, append, &dump, JSON_COMPACT) == 0)
+        return 0;
+    return dump.code == -EFBIG
+               ? fail (err, dump.code, "too large: at most %zu bytes", WIRE_EVENT_LIMIT)
+               : dump.code;
+}
+
+void wire_text_buffer_clear (struct wire_text_buffer *buffer)
+{
+    free (buffer->text);
+    *buffer = (struct wire_text_buffer){0};
+}
+
+int wire_event_encode (const struct cluster *cluster, const struct event *event,
+                       struct wire_text_buffer *buffer, struct wire_row *ret,
+                       struct pollux_error *err)
+{
+    const char *type = event_names[event->type], *job;
+    struct pollux_error why = {""};
+    json_t *body = json_object ();
+    int code = body ? find_job_name (cluster, event, &job, &why) : -ENOMEM;
+    if (code == 0 && event->at_us < 0)
+        code = fail (&why, -EINVAL, "at %lld us: before the beginning", (long long)event->at_us);
+    if (code == 0)
+        code = put_body (cluster, event, body, &why);
+    if (code == 0)
+        code = dump_body (body, buffer, &why);
+    json_decref (body);
+    if (code < 0)
+        return fail (err, code, "%s: %.200s", type, why.text[0] ? why.text : "not enough memory");
+    *ret = (struct wire_row){.at_us = event->at_us,
+                             .type = type,
+                             .job = job,
+                             .body = buffer->text,
+                             .length = buffer->length};
+    return 0;
+}

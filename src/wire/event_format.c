@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plain fields of all types of events.  event_encode.c and event_decode.c add the ones
+ * that are not: specs, hints, placements.
+ */
+#include "wire/event_format.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "wire/job.h"
+#include "wire/spec.h"
+
+static const struct wire_member no_members[] = {{0}};
+
+static const struct wire_member limits_members[] = {
+    {WIRE_FIELD ("min_replicas", event, limits.min_replicas, WIRE_INT),
+     .max = POLLUX_REPLICAS_LIMIT},
+    {WIRE_FIELD ("max_replicas", event, limits.max_replicas, WIRE_INT), .min = 1,
+     .max = POLLUX_REPLICAS_LIMIT},
+    {WIRE_FIELD ("weight", event, limits.weight, WIRE_DOUBLE), .min = WIRE_WEIGHT_LEAST,
+     .max = WIRE_WEIGHT_LIMIT},
+    {0},
+};
+
+static const struct wire_member node_members[] = {
+    {WIRE_FIELD ("name", event, node.name, WIRE_NAME)},
+    {WIRE_FIELD ("type", event, node.type, WIRE_NAME), .optional = true},
+    {WIRE_FIELD ("slots", event, node.slots, WIRE_INT), .max = SLOTS_LIMIT},
+    {WIRE_FIELD ("available", event, node.available, WIRE_BOOL)},
+    {0},
+};
+
+static const struct wire_member round_members[] = {
+    {WIRE_FIELD ("policy", event, round.policy, WIRE_NAME)},
+    {WIRE_FIELD ("interval", event, round.interval_s, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_FIELD ("restart_delay", event, round.restart_delay_s, WIRE_DOUBLE),
+     .max = WIRE_TIME_LIMIT},
+    {WIRE_FIELD ("p", event, round.p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
+    {WIRE_FIELD ("batch_search", event, round.search, WIRE_CHOICE), .max = POLLUX_REFERENCE,
+     .names = wire_search_names},
+    {WIRE_FIELD ("seed", event, round.seed, WIRE_UINT64)},
+    {WIRE_FIELD ("budget", event, round.budget, WIRE_INT64), .optional = true, .max = 0x1p53},
+    {WIRE_FIELD ("software", event, round.software, WIRE_NAME)},
+    {0},
+};
+
+static const struct wire_member generation_members[] = {
+    {WIRE_FIELD ("generation", event, start.generation, WIRE_INT), .max = INT32_MAX},
+    {0},
+};
+
+static const struct wire_member exit_members[] = {
+    {WIRE_FIELD ("generation", event, exit.generation, WIRE_INT), .max = INT32_MAX},
+    {WIRE_FIELD ("kind", event, exit.kind, WIRE_CHOICE), .max = EXIT_KINDS - 1,
+     .names = exit_names},
+    {0},
+};
+
+const struct wire_format wire_formats[EVENT_TYPES] = {
+    [EVENT_SUBMIT] = {true, no_members},          [EVENT_CANCEL] = {true, no_members},
+    [EVENT_LIMITS] = {true, limits_members},      [EVENT_NODE] = {false, node_members},
+    [EVENT_HINTS] = {false, no_members},          [EVENT_ROUND] = {false, round_members},
+    [EVENT_PLAN] = {false, no_members},           [EVENT_START] = {true, generation_members},
+    [EVENT_STARTED] = {true, generation_members}, [EVENT_EXIT] = {true, exit_members},
+};
+
+const struct wire_member wire_report_members[] = {
+    {WIRE_FIELD ("m", report, batch.m, WIRE_INT64), .optional = true,
+     .max = (double)POLLUX_BATCH_LIMIT},
+    {WIRE_FIELD ("s", report, batch.s, WIRE_INT64), .optional = true,
+     .max = (double)POLLUX_BATCH_LIMIT},
+    {WIRE_FIELD ("oracle_remaining", report, oracle_remaining, WIRE_DOUBLE), .optional = true,
+     .missing = NAN, .max = WIRE_PROGRESS_LIMIT},
+    {0},
+};
+
+const struct wire_member wire_oracle_members[] = {
+    {WIRE_MEMBER (oracle, remaining, WIRE_DOUBLE), .optional = true, .missing = NAN,
+     .max = WIRE_PROGRESS_LIMIT},
+    {0},
+};
+
+#define ANY .optional = true, .missing = NAN, .min = -INFINITY, .max = INFINITY
+const struct wire_member wire_plan_members[] = {
+    {WIRE_MEMBER (plan, fitness, WIRE_DOUBLE), ANY},
+    {WIRE_MEMBER (plan, bound, WIRE_DOUBLE), ANY},
+    {WIRE_MEMBER (plan, price, WIRE_DOUBLE), ANY},
+    {0},
+};
