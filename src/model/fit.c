@@ -53,15 +53,15 @@ static void rank (const struct fit_data *data, struct candidate *candidates, int
     }
 }
 
-/* Let candidates descend, round by round, and return the best point that any of them ever was
+/* Let candidates descend, from one round on, and return the best point that any of them ever was
  * at: a smoothed descent may leave a point that is better without smoothing. */
 static struct candidate compete (const struct fit_data *data, const struct box *box,
-                                 struct candidate *candidates, int count)
+                                 struct candidate *candidates, int count, size_t first)
 {
     double floor = fit_floor (data, box);
     rank (data, candidates, count);
     struct candidate best = candidates[0];
-    for (size_t r = 0; r < sizeof (rounds) / sizeof (rounds[0]); r++) {
+    for (size_t r = first; r < sizeof (rounds) / sizeof (rounds[0]); r++) {
         /* One or two samples are often met exactly by a guess already. */
         if (best.loss <= floor + equal_loss)
             break;
@@ -77,22 +77,39 @@ static struct candidate compete (const struct fit_data *data, const struct box *
     return best;
 }
 
+/* With so many configurations or fewer a new one can move the minimum to another valley; later it
+ * is looked for anew whenever their number has doubled.  In between the last model leads on: ten
+ * times faster, and on the published measurements as good. */
+enum { FEW_CONFIGS = 8 };
+
+static bool power_of_two (size_t count)
+{
+    return (count & (count - 1)) == 0;
+}
+
+/* A last model that explains all samples this well before it has seen the new ones is that of this
+ * job; any other is only one more start. */
+static const double familiar = 0.02;
+
 /* The best fit from the fixed starts, or from the last model if that leads to one as good: where
  * the samples leave a parameter free, it then stays where it was. */
 static struct candidate search (const struct fit_data *data, const struct box *box,
                                 const struct pollux_model *last)
 {
     struct candidate starts[STARTS];
+    struct candidate warm = {.loss = INFINITY};
+    if (last && fit_start_last (last, box, starts[0].x)) {
+        double before = fit_score (data, starts[0].x).loss;
+        warm = compete (data, box, starts, 1, 1);
+        if (data->count > FEW_CONFIGS && !power_of_two (data->count) &&
+            before <= warm.loss + familiar)
+            return warm;
+    }
     for (int i = 0; i < GUESSES; i++)
         fit_start_guess (data, box, guesses[i], starts[i].x);
     fit_start_published (box, starts[GUESSES].x);
-    struct candidate cold = compete (data, box, starts, STARTS);
-    if (last && fit_start_last (last, box, starts[0].x)) {
-        struct candidate warm = compete (data, box, starts, 1);
-        if (warm.loss <= cold.loss + equal_loss)
-            return warm;
-    }
-    return cold;
+    struct candidate cold = compete (data, box, starts, STARTS, 0);
+    return warm.loss <= cold.loss + equal_loss ? warm : cold;
 }
 
 int pollux_fit (const struct pollux_sample *samples, size_t count, const struct pollux_model *last,
