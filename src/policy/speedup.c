@@ -20,23 +20,30 @@ int fair_replicas (const struct view *view)
     return fair > 1 ? fair : 1;
 }
 
+static double one_node_goodput (const struct hints *hints, enum pollux_search search, int replicas)
+{
+    struct pollux_best best;
+    struct pollux_shape shape = {.nodes = 1, .replicas = replicas};
+    int rc = pollux_best_batch (&hints->model, hints->grad, &hints->limits, search, shape, &best,
+                                NULL);
+    return rc == 0 ? best.goodput : 0;
+}
+
 double fair_goodput (const struct job *job, enum pollux_search search, int fair)
 {
     const struct hints *hints = &job->hints;
     if (!hints->has_model)
         return fair;
-    /* Beyond max_batch / min_local replicas no batch is small enough for all of them. */
-    for (int64_t k = fair;
-         k <= hints->limits.max_batch / hints->limits.min_local && k <= POLLUX_REPLICAS_LIMIT;
-         k++) {
-        struct pollux_best best;
-        struct pollux_shape shape = {.nodes = 1, .replicas = (int)k};
-        if (pollux_best_batch (&hints->model, hints->grad, &hints->limits, search, shape, &best,
-                               NULL) == 0 &&
-            best.goodput > 0)
-            return best.goodput;
-    }
-    return 0;
+    /* Beyond max_batch / min_local replicas no batch is small enough for all of them, except for
+     * the published search, which then goes past max_batch. */
+    int64_t filled = hints->limits.max_batch / hints->limits.min_local;
+    int most = (int)(filled < POLLUX_REPLICAS_LIMIT ? filled : POLLUX_REPLICAS_LIMIT);
+    double goodput = one_node_goodput (hints, search, fair);
+    for (int k = fair + 1; k <= most && !(goodput > 0); k++)
+        goodput = one_node_goodput (hints, search, k);
+    for (int k = fair - 1 < most ? fair - 1 : most; k >= 1 && !(goodput > 0); k--)
+        goodput = one_node_goodput (hints, search, k);
+    return goodput;
 }
 
 int job_curve (const struct job *job, enum pollux_search search, int most, double *one,
@@ -45,19 +52,23 @@ int job_curve (const struct job *job, enum pollux_search search, int most, doubl
     const struct hints *hints = &job->hints;
     if (!hints->has_model) {
         for (int k = 1; k <= most; k++) {
-            one[k - 1] = k;
-            many[k - 1] = k > 1 ? k : 0;
+            if (one)
+                one[k - 1] = k;
+            if (many)
+                many[k - 1] = k > 1 ? k : 0;
         }
         return 0;
     }
     struct pollux_error why;
-    int rc = pollux_curve (&hints->model, hints->grad, &hints->limits, search, most, bests,
-                           bests + most, &why);
+    int rc = pollux_curve (&hints->model, hints->grad, &hints->limits, search, most,
+                           one ? bests : NULL, many ? bests + most : NULL, &why);
     if (rc < 0)
         return fail (err, rc, "job %s: %.180s", job->spec.name, why.text);
     for (int k = 0; k < most; k++) {
-        one[k] = bests[k].goodput;
-        many[k] = bests[most + k].goodput;
+        if (one)
+            one[k] = bests[k].goodput;
+        if (many)
+            many[k] = bests[most + k].goodput;
     }
     return 0;
 }
@@ -69,19 +80,37 @@ double restart_factor (const struct view *view, const struct job *job)
     return job->age_s + delay_s > 0 ? trained_s / (job->age_s + delay_s) : 0;
 }
 
-double fitness (const struct view *view, const double *x)
+double fitness_term (double p, double weight, double x)
 {
     const double offset = 0.001; /* a job without slots is bad, not infinitely so */
-    double sum = 0, weights = 0, least = INFINITY;
+    double value = x + offset;
+    return isinf (p) ? value : weight * (p == 0 ? log (value) : pow (value, p));
+}
+
+double fitness_none (double p)
+{
+    return isinf (p) ? INFINITY : 0;
+}
+
+double fitness_add (double p, double sum, double term)
+{
+    return isinf (p) ? fmin (sum, term) : sum + term;
+}
+
+double fitness_mean (double p, double sum, double weights)
+{
+    if (isinf (p))
+        return sum;
+    return p == 0 ? exp (sum / weights) : pow (sum / weights, 1 / p);
+}
+
+double fitness (const struct view *view, const double *x)
+{
+    double sum = fitness_none (view->p), weights = 0;
     for (int i = 0; i < view->job_count; i++) {
-        double value = x[i] + offset, weight = view->jobs[i]->spec.weight;
-        least = fmin (least, value);
-        sum += weight * (view->p == 0 ? log (value) : pow (value, view->p));
+        double weight = view->jobs[i]->spec.weight;
+        sum = fitness_add (view->p, sum, fitness_term (view->p, weight, x[i]));
         weights += weight;
     }
-    if (view->job_count == 0)
-        return NAN;
-    if (isinf (view->p))
-        return least;
-    return view->p == 0 ? exp (sum / weights) : pow (sum / weights, 1 / view->p);
+    return view->job_count > 0 ? fitness_mean (view->p, sum, weights) : NAN;
 }

@@ -9,13 +9,13 @@
 int fair_replicas (const struct view *view);
 
 /* Best goodput of a job with its fair share on one node, or with the smallest larger count
- * that has a legal batch; goodput is the replica count itself for a job without a model.
- * 0 if no count up to POLLUX_REPLICAS_LIMIT has a legal batch. */
+ * that has a legal batch, or else with the largest smaller one; goodput is the replica count
+ * itself for a job without a model.  0 if no count has a legal batch. */
 double fair_goodput (const struct job *job, enum pollux_search search, int fair);
 
 /* Best goodput for k = 1..most replicas, one[k-1] on one node and many[k-1] on several, 0 where
- * no batch is legal; whether the count is allowed is another question (job_allows).  bests is
- * scratch of 2 most entries.  -EINVAL names the job whose hints are nonsense. */
+ * no batch is legal; whether the count is allowed is another question (job_allows).  Either may
+ * be NULL.  bests is scratch of 2 most entries.  -EINVAL names the job whose hints are nonsense. */
 int job_curve (const struct job *job, enum pollux_search search, int most, double *one,
                double *many, struct pollux_best *bests, struct pollux_error *err);
 
@@ -27,5 +27,12 @@ double restart_factor (const struct view *view, const struct job *job);
  * ( sum w (x + 0.001)^p / sum w )^(1/p), the geometric mean at p = 0, the minimum at -inf.
  * x includes nodes/slots and the restart factor. */
 double fitness (const struct view *view, const double *x);
+
+/* The same piece by piece, for a search that changes one job at a time: begin with fitness_none,
+ * add the terms of all jobs, and make the sum a mean. */
+double fitness_none (double p);
+double fitness_term (double p, double weight, double x);
+double fitness_add (double p, double sum, double term);
+double fitness_mean (double p, double sum, double weights);
 
 #endif
