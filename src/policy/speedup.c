@@ -24,8 +24,8 @@ static double one_node_goodput (const struct hints *hints, enum pollux_search se
 {
     struct pollux_best best;
     struct pollux_shape shape = {.nodes = 1, .replicas = replicas};
-    int rc = pollux_best_batch (&hints->model, hints->grad, &hints->limits, search, shape, &best,
-                                NULL);
+    int rc =
+        pollux_best_batch (&hints->model, hints->grad, &hints->limits, search, shape, &best, NULL);
     return rc == 0 ? best.goodput : 0;
 }
 
@@ -35,8 +35,8 @@ double fair_goodput (const struct job *job, enum pollux_search search, int fair)
     if (!hints->has_model)
         return fair;
     /* Beyond max_batch / min_local replicas no batch is small enough for all of them, except for
-     * the published search, which then goes past max_batch. */
-    int64_t filled = hints->limits.max_batch / hints->limits.min_local;
+     * the published search, which then goes past max_batch: one more is enough. */
+    int64_t filled = hints->limits.max_batch / hints->limits.min_local + 1;
     int most = (int)(filled < POLLUX_REPLICAS_LIMIT ? filled : POLLUX_REPLICAS_LIMIT);
     double goodput = one_node_goodput (hints, search, fair);
     for (int k = fair + 1; k <= most && !(goodput > 0); k++)
