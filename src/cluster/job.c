@@ -61,18 +61,24 @@ bool job_pinned (const struct job *job)
     return !job->spec.preemptible && job->placement.count > 0;
 }
 
-int job_most_replicas (const struct job *job)
+int job_trusted_replicas (const struct job *job)
 {
     int64_t most = job->spec.max_replicas;
-    const struct hints *hints = &job->hints;
-    if (hints->max_profiled_replicas >= 0) {
-        int64_t trusted = 2 * (int64_t)hints->max_profiled_replicas;
+    if (job->hints.max_profiled_replicas >= 0) {
+        int64_t trusted = 2 * (int64_t)job->hints.max_profiled_replicas;
         int fewest = job_next_replicas (job, 0);
         trusted = trusted < fewest ? fewest : trusted;
         most = most < trusted ? most : trusted;
     }
-    if (hints->limits.init_batch > 0) {
-        int64_t filled = hints->limits.max_batch / hints->limits.min_local;
+    return (int)most;
+}
+
+int job_most_replicas (const struct job *job)
+{
+    int64_t most = job_trusted_replicas (job);
+    const struct pollux_limits *limits = &job->hints.limits;
+    if (limits->init_batch > 0) {
+        int64_t filled = limits->max_batch / limits->min_local;
         most = most < filled ? most : filled;
     }
     return (int)most;
@@ -85,7 +91,8 @@ bool job_active (const struct job *job)
 
 double job_remaining (const struct job *job)
 {
-    return fmax (job->hints.total - job->hints.progress, 0);
+    double remaining = job->hints.total - job->hints.progress;
+    return remaining < 0 ? 0 : remaining; /* NaN stays NaN */
 }
 
 int job_place (struct job *job, struct placement placement)

@@ -91,9 +91,12 @@ int job_request (const struct job *job);
 /* Has it a placement that it may not lose? */
 bool job_pinned (const struct job *job);
 
-/* The most replicas that the job can use now: its maximum, its batch limits, and at most twice
- * what it has been profiled with (at least the fewest that it can run with), so that its model
- * is not trusted far beyond what it has seen. */
+/* The most replicas that the job may have now: its maximum, and at most twice what it has been
+ * profiled with (at least the fewest that it can run with), so that its model is not trusted far
+ * beyond what it has seen. */
+int job_trusted_replicas (const struct job *job);
+
+/* The most replicas that it can use now: those, and no more than its batch limits can feed. */
 int job_most_replicas (const struct job *job);
 
 /* Is it still to be scheduled? */

@@ -27,3 +27,19 @@ bool placement_equal (struct placement a, struct placement b)
             return false;
     return true;
 }
+
+/* Shares of one node are unique, so equal counts and one direction suffice.  Usually the order is
+ * the same too, and the inner loop ends at once. */
+bool placement_same (struct placement a, struct placement b)
+{
+    if (a.count != b.count)
+        return false;
+    for (int i = 0; i < a.count; i++) {
+        int j = i, tried = 0;
+        for (; tried < b.count && a.shares[i].node != b.shares[j].node; tried++)
+            j = j + 1 < b.count ? j + 1 : 0;
+        if (tried == b.count || a.shares[i].replicas != b.shares[j].replicas)
+            return false;
+    }
+    return true;
+}

@@ -28,4 +28,7 @@ struct pollux_shape placement_shape (struct placement placement);
 /* Same shares in the same order: ranks would not move, so nothing needs to restart. */
 bool placement_equal (struct placement a, struct placement b);
 
+/* Same shares in any order. */
+bool placement_same (struct placement a, struct placement b);
+
 #endif

@@ -253,7 +253,7 @@ void assert_feasible (const struct policy *policy, const struct view *view, cons
         else
             assert_int_equal (replicas, job_request (job));
         if (policy->adaptive)
-            assert_true (replicas <= job_most_replicas (job));
+            assert_true (replicas <= job_trusted_replicas (job));
     }
     for (int i = 0; i < view->node_count; i++)
         assert_true (used[i] <= view->nodes[i].slots);
