@@ -6,6 +6,7 @@
 #include "policy/policy.h"
 
 extern const struct policy policy_equal_share;
+extern const struct policy policy_pollux;
 extern const struct policy policy_fifo;
 extern const struct policy policy_las;
 extern const struct policy policy_optimus;

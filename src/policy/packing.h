@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is where: the slots of every node while a plan is being made. */
+#ifndef POLICY_PACKING_H
+#define POLICY_PACKING_H
+
+#include "base/arena.h"
+#include "cluster/view.h"
+#include "policy/menu.h"
+
+/* A job's place in the packing. */
+struct place {
+    const struct choice *choice; /* NULL: not decided, without slots */
+    struct share *shares;
+    int count, capacity;
+};
+
+/*
+ * Nodes with the same number of free slots are in one list, so that the best fit is found at
+ * once; lists of nodes with an owner (a job on several nodes) are apart.
+ *
+ *     lists[owned][free] --> node <-> node <-> node
+ */
+struct packing {
+    const struct solver_job *jobs;
+    struct place *places;
+    int job_count;
+    int *free;  /* slots, by node */
+    int *owner; /* the job on several nodes that uses this node, or -1 */
+    int node_count, free_most;
+    int free_count;     /* slots in all */
+    int open_count;     /* of these, on nodes without an owner */
+    int *lists;         /* heads, 2 x (free_most + 1), -1: empty */
+    int *next, *prev;   /* by node */
+    int *first, *count; /* by node: its jobs are tenants[first] .. + count */
+    int *tenants;
+    int *local;        /* by node: scratch for groups, -1 between uses */
+    struct share *try; /* scratch, one share per node */
+    struct arena *arena;
+};
+
+/* Nobody anywhere yet. */
+int packing_make (const struct view *view, const struct solver_job *jobs, int job_count,
+                  struct arena *arena, struct packing *ret);
+
+/* Where a choice would go now, the best fit.  False if it does not fit.  A choice that is no
+ * KEEP never ends on the job's current placement. */
+bool packing_find (struct packing *packing, int job, const struct choice *choice,
+                   struct placement *ret);
+
+/* Give a job, which has none, its shares; take them back. -ENOMEM. */
+int packing_put (struct packing *packing, int job, const struct choice *choice,
+                 struct placement placement);
+void packing_take (struct packing *packing, int job);
+
+/* Loss of the plan so far; undecided jobs count nothing. */
+worth packing_loss (const struct packing *packing);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pollux: the plan that maximises the paper's fitness, nearly, with a bound that says how nearly.
+ * The objective turns hints into offers and a sum, the solver maximises the sum.
+ *
+ * The minimum (p = -inf) is no sum, but "does every job reach t?" is one: the largest t that
+ * enough slots could pay for is the bound, and the largest t for which a plan is found is the
+ * fitness.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "policy/objective.h"
+#include "policy/policies.h"
+
+struct pollux {
+    struct arena arena;
+    struct solver *solver;
+};
+
+static void pollux_memory_free (void *memory)
+{
+    struct pollux *pollux = memory;
+    if (!pollux)
+        return;
+    solver_free (pollux->solver);
+    arena_clear (&pollux->arena);
+    free (pollux);
+}
+
+static int pollux_memory_new (void **ret, struct pollux_error *err)
+{
+    struct pollux *pollux = calloc (1, sizeof (*pollux));
+    if (!pollux)
+        return fail (err, -ENOMEM, "no memory for the optimizer");
+    int rc = solver_new (&pollux->solver, err);
+    if (rc < 0) {
+        pollux_memory_free (pollux);
+        return rc;
+    }
+    *ret = pollux;
+    return 0;
+}
+
+/* One decision at work. */
+struct round {
+    const struct view *view;
+    struct pollux *pollux;
+    struct objective objective;
+    double *x; /* by job, of the plan */
+    struct plan *plan;
+};
+
+/* Solve for the values that are filled in, and note every job's x. */
+static int solve (struct round *round, struct solver_result *ret, struct pollux_error *err)
+{
+    const struct objective *objective = &round->objective;
+    if (plan_reset (round->plan, round->view->job_count) < 0)
+        return fail (err, -ENOMEM, "no memory for a plan of %d jobs", round->view->job_count);
+    int rc = solver_solve (round->pollux->solver, round->view, objective->jobs, round->view->budget,
+                           round->plan, ret, err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < objective->count; i++) {
+        int offer = objective_offer (objective, i, plan_placement (round->plan, i));
+        round->x[i] = objective_x (objective, i, offer);
+        round->plan->speedups[i] = objective->outlooks[i].speedups[offer];
+    }
+    round->plan->fitness = objective_mean (round->view, round->x);
+    return 0;
+}
+
+static double least_of (const struct round *round)
+{
+    double least = INFINITY;
+    for (int i = 0; i < round->objective.count; i++)
+        least = fmin (least, round->x[i]);
+    return least;
+}
+
+static int decide_sum (struct round *round, struct pollux_error *err)
+{
+    /* A very negative p takes powers out of a double's range unless x is seen relative to the
+     * worst job of a good plan, which is known when a plan is. */
+    const double moderate_p = -32;
+    const struct view *view = round->view;
+    double scale = view->p < moderate_p ? OBJECTIVE_OFFSET : 1;
+    struct solver_result result;
+    for (;;) {
+        objective_value (&round->objective, view, scale);
+        int rc = solve (round, &result, err);
+        if (rc < 0)
+            return rc;
+        double least = least_of (round) + OBJECTIVE_OFFSET;
+        if (view->p >= moderate_p || least <= scale * 1.05)
+            break;
+        scale = least;
+    }
+    struct plan *plan = round->plan;
+    double bound = objective_fitness (view, scale, result.bound);
+    plan->price = result.price * objective_slope (view, bound, result.bound);
+    plan->bound = fmax (bound, plan->fitness); /* rounding */
+    return 0;
+}
+
+/* The fewest slots for x of at least a threshold, over a job's offers; INT_MAX if it cannot. */
+static int slots_for (const struct objective *objective, int job, double threshold)
+{
+    const struct outlook *outlook = &objective->outlooks[job];
+    for (int i = 0; i < outlook->count; i++)
+        if (objective_x (objective, job, i) >= threshold)
+            return outlook->offers[i].replicas;
+    return -1;
+}
+
+static bool affordable (const struct objective *objective, double threshold, int64_t slots)
+{
+    for (int i = 0; i < objective->count; i++) {
+        int some = slots_for (objective, i, threshold);
+        if (some < 0)
+            return false;
+        slots -= some;
+    }
+    return slots >= 0;
+}
+
+static int ascending (const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* All x that some job could have, sorted. */
+static int thresholds_make (struct round *round, double **ret, size_t *ret_count)
+{
+    const struct objective *objective = &round->objective;
+    size_t count = 0, room = 0;
+    for (int i = 0; i < objective->count; i++)
+        room += (size_t)objective->outlooks[i].count;
+    double *thresholds = arena_take (&round->pollux->arena, room, sizeof (thresholds[0]));
+    if (!thresholds)
+        return -ENOMEM;
+    for (int i = 0; i < objective->count; i++)
+        for (int j = 0; j < objective->outlooks[i].count; j++)
+            thresholds[count++] = objective_x (objective, i, j);
+    qsort (thresholds, count, sizeof (thresholds[0]), ascending);
+    *ret = thresholds;
+    *ret_count = count;
+    return 0;
+}
+
+/* The index of the largest threshold that so many slots can pay for; a job pinned without
+ * goodput leaves only the first. */
+static size_t last_affordable (const struct objective *objective, const double *thresholds,
+                               size_t count, int slots)
+{
+    size_t low = 0, high = count;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (affordable (objective, thresholds[middle], slots))
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int decide_least (struct round *round, struct pollux_error *err)
+{
+    const struct objective *objective = &round->objective;
+    double *thresholds;
+    size_t count;
+    if (thresholds_make (round, &thresholds, &count) < 0)
+        return fail (err, -ENOMEM, "no memory for the thresholds of %d jobs", objective->count);
+    int slots = view_slots (round->view);
+    size_t bound = last_affordable (objective, thresholds, count, slots);
+    size_t next = last_affordable (objective, thresholds, count, slots + 1);
+    size_t low = 0, high = bound + 1, tried = bound; /* low is reached, high is not */
+    for (;;) {
+        struct solver_result result;
+        objective_threshold (objective, thresholds[tried]);
+        int rc = solve (round, &result, err);
+        if (rc < 0)
+            return rc;
+        double least = least_of (round);
+        if (least < thresholds[tried])
+            high = tried;
+        else
+            for (low = tried; low + 1 < high && thresholds[low + 1] <= least; low++)
+                ;
+        if (high - low <= 1 && tried == low)
+            break;
+        tried = high - low > 1 ? (low + high) / 2 : low;
+    }
+    round->plan->bound = thresholds[bound] + OBJECTIVE_OFFSET;
+    round->plan->price = thresholds[next] - thresholds[bound];
+    return 0;
+}
+
+static int pollux_decide (const struct view *view, void *memory, struct plan *plan,
+                          struct pollux_error *err)
+{
+    struct pollux *pollux = memory;
+    struct round round = {.view = view, .pollux = pollux, .plan = plan};
+    arena_reset (&pollux->arena);
+    if (view->job_count == 0)
+        return 0;
+    round.x = arena_take (&pollux->arena, (size_t)view->job_count, sizeof (round.x[0]));
+    if (!round.x)
+        return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
+    int rc = objective_make (view, &pollux->arena, &round.objective, err);
+    if (rc < 0)
+        return rc;
+    return isinf (view->p) ? decide_least (&round, err) : decide_sum (&round, err);
+}
+
+const struct policy policy_pollux = {
+    .name = "pollux",
+    .summary = "the paper's fairness-weighted goodput, maximised with a proof",
+    .adaptive = true,
+    .elastic = true,
+    .search = POLLUX_EXACT,
+    .memory_new = pollux_memory_new,
+    .memory_free = pollux_memory_free,
+    .decide = pollux_decide,
+};

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Price, menus, a first plan, improvement.  Losses are cut at a multiple of what the relaxed
+ * problem loses; should the plan be far from there, everything is done again with another cap.
+ */
+#include "policy/solver.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "policy/fill.h"
+#include "policy/improve.h"
+
+enum { CAP_TRIES = 8 };
+
+struct solver {
+    struct arena arena;
+};
+
+int solver_new (struct solver **ret, struct pollux_error *err)
+{
+    struct solver *solver = calloc (1, sizeof (*solver));
+    if (!solver)
+        return fail (err, -ENOMEM, "no memory for a solver");
+    *ret = solver;
+    return 0;
+}
+
+void solver_free (struct solver *solver)
+{
+    if (solver)
+        arena_clear (&solver->arena);
+    free (solver);
+}
+
+static bool pinned (const struct solver_job *job)
+{
+    return job->offer_count == 1 && job->offers[0].where == WHERE_KEEP;
+}
+
+/* Pinned jobs first; they may even share a node where no two jobs on several nodes should. */
+static int put_pinned (const struct view *view, const struct menus *menus, struct packing *packing,
+                       struct pollux_error *err)
+{
+    for (int i = 0; i < packing->job_count; i++) {
+        struct placement current = packing->jobs[i].current;
+        if (!pinned (&packing->jobs[i]))
+            continue;
+        for (int j = 0; j < current.count; j++) {
+            struct share share = current.shares[j];
+            if (packing->free[share.node] < share.replicas)
+                return fail (err, -EINVAL,
+                             "infeasible: job %s is pinned with %d replicas on node %s, which "
+                             "has %d free for it",
+                             view->jobs[i]->spec.name, share.replicas, view->nodes[share.node].name,
+                             packing->free[share.node]);
+        }
+        if (packing_put (packing, i, &menus->menus[i].choices[0], current) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* The next cap to try, or 0 if this one was right: above the loss of every job of the plan, so
+ * that no two losses that matter look equal, and not so far above that small ones vanish. */
+static double better_cap (const struct menus *menus, const struct packing *packing, double largest,
+                          double lost)
+{
+    worth cap = (worth)llround (menus->cap / menus->unit) * WORTH_UNIT;
+    bool reached = false;
+    for (int i = 0; i < packing->job_count; i++)
+        reached |= packing->places[i].choice->loss >= cap;
+    if (reached)
+        return menus->cap < largest ? menus->cap * 0x1p20 : 0;
+    return lost > 0 && lost < menus->cap * 0x1p-24 ? lost * 0x1p8 : 0;
+}
+
+static double largest_loss (const struct solver_job *jobs, int job_count)
+{
+    double largest = 0;
+    for (int i = 0; i < job_count; i++) {
+        double least = INFINITY, most = -INFINITY;
+        for (int j = 0; j < jobs[i].offer_count; j++) {
+            least = fmin (least, jobs[i].offers[j].value);
+            most = fmax (most, jobs[i].offers[j].value);
+        }
+        largest = fmax (largest, most - least);
+    }
+    return largest;
+}
+
+static int write_plan (const struct packing *packing, struct plan *plan)
+{
+    for (int i = 0; i < packing->job_count; i++) {
+        struct placement placement = {.shares = packing->places[i].shares,
+                                      .count = packing->places[i].count};
+        /* In the current order of shares, if they are the same: ranks need not move. */
+        if (placement_same (placement, packing->jobs[i].current))
+            placement = packing->jobs[i].current;
+        if (plan_place (plan, i, placement) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* What the plan is worth, and what it loses against the jobs' best offers. */
+struct sum {
+    double value, lost;
+};
+
+static struct sum plan_sum (const struct solver_job *jobs, const struct packing *packing)
+{
+    struct sum sum = {0};
+    for (int i = 0; i < packing->job_count; i++) {
+        const struct choice *choice = packing->places[i].choice;
+        double best = -INFINITY, value = NAN;
+        for (int j = 0; j < jobs[i].offer_count; j++) {
+            const struct offer *offer = &jobs[i].offers[j];
+            best = fmax (best, offer->value);
+            if (offer->where == choice->where && offer->replicas == choice->replicas)
+                value = offer->value;
+        }
+        sum.value += value;
+        sum.lost += best - value;
+    }
+    return sum;
+}
+
+int solver_solve (struct solver *solver, const struct view *view, const struct solver_job *jobs,
+                  int64_t steps, struct plan *plan, struct solver_result *ret,
+                  struct pollux_error *err)
+{
+    int job_count = view->job_count, slots = view_slots (view);
+    struct arena *arena = &solver->arena;
+    struct price price;
+    if (job_count > WORTH_JOBS_LIMIT || slots > WORTH_SLOTS_LIMIT)
+        return fail (err, -E2BIG, "%d jobs on %d slots; at most %d and %d can be scheduled",
+                     job_count, slots, WORTH_JOBS_LIMIT, WORTH_SLOTS_LIMIT);
+    arena_reset (arena);
+    for (int i = 0; i < job_count; i++)
+        if (pinned (&jobs[i]))
+            slots -= placement_replicas (jobs[i].current);
+    slots = slots > 0 ? slots : 0;
+    if (price_find (jobs, job_count, slots, arena, &price) < 0)
+        goto no_memory;
+    double largest = largest_loss (jobs, job_count);
+    int most = 40000 / (job_count + 1);
+    most = most < 24 ? 24 : most;
+    steps = steps > 0 ? steps : 20000;
+    double cap = price.loss * 0x1p10;
+    for (int tries = CAP_TRIES; tries > 0; tries--) {
+        struct menus menus;
+        struct packing packing;
+        cap = cap > 0 && cap < largest ? cap : largest > 0 ? largest : 1;
+        if (menus_make (jobs, job_count, slots, price.price, cap, most, arena, &menus) < 0 ||
+            packing_make (view, jobs, job_count, arena, &packing) < 0)
+            goto no_memory;
+        int rc = put_pinned (view, &menus, &packing, err);
+        if (rc == -EINVAL)
+            return rc;
+        worth bound = menus.bound;
+        if (rc < 0 || fill (&menus, &packing) < 0 ||
+            improve (&menus, &packing, view->seed, steps, &bound) < 0)
+            goto no_memory;
+        struct sum sum = plan_sum (jobs, &packing);
+        cap = better_cap (&menus, &packing, largest, sum.lost);
+        if (cap > 0 && tries > 1)
+            continue;
+        if (write_plan (&packing, plan) < 0)
+            goto no_memory;
+        /* Rounding: half a unit per job, and the small change of the ties. */
+        double lost = menus_value (&menus, bound - job_count * WORTH_UNIT);
+        *ret = (struct solver_result){
+            .value = sum.value,
+            .bound = menus.best - fmax (lost, 0),
+            .price = price.price,
+        };
+        return 0;
+    }
+no_memory:
+    return fail (err, -ENOMEM, "no memory to solve for %d jobs on %d nodes", job_count,
+                 view->node_count);
+}
