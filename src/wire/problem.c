@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Problems from documents.  Everything is checked here, so that a policy can trust its view; only
+ * whether pinned jobs fit together is left to the policy.
+ */
+#include "wire/problem.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cluster/names.h"
+#include "wire/job.h"
+
+/* Ages and delays in seconds: 1e12 s are 30,000 years.  Weights: ratios of 1e18 are beyond sense,
+ * yet sums of 2^20 of them are exact enough. */
+#define SECONDS_LIMIT 1e12
+#define WEIGHT_LEAST 1e-9
+#define WEIGHT_MOST 1e9
+
+/* What reading needs besides the problem. */
+struct reader {
+    struct problem *problem;
+    struct names node_names, job_names;
+};
+
+static const char *node_name (const void *nodes, int index)
+{
+    return ((const struct node *)nodes)[index].name;
+}
+
+static const char *job_name (const void *jobs, int index)
+{
+    return ((const struct job *)jobs)[index].spec.name;
+}
+
+/* ---- Optional fields: *ret is untouched where there is none ---- */
+
+static int optional_double (const struct wire_place *object, const char *key, double min,
+                            double max, double *ret, struct pollux_error *err)
+{
+    return wire_has (object, key) ? wire_double (object, key, min, max, ret, err) : 0;
+}
+
+static int optional_int (const struct wire_place *object, const char *key, int min, int max,
+                         int *ret, struct pollux_error *err)
+{
+    int64_t value = 0;
+    if (!wire_has (object, key))
+        return 0;
+    int rc = wire_int64 (object, key, min, max, &value, err);
+    *ret = rc == 0 ? (int)value : *ret;
+    return rc;
+}
+
+static int optional_bool (const struct wire_place *object, const char *key, bool *ret,
+                          struct pollux_error *err)
+{
+    return wire_has (object, key) ? wire_bool (object, key, ret, err) : 0;
+}
+
+/* A name, copied into NAME_SIZE bytes. */
+static int copy_name (const struct wire_place *object, const char *key, char *ret,
+                      struct pollux_error *err)
+{
+    const char *text = NULL;
+    int rc = wire_text (object, key, &text, err);
+    if (rc < 0)
+        return rc;
+    if (text[0] == '\0' || strlen (text) >= NAME_SIZE) {
+        struct wire_place place = wire_field (object, key);
+        return wire_fail (&place, err, "expected a name of 1 to %d bytes", NAME_SIZE - 1);
+    }
+    memcpy (ret, text, strlen (text) + 1);
+    return 0;
+}
+
+/* ---- Nodes ---- */
+
+static int read_node (struct reader *reader, const struct wire_place *place,
+                      struct pollux_error *err)
+{
+    struct view *view = &reader->problem->view;
+    struct node *node = &reader->problem->nodes[view->node_count];
+    int64_t gpus = 0;
+    *node = (struct node){.available = true};
+    int rc = wire_expect_object (place, err);
+    if (rc == 0)
+        rc = copy_name (place, "name", node->name, err);
+    if (rc == 0)
+        rc = wire_int64 (place, "gpus", 0, PROBLEM_SLOTS_LIMIT, &gpus, err);
+    if (rc == 0 && wire_has (place, "type"))
+        rc = copy_name (place, "type", node->type, err);
+    if (rc == 0)
+        rc = optional_bool (place, "available", &node->available, err);
+    if (rc < 0)
+        return rc;
+    node->slots = (int)gpus;
+    if (names_find (&reader->node_names, node->name, node_name, reader->problem->nodes) >= 0) {
+        struct wire_place name = wire_field (place, "name");
+        return wire_fail (&name, err, "expected a name that no other node has");
+    }
+    view->node_count++;
+    names_add (&reader->node_names, node_name, reader->problem->nodes);
+    return 0;
+}
+
+static int read_nodes (struct reader *reader, const struct wire_place *place,
+                       struct pollux_error *err)
+{
+    struct problem *problem = reader->problem;
+    int rc = wire_expect_array (place, err);
+    if (rc < 0)
+        return rc;
+    size_t count = json_array_size (place->value);
+    if (count > PROBLEM_NODES_LIMIT)
+        return wire_fail (place, err, "expected at most %d nodes", PROBLEM_NODES_LIMIT);
+    problem->nodes = calloc (count + 1, sizeof (problem->nodes[0]));
+    if (!problem->nodes ||
+        names_reserve (&reader->node_names, (int)count, node_name, problem->nodes) < 0)
+        return fail (err, -ENOMEM, "no memory for %zu nodes", count);
+    problem->view.nodes = problem->nodes;
+    int64_t slots = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct wire_place node = wire_element (place, i);
+        rc = read_node (reader, &node, err);
+        slots += problem->nodes[i].slots;
+        if (rc == 0 && slots > PROBLEM_SLOTS_LIMIT)
+            rc = wire_fail (&node, err, "expected at most %d GPUs in all", PROBLEM_SLOTS_LIMIT);
+    }
+    return rc;
+}
+
+/* ---- Jobs ---- */
+
+static int read_counts (const struct wire_place *place, struct allowed *ret,
+                        struct pollux_error *err)
+{
+    size_t count = json_array_size (place->value);
+    if (count < 1 || count > ALLOWED_LIST_LIMIT)
+        return wire_fail (place, err, "expected 1 to %d counts", ALLOWED_LIST_LIMIT);
+    ret->kind = ALLOWED_LIST;
+    for (size_t i = 0; i < count; i++) {
+        struct wire_place element = wire_element (place, i);
+        json_int_t value = json_is_integer (element.value) ? json_integer_value (element.value) : 0;
+        if (value < 1 || value > POLLUX_REPLICAS_LIMIT)
+            return wire_fail (&element, err, "expected a count from 1 to %d",
+                              POLLUX_REPLICAS_LIMIT);
+        int at = ret->count; /* kept in order, each once */
+        for (; at > 0 && ret->list[at - 1] >= value; at--)
+            if (ret->list[at - 1] == value)
+                return wire_fail (&element, err, "expected every count once");
+        memmove (&ret->list[at + 1], &ret->list[at],
+                 (size_t)(ret->count - at) * sizeof (ret->list[0]));
+        ret->list[at] = (int)value;
+        ret->count++;
+    }
+    return 0;
+}
+
+static int read_allowed (const struct wire_place *job, struct allowed *ret,
+                         struct pollux_error *err)
+{
+    struct wire_place place = wire_field (job, "allowed");
+    if (!wire_has (job, "allowed"))
+        return 0;
+    if (json_is_array (place.value))
+        return read_counts (&place, ret, err);
+    if (json_is_object (place.value)) {
+        int64_t multiple = 0;
+        int rc = wire_int64 (&place, "multiple_of", 1, POLLUX_REPLICAS_LIMIT, &multiple, err);
+        if (rc == 0)
+            *ret = (struct allowed){.kind = ALLOWED_MULTIPLE, .multiple = (int)multiple};
+        return rc;
+    }
+    const char *text = json_string_value (place.value);
+    if (text && strcmp (text, "any") == 0)
+        ret->kind = ALLOWED_ANY;
+    else if (text && strcmp (text, "pow2") == 0)
+        ret->kind = ALLOWED_POW2;
+    else
+        return wire_fail (&place, err,
+                          "expected \"any\", \"pow2\", {\"multiple_of\": n} or a list of counts");
+    return 0;
+}
+
+static int read_allocation (struct reader *reader, const struct wire_place *job, struct job *ret,
+                            struct pollux_error *err)
+{
+    struct wire_place place = wire_field (job, "allocation");
+    if (!wire_has (job, "allocation"))
+        return 0;
+    int rc = wire_expect_object (&place, err);
+    if (rc < 0)
+        return rc;
+    size_t size = json_object_size (place.value);
+    struct share *shares = calloc (size + 1, sizeof (shares[0]));
+    if (!shares)
+        return fail (err, -ENOMEM, "no memory for the allocation of job %s", ret->spec.name);
+    int count = 0;
+    /* jansson's iterators want a pointer that is not const; nothing is changed. */
+    json_t *object = json_incref ((json_t *)(uintptr_t)place.value);
+    for (void *at = json_object_iter (object); at && rc == 0;
+         at = json_object_iter_next (object, at)) {
+        const char *name = json_object_iter_key (at);
+        int64_t replicas = 0;
+        int node = names_find (&reader->node_names, name, node_name, reader->problem->nodes);
+        if (node < 0) {
+            struct wire_place share = wire_field (&place, name);
+            rc = wire_fail (&share, err, "expected the name of a node");
+            break;
+        }
+        rc = wire_int64 (&place, name, 0, PROBLEM_SLOTS_LIMIT, &replicas, err);
+        if (rc == 0 && replicas > 0)
+            shares[count++] = (struct share){.node = node, .replicas = (int)replicas};
+    }
+    json_decref (object);
+    int64_t replicas = 0;
+    for (int i = 0; i < count; i++)
+        replicas += shares[i].replicas;
+    if (rc == 0 && replicas > PROBLEM_SLOTS_LIMIT)
+        rc = wire_fail (&place, err, "expected at most %d replicas", PROBLEM_SLOTS_LIMIT);
+    if (rc == 0 && job_place (ret, (struct placement){shares, count}) < 0)
+        rc = fail (err, -ENOMEM, "no memory for the allocation of job %s", ret->spec.name);
+    free (shares);
+    return rc;
+}
+
+/* Model, statistics and limits; with a model the others must be there. */
+static int read_hints (const struct wire_place *place, struct hints *ret, struct pollux_error *err)
+{
+    struct wire_job known;
+    int rc = wire_job_decode (place, &known, err);
+    if (rc < 0)
+        return rc;
+    static const char *const needed[] = {"grad", "init_batch", "max_batch", "min_local",
+                                         "max_local"};
+    for (size_t i = 0; known.has_model && i < sizeof (needed) / sizeof (needed[0]); i++)
+        if (!wire_has (place, needed[i])) {
+            struct wire_place field = wire_field (place, needed[i]);
+            return wire_fail (&field, err, "expected a value, as there is a model");
+        }
+    bool limited = known.limits.init_batch && known.limits.max_batch && known.limits.min_local &&
+                   known.limits.max_local;
+    *ret = (struct hints){
+        .has_model = known.has_model,
+        .model = known.model,
+        .grad = known.grad,
+        .limits = limited ? known.limits : (struct pollux_limits){0},
+        .max_profiled_replicas = -1,
+        .progress = NAN,
+        .total = NAN,
+    };
+    if (wire_has (place, "remaining")) {
+        ret->progress = 0;
+        rc = wire_double (place, "remaining", 0, 1e18, &ret->total, err);
+    }
+    return rc;
+}
+
+static int read_spec (const struct wire_place *place, struct job_spec *ret,
+                      struct pollux_error *err)
+{
+    int64_t most = 0;
+    *ret = (struct job_spec){
+        .weight = 1, .preemptible = true, .adaptive = true, .restart_delay_s = NAN};
+    int rc = copy_name (place, "name", ret->name, err);
+    if (rc == 0)
+        rc = wire_int64 (place, "max_replicas", 1, POLLUX_REPLICAS_LIMIT, &most, err);
+    if (rc == 0)
+        rc = optional_int (place, "min_replicas", 0, (int)most, &ret->min_replicas, err);
+    if (rc == 0)
+        rc = optional_double (place, "weight", WEIGHT_LEAST, WEIGHT_MOST, &ret->weight, err);
+    if (rc == 0)
+        rc = optional_bool (place, "preemptible", &ret->preemptible, err);
+    if (rc == 0)
+        rc = optional_double (place, "restart_delay", 0, SECONDS_LIMIT, &ret->restart_delay_s, err);
+    if (rc == 0)
+        rc = read_allowed (place, &ret->allowed, err);
+    ret->max_replicas = (int)most;
+    return rc;
+}
+
+static int read_job (struct reader *reader, const struct wire_place *place,
+                     struct pollux_error *err)
+{
+    struct problem *problem = reader->problem;
+    struct job *job = &problem->jobs[problem->view.job_count];
+    int rc = wire_expect_object (place, err);
+    if (rc == 0)
+        rc = read_spec (place, &job->spec, err);
+    if (rc == 0 && names_find (&reader->job_names, job->spec.name, job_name, problem->jobs) >= 0) {
+        struct wire_place name = wire_field (place, "name");
+        rc = wire_fail (&name, err, "expected a name that no other job has");
+    }
+    if (rc == 0)
+        rc = optional_double (place, "age", 0, SECONDS_LIMIT, &job->age_s, err);
+    if (rc == 0)
+        rc = optional_int (place, "restarts", 0, 1000000000, &job->restarts, err);
+    if (rc == 0)
+        rc = read_hints (place, &job->hints, err);
+    if (rc == 0)
+        rc = read_allocation (reader, place, job, err);
+    if (rc < 0) {
+        job_clear (job);
+        return rc;
+    }
+    job->phase = job->placement.count > 0 ? JOB_RUNNING : JOB_PENDING;
+    problem->order[problem->view.job_count++] = job;
+    names_add (&reader->job_names, job_name, problem->jobs);
+    return 0;
+}
+
+static int read_jobs (struct reader *reader, const struct wire_place *place,
+                      struct pollux_error *err)
+{
+    struct problem *problem = reader->problem;
+    int rc = wire_expect_array (place, err);
+    if (rc < 0)
+        return rc;
+    size_t count = json_array_size (place->value);
+    if (count > PROBLEM_JOBS_LIMIT)
+        return wire_fail (place, err, "expected at most %d jobs", PROBLEM_JOBS_LIMIT);
+    problem->jobs = calloc (count + 1, sizeof (problem->jobs[0]));
+    problem->order = calloc (count + 1, sizeof (problem->order[0]));
+    if (!problem->jobs || !problem->order ||
+        names_reserve (&reader->job_names, (int)count, job_name, problem->jobs) < 0)
+        return fail (err, -ENOMEM, "no memory for %zu jobs", count);
+    problem->view.jobs = problem->order;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct wire_place job = wire_element (place, i);
+        rc = read_job (reader, &job, err);
+    }
+    return rc;
+}
+
+/* Pinned jobs must fit where they are; nothing else can make a problem infeasible. */
+static int check_pinned (struct reader *reader, const struct wire_place *jobs,
+                         struct pollux_error *err)
+{
+    const struct view *view = &reader->problem->view;
+    int *free_slots = calloc ((size_t)view->node_count + 1, sizeof (free_slots[0]));
+    if (!free_slots)
+        return fail (err, -ENOMEM, "no memory for %d nodes", view->node_count);
+    for (int i = 0; i < view->node_count; i++)
+        free_slots[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
+    int rc = 0;
+    for (int i = 0; i < view->job_count && rc == 0; i++) {
+        const struct job *job = view->jobs[i];
+        for (int j = 0; j < job->placement.count && job_pinned (job) && rc == 0; j++) {
+            struct share share = job->placement.shares[j];
+            struct wire_place place = wire_element (jobs, (size_t)i);
+            struct wire_place allocation = wire_field (&place, "allocation");
+            struct wire_place count = wire_field (&allocation, view->nodes[share.node].name);
+            if (share.replicas > free_slots[share.node])
+                rc = wire_fail (&count, err,
+                                "infeasible: job %s is not preemptible, but its node has %d of "
+                                "its GPUs left for it; expected as many replicas at most",
+                                job->spec.name, free_slots[share.node]);
+            free_slots[share.node] -= share.replicas;
+        }
+    }
+    free (free_slots);
+    return rc;
+}
+
+/* ---- The whole ---- */
+
+static int read_p (const struct wire_place *root, double *ret, struct pollux_error *err)
+{
+    struct wire_place place = wire_field (root, "p");
+    const char *text = json_string_value (place.value);
+    if (text && (strcmp (text, "-inf") == 0 || strcmp (text, "-Infinity") == 0)) {
+        *ret = -INFINITY;
+        return 0;
+    }
+    if (wire_has (root, "p") && !json_is_number (place.value))
+        return wire_fail (&place, err, "expected a number up to 1, or \"-inf\"");
+    return optional_double (root, "p", -INFINITY, 1, ret, err);
+}
+
+static int read_search (const struct wire_place *root, enum pollux_search *ret,
+                        struct pollux_error *err)
+{
+    struct wire_place place = wire_field (root, "batch_search");
+    const char *text = json_string_value (place.value);
+    if (!wire_has (root, "batch_search"))
+        return 0;
+    if (text && strcmp (text, "exact") == 0)
+        *ret = POLLUX_EXACT;
+    else if (text && strcmp (text, "reference") == 0)
+        *ret = POLLUX_REFERENCE;
+    else
+        return wire_fail (&place, err, "expected \"exact\" or \"reference\"");
+    return 0;
+}
+
+static int read_root (struct reader *reader, const struct wire_place *root,
+                      struct pollux_error *err)
+{
+    struct view *view = &reader->problem->view;
+    struct wire_place nodes = wire_field (root, "nodes"), jobs = wire_field (root, "jobs");
+    *view = (struct view){.interval_s = 60, .restart_delay_s = 30, .p = -1, .search = POLLUX_EXACT};
+    int rc = wire_expect_object (root, err);
+    if (rc == 0)
+        rc = read_p (root, &view->p, err);
+    if (rc == 0)
+        rc = optional_double (root, "restart_delay", 0, SECONDS_LIMIT, &view->restart_delay_s, err);
+    if (rc == 0)
+        rc = read_search (root, &view->search, err);
+    if (rc == 0)
+        rc = read_nodes (reader, &nodes, err);
+    if (rc == 0)
+        rc = read_jobs (reader, &jobs, err);
+    if (rc == 0)
+        rc = check_pinned (reader, &jobs, err);
+    return rc;
+}
+
+static int problem_decode (const struct wire_document *document, struct problem **ret,
+                           struct pollux_error *err)
+{
+    struct wire_place root = wire_root (document);
+    struct reader reader = {.problem = calloc (1, sizeof (struct problem))};
+    if (!reader.problem)
+        return fail (err, -ENOMEM, "no memory for a problem");
+    int rc = read_root (&reader, &root, err);
+    names_clear (&reader.node_names);
+    names_clear (&reader.job_names);
+    if (rc < 0)
+        problem_free (reader.problem);
+    else
+        *ret = reader.problem;
+    return rc;
+}
+
+int problem_read (const char *path, struct problem **ret, struct pollux_error *err)
+{
+    struct wire_document *document;
+    int rc = wire_document_read (path, PROBLEM_LIMIT, &document, err);
+    if (rc < 0)
+        return rc;
+    rc = problem_decode (document, ret, err);
+    wire_document_free (document);
+    return rc;
+}
+
+int problem_parse (const char *name, const char *text, size_t length, struct problem **ret,
+                   struct pollux_error *err)
+{
+    struct wire_document *document;
+    int rc = wire_document_parse (name, text, length, PROBLEM_LIMIT, &document, err);
+    if (rc < 0)
+        return rc;
+    rc = problem_decode (document, ret, err);
+    wire_document_free (document);
+    return rc;
+}
+
+void problem_free (struct problem *problem)
+{
+    if (!problem)
+        return;
+    for (int i = 0; i < problem->view.job_count; i++)
+        job_clear (&problem->jobs[i]);
+    free (problem->nodes);
+    free (problem->jobs);
+    free (problem->order);
+    free (problem);
+}
+
+/* ---- Back to a document ---- */
+
+static json_t *encode_allowed (const struct allowed *allowed)
+{
+    json_t *list;
+    switch (allowed->kind) {
+    case ALLOWED_ANY:
+        return json_string ("any");
+    case ALLOWED_POW2:
+        return json_string ("pow2");
+    case ALLOWED_MULTIPLE:
+        return json_pack ("{s:i}", "multiple_of", allowed->multiple);
+    case ALLOWED_LIST:
+        list = json_array ();
+        for (int i = 0; i < allowed->count; i++)
+            json_array_append_new (list, json_integer (allowed->list[i]));
+        return list;
+    }
+    return NULL;
+}
+
+static json_t *encode_allocation (const struct view *view, struct placement placement)
+{
+    json_t *object = json_object ();
+    for (int i = 0; i < placement.count; i++)
+        json_object_set_new (object, view->nodes[placement.shares[i].node].name,
+                             json_integer (placement.shares[i].replicas));
+    return object;
+}
+
+static json_t *encode_job (const struct view *view, const struct job *job)
+{
+    const struct job_spec *spec = &job->spec;
+    const struct wire_job known = {.has_model = job->hints.has_model,
+                                   .has_grad = job->hints.has_model,
+                                   .model = job->hints.model,
+                                   .grad = job->hints.grad,
+                                   .limits = job->hints.limits};
+    json_t *object =
+        json_pack ("{s:s, s:f, s:i, s:i, s:i, s:o, s:f, s:b, s:o}", "name", spec->name, "age",
+                   job->age_s, "restarts", job->restarts, "min_replicas", spec->min_replicas,
+                   "max_replicas", job_trusted_replicas (job), "allowed",
+                   encode_allowed (&spec->allowed), "weight", spec->weight, "preemptible",
+                   spec->preemptible, "allocation", encode_allocation (view, job->placement));
+    json_t *hints = wire_job_encode (&known);
+    int failed = !object || !hints;
+    if (!isnan (spec->restart_delay_s))
+        failed |= json_object_set_new (object, "restart_delay", json_real (spec->restart_delay_s));
+    if (!isnan (job_remaining (job)))
+        failed |= json_object_set_new (object, "remaining", json_real (job_remaining (job)));
+    if (!known.has_model)
+        failed |= json_object_set_new (object, "model", json_null ());
+    failed |= json_object_update (object, hints);
+    json_decref (hints);
+    if (!failed)
+        return object;
+    json_decref (object);
+    return NULL;
+}
+
+json_t *problem_encode (const struct view *view)
+{
+    json_t *nodes = json_array (), *jobs = json_array ();
+    int failed = !nodes || !jobs;
+    for (int i = 0; i < view->node_count && !failed; i++) {
+        const struct node *node = &view->nodes[i];
+        json_t *object = json_pack ("{s:s, s:i, s:b}", "name", node->name, "gpus", node->slots,
+                                    "available", node->available);
+        if (object && node->type[0])
+            failed |= json_object_set_new (object, "type", json_string (node->type));
+        failed |= json_array_append_new (nodes, object);
+    }
+    for (int i = 0; i < view->job_count && !failed; i++)
+        failed |= json_array_append_new (jobs, encode_job (view, view->jobs[i]));
+    json_t *root =
+        failed ? NULL
+               : json_pack ("{s:O, s:o, s:f, s:s, s:O}", "nodes", nodes, "p",
+                            isinf (view->p) ? json_string ("-inf") : json_real (view->p),
+                            "restart_delay", view->restart_delay_s, "batch_search",
+                            view->search == POLLUX_EXACT ? "exact" : "reference", "jobs", jobs);
+    json_decref (nodes);
+    json_decref (jobs);
+    return root;
+}
