@@ -173,8 +173,9 @@ struct pollux_fit {
  * to 1.1 times the local ones.
  *
  * last, which may be NULL, is the job's previous model: it is kept as far as the samples do not
- * care, and it saves nine tenths of the time once there are many of them.  Equal inputs give equal results.  Tens of samples take a fraction of a millisecond, very
- * many not much more than sorting them, for those alike in all but times count as one.
+ * care, and it saves nine tenths of the time once there are many of them.  Equal inputs give
+ * equal results.  Tens of samples take a fraction of a millisecond, very many not much more than
+ * sorting them, for those alike in all but times count as one.
  *
  * -EINVAL if there is no sample or one is illegal, which err names, counting from 1; legal ones
  * are never refused, unless memory is short: -ENOMEM. */

@@ -100,9 +100,6 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
         case OPTION_JSON:
             request.json = true;
             break;
-        case SIM_OPTION_NODES:
-            rc = fail (err, -EINVAL, "--nodes is what is looked for; see --min-nodes, --max-nodes");
-            break;
         default:
             rc = sim_options_take (&request.sim, options, id, err);
         }
@@ -315,7 +312,7 @@ const struct command capacity_command = {
         "Simulates the workloads on clusters of doubling size and, with a target, finds the\n"
         "smallest size that meets it. The cost counts every GPU from the first submission to the\n"
         "last completion, whether it is used or not. Exit status 1: the target is not met by any\n"
-        "size up to --max-nodes.\n",
+        "size up to --max-nodes.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
     .run = capacity_run,

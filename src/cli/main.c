@@ -73,6 +73,12 @@ static int help (const char *name)
     return EXIT_OK;
 }
 
+/* The request was good but could not be carried out; all else is the request's own fault. */
+static bool is_failure (int code)
+{
+    return code == -ENOMEM || code == -EINTR || code == -ENOSPC || code == -EIO || code == -EDQUOT;
+}
+
 static int run (const struct command *command, int argc, char **argv)
 {
     struct pollux_error err = {.text = ""};
@@ -81,7 +87,7 @@ static int run (const struct command *command, int argc, char **argv)
     if (code >= 0)
         return code;
     fprintf (stderr, "pollux %s: %s\n", command->name, err.text);
-    return code == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
+    return is_failure (code) ? EXIT_FAILED : EXIT_USAGE;
 }
 
 static int dispatch (int argc, char **argv)

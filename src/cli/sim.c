@@ -19,8 +19,8 @@ enum { POLICIES_LIMIT = 64 };
 enum { OPTION_POLICY = SIM_OPTION_NEXT, OPTION_THREADS, OPTION_JSON, OPTION_NO_TIMES };
 
 static const struct command_option option_rows[] = {
-    {"policy", "NAME[,NAME...]", OPTION_POLICY,
-     "policies to compare (pollux,tiresias,optimus); the first is the yardstick"},
+    {"policy", "NAME[,NAME...]", OPTION_POLICY, "policies to compare (pollux,tiresias,optimus)"},
+    SIM_OPTION_NODES_ROW,
     SIM_OPTION_ROWS,
     {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
     {"json", "FILE", OPTION_JSON, "write all results as JSON, - for the standard output"},
@@ -160,7 +160,7 @@ const struct command sim_command = {
         "took, how fair that was and what it cost. A folder stands for all *.csv in it; without\n"
         "any, a built-in workload is run. Applications come from built-in profiles unless\n"
         "--traces or --profiles names others. The same seed gives the same results, whatever the\n"
-        "number of threads.\n",
+        "number of threads.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
     .run = sim_command_run,

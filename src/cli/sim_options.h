@@ -26,19 +26,21 @@ enum sim_option_id {
     SIM_OPTION_NEXT, /* the first id for a command's own */
 };
 
-/* Rows for a command's table. */
+/* Rows for a command's table: the cluster's nodes, and all else. */
+#define SIM_OPTION_NODES_ROW                                                                       \
+    {                                                                                              \
+        "nodes", "N", SIM_OPTION_NODES, "nodes of the cluster (16)"                                \
+    }
 #define SIM_OPTION_ROWS                                                                            \
     {"traces", "DIR", SIM_OPTION_TRACES, "applications as measured, in the published format"},     \
         {"profiles", "FILE", SIM_OPTION_PROFILES, "applications as profiles (JSON)"},              \
-        {"nodes", "N", SIM_OPTION_NODES, "nodes of the cluster (16)"},                             \
         {"gpus-per-node", "N", SIM_OPTION_SLOTS, "GPUs of each node (4)"},                         \
         {"interval", "SECONDS", SIM_OPTION_INTERVAL, "time between rounds (60)"},                  \
         {"restart-delay", "SECONDS", SIM_OPTION_DELAY, "what a restart costs a job (30)"},         \
         {"interference", "SHARE", SIM_OPTION_INTERFERENCE,                                         \
          "speed that a multi-node job loses beside another (0)"},                                  \
         {"p", "FAIRNESS", SIM_OPTION_P, "of pollux: 1 throughput .. -1 fair .. -inf (-1)"},        \
-        {"max-replicas", "N", SIM_OPTION_MAX_REPLICAS,                                             \
-         "most GPUs of one job, where the policy chooses (64)"},                                   \
+        {"max-replicas", "N", SIM_OPTION_MAX_REPLICAS, "most GPUs of one adaptive job (64)"},      \
     {                                                                                              \
         "seed", "N", SIM_OPTION_SEED, "of all chance (0)"                                          \
     }

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+# pollux sim: tables and JSON, the same whatever the threads, and what it says of bad workloads.
+. tests/cli/lib.sh
+
+cat >"$tmp/small.csv" <<'END'
+name,time,application,num_replicas,batch_size
+a,0,cifar10,2,256
+b,90,ncf,1,32768
+c,600,cifar10,1,128
+d,600,bert,4,48
+END
+
+# ---- For people ------------------------------------------------------------------------------
+
+run pollux sim "$tmp/small.csv" --policy fifo,equal-share --nodes 2
+expect "a table and a drawing" status=0 err= out~'^policy +mean JCT +ratio' out~'^fifo .* 1\.000 ' \
+    out~'^equal-share ' out~'% of jobs done within' out!'^mean JCT of'
+cp "$tmp/small.csv" "$tmp/other.csv"
+run pollux sim "$tmp" --policy fifo --nodes 2
+expect "a folder: all of its workloads" status=0 out~'^other +4 ' out~'^small +4 '
+run pollux sim --policy tiresias,optimus,equal-share
+expect "the built-in workload on built-in profiles" status=0 err= out~'^optimus ' out~'^tiresias '
+
+# ---- For programs ----------------------------------------------------------------------------
+
+run pollux sim "$tmp/small.csv" --policy fifo,srtf --nodes 2 --json -
+expect "JSON alone" status=0 err= out~'^\{' out!'mean JCT'
+check "all that is promised is there" jq -e '.policies | keys == ["fifo", "srtf"] and
+    ([.[] | .mean_avg_jct > 0 and (.workloads.small |
+        has("avg_jct") and has("p50_jct") and has("p99_jct") and has("makespan") and
+        has("gpu_hours_per_job") and has("restarts_per_job") and has("utilisation") and
+        has("worst_rho") and has("unfair_fraction") and has("rounds") and
+        (.decide_seconds | has("mean") and has("p50") and has("p99") and has("max")) and
+        (.jct | keys == ["a", "b", "c", "d"]))] | all)' <<<"$out"
+check "the mean is the jobs' mean" jq -e '.policies.fifo.workloads.small |
+    (.avg_jct - ([.jct[]] | add / 4)) | fabs < 1e-9' <<<"$out"
+check "percentiles interpolate" jq -e '.policies.fifo.workloads.small | ([.jct[]] | sort) as $j |
+    (.p50_jct - ($j[1] + $j[2]) / 2 | fabs < 1e-9) and
+    (.p99_jct - ($j[2] + 0.97 * ($j[3] - $j[2])) | fabs < 1e-9)' <<<"$out"
+run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/result.json"
+expect "a file, and the table" status=0 out~'^fifo ' err=
+check "the file is JSON" jq -e '.policies.fifo' "$tmp/result.json"
+
+policies=fifo,srtf,las,tiresias,optimus,equal-share
+run pollux sim "$tmp" --policy $policies --threads 1 --json - --no-times
+one=$out
+run pollux sim "$tmp" --policy $policies --threads 4 --json - --no-times
+expect "the same bytes with more threads" status=0 out="$one" err=
+
+shared=../shared/osdi21
+if [ -d $shared ]; then
+    run pollux sim $shared/workloads --traces $shared/traces --policy tiresias,optimus --json "$tmp/published.json"
+    expect "the published workloads and traces" status=0 err=
+    for policy in tiresias optimus; do
+        check "$policy: every job as published" jq -en --slurpfile ours "$tmp/published.json" \
+            --slurpfile theirs $shared/published/$policy.json \
+            '[$theirs[0].jct | to_entries[] | .key as $w | .value | to_entries[] |
+              .value == $ours[0].policies.'$policy'.workloads[$w].jct[.key]] | length == 960 and all'
+    done
+else
+    echo "SKIPPED: $shared is not there" >&2
+    skip "the published results"
+fi
+
+# ---- Bad workloads ---------------------------------------------------------------------------
+
+header=name,time,application,num_replicas,batch_size
+bad()
+{
+    printf '%b' "$3" >"$tmp/bad.csv"
+    run pollux sim "$tmp/bad.csv" --policy fifo
+    expect "$1" status=2 out= err~"$2"
+}
+bad "an unknown application" 'bad\.csv:2.*lenet' "$header\na,0,lenet,1,128\n"
+bad "a negative time" 'bad\.csv:3.*time' "$header\na,0,cifar10,1,128\nb,-1,cifar10,1,128\n"
+bad "a name twice" 'bad\.csv:3.*a' "$header\na,0,cifar10,1,128\na,1,cifar10,1,128\n"
+bad "no replicas" 'bad\.csv:2.*num_replicas' "$header\na,0,cifar10,0,128\n"
+bad "a batch out of range" 'bad\.csv:2.*batch' "$header\na,0,cifar10,1,1\n"
+bad "a truncated row" 'bad\.csv:3' "$header\na,0,cifar10,1,128\nb,5,cif"
+bad "a missing column" 'bad\.csv:1.*num_replicas' "name,time,application,batch_size\na,0,cifar10,128\n"
+bad "no jobs" 'bad\.csv' "$header\n"
+bad "an empty file" 'bad\.csv' ""
+bad "more GPUs than there are" 'a asks for 128 GPUs' "$header\na,0,cifar10,128,4096\n"
+
+# ---- Bad usage -------------------------------------------------------------------------------
+
+run pollux sim nosuch.csv
+expect "a missing file" status=2 out= err~'nosuch\.csv.*No such file'
+run pollux sim --policy best
+expect "an unknown policy lists the known" status=2 err~"no policy is called 'best'; there are .*tiresias"
+run pollux sim --policy fifo,fifo
+expect "a policy twice" status=2 err~'fifo is named twice'
+run pollux sim "$tmp/small.csv" "$tmp/small.csv" --policy fifo
+expect "a workload twice" status=2 err~"'small' is named twice"
+mkdir "$tmp/empty"
+run pollux sim "$tmp/empty" --policy fifo
+expect "a folder without workloads" status=2 err~'no workload'
+run pollux sim --traces "$tmp/empty" --policy fifo
+expect "a folder without traces" status=2 err~'empty'
+run pollux sim --traces x --profiles y
+expect "traces and profiles" status=2 err~'exclude each other'
+for wrong in --nodes=0 --gpus-per-node=-1 --interval=0 --restart-delay=x --interference=1 --p=2 --seed=-1; do
+    run pollux sim "$tmp/small.csv" --policy fifo $wrong
+    expect "$wrong" status=2 out= err~"${wrong%%=*}: expected"
+done
+run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json /dev/full/x
+expect "a file that cannot be written" status=2 err~'/dev/full/x'
