@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every man page renders without a warning, and pollux(3) knows every public function.
+. tests/cli/lib.sh
+
+for page in build/man/*; do
+    run groff -t -man -ww -z -Tutf8 "$page"
+    expect "$(basename "$page") renders" status=0 err=
+done
+for name in $(nm -D --defined-only build/libpollux.so | awk '$3 ~ /^pollux_/ { print $3 }'); do
+    check "pollux(3) explains $name" grep -q "$name" docs/man/pollux.3.scd
+done
