@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Debian packages build, carry the version of the header, and hold their files where Debian
+# wants them.
+. tests/cli/lib.sh
+unset MAKEFLAGS MAKELEVEL
+
+version=$(sed -n 's/^#define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)
+run make deb
+expect "make deb" status=0 out~"build/deb/pollux_$version"
+packages=(build/deb/{pollux,libpollux0,libpollux-dev}_"$version"_*.deb)
+for package in "${packages[@]}"; do
+    check "unpacks: $(basename "$package")" dpkg-deb -x "$package" "$tmp/root"
+done
+
+libdir=usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
+for file in usr/bin/pollux usr/include/pollux/pollux.h "$libdir"/libpollux.{a,so,so.0} \
+    "$libdir/pkgconfig/pollux.pc" usr/share/man/man1/pollux.1.gz usr/share/man/man3/pollux.3.gz \
+    usr/share/bash-completion/completions/pollux usr/share/doc/{pollux,libpollux0}/copyright; do
+    check "packaged: $file" [ -e "$tmp/root/$file" ]
+done
+check "the packaged command runs" "$tmp/root/usr/bin/pollux" --version
+run dpkg-deb -f build/deb/libpollux0_"$version"_*.deb Depends
+expect "the library needs libc only" status=0 out~'^libc6 \([^,]*\)$'
+# What a build needs is said twice, in tools/setup and in debian/control; gcc and libc6-dev every
+# Debian build has.
+for package in $(tools/setup --list build | grep -v -x -E 'gcc|libc6-dev'); do
+    check "debian/control asks for $package" grep -q -E "^ +$package\b" debian/control
+done
+if command -v lintian >/dev/null; then
+    run lintian --fail-on error,warning "${packages[@]}"
+    expect "lintian finds them sane" status=0
+fi

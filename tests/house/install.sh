@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# An installed Pollux is found by pkg-config, compiled against as C and C++, linked both ways, and
+# taken away again without a trace.
+. tests/cli/lib.sh
+unset MAKEFLAGS MAKELEVEL
+
+root=$tmp/root
+version=$(sed -n 's/^#define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)
+run make -s install DESTDIR="$root" PREFIX=/opt/pollux
+expect "make install" status=0
+
+for file in bin/pollux include/pollux/pollux.h lib/libpollux.a lib/libpollux.so \
+    "lib/libpollux.so.$version" lib/pkgconfig/pollux.pc share/man/man1/pollux.1 share/man/man3/pollux.3 \
+    share/bash-completion/completions/pollux share/zsh/site-functions/_pollux \
+    share/fish/vendor_completions.d/pollux.fish; do
+    check "installed: $file" [ -s "$root/opt/pollux/$file" ]
+done
+check "the installed command runs" "$root/opt/pollux/bin/pollux" --version
+
+export PKG_CONFIG_LIBDIR=$root/opt/pollux/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+check "pkg-config tells the version" [ "$(pkg-config --modversion pollux)" = "$version" ]
+
+# build NAME COMPILER...: the example, compiled as strangers do; then run.
+build_and_run()
+{
+    local name=$1
+    shift
+    run "$@" -Wall -Werror -o "$tmp/advise"
+    expect "$name: compiles and links" status=0
+    LD_LIBRARY_PATH=$root/opt/pollux/lib run "$tmp/advise"
+    expect "$name: runs" status=0 out~"^libpollux $version"
+}
+# shellcheck disable=SC2046
+{
+    build_and_run "C" gcc -std=c11 examples/advise.c $(pkg-config --cflags --libs pollux)
+    build_and_run "C++" g++ -std=c++20 -x c++ examples/advise.c -x none $(pkg-config --cflags --libs pollux)
+    rm "$root"/opt/pollux/lib/libpollux.so*
+    build_and_run "static" gcc examples/advise.c $(pkg-config --cflags --libs --static pollux)
+}
+
+make -s install DESTDIR="$root" PREFIX=/opt/pollux >"$tmp/log" 2>&1
+run make -s uninstall DESTDIR="$root" PREFIX=/opt/pollux
+expect "make uninstall" status=0
+check "nothing is left behind" [ -z "$(find "$root" -not -type d)" ]
