@@ -85,51 +85,6 @@ static void optimus_as_published (void **state)
     published_job_by_job ("optimus");
 }
 
-/* The genetic search is random: its mean over workloads (one here, six and three seeds in a
- * soak) is what was published. */
-static void genetic_search_as_published (void **state)
-{
-    (void)state;
-    static const double published[] = {2088.76875, 3322.94375, 2188.49375,
-                                       2720.98125, 2673.7,     2446.13125};
-    struct world *world = published_world ();
-    bool soak = soak_count (10) == 10;
-    int seeds = soak ? 3 : 1, first = soak ? 1 : 3, last = soak ? 6 : 3;
-    double sum = 0, want = 0;
-    enum { MOST = 18 };
-    struct sim_task *tasks = calloc (MOST, sizeof (tasks[0]));
-    struct workload workloads[6];
-    int count = 0;
-    assert_non_null (tasks);
-    for (int number = first; number <= last; number++) {
-        workloads[number - 1] = published_workload (world, number);
-        for (int seed = 0; seed < seeds; seed++) {
-            tasks[count].config = sim_defaults ();
-            tasks[count].config.seed = (uint64_t)seed;
-            tasks[count].workload = &workloads[number - 1];
-            tasks[count++].policy = policy_named ("pollux-ga");
-            want += published[number - 1];
-        }
-    }
-    struct pollux_error err;
-    if (tasks_run (tasks, count, 0, (struct task_watcher){0}, &err) < 0)
-        fail_msg ("%s", err.text);
-    for (int i = 0; i < count; i++) {
-        sum += tasks[i].result.mean_jct_s;
-        sim_result_clear (&tasks[i].result);
-    }
-    double ratio = sum / want;
-    print_message ("pollux-ga: %d runs, mean of mean JCT %.1f s, published %.1f s, ratio %.4f\n",
-                   count, sum / count, want / count, ratio);
-    /* One workload and seed wanders more than the mean of eighteen. */
-    double tolerance = soak ? 0.05 : 0.12;
-    assert_true (ratio > 1 - tolerance && ratio < 1 + tolerance);
-    for (int number = first; number <= last; number++)
-        workload_clear (&workloads[number - 1]);
-    free (tasks);
-    world_free (world);
-}
-
 /* ---- Built-in world ---- */
 
 static struct workload small_workload (const struct world *world, int count)
@@ -304,7 +259,6 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (tiresias_as_published),
         cmocka_unit_test (optimus_as_published),
-        cmocka_unit_test (genetic_search_as_published),
         cmocka_unit_test (threads_change_nothing),
         cmocka_unit_test (every_policy_finishes_every_job),
         cmocka_unit_test (alone_is_fair),
