@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SQLite's refusals in words that say what to do, and the few ways in which we ask it.
+ */
+#include "store/sql.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+int sql_fail (sqlite3 *db, const char *name, const char *doing, struct pollux_error *err)
+{
+    int system = sqlite3_system_errno (db);
+    /* Why a write failed is known for a full disk only; a limit or a quota is told by nobody. */
+    if (sqlite3_extended_errcode (db) == SQLITE_IOERR_WRITE)
+        return fail (
+            err, -EIO,
+            "%s: cannot %s: writing failed; check the disk, and limits and quotas of files", name,
+            doing);
+    switch (sqlite3_errcode (db) & 0xff) {
+    case SQLITE_NOMEM:
+        return fail (err, -ENOMEM, "%s: cannot %s: not enough memory", name, doing);
+    case SQLITE_FULL:
+        return fail (err, -ENOSPC, "%s: cannot %s: the disk is full; make room and try again", name,
+                     doing);
+    case SQLITE_READONLY:
+        return fail (err, -EROFS,
+                     "%s: cannot %s: it may only be read; check the permissions of the file and "
+                     "its folder",
+                     name, doing);
+    case SQLITE_NOTADB:
+        return fail (err, -EINVAL, "%s: no journal: expected an SQLite database", name);
+    case SQLITE_CORRUPT:
+        return fail (err, -EINVAL,
+                     "%s: damaged: %.60s; restore a copy, or save what is left of it with "
+                     "sqlite3's .recover",
+                     name, sqlite3_errmsg (db));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_CONSTRAINT:
+        return fail (err, -EBUSY, "%s: cannot %s: another program writes to it", name, doing);
+    case SQLITE_TOOBIG:
+        return fail (err, -EFBIG, "%s: cannot %s: a row is too large", name, doing);
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_IOERR:
+        return fail (err, system ? -system : -EIO, "%s: cannot %s: %s", name, doing,
+                     system ? strerror (system) : sqlite3_errmsg (db));
+    default:
+        return fail (err, -EIO, "%s: cannot %s: %.100s", name, doing, sqlite3_errmsg (db));
+    }
+}
+
+int sql_run (sqlite3 *db, const char *name, const char *doing, const char *sql,
+             struct pollux_error *err)
+{
+    return sqlite3_exec (db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0
+                                                                 : sql_fail (db, name, doing, err);
+}
+
+/* Ask for one row: 1 with the statement on it, 0 without, or an error; finalize it always. */
+static int one_row (sqlite3 *db, const char *name, const char *sql, sqlite3_stmt **ret,
+                    struct pollux_error *err)
+{
+    *ret = NULL;
+    int step = sqlite3_prepare_v2 (db, sql, -1, ret, NULL);
+    if (step == SQLITE_OK)
+        step = sqlite3_step (*ret);
+    if (step == SQLITE_ROW || step == SQLITE_DONE)
+        return step == SQLITE_ROW;
+    return sql_fail (db, name, "read it", err);
+}
+
+int sql_integer (sqlite3 *db, const char *name, const char *sql, int64_t missing, int64_t *ret,
+                 struct pollux_error *err)
+{
+    sqlite3_stmt *statement;
+    int code = one_row (db, name, sql, &statement, err);
+    if (code >= 0) {
+        bool there = code == 1 && sqlite3_column_type (statement, 0) != SQLITE_NULL;
+        *ret = there ? sqlite3_column_int64 (statement, 0) : missing;
+        code = 0;
+    }
+    sqlite3_finalize (statement);
+    return code;
+}
+
+int sql_text (sqlite3 *db, const char *name, const char *sql, char **ret, struct pollux_error *err)
+{
+    sqlite3_stmt *statement;
+    int code = one_row (db, name, sql, &statement, err);
+    if (code >= 0) {
+        const char *text = code == 1 ? (const char *)sqlite3_column_text (statement, 0) : NULL;
+        bool there = code == 1 && sqlite3_column_type (statement, 0) != SQLITE_NULL;
+        *ret = text ? strdup (text) : NULL;
+        code = there && !*ret ? fail (err, -ENOMEM, "%s: not enough memory", name) : 0;
+    }
+    sqlite3_finalize (statement);
+    return code;
+}

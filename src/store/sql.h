@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small helpers around SQLite.  name stands for the file in messages. */
+#ifndef STORE_SQL_H
+#define STORE_SQL_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "pollux/pollux.h"
+
+/* The sentence for whatever SQLite refused last: "NAME: cannot DOING: why; the repair".  Returns
+ * the errno value that says the same. */
+int sql_fail (sqlite3 *db, const char *name, const char *doing, struct pollux_error *err);
+
+/* Run statements that give no rows. */
+int sql_run (sqlite3 *db, const char *name, const char *doing, const char *sql,
+             struct pollux_error *err);
+
+/* The first column of the first row as an integer, or as text, which belongs to the caller (free).
+ * Without a row, or where that is NULL: missing, and a NULL pointer. */
+int sql_integer (sqlite3 *db, const char *name, const char *sql, int64_t missing, int64_t *ret,
+                 struct pollux_error *err);
+int sql_text (sqlite3 *db, const char *name, const char *sql, char **ret, struct pollux_error *err);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop around chance.  Between two rounds: some jobs arrive, some end by themselves, one is
+ * cancelled or limited now and then, a node is drained or comes back; then all that run report.
+ */
+#include "recording.h"
+
+#include "unit.h"
+
+static const int64_t S = 1000000;
+enum { NODES = 8, JOBS_LIMIT = 4096 };
+
+struct generator {
+    struct recording what;
+    struct rng rng;
+    int stage; /* nodes, then for each round: changes, hints, round */
+    int round, changes;
+    struct job_spec spec;
+    struct report reports[JOBS_LIMIT];
+};
+
+static int below (struct rng *rng, int bound)
+{
+    return (int)rng_below (rng, (uint64_t)bound);
+}
+
+static struct hints some_hints (struct rng *rng, double progress)
+{
+    return (struct hints){
+        .has_model = rng_below (rng, 3) > 0,
+        .model = {0.02 + 0.1 * rng_uniform (rng), 0.001, 0.08, 0.001, 0.01, 0.0005, 1.6},
+        .grad = {rng_uniform (rng), 1 + rng_uniform (rng)},
+        .limits = {128, 8192, 16, 512, true},
+        .max_profiled_replicas = below (rng, 9),
+        .progress = progress,
+        .total = 1e4,
+    };
+}
+
+static struct event node_event (int index, bool available)
+{
+    struct event event = {
+        .type = EVENT_NODE, .job = -1, .node = {.slots = 4, .available = available}};
+    snprintf (event.node.name, sizeof (event.node.name), "n%d", index);
+    return event;
+}
+
+static struct event submit_event (struct generator *generator, const struct cluster *cluster)
+{
+    struct rng *rng = &generator->rng;
+    generator->spec = (struct job_spec){
+        .max_replicas = 1 + below (rng, 16),
+        .weight = 1,
+        .preemptible = true,
+        .restart_delay_s = NAN,
+        .fixed_replicas = 1 + below (rng, 8),
+        .fixed_batch = 512,
+    };
+    snprintf (generator->spec.name, sizeof (generator->spec.name), "job %d", cluster->job_count);
+    return (struct event){.type = EVENT_SUBMIT,
+                          .job = cluster->job_count,
+                          .submit = {.spec = &generator->spec, .hints = some_hints (rng, 0)}};
+}
+
+/* Something that happens between two rounds. */
+static struct event change (struct generator *generator, const struct cluster *cluster)
+{
+    struct rng *rng = &generator->rng;
+    int what = below (rng, 10), active = cluster->active_count;
+    if (what < 4 || active == 0)
+        return submit_event (generator, cluster);
+    if (what == 4)
+        return node_event (below (rng, NODES), rng_below (rng, 2) == 1);
+    int pick = below (rng, active), index = cluster->active_index[pick];
+    const struct job *job = cluster->active[pick];
+    struct event event = {.job = index, .type = EVENT_CANCEL};
+    if (what == 5 && job->phase == JOB_PENDING)
+        return event;
+    if (job->phase == JOB_RUNNING) {
+        event.type = EVENT_EXIT;
+        event.exit.generation = job->generation;
+        event.exit.kind = what < 7 ? EXITED_FINISHED : what < 9 ? EXITED_FAILED : EXITED_GAVE_UP;
+        return event;
+    }
+    event.type = EVENT_LIMITS;
+    event.limits.min_replicas = 0;
+    event.limits.max_replicas = 1 + below (rng, 16);
+    event.limits.weight = 1 + rng_uniform (rng);
+    return event;
+}
+
+static struct event report (struct generator *generator, const struct cluster *cluster)
+{
+    int count = 0;
+    for (int i = 0; i < cluster->active_count && count < JOBS_LIMIT; i++) {
+        if (cluster->active[i]->phase == JOB_RUNNING)
+            generator->reports[count++] = (struct report){
+                .job = cluster->active_index[i],
+                .hints = some_hints (&generator->rng, generator->round),
+                .batch = {32, 1},
+                .oracle_remaining = NAN,
+            };
+    }
+    return (struct event){
+        .type = EVENT_HINTS, .job = -1, .hints = {.reports = generator->reports, .count = count}};
+}
+
+static struct event round_event (struct generator *generator)
+{
+    struct event event = {
+        .type = EVENT_ROUND,
+        .job = -1,
+        .round = {
+            .interval_s = 60, .restart_delay_s = 30, .p = -1, .seed = rng_next (&generator->rng)}};
+    snprintf (event.round.policy, sizeof (event.round.policy), "%s", generator->what.policy);
+    return event;
+}
+
+static int next (void *self, const struct cluster *cluster, struct event *ret,
+                 struct pollux_error *err)
+{
+    (void)err;
+    struct generator *generator = self;
+    if (generator->stage < NODES) {
+        *ret = node_event (generator->stage++, true);
+        return 1;
+    }
+    int64_t round_us = (generator->round + 1) * 60 * S;
+    if (generator->stage == NODES && generator->changes == 0) {
+        if (generator->round == generator->what.rounds)
+            return 0;
+        generator->changes = 1 + below (&generator->rng, 4);
+    }
+    if (generator->stage == NODES) {
+        *ret = change (generator, cluster);
+        int64_t least = cluster->now_us > round_us - 60 * S ? cluster->now_us : round_us - 60 * S;
+        ret->at_us = least + (int64_t)rng_below (&generator->rng, (uint64_t)(round_us - least));
+        generator->stage += --generator->changes == 0;
+    } else if (generator->stage == NODES + 1) {
+        *ret = report (generator, cluster);
+        ret->at_us = round_us;
+        generator->stage++;
+    } else {
+        *ret = round_event (generator);
+        ret->at_us = round_us;
+        generator->stage = NODES;
+        generator->round++;
+    }
+    return 1;
+}
+
+/* Stop what is planned elsewhere, start what is planned. */
+static int obey (void *self, struct loop *loop, const struct plan *plan, struct pollux_error *err)
+{
+    (void)self;
+    for (int i = 0; i < plan->job_count; i++) {
+        const struct job *job = loop->cluster.active[i];
+        struct placement to = plan_placement (plan, i);
+        struct event event = {.at_us = loop->cluster.now_us, .job = loop->cluster.active_index[i]};
+        if (placement_equal (to, job->placement))
+            continue;
+        int rc = 0;
+        if (job->phase == JOB_RUNNING) {
+            event.type = EVENT_EXIT;
+            event.exit.generation = job->generation;
+            event.exit.kind = EXITED_STOPPED;
+            rc = loop_post (loop, &event, err);
+        }
+        if (rc == 0 && to.count > 0) {
+            event.type = EVENT_START;
+            event.start.generation = job->generation + 1;
+            event.start.placement = to;
+            rc = loop_post (loop, &event, err);
+        }
+        if (rc == 0 && to.count > 0) {
+            event.type = EVENT_STARTED;
+            rc = loop_post (loop, &event, err);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int recording_run (const struct recording *recording, struct journal journal, struct cluster *ret,
+                   struct pollux_error *err)
+{
+    struct generator *generator = calloc (1, sizeof (*generator));
+    assert_non_null (generator);
+    generator->what = *recording;
+    generator->rng = rng_seed (recording->seed);
+    struct loop loop = {
+        .source = {next, generator}, .journal = journal, .backend = {.reconcile = obey}};
+    int rc = policy_find (recording->policy, &loop.policy, err);
+    if (rc == 0)
+        rc = loop_run (&loop, err);
+    if (rc == 0) {
+        *ret = loop.cluster;
+        loop.cluster = (struct cluster){0};
+    }
+    loop_clear (&loop);
+    free (generator);
+    return rc;
+}
+
+static void jobs_equal (const struct job *a, const struct job *b)
+{
+    assert_string_equal (a->spec.name, b->spec.name);
+    assert_int_equal (a->spec.max_replicas, b->spec.max_replicas);
+    assert_memory_equal (&a->spec.weight, &b->spec.weight, sizeof (double));
+    assert_int_equal (a->hints.has_model, b->hints.has_model);
+    if (a->hints.has_model)
+        assert_memory_equal (&a->hints.model, &b->hints.model, sizeof (a->hints.model));
+    assert_memory_equal (&a->hints.progress, &b->hints.progress, sizeof (double));
+    assert_memory_equal (&a->batch, &b->batch, sizeof (a->batch));
+    assert_int_equal (a->phase, b->phase);
+    assert_int_equal (a->submit_us, b->submit_us);
+    assert_int_equal (a->end_us, b->end_us);
+    assert_memory_equal (&a->age_s, &b->age_s, sizeof (double));
+    assert_memory_equal (&a->attained_s, &b->attained_s, sizeof (double));
+    assert_int_equal (a->generation, b->generation);
+    assert_int_equal (a->restarts, b->restarts);
+    assert_true (placement_equal (a->placement, b->placement));
+}
+
+void clusters_equal (const struct cluster *a, const struct cluster *b)
+{
+    assert_int_equal (a->now_us, b->now_us);
+    assert_int_equal (a->node_count, b->node_count);
+    for (int i = 0; i < a->node_count; i++) {
+        assert_string_equal (a->nodes[i].name, b->nodes[i].name);
+        assert_int_equal (a->nodes[i].available, b->nodes[i].available);
+    }
+    assert_int_equal (a->job_count, b->job_count);
+    for (int i = 0; i < a->job_count; i++)
+        jobs_equal (a->jobs[i], b->jobs[i]);
+    assert_int_equal (a->active_count, b->active_count);
+}

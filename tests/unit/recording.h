@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A cluster at work, to be recorded: a source that makes jobs come, report and end by chance, and
+ * a backend that obeys.  Equal arguments give equal events. */
+#ifndef TESTS_RECORDING_H
+#define TESTS_RECORDING_H
+
+#include "base/rng.h"
+#include "loop/loop.h"
+
+/* Rounds of 60 s on 8 nodes of 4 slots. */
+struct recording {
+    const char *policy;
+    int rounds;
+    uint64_t seed;
+};
+
+/* Run the loop.  On success *ret is what is believed at the end; the caller clears it. */
+int recording_run (const struct recording *recording, struct journal journal, struct cluster *ret,
+                   struct pollux_error *err);
+
+/* Everything that a fold can tell of two clusters. */
+void clusters_equal (const struct cluster *a, const struct cluster *b);
+
+#endif
