@@ -24,7 +24,7 @@ enum exit_code {
 /* One long option.  The same row makes getopt accept it and --help show it. */
 struct command_option {
     const char *name;     /* without the dashes */
-    const char *argument; /* its name in the help, or NULL if there is none */
+    const char *argument; /* its name in the help, in [] if it may be left out; or NULL: none */
     int id;               /* what options_next returns, above 0 */
     const char *help;     /* one line */
 };
@@ -43,6 +43,7 @@ struct command {
     int (*run) (struct options *options, FILE *out, struct pollux_error *err);
 };
 
+extern const struct command decide_command;
 extern const struct command fit_command;
 extern const struct command goodput_command;
 extern const struct command sim_command;

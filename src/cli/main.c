@@ -15,6 +15,7 @@
 static const struct command *const commands[] = {
     &fit_command,
     &goodput_command,
+    &decide_command,
     &sim_command,
     &capacity_command,
 };

@@ -58,6 +58,18 @@ static int refuse (const struct options *options, bool lacks_argument, struct po
                  command->name);
 }
 
+static bool may_lack_argument (const struct command_option *option)
+{
+    return option->argument && option->argument[0] == '[';
+}
+
+static int argument_kind (const struct command_option *option)
+{
+    if (!option->argument)
+        return no_argument;
+    return may_lack_argument (option) ? optional_argument : required_argument;
+}
+
 int options_next (struct options *options, struct pollux_error *err)
 {
     const struct command *command = options->command;
@@ -67,7 +79,7 @@ int options_next (struct options *options, struct pollux_error *err)
     for (size_t i = 0; i < command->option_count; i++)
         table[i] = (struct option){
             .name = command->options[i].name,
-            .has_arg = command->options[i].argument ? required_argument : no_argument,
+            .has_arg = argument_kind (&command->options[i]),
         };
     if (!options->at)
         optind = 0;
@@ -154,8 +166,11 @@ void options_help (const struct command *command, FILE *out)
     for (size_t i = 0; i < command->option_count; i++) {
         const struct command_option *option = &command->options[i];
         char left[64];
-        snprintf (left, sizeof (left), "--%s%s%s", option->name, option->argument ? "=" : "",
-                  option->argument ? option->argument : "");
+        if (may_lack_argument (option))
+            snprintf (left, sizeof (left), "--%s[=%s", option->name, option->argument + 1);
+        else
+            snprintf (left, sizeof (left), "--%s%s%s", option->name, option->argument ? "=" : "",
+                      option->argument ? option->argument : "");
         fprintf (out, "  %-28s %s\n", left, option->help);
     }
     fprintf (out, "  %-28s %s\n", "--help", "print this text");

@@ -12,7 +12,7 @@ struct options {
     int argc;
     char **argv;                     /* argv[0] is the subcommand's name */
     const struct command_option *at; /* the option that options_next returned last */
-    const char *argument;            /* and its argument, or NULL */
+    const char *argument;            /* and its argument, or NULL: none was given */
 };
 
 /* The id of the next option, 0 behind the last one, -EINVAL for one that is not known or lacks

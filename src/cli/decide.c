@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux decide: one decision, as a function from a file to a plan.
+ */
+#include "cli/decide.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "cli/command.h"
+#include "cli/nearest.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "wire/problem.h"
+
+enum { DECIDE_POLICY = 1, DECIDE_SEED, DECIDE_JSON, DECIDE_EXPLAIN };
+
+static const struct command_option decide_options[] = {
+    {"policy", "NAME", DECIDE_POLICY, "who decides (pollux)"},
+    {"seed", "N", DECIDE_SEED, "of the policy's chances (0)"},
+    {"json", NULL, DECIDE_JSON, "print the plan as JSON"},
+    {"explain", "[JOB]", DECIDE_EXPLAIN, "what one GPU more or fewer changes, for JOB or for all"},
+};
+
+struct decide_arguments {
+    const char *path;
+    const struct policy *policy;
+    int64_t seed;
+    bool json, explain;
+    const char *job; /* to explain; NULL: all */
+};
+
+/* ---- Arguments ---------------------------------------------------------------------------- */
+
+static int take (struct decide_arguments *ret, int id, const struct options *options,
+                 struct pollux_error *err)
+{
+    switch (id) {
+    case DECIDE_POLICY:
+        return policy_find (options->argument, &ret->policy, err);
+    case DECIDE_SEED:
+        return options_int64 (options, 0, INT64_MAX, &ret->seed, err);
+    case DECIDE_JSON:
+        ret->json = true;
+        return 0;
+    case DECIDE_EXPLAIN:
+        ret->explain = true;
+        ret->job = options->argument;
+        return 0;
+    }
+    return 0;
+}
+
+static int parse (struct options *options, struct decide_arguments *ret, struct pollux_error *err)
+{
+    struct decide_arguments arguments = {.policy = policies[0]};
+    int id, rc = 0;
+    while (rc == 0 && (id = options_next (options, err)) != 0)
+        rc = id < 0 ? id : take (&arguments, id, options, err);
+    if (rc == 0)
+        rc = options_operand (options, &arguments.path, err);
+    if (rc == 0 && arguments.policy->oracle)
+        rc = fail (err, -EINVAL,
+                   "policy %s needs to know the future, which only a simulation does; see "
+                   "'pollux sim --help'",
+                   arguments.policy->name);
+    if (rc == 0)
+        *ret = arguments;
+    return rc;
+}
+
+/* ---- Deciding ----------------------------------------------------------------------------- */
+
+static double clock_s (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int find_batches (struct decision *decision, struct pollux_error *err)
+{
+    const struct view *view = decision->view;
+    decision->batches = calloc ((size_t)view->job_count + 1, sizeof (decision->batches[0]));
+    if (!decision->batches)
+        return fail (err, -ENOMEM, "no memory for the batches of %d jobs", view->job_count);
+    for (int i = 0; i < view->job_count; i++) {
+        const struct hints *hints = &view->jobs[i]->hints;
+        struct pollux_shape shape = placement_shape (plan_placement (&decision->plan, i));
+        if (!hints->has_model || shape.replicas == 0)
+            continue;
+        int rc = pollux_best_batch (&hints->model, hints->grad, &hints->limits, view->search, shape,
+                                    &decision->batches[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int decision_make (const struct view *view, const struct policy *policy, struct decision *ret,
+                   struct pollux_error *err)
+{
+    struct decision decision = {.view = view, .policy = policy};
+    struct memory memory;
+    int rc = memory_new (policy, &memory, err);
+    if (rc < 0)
+        return rc;
+    double start_s = clock_s ();
+    rc = decide (policy, view, &memory, &decision.plan, err);
+    decision.seconds = clock_s () - start_s;
+    memory_clear (&memory);
+    if (rc == 0)
+        rc = find_batches (&decision, err);
+    if (rc < 0)
+        decision_clear (&decision);
+    else
+        *ret = decision;
+    return rc;
+}
+
+void decision_clear (struct decision *decision)
+{
+    plan_clear (&decision->plan);
+    free (decision->batches);
+    decision->batches = NULL;
+}
+
+double decide_gap (double fitness, double bound)
+{
+    return bound > 0 ? (bound - fitness) / bound : NAN;
+}
+
+/* ---- Explaining --------------------------------------------------------------------------- */
+
+/* Decide again with one job's allowed counts cut down to a single one; none at all for 0. */
+static int what_if (const struct decision *decision, int job, int replicas, struct what_if *ret,
+                    struct pollux_error *err)
+{
+    struct view view = *decision->view;
+    const struct job **jobs = calloc ((size_t)view.job_count, sizeof (jobs[0]));
+    if (!jobs)
+        return fail (err, -ENOMEM, "no memory for %d jobs", view.job_count);
+    memcpy (jobs, view.jobs, (size_t)view.job_count * sizeof (jobs[0]));
+    struct job changed = *jobs[job];
+    changed.spec.allowed =
+        (struct allowed){.kind = ALLOWED_LIST, .list = {replicas}, .count = replicas > 0};
+    jobs[job] = &changed;
+    view.jobs = jobs;
+    struct decision other;
+    int rc = decision_make (&view, decision->policy, &other, err);
+    free (jobs);
+    if (rc < 0)
+        return rc;
+    *ret = (struct what_if){
+        .possible = placement_replicas (plan_placement (&other.plan, job)) == replicas,
+        .replicas = replicas,
+        .speedup = other.plan.speedups[job],
+        .fitness = other.plan.fitness,
+        .bound = other.plan.bound,
+    };
+    decision_clear (&other);
+    return 0;
+}
+
+int explain_job (const struct decision *decision, int job, struct explanation *ret,
+                 struct pollux_error *err)
+{
+    const struct view *view = decision->view;
+    const struct job *spec = view->jobs[job];
+    struct explanation explanation = {.job = job};
+    int now = placement_replicas (plan_placement (&decision->plan, job)), rc = 0;
+    int more = job_next_replicas (spec, now), fewer = job_fit_replicas (spec, now - 1);
+    int most = job_trusted_replicas (spec) < view_slots (view) ? job_trusted_replicas (spec)
+                                                               : view_slots (view);
+    if (!job_pinned (spec) && more > 0 && more <= most)
+        rc = what_if (decision, job, more, &explanation.more, err);
+    if (!job_pinned (spec) && now > 0 && rc == 0)
+        rc = what_if (decision, job, fewer, &explanation.fewer, err);
+    if (rc == 0)
+        *ret = explanation;
+    return rc;
+}
+
+static int find_job (const struct view *view, const char *name, int *ret, struct pollux_error *err)
+{
+    struct nearest nearest = nearest_start (name, strlen (name));
+    for (int i = 0; i < view->job_count; i++) {
+        if (strcmp (view->jobs[i]->spec.name, name) == 0) {
+            *ret = i;
+            return 0;
+        }
+        nearest_try (&nearest, view->jobs[i]->spec.name);
+    }
+    return fail (err, -EINVAL, "--explain: no job is called %s%s%s%s",
+                 excerpt (name, strlen (name)).text, nearest.best ? "; did you mean '" : "",
+                 nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
+}
+
+/* One job or all; *ret belongs to the caller. */
+static int explain (const struct decision *decision, const char *name, struct explanation **ret,
+                    int *ret_count, struct pollux_error *err)
+{
+    int first = 0, last = decision->view->job_count - 1, rc = 0;
+    if (name) {
+        rc = find_job (decision->view, name, &first, err);
+        last = first;
+    }
+    if (rc == 0 && decision->view->job_count > 0 && isnan (decision->plan.fitness))
+        rc = fail (err, -EINVAL, "--explain: policy %s has no objective to explain by",
+                   decision->policy->name);
+    if (rc < 0)
+        return rc;
+    struct explanation *list = calloc ((size_t)(last - first) + 2, sizeof (list[0]));
+    if (!list)
+        return fail (err, -ENOMEM, "no memory for %d explanations", last - first + 1);
+    for (int i = first; i <= last && rc == 0; i++)
+        rc = explain_job (decision, i, &list[i - first], err);
+    if (rc < 0) {
+        free (list);
+        return rc;
+    }
+    *ret = list;
+    *ret_count = last - first + 1;
+    return 0;
+}
+
+/* ---- The command -------------------------------------------------------------------------- */
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct decide_arguments arguments = {0};
+    struct problem *problem = NULL;
+    struct decision decision = {0};
+    struct explanation *explanations = NULL;
+    int count = 0;
+    int rc = parse (options, &arguments, err);
+    if (rc == 0)
+        rc = problem_read (arguments.path, &problem, err);
+    if (rc < 0)
+        return rc;
+    problem->view.seed = (uint64_t)arguments.seed;
+    rc = decision_make (&problem->view, arguments.policy, &decision, err);
+    if (rc == 0 && arguments.explain)
+        rc = explain (&decision, arguments.job, &explanations, &count, err);
+    if (rc == 0 && arguments.json)
+        rc = output_json (decide_encode (&decision, explanations, count), out, err);
+    else if (rc == 0)
+        rc = decide_print (&decision, explanations, count, out, err);
+    free (explanations);
+    decision_clear (&decision);
+    problem_free (problem);
+    return rc;
+}
+
+const struct command decide_command = {
+    .name = "decide",
+    .operands = "PROBLEM.json",
+    .summary = "decide once who runs where, and prove how good that is",
+    .description =
+        "Reads a cluster and its jobs, and prints the plan that a policy makes for them, with its\n"
+        "fitness, a bound that no plan exceeds, and the price of a GPU.  The same problem gives "
+        "the\n"
+        "same plan.  The format of problems is in pollux-decide(1); - is the standard input.",
+    .options = decide_options,
+    .option_count = sizeof (decide_options) / sizeof (decide_options[0]),
+    .run = run,
+};

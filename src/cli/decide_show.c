@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A decision in its two forms: a table with the changes marked, and JSON.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/decide.h"
+#include "cli/table.h"
+
+/* Nodes of a placement that are listed; the rest is counted. */
+enum { LISTED_NODES = 6 };
+
+/* What a plan changes for a job. */
+enum change { CHANGE_KEEP, CHANGE_MOVE, CHANGE_START, CHANGE_STOP, CHANGE_WAIT };
+
+static const struct {
+    const char *mark, *word;
+} changes[] = {
+    [CHANGE_KEEP] = {"=", "keep"}, [CHANGE_MOVE] = {"~", "move"}, [CHANGE_START] = {"+", "start"},
+    [CHANGE_STOP] = {"-", "stop"}, [CHANGE_WAIT] = {".", "wait"},
+};
+_Static_assert(sizeof (changes) / sizeof (changes[0]) == CHANGE_WAIT + 1, "all have a word");
+
+static enum change change_of (const struct decision *decision, int job)
+{
+    struct placement now = decision->view->jobs[job]->placement;
+    struct placement next = plan_placement (&decision->plan, job);
+    if (now.count == 0)
+        return next.count > 0 ? CHANGE_START : CHANGE_WAIT;
+    if (next.count == 0)
+        return CHANGE_STOP;
+    return placement_same (now, next) ? CHANGE_KEEP : CHANGE_MOVE;
+}
+
+/* ---- For people --------------------------------------------------------------------------- */
+
+static void placement_cell (struct table *table, const struct view *view,
+                            struct placement placement)
+{
+    char text[1024];
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < placement.count && i < LISTED_NODES; i++)
+        used += (size_t)snprintf (text + used, sizeof (text) - used, "%s%s:%d", i > 0 ? " " : "",
+                                  view->nodes[placement.shares[i].node].name,
+                                  placement.shares[i].replicas);
+    if (placement.count > LISTED_NODES)
+        snprintf (text + used, sizeof (text) - used, " and %d nodes more",
+                  placement.count - LISTED_NODES);
+    table_cell (table, "%s", text);
+}
+
+static int print_plan (const struct decision *decision, struct terminal terminal, FILE *out,
+                       struct pollux_error *err)
+{
+    static const char *const titles[] = {"<",       "<job", "GPUs", "before",
+                                         "speedup", "m",    "s",    "<placement"};
+    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    for (int i = 0; i < decision->view->job_count; i++) {
+        const struct job *job = decision->view->jobs[i];
+        struct placement next = plan_placement (&decision->plan, i);
+        const struct pollux_best *best = &decision->batches[i];
+        table_cell (&table, "%s", changes[change_of (decision, i)].mark);
+        table_cell (&table, "%s", job->spec.name);
+        table_cell (&table, "%d", placement_replicas (next));
+        table_cell (&table, "%d", placement_replicas (job->placement));
+        if (isnan (decision->plan.speedups[i]))
+            table_cell (&table, "-");
+        else
+            table_cell (&table, "%.2f", decision->plan.speedups[i]);
+        for (int j = 0; j < 2; j++)
+            if (best->goodput > 0)
+                table_cell (&table, "%lld", (long long)(j == 0 ? best->batch.m : best->batch.s));
+            else
+                table_cell (&table, "-");
+        placement_cell (&table, decision->view, next);
+    }
+    return table_end (&table, terminal, out, err);
+}
+
+static void print_summary (const struct decision *decision, FILE *out)
+{
+    const struct view *view = decision->view;
+    const struct plan *plan = &decision->plan;
+    int counts[sizeof (changes) / sizeof (changes[0])] = {0}, used = 0;
+    for (int i = 0; i < view->job_count; i++) {
+        counts[change_of (decision, i)]++;
+        used += placement_replicas (plan_placement (plan, i));
+    }
+    fprintf (out,
+             "%d keep (=), %d move (~), %d start (+), %d stop (-), %d wait (.); %d of %d GPUs\n",
+             counts[CHANGE_KEEP], counts[CHANGE_MOVE], counts[CHANGE_START], counts[CHANGE_STOP],
+             counts[CHANGE_WAIT], used, view_slots (view));
+    if (!isnan (plan->fitness)) {
+        fprintf (out, "Fitness %.6f; no plan has more than %.6f (gap %.3f %%).\n", plan->fitness,
+                 plan->bound, 100 * decide_gap (plan->fitness, plan->bound));
+        fprintf (out, "One GPU more would be worth about %.6f.\n", plan->price);
+    }
+    fprintf (out, "Decided by %s in %.3f ms.\n", decision->policy->name, 1e3 * decision->seconds);
+}
+
+static void what_if_cells (struct table *table, const struct decision *decision, int job,
+                           const struct what_if *what_if)
+{
+    if (!what_if->possible) {
+        for (int i = 0; i < 4; i++)
+            table_cell (table, "-");
+        return;
+    }
+    table_cell (table, "%d", what_if->replicas);
+    table_cell (table, "%+.2f", what_if->speedup - decision->plan.speedups[job]);
+    table_cell (table, "%+.3f %%", 100 * (what_if->fitness / decision->plan.fitness - 1));
+    table_cell (table, "%.3f %%", 100 * decide_gap (what_if->fitness, what_if->bound));
+}
+
+static int print_explanations (const struct decision *decision,
+                               const struct explanation *explanations, int count,
+                               struct terminal terminal, FILE *out, struct pollux_error *err)
+{
+    static const char *const titles[] = {"<job", "GPUs",  "more",    "speedup", "fitness",
+                                         "gap",  "fewer", "speedup", "fitness", "gap"};
+    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    for (int i = 0; i < count; i++) {
+        int job = explanations[i].job;
+        table_cell (&table, "%s", decision->view->jobs[job]->spec.name);
+        table_cell (&table, "%d", placement_replicas (plan_placement (&decision->plan, job)));
+        what_if_cells (&table, decision, job, &explanations[i].more);
+        what_if_cells (&table, decision, job, &explanations[i].fewer);
+    }
+    fputs ("\nIf a job had one step more or fewer, and all others the best that is left:\n\n", out);
+    return table_end (&table, terminal, out, err);
+}
+
+int decide_print (const struct decision *decision, const struct explanation *explanations,
+                  int count, FILE *out, struct pollux_error *err)
+{
+    struct terminal terminal = terminal_of (out);
+    int rc = 0;
+    if (decision->view->job_count > 0)
+        rc = print_plan (decision, terminal, out, err);
+    if (rc == 0) {
+        fputc ('\n', out);
+        print_summary (decision, out);
+    }
+    if (rc == 0 && count > 0)
+        rc = print_explanations (decision, explanations, count, terminal, out, err);
+    return rc;
+}
+
+/* ---- For programs ------------------------------------------------------------------------- */
+
+/* A number, or null for one that is not known. */
+static json_t *number (double value)
+{
+    return isfinite (value) ? json_real (value) : json_null ();
+}
+
+static json_t *encode_allocation (const struct view *view, struct placement placement)
+{
+    json_t *object = json_object ();
+    for (int i = 0; i < placement.count && object; i++)
+        if (json_object_set_new (object, view->nodes[placement.shares[i].node].name,
+                                 json_integer (placement.shares[i].replicas)) < 0) {
+            json_decref (object);
+            return NULL;
+        }
+    return object;
+}
+
+static json_t *encode_job (const struct decision *decision, int job)
+{
+    const struct pollux_best *best = &decision->batches[job];
+    bool known = best->goodput > 0;
+    return json_pack ("{s:o, s:o, s:o, s:i, s:s}", "speedup", number (decision->plan.speedups[job]),
+                      "m", known ? json_integer (best->batch.m) : json_null (), "s",
+                      known ? json_integer (best->batch.s) : json_null (), "replicas",
+                      placement_replicas (plan_placement (&decision->plan, job)), "change",
+                      changes[change_of (decision, job)].word);
+}
+
+static json_t *encode_what_if (const struct decision *decision, int job,
+                               const struct what_if *what_if)
+{
+    if (!what_if->possible)
+        return json_null ();
+    return json_pack ("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "replicas", what_if->replicas,
+                      "speedup", number (what_if->speedup), "speedup_change",
+                      number (what_if->speedup - decision->plan.speedups[job]), "fitness",
+                      number (what_if->fitness), "fitness_change",
+                      number (what_if->fitness - decision->plan.fitness), "bound",
+                      number (what_if->bound), "gap",
+                      number (decide_gap (what_if->fitness, what_if->bound)));
+}
+
+json_t *decide_encode (const struct decision *decision, const struct explanation *explanations,
+                       int count)
+{
+    const struct view *view = decision->view;
+    const struct plan *plan = &decision->plan;
+    json_t *allocations = json_object (), *jobs = json_object (), *explained = json_object ();
+    int failed = !allocations || !jobs || !explained;
+    for (int i = 0; i < view->job_count && !failed; i++) {
+        const char *name = view->jobs[i]->spec.name;
+        failed |= json_object_set_new (allocations, name,
+                                       encode_allocation (view, plan_placement (plan, i)));
+        failed |= json_object_set_new (jobs, name, encode_job (decision, i));
+    }
+    for (int i = 0; i < count && !failed; i++) {
+        int job = explanations[i].job;
+        failed |= json_object_set_new (
+            explained, view->jobs[job]->spec.name,
+            json_pack ("{s:o, s:o}", "more", encode_what_if (decision, job, &explanations[i].more),
+                       "fewer", encode_what_if (decision, job, &explanations[i].fewer)));
+    }
+    json_t *root = NULL;
+    if (!failed)
+        root = json_pack ("{s:s, s:O, s:o, s:o, s:o, s:o, s:f, s:O}", "policy",
+                          decision->policy->name, "allocations", allocations, "fitness",
+                          number (plan->fitness), "bound", number (plan->bound), "gap",
+                          number (decide_gap (plan->fitness, plan->bound)), "price",
+                          number (plan->price), "seconds", decision->seconds, "jobs", jobs);
+    if (root && count > 0 && json_object_set (root, "explain", explained) < 0) {
+        json_decref (root);
+        root = NULL;
+    }
+    json_decref (allocations);
+    json_decref (jobs);
+    json_decref (explained);
+    return root;
+}
