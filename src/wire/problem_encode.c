@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Problems to documents.  jansson's calls fail on NULL, so that one check at the end is enough.
+ */
+#include <math.h>
+
+#include "wire/job.h"
+#include "wire/problem.h"
+
+static json_t *encode_allowed (const struct allowed *allowed)
+{
+    json_t *list;
+    switch (allowed->kind) {
+    case ALLOWED_ANY:
+        return json_string ("any");
+    case ALLOWED_POW2:
+        return json_string ("pow2");
+    case ALLOWED_MULTIPLE:
+        return json_pack ("{s:i}", "multiple_of", allowed->multiple);
+    case ALLOWED_LIST:
+        list = json_array ();
+        for (int i = 0; i < allowed->count; i++)
+            json_array_append_new (list, json_integer (allowed->list[i]));
+        return list;
+    }
+    return NULL;
+}
+
+static json_t *encode_allocation (const struct view *view, struct placement placement)
+{
+    json_t *object = json_object ();
+    for (int i = 0; i < placement.count; i++)
+        json_object_set_new (object, view->nodes[placement.shares[i].node].name,
+                             json_integer (placement.shares[i].replicas));
+    return object;
+}
+
+static json_t *encode_job (const struct view *view, const struct job *job)
+{
+    const struct job_spec *spec = &job->spec;
+    int most = job_trusted_replicas (job); /* 0 if no count is allowed at all */
+    most = most > 0 ? most : spec->max_replicas;
+    const struct wire_job known = {.has_model = job->hints.has_model,
+                                   .has_grad = job->hints.has_model,
+                                   .model = job->hints.model,
+                                   .grad = job->hints.grad,
+                                   .limits = job->hints.limits};
+    json_t *object = json_pack (
+        "{s:s, s:f, s:i, s:i, s:i, s:o, s:f, s:b, s:o}", "name", spec->name, "age", job->age_s,
+        "restarts", job->restarts, "min_replicas", spec->min_replicas, "max_replicas", most,
+        "allowed", encode_allowed (&spec->allowed), "weight", spec->weight, "preemptible",
+        spec->preemptible, "allocation", encode_allocation (view, job->placement));
+    json_t *hints = wire_job_encode (&known);
+    int failed = !object || !hints;
+    if (!isnan (spec->restart_delay_s))
+        failed |= json_object_set_new (object, "restart_delay", json_real (spec->restart_delay_s));
+    if (!isnan (job_remaining (job)))
+        failed |= json_object_set_new (object, "remaining", json_real (job_remaining (job)));
+    if (!known.has_model)
+        failed |= json_object_set_new (object, "model", json_null ());
+    failed |= json_object_update (object, hints);
+    json_decref (hints);
+    if (!failed)
+        return object;
+    json_decref (object);
+    return NULL;
+}
+
+json_t *problem_encode (const struct view *view)
+{
+    json_t *nodes = json_array (), *jobs = json_array ();
+    int failed = !nodes || !jobs;
+    for (int i = 0; i < view->node_count && !failed; i++) {
+        const struct node *node = &view->nodes[i];
+        json_t *object = json_pack ("{s:s, s:i, s:b}", "name", node->name, "gpus", node->slots,
+                                    "available", node->available);
+        if (object && node->type[0])
+            failed |= json_object_set_new (object, "type", json_string (node->type));
+        failed |= json_array_append_new (nodes, object);
+    }
+    for (int i = 0; i < view->job_count && !failed; i++)
+        failed |= json_array_append_new (jobs, encode_job (view, view->jobs[i]));
+    json_t *root =
+        failed ? NULL
+               : json_pack ("{s:O, s:o, s:f, s:s, s:O}", "nodes", nodes, "p",
+                            isinf (view->p) ? json_string ("-inf") : json_real (view->p),
+                            "restart_delay", view->restart_delay_s, "batch_search",
+                            view->search == POLLUX_EXACT ? "exact" : "reference", "jobs", jobs);
+    json_decref (nodes);
+    json_decref (jobs);
+    return root;
+}
