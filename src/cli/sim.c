@@ -12,11 +12,18 @@
 #include "cli/sim_options.h"
 #include "cli/sim_report.h"
 #include "cli/task_progress.h"
+#include "store/store.h"
 
 /* 64 policies at once, each a row. */
 enum { POLICIES_LIMIT = 64 };
 
-enum { OPTION_POLICY = SIM_OPTION_NEXT, OPTION_THREADS, OPTION_JSON, OPTION_NO_TIMES };
+enum {
+    OPTION_POLICY = SIM_OPTION_NEXT,
+    OPTION_THREADS,
+    OPTION_RECORD,
+    OPTION_JSON,
+    OPTION_NO_TIMES
+};
 
 static const struct command_option option_rows[] = {
     {"policy", "NAME[,NAME...]", OPTION_POLICY, "policies to compare (pollux,tiresias,optimus)"},
@@ -24,6 +31,7 @@ static const struct command_option option_rows[] = {
     SIM_OPTION_ROWS,
     {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
     {"json", "FILE", OPTION_JSON, "write all results as JSON, - for the standard output"},
+    {"record", "FILE.db", OPTION_RECORD, "write the journal of one simulation, for pollux replay"},
     {"no-times", NULL, OPTION_NO_TIMES, "leave times of the real clock out of the JSON"},
 };
 
@@ -32,7 +40,7 @@ struct request {
     const struct policy *policies[POLICIES_LIMIT];
     int policy_count;
     int64_t threads;
-    const char *json;
+    const char *json, *record;
     bool no_times;
 };
 
@@ -73,6 +81,9 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
         case OPTION_JSON:
             request.json = options->argument;
             break;
+        case OPTION_RECORD:
+            request.record = options->argument;
+            break;
         case OPTION_NO_TIMES:
             request.no_times = true;
             break;
@@ -92,11 +103,22 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
 static int run_tasks (const struct request *request, struct sim_task *tasks, int count,
                       struct pollux_error *err)
 {
+    struct store *record = NULL;
+    if (request->record && count != 1)
+        return fail (err, -EINVAL, "--record takes one workload and one policy, not %d simulations",
+                     count);
+    if (request->record) {
+        int rc = store_open (request->record, STORE_RECORD, &record, err);
+        if (rc < 0)
+            return rc;
+        tasks[0].config.journal = store_journal (record);
+    }
     struct task_progress progress = task_progress_start (tasks, count);
     int rc =
         tasks_run (tasks, count, (int)request->threads, task_progress_watcher (&progress), err);
     task_progress_end (&progress);
-    return rc;
+    int closed = store_close (record, rc == 0 ? err : NULL);
+    return rc == 0 ? closed : rc;
 }
 
 static int simulate (const struct request *request, const struct scene *scene, FILE *out,
