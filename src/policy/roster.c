@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Following jobs from round to round by their names.
+ * Following jobs and nodes from round to round by their names.
  */
 #include "policy/roster.h"
 
@@ -10,33 +10,44 @@
 
 #include "base/error.h"
 
-void roster_find (const struct roster *roster, const struct view *view, int *ret)
+int roster_seek (const struct roster *roster, const char *name, int *next)
 {
-    int next = 0; /* all before it have been found or are gone */
-    for (int i = 0; i < view->job_count; i++) {
-        int at = next;
-        while (at < roster->count && strcmp (roster->names[at], view->jobs[i]->spec.name) != 0)
-            at++;
-        ret[i] = at < roster->count ? at : -1;
-        if (at < roster->count)
-            next = at + 1;
-    }
+    for (int i = *next; i < roster->count; i++)
+        if (strcmp (roster->names[i], name) == 0) {
+            *next = i + 1;
+            return i;
+        }
+    return -1;
 }
 
-int roster_set (struct roster *roster, const struct view *view, struct pollux_error *err)
+static int make_room (struct roster *roster, int count, struct pollux_error *err)
 {
-    if (view->job_count > roster->capacity) {
-        int capacity = view->job_count + view->job_count / 2;
+    if (count > roster->capacity) {
+        int capacity = count + count / 2;
         char (*names)[NAME_SIZE] = realloc (roster->names, (size_t)capacity * sizeof (names[0]));
         if (!names)
-            return fail (err, -ENOMEM, "no memory for the names of %d jobs", view->job_count);
+            return fail (err, -ENOMEM, "no memory for %d names", count);
         roster->names = names;
         roster->capacity = capacity;
     }
-    for (int i = 0; i < view->job_count; i++)
-        memcpy (roster->names[i], view->jobs[i]->spec.name, sizeof (roster->names[i]));
-    roster->count = view->job_count;
+    roster->count = count;
     return 0;
+}
+
+int roster_set_jobs (struct roster *roster, const struct view *view, struct pollux_error *err)
+{
+    int rc = make_room (roster, view->job_count, err);
+    for (int i = 0; i < view->job_count && rc == 0; i++)
+        memcpy (roster->names[i], view->jobs[i]->spec.name, sizeof (roster->names[i]));
+    return rc;
+}
+
+int roster_set_nodes (struct roster *roster, const struct view *view, struct pollux_error *err)
+{
+    int rc = make_room (roster, view->node_count, err);
+    for (int i = 0; i < view->node_count && rc == 0; i++)
+        memcpy (roster->names[i], view->nodes[i].name, sizeof (roster->names[i]));
+    return rc;
 }
 
 void roster_clear (struct roster *roster)

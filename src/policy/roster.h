@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who was there in the last round, so that what a policy remembers of a job finds it again. */
+/* Who was there in the last round, so that what a policy remembers of a job or of a node finds
+ * it again. */
 #ifndef POLICY_ROSTER_H
 #define POLICY_ROSTER_H
 
 #include "cluster/view.h"
 
-/* The jobs of a view by name, in its order.  Zero for nobody. */
+/* Names in the order of a view.  Zero for nobody. */
 struct roster {
     char (*names)[NAME_SIZE];
     int count, capacity;
 };
 
-/* For each job of the view its index in the roster, or -1 for a new one.  Jobs that both have are
- * in the same order in both, as successive views are; one out of order counts as new. */
-void roster_find (const struct roster *roster, const struct view *view, int *ret);
+/* The index of a name, looked for from *next on, where the search after a hit goes on; -1 for a
+ * newcomer.  Successive views have what both have in the same order; what is out of order counts
+ * as new. */
+int roster_seek (const struct roster *roster, const char *name, int *next);
 
-/* Make it the view's.  0, or -ENOMEM with the roster as it was. */
-int roster_set (struct roster *roster, const struct view *view, struct pollux_error *err);
+/* Make it the view's jobs or nodes.  0, or -ENOMEM with the roster as it was. */
+int roster_set_jobs (struct roster *roster, const struct view *view, struct pollux_error *err);
+int roster_set_nodes (struct roster *roster, const struct view *view, struct pollux_error *err);
 
 void roster_clear (struct roster *roster);
 

@@ -65,32 +65,22 @@ static struct record record_enter (struct queues *queues, const struct job *job)
 /* Bring the memory to this round: records by the view's jobs, running ones executed for longer. */
 static int queues_follow (struct queues *queues, const struct view *view, struct pollux_error *err)
 {
-    size_t count = (size_t)view->job_count + 1;
-    int *last = malloc (count * sizeof (last[0]));
-    struct record *records = malloc (count * sizeof (records[0]));
-    if (!last || !records) {
-        free (last);
-        free (records);
+    struct record *records = malloc (((size_t)view->job_count + 1) * sizeof (records[0]));
+    if (!records)
         return fail (err, -ENOMEM, "no memory for the queues of %d jobs", view->job_count);
+    int next = 0;
+    for (int i = 0; i < view->job_count; i++) {
+        const struct job *job = view->jobs[i];
+        int last = roster_seek (&queues->roster, job->spec.name, &next);
+        records[i] = last >= 0 ? queues->records[last] : record_enter (queues, job);
+        if (last >= 0 && job->placement.count > 0)
+            records[i].executed_s += view->now_s - queues->last_s;
     }
-    roster_find (&queues->roster, view, last);
-    int rc = roster_set (&queues->roster, view, err);
+    int rc = roster_set_jobs (&queues->roster, view, err);
     if (rc < 0) {
-        free (last);
         free (records);
         return rc;
     }
-    for (int i = 0; i < view->job_count; i++) {
-        const struct job *job = view->jobs[i];
-        if (last[i] < 0) {
-            records[i] = record_enter (queues, job);
-            continue;
-        }
-        records[i] = queues->records[last[i]];
-        if (job->placement.count > 0)
-            records[i].executed_s += view->now_s - queues->last_s;
-    }
-    free (last);
     free (queues->records);
     queues->records = records;
     queues->last_s = view->now_s;
