@@ -10,6 +10,7 @@ extern const struct policy policy_pollux;
 extern const struct policy policy_fifo;
 extern const struct policy policy_las;
 extern const struct policy policy_optimus;
+extern const struct policy policy_pollux_ga;
 extern const struct policy policy_srtf;
 extern const struct policy policy_tiresias;
 

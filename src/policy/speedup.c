@@ -103,14 +103,3 @@ double fitness_mean (double p, double sum, double weights)
         return sum;
     return p == 0 ? exp (sum / weights) : pow (sum / weights, 1 / p);
 }
-
-double fitness (const struct view *view, const double *x)
-{
-    double sum = fitness_none (view->p), weights = 0;
-    for (int i = 0; i < view->job_count; i++) {
-        double weight = view->jobs[i]->spec.weight;
-        sum = fitness_add (view->p, sum, fitness_term (view->p, weight, x[i]));
-        weights += weight;
-    }
-    return view->job_count > 0 ? fitness_mean (view->p, sum, weights) : NAN;
-}

@@ -23,13 +23,11 @@ int job_curve (const struct job *job, enum pollux_search search, int most, doubl
  * spent training so far, if it restarts once more. */
 double restart_factor (const struct view *view, const struct job *job);
 
-/* The fitness of a plan whose job i gets the fair speedup x times as fast:
- * ( sum w (x + 0.001)^p / sum w )^(1/p), the geometric mean at p = 0, the minimum at -inf.
- * x includes nodes/slots and the restart factor. */
-double fitness (const struct view *view, const double *x);
-
-/* The same piece by piece, for a search that changes one job at a time: begin with fitness_none,
- * add the terms of all jobs, and make the sum a mean. */
+/* The fitness of a plan, ( sum w (x + 0.001)^p / sum w )^(1/p), the geometric mean at p = 0 and
+ * the minimum at -inf, piece by piece: begin with fitness_none, add the terms of all jobs, and
+ * make the sum a mean.  x is a job's speedup x nodes/slots, x restart factor where it moves.
+ * Powers stay in a double's range for p >= FITNESS_LEAST_P. */
+#define FITNESS_LEAST_P (-100)
 double fitness_none (double p);
 double fitness_term (double p, double weight, double x);
 double fitness_add (double p, double sum, double term);
