@@ -18,6 +18,8 @@ static const struct command *const commands[] = {
     &decide_command,
     &sim_command,
     &capacity_command,
+    &workload_command,
+    &profiles_command,
 };
 #define COMMANDS (sizeof (commands) / sizeof (commands[0]))
 

@@ -161,8 +161,8 @@ int options_operands (const struct options *options, char ***ret)
 
 void options_help (const struct command *command, FILE *out)
 {
-    fprintf (out, "Usage: pollux %s [OPTION]... %s\n\n%s\n\nOptions:\n", command->name,
-             command->operands, command->description);
+    fprintf (out, "Usage: pollux %s [OPTION]...%s%s\n\n%s\n\nOptions:\n", command->name,
+             *command->operands ? " " : "", command->operands, command->description);
     for (size_t i = 0; i < command->option_count; i++) {
         const struct command_option *option = &command->options[i];
         char left[64];

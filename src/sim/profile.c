@@ -104,16 +104,18 @@ int world_of_profiles (const struct profile *profiles, int count, struct world *
     return code;
 }
 
+int profiles_load (const char *path, struct profile **ret, int *count, struct pollux_error *err)
+{
+    if (path)
+        return profiles_read (path, ret, count, err);
+    const char *text = builtin_profiles ();
+    return profiles_parse ("built-in profiles", text, strlen (text), ret, count, err);
+}
+
 int world_from_profiles (const char *path, struct world **ret, struct pollux_error *err)
 {
     struct profile *profiles;
-    int count, code;
-    if (path) {
-        code = profiles_read (path, &profiles, &count, err);
-    } else {
-        const char *text = builtin_profiles ();
-        code = profiles_parse ("built-in profiles", text, strlen (text), &profiles, &count, err);
-    }
+    int count, code = profiles_load (path, &profiles, &count, err);
     if (code < 0)
         return code;
     code = world_of_profiles (profiles, count, ret, err);

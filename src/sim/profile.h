@@ -14,6 +14,9 @@ int profile_of_app (const struct app *app, struct profile *ret, struct pollux_er
 int world_of_profiles (const struct profile *profiles, int count, struct world **ret,
                        struct pollux_error *err);
 
+/* Profiles of a file, or those built in where path is NULL, as profiles_read gives them. */
+int profiles_load (const char *path, struct profile **ret, int *count, struct pollux_error *err);
+
 /* The profiles of the six published applications, as text in the format's JSON. */
 const char *builtin_profiles (void);
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux profiles: prints profiles of applications, those that are built in or those made of
+ * traces.  The built-in ones are made by this command (sim/builtin.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "cli/options.h"
+#include "sim/profile.h"
+
+enum { OPTION_TRACES = 1, OPTION_PROFILES };
+
+static const struct command_option option_rows[] = {
+    {"traces", "DIR", OPTION_TRACES, "make them of measurements in the published format"},
+    {"profiles", "FILE", OPTION_PROFILES, "read them from a file, to check it or to take a part"},
+};
+
+struct request {
+    const char *traces_dir, *profiles;
+    char **names;
+    int name_count; /* 0: all */
+};
+
+static int parse (struct options *options, struct request *ret, struct pollux_error *err)
+{
+    struct request request = {0};
+    int id;
+    while ((id = options_next (options, err)) > 0)
+        *(id == OPTION_TRACES ? &request.traces_dir : &request.profiles) = options->argument;
+    if (id < 0)
+        return id;
+    if (request.traces_dir && request.profiles)
+        return fail (err, -EINVAL, "--traces and --profiles exclude each other");
+    request.name_count = options_operands (options, &request.names);
+    *ret = request;
+    return 0;
+}
+
+/* A profile of each application of the traces. */
+static int make (const char *traces_dir, struct profile **ret, int *ret_count,
+                 struct pollux_error *err)
+{
+    struct world *world;
+    int code = world_from_traces (traces_dir, &world, err);
+    if (code < 0)
+        return code;
+    int count = world_count (world);
+    struct profile *profiles = calloc ((size_t)count, sizeof (profiles[0]));
+    if (!profiles)
+        code = fail (err, -ENOMEM, "no memory for %d profiles", count);
+    for (int i = 0; code == 0 && i < count; i++)
+        code = profile_of_app (world_at (world, i), &profiles[i], err);
+    world_free (world);
+    if (code < 0) {
+        free (profiles);
+        return code;
+    }
+    *ret = profiles;
+    *ret_count = count;
+    return 0;
+}
+
+/* Leave those that are named, in their order; how many.  -EINVAL for a name that is none. */
+static int choose (struct profile *profiles, int count, char *const *names, int name_count,
+                   struct pollux_error *err)
+{
+    for (int chosen = 0; chosen < name_count; chosen++) {
+        int i = chosen;
+        while (i < count && strcmp (profiles[i].name, names[chosen]) != 0)
+            i++;
+        if (i >= count) {
+            struct excerpt name = excerpt (names[chosen], strlen (names[chosen]));
+            return fail (err, -EINVAL, "there is no application %s, or it is named twice",
+                         name.text);
+        }
+        struct profile found = profiles[i];
+        profiles[i] = profiles[chosen];
+        profiles[chosen] = found;
+    }
+    return name_count ? name_count : count;
+}
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct request request = {0};
+    struct profile *profiles = NULL;
+    int count = 0, code = parse (options, &request, err);
+    if (code < 0)
+        return code;
+    code = request.traces_dir ? make (request.traces_dir, &profiles, &count, err)
+                              : profiles_load (request.profiles, &profiles, &count, err);
+    if (code < 0)
+        return code;
+    code = choose (profiles, count, request.names, request.name_count, err);
+    if (code > 0)
+        code = profiles_write (profiles, code, out, NULL) < 0 ? EXIT_FAILED : EXIT_OK;
+    free (profiles);
+    return code;
+}
+
+const struct command profiles_command = {
+    .name = "profiles",
+    .operands = "[APPLICATION]...",
+    .summary = "print profiles of applications, built in or made of traces",
+    .description =
+        "Prints applications as profiles (JSON), for --profiles of pollux sim: those that are "
+        "built\n"
+        "in, or made of measurements with --traces: the throughput model is fitted to the step\n"
+        "times, and the gradient's noise is described by a few knots.  Names choose some of them.",
+    .options = option_rows,
+    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    .run = run,
+};

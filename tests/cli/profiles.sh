@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# pollux profiles: the built-in ones, those made of traces, and files that are wrong.
+. tests/cli/lib.sh
+
+run pollux profiles
+expect "the built-in profiles" status=0 err= out~'^  "version": 1,$'
+echo "$out" >"$tmp/all.json"
+check "they are JSON, of six applications" jq -e '.version == 1 and
+    (.applications | keys == ["bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"])' "$tmp/all.json"
+check "what docs/formats.md promises is there" jq -e '[.applications[] | .epochs > 0 and
+    .epoch_iterations > 0 and .init_batch <= .max_batch and .min_local <= .max_local and
+    (.model | length == 7) and (.noise | (.ratio | length) == (.batches | length) and
+    (.progress | length) as $n | ([.ratio[] | length == $n] | all))] | all' "$tmp/all.json"
+check "the source is what the command prints" diff "$tmp/all.json" src/sim/profiles.json
+
+run pollux profiles ncf bert
+expect "some of them, in this order" status=0 err= out~'"ncf"'
+check "and no others" [ "$(jq -r '.applications | keys_unsorted | join(" ")' <<<"$out")" = "ncf bert" ]
+run pollux profiles --profiles "$tmp/all.json"
+expect "read and printed again" status=0 out="$(cat "$tmp/all.json")"
+run pollux profiles nosuch
+expect "no such application" status=2 out= err="pollux profiles: there is no application 'nosuch', or it is named twice"
+run pollux profiles ncf ncf
+expect "named twice" status=2 out=
+run pollux profiles --traces x --profiles y
+expect "both sources" status=2 out= err~'exclude each other'
+
+jq '.applications |= {mine: .cifar10}' "$tmp/all.json" >"$tmp/mine.json"
+run pollux workload --profiles "$tmp/mine.json" --jobs 5
+expect "a workload of one's own application" status=0 err= out~'^mine-4,[0-9]*,mine,'
+echo "$out" >"$tmp/mine.csv"
+run pollux sim "$tmp/mine.csv" --profiles "$tmp/mine.json" --policy equal-share
+expect "and its simulation" status=0 err= out~'^equal-share '
+run pollux sim "$tmp/mine.csv" --policy equal-share
+expect "which nobody else has" status=2 out= err~"mine.csv:2:[0-9]+: column 'application': expected one of bert, "
+
+# wrong NAME WHAT PATH FILTER: a change of the profiles, and the place that is named.
+wrong()
+{
+    jq "$3" "$tmp/all.json" >"$tmp/wrong.json"
+    run pollux sim --profiles "$tmp/wrong.json"
+    expect "$1" status=2 out= err~"wrong\.json:[0-9]+:[0-9]+: .*$2"
+}
+wrong "another version" 'version' '.version = 2'
+wrong "no model" 'applications\.bert\.model: expected a model' 'del(.applications.bert.model)'
+wrong "a limit missing" 'applications\.ncf\.max_local' 'del(.applications.ncf.max_local)'
+wrong "limits in the wrong order" 'applications\.ncf\.max_batch' '.applications.ncf.max_batch = 1'
+wrong "no epochs" 'applications\.ncf\.epochs' '.applications.ncf.epochs = 0'
+wrong "knots out of order" 'noise\.progress\[1\]' '.applications.bert.noise.progress = [0.5, 0.2]'
+wrong "a row of noise too short" 'noise\.ratio\[2\]' '.applications.bert.noise.ratio[2] = [1]'
+wrong "negative noise" 'noise\.ratio\[0\]\[1\]' '.applications.bert.noise.ratio[0][1] = -1'
+wrong "a pin out of range" 'pinned\.batch' '.applications.ncf.pinned.batch = 5'
+echo '{"version": 1, "applications": {' >"$tmp/wrong.json"
+run pollux profiles --profiles "$tmp/wrong.json"
+expect "a file cut off" status=2 out= err~'wrong\.json:[0-9]+'
+
+shared=../shared/osdi21/traces
+if [ -d $shared ]; then
+    run pollux profiles --traces $shared
+    expect "the built-in ones are made of the published traces" status=0 err= out="$(cat src/sim/profiles.json)"
+else
+    skip "profiles of the published traces: $shared is not there"
+fi
