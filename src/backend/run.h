@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Run directories: the protocol between the daemon and the supervisors of replicas.
+ *
+ *     STATE/run/                   run_root_open
+ *       JOB/GENERATION/            run_prepare: by the daemon, before it starts supervisors
+ *         RANK/                    run_create: by the supervisor, whole and at once
+ *           lock                   locked as long as the supervisor lives
+ *           info                   who the supervisor is (wire/run.h)
+ *           replica                who the replica is, after its start
+ *           out.log, out.log.1 ..  what it wrote, out.log.1 is the youngest of the old ones
+ *           agent.sock             where its agent sends messages
+ *           status                 how it ended; the lock is released after this
+ *
+ * A run directory is made under another name and renamed when it is complete, so that whoever sees
+ * it finds info in it and its lock taken; and since it is never empty, rename(2) refuses a second
+ * one: of two supervisors of one run, one does nothing at all.  Hence
+ *
+ *     RUN_NONE      no directory: no supervisor has started it (one may be on its way)
+ *     RUN_RUNNING   the lock is held: adopt it; process_open of info.supervisor is its pidfd
+ *     RUN_ENDED     there is a status, and no process of the run is left
+ *     RUN_LOST      neither: the supervisor died; what is left must be killed (run_kill)
+ *
+ * A generation that must not run any more while it is RUN_NONE is refused with run_refuse: a
+ * supervisor that is still on its way then finds its place taken.  To stop a run, send SIGTERM to
+ * its supervisor; a second one kills at once.
+ *
+ * Directories belong to this user and nobody else may write to them; symbolic links are refused.
+ */
+#ifndef BACKEND_RUN_H
+#define BACKEND_RUN_H
+
+#include "backend/process.h"
+#include "cluster/node.h"
+#include "wire/run.h"
+
+/* Which run. */
+struct run_name {
+    char job[NAME_SIZE];
+    int generation, rank;
+};
+
+/* A job's name that is safe as the name of a directory: 1..63 of A-Z a-z 0-9 . _ -, not starting
+ * with a dot or a dash. */
+bool run_is_job (const char *job);
+
+/* STATE/run, made if it is missing.  *ret is a descriptor, the caller's (close). */
+int run_root_open (const char *state, int *ret, struct pollux_error *err);
+
+/* A path ROOT/JOB/GENERATION/RANK: its name, and the open ROOT.  -EINVAL if it is no such path. */
+int run_path_open (const char *path, int *ret_root, struct run_name *ret, struct pollux_error *err);
+
+/* "JOB/GENERATION/RANK", for messages and below the root. */
+struct run_path {
+    char text[NAME_SIZE + 24];
+};
+struct run_path run_path (const struct run_name *name);
+
+/* Make JOB/GENERATION, so that supervisors can start; fine if it is there.  Durable. */
+int run_prepare (int root, const char *job, int generation, struct pollux_error *err);
+
+/* ---- The supervisor's side ---------------------------------------------------------------- */
+
+/* A run directory that is being made, or is ours. */
+struct run {
+    int directory, lock; /* descriptors, -1: none */
+};
+
+/* Make the run's directory with its lock taken.  It is seen by nobody before run_publish.  -ENOENT
+ * if the generation was not prepared. */
+int run_create (int root, const struct run_name *name, struct run *ret, struct pollux_error *err);
+
+/* Write info, then let the directory be seen, durably.  -EEXIST if the run has been started or
+ * refused before. */
+int run_publish (int root, const struct run_name *name, struct run *run,
+                 const struct run_info *info, struct pollux_error *err);
+
+/* Write a file of the run atomically and durably.  A status has its room reserved by run_create,
+ * so that a full disk does not keep it from being told. */
+int run_write_replica (struct run *run, const struct run_process *replica,
+                       struct pollux_error *err);
+int run_write_status (struct run *run, const struct run_status *status, struct pollux_error *err);
+
+/* Release the lock.  A directory that was not published is removed. */
+void run_close (struct run *run);
+
+/* ---- The daemon's side -------------------------------------------------------------------- */
+
+enum run_state { RUN_NONE, RUN_RUNNING, RUN_ENDED, RUN_LOST };
+enum { RUN_STATES = RUN_LOST + 1 };
+extern const char *const run_state_names[RUN_STATES];
+
+/* What is known of a run. */
+struct run_view {
+    enum run_state state;
+    bool has_info, has_replica, has_status;
+    struct run_info info;
+    struct run_process replica;
+    struct run_status status;
+    struct pollux_error why; /* RUN_LOST: what happened, or which file is unreadable and why */
+};
+
+/* Look at a run, without disturbing it.  A damaged file of a run whose supervisor is gone makes it
+ * RUN_LOST.  Failures: -EPROTO for a supervisor of a version that is not known here, -EINVAL for
+ * damaged info of one that lives, -ELOOP and the like for what is no directory of ours. */
+int run_look (int root, const struct run_name *name, struct run_view *ret,
+              struct pollux_error *err);
+
+/* Take the place of a run that was never started, so that it never will be: it is RUN_ENDED with
+ * this status.  -EEXIST if a supervisor was faster: look again. */
+int run_refuse (int root, const struct run_name *name, const struct run_status *status,
+                struct pollux_error *err);
+
+/* One pass over all processes: SIGKILL to those of a lost run.  Returns how many live ones it
+ * found, 0 when none is left (call it until then, with pauses: a process can take its time to
+ * die), or a negative errno value.  Costs about 20 us per process of this machine. */
+int run_kill (const struct run_view *view, struct pollux_error *err);
+
+/* Open out.log (number 0) or a rotated one for reading: a descriptor. -ENOENT if there is none. */
+int run_open_log (int root, const struct run_name *name, int number, int *ret,
+                  struct pollux_error *err);
+
+/* Remove JOB/GENERATION and all runs in it.  -EBUSY if one of them is RUN_RUNNING.  A job's
+ * directory goes with its last generation. */
+int run_remove (int root, const char *job, int generation, struct pollux_error *err);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The documents of a run: what a supervisor is told, and what it writes into its run directory
+ * (backend/run.h).  Version 1 of the protocol:
+ *
+ *     description  {"version": 1, "command": ["python", "train.py"], "environment": ["RANK=0"],
+ *                   "directory": "/home/ann", "slots": [0], "cpus": [0, 1], "stop_signal": 15,
+ *                   "grace": 30, "log_size": 10485760, "log_files": 5,
+ *                   "url": "http://127.0.0.1:7467", "token": "...", "cgroup": "/sys/fs/cgroup/..."}
+ *     info         {"version": 1, "run": "resnet.3.0.9f86d081884c7d65", "boot": "201c1b7c-...",
+ *                   "pid": 4711, "start": "991827", "slots": [0], "socket": "/...", "cgroup": "/..."}
+ *     replica      {"version": 1, "pid": 4712, "start": "991830"}
+ *     status       {"version": 1, "started": true, "code": 0, "signal": 0, "stopped": false,
+ *                   "killed": false, "at_us": 1731705000000000, "why": "..."}
+ *
+ * Every reader accepts its own version and the one before (RUN_VERSION_OLDEST); unknown fields are
+ * ignored.
+ */
+#ifndef WIRE_RUN_H
+#define WIRE_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pollux/pollux.h"
+
+enum { RUN_VERSION = 1, RUN_VERSION_OLDEST = 1 };
+
+/* 16 MiB: the kernel takes 2 MiB of arguments and environment (a quarter of the usual stack), and
+ * a byte takes at most six in JSON. */
+#define RUN_DESCRIPTION_LIMIT ((size_t)16 << 20)
+/* 64 KiB for what a supervisor writes: two lists of 1024 numbers take 12 KiB, two paths 2 x 4 KiB
+ * and six times that in JSON. */
+#define RUN_FILE_LIMIT ((size_t)64 << 10)
+
+enum {
+    RUN_STRINGS_LIMIT = 1 << 16, /* arguments, variables */
+    RUN_LIST_LIMIT = 1 << 10,    /* slots of a node, CPUs */
+    RUN_CPU_LIMIT = 1 << 13,     /* CPUs are numbered below this, as in the largest kernels */
+    RUN_LOG_FILES_LIMIT = 1000,
+    RUN_ID_SIZE = 128, /* job of 63 bytes, generation, rank, 16 hexadecimal digits */
+    RUN_BOOT_SIZE = 40,
+    RUN_WHY_SIZE = 256,
+    RUN_PATH_SIZE = 4096,
+};
+
+/* A week: longer than any checkpoint takes to write. */
+#define RUN_GRACE_LIMIT 604800.0
+#define RUN_LOG_SIZE_LEAST 4096
+#define RUN_LOG_SIZE_LIMIT ((int64_t)1 << 40)
+#define RUN_LOG_SIZE_DEFAULT ((int64_t)10 << 20)
+#define RUN_LOG_FILES_DEFAULT 5
+#define RUN_GRACE_DEFAULT 30.0
+
+/* Numbers of slots or CPUs; none is legal. */
+struct run_list {
+    int count;
+    int items[RUN_LIST_LIMIT];
+};
+
+/* What a supervisor is told.  Only the command must be there; an absent field is as said. */
+struct run_description {
+    char **command;        /* one word at least, NULL at the end */
+    char **environment;    /* all of it, NAME=value, NULL at the end (none).  POLLUX_RUN and
+                             POLLUX_SOCKET are the supervisor's to say */
+    char *directory;       /* absolute ("/") */
+    struct run_list slots; /* kept in info for whoever adopts the run (none) */
+    struct run_list cpus;  /* affinity; none: the supervisor's own (none) */
+    int stop_signal;       /* (SIGTERM) */
+    double grace_s;        /* from the stop signal to SIGKILL (30) */
+    int64_t log_size;      /* bytes of out.log before it is rotated (10 MiB) */
+    int log_files;         /* rotated ones that are kept besides out.log (5) */
+    char *url;             /* where hints go: http://127.0.0.1:7467, http://[::1]:7467 or
+                              unix:/path; NULL: nowhere */
+    char *token;           /* that reports for this job; NULL: none */
+    char *cgroup;          /* a directory of cgroup v2 for the supervisor to make and to put the
+                              replica into; NULL: none */
+};
+
+/* A process that cannot be mistaken for a later one of the same number, within one boot. */
+struct run_process {
+    int pid;
+    uint64_t start; /* clock ticks after boot: field 22 of /proc/PID/stat */
+};
+
+struct run_info {
+    char id[RUN_ID_SIZE]; /* the value of POLLUX_RUN in all processes of the run */
+    char boot[RUN_BOOT_SIZE];
+    struct run_process supervisor;
+    struct run_list slots;
+    char socket[RUN_PATH_SIZE];
+    char cgroup[RUN_PATH_SIZE]; /* "": none */
+};
+
+/* How a replica ended. */
+struct run_status {
+    bool started;           /* false: the command could not be run, or a stop came first */
+    int code;               /* of exit(); 127 and 126 as in a shell if it could not be run; 143 if
+                               a stop came before its start; 0 if a signal ended it */
+    int signal;             /* that ended it, or 0 */
+    bool stopped;           /* a stop was requested before it ended */
+    bool killed;            /* it outlived its grace, or a second request asked for SIGKILL */
+    int64_t at_us;          /* wall clock */
+    char why[RUN_WHY_SIZE]; /* a sentence if it could not be run; "" otherwise */
+};
+
+/* As a shell says it: the exit code, or 128 and the signal. */
+int run_status_code (const struct run_status *status);
+
+/* To text, which belongs to the caller (free).  -EINVAL for what the decoder would refuse,
+ * -ENOMEM. */
+int run_description_encode (const struct run_description *description, char **ret,
+                            size_t *ret_length, struct pollux_error *err);
+int run_info_encode (const struct run_info *info, char **ret, size_t *ret_length,
+                     struct pollux_error *err);
+int run_replica_encode (const struct run_process *replica, char **ret, size_t *ret_length,
+                        struct pollux_error *err);
+int run_status_encode (const struct run_status *status, char **ret, size_t *ret_length,
+                       struct pollux_error *err);
+
+/* From text; name stands for it in messages.  On failure *ret is untouched: -EINVAL and the place,
+ * -EPROTO for a version of the protocol that is not known here, -EFBIG, -ENOMEM. */
+int run_description_decode (const char *name, const char *text, size_t length,
+                            struct run_description **ret, struct pollux_error *err);
+void run_description_free (struct run_description *description);
+int run_info_decode (const char *name, const char *text, size_t length, struct run_info *ret,
+                     struct pollux_error *err);
+int run_replica_decode (const char *name, const char *text, size_t length, struct run_process *ret,
+                        struct pollux_error *err);
+int run_status_decode (const char *name, const char *text, size_t length, struct run_status *ret,
+                       struct pollux_error *err);
+
+/* Whether a message of an agent may be passed on: one JSON object of at most
+ * RUN_MESSAGE_LIMIT bytes.  What it says is for the daemon to judge. */
+/* 16 KiB: hints are 30 numbers with their names, less than 2 KiB. */
+#define RUN_MESSAGE_LIMIT ((size_t)16 << 10)
+int run_message_check (const char *text, size_t length, struct pollux_error *err);
+
+#endif
