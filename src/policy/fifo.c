@@ -9,8 +9,6 @@
 #include "policy/policies.h"
 #include "policy/turns.h"
 
-enum { RUNNING, WAITING };
-
 static int fifo_decide (const struct view *view, void *memory, struct plan *plan,
                         struct pollux_error *err)
 {
@@ -19,19 +17,23 @@ static int fifo_decide (const struct view *view, void *memory, struct plan *plan
     int rc = turns_new (view, &turns, err);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < view->job_count; i++) {
-        int level = view->jobs[i]->placement.count > 0 ? RUNNING : WAITING;
-        turn_as_requested (&turns[i], view, level, 0);
-    }
-    turns_sort (turns, view->job_count);
-
     int slots = view_slots (view), left = slots, count = 0;
     for (int i = 0; i < view->job_count; i++) {
-        if (turns[i].replicas > slots)
-            continue;
-        if (turns[i].replicas > left && turns[i].level == WAITING)
-            break;
-        left -= turns[i].replicas;
+        turn_as_requested (&turns[i], view, 0, 0);
+        if (view->jobs[i]->placement.count > 0)
+            left -= turns[i].replicas;
+    }
+    bool held_back = false;
+    for (int i = 0; i < view->job_count; i++) {
+        int replicas = turns[i].replicas;
+        if (view->jobs[i]->placement.count == 0) {
+            if (replicas > slots)
+                continue;
+            held_back |= replicas > left;
+            if (held_back)
+                continue;
+            left -= replicas;
+        }
         turns[count++] = turns[i];
     }
     rc = turns_serve (turns, count, view, plan, err);

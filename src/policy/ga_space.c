@@ -15,7 +15,7 @@
 
 static int count_slots (int slots)
 {
-    return slots < UINT16_MAX ? slots : UINT16_MAX;
+    return slots < GA_SLOTS_LIMIT ? slots : GA_SLOTS_LIMIT;
 }
 
 static void make_columns (struct ga_space *space)

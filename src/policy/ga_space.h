@@ -17,8 +17,10 @@
 
 enum {
     GA_LANES = 16,
-    GA_NODES_LIMIT = 16, /* that one job may use, as published */
+    GA_NODES_LIMIT = 16,   /* that one job may use, as published */
+    GA_SLOTS_LIMIT = 4095, /* of one node that are seen; a block of lanes adds up in 16 bits */
 };
+_Static_assert(GA_LANES *GA_SLOTS_LIMIT <= UINT16_MAX, "sums of a block fit");
 
 /* What a count of replicas is worth to a job: speedup over its fair share, and its term of the
  * fitness where it stays as it is and where it moves. */

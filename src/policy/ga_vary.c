@@ -24,13 +24,11 @@ int ga_vary_new (const struct ga_space *space, uint64_t seed, struct ga_vary *re
         .free = malloc (count * sizeof (vary.free[0])),
         .shared = malloc (count * sizeof (vary.shared[0])),
         .in_use = malloc (count * sizeof (vary.in_use[0])),
-        .used = malloc (count * sizeof (vary.used[0])),
         .open = malloc (count * sizeof (vary.open[0])),
         .own = malloc (count * sizeof (vary.own[0])),
         .none = malloc (count * sizeof (vary.none[0])),
     };
-    if (!vary.free || !vary.shared || !vary.in_use || !vary.used || !vary.open || !vary.own ||
-        !vary.none) {
+    if (!vary.free || !vary.shared || !vary.in_use || !vary.open || !vary.own || !vary.none) {
         ga_vary_clear (&vary);
         return fail (err, -ENOMEM, "no memory to search on %d nodes", space->column_count);
     }
@@ -45,7 +43,6 @@ void ga_vary_clear (struct ga_vary *vary)
     free (vary->free);
     free (vary->shared);
     free (vary->in_use);
-    free (vary->used);
     free (vary->open);
     free (vary->own);
     free (vary->none);
@@ -98,11 +95,15 @@ static int draw_hits (struct ga_vary *vary, int count)
 static struct pollux_shape row_shape (const uint16_t *row, int stride)
 {
     struct pollux_shape shape = {0, 0};
-    for (int block = 0; block < stride; block += GA_LANES)
+    for (int block = 0; block < stride; block += GA_LANES) {
+        uint16_t replicas = 0, nodes = 0;
         for (int i = block; i < block + GA_LANES; i++) {
-            shape.replicas += row[i];
-            shape.nodes += row[i] > 0;
+            replicas = (uint16_t)(replicas + row[i]);
+            nodes = (uint16_t)(nodes + (row[i] > 0));
         }
+        shape.replicas += replicas;
+        shape.nodes += nodes;
+    }
     return shape;
 }
 
@@ -149,11 +150,12 @@ static void row_take (const uint16_t *restrict row, uint16_t *restrict free,
         }
 }
 
-static void row_add (const uint16_t *restrict row, int *restrict used, int stride)
+/* Take what is there; of a node that has less, all of it. */
+static void row_drain (const uint16_t *restrict row, uint16_t *restrict free, int stride)
 {
     for (int block = 0; block < stride; block += GA_LANES)
         for (int i = block; i < block + GA_LANES; i++)
-            used[i] += row[i];
+            free[i] = (uint16_t)((free[i] > row[i] ? free[i] : row[i]) - row[i]);
 }
 
 /* ---- Crossover and mutation ---- */
@@ -202,12 +204,12 @@ static void redraw_row (struct ga_vary *vary, uint16_t *row, int *open, int open
 static int find_open (struct ga_vary *vary, const uint16_t *state)
 {
     const struct ga_space *space = vary->space;
-    memset (vary->used, 0, (size_t)space->stride * sizeof (vary->used[0]));
+    memcpy (vary->free, space->capacity, (size_t)space->stride * sizeof (vary->free[0]));
     for (int r = 0; r < space->row_count; r++)
-        row_add (state + r * space->stride, vary->used, space->stride);
+        row_drain (state + r * space->stride, vary->free, space->stride);
     int count = 0;
     for (int i = 0; i < space->column_count; i++)
-        if (vary->used[i] < space->capacity[i])
+        if (vary->free[i] > 0)
             vary->open[count++] = i;
     return count;
 }

@@ -13,7 +13,7 @@ struct ga_vary {
     uint64_t bits; /* drawn, and not used yet */
     int bit_count;
     uint16_t *free, *shared, *in_use; /* by column */
-    int *used, *open, *own;           /* by column */
+    int *open, *own;                  /* by column */
     double *none; /* by count: the probability that none of so many columns is hit */
 };
 

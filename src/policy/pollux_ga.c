@@ -85,22 +85,21 @@ static int population_new (const struct ga_space *space, struct population *ret,
     return 0;
 }
 
-/* All 64 bits of the result depend on all of x, as in splitmix64. */
-static uint64_t mix (uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-/* A sum of mixed words, so that none waits for the one before.  Different states have the same
- * hash one time in 2^64; one of them would be lost, no more. */
+/* A sum of products folded to 64 bits (as in wyhash), one for each eight entries, so that none waits
+ * for the one before.  Different states have the same hash about one time in 2^64; one of
+ * them would be lost, no more. */
 static uint64_t hash_state (const uint16_t *state, size_t size)
 {
-    uint64_t hash = 0, word;
-    for (size_t i = 0; i < size; i += sizeof (word) / sizeof (state[0])) {
-        memcpy (&word, state + i, sizeof (word));
-        hash += mix (word + (i + 1) * 0x9e3779b97f4a7c15u);
+    __extension__ typedef unsigned __int128 wide;
+    const uint64_t golden = 0x9e3779b97f4a7c15u;
+    enum { STEP = GA_LANES / 2 };
+    uint64_t hash = 0, pair[2];
+    _Static_assert(STEP * sizeof (state[0]) == sizeof (pair), "a pair of words");
+    for (size_t i = 0; i < size; i += STEP) {
+        memcpy (pair, state + i, sizeof (pair));
+        uint64_t key = (i + 1) * golden;
+        wide product = (wide)(pair[0] ^ key) * (pair[1] ^ (key >> 32 | key << 32));
+        hash += (uint64_t)product ^ (uint64_t)(product >> 64);
     }
     return hash;
 }
