@@ -119,6 +119,31 @@ static int load_builtin (struct scene *scene, struct pollux_error *err)
     return rc;
 }
 
+static bool plays (const struct scene *scene, const struct app *app)
+{
+    for (int i = 0; i < scene->count; i++) {
+        const struct workload *workload = &scene->workloads[i].workload;
+        for (int job = 0; job < workload->count; job++)
+            if (workload->jobs[job].app == app)
+                return true;
+    }
+    return false;
+}
+
+/* What the first questions about step times would wait for is done now, on all processors. */
+static int prepare (const struct scene *scene, struct pollux_error *err)
+{
+    int count = world_count (scene->world);
+    bool *wanted = calloc ((size_t)count, sizeof (wanted[0]));
+    if (!wanted)
+        return fail (err, -ENOMEM, "no memory for %d applications", count);
+    for (int i = 0; i < count; i++)
+        wanted[i] = plays (scene, world_at (scene->world, i));
+    int rc = world_prepare (scene->world, wanted, err);
+    free (wanted);
+    return rc;
+}
+
 int scene_load (struct scene_files files, char *const *operands, int count, struct scene *ret,
                 struct pollux_error *err)
 {
@@ -129,6 +154,8 @@ int scene_load (struct scene_files files, char *const *operands, int count, stru
         rc = load_operand (&scene, operands[i], err);
     if (rc == 0 && count == 0)
         rc = load_builtin (&scene, err);
+    if (rc == 0)
+        rc = prepare (&scene, err);
     if (rc == 0)
         *ret = scene;
     else

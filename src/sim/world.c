@@ -94,6 +94,7 @@ enum { THREADS_LIMIT = 16 };
 
 struct preparation {
     const struct world *world;
+    const bool *wanted;
     atomic_int next;
     atomic_int code;
 };
@@ -108,7 +109,8 @@ static void *prepare_some (void *self)
         if (i >= preparation->world->count)
             return NULL;
         const struct app *app = &preparation->world->apps[i];
-        if (!app->timing->prepare || app->pin.replicas == 1)
+        if (!app->timing->prepare || app->pin.replicas == 1 ||
+            (preparation->wanted && !preparation->wanted[i]))
             continue;
         int code = app->timing->prepare (app->times, NULL);
         if (code < 0)
@@ -116,12 +118,12 @@ static void *prepare_some (void *self)
     }
 }
 
-int world_prepare (const struct world *world, struct pollux_error *err)
+int world_prepare (const struct world *world, const bool *wanted, struct pollux_error *err)
 {
-    struct preparation preparation = {.world = world};
+    struct preparation preparation = {.world = world, .wanted = wanted};
     pthread_t threads[THREADS_LIMIT];
-    int started = 0, wanted = (int)sysconf (_SC_NPROCESSORS_ONLN) - 1;
-    while (started < wanted && started < THREADS_LIMIT && started < world->count - 1 &&
+    int started = 0, others = (int)sysconf (_SC_NPROCESSORS_ONLN) - 1;
+    while (started < others && started < THREADS_LIMIT && started < world->count - 1 &&
            pthread_create (&threads[started], NULL, prepare_some, &preparation) == 0)
         started++;
     prepare_some (&preparation);

@@ -35,8 +35,9 @@ const struct app *world_at (const struct world *world, int index);
 const struct app *world_app (const struct world *world, const char *name);
 
 /* Triangulate now, on all processors, what would be triangulated at first need: for those who
- * are about to ask of most applications.  Nobody has to; the answers are the same.  -ENOMEM. */
-int world_prepare (const struct world *world, struct pollux_error *err);
+ * are about to ask.  wanted says which applications, by index; NULL: all.  Nobody has to; the
+ * answers are the same.  -ENOMEM. */
+int world_prepare (const struct world *world, const bool *wanted, struct pollux_error *err);
 
 /* All that follows lives as long as the world. */
 const char *app_name (const struct app *app);

@@ -50,7 +50,7 @@ static void test_what_they_mean (void **state)
     assert_true (relative (step.step_s, 0.15 + 0.31) < 1e-12);
     assert_true (relative (step.sync_s, 0.31) < 1e-12);
     assert_false (step.modelled); /* here the model is the truth */
-    assert_int_equal (world_prepare (world, NULL), 0);
+    assert_int_equal (world_prepare (world, NULL, NULL), 0);
     world_free (world);
 
     /* Iterations at a batch follow from its gain: (1+3) / (3/4+1). */

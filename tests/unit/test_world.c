@@ -238,7 +238,7 @@ static void test_threads_agree (void **state)
     static struct asker askers[THREADS + 1];
     pthread_t threads[THREADS];
     struct world *world = load_published (), *prepared = load_published ();
-    assert_int_equal (world_prepare (prepared, NULL), 0);
+    assert_int_equal (world_prepare (prepared, NULL, NULL), 0);
     for (int i = 0; i < THREADS; i++) {
         askers[i].world = world;
         assert_int_equal (pthread_create (&threads[i], NULL, ask, &askers[i]), 0);
@@ -353,7 +353,7 @@ static void test_flat_traces (void **state)
     remove_app ();
     struct app_step step = app_step (world_at (world, 0), (int[]){2}, 1, 4);
     assert_true (step.modelled && step.step_s > 0);
-    assert_int_equal (world_prepare (world, &err), 0);
+    assert_int_equal (world_prepare (world, (bool[]){true}, &err), 0);
     world_free (world);
 }
 
