@@ -3,13 +3,12 @@
 #ifndef CLI_TASK_PROGRESS_H
 #define CLI_TASK_PROGRESS_H
 
+#include "cli/progress.h"
 #include "sim/tasks.h"
 
 struct task_progress {
-    double began_s; /* of the real clock */
-    int jobs;       /* in all tasks */
-    bool shown;     /* a line is on the terminal */
-    bool enabled;
+    struct progress line;
+    int jobs; /* in all tasks */
 };
 
 /* Begin to watch tasks.  SIGINT makes them stop. */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * [#########...............] 512 of 1200 events, 4 s to go
+ */
+#include "cli/progress.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_s (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct progress progress_start (void)
+{
+    double now = now_s ();
+    return (struct progress){
+        .began_s = now, .drawn_s = now + 0.4, .enabled = isatty (STDERR_FILENO)};
+}
+
+double progress_passed (const struct progress *progress)
+{
+    return now_s () - progress->began_s;
+}
+
+bool progress_due (struct progress *progress)
+{
+    double now = progress->enabled ? now_s () : 0;
+    if (!progress->enabled || now < progress->drawn_s + 0.1)
+        return false;
+    progress->drawn_s = now;
+    return true;
+}
+
+void progress_draw (struct progress *progress, double share, const char *format, ...)
+{
+    enum { WIDTH = 24 };
+    char bar[WIDTH + 1];
+    int full = (int)(share * WIDTH);
+    memset (bar, '.', WIDTH);
+    memset (bar, '#', (size_t)(full > WIDTH ? WIDTH : full));
+    bar[WIDTH] = '\0';
+    fprintf (stderr, "\r[%s] ", bar);
+    va_list args;
+    va_start (args, format);
+    vfprintf (stderr, format, args);
+    va_end (args);
+    if (share > 0)
+        fprintf (stderr, ", %.0f s to go", progress_passed (progress) * (1 - share) / share);
+    fputs ("\033[K", stderr);
+    fflush (stderr);
+    progress->shown = true;
+}
+
+void progress_end (struct progress *progress)
+{
+    if (progress->shown)
+        fputs ("\r\033[K", stderr);
+    progress->shown = false;
+}
