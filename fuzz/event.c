@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as rows of a journal, a line each: microseconds, type, job (- for none) and body,
- * with one blank between them.  Rows are folded as a journal's are; what is accepted must come
- * back from its own encoding as the same text, and what is refused must get a sentence that
- * names the row.
+ * with one blank between them.  Rows are folded and rounds decided again, as in a journal that is
+ * replayed; what is accepted must come back from its own encoding as the same text, and what is
+ * refused must get a sentence that names the row.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "loop/replay.h"
 #include "wire/event.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
@@ -44,8 +45,9 @@ static void come_back (const struct cluster *cluster, const struct event *event)
     wire_text_buffer_clear (&second);
 }
 
-static void fold (struct cluster *cluster, char *line, struct wire_event *box)
+static void take (struct replay *replay, char *line, struct wire_event *box)
 {
+    const struct cluster *cluster = &replay->cluster;
     const char *at = word (&line), *type = word (&line), *job = word (&line);
     if (!job)
         return;
@@ -61,7 +63,7 @@ static void fold (struct cluster *cluster, char *line, struct wire_event *box)
         return;
     }
     come_back (cluster, &box->event);
-    if (cluster_apply (cluster, &box->event, &err) < 0 && !err.text[0])
+    if (replay_event (replay, &box->event, &err) < 0 && !err.text[0])
         abort ();
 }
 
@@ -72,16 +74,16 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         return 0;
     memcpy (text, data, size);
     text[size] = '\0';
-    struct cluster cluster = {0};
+    struct replay replay = {0};
     struct wire_event box = {0};
-    for (char *line = text, *next; line; line = next) {
+    for (char *line = text, *next; line && !replay.differs; line = next) {
         next = strchr (line, '\n');
         if (next)
             *next++ = '\0';
-        fold (&cluster, line, &box);
+        take (&replay, line, &box);
     }
     wire_event_clear (&box);
-    cluster_clear (&cluster);
+    replay_clear (&replay);
     free (text);
     return 0;
 }
