@@ -47,6 +47,7 @@ extern const struct command decide_command;
 extern const struct command fit_command;
 extern const struct command goodput_command;
 extern const struct command sim_command;
+extern const struct command replay_command;
 extern const struct command capacity_command;
 extern const struct command workload_command;
 extern const struct command profiles_command;
