@@ -252,14 +252,15 @@ uninstall: ## remove what `make install` with the same variables installed
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/pollux 2>/dev/null
 
 # Packages are built from a copy of the sources, because Debian's tools write beside them; the
-# tests are run by `make test`, not again here.
+# tests are run by `make test`, not again here, and what a build needs is checked by our own rule
+# (-d), which asks for things, not for packages.
 .PHONY: deb
 deb: ## Debian packages in build/deb
 	@command -v dh >/dev/null || { echo "No debhelper here: tools/setup test installs it."; exit 1; }
 	@rm -rf build/deb && mkdir -p build/deb/pollux-$(VERSION)
 	@tar -c --exclude=./build --exclude=./.git . | tar -x -C build/deb/pollux-$(VERSION)
 	cd build/deb/pollux-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL \
-		DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck dpkg-buildpackage -b -us -uc
+		DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck dpkg-buildpackage -b -d -us -uc
 	@ls build/deb/*.deb
 
 # ---- Keeping house --------------------------------------------------------------------------
