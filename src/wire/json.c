@@ -272,16 +272,31 @@ int wire_double (const struct wire_place *object, const char *key, double min, d
     return wire_fail (&place, err, "expected a number from %g to %g", min, max);
 }
 
+/* "inf", or as others write it. */
+static bool is_infinity (const char *text)
+{
+    return strcmp (text, "inf") == 0 || strcmp (text, "Infinity") == 0;
+}
+
 int wire_number (const struct wire_place *object, const char *key, double min, double max,
                  double *ret, struct pollux_error *err)
 {
-    const char *text = json_string_value (json_object_get (object->value, key));
-    bool infinite = text && (strcmp (text, "inf") == 0 || strcmp (text, "-inf") == 0);
-    double value = infinite && text[0] == '-' ? -INFINITY : INFINITY;
-    if (!infinite || value < min || value > max)
-        return wire_double (object, key, min, max, ret, err);
-    *ret = value;
-    return 0;
+    struct wire_place place = wire_field (object, key);
+    const char *text = json_string_value (place.value);
+    bool below = text && text[0] == '-';
+    bool infinite = text && is_infinity (text + below);
+    double value = infinite ? (below ? -INFINITY : INFINITY) : json_number_value (place.value);
+    if ((infinite || json_is_number (place.value)) && value >= min && value <= max) {
+        *ret = value;
+        return 0;
+    }
+    if (isinf (min) && isinf (max))
+        return wire_fail (&place, err, "expected a number, \"inf\" or \"-inf\"");
+    if (isinf (min))
+        return wire_fail (&place, err, "expected a number up to %g, or \"-inf\"", max);
+    if (isinf (max))
+        return wire_fail (&place, err, "expected a number of at least %g, or \"inf\"", min);
+    return wire_double (object, key, min, max, ret, err);
 }
 
 json_t *wire_number_encode (double number)

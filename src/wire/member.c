@@ -44,18 +44,18 @@ int wire_choice (const struct wire_place *object, const char *key, const char *c
 {
     struct wire_place place = wire_field (object, key);
     const char *text = json_string_value (place.value);
-    char list[128];
+    char list[128] = "";
     size_t used = 0;
     for (int i = 0; i < count; i++) {
         if (text && strcmp (text, names[i]) == 0) {
             *ret = i;
             return 0;
         }
-        int more =
-            snprintf (list + used, sizeof (list) - used, "%s\"%s\"", i ? ", " : "", names[i]);
+        const char *before = i == 0 ? "" : i == count - 1 ? " or " : ", ";
+        int more = snprintf (list + used, sizeof (list) - used, "%s\"%s\"", before, names[i]);
         used += (size_t)more < sizeof (list) - used ? (size_t)more : sizeof (list) - used - 1;
     }
-    return wire_fail (&place, err, "expected one of %s", list);
+    return wire_fail (&place, err, "expected %s", list);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------ */

@@ -13,12 +13,8 @@
 #include "base/error.h"
 #include "cluster/names.h"
 #include "wire/job.h"
-
-/* Ages and delays in seconds: 1e12 s are 30,000 years.  Weights: ratios of 1e18 are beyond sense,
- * yet sums of 2^20 of them are exact enough. */
-#define SECONDS_LIMIT 1e12
-#define WEIGHT_LEAST 1e-9
-#define WEIGHT_MOST 1e9
+#include "wire/member.h"
+#include "wire/spec.h"
 
 /* What reading needs besides the problem. */
 struct reader {
@@ -61,22 +57,6 @@ static int optional_bool (const struct wire_place *object, const char *key, bool
     return wire_has (object, key) ? wire_bool (object, key, ret, err) : 0;
 }
 
-/* A name, copied into NAME_SIZE bytes. */
-static int copy_name (const struct wire_place *object, const char *key, char *ret,
-                      struct pollux_error *err)
-{
-    const char *text = NULL;
-    int rc = wire_text (object, key, &text, err);
-    if (rc < 0)
-        return rc;
-    if (text[0] == '\0' || strlen (text) >= NAME_SIZE) {
-        struct wire_place place = wire_field (object, key);
-        return wire_fail (&place, err, "expected a name of 1 to %d bytes", NAME_SIZE - 1);
-    }
-    memcpy (ret, text, strlen (text) + 1);
-    return 0;
-}
-
 /* ---- Nodes ---- */
 
 static int read_node (struct reader *reader, const struct wire_place *place,
@@ -88,11 +68,11 @@ static int read_node (struct reader *reader, const struct wire_place *place,
     *node = (struct node){.available = true};
     int rc = wire_expect_object (place, err);
     if (rc == 0)
-        rc = copy_name (place, "name", node->name, err);
+        rc = wire_name (place, "name", node->name, err);
     if (rc == 0)
         rc = wire_int64 (place, "gpus", 0, PROBLEM_SLOTS_LIMIT, &gpus, err);
     if (rc == 0 && wire_has (place, "type"))
-        rc = copy_name (place, "type", node->type, err);
+        rc = wire_name (place, "type", node->type, err);
     if (rc == 0)
         rc = optional_bool (place, "available", &node->available, err);
     if (rc < 0)
@@ -135,57 +115,6 @@ static int read_nodes (struct reader *reader, const struct wire_place *place,
 
 /* ---- Jobs ---- */
 
-static int read_counts (const struct wire_place *place, struct allowed *ret,
-                        struct pollux_error *err)
-{
-    size_t count = json_array_size (place->value);
-    if (count < 1 || count > ALLOWED_LIST_LIMIT)
-        return wire_fail (place, err, "expected 1 to %d counts", ALLOWED_LIST_LIMIT);
-    ret->kind = ALLOWED_LIST;
-    for (size_t i = 0; i < count; i++) {
-        struct wire_place element = wire_element (place, i);
-        json_int_t value = json_is_integer (element.value) ? json_integer_value (element.value) : 0;
-        if (value < 1 || value > POLLUX_REPLICAS_LIMIT)
-            return wire_fail (&element, err, "expected a count from 1 to %d",
-                              POLLUX_REPLICAS_LIMIT);
-        int at = ret->count; /* kept in order, each once */
-        for (; at > 0 && ret->list[at - 1] >= value; at--)
-            if (ret->list[at - 1] == value)
-                return wire_fail (&element, err, "expected every count once");
-        memmove (&ret->list[at + 1], &ret->list[at],
-                 (size_t)(ret->count - at) * sizeof (ret->list[0]));
-        ret->list[at] = (int)value;
-        ret->count++;
-    }
-    return 0;
-}
-
-static int read_allowed (const struct wire_place *job, struct allowed *ret,
-                         struct pollux_error *err)
-{
-    struct wire_place place = wire_field (job, "allowed");
-    if (!wire_has (job, "allowed"))
-        return 0;
-    if (json_is_array (place.value))
-        return read_counts (&place, ret, err);
-    if (json_is_object (place.value)) {
-        int64_t multiple = 0;
-        int rc = wire_int64 (&place, "multiple_of", 1, POLLUX_REPLICAS_LIMIT, &multiple, err);
-        if (rc == 0)
-            *ret = (struct allowed){.kind = ALLOWED_MULTIPLE, .multiple = (int)multiple};
-        return rc;
-    }
-    const char *text = json_string_value (place.value);
-    if (text && strcmp (text, "any") == 0)
-        ret->kind = ALLOWED_ANY;
-    else if (text && strcmp (text, "pow2") == 0)
-        ret->kind = ALLOWED_POW2;
-    else
-        return wire_fail (&place, err,
-                          "expected \"any\", \"pow2\", {\"multiple_of\": n} or a list of counts");
-    return 0;
-}
-
 static int read_allocation (struct reader *reader, const struct wire_place *job, struct job *ret,
                             struct pollux_error *err)
 {
@@ -200,23 +129,17 @@ static int read_allocation (struct reader *reader, const struct wire_place *job,
     if (!shares)
         return fail (err, -ENOMEM, "no memory for the allocation of job %s", ret->spec.name);
     int count = 0;
-    /* jansson's iterators want a pointer that is not const; nothing is changed. */
-    json_t *object = json_incref ((json_t *)(uintptr_t)place.value);
-    for (void *at = json_object_iter (object); at && rc == 0;
-         at = json_object_iter_next (object, at)) {
-        const char *name = json_object_iter_key (at);
+    struct wire_place share;
+    for (void *at = NULL; rc == 0 && wire_each (&place, &at, &share);) {
         int64_t replicas = 0;
-        int node = names_find (&reader->node_names, name, node_name, reader->problem->nodes);
-        if (node < 0) {
-            struct wire_place share = wire_field (&place, name);
+        int node = names_find (&reader->node_names, share.key, node_name, reader->problem->nodes);
+        if (node < 0)
             rc = wire_fail (&share, err, "expected the name of a node");
-            break;
-        }
-        rc = wire_int64 (&place, name, 0, PROBLEM_SLOTS_LIMIT, &replicas, err);
+        else
+            rc = wire_int64 (&place, share.key, 0, PROBLEM_SLOTS_LIMIT, &replicas, err);
         if (rc == 0 && replicas > 0)
             shares[count++] = (struct share){.node = node, .replicas = (int)replicas};
     }
-    json_decref (object);
     int64_t replicas = 0;
     for (int i = 0; i < count; i++)
         replicas += shares[i].replicas;
@@ -255,7 +178,7 @@ static int read_hints (const struct wire_place *place, struct hints *ret, struct
     };
     if (wire_has (place, "remaining")) {
         ret->progress = 0;
-        rc = wire_double (place, "remaining", 0, 1e18, &ret->total, err);
+        rc = wire_double (place, "remaining", 0, WIRE_PROGRESS_LIMIT, &ret->total, err);
     }
     return rc;
 }
@@ -266,19 +189,22 @@ static int read_spec (const struct wire_place *place, struct job_spec *ret,
     int64_t most = 0;
     *ret = (struct job_spec){
         .weight = 1, .preemptible = true, .adaptive = true, .restart_delay_s = NAN};
-    int rc = copy_name (place, "name", ret->name, err);
+    int rc = wire_name (place, "name", ret->name, err);
     if (rc == 0)
         rc = wire_int64 (place, "max_replicas", 1, POLLUX_REPLICAS_LIMIT, &most, err);
     if (rc == 0)
         rc = optional_int (place, "min_replicas", 0, (int)most, &ret->min_replicas, err);
     if (rc == 0)
-        rc = optional_double (place, "weight", WEIGHT_LEAST, WEIGHT_MOST, &ret->weight, err);
+        rc = optional_double (place, "weight", WIRE_WEIGHT_LEAST, WIRE_WEIGHT_LIMIT, &ret->weight,
+                              err);
     if (rc == 0)
         rc = optional_bool (place, "preemptible", &ret->preemptible, err);
     if (rc == 0)
-        rc = optional_double (place, "restart_delay", 0, SECONDS_LIMIT, &ret->restart_delay_s, err);
-    if (rc == 0)
-        rc = read_allowed (place, &ret->allowed, err);
+        rc = optional_double (place, "restart_delay", 0, WIRE_TIME_LIMIT, &ret->restart_delay_s,
+                              err);
+    struct wire_place allowed = wire_field (place, "allowed");
+    if (rc == 0 && wire_has (place, "allowed"))
+        rc = wire_allowed_decode (&allowed, &ret->allowed, err);
     ret->max_replicas = (int)most;
     return rc;
 }
@@ -296,7 +222,7 @@ static int read_job (struct reader *reader, const struct wire_place *place,
         rc = wire_fail (&name, err, "expected a name that no other job has");
     }
     if (rc == 0)
-        rc = optional_double (place, "age", 0, SECONDS_LIMIT, &job->age_s, err);
+        rc = optional_double (place, "age", 0, WIRE_TIME_LIMIT, &job->age_s, err);
     if (rc == 0)
         rc = optional_int (place, "restarts", 0, 1000000000, &job->restarts, err);
     if (rc == 0)
@@ -368,35 +294,6 @@ static int check_pinned (struct reader *reader, const struct wire_place *jobs,
 
 /* ---- The whole ---- */
 
-static int read_p (const struct wire_place *root, double *ret, struct pollux_error *err)
-{
-    struct wire_place place = wire_field (root, "p");
-    const char *text = json_string_value (place.value);
-    if (text && (strcmp (text, "-inf") == 0 || strcmp (text, "-Infinity") == 0)) {
-        *ret = -INFINITY;
-        return 0;
-    }
-    if (wire_has (root, "p") && !json_is_number (place.value))
-        return wire_fail (&place, err, "expected a number up to 1, or \"-inf\"");
-    return optional_double (root, "p", -INFINITY, 1, ret, err);
-}
-
-static int read_search (const struct wire_place *root, enum pollux_search *ret,
-                        struct pollux_error *err)
-{
-    struct wire_place place = wire_field (root, "batch_search");
-    const char *text = json_string_value (place.value);
-    if (!wire_has (root, "batch_search"))
-        return 0;
-    if (text && strcmp (text, "exact") == 0)
-        *ret = POLLUX_EXACT;
-    else if (text && strcmp (text, "reference") == 0)
-        *ret = POLLUX_REFERENCE;
-    else
-        return wire_fail (&place, err, "expected \"exact\" or \"reference\"");
-    return 0;
-}
-
 static int read_root (struct reader *reader, const struct wire_place *root,
                       struct pollux_error *err)
 {
@@ -404,12 +301,16 @@ static int read_root (struct reader *reader, const struct wire_place *root,
     struct wire_place nodes = wire_field (root, "nodes"), jobs = wire_field (root, "jobs");
     *view = (struct view){.interval_s = 60, .restart_delay_s = 30, .p = -1, .search = POLLUX_EXACT};
     int rc = wire_expect_object (root, err);
+    if (rc == 0 && wire_has (root, "p"))
+        rc = wire_number (root, "p", -INFINITY, 1, &view->p, err);
     if (rc == 0)
-        rc = read_p (root, &view->p, err);
-    if (rc == 0)
-        rc = optional_double (root, "restart_delay", 0, SECONDS_LIMIT, &view->restart_delay_s, err);
-    if (rc == 0)
-        rc = read_search (root, &view->search, err);
+        rc = optional_double (root, "restart_delay", 0, WIRE_TIME_LIMIT, &view->restart_delay_s,
+                              err);
+    int search = POLLUX_EXACT;
+    if (rc == 0 && wire_has (root, "batch_search"))
+        rc = wire_choice (root, "batch_search", wire_search_names, POLLUX_REFERENCE + 1, &search,
+                          err);
+    view->search = (enum pollux_search)search;
     if (rc == 0)
         rc = read_nodes (reader, &nodes, err);
     if (rc == 0)

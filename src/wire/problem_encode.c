@@ -6,25 +6,7 @@
 
 #include "wire/job.h"
 #include "wire/problem.h"
-
-static json_t *encode_allowed (const struct allowed *allowed)
-{
-    json_t *list;
-    switch (allowed->kind) {
-    case ALLOWED_ANY:
-        return json_string ("any");
-    case ALLOWED_POW2:
-        return json_string ("pow2");
-    case ALLOWED_MULTIPLE:
-        return json_pack ("{s:i}", "multiple_of", allowed->multiple);
-    case ALLOWED_LIST:
-        list = json_array ();
-        for (int i = 0; i < allowed->count; i++)
-            json_array_append_new (list, json_integer (allowed->list[i]));
-        return list;
-    }
-    return NULL;
-}
+#include "wire/spec.h"
 
 static json_t *encode_allocation (const struct view *view, struct placement placement)
 {
@@ -45,13 +27,13 @@ static json_t *encode_job (const struct view *view, const struct job *job)
                                    .model = job->hints.model,
                                    .grad = job->hints.grad,
                                    .limits = job->hints.limits};
-    json_t *object = json_pack (
-        "{s:s, s:f, s:i, s:i, s:i, s:o, s:f, s:b, s:o}", "name", spec->name, "age", job->age_s,
-        "restarts", job->restarts, "min_replicas", spec->min_replicas, "max_replicas", most,
-        "allowed", encode_allowed (&spec->allowed), "weight", spec->weight, "preemptible",
-        spec->preemptible, "allocation", encode_allocation (view, job->placement));
+    json_t *object =
+        json_pack ("{s:s, s:f, s:i, s:i, s:i, s:f, s:b, s:o}", "name", spec->name, "age",
+                   job->age_s, "restarts", job->restarts, "min_replicas", spec->min_replicas,
+                   "max_replicas", most, "weight", spec->weight, "preemptible", spec->preemptible,
+                   "allocation", encode_allocation (view, job->placement));
     json_t *hints = wire_job_encode (&known);
-    int failed = !object || !hints;
+    int failed = !object || !hints || wire_allowed_put (&spec->allowed, object, NULL) < 0;
     if (!isnan (spec->restart_delay_s))
         failed |= json_object_set_new (object, "restart_delay", json_real (spec->restart_delay_s));
     if (!isnan (job_remaining (job)))
@@ -83,9 +65,8 @@ json_t *problem_encode (const struct view *view)
     json_t *root =
         failed ? NULL
                : json_pack ("{s:O, s:o, s:f, s:s, s:O}", "nodes", nodes, "p",
-                            isinf (view->p) ? json_string ("-inf") : json_real (view->p),
-                            "restart_delay", view->restart_delay_s, "batch_search",
-                            view->search == POLLUX_EXACT ? "exact" : "reference", "jobs", jobs);
+                            wire_number_encode (view->p), "restart_delay", view->restart_delay_s,
+                            "batch_search", wire_search_names[view->search], "jobs", jobs);
     json_decref (nodes);
     json_decref (jobs);
     return root;

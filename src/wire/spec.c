@@ -31,20 +31,27 @@ static const struct wire_member spec_members[] = {
 
 /* ---- Counts ------------------------------------------------------------------------------- */
 
+/* In any order, each once. */
 static int decode_list (const struct wire_place *place, struct allowed *ret,
                         struct pollux_error *err)
 {
-    size_t count = json_array_size (place->value);
-    if (count < 1 || count > ALLOWED_LIST_LIMIT)
-        return wire_fail (place, err, "expected a list of 1 to %d counts", ALLOWED_LIST_LIMIT);
-    *ret = (struct allowed){.kind = ALLOWED_LIST, .count = (int)count};
-    for (size_t i = 0; i < count; i++) {
+    size_t size = json_array_size (place->value);
+    if (size < 1 || size > ALLOWED_LIST_LIMIT)
+        return wire_fail (place, err, "expected 1 to %d counts", ALLOWED_LIST_LIMIT);
+    *ret = (struct allowed){.kind = ALLOWED_LIST};
+    for (size_t i = 0; i < size; i++) {
         struct wire_place element = wire_element (place, i);
-        json_int_t value = json_integer_value (element.value), last = i ? ret->list[i - 1] : 0;
-        if (!json_is_integer (element.value) || value <= last || value > POLLUX_REPLICAS_LIMIT)
-            return wire_fail (&element, err, "expected an integer from %lld to %d",
-                              (long long)last + 1, POLLUX_REPLICAS_LIMIT);
-        ret->list[i] = (int)value;
+        json_int_t value = json_integer_value (element.value);
+        if (!json_is_integer (element.value) || value < 1 || value > POLLUX_REPLICAS_LIMIT)
+            return wire_fail (&element, err, "expected a count from 1 to %d",
+                              POLLUX_REPLICAS_LIMIT);
+        int at = ret->count;
+        for (; at > 0 && ret->list[at - 1] > value; at--)
+            ret->list[at] = ret->list[at - 1];
+        if (at > 0 && ret->list[at - 1] == value)
+            return wire_fail (&element, err, "expected every count once");
+        ret->list[at] = (int)value;
+        ret->count++;
     }
     return 0;
 }

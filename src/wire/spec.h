@@ -8,7 +8,7 @@
  *       "fixed_replicas": 4, "fixed_batch": 512
  *     }
  *
- * allowed is "any", "pow2", {"multiple_of": 4} or a list of counts, ascending.  What may be
+ * allowed is "any", "pow2", {"multiple_of": 4} or a list of counts.  What may be
  * missing: application, allowed ("any"), restart_delay (the cluster's), the fixed request.
  * The hints are the job object of job.h with three fields more, all of which may be missing:
  *
