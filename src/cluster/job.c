@@ -5,26 +5,53 @@
 #include "cluster/job.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool allowed_has (const struct allowed *allowed, int replicas)
+/* The smallest allowed count from `least` >= 1 on; INT_MAX if there is none. */
+static int allowed_from (const struct allowed *allowed, int least)
 {
+    int64_t from = INT_MAX;
     switch (allowed->kind) {
     case ALLOWED_ANY:
-        return true;
+        return least;
     case ALLOWED_POW2:
-        return (replicas & (replicas - 1)) == 0;
+        for (from = 1; from < least; from *= 2)
+            ;
+        break;
     case ALLOWED_MULTIPLE:
-        return replicas % allowed->multiple == 0;
+        from = ((int64_t)least + allowed->multiple - 1) / allowed->multiple * allowed->multiple;
+        break;
     case ALLOWED_LIST:
-        for (int i = 0; i < allowed->count; i++)
-            if (allowed->list[i] == replicas)
-                return true;
-        return false;
+        for (int i = allowed->count - 1; i >= 0 && allowed->list[i] >= least; i--)
+            from = allowed->list[i];
+        break;
     }
-    return false;
+    return from < INT_MAX ? (int)from : INT_MAX;
+}
+
+/* The largest allowed count up to `most` >= 0; 0 if there is none. */
+static int allowed_upto (const struct allowed *allowed, int most)
+{
+    int upto = 0;
+    switch (allowed->kind) {
+    case ALLOWED_ANY:
+        return most;
+    case ALLOWED_POW2:
+        for (upto = most; (upto & (upto - 1)) != 0; upto &= upto - 1)
+            ; /* all bits but the highest go */
+        break;
+    case ALLOWED_MULTIPLE:
+        upto = most - most % allowed->multiple;
+        break;
+    case ALLOWED_LIST:
+        for (int i = 0; i < allowed->count && allowed->list[i] <= most; i++)
+            upto = allowed->list[i];
+        break;
+    }
+    return upto;
 }
 
 bool job_allows (const struct job *job, int replicas)
@@ -32,23 +59,21 @@ bool job_allows (const struct job *job, int replicas)
     if (replicas == 0)
         return true;
     return replicas >= job->spec.min_replicas && replicas <= job->spec.max_replicas &&
-           allowed_has (&job->spec.allowed, replicas);
+           allowed_from (&job->spec.allowed, replicas) == replicas;
 }
 
 int job_next_replicas (const struct job *job, int replicas)
 {
-    int next = replicas + 1 > job->spec.min_replicas ? replicas + 1 : job->spec.min_replicas;
-    while (next <= job->spec.max_replicas && !job_allows (job, next))
-        next++;
+    int least = replicas + 1 > job->spec.min_replicas ? replicas + 1 : job->spec.min_replicas;
+    int next = allowed_from (&job->spec.allowed, least);
     return next <= job->spec.max_replicas ? next : 0;
 }
 
 int job_fit_replicas (const struct job *job, int replicas)
 {
-    int fit = replicas < job->spec.max_replicas ? replicas : job->spec.max_replicas;
-    while (fit > 0 && !job_allows (job, fit))
-        fit--;
-    return fit;
+    int most = replicas < job->spec.max_replicas ? replicas : job->spec.max_replicas;
+    int fit = allowed_upto (&job->spec.allowed, most);
+    return fit >= job->spec.min_replicas ? fit : 0;
 }
 
 int job_request (const struct job *job)

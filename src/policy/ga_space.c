@@ -135,7 +135,7 @@ static int make_current (struct ga_space *space)
             int column = find_column (space, placement.shares[i].node);
             int replicas = count_slots (placement.shares[i].replicas);
             if (column >= 0 && replicas <= space->slots[column])
-                space->current[r * space->stride + column] = (uint16_t)replicas;
+                space->current[ga_row_at (space, r) + (size_t)column] = (uint16_t)replicas;
             else
                 row->homeless = true;
         }

@@ -70,10 +70,16 @@ static inline int ga_worth_index (int replicas, int nodes)
     return 2 * replicas + (nodes > 1);
 }
 
+/* Where a row begins. */
+static inline size_t ga_row_at (const struct ga_space *space, int row)
+{
+    return (size_t)row * (size_t)space->stride;
+}
+
 /* Entries of a state. */
 static inline size_t ga_state_size (const struct ga_space *space)
 {
-    return (size_t)space->row_count * (size_t)space->stride;
+    return ga_row_at (space, space->row_count);
 }
 
 /* The space of a view, which must live as long.  On failure -ENOMEM, or -EINVAL for a job

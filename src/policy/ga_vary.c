@@ -164,7 +164,7 @@ void ga_cross (struct ga_vary *vary, const uint16_t *a, const uint16_t *b, uint1
 {
     size_t size = ga_state_size (vary->space);
     int rows = vary->space->row_count;
-    size_t point = rows > 0 ? (size_t)ga_draw (vary, rows) * (size_t)vary->space->stride : 0;
+    size_t point = rows > 0 ? ga_row_at (vary->space, ga_draw (vary, rows)) : 0;
     memcpy (ret, a, point * sizeof (ret[0]));
     memcpy (ret + point, b + point, (size - point) * sizeof (ret[0]));
 }
@@ -206,7 +206,7 @@ static int find_open (struct ga_vary *vary, const uint16_t *state)
     const struct ga_space *space = vary->space;
     memcpy (vary->free, space->capacity, (size_t)space->stride * sizeof (vary->free[0]));
     for (int r = 0; r < space->row_count; r++)
-        row_drain (state + r * space->stride, vary->free, space->stride);
+        row_drain (state + ga_row_at (space, r), vary->free, space->stride);
     int count = 0;
     for (int i = 0; i < space->column_count; i++)
         if (vary->free[i] > 0)
@@ -219,16 +219,16 @@ void ga_mutate (struct ga_vary *vary, uint16_t *state)
     const struct ga_space *space = vary->space;
     size_t stride = (size_t)space->stride;
     for (int r = 0; r < space->row_count; r++) {
-        uint16_t *row = state + r * space->stride;
+        uint16_t *row = state + ga_row_at (space, r);
         if (tenth (vary))
-            memcpy (row, space->current + r * space->stride, stride * sizeof (row[0]));
+            memcpy (row, space->current + ga_row_at (space, r), stride * sizeof (row[0]));
         if (tenth (vary))
             for (int i = 0; i < space->column_count; i++)
                 row[i] = tenth (vary) ? 0 : row[i];
     }
     int open_count = find_open (vary, state);
     for (int r = 0; r < space->row_count && open_count > 0; r++)
-        redraw_row (vary, state + r * space->stride, vary->open, open_count);
+        redraw_row (vary, state + ga_row_at (space, r), vary->open, open_count);
 }
 
 /* ---- Repair and score ---- */
@@ -296,11 +296,12 @@ struct ga_score ga_settle (struct ga_vary *vary, uint16_t *state)
     bool adds = !isinf (p);
     for (int r = 0; r < space->row_count; r++) {
         const struct ga_row *row = &space->rows[r];
-        uint16_t *counts = state + r * stride;
+        uint16_t *counts = state + ga_row_at (space, r);
         struct pollux_shape shape = repair (vary, row, counts);
         row_take (counts, vary->free, vary->in_use, stride);
         const struct ga_worth *worth = &row->worth[ga_worth_index (shape.replicas, shape.nodes)];
-        bool stays = !row->homeless && row_equal (counts, space->current + r * stride, stride);
+        bool stays =
+            !row->homeless && row_equal (counts, space->current + ga_row_at (space, r), stride);
         double term = stays ? worth->kept : worth->moved;
         terms = adds ? terms + term : fitness_add (p, terms, term);
         speedups += worth->speedup;

@@ -25,6 +25,58 @@ static void decide_as (struct memory *memory, const struct scene *scene, struct 
     assert_feasible (memory->policy, &scene->view, plan);
 }
 
+/* ---- Which counts a job can run with ---- */
+
+static bool in_list (const struct allowed *allowed, int replicas)
+{
+    bool found = false;
+    for (int i = 0; i < allowed->count; i++)
+        found |= allowed->list[i] == replicas;
+    return found;
+}
+
+/* The definition, one count at a time. */
+static bool plainly_allowed (const struct job_spec *spec, int replicas)
+{
+    bool power = false;
+    for (int k = 1; k <= replicas; k *= 2)
+        power |= k == replicas;
+    const bool by_kind[] = {
+        [ALLOWED_ANY] = true,
+        [ALLOWED_POW2] = power,
+        [ALLOWED_MULTIPLE] = spec->allowed.multiple > 0 && replicas % spec->allowed.multiple == 0,
+        [ALLOWED_LIST] = in_list (&spec->allowed, replicas),
+    };
+    return replicas == 0 || (replicas >= spec->min_replicas && replicas <= spec->max_replicas &&
+                             by_kind[spec->allowed.kind]);
+}
+
+static void counts_by_definition (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (12);
+    static struct scene scene;
+    for (int trial = soak_count (1000); trial > 0; trial--) {
+        scene_random (&scene, &rng);
+        for (int i = 0; i < scene.view.job_count; i++) {
+            const struct job *job = &scene.jobs[i];
+            int last = 0;
+            for (int k = 0; k <= job->spec.max_replicas + 2; k++) {
+                bool allowed = plainly_allowed (&job->spec, k);
+                assert_int_equal (job_allows (job, k), allowed);
+                if (allowed && k > 0)
+                    assert_int_equal (job_next_replicas (job, k - 1), k);
+                if (allowed && k > 0)
+                    assert_int_equal (job_next_replicas (job, last), k);
+                last = allowed ? k : last;
+                assert_int_equal (job_fit_replicas (job, k), last);
+            }
+            assert_int_equal (job_next_replicas (job, last), 0);
+        }
+        scene_clear (&scene);
+    }
+}
+
 /* ---- Plans of one round, from fresh memory ---- */
 
 /* An oracle's iteration times for 1..count slots, or none. */
@@ -474,13 +526,10 @@ static void unknown_names_are_refused (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (one_round),
-        cmocka_unit_test (tiresias_demotes_once),
-        cmocka_unit_test (tiresias_demotes_in_order),
-        cmocka_unit_test (las_does_not_thrash),
-        cmocka_unit_test (random_views),
-        cmocka_unit_test (random_lives),
-        cmocka_unit_test (unknown_names_are_refused),
+        cmocka_unit_test (counts_by_definition),  cmocka_unit_test (one_round),
+        cmocka_unit_test (tiresias_demotes_once), cmocka_unit_test (tiresias_demotes_in_order),
+        cmocka_unit_test (las_does_not_thrash),   cmocka_unit_test (random_views),
+        cmocka_unit_test (random_lives),          cmocka_unit_test (unknown_names_are_refused),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
