@@ -309,14 +309,15 @@ static void mutation_keeps_columns (void **state)
 static void mutation_rates (void **state)
 {
     (void)state;
-    enum { TRIALS = 200000, NODES = 10 };
+    enum { NODES = 10 };
+    const int trials = soak_count (500000);
     static struct lab lab;
     scene_init (&lab.scene, NODES);
     scene_add (&lab.scene, "a", 1, "0:2");
     assert_int_equal (0, ga_space_new (&lab.scene.view, &lab.space, NULL));
     assert_int_equal (0, ga_vary_new (&lab.space, 9, &lab.vary, NULL));
     int grown = 0, zero = 0, elsewhere = 0;
-    for (int i = 0; i < TRIALS; i++) {
+    for (int i = 0; i < trials; i++) {
         uint16_t row[GA_LANES] = {2};
         ga_mutate (&lab.vary, row);
         zero += row[0] == 0;
@@ -329,11 +330,11 @@ static void mutation_rates (void **state)
      * once more from there; a reset changes nothing here. */
     const double zeroed = 0.01, tenth = 0.1;
     double p = zeroed * (1 - tenth + tenth / 5);
-    assert_true (fabs (zero - TRIALS * p) < 5 * sqrt (TRIALS * p));
+    assert_true (fabs (zero - trials * p) < 5 * sqrt (trials * p));
     p = (1 - zeroed) * ((1 - tenth) * 2 / 3 + tenth * 8 / 9) + zeroed * tenth * 2 / 5;
-    assert_true (fabs (grown - TRIALS * p) < 5 * sqrt (TRIALS * p));
+    assert_true (fabs (grown - trials * p) < 5 * sqrt (trials * p));
     p = 9 * tenth * 4 / 5;
-    assert_true (fabs (elsewhere - TRIALS * p) < 5 * sqrt (TRIALS * p));
+    assert_true (fabs (elsewhere - trials * p) < 5 * sqrt (trials * p));
     ga_vary_clear (&lab.vary);
     ga_space_clear (&lab.space);
     scene_clear (&lab.scene);

@@ -453,7 +453,7 @@ static void random_views (void **state)
     assert_non_null (scene);
     for (int i = soak_count (3000); i > 0; i--) {
         scene_random (scene, &rng);
-        scene->view.budget = 10; /* enough for what is asked here */
+        scene->view.budget = 4; /* enough for what is asked here */
         for (const struct policy *const *policy = policies; *policy; policy++) {
             struct memory first = fresh ((*policy)->name), second = fresh ((*policy)->name);
             struct plan plan = {0}, again = {0};
