@@ -50,6 +50,8 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
         return options_double (options, 0, 1e6, &config->restart_delay_s, err);
     case SIM_OPTION_INTERFERENCE:
         return options_double (options, 0, 0.999, &config->interference, err);
+    case SIM_OPTION_REMAINING_ERROR:
+        return options_double (options, 0, SIM_ERROR_LIMIT, &config->remaining_error, err);
     case SIM_OPTION_P:
         if (strcmp (options->argument, "-inf") == 0) {
             config->p = -INFINITY;

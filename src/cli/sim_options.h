@@ -22,6 +22,7 @@ enum sim_option_id {
     SIM_OPTION_INTERFERENCE,
     SIM_OPTION_P,
     SIM_OPTION_MAX_REPLICAS,
+    SIM_OPTION_REMAINING_ERROR,
     SIM_OPTION_SEED,
     SIM_OPTION_NEXT, /* the first id for a command's own */
 };
@@ -41,6 +42,8 @@ enum sim_option_id {
          "speed that a multi-node job loses beside another (0)"},                                  \
         {"p", "FAIRNESS", SIM_OPTION_P, "of pollux: 1 throughput .. -1 fair .. -inf (-1)"},        \
         {"max-replicas", "N", SIM_OPTION_MAX_REPLICAS, "most GPUs of one adaptive job (64)"},      \
+        {"remaining-error", "SIGMA", SIM_OPTION_REMAINING_ERROR,                                   \
+         "jobs misjudge their remaining work by exp (SIGMA x normal) (0)"},                        \
     {                                                                                              \
         "seed", "N", SIM_OPTION_SEED, "of all chance (0)"                                          \
     }

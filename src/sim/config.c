@@ -37,6 +37,9 @@ int sim_check (const struct sim_config *config, struct pollux_error *err)
                      config->interference);
     if (!(config->p <= 1))
         return fail (err, -EINVAL, "p: want -inf to 1, got %g", config->p);
+    if (!(config->remaining_error >= 0 && config->remaining_error <= SIM_ERROR_LIMIT))
+        return fail (err, -EINVAL, "error of the remaining work: want 0 to %d, got %g",
+                     SIM_ERROR_LIMIT, config->remaining_error);
     if (config->max_replicas < 1 || config->max_replicas > POLLUX_REPLICAS_LIMIT)
         return fail (err, -EINVAL, "most replicas of a job: want 1 to %d, got %d",
                      POLLUX_REPLICAS_LIMIT, config->max_replicas);

@@ -85,6 +85,17 @@ static void make_spec (struct sim *sim, const struct actor *actor)
     snprintf (sim->spec.application, sizeof (sim->spec.application), "%s", app_name (job->app));
 }
 
+/* What the job believes to need in all. */
+static double believed_total (const struct sim *sim, const struct actor *actor)
+{
+    double total = app_need (actor->job->app, app_max_epochs (actor->job->app));
+    if (sim->config->remaining_error == 0)
+        return total;
+    double done = actor->training.progress;
+    struct rng rng = rng_stream (~sim->config->seed, (uint64_t)(actor - sim->actors));
+    return done + (total - done) * exp (sim->config->remaining_error * rng_gaussian (&rng));
+}
+
 static struct hints make_hints (const struct sim *sim, const struct actor *actor)
 {
     const struct training *training = &actor->training;
@@ -96,7 +107,7 @@ static struct hints make_hints (const struct sim *sim, const struct actor *actor
         .limits = sim->policy->adaptive ? *app_limits (actor->job->app) : (struct pollux_limits){0},
         .max_profiled_replicas = sim->policy->adaptive ? training->max_profiled_replicas : -1,
         .progress = training->progress,
-        .total = app_need (actor->job->app, app_max_epochs (actor->job->app)),
+        .total = believed_total (sim, actor),
     };
 }
 

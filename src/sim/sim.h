@@ -18,6 +18,9 @@ struct sim_config {
     double interference; /* share of speed that a multi-node job loses beside another, 0..1 */
     double p;            /* fairness of the policies that have it */
     int max_replicas;    /* of one job, for policies that choose */
+    /* Jobs are wrong about the work they have left by a factor exp (error x normal), each by its
+     * own from the start to the end; 0: they know. */
+    double remaining_error;
     uint64_t seed;
     struct journal journal; /* where to record; zero for nowhere */
 };
@@ -25,6 +28,9 @@ struct sim_config sim_defaults (void);
 
 /* 2^16 nodes of up to 2^10 slots: several times the largest cluster that we know. */
 enum { SIM_NODES_LIMIT = 1 << 16, SIM_SLOTS_LIMIT = 1 << 10 };
+
+/* An error by exp (10) and more is no estimate. */
+enum { SIM_ERROR_LIMIT = 10 };
 
 /* 0 or -EINVAL with a sentence that names the option at fault. */
 int sim_check (const struct sim_config *config, struct pollux_error *err);

@@ -112,7 +112,7 @@ run pollux sim --traces "$tmp/empty" --policy fifo
 expect "a folder without traces" status=2 err~'empty'
 run pollux sim --traces x --profiles y
 expect "traces and profiles" status=2 err~'exclude each other'
-for wrong in --nodes=0 --gpus-per-node=-1 --interval=0 --restart-delay=x --interference=1 --p=2 --seed=-1; do
+for wrong in --nodes=0 --gpus-per-node=-1 --interval=0 --restart-delay=x --interference=1 --remaining-error=-1 --p=2 --seed=-1; do
     run pollux sim "$tmp/small.csv" --policy fifo $wrong
     expect "$wrong" status=2 out= err~"${wrong%%=*}: expected"
 done
