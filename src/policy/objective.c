@@ -188,7 +188,7 @@ int objective_make (const struct view *view, struct arena *arena, struct objecti
         const struct job *job = view->jobs[i];
         struct outlook *outlook = &objective.outlooks[i];
         double fair = fair_goodput (job, view->search, survey.fair);
-        *outlook = (struct outlook){.restart = restart_factor (view, job)};
+        *outlook = (struct outlook){.fair = fair, .restart = restart_factor (view, job)};
         int rc = job_pinned (job) && on_available (view, job->placement)
                      ? outlook_pinned (&survey, job, fair, outlook, err)
                      : outlook_free (&survey, job, fair, outlook, err);

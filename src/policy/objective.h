@@ -18,6 +18,7 @@ struct outlook {
     struct offer *offers; /* values to be filled in */
     double *speedups;
     int count;
+    double fair;    /* goodput that speedups are relative to; of no unit without a model */
     double restart; /* what it keeps of the speedup if it moves */
 };
 

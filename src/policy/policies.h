@@ -7,6 +7,7 @@
 
 extern const struct policy policy_equal_share;
 extern const struct policy policy_pollux;
+extern const struct policy policy_pollux_jct;
 extern const struct policy policy_fifo;
 extern const struct policy policy_las;
 extern const struct policy policy_optimus;

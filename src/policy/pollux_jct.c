@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pollux for the mean completion time, where jobs say how much work is left.
+ *
+ * Let V be the sum of the times that all jobs still need.  The plan that lowers V fastest
+ * maximises sum_j dV/dR_j x rate_j, R_j being the work left.  For jobs that speed up as k^(1/2),
+ * sorted by R from the largest (rank 1), V is known (heSRPT, Berg et al. 2020): its derivative is
+ * sqrt (2 rank - 1), since a job delays all those that stay after it.  Real jobs differ in their
+ * curves and keep arriving, so that a long job will not be alone in the end.  Therefore
+ *
+ *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an offer
+ *     w_j     = weight sqrt (rank_j) (R_j + 2000 s)^(-1/4) (1 + age_j / 10,000 s)^(1/2)
+ *
+ * with R in seconds of one replica: ranks look to the end of those who are here, the power of R to
+ * jobs that come and are mostly short, and ageing lets nobody wait for ever.
+ *
+ * Moving costs the restart delay d, once, and brings something while the new placement lasts: at
+ * least 200 s, and the longer the more the job has to do, a fifth of its remaining time t:
+ *
+ *     kept    = (H - d) / H, H = max (200 s, t / 5);  t / (t + d) if that is less
+ *
+ * of the value.  Nothing is taken from a job that waits: it will pay whenever it starts.
+ *
+ * A job may have at most twice the replicas it was profiled with.  If at this round's price of a
+ * slot its model sees a better size beyond, then going to the limit is the way there: its value is
+ * raised by what is to be gained.  So jobs are explored that are worth it, and no others.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "policy/objective.h"
+#include "policy/policies.h"
+#include "policy/price.h"
+#include "policy/speedup.h"
+
+/* Of a job that does not say: as much as a short one has, and as much again as it has had, as
+ * with sizes that are spread over many orders of magnitude. */
+static const double unknown_s = 3000;
+/* More than anybody has, 30 years; so that a silly number does not turn a weight into 0. */
+static const double work_most_s = 1e9;
+static const double short_s = 2000;      /* jobs below it are equally short */
+static const double ageing_s = 10000;    /* age that makes a job matter noticeably more */
+static const double lasts_least_s = 200; /* that a placement lasts */
+static const double lasts_share = 0.2;   /* of a job's remaining time */
+
+struct jct {
+    struct arena arena;
+    struct solver *solver;
+};
+
+static void jct_memory_free (void *memory)
+{
+    struct jct *jct = memory;
+    if (!jct)
+        return;
+    solver_free (jct->solver);
+    arena_clear (&jct->arena);
+    free (jct);
+}
+
+static int jct_memory_new (void **ret, struct pollux_error *err)
+{
+    struct jct *jct = calloc (1, sizeof (*jct));
+    if (!jct)
+        return fail (err, -ENOMEM, "no memory for the optimizer");
+    int rc = solver_new (&jct->solver, err);
+    if (rc < 0) {
+        jct_memory_free (jct);
+        return rc;
+    }
+    *ret = jct;
+    return 0;
+}
+
+/* What one job has before it. */
+struct prospect {
+    double unit;   /* goodput per replica at its smallest size; 0 if it can run nowhere */
+    double work_s; /* R: what is left, in seconds of one replica */
+    double weight; /* w */
+    double delay_s;
+    bool waits; /* it has no placement */
+    int limit;  /* the most replicas on offer */
+};
+
+struct round {
+    const struct view *view;
+    struct arena *arena;
+    struct objective objective;
+    struct prospect *prospects;
+    struct curve {
+        struct pollux_best *bests;
+        double *one, *many;
+        int room; /* replicas that there is room for */
+    } curve;      /* scratch */
+    int slots, node_most;
+};
+
+/* ---- What a job has before it ---- */
+
+static double work_of (const struct job *job, double unit)
+{
+    double left = job_remaining (job) * (double)job->hints.limits.init_batch / unit;
+    /* Whoever is past its end and still here has been wrong about it. */
+    bool known = job->hints.has_model && left > 0;
+    return fmin (known ? left : unknown_s + job->attained_s, work_most_s);
+}
+
+static struct prospect prospect_of (const struct view *view, const struct job *job,
+                                    const struct outlook *outlook)
+{
+    struct prospect prospect = {
+        .delay_s = view_restart_delay (view, job),
+        .waits = job->placement.count == 0,
+    };
+    for (int i = outlook->count - 1; i >= 0; i--) {
+        const struct offer *offer = &outlook->offers[i];
+        if (offer->replicas > prospect.limit)
+            prospect.limit = offer->replicas;
+        if (outlook->speedups[i] > 0)
+            prospect.unit = outlook->speedups[i] * outlook->fair / offer->replicas;
+    }
+    prospect.work_s = work_of (job, prospect.unit);
+    return prospect;
+}
+
+/* A job and what it is ranked by. */
+struct rank {
+    double work_s;
+    int job;
+};
+
+static int by_work_descending (const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    if (x->work_s != y->work_s)
+        return x->work_s > y->work_s ? -1 : 1;
+    return x->job - y->job;
+}
+
+static int weigh (const struct round *round)
+{
+    int count = round->view->job_count;
+    struct rank *ranks = arena_take (round->arena, (size_t)count, sizeof (ranks[0]));
+    if (!ranks)
+        return -ENOMEM;
+    for (int i = 0; i < count; i++)
+        ranks[i] = (struct rank){.work_s = round->prospects[i].work_s, .job = i};
+    qsort (ranks, (size_t)count, sizeof (ranks[0]), by_work_descending);
+    for (int i = 0; i < count; i++) {
+        struct prospect *prospect = &round->prospects[ranks[i].job];
+        const struct job *job = round->view->jobs[ranks[i].job];
+        prospect->weight = job->spec.weight * sqrt (i + 1) *
+                           pow (prospect->work_s + short_s, -0.25) *
+                           sqrt (1 + fmax (job->age_s, 0) / ageing_s);
+    }
+    return 0;
+}
+
+/* ---- What it may be given, and what that is worth ---- */
+
+/* Share of an offer's value that is left if the job has to restart for it. */
+static double kept_share (const struct prospect *prospect, double speedup)
+{
+    if (prospect->waits || !(speedup > 0))
+        return 1;
+    double delay_s = prospect->delay_s, left_s = prospect->work_s / speedup;
+    double lasts_s = fmax (lasts_least_s, lasts_share * left_s);
+    return fmin (fmax (lasts_s - delay_s, 0) / lasts_s, left_s / (left_s + delay_s));
+}
+
+static double value_of (const struct prospect *prospect, double speedup, bool moves)
+{
+    double value = prospect->weight * sqrt (speedup);
+    return moves ? value * kept_share (prospect, speedup) : value;
+}
+
+static void value_offers (const struct round *round, int job)
+{
+    const struct prospect *prospect = &round->prospects[job];
+    const struct outlook *outlook = &round->objective.outlooks[job];
+    double scale = prospect->unit > 0 ? outlook->fair / prospect->unit : 0;
+    for (int i = 0; i < outlook->count; i++)
+        outlook->offers[i].value = value_of (prospect, outlook->speedups[i] * scale,
+                                             outlook->offers[i].where != WHERE_KEEP);
+}
+
+/* The most that a job could have if it were trusted, beyond what it is offered; 0 if no more. */
+static int hidden_most (const struct round *round, int job)
+{
+    const struct job *it = round->view->jobs[job];
+    const struct prospect *prospect = &round->prospects[job];
+    int most = it->spec.max_replicas < round->slots ? it->spec.max_replicas : round->slots;
+    bool hides =
+        it->hints.has_model && prospect->limit > 0 && most > prospect->limit && !job_pinned (it);
+    return hides ? most : 0;
+}
+
+static int curve_room (struct round *round, int most)
+{
+    struct curve *curve = &round->curve;
+    if (most <= curve->room)
+        return 0;
+    curve->bests = arena_take (round->arena, 2 * (size_t)most, sizeof (curve->bests[0]));
+    curve->one = arena_take (round->arena, (size_t)most, sizeof (curve->one[0]));
+    curve->many = arena_take (round->arena, (size_t)most, sizeof (curve->many[0]));
+    curve->room = most;
+    return curve->bests && curve->one && curve->many ? 0 : -ENOMEM;
+}
+
+/* If some size beyond the limit leaves more after paying for its slots than all that is on offer,
+ * let the limit leave as much. */
+static int explore (struct round *round, int job, double price, struct pollux_error *err)
+{
+    const struct job *it = round->view->jobs[job];
+    const struct prospect *prospect = &round->prospects[job];
+    const struct outlook *outlook = &round->objective.outlooks[job];
+    struct curve *curve = &round->curve;
+    int most = hidden_most (round, job), limit = prospect->limit;
+    if (most == 0)
+        return 0;
+    if (curve_room (round, most) < 0)
+        return fail (err, -ENOMEM, "no memory for a curve of %d replicas", most);
+    int rc = job_curve (it, round->view->search, most, curve->one, curve->many, curve->bests, err);
+    if (rc < 0)
+        return rc;
+    double offered = 0, at_limit = -INFINITY, hidden = 0;
+    for (int i = 0; i < outlook->count; i++) {
+        const struct offer *offer = &outlook->offers[i];
+        double surplus = offer->value - price * offer->replicas;
+        offered = fmax (offered, surplus);
+        if (offer->replicas == limit)
+            at_limit = fmax (at_limit, surplus);
+    }
+    for (int k = limit + 1; k <= most; k++) {
+        double goodput = fmax (k <= round->node_most ? curve->one[k - 1] : 0, curve->many[k - 1]);
+        if (job_allows (it, k))
+            hidden = fmax (hidden, value_of (prospect, goodput / prospect->unit, true) - price * k);
+    }
+    for (int i = 0; i < outlook->count && hidden > offered; i++)
+        if (outlook->offers[i].replicas == limit)
+            outlook->offers[i].value += hidden - at_limit;
+    return 0;
+}
+
+/* The price of a slot before anybody explores. */
+static int price_of (const struct round *round, struct price *ret)
+{
+    int slots = round->slots;
+    for (int i = 0; i < round->objective.count; i++) {
+        const struct solver_job *job = &round->objective.jobs[i];
+        if (job->offer_count == 1)
+            slots -= job->offers[0].replicas;
+    }
+    return price_find (round->objective.jobs, round->objective.count, slots > 0 ? slots : 0,
+                       round->arena, ret);
+}
+
+static int value_all (struct round *round, struct pollux_error *err)
+{
+    const struct view *view = round->view;
+    struct price price;
+    for (int i = 0; i < view->job_count; i++)
+        round->prospects[i] = prospect_of (view, view->jobs[i], &round->objective.outlooks[i]);
+    if (weigh (round) < 0)
+        return fail (err, -ENOMEM, "no memory for the ranks of %d jobs", view->job_count);
+    for (int i = 0; i < view->job_count; i++)
+        value_offers (round, i);
+    if (price_of (round, &price) < 0)
+        return fail (err, -ENOMEM, "no memory for the price of %d jobs", view->job_count);
+    int rc = 0;
+    for (int i = 0; i < view->job_count && rc == 0; i++)
+        rc = explore (round, i, price.price, err);
+    return rc;
+}
+
+/* ---- The decision ---- */
+
+static int jct_decide (const struct view *view, void *memory, struct plan *plan,
+                       struct pollux_error *err)
+{
+    struct jct *jct = memory;
+    struct round round = {.view = view, .arena = &jct->arena, .slots = view_slots (view)};
+    arena_reset (&jct->arena);
+    if (view->job_count == 0)
+        return 0;
+    for (int i = 0; i < view->node_count; i++)
+        if (view->nodes[i].available && view->nodes[i].slots > round.node_most)
+            round.node_most = view->nodes[i].slots;
+    round.prospects =
+        arena_take (&jct->arena, (size_t)view->job_count, sizeof (round.prospects[0]));
+    if (!round.prospects)
+        return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
+    int rc = objective_make (view, &jct->arena, &round.objective, err);
+    if (rc == 0)
+        rc = value_all (&round, err);
+    struct solver_result result;
+    if (rc == 0)
+        rc = solver_solve (jct->solver, view, round.objective.jobs, view->budget, plan, &result,
+                           err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < view->job_count; i++) {
+        int offer = objective_offer (&round.objective, i, plan_placement (plan, i));
+        plan->speedups[i] = round.objective.outlooks[i].speedups[offer];
+    }
+    plan->fitness = result.value;
+    plan->bound = fmax (result.bound, result.value); /* rounding */
+    plan->price = result.price;
+    return 0;
+}
+
+const struct policy policy_pollux_jct = {
+    .name = "pollux-jct",
+    .summary = "shorter mean completion time, where jobs say how much work is left",
+    .adaptive = true,
+    .elastic = true,
+    .search = POLLUX_EXACT,
+    .memory_new = jct_memory_new,
+    .memory_free = jct_memory_free,
+    .decide = jct_decide,
+};

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux-jct: who is preferred, who never waits for ever, who is explored; plans are feasible; and
+ * on the published workloads jobs end sooner than with the published search.
+ */
+#include "unit.h"
+#include "checker.h"
+#include "views.h"
+
+#include <jansson.h>
+
+#include "sim/sim.h"
+
+#define SHARED "../shared/osdi21/"
+
+static const struct policy *policy_named (const char *name)
+{
+    const struct policy *policy;
+    assert_int_equal (0, policy_find (name, &policy, NULL));
+    return policy;
+}
+
+static struct memory fresh (void)
+{
+    struct memory memory;
+    assert_int_equal (0, memory_new (policy_named ("pollux-jct"), &memory, NULL));
+    return memory;
+}
+
+static void solve (struct memory *memory, const struct view *view, struct plan *plan)
+{
+    struct pollux_error err;
+    if (decide (memory->policy, view, memory, plan, &err) != 0)
+        fail_msg ("%s", err.text);
+    const char *wrong = check_feasible (view, plan);
+    if (wrong)
+        fail_msg ("%s", wrong);
+    if (view->job_count == 0)
+        return;
+    assert_true (isfinite (plan->fitness) && plan->bound >= plan->fitness && plan->price >= 0);
+}
+
+/* ---- Any problem ---- */
+
+static void assert_same (const struct plan *a, const struct plan *b)
+{
+    assert_int_equal (a->job_count, b->job_count);
+    for (int i = 0; i < a->job_count; i++)
+        assert_true (placement_equal (plan_placement (a, i), plan_placement (b, i)));
+    assert_true (a->job_count == 0 || (a->fitness == b->fitness && a->bound == b->bound));
+}
+
+/* Feasible whatever is asked, and the same whatever was asked before. */
+static void any_problem (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    struct memory used = fresh ();
+    struct plan plan = {0}, again = {0};
+    for (int i = 0; i < soak_count (20000); i++) {
+        struct rng rng = rng_stream (7, (uint64_t)i);
+        scene_random (&scene, &rng);
+        scene.view.budget = 200;
+        /* Some jobs are past their end, some far from it, some do not know. */
+        static const double totals[] = {0, 1, 1e4, 1e9, 1e300, NAN};
+        for (int j = 0; j < scene.view.job_count; j++) {
+            scene.jobs[j].hints.progress = 10;
+            scene.jobs[j].hints.total = totals[rng_below (&rng, COUNT (totals))];
+        }
+        solve (&used, &scene.view, &plan);
+        if (i % 10 == 0) {
+            struct memory new = fresh ();
+            solve (&new, &scene.view, &again);
+            assert_same (&plan, &again);
+            memory_clear (&new);
+        }
+        scene_clear (&scene);
+    }
+    plan_clear (&plan);
+    plan_clear (&again);
+    memory_clear (&used);
+}
+
+/* ---- Jobs with the same curve ---- */
+
+/* A job with a model that speeds up well on one node and fairly on several. */
+static struct job *add_job (struct scene *scene, const char *name, double left, const char *place)
+{
+    struct job *job = scene_add (scene, name, 1, place);
+    job->hints = (struct hints){
+        .has_model = true,
+        .model = {.alpha_grad = 0.05,
+                  .beta_grad = 0.002,
+                  .alpha_node = 0.05,
+                  .beta_node = 0.001,
+                  .alpha_local = 0.02,
+                  .beta_local = 0.0005,
+                  .gamma = 2},
+        .grad = {.sqr = 1, .var = 16},
+        .limits = {.init_batch = 128, .max_batch = 8192, .min_local = 32, .max_local = 256},
+        .max_profiled_replicas = 64,
+        .progress = 100,
+        .total = 100 + left,
+    };
+    job->age_s = 600;
+    return job;
+}
+
+static int replicas_of (const struct plan *plan, int job)
+{
+    return placement_replicas (plan_placement (plan, job));
+}
+
+/* Decide for the scene and clear it; counts of replicas by job. */
+static void counts_of (struct scene *scene, int *counts)
+{
+    struct memory memory = fresh ();
+    struct plan plan = {0};
+    solve (&memory, &scene->view, &plan);
+    for (int i = 0; i < scene->view.job_count; i++)
+        counts[i] = replicas_of (&plan, i);
+    scene_clear (scene);
+    plan_clear (&plan);
+    memory_clear (&memory);
+}
+
+static void shorter_first (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    int counts[3];
+    for (int nodes = 1; nodes <= 8; nodes *= 2) {
+        scene_init (&scene, nodes);
+        add_job (&scene, "long", 1e6, "");
+        add_job (&scene, "middle", 3e4, "");
+        add_job (&scene, "short", 1e3, "");
+        counts_of (&scene, counts);
+        if (!(counts[0] <= counts[1] && counts[1] <= counts[2] && counts[0] < counts[2]))
+            fail_msg ("%d nodes: %d, %d, %d replicas", nodes, counts[0], counts[1], counts[2]);
+    }
+}
+
+/* One slot, one short job after the other, and a long one that is not served: its turn comes. */
+static void nobody_starves (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    double waited_s = 0;
+    for (bool served = false; !served; waited_s += 600) {
+        assert_true (waited_s < 30 * 86400.);
+        int counts[2];
+        scene_init (&scene, 1);
+        scene.nodes[0].slots = 1;
+        add_job (&scene, "long", 1e6, "")->age_s = waited_s;
+        add_job (&scene, "short", 1e3, "")->age_s = 60;
+        counts_of (&scene, counts);
+        assert_int_equal (1, counts[0] + counts[1]);
+        served = counts[0] == 1;
+        assert_false (served && waited_s < 3600);
+    }
+}
+
+static void weights_count (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    int counts[2];
+    scene_init (&scene, 2);
+    add_job (&scene, "plain", 1e4, "");
+    add_job (&scene, "weighty", 1e4, "")->spec.weight = 4;
+    counts_of (&scene, counts);
+    assert_true (counts[1] > counts[0]);
+}
+
+/* Who does not say how much is left counts as short while young, and as long when it has had
+ * much; so does who is past its declared end. */
+static void unknown_ends (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    for (int i = 0; i < 2; i++) {
+        int counts[2];
+        double left = i == 0 ? NAN : -50;
+        scene_init (&scene, 2);
+        add_job (&scene, "known", 1e5, "");
+        add_job (&scene, "unknown", left, "")->attained_s = 0;
+        counts_of (&scene, counts);
+        assert_true (counts[1] > counts[0] && counts[0] > 0);
+        scene_init (&scene, 2);
+        add_job (&scene, "known", 1e5, "");
+        add_job (&scene, "unknown", left, "")->attained_s = 1e6;
+        counts_of (&scene, counts);
+        assert_true (counts[0] > counts[1] && counts[1] > 0);
+    }
+}
+
+/* A new job with a large task ahead grows to its limit, past a rival of its size that knows its
+ * curve; one that would not use more does not. */
+static void explores (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    int plain[2], eager[2];
+    for (int i = 0; i < 2; i++) {
+        scene_init (&scene, 4);
+        add_job (&scene, "rival", 1e5, "")->spec.max_replicas = 16;
+        struct job *job = add_job (&scene, "new", 1e5, "");
+        job->hints.max_profiled_replicas = 1;
+        job->spec.max_replicas = i == 0 ? 2 : 16;
+        counts_of (&scene, i == 0 ? plain : eager);
+        assert_true ((i == 0 ? plain : eager)[1] <= 2);
+    }
+    assert_int_equal (2, eager[1]);
+
+    /* With one slot for two, the one that is worth exploring gets it. */
+    scene_init (&scene, 1);
+    scene.nodes[0].slots = 3;
+    add_job (&scene, "rival", 1e5, "")->spec.max_replicas = 2;
+    struct job *job = add_job (&scene, "new", 1e5, "");
+    job->hints.max_profiled_replicas = 1;
+    job->spec.max_replicas = 3;
+    counts_of (&scene, plain);
+    assert_int_equal (2, plain[1]);
+}
+
+/* A running job that ends within the restart delay is left alone; a long one grows into an empty
+ * cluster. */
+static void restarts_pay (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    int counts[1];
+    scene_init (&scene, 4);
+    add_job (&scene, "ending", 10, "0:1");
+    counts_of (&scene, counts);
+    assert_int_equal (1, counts[0]);
+    scene_init (&scene, 4);
+    add_job (&scene, "beginning", 1e6, "0:1");
+    counts_of (&scene, counts);
+    assert_true (counts[0] > 4);
+}
+
+/* ---- The published workloads ---- */
+
+struct figures {
+    double mean_s, p99_s, makespan_s;
+};
+
+static double quantile_99 (const double *sorted, int count)
+{
+    double at = 0.99 * (count - 1);
+    int below = (int)at;
+    return sorted[below] + (sorted[below + 1] - sorted[below]) * (at - below);
+}
+
+static int ascending (const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Of the published search, from its completion times. */
+static struct figures published_figures (const struct workload *workload, const json_t *jct)
+{
+    double *sorted = calloc ((size_t)workload->count, sizeof (sorted[0]));
+    assert_non_null (sorted);
+    struct figures figures = {0};
+    double first_s = INFINITY, last_s = 0;
+    for (int i = 0; i < workload->count; i++) {
+        const struct workload_job *job = &workload->jobs[i];
+        sorted[i] = json_number_value (json_object_get (jct, job->name));
+        assert_true (sorted[i] > 0);
+        figures.mean_s += sorted[i] / workload->count;
+        first_s = fmin (first_s, job->submit_s);
+        last_s = fmax (last_s, job->submit_s + sorted[i]);
+    }
+    qsort (sorted, (size_t)workload->count, sizeof (sorted[0]), ascending);
+    figures.p99_s = quantile_99 (sorted, workload->count);
+    figures.makespan_s = last_s - first_s;
+    free (sorted);
+    return figures;
+}
+
+static struct figures simulate (const char *policy, const struct workload *workload, double error)
+{
+    struct sim_config config = sim_defaults ();
+    struct sim_result result;
+    struct pollux_error err;
+    config.remaining_error = error;
+    if (sim_run (&config, workload, policy_named (policy), NULL, &result, &err) < 0)
+        fail_msg ("%s", err.text);
+    struct figures figures = {result.mean_jct_s, result.p99_jct_s, result.makespan_s};
+    sim_result_clear (&result);
+    return figures;
+}
+
+static void add (struct figures *sum, struct figures some, int count)
+{
+    sum->mean_s += some.mean_s / count;
+    sum->p99_s += some.p99_s / count;
+    sum->makespan_s += some.makespan_s / count;
+}
+
+enum { PUBLISHED, POLLUX, JCT, JCT_MISLED, KINDS };
+
+/* Means over workloads first..last. */
+static void compare (int first, int last, struct figures *means)
+{
+    fclose (golden_open (SHARED "published/pollux.json"));
+    json_t *published = json_load_file (SHARED "published/pollux.json", 0, NULL);
+    struct world *world = NULL;
+    struct pollux_error err;
+    if (world_from_traces (SHARED "traces", &world, &err) < 0)
+        fail_msg ("%s", err.text);
+    for (int i = 0; i < KINDS; i++)
+        means[i] = (struct figures){0};
+    for (int number = first, count = last - first + 1; number <= last; number++) {
+        char path[64], key[32];
+        struct workload workload;
+        snprintf (path, sizeof (path), SHARED "workloads/workload-%d.csv", number);
+        snprintf (key, sizeof (key), "workload-%d", number);
+        if (workload_read (path, world, &workload, &err) < 0)
+            fail_msg ("%s", err.text);
+        json_t *jct = json_object_get (json_object_get (published, "jct"), key);
+        add (&means[PUBLISHED], published_figures (&workload, jct), count);
+        add (&means[POLLUX], simulate ("pollux", &workload, 0), count);
+        add (&means[JCT], simulate ("pollux-jct", &workload, 0), count);
+        add (&means[JCT_MISLED], simulate ("pollux-jct", &workload, 0.7), count);
+        workload_clear (&workload);
+    }
+    static const char *const names[KINDS] = {"published", "pollux", "pollux-jct", "misled"};
+    for (int i = 0; i < KINDS; i++)
+        print_message ("%-10s mean %.1f s, p99 %.0f s, makespan %.0f s\n", names[i],
+                       means[i].mean_s, means[i].p99_s, means[i].makespan_s);
+    json_decref (published);
+    world_free (world);
+}
+
+/* All six are simulated in a long run, one in a short one, none under slow tools, which have seen
+ * the decisions above. */
+static void published_workloads (void **state)
+{
+    (void)state;
+    struct figures means[KINDS];
+    int effort = soak_count (1000);
+    if (effort < 100)
+        return;
+    if (effort == 1000) {
+        compare (1, 6, means);
+        assert_true (means[POLLUX].mean_s <= 2575);
+        assert_true (means[JCT].mean_s <= 2320);
+        assert_true (means[JCT].p99_s <= 1.02 * means[PUBLISHED].p99_s);
+        assert_true (means[JCT].makespan_s <= 1.07 * means[PUBLISHED].makespan_s);
+        assert_true (means[JCT_MISLED].mean_s <= 1.02 * means[JCT].mean_s);
+    } else {
+        compare (5, 5, means);
+        assert_true (means[POLLUX].mean_s <= 1.02 * means[PUBLISHED].mean_s);
+        assert_true (means[JCT].mean_s <= 0.92 * means[PUBLISHED].mean_s);
+        assert_true (means[JCT].p99_s <= 1.05 * means[PUBLISHED].p99_s);
+        assert_true (means[JCT].makespan_s <= 1.12 * means[PUBLISHED].makespan_s);
+        assert_true (means[JCT_MISLED].mean_s <= 0.95 * means[PUBLISHED].mean_s);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (any_problem),    cmocka_unit_test (shorter_first),
+        cmocka_unit_test (nobody_starves), cmocka_unit_test (weights_count),
+        cmocka_unit_test (unknown_ends),   cmocka_unit_test (explores),
+        cmocka_unit_test (restarts_pay),   cmocka_unit_test (published_workloads),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
