@@ -26,12 +26,16 @@
  */
 #include "model/model.h"
 
+#include <float.h>
 #include <math.h>
 
 /* How far beyond A1 integers are tried.  A real bound above the best integer point for longer
  * needs x(0) near 0 and a micro-batch of a few samples in a batch of billions; what is left to
  * gain then is below 1/4096 of the distance between neighbouring totals. */
 enum { STEPS_LIMIT = 4096, NEWTON_LIMIT = 8 };
+
+/* Relative differences below this are not believed. */
+static const double rounding = 4 * DBL_EPSILON;
 
 struct search {
     const struct pollux_model *model;
@@ -84,7 +88,9 @@ static struct line tangent (const struct search *search, const struct step *step
 {
     double more = (double)(a - 1);
     double d = more * search->model->beta_grad + step->slope;
-    return (struct line){.c = more * step->grad_s + step->last_s - d * step->m, .d = d};
+    double all = more * step->grad_s + step->last_s, c = all - d * step->m;
+    /* c >= 0, as T is homogeneous in its parameters; what is left of a zero is rounding. */
+    return (struct line){.c = c > rounding * all ? c : 0, .d = d};
 }
 
 /* The m that is best where an iteration takes c + d m; infinite if more is always better. */
@@ -135,7 +141,7 @@ static double first_interior (const struct search *search, const struct step *at
     double a = search->model->alpha_grad, b = search->model->beta_grad;
     double square = q * b * hi * hi * k;
     double linear = q * b * hi * hi * k + q * k * hi * hi * at_hi->slope - v * a;
-    double constant = hi * (v + q * k * hi) * at_hi->slope - v * at_hi->last_s;
+    double constant = q * k * hi * hi * at_hi->slope - v * tangent (search, at_hi, 1).c;
     double s = from - 1;
     if ((square * s + linear) * s + constant >= 0)
         return from;
@@ -158,6 +164,8 @@ static void search_full (struct search *search, const struct step *at_hi, int64_
     consider (search, at_hi, a);
     if (a < most)
         consider (search, at_hi, a + 1);
+    if (a > least)
+        consider (search, at_hi, least); /* where all are equal, the smallest counts */
 }
 
 /* Where the tangent's summit meets m, by one step of Newton's method on log m* - log m as a
@@ -186,7 +194,11 @@ static struct step search_partial (struct search *search, struct step from, int6
             ceil_m = step.m - 1; /* considered already */
         else
             floor_m = step.m + 1;
-        if (floor_m > ceil_m || bound (search, line, a, floor_m, ceil_m) <= search->best.goodput)
+        if (floor_m > ceil_m)
+            return step;
+        /* Below the last m there may be an equal one, which is better for being smaller. */
+        double enough = ratio < 1 ? search->best.goodput * (1 - rounding) : search->best.goodput;
+        if (bound (search, line, a, floor_m, ceil_m) <= enough)
             return step;
         double next = i < NEWTON_LIMIT ? newton (&step, line, ratio) : (floor_m + ceil_m) / 2;
         next = floor (next + 0.5);

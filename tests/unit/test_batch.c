@@ -197,6 +197,38 @@ static void exact_is_never_below_reference (void **state)
     assert_true (compared > cases / 4);
 }
 
+/* Jobs to which many batches are worth exactly the same. */
+static void ties_go_to_the_smaller_batch (void **state)
+{
+    (void)state;
+    static const struct {
+        struct job job;
+        int replicas;
+        struct pollux_batch want;
+    } cases[] = {
+        /* A step takes as long with any batch, and a larger one brings nothing. */
+        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {1, 0}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
+        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {0, 0}, {64, 4096, 1, 256, true}}, 4, {16, 0}},
+        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {1, 0}, {64, 4096, 40, 256, true}}, 4, {40, 0}},
+        /* All is noise, and a step takes as long as it has samples. */
+        {{{0, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
+        {{{0, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 4, true}}, 4, {4, 3}},
+        /* The largest m is best, and accumulation costs nothing. */
+        {{{0.5, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 8, true}}, 4, {8, 1}},
+        {{{0.5, 0.25, 0, 0, 0, 0, 3}, {0, 1}, {64, 4096, 1, 8, true}}, 4, {8, 1}},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        const struct job *job = &cases[i].job;
+        struct pollux_best best;
+        assert_int_equal (0, pollux_best_batch (&job->model, job->grad, &job->limits, POLLUX_EXACT,
+                                                (struct pollux_shape){1, cases[i].replicas}, &best,
+                                                NULL));
+        if (best.batch.m != cases[i].want.m || best.batch.s != cases[i].want.s)
+            fail_msg ("case %zu: m %lld, s %lld", i, (long long)best.batch.m,
+                      (long long)best.batch.s);
+    }
+}
+
 static void curve_is_pointwise (void **state)
 {
     (void)state;
@@ -297,6 +329,7 @@ int main (void)
         cmocka_unit_test (golden_best_batch),
         cmocka_unit_test (exact_is_brute_force),
         cmocka_unit_test (exact_is_never_below_reference),
+        cmocka_unit_test (ties_go_to_the_smaller_batch),
         cmocka_unit_test (curve_is_pointwise),
         cmocka_unit_test (extremes_return),
         cmocka_unit_test (illegal_inputs_are_named),
