@@ -5,12 +5,21 @@
 
 #include "pollux/pollux.h"
 
+#include <float.h>
+
 /* Seconds to sum the gradients of all replicas, nothing overlapped. */
 double model_sync_time (const struct pollux_model *model, struct pollux_shape shape);
 
 /* (grad^gamma + sync^gamma)^(1/gamma): seconds of a step whose synchronisation overlaps its
  * computation.  Between max (grad, sync) and their sum for gamma >= 1. */
 double model_overlap (double grad_s, double sync_s, double gamma);
+
+/* Whether a sum of two powers kept its digits: neither overflow, nor so near zero that doubles
+ * have fewer of them.  Fitted models are always within; a large gamma may leave. */
+static inline bool model_keeps_digits (double sum)
+{
+    return sum >= DBL_MIN && sum <= DBL_MAX;
+}
 
 /* The two searches behind pollux_best_batch.  Their inputs are legal: the caller checked.
  * guess is an m that may be near the best one, 0 for none: it saves time and changes nothing. */

@@ -69,7 +69,7 @@ static struct step step_at (const struct search *search, double m)
     } else {
         double power = pow (step.grad_s, model->gamma);
         double sum = power + search->sync_power;
-        if (sum > 0 && isfinite (sum)) {
+        if (model_keeps_digits (sum)) {
             step.last_s = pow (sum, 1 / model->gamma);
             sync_share = search->sync_power / sum;
             rho = power / sum * (step.last_s / step.grad_s);

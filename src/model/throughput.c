@@ -39,9 +39,9 @@ double model_overlap (double grad_s, double sync_s, double gamma)
     if (gamma == 1)
         return grad_s + sync_s;
     double sum = pow (grad_s, gamma) + pow (sync_s, gamma);
-    if (sum > 0 && isfinite (sum))
+    if (model_keeps_digits (sum))
         return pow (sum, 1 / gamma);
-    /* Out of a double's range: factor the larger time out first. */
+    /* Factor the larger time out first. */
     double large = fmax (grad_s, sync_s), small = fmin (grad_s, sync_s);
     return large > 0 ? large * pow (1 + pow (small / large, gamma), 1 / gamma) : large;
 }

@@ -107,6 +107,13 @@ static void overlap_out_of_range (void **state)
     struct pollux_batch batch = {1, 0};
     assert_true (relative (pollux_iter_time (&huge, shape, batch), 1e200) < 1e-9);
     assert_true (relative (pollux_iter_time (&tiny, shape, batch), 1e-190) < 1e-9);
+    /* Times whose powers are so small that a double has few digits left for them. */
+    struct pollux_model steep = {.beta_grad = 0.005, .gamma = 500};
+    for (int64_t m = 1; m < 1000; m++) {
+        double iter_s =
+            pollux_iter_time (&steep, (struct pollux_shape){1, 1}, (struct pollux_batch){.m = m});
+        assert_true (relative (iter_s, pollux_grad_time (&steep, m)) < 1e-14);
+    }
 }
 
 static void outside_the_domain (void **state)
