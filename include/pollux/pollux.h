@@ -43,7 +43,8 @@ struct pollux_error {
 /* The throughput model.  All times in seconds: one micro-step computes for
  * alpha_grad + beta_grad m; the replicas' gradients are summed in alpha + beta (K-2), with the
  * constants of one node (local) or of many (node).  gamma >= 1 says how far the two overlap:
- * 1 not at all, infinity entirely. */
+ * 1 not at all, infinity entirely.  Legal: no time below 0, alpha_grad and beta_grad not both 0,
+ * gamma at least 1, all finite. */
 struct pollux_model {
     double alpha_grad, beta_grad;
     double alpha_node, beta_node;
@@ -81,13 +82,14 @@ struct pollux_limits {
 /* 2^20 replicas of one job, several times the largest cluster we know. */
 #define POLLUX_REPLICAS_LIMIT (1 << 20)
 
-/* Total batch M = K m (s+1), in samples. */
+/* Total batch M = K m (s+1), in samples; 0 for the batch {0, 0} where none is legal. */
 double pollux_total_batch (struct pollux_shape shape, struct pollux_batch batch);
 
 /* Seconds of one micro-step on m samples, without synchronisation. */
 double pollux_grad_time (const struct pollux_model *model, int64_t m);
 
-/* Seconds of one whole iteration: s micro-steps, then one overlapped with synchronisation. */
+/* Seconds of one whole iteration: s micro-steps, then one overlapped with synchronisation.  Of the
+ * constants only those that the placement needs have to be known; gamma may be infinite. */
 double pollux_iter_time (const struct pollux_model *model, struct pollux_shape shape,
                          struct pollux_batch batch);
 
@@ -95,14 +97,17 @@ double pollux_iter_time (const struct pollux_model *model, struct pollux_shape s
 double pollux_throughput (const struct pollux_model *model, struct pollux_shape shape,
                           struct pollux_batch batch);
 
-/* Noise scale phi = M0 var / sqr, in samples; infinite where sqr = 0 < var. */
+/* Noise scale phi = M0 var / sqr, in samples, for sqr >= 0 and var >= 0; infinite where
+ * sqr = 0 < var, NaN where both are 0. */
 double pollux_noise_scale (struct pollux_grad grad, int64_t init_batch);
 
 /* Progress of one update with batch `scale` x M0, counted in updates with batch M0:
- * in [1, scale] for scale >= 1.  1 where the statistics leave it undefined. */
+ * in [1, scale], up to rounding, for scale >= 1.  1 where the statistics leave it undefined (both
+ * 0, or sqr estimated so far below 0).  Domain: scale > 0, var >= 0, sqr + var finite. */
 double pollux_gain (struct pollux_grad grad, double scale);
 
-/* Progress per sample relative to M0, in (0, 1], for a total batch >= init_batch. */
+/* Progress per sample relative to M0, in (0, 1], for a finite total batch >= init_batch >= 1 and
+ * statistics as above. */
 double pollux_efficiency (struct pollux_grad grad, int64_t init_batch, double total_batch);
 
 /* Useful samples per second: throughput x efficiency, for M >= init_batch. */
@@ -182,8 +187,8 @@ struct pollux_fit {
 int pollux_fit (const struct pollux_sample *samples, size_t count, const struct pollux_model *last,
                 struct pollux_fit *ret, struct pollux_error *err);
 
-/* The loss that pollux_fit minimises, at any model with positive parameters.  NaN where a sample
- * is illegal or there is none. */
+/* The loss that pollux_fit minimises, at any model with positive parameters and gamma >= 1.  NaN
+ * at others, where a sample is illegal, or where there is none. */
 double pollux_fit_loss (const struct pollux_sample *samples, size_t count,
                         const struct pollux_model *model);
 
@@ -341,7 +346,8 @@ const char *pollux_rule_name (const struct pollux_rule *rule);
 
 /* The factor for a parameter group whose estimate is grad (pollux_noise_group).  Legal:
  * init_batch, total_batch and, for legw, dataset_size in 1..POLLUX_BATCH_LIMIT, progress >= 0,
- * warmup_epochs >= 0, sqr >= 0, var >= 0, all finite; NaN outside.  legw gives 0 at progress 0. */
+ * warmup_epochs >= 0, sqr >= 0, var >= 0, all finite and sqr + var too; NaN outside.  legw gives 0
+ * at progress 0. */
 double pollux_rule_factor (const struct pollux_rule *rule, const struct pollux_rate *rate,
                            struct pollux_grad grad);
 

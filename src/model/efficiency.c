@@ -13,11 +13,15 @@
 
 double pollux_noise_scale (struct pollux_grad grad, int64_t init_batch)
 {
+    if (init_batch < 1 || !(grad.sqr >= 0) || !(grad.var >= 0))
+        return NAN;
     return (double)init_batch * grad.var / grad.sqr;
 }
 
 double pollux_gain (struct pollux_grad grad, double scale)
 {
+    if (!(scale > 0) || !(grad.var >= 0) || !isfinite (grad.var + grad.sqr))
+        return NAN;
     double denominator = grad.var / scale + grad.sqr;
     return denominator <= 0 ? 1 : (grad.var + grad.sqr) / denominator;
 }
@@ -25,7 +29,7 @@ double pollux_gain (struct pollux_grad grad, double scale)
 double pollux_efficiency (struct pollux_grad grad, int64_t init_batch, double total_batch)
 {
     double scale = total_batch / (double)init_batch;
-    if (!(scale >= 1))
+    if (init_batch < 1 || !(scale >= 1) || !isfinite (scale))
         return NAN;
     double efficiency = pollux_gain (grad, scale) / scale;
     return efficiency > 1 ? 1 : efficiency; /* rounding can exceed 1 by an ulp; NaN stays NaN */

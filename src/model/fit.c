@@ -136,7 +136,12 @@ int pollux_fit (const struct pollux_sample *samples, size_t count, const struct 
 double pollux_fit_loss (const struct pollux_sample *samples, size_t count,
                         const struct pollux_model *model)
 {
-    if (fit_check (samples, count, NULL) < 0)
+    double x[PARAMS];
+    fit_vector (model, x);
+    bool legal = x[INV_GAMMA] <= 1;
+    for (int i = 0; i < PARAMS; i++)
+        legal &= x[i] > 0 && isfinite (x[i]);
+    if (!legal || fit_check (samples, count, NULL) < 0)
         return NAN;
     double weight = 0, grad = 0, step = 0;
     for (size_t i = 0; i < count; i++) {
@@ -148,7 +153,5 @@ double pollux_fit_loss (const struct pollux_sample *samples, size_t count,
         grad += s->weight * grad_off * grad_off;
         step += s->weight * step_off * step_off;
     }
-    double x[PARAMS];
-    fit_vector (model, x);
     return sqrt (grad / weight) + sqrt (step / weight) + fit_penalty (x);
 }

@@ -7,7 +7,8 @@
 
 #include <float.h>
 
-/* Seconds to sum the gradients of all replicas, nothing overlapped. */
+/* Seconds to sum the gradients of all replicas, nothing overlapped.  NaN if the constants that it
+ * needs are no times. */
 double model_sync_time (const struct pollux_model *model, struct pollux_shape shape);
 
 /* (grad^gamma + sync^gamma)^(1/gamma): seconds of a step whose synchronisation overlaps its

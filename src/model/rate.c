@@ -101,7 +101,7 @@ static bool rate_legal (const struct pollux_rate *rate)
 
 static bool grad_legal (struct pollux_grad grad)
 {
-    return grad.sqr >= 0 && isfinite (grad.sqr) && grad.var >= 0 && isfinite (grad.var);
+    return grad.sqr >= 0 && grad.var >= 0 && isfinite (grad.sqr + grad.var);
 }
 
 double pollux_rule_factor (const struct pollux_rule *rule, const struct pollux_rate *rate,

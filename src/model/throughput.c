@@ -15,12 +15,22 @@
 
 double pollux_total_batch (struct pollux_shape shape, struct pollux_batch batch)
 {
+    if (shape.replicas < 1 || batch.m < 0 || batch.s < 0)
+        return NAN;
     return (double)shape.replicas * (double)batch.m * ((double)batch.s + 1);
+}
+
+/* alpha + beta x, for a finite time of constants that are none below 0; NaN otherwise. */
+static double linear_s (double alpha, double beta, double x)
+{
+    double time_s = alpha + beta * x;
+    return alpha >= 0 && beta >= 0 && isfinite (time_s) ? time_s : NAN;
 }
 
 double pollux_grad_time (const struct pollux_model *model, int64_t m)
 {
-    return model->alpha_grad + model->beta_grad * (double)m;
+    double grad_s = linear_s (model->alpha_grad, model->beta_grad, (double)m);
+    return m >= 1 && grad_s > 0 ? grad_s : NAN;
 }
 
 double model_sync_time (const struct pollux_model *model, struct pollux_shape shape)
@@ -30,8 +40,8 @@ double model_sync_time (const struct pollux_model *model, struct pollux_shape sh
         return tiny;
     double further = fmax (shape.replicas - 2, tiny);
     if (shape.nodes == 1)
-        return model->alpha_local + model->beta_local * further;
-    return model->alpha_node + model->beta_node * further;
+        return linear_s (model->alpha_local, model->beta_local, further);
+    return linear_s (model->alpha_node, model->beta_node, further);
 }
 
 double model_overlap (double grad_s, double sync_s, double gamma)
@@ -49,11 +59,12 @@ double model_overlap (double grad_s, double sync_s, double gamma)
 double pollux_iter_time (const struct pollux_model *model, struct pollux_shape shape,
                          struct pollux_batch batch)
 {
-    if (shape.nodes < 1 || shape.replicas < shape.nodes || batch.m < 1 || batch.s < 0)
+    if (shape.nodes < 1 || shape.replicas < shape.nodes || batch.s < 0 || !(model->gamma >= 1))
         return NAN;
-    double grad_s = pollux_grad_time (model, batch.m);
-    double last_s = model_overlap (grad_s, model_sync_time (model, shape), model->gamma);
-    return (double)batch.s * grad_s + last_s;
+    double grad_s = pollux_grad_time (model, batch.m), sync_s = model_sync_time (model, shape);
+    if (isnan (grad_s) || isnan (sync_s)) /* which fmax would pass over */
+        return NAN;
+    return (double)batch.s * grad_s + model_overlap (grad_s, sync_s, model->gamma);
 }
 
 double pollux_throughput (const struct pollux_model *model, struct pollux_shape shape,

@@ -506,6 +506,14 @@ static void illegal_samples_are_named (void **state)
     assert_int_equal (pollux_fit (NULL, 0, NULL, &ret, &err), -EINVAL);
     assert_non_null (strstr (err.text, "no samples"));
     assert_true (isnan (pollux_fit_loss (NULL, 0, &model)));
+    const struct pollux_sample single = {{1, 1}, 8, 0.1, 0.1, 1};
+    const struct pollux_model illegal[] = {
+        {0.1, 0.01, -0.2, 0.02, 0.1, 0.01, 2}, {0.1, 0.01, 0, 0, 0.1, 0.01, 2},
+        {0.1, 0.01, 0.2, 0.02, 0.1, NAN, 2},   {0.1, 0.01, INFINITY, 0.02, 0.1, 0.01, 2},
+        {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 0},  {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 0.5},
+    };
+    for (size_t i = 0; i < COUNT (illegal); i++)
+        assert_true (isnan (pollux_fit_loss (&single, 1, &illegal[i])));
 }
 
 /* ---- Inside ----------------------------------------------------------------------------- */

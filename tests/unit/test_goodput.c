@@ -116,19 +116,78 @@ static void overlap_out_of_range (void **state)
     }
 }
 
+/* Every function that returns a double, everywhere outside its domain. */
 static void outside_the_domain (void **state)
 {
     (void)state;
-    struct pollux_model model = {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2};
-    struct pollux_batch batch = {32, 0};
-    assert_true (isnan (pollux_throughput (&model, (struct pollux_shape){2, 1}, batch)));
-    assert_true (isnan (pollux_throughput (&model, (struct pollux_shape){0, 1}, batch)));
-    assert_true (isnan (
-        pollux_iter_time (&model, (struct pollux_shape){1, 1}, (struct pollux_batch){0, 0})));
-    assert_true (isnan (pollux_efficiency ((struct pollux_grad){1, 1}, 128, 127)));
-    assert_true (isnan (pollux_efficiency ((struct pollux_grad){NAN, 1}, 128, 256)));
-    assert_true (isinf (pollux_noise_scale ((struct pollux_grad){0, 1}, 128)));
+    const struct pollux_model good = {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2};
+    const struct pollux_shape shape = {1, 4}, nodes = {2, 4};
+    const struct pollux_batch batch = {32, 0};
+    const struct pollux_grad grad = {1, 1};
+
+    const struct pollux_shape shapes[] = {{2, 1}, {0, 1}, {1, 0}, {-1, -1}};
+    for (size_t i = 0; i < COUNT (shapes); i++) {
+        assert_true (isnan (pollux_iter_time (&good, shapes[i], batch)));
+        assert_true (isnan (pollux_throughput (&good, shapes[i], batch)));
+        assert_true (isnan (pollux_goodput (&good, grad, 8, shapes[i], batch)));
+    }
+    const struct pollux_batch batches[] = {{-1, 0}, {1, -1}, {INT64_MIN, 0}, {-1, -1}};
+    for (size_t i = 0; i < COUNT (batches); i++) {
+        assert_true (isnan (pollux_total_batch (shape, batches[i])));
+        assert_true (isnan (pollux_iter_time (&good, shape, batches[i])));
+        assert_true (isnan (pollux_throughput (&good, shape, batches[i])));
+    }
+    assert_true (isnan (pollux_total_batch ((struct pollux_shape){1, -2}, batch)));
+    assert_true (pollux_total_batch (shape, (struct pollux_batch){0, 0}) == 0);
+    assert_true (isnan (pollux_throughput (&good, shape, (struct pollux_batch){0, 0})));
+    assert_true (isnan (pollux_grad_time (&good, 0)));
+    assert_true (isnan (pollux_grad_time (&good, -5)));
+
+    const struct pollux_model models[] = {
+        {-0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2},    {0.1, -0.01, 0.2, 0.02, 0.1, 0.01, 2},
+        {NAN, 0.01, 0.2, 0.02, 0.1, 0.01, 2},     {0.1, INFINITY, 0.2, 0.02, 0.1, 0.01, 2},
+        {0.1, 0.01, -0.1, 0.2, -0.1, 0.2, 2},     {0.1, 0.01, 0.2, -0.1, 0.2, -0.1, 2},
+        {0.1, 0.01, NAN, 0.02, NAN, 0.01, 2},     {0.1, 0.01, INFINITY, 0, INFINITY, 0, 2},
+        {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 0.999}, {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, -1},
+        {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, NAN},   {0, 0, 0.2, 0.02, 0.1, 0.01, 2},
+    };
+    for (size_t i = 0; i < COUNT (models); i++) {
+        assert_true (isnan (pollux_iter_time (&models[i], shape, batch)));
+        assert_true (isnan (pollux_iter_time (&models[i], nodes, batch)));
+        assert_true (isnan (pollux_throughput (&models[i], shape, batch)));
+        assert_true (isnan (pollux_goodput (&models[i], grad, 128, shape, batch)));
+    }
+    /* What a placement does not need may be unknown. */
+    struct pollux_model local = {0.1, 0.01, NAN, NAN, 0.1, 0.01, INFINITY};
+    assert_true (relative (pollux_iter_time (&local, shape, batch), 0.42) < 1e-15);
+
+    const struct {
+        struct pollux_grad grad;
+        int64_t init;
+        double total;
+    } cases[] = {
+        {{1, 1}, 128, 127},    {{1, 1}, 0, 128},        {{1, 1}, -1, 128}, {{1, 1}, -1, -5},
+        {{1, 1}, 128, NAN},    {{1, 1}, 128, INFINITY}, {{NAN, 1}, 1, 2},  {{1, NAN}, 1, 2},
+        {{INFINITY, 1}, 1, 2}, {{1, INFINITY}, 1, 2},   {{1, -0.5}, 1, 2}, {{1e308, 1e308}, 1, 2},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++)
+        if (!isnan (pollux_efficiency (cases[i].grad, cases[i].init, cases[i].total)))
+            fail_msg ("efficiency: case %zu is a number", i);
+    assert_true (isnan (pollux_goodput (&good, grad, 0, shape, batch)));
+    assert_true (isnan (pollux_goodput (&good, grad, 129, shape, batch)));
+
+    assert_true (isnan (pollux_gain (grad, 0)));
+    assert_true (isnan (pollux_gain (grad, -1)));
+    assert_true (isnan (pollux_gain (grad, NAN)));
+    assert_true (isnan (pollux_gain ((struct pollux_grad){1e308, 1e308}, 4)));
     assert_true (pollux_gain ((struct pollux_grad){0, 0}, 4) == 1);
+    assert_true (pollux_gain ((struct pollux_grad){-2, 1}, 4) == 1);
+
+    assert_true (isinf (pollux_noise_scale ((struct pollux_grad){0, 1}, 128)));
+    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){0, 0}, 128)));
+    assert_true (isnan (pollux_noise_scale (grad, 0)));
+    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){-1, 1}, 128)));
+    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){1, -1}, 128)));
     assert_string_equal (pollux_version (), POLLUX_VERSION);
 }
 

@@ -111,7 +111,7 @@ static void test_domain (void **unused)
         {100, 400, 0, 5, 0},     {100, 400, 0, 5, -1},     {100, 400, 0, 5, POLLUX_BATCH_LIMIT + 1},
     };
     static const struct pollux_grad illegal_grad[] = {
-        {-1, 1}, {1, -1}, {NAN, 1}, {1, NAN}, {INFINITY, 1}, {1, INFINITY},
+        {-1, 1}, {1, -1}, {NAN, 1}, {1, NAN}, {INFINITY, 1}, {1, INFINITY}, {1e308, 1e308},
     };
     for (size_t r = 0; pollux_rule_at (r); r++) {
         const struct pollux_rule *each = pollux_rule_at (r);
