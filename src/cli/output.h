@@ -11,7 +11,8 @@
  * -ENOMEM, so that the calls that built it need no check. */
 int output_json (json_t *document, FILE *out, struct pollux_error *err);
 
-/* The same into a file, "-" for out.  A file is replaced only when all of it is written. */
+/* The same into a file, "-" for out.  An ordinary file is replaced once all of it is written; a
+ * device, pipe or link is written into. */
 int output_json_file (json_t *document, const char *path, FILE *out, struct pollux_error *err);
 
 #endif

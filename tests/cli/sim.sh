@@ -40,6 +40,21 @@ check "percentiles interpolate" jq -e '.policies.fifo.workloads.small | ([.jct[]
 run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/result.json"
 expect "a file, and the table" status=0 out~'^fifo ' err=
 check "the file is JSON" jq -e '.policies.fifo' "$tmp/result.json"
+(umask 027 && pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/private.json" >"$tmp/.out")
+check "the umask holds" [ "$(stat -c %a "$tmp/private.json")" = 640 ]
+
+# Renamed over /dev/null, a file would take its place: what is no ordinary file is written into.
+mkfifo "$tmp/pipe"
+timeout 60 cat "$tmp/pipe" >"$tmp/piped.json" &
+run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/pipe"
+expect "a pipe takes the JSON" status=0
+check "and stays a pipe" [ -p "$tmp/pipe" ]
+[ ! -p "$tmp/pipe" ] || wait $!
+check "through which all of it came" jq -e '.policies.fifo' "$tmp/piped.json"
+ln -s result.json "$tmp/link.json"
+run pollux sim "$tmp/small.csv" --policy srtf --nodes 2 --json "$tmp/link.json"
+check "a link stays a link" [ -L "$tmp/link.json" ]
+check "and the file behind it is written" jq -e '.policies.srtf' "$tmp/result.json"
 
 policies=fifo,srtf,las,tiresias,optimus,equal-share
 run pollux sim "$tmp" --policy $policies --threads 1 --json - --no-times
