@@ -37,8 +37,8 @@ enum store_mode {
     STORE_RECORD,
 };
 
-/* So many events are lost at most with a recording's program; a commit costs about as much as
- * appending ten. */
+/* So many events are lost at most with the program that records; few enough to matter little, and
+ * so many that commits cost little beside appending. */
 enum { STORE_RECORD_EVENTS = 512 };
 
 /* The version of the tables that this program writes; it reads this one and all before. */

@@ -72,7 +72,7 @@ static void same_under_every_policy (void **state)
             continue;
         struct mirror mirror = {0};
         struct pollux_error err = {""};
-        int rounds = strcmp ((*policy)->name, "pollux-ga") == 0 ? 3 : 60;
+        int rounds = strcmp ((*policy)->name, "pollux-ga") == 0 ? 3 : 30;
         if (mirror_run (&mirror, (*policy)->name, rounds, &err) < 0)
             fail_msg ("%s: %s", (*policy)->name, err.text);
         if (mirror.replay.differs)

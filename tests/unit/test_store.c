@@ -82,7 +82,7 @@ static void close_store (struct store *store)
         fail_msg ("%s", err.text);
 }
 
-static const struct recording ordinary = {.policy = "tiresias", .rounds = 200, .seed = 3};
+static const struct recording ordinary = {.policy = "tiresias", .rounds = 100, .seed = 3};
 
 /* Record the ordinary cluster; what is believed at the end. */
 static struct cluster record (enum store_mode mode)
@@ -123,7 +123,7 @@ static void comes_back (void **state)
         int64_t count = fold (store, &folded, &err);
         if (count < 0)
             fail_msg ("%s", err.text);
-        assert_true (count > 1000 && count == store_count (store) && count == store_seq (store));
+        assert_true (count > 500 && count == store_count (store) && count == store_seq (store));
         clusters_equal (&believed, &folded);
         assert_int_equal (0, fold (store, &folded, &err)); /* and no more */
         close_store (store);
@@ -561,7 +561,7 @@ static int read_only_steps (void)
     struct cluster cluster = {0};
     if (store_open (path, STORE_READ, &store, NULL) < 0)
         return 1;
-    if (fold (store, &cluster, NULL) < 1000)
+    if (fold (store, &cluster, NULL) < 500)
         return 2;
     cluster_clear (&cluster);
     if (store_close (store, NULL) < 0 || files_in_folder () != 1)
