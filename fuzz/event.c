@@ -45,6 +45,13 @@ static void come_back (const struct cluster *cluster, const struct event *event)
     wire_text_buffer_clear (&second);
 }
 
+/* Few rounds, and none by the genetic search: a decision of that takes a second here. */
+static bool too_slow (const struct replay *replay, const struct event *event)
+{
+    return event->type == EVENT_ROUND &&
+           (replay->rounds == 4 || strcmp (event->round.policy, "pollux-ga") == 0);
+}
+
 static void take (struct replay *replay, char *line, struct wire_event *box)
 {
     const struct cluster *cluster = &replay->cluster;
@@ -63,7 +70,8 @@ static void take (struct replay *replay, char *line, struct wire_event *box)
         return;
     }
     come_back (cluster, &box->event);
-    if (replay_event (replay, &box->event, &err) < 0 && !err.text[0])
+    if (!too_slow (replay, &box->event) && replay_event (replay, &box->event, &err) < 0 &&
+        !err.text[0])
         abort ();
 }
 
