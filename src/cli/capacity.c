@@ -86,10 +86,10 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
             rc = options_double (options, 1, 1e9, &request.target_p99_s, err);
             break;
         case OPTION_MIN:
-            rc = options_int64 (options, 1, SIM_NODES_LIMIT, &request.min_nodes, err);
+            rc = options_int64 (options, 1, NODES_LIMIT, &request.min_nodes, err);
             break;
         case OPTION_MAX:
-            rc = options_int64 (options, 1, SIM_NODES_LIMIT, &request.max_nodes, err);
+            rc = options_int64 (options, 1, NODES_LIMIT, &request.max_nodes, err);
             break;
         case OPTION_PRICE:
             rc = options_double (options, 0, 1e9, &request.price, err);

@@ -39,9 +39,9 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
             return fail (err, -EINVAL, "--traces and --profiles exclude each other");
         return 0;
     case SIM_OPTION_NODES:
-        return take_int (options, SIM_NODES_LIMIT, &config->nodes, err);
+        return take_int (options, NODES_LIMIT, &config->nodes, err);
     case SIM_OPTION_SLOTS:
-        return take_int (options, SIM_SLOTS_LIMIT, &config->slots_per_node, err);
+        return take_int (options, SLOTS_LIMIT, &config->slots_per_node, err);
     case SIM_OPTION_MAX_REPLICAS:
         return take_int (options, POLLUX_REPLICAS_LIMIT, &config->max_replicas, err);
     case SIM_OPTION_INTERVAL:

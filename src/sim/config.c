@@ -22,10 +22,10 @@ struct sim_config sim_defaults (void)
 
 int sim_check (const struct sim_config *config, struct pollux_error *err)
 {
-    if (config->nodes < 1 || config->nodes > SIM_NODES_LIMIT)
-        return fail (err, -EINVAL, "nodes: want 1 to %d, got %d", SIM_NODES_LIMIT, config->nodes);
-    if (config->slots_per_node < 1 || config->slots_per_node > SIM_SLOTS_LIMIT)
-        return fail (err, -EINVAL, "GPUs per node: want 1 to %d, got %d", SIM_SLOTS_LIMIT,
+    if (config->nodes < 1 || config->nodes > NODES_LIMIT)
+        return fail (err, -EINVAL, "nodes: want 1 to %d, got %d", NODES_LIMIT, config->nodes);
+    if (config->slots_per_node < 1 || config->slots_per_node > SLOTS_LIMIT)
+        return fail (err, -EINVAL, "GPUs per node: want 1 to %d, got %d", SLOTS_LIMIT,
                      config->slots_per_node);
     if (!(config->interval_s >= 1 && config->interval_s <= 1e6))
         return fail (err, -EINVAL, "interval: want 1 to 1e6 seconds, got %g", config->interval_s);

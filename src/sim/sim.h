@@ -26,9 +26,6 @@ struct sim_config {
 };
 struct sim_config sim_defaults (void);
 
-/* 2^16 nodes of up to 2^10 slots: several times the largest cluster that we know. */
-enum { SIM_NODES_LIMIT = 1 << 16, SIM_SLOTS_LIMIT = 1 << 10 };
-
 /* An error by exp (10) and more is no estimate. */
 enum { SIM_ERROR_LIMIT = 10 };
 

@@ -200,7 +200,7 @@ static void explores (void **state)
 {
     (void)state;
     static struct scene scene;
-    int plain[2], eager[2];
+    int plain[2] = {0}, eager[2] = {0};
     for (int i = 0; i < 2; i++) {
         scene_init (&scene, 4);
         add_job (&scene, "rival", 1e5, "")->spec.max_replicas = 16;
