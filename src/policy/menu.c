@@ -80,7 +80,7 @@ int menus_make (const struct solver_job *jobs, int job_count, int slots, double 
     struct menus menus = {
         .menus = arena_take (arena, (size_t)job_count, sizeof (menus.menus[0])),
         .count = job_count,
-        .unit = cap * (job_count + slots + 1) / range,
+        .unit = fmax (cap * (job_count + slots + 1) / range, 0x1p-1000), /* never 0 */
         .cap = cap,
     };
     int longest = 0;
