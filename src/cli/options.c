@@ -20,6 +20,9 @@
 /* More than any command has; fails in every test if one has more. */
 #define OPTIONS_LIMIT 64
 
+/* Above the characters that getopt_long returns. */
+enum { OPTION_FIRST = 256 };
+
 static struct excerpt quote (const char *text)
 {
     return excerpt (text, strlen (text));
@@ -29,7 +32,7 @@ static struct excerpt quote (const char *text)
 static int refuse (const struct options *options, bool lacks_argument, struct pollux_error *err)
 {
     const struct command *command = options->command;
-    if (optopt)
+    if (optopt && optopt < OPTION_FIRST)
         return fail (err, -EINVAL, "unknown option '-%c'; see 'pollux %s --help'",
                      isprint (optopt) ? optopt : '?', command->name);
     const char *word = options->argv[optind - 1] + 2;
@@ -80,18 +83,20 @@ int options_next (struct options *options, struct pollux_error *err)
         table[i] = (struct option){
             .name = command->options[i].name,
             .has_arg = argument_kind (&command->options[i]),
+            /* Options of equal values are the same to getopt_long, whatever their names: it would
+             * take --max for the first of several. */
+            .val = OPTION_FIRST + (int)i,
         };
     if (!options->at)
         optind = 0;
     opterr = 0;
     optopt = 0;
-    int index = 0;
-    int found = getopt_long (options->argc, options->argv, ":", table, &index);
+    int found = getopt_long (options->argc, options->argv, ":", table, NULL);
     if (found == -1)
         return 0;
-    if (found != 0)
+    if (found < OPTION_FIRST)
         return refuse (options, found == ':', err);
-    options->at = &command->options[index];
+    options->at = &command->options[found - OPTION_FIRST];
     options->argument = optarg;
     return options->at->id;
 }

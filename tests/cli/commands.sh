@@ -37,6 +37,10 @@ run pollux fit x --init-batch
 expect "an argument missing" status=2 err~"^pollux fit: --init-batch needs an argument"
 run pollux fit --no x
 expect "an option cut short" status=2 err~"--no could be several options"
+run pollux goodput --max=8 examples/synthetic-resnet.json
+expect "one of several alike" status=2 out= err~"--max could be several options"
+run pollux goodput --max-r=8 --js examples/synthetic-resnet.json
+expect "options cut short, but enough" status=0 out~'"replicas": 8' out!'"replicas": 9' err=
 run pollux fit
 expect "a file missing" status=2 err="pollux fit: expected SAMPLES.csv; see 'pollux fit --help'"
 run pollux fit a b
