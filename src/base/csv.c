@@ -51,11 +51,6 @@ static size_t field_offset (const struct csv *csv, size_t row, size_t column)
 
 /* ---- Messages ----------------------------------------------------------------------------- */
 
-static struct excerpt quote (const char *text)
-{
-    return excerpt (text, strlen (text));
-}
-
 /* Refuse what stands at an offset in a row. */
 __attribute__ ((format (printf, 5, 6))) static int fail_at (const struct csv *csv,
                                                             struct csv_row row, size_t offset,

@@ -9,7 +9,8 @@ struct excerpt {
     char text[80];
 };
 
-/* Of well-formed UTF-8 without control characters. */
+/* Of UTF-8; anything else is quoted, too, for fail() to disarm. */
 struct excerpt excerpt (const char *text, size_t length);
+struct excerpt quote (const char *text); /* all of a string */
 
 #endif

@@ -59,6 +59,25 @@ size_t utf8_valid (const char *text, size_t length)
     return at;
 }
 
+/* C0, DEL, and C1, which is U+0080 to U+009F. */
+static bool is_control (const unsigned char *p)
+{
+    return p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
+}
+
+void utf8_disarm (char *text)
+{
+    size_t length = strlen (text);
+    for (size_t at = 0, step; at < length; at += step) {
+        const unsigned char *p = (const unsigned char *)text + at;
+        step = character (p, length - at);
+        bool bad = step == 0 || is_control (p);
+        step = step ? step : 1;
+        if (bad)
+            memset (text + at, '?', step);
+    }
+}
+
 size_t utf8_count (const char *text, size_t length)
 {
     size_t count = 0;

@@ -8,6 +8,10 @@
  * forms, surrogates and values past U+10FFFF are not. */
 size_t utf8_valid (const char *text, size_t length);
 
+/* Replace what a terminal would obey or could not show, control characters and malformed bytes, by
+ * question marks. */
+void utf8_disarm (char *text);
+
 /* Characters (code points) in well-formed text of that many bytes. */
 size_t utf8_count (const char *text, size_t length);
 

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/excerpt.h"
 #include "cli/command.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
@@ -36,8 +38,14 @@ static void print_help (FILE *out)
            out);
 }
 
-/* The command of that name; NULL after a word about the nearest one. */
-static const struct command *find_command (const char *name)
+static int refuse (const struct pollux_error *err)
+{
+    fprintf (stderr, "pollux: %s\n", err->text);
+    return EXIT_USAGE;
+}
+
+/* The command of that name; NULL with a word about the nearest one in err. */
+static const struct command *find_command (const char *name, struct pollux_error *err)
 {
     struct nearest nearest = nearest_start (name, strlen (name));
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -46,9 +54,10 @@ static const struct command *find_command (const char *name)
         nearest_try (&nearest, commands[i]->name);
     }
     if (nearest.best)
-        fprintf (stderr, "pollux: unknown command '%s'; did you mean '%s'?\n", name, nearest.best);
+        fail (err, -EINVAL, "unknown command %s; did you mean '%s'?", quote (name).text,
+              nearest.best);
     else
-        fprintf (stderr, "pollux: unknown command '%s'; 'pollux --help' lists them\n", name);
+        fail (err, -EINVAL, "unknown command %s; 'pollux --help' lists them", quote (name).text);
     return NULL;
 }
 
@@ -64,9 +73,10 @@ static bool asks_help (int argc, char **argv)
 
 static int help (const char *name)
 {
-    const struct command *command = find_command (name);
+    struct pollux_error err;
+    const struct command *command = find_command (name, &err);
     if (!command)
-        return EXIT_USAGE;
+        return refuse (&err);
     options_help (command, stdout);
     return EXIT_OK;
 }
@@ -94,6 +104,7 @@ static int dispatch (int argc, char **argv)
         print_help (stderr);
         return EXIT_USAGE;
     }
+    struct pollux_error err;
     const char *word = argv[1];
     bool is_help = strcmp (word, "help") == 0;
     if (is_help && argc > 2 && argv[2][0] != '-')
@@ -107,12 +118,12 @@ static int dispatch (int argc, char **argv)
         return EXIT_OK;
     }
     if (word[0] == '-') {
-        fprintf (stderr, "pollux: unknown option '%s'; see 'pollux --help'\n", word);
-        return EXIT_USAGE;
+        fail (&err, -EINVAL, "unknown option %s; see 'pollux --help'", quote (word).text);
+        return refuse (&err);
     }
-    const struct command *command = find_command (word);
+    const struct command *command = find_command (word, &err);
     if (!command)
-        return EXIT_USAGE;
+        return refuse (&err);
     if (asks_help (argc - 2, argv + 2)) {
         options_help (command, stdout);
         return EXIT_OK;

@@ -23,11 +23,6 @@
 /* Above the characters that getopt_long returns. */
 enum { OPTION_FIRST = 256 };
 
-static struct excerpt quote (const char *text)
-{
-    return excerpt (text, strlen (text));
-}
-
 /* getopt_long refused the word before optind, or the letter optopt of a short option. */
 static int refuse (const struct options *options, bool lacks_argument, struct pollux_error *err)
 {
@@ -54,10 +49,11 @@ static int refuse (const struct options *options, bool lacks_argument, struct po
     if (start_so > 1)
         return fail (err, -EINVAL, "--%.*s could be several options; see 'pollux %s --help'",
                      length, word, command->name);
+    struct excerpt unknown = excerpt (options->argv[optind - 1], (size_t)length + 2);
     if (nearest.best)
-        return fail (err, -EINVAL, "unknown option '--%.*s'; did you mean --%s?", length, word,
+        return fail (err, -EINVAL, "unknown option %s; did you mean --%s?", unknown.text,
                      nearest.best);
-    return fail (err, -EINVAL, "unknown option '--%.*s'; see 'pollux %s --help'", length, word,
+    return fail (err, -EINVAL, "unknown option %s; see 'pollux %s --help'", unknown.text,
                  command->name);
 }
 

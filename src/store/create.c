@@ -23,11 +23,11 @@
 
 static int refuse (const char *path, int code, struct pollux_error *err)
 {
-    const char *name = file_name (path).text;
+    struct file_name name = file_name (path);
     if (code == EEXIST)
         return fail (err, -code, "%s: there is a file of that name; choose another, or remove it",
-                     name);
-    return fail (err, -code, "%s: cannot create it: %s", name, strerror (code));
+                     name.text);
+    return fail (err, -code, "%s: cannot create it: %s", name.text, strerror (code));
 }
 
 static int fill (const char *draft, const char *path, struct pollux_error *err)

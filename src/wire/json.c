@@ -31,13 +31,6 @@ struct wire_document {
     json_t *root;
 };
 
-/* Control characters, which a terminal would obey. */
-static void hide_controls (char *text)
-{
-    for (char *p = text; *p; p++)
-        *p = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
-}
-
 /* ---- Documents ---------------------------------------------------------------------------- */
 
 static int parse (struct wire_document *document, size_t length, struct pollux_error *err)
@@ -53,7 +46,6 @@ static int parse (struct wire_document *document, size_t length, struct pollux_e
         return 0;
     if (json_error_code (&why) == json_error_out_of_memory)
         return fail (err, -ENOMEM, "%s: not enough memory", name);
-    hide_controls (why.text); /* it quotes the file */
     return fail (err, -EINVAL, "%s:%d:%d: not well-formed JSON: %s", name,
                  why.line > 0 ? why.line : 1, why.column > 0 ? why.column : 1, why.text);
 }
@@ -163,7 +155,7 @@ static size_t place_offset (const struct wire_place *place)
 }
 
 /* The path, jobs[3].model.gamma: bytes written to a buffer of that size.  Our own keys are short;
- * 18 characters of a stranger's are enough to know it, and a terminal must not obey any. */
+ * 18 characters of a stranger's are enough to know it. */
 static size_t write_path (const struct wire_place *place, char *buffer, size_t size)
 {
     if (!place->parent)
@@ -176,7 +168,6 @@ static size_t write_path (const struct wire_place *place, char *buffer, size_t s
                          (int)utf8_skip (place->key, strlen (place->key), 18), place->key);
     else
         more = snprintf (start, size - used, "[%zu]", place->index);
-    hide_controls (start);
     return used + (size_t)more < size ? used + (size_t)more : size - 1;
 }
 

@@ -41,6 +41,17 @@ run pollux goodput --max=8 examples/synthetic-resnet.json
 expect "one of several alike" status=2 out= err~"--max could be several options"
 run pollux goodput --max-r=8 --js examples/synthetic-resnet.json
 expect "options cut short, but enough" status=0 out~'"replicas": 8' out!'"replicas": 9' err=
+esc=$(printf '\033')
+for words in "${esc}[31mfit" "fit --${esc}[31m x" "fit ${esc}[31m" "fit x ${esc}[31m" "-${esc}" \
+    "goodput --search=${esc} x"; do
+    # shellcheck disable=SC2086
+    run pollux $words
+    expect "a terminal obeys nothing of: ${words//$esc/ESC}" status=2 out= err!"$esc" err~'\?'
+done
+run pollux "fit" "--$(printf 'x%.0s' {1..5000})" y
+expect "a very long option" status=2 err~"^pollux fit: unknown option '--x+\.\.\.'; see 'pollux fit --help'$"
+run pollux "$(printf 'x%.0s' {1..5000})"
+expect "a very long command" status=2 err~"^pollux: unknown command 'x+\.\.\.'; 'pollux --help' lists them$"
 run pollux fit
 expect "a file missing" status=2 err="pollux fit: expected SAMPLES.csv; see 'pollux fit --help'"
 run pollux fit a b

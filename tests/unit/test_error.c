@@ -4,6 +4,8 @@
  * a long one is cut, never overrun.
  */
 #include "base/error.h"
+#include "base/excerpt.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -41,6 +43,54 @@ static void test_long_sentence_is_cut (void **unused)
     assert_memory_equal (err.text, name, sizeof (err.text) - 1);
 }
 
+/* What strangers wrote is shown, but no terminal obeys it, and all of it is UTF-8. */
+static void test_hostile_words_are_disarmed (void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *said, *shown;
+    } cases[] = {
+        {"caf\xc3\xa9", "caf\xc3\xa9"},
+        {"a\nb\x1b[31m\x7f", "a?b?[31m?"},
+        {"\xc2\x9b"
+         "31m \xc2\xa0",
+         "??31m \xc2\xa0"},
+        {"\xff\xfe x \xe2\x82", "?? x ??"},
+        {"\xc0\x80 \xed\xa0\x80", "?? ???"},
+    };
+    struct pollux_error err;
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        fail (&err, -EINVAL, "%s", cases[i].said);
+        assert_string_equal (err.text, cases[i].shown);
+    }
+    /* Cut anywhere, also within a character. */
+    char name[400];
+    for (size_t shift = 0; shift < 4; shift++) {
+        memset (name, 'x', shift);
+        for (size_t i = shift; i + 4 < sizeof (name); i += 4)
+            memcpy (name + i, "\xf0\x9f\x98\x80", 5);
+        fail (&err, -EINVAL, "%s", name);
+        size_t length = strlen (err.text);
+        assert_in_range (length, sizeof (err.text) - 8, sizeof (err.text) - 1);
+        assert_memory_equal (err.text, name, length);
+        assert_int_equal (utf8_valid (err.text, length), length);
+    }
+}
+
+/* Quotations of anything end with a quote. */
+static void test_excerpts (void **unused)
+{
+    (void)unused;
+    char text[300];
+    for (int byte = 1; byte < 256; byte++)
+        for (size_t length = 0; length < sizeof (text); length += 23) {
+            memset (text, byte, sizeof (text));
+            struct excerpt shown = excerpt (text, length);
+            size_t end = strlen (shown.text);
+            assert_true (end >= 2 && shown.text[0] == '\'' && shown.text[end - 1] == '\'');
+        }
+}
+
 static void test_version (void **unused)
 {
     (void)unused;
@@ -53,6 +103,8 @@ int main (void)
         cmocka_unit_test (test_code_and_sentence),
         cmocka_unit_test (test_nobody_listens),
         cmocka_unit_test (test_long_sentence_is_cut),
+        cmocka_unit_test (test_hostile_words_are_disarmed),
+        cmocka_unit_test (test_excerpts),
         cmocka_unit_test (test_version),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
