@@ -16,15 +16,11 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "model/fit.h"
 #include "wire/job.h"
 
 /* Samples that are listed without --all: two screens. */
 #define LISTED 50
-
-/* The times and weights that pollux_fit takes. */
-#define LEAST_SECONDS 1e-9
-#define MOST_SECONDS 1e9
-#define MOST_WEIGHT 1e12
 
 /* ---- Samples ------------------------------------------------------------------------------ */
 
@@ -62,15 +58,11 @@ static int read_sample (const struct csv *csv, const struct columns *columns, si
     if (code == 0)
         code = csv_int64 (csv, row, columns->local_bsz, 1, POLLUX_BATCH_LIMIT, &sample.m, err);
     if (code == 0)
-        code = csv_double (csv, row, columns->grad_s, LEAST_SECONDS, MOST_SECONDS, &sample.grad_s,
-                           err);
+        code = csv_double (csv, row, columns->grad_s, FIT_LEAST, FIT_MOST, &sample.grad_s, err);
     if (code == 0)
-        code = csv_double (csv, row, columns->step_s, LEAST_SECONDS, MOST_SECONDS, &sample.step_s,
-                           err);
+        code = csv_double (csv, row, columns->step_s, FIT_LEAST, FIT_MOST, &sample.step_s, err);
     if (code == 0 && columns->weight < csv_columns (csv))
-        code = csv_double (csv, row, columns->weight, 0, MOST_WEIGHT, &sample.weight, err);
-    if (code == 0 && !(sample.weight > 0))
-        code = csv_fail (csv, row, columns->weight, err, "expected a weight above 0");
+        code = csv_double (csv, row, columns->weight, FIT_LEAST, FIT_MOST, &sample.weight, err);
     if (code < 0)
         return code;
     sample.shape = (struct pollux_shape){.nodes = (int)nodes, .replicas = (int)replicas};

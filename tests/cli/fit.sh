@@ -121,8 +121,10 @@ bad "fewer replicas than nodes" "$header\n4,2,32,0.05,0.05\n" \
     "2:3: column 'replicas': expected at least one replica on each of 4 nodes, got '2'"
 bad "an empty field" "$header\n1,1,,0.05,0.05\n" \
     "2:5: column 'local_bsz': expected an integer from 1 to 1099511627776, got nothing"
-bad "a weight of zero" "$header,weight\n1,1,32,0.05,0.05,0\n" \
-    "2:18: column 'weight': expected a weight above 0, got '0'"
+for weight in 0 -1 1e-10 1e10; do
+    bad "a weight of $weight" "$header,weight\n1,1,32,0.05,0.05,$weight\n" \
+        "2:18: column 'weight': expected a number from 1e-09 to 1e+09, got '$weight'"
+done
 bad "an open quote" "$header\n\"1,1,32,0.05,0.05\n" \
     '2:1: quote is never closed: expected another one in the same line'
 bad "binary garbage" '\177ELF\002\001\001\000\000' '1:1: control character 0x7f: expected a text file'
