@@ -33,6 +33,20 @@ struct wire_document {
 
 /* ---- Documents ---------------------------------------------------------------------------- */
 
+/* The parser counts to the last character of the token that it stumbled over, and names the token
+ * at the end of its text unless that is long; people look for the first one. */
+static int token_column (const json_error_t *why)
+{
+    static const char before[] = " near '";
+    const char *token = strstr (why->text, before);
+    int column = why->column > 0 ? why->column : 1;
+    if (!token)
+        return column;
+    token += strlen (before);
+    int length = (int)utf8_count (token, strlen (token)) - 1; /* without the closing quote */
+    return length > 0 && length <= column ? column - length + 1 : column;
+}
+
 static int parse (struct wire_document *document, size_t length, struct pollux_error *err)
 {
     const char *name = document->name.text;
@@ -47,7 +61,7 @@ static int parse (struct wire_document *document, size_t length, struct pollux_e
     if (json_error_code (&why) == json_error_out_of_memory)
         return fail (err, -ENOMEM, "%s: not enough memory", name);
     return fail (err, -EINVAL, "%s:%d:%d: not well-formed JSON: %s", name,
-                 why.line > 0 ? why.line : 1, why.column > 0 ? why.column : 1, why.text);
+                 why.line > 0 ? why.line : 1, token_column (&why), why.text);
 }
 
 /* Make a document of text, which is taken over, also on failure. */

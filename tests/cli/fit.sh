@@ -59,7 +59,7 @@ awk -F, 'NR == 1 { print } NR > 1 { for (i = 0; i < NR % 3 + 1; i++) print }' $s
 run pollux fit --json "$tmp/weights.csv"
 weighted=$(jq .fit.loss <<<"$out")
 run pollux fit --json "$tmp/repeated.csv"
-check "weights count like equal rows" jq -en "($weighted / $(jq .fit.loss <<<"$out") - 1) | fabs < 1e-3"
+check "weights count like equal rows" jq -en "($weighted / $(jq .fit.loss <<<"$out") - 1) | fabs < 1e-8"
 
 # Few samples: priors, named.
 printf '%s\n1,1,32,0.05,0.05\n' $header >"$tmp/one.csv"

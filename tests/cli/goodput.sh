@@ -104,13 +104,13 @@ bad()
     expect "$1" status=2 out= err="pollux goodput: bad.json:$3"
 }
 bad "an empty file" '' '1:1: empty file: expected a JSON object'
-bad "no JSON" 'model' "1:5: not well-formed JSON: '[' or '{' expected near 'model'"
+bad "no JSON" 'model' "1:1: not well-formed JSON: '[' or '{' expected near 'model'"
 bad "an array" '[]' '1:1: expected an object, got an array'
 bad "cut short" '{"model": {\n  "alpha_grad": 0.1,' '2:20: not well-formed JSON: '
-bad "a key twice" '{"grad": null,\n "grad": null}' '2:7: not well-formed JSON: duplicate object key'
-bad "NaN" '{"init_batch": NaN}' '1:18: not well-formed JSON: invalid token'
-bad "a number past a double's range" '{"init_batch": 1e999}' '1:20: not well-formed JSON: real number overflow'
-bad "an integer past 64 bits" '{"init_batch": 99999999999999999999}' '1:35: not well-formed JSON: too big integer'
+bad "a key twice" '{"grad": null,\n "grad": null}' '2:2: not well-formed JSON: duplicate object key'
+bad "NaN" '{"init_batch": NaN}' '1:16: not well-formed JSON: invalid token'
+bad "a number past a double's range" '{"init_batch": 1e999}' '1:16: not well-formed JSON: real number overflow'
+bad "an integer past 64 bits" '{"init_batch": 99999999999999999999}' '1:16: not well-formed JSON: too big integer'
 bad "binary garbage" '\177ELF\002\001\001\000' '1:1: not well-formed JSON: '
 bad "a negative time" '{"model": {"alpha_grad": -1}}' \
     "1:26: model.alpha_grad: expected a number from 0 to 1e+12, got '-1'"
@@ -130,7 +130,7 @@ expect "a folder" status=2 out= err~'cannot read: Is a directory; expected a fil
 run pollux goodput /dev/zero
 expect "a file without end" status=2 out= err~'too large: expected at most 1048576 bytes$'
 run pollux goodput examples/synthetic-resnet.csv
-expect "samples instead of a job" status=2 out= err~'1:5: not well-formed JSON'
+expect "samples instead of a job" status=2 out= err~'1:1: not well-formed JSON'
 
 # ---- Options -----------------------------------------------------------------------------------
 
