@@ -104,27 +104,49 @@ static int parse (struct options *options, struct goodput_arguments *ret, struct
     return 0;
 }
 
-/* Refuse a job that does not say enough to compute with. */
-static int expect_whole (const struct wire_job *job, const char *path, struct pollux_error *err)
+/* Refuse a job that neither its object nor the options say enough of to compute with. */
+static int expect_whole (const struct wire_job *job, const struct wire_place *object,
+                         struct pollux_error *err)
 {
     const struct {
         const char *field;
         bool known;
-        const char *repair;
+        const char *expected;
     } needs[] = {
-        {"model", job->has_model, "take it from pollux fit --json"},
-        {"grad", job->has_grad, "add it, or give --noise-scale, or --grad-sqr and --grad-var"},
-        {"init_batch", job->limits.init_batch > 0, "add it, or give --init-batch"},
-        {"max_batch", job->limits.max_batch > 0, "add it, or give --max-batch"},
-        {"min_local", job->limits.min_local > 0, "add it, or give --min-local"},
-        {"max_local", job->limits.max_local > 0, "add it, or give --max-local"},
+        {"model", job->has_model, "one as pollux fit --json prints it"},
+        {"grad", job->has_grad, "it, or --noise-scale, or --grad-sqr and --grad-var"},
+        {"init_batch", job->limits.init_batch > 0, "it, or --init-batch"},
+        {"max_batch", job->limits.max_batch > 0, "it, or --max-batch"},
+        {"min_local", job->limits.min_local > 0, "it, or --min-local"},
+        {"max_local", job->limits.max_local > 0, "it, or --max-local"},
     };
     for (size_t i = 0; i < sizeof (needs) / sizeof (needs[0]); i++) {
+        struct wire_place place = wire_field (object, needs[i].field);
         if (!needs[i].known)
-            return fail (err, -EINVAL, "%s: %s is missing: %s", file_name (path).text,
-                         needs[i].field, needs[i].repair);
+            return wire_fail (&place, err, "expected %s", needs[i].expected);
     }
     return 0;
+}
+
+/* The job object of the file, completed by the options. */
+static int read_job (const struct goodput_arguments *arguments, struct wire_job *ret,
+                     struct pollux_error *err)
+{
+    struct wire_document *document;
+    int code = wire_document_read (arguments->path, WIRE_JOB_LIMIT, &document, err);
+    if (code < 0)
+        return code;
+    struct wire_place root = wire_root (document);
+    struct wire_job job;
+    code = wire_job_decode (&root, &job, err);
+    if (code == 0)
+        code = job_options_apply (&arguments->job, &job, err);
+    if (code == 0)
+        code = expect_whole (&job, &root, err);
+    wire_document_free (document);
+    if (code == 0)
+        *ret = job;
+    return code;
 }
 
 /* ---- Curves ------------------------------------------------------------------------------- */
@@ -370,15 +392,11 @@ static json_t *encode_curves (const struct curves *curves,
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
     struct goodput_arguments arguments;
-    struct wire_job job = {0};
+    struct wire_job job;
     struct curves curves = {0};
     int code = parse (options, &arguments, err);
     if (code == 0)
-        code = wire_job_read (arguments.path, &job, err);
-    if (code == 0)
-        code = job_options_apply (&arguments.job, &job, err);
-    if (code == 0)
-        code = expect_whole (&job, arguments.path, err);
+        code = read_job (&arguments, &job, err);
     if (code == 0)
         code = find_curves (&job, &arguments, &curves, err);
     if (code < 0)

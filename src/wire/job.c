@@ -89,18 +89,6 @@ int wire_job_decode (const struct wire_place *place, struct wire_job *ret, struc
     return code;
 }
 
-int wire_job_read (const char *path, struct wire_job *ret, struct pollux_error *err)
-{
-    struct wire_document *document;
-    int code = wire_document_read (path, WIRE_JOB_LIMIT, &document, err);
-    if (code < 0)
-        return code;
-    struct wire_place root = wire_root (document);
-    code = wire_job_decode (&root, ret, err);
-    wire_document_free (document);
-    return code;
-}
-
 /* What a range cannot say of the numbers alone; decoding asks the same. */
 static int check_job (const struct wire_job *job, struct pollux_error *err)
 {

@@ -21,7 +21,7 @@
 
 #include "wire/json.h"
 
-/* 1 MiB: a job object takes less than 1 KiB; the rest is room for fields of other programs. */
+/* Of a file that holds one job object.  1 MiB: a job object takes less than 1 KiB; the rest is room for fields of other programs. */
 #define WIRE_JOB_LIMIT ((size_t)1 << 20)
 
 /* The ranges of numbers, so that no sum or product of them overflows: a step of 1e12 s takes
@@ -53,8 +53,5 @@ int wire_job_put (const struct wire_job *job, json_t *object, struct pollux_erro
 
 /* The same as an object of its own, the caller's (json_decref).  NULL for any refusal. */
 json_t *wire_job_encode (const struct wire_job *job);
-
-/* The document of a file that holds one job object. */
-int wire_job_read (const char *path, struct wire_job *ret, struct pollux_error *err);
 
 #endif

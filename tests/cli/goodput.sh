@@ -76,7 +76,7 @@ missing()
 {
     jq "del(.$1)" $job >"$tmp/job.json"
     run pollux goodput "$tmp/job.json"
-    expect "without $1" status=2 out= err~"job.json: $1 is missing: .*$2"
+    expect "without $1" status=2 out= err~"job.json:1:1: $1: expected .*$2.*, got nothing"
 }
 missing model 'pollux fit --json'
 missing grad '--noise-scale'
@@ -86,7 +86,7 @@ missing min_local '--min-local'
 missing max_local '--max-local'
 jq '.model = null' $job >"$tmp/job.json"
 run pollux goodput "$tmp/job.json"
-expect "a model of null" status=2 err~'model is missing'
+expect "a model of null" status=2 err~'job.json:2:12: model: expected .*, got .null.'
 jq '{model}' $job >"$tmp/job.json"
 run pollux goodput "$tmp/job.json" --init-batch=256 --max-batch=16384 --min-local=16 --max-local=128 \
     --accumulation --noise-scale=3000

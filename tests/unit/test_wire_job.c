@@ -96,8 +96,7 @@ static const struct {
     {TEXT ("{\"a\": NaN}"), "job.json:1:7: not well-formed JSON: "},
     {TEXT ("{\"a\": Infinity}"), "job.json:1:7: not well-formed JSON: "},
     {TEXT ("{\"a\": 1e999}"), "job.json:1:7: not well-formed JSON: real number overflow"},
-    {TEXT ("{\"a\": 99999999999999999999}"),
-     "job.json:1:7: not well-formed JSON: too big integer"},
+    {TEXT ("{\"a\": 99999999999999999999}"), "job.json:1:7: not well-formed JSON: too big integer"},
     {TEXT ("{\"a\": \"\xff\"}"), "job.json:1:7: not well-formed JSON: unable to decode byte 0xff"},
     {TEXT ("{\"a\": 1}\0"), "job.json:1:9: not well-formed JSON: "},
     {TEXT ("\x7f"
@@ -174,13 +173,14 @@ static void test_hostile (void **state)
 static void test_files (void **state)
 {
     (void)state;
-    struct wire_job job;
+    struct wire_document *document;
     struct pollux_error err;
-    assert_int_equal (wire_job_read ("/nosuch/job.json", &job, &err), -ENOENT);
+    assert_int_equal (wire_document_read ("/nosuch/job.json", WIRE_JOB_LIMIT, &document, &err),
+                      -ENOENT);
     assert_string_equal (err.text, "/nosuch/job.json: cannot read: No such file or directory");
-    assert_int_equal (wire_job_read ("/", &job, &err), -EISDIR);
+    assert_int_equal (wire_document_read ("/", WIRE_JOB_LIMIT, &document, &err), -EISDIR);
     assert_string_equal (err.text, "/: cannot read: Is a directory; expected a file");
-    assert_int_equal (wire_job_read ("/dev/zero", &job, &err), -EFBIG);
+    assert_int_equal (wire_document_read ("/dev/zero", WIRE_JOB_LIMIT, &document, &err), -EFBIG);
 }
 
 /* ---- There and back ----------------------------------------------------------------------- */
