@@ -71,6 +71,12 @@ expect "no legal batch at all" status=2 out= err~'no batch is legal on 1 to 2 GP
 run pollux goodput --noise-scale=0 $job
 expect "no noise: a larger batch brings nothing" status=0 out~'^ +64 +16 +1024 +16 '
 
+jq '.model |= (map_values(0) | .alpha_grad = 1e-320 | .gamma = 1)' $job >"$tmp/job.json"
+for json in "" --json; do
+    run pollux goodput $json "$tmp/job.json"
+    expect "steps that take no time $json" status=2 out= err~'model: expected steps that take time, got [0-9.e-]+ s'
+done
+
 # missing FIELD: a job without it is refused, with the repair.
 missing()
 {
