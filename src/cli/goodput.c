@@ -231,11 +231,12 @@ static int find_curves (const struct wire_job *job, const struct goodput_argumen
         curves.many[k - 1] = find_point (job, shape, best[size + (size_t)k - 1]);
     }
     find_speedups (&curves);
-    if (curves.unit && !isfinite (curves.unit->goodput)) {
-        code = fail (
-            err, -EINVAL, "model: expected steps that take time, got %g s for one of %lld samples",
-            pollux_grad_time (&job->model, curves.unit->batch.m), (long long)curves.unit->batch.m);
-        goto out;
+    for (size_t i = 0; i < 2 * size; i++) {
+        if (!isfinite (best[i].goodput)) {
+            code = fail (err, -EINVAL, "model: expected steps that take time, got %g s",
+                         pollux_grad_time (&job->model, best[i].batch.m));
+            goto out;
+        }
     }
     *ret = curves;
     curves = (struct curves){0};
