@@ -27,29 +27,32 @@ static inline int bench_compare (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of call (arg): the median of 15 repeats, each of as many calls as take 10 ms, so that
- * neither the clock nor a neighbour on the machine is what is measured. */
+/* Seconds of call (arg): the median of up to 101 repeats within a second, at least 5.  A repeat
+ * is as many calls as take a millisecond: long beside the clock's grain, short beside the time
+ * that a neighbour on the processor takes, so that the median repeat has met none. */
 static inline double bench_seconds (void (*call) (void *arg), void *arg)
 {
-    enum { REPEATS = 15 };
+    enum { REPEATS = 101, LEAST = 5 };
     double repeat_s[REPEATS];
     long calls = 1;
     for (;;) {
         double start_s = bench_now_s ();
         for (long i = 0; i < calls; i++)
             call (arg);
-        if (bench_now_s () - start_s >= 0.01)
+        if (bench_now_s () - start_s >= 0.001)
             break;
         calls *= 2;
     }
-    for (int r = 0; r < REPEATS; r++) {
+    size_t repeats = 0;
+    double first_s = bench_now_s ();
+    while (repeats < REPEATS && (repeats < LEAST || bench_now_s () - first_s < 1)) {
         double start_s = bench_now_s ();
         for (long i = 0; i < calls; i++)
             call (arg);
-        repeat_s[r] = (bench_now_s () - start_s) / (double)calls;
+        repeat_s[repeats++] = (bench_now_s () - start_s) / (double)calls;
     }
-    qsort (repeat_s, REPEATS, sizeof (repeat_s[0]), bench_compare);
-    return repeat_s[REPEATS / 2];
+    qsort (repeat_s, repeats, sizeof (repeat_s[0]), bench_compare);
+    return repeat_s[repeats / 2];
 }
 
 static inline void bench_print (const char *name, double value, const char *unit)
