@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { JOBS = 64, REPLICAS = 64 };
+enum { JOBS = 16, REPLICAS = 64 };
 
 struct job {
     struct pollux_model model;
