@@ -33,7 +33,8 @@ struct process_tree {
  * that may not be signalled count, too. */
 int process_signal_tree (const struct process_tree *tree, int signal, struct pollux_error *err);
 
-/* The only child of a process; 0 if it has none or several. */
-int process_only_child (int pid);
+/* A process, its only child, the only child of that one, and so on as long as there is exactly
+ * one, in its process group: a shell and what it wraps.  Returns how many pids it wrote, 0..limit. */
+int process_chain (int pid, int *ret, int limit);
 
 #endif

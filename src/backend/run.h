@@ -63,7 +63,8 @@ int run_prepare (int root, const char *job, int generation, struct pollux_error 
 
 /* A run directory that is being made, or is ours. */
 struct run {
-    int directory, lock; /* descriptors, -1: none */
+    int generation, directory, lock; /* descriptors, -1: none */
+    char temporary[32];              /* its name before it is published; "" after */
 };
 
 /* Make the run's directory with its lock taken.  It is seen by nobody before run_publish.  -ENOENT
@@ -72,8 +73,8 @@ int run_create (int root, const struct run_name *name, struct run *ret, struct p
 
 /* Write info, then let the directory be seen, durably.  -EEXIST if the run has been started or
  * refused before. */
-int run_publish (int root, const struct run_name *name, struct run *run,
-                 const struct run_info *info, struct pollux_error *err);
+int run_publish (struct run *run, const struct run_name *name, const struct run_info *info,
+                 struct pollux_error *err);
 
 /* Write a file of the run atomically and durably.  A status has its room reserved by run_create,
  * so that a full disk does not keep it from being told. */
@@ -81,7 +82,8 @@ int run_write_replica (struct run *run, const struct run_process *replica,
                        struct pollux_error *err);
 int run_write_status (struct run *run, const struct run_status *status, struct pollux_error *err);
 
-/* Release the lock.  A directory that was not published is removed. */
+/* Release the lock.  A directory that was not published is removed.  Fine for a run that could not
+ * be created. */
 void run_close (struct run *run);
 
 /* ---- The daemon's side -------------------------------------------------------------------- */
@@ -100,7 +102,7 @@ struct run_view {
     struct pollux_error why; /* RUN_LOST: what happened, or which file is unreadable and why */
 };
 
-/* Look at a run, without disturbing it.  A damaged file of a run whose supervisor is gone makes it
+/* Look at a run, without disturbing it; not from its supervisor's own process.  A damaged file of a run whose supervisor is gone makes it
  * RUN_LOST.  Failures: -EPROTO for a supervisor of a version that is not known here, -EINVAL for
  * damaged info of one that lives, -ELOOP and the like for what is no directory of ours. */
 int run_look (int root, const struct run_name *name, struct run_view *ret,
@@ -113,7 +115,8 @@ int run_refuse (int root, const struct run_name *name, const struct run_status *
 
 /* One pass over all processes: SIGKILL to those of a lost run.  Returns how many live ones it
  * found, 0 when none is left (call it until then, with pauses: a process can take its time to
- * die), or a negative errno value.  Costs about 20 us per process of this machine. */
+ * die), or a negative errno value.  When none is left, a socket outside of the run directory is
+ * removed, too.  Costs about 20 us per process of this machine. */
 int run_kill (const struct run_view *view, struct pollux_error *err);
 
 /* Open out.log (number 0) or a rotated one for reading: a descriptor. -ENOENT if there is none. */

@@ -44,6 +44,7 @@ struct command {
 };
 
 extern const struct command decide_command;
+extern const struct command exec_command;
 extern const struct command fit_command;
 extern const struct command goodput_command;
 extern const struct command sim_command;

@@ -15,8 +15,8 @@
 #include "cli/options.h"
 
 static const struct command *const commands[] = {
-    &fit_command,    &goodput_command,  &decide_command,   &sim_command,
-    &replay_command, &capacity_command, &workload_command, &profiles_command,
+    &fit_command,      &goodput_command,  &decide_command,   &sim_command,  &replay_command,
+    &capacity_command, &workload_command, &profiles_command, &exec_command,
 };
 #define COMMANDS (sizeof (commands) / sizeof (commands[0]))
 

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes by what /proc says.  A pid alone is no identity: it is used again after a death.  So a
+ * process is opened first (pidfd), then compared with what is known of it, then signalled through
+ * what was opened, and no stranger can come in between.
+ *
+ * All that belong to a run are found in one pass over a table of all processes:
+ *
+ *     marked at once:     by environment, by session and group, by cgroup
+ *     marked by descent:  whose parent is marked (or is the given ancestor)
+ *
+ * Between the look and the signal a process can fork, so whoever wants all of them dead repeats the
+ * pass until it finds none.
+ */
+#define _GNU_SOURCE /* memmem, pidfds */
+#include "backend/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/number.h"
+
+#define CGROUP2_MAGIC 0x63677270
+/* Arguments and environment together are at most 6 MiB for any stack limit. */
+#define ENVIRON_LIMIT ((size_t)8 << 20)
+/* 16 MiB of pids, one per line: more than there can be processes. */
+#define PROCS_LIMIT ((size_t)16 << 20)
+
+struct entry {
+    int pid, parent, group, session;
+    char state; /* as in ps: 'Z' for a zombie */
+    uint64_t start;
+    bool marked;
+};
+
+struct table {
+    struct entry *entries; /* by pid, ascending */
+    size_t count, capacity;
+};
+
+/* ---- One process -------------------------------------------------------------------------- */
+
+/* Bytes of a small file of /proc, NUL behind them; -errno. */
+static ssize_t read_small (const char *path, char *buffer, size_t size)
+{
+    int file = open (path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return -errno;
+    ssize_t length = read (file, buffer, size - 1);
+    int code = -errno;
+    close (file);
+    if (length < 0)
+        return code;
+    buffer[length] = '\0';
+    return length;
+}
+
+/* -ESRCH if there is no such process. */
+static int read_entry (int pid, struct entry *ret)
+{
+    char path[32], text[1024];
+    snprintf (path, sizeof (path), "/proc/%d/stat", pid);
+    ssize_t length = read_small (path, text, sizeof (text));
+    if (length <= 0)
+        return length == -ENOENT || length == 0 ? -ESRCH : (int)length;
+    /* The name in parentheses may itself hold any character; the last one ends it. */
+    const char *rest = strrchr (text, ')');
+    struct entry entry = {.pid = pid};
+    if (!rest ||
+        sscanf (rest + 1,
+                " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                "%*d %" SCNu64,
+                &entry.state, &entry.parent, &entry.group, &entry.session, &entry.start) != 5)
+        return -EIO;
+    *ret = entry;
+    return 0;
+}
+
+int process_boot (char ret[RUN_BOOT_SIZE], struct pollux_error *err)
+{
+    static const char path[] = "/proc/sys/kernel/random/boot_id";
+    char text[RUN_BOOT_SIZE] = "";
+    ssize_t length = read_small (path, text, sizeof (text));
+    if (length < 0)
+        return fail (err, (int)length, "%s: %s", path, strerror ((int)-length));
+    text[strcspn (text, "\n")] = '\0';
+    if (!*text)
+        return fail (err, -EIO, "%s: empty", path);
+    memcpy (ret, text, RUN_BOOT_SIZE);
+    return 0;
+}
+
+int process_identify (int pid, struct run_process *ret, struct pollux_error *err)
+{
+    struct entry entry;
+    int code = read_entry (pid, &entry);
+    if (code < 0)
+        return fail (err, code, "process %d: %s", pid, strerror (-code));
+    *ret = (struct run_process){.pid = pid, .start = entry.start};
+    return 0;
+}
+
+int process_open (const struct run_process *process, const char *boot, int *ret,
+                  struct pollux_error *err)
+{
+    char now[RUN_BOOT_SIZE];
+    struct run_process found = {0};
+    int code = process_boot (now, err);
+    if (code < 0)
+        return code;
+    if (strcmp (boot, now) != 0)
+        return fail (err, -ESRCH, "process %d: the machine was booted since", process->pid);
+    int file = pidfd_open (process->pid, 0);
+    if (file < 0)
+        return fail (err, -errno, "process %d: %s", process->pid, strerror (errno));
+    code = process_identify (process->pid, &found, err);
+    if (code == 0 && found.start != process->start)
+        code = fail (err, -ESRCH, "process %d: gone, and its number is another's", process->pid);
+    if (code < 0)
+        close (file);
+    else
+        *ret = file;
+    return code;
+}
+
+/* ---- All processes ------------------------------------------------------------------------ */
+
+static int table_add (struct table *table, struct entry entry)
+{
+    if (table->count == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 512;
+        struct entry *entries = realloc (table->entries, capacity * sizeof (*entries));
+        if (!entries)
+            return -ENOMEM;
+        table->entries = entries;
+        table->capacity = capacity;
+    }
+    table->entries[table->count++] = entry;
+    return 0;
+}
+
+static int compare_pids (const void *a, const void *b)
+{
+    int left = ((const struct entry *)a)->pid, right = ((const struct entry *)b)->pid;
+    return (left > right) - (left < right);
+}
+
+/* The caller frees ret->entries, also on failure. */
+static int table_read (struct table *ret, struct pollux_error *err)
+{
+    DIR *proc = opendir ("/proc");
+    if (!proc)
+        return fail (err, -errno, "/proc: %s", strerror (errno));
+    struct dirent *name;
+    int code = 0;
+    while (code == 0 && (name = readdir (proc))) {
+        struct entry entry;
+        int64_t pid;
+        if (number_int64 (name->d_name, &pid) < 0 || read_entry ((int)pid, &entry) < 0)
+            continue; /* no process, or one that has just gone */
+        code = table_add (ret, entry);
+    }
+    closedir (proc);
+    if (code < 0)
+        return fail (err, code, "not enough memory for a list of processes");
+    if (ret->count > 0)
+        qsort (ret->entries, ret->count, sizeof (ret->entries[0]), compare_pids);
+    return 0;
+}
+
+static struct entry *table_find (struct table *table, int pid)
+{
+    struct entry key = {.pid = pid};
+    return table->count == 0
+               ? NULL
+               : bsearch (&key, table->entries, table->count, sizeof (key), compare_pids);
+}
+
+/* Whether POLLUX_RUN=id is among what a process was started with. */
+static bool has_id (int pid, const char *id)
+{
+    char path[32], wanted[RUN_ID_SIZE + 16];
+    char *text;
+    size_t length;
+    snprintf (path, sizeof (path), "/proc/%d/environ", pid);
+    int size = snprintf (wanted, sizeof (wanted), "POLLUX_RUN=%s", id) + 1; /* and its NUL */
+    if (file_read (path, ENVIRON_LIMIT, &text, &length, NULL) < 0)
+        return false; /* another user's, or gone */
+    bool found = false;
+    const char *at = text, *end = text + length;
+    while (!found && at < end && (at = memmem (at, (size_t)(end - at) + 1, wanted, (size_t)size))) {
+        found = at == text || at[-1] == '\0';
+        at++;
+    }
+    free (text);
+    return found;
+}
+
+static void mark_cgroup (struct table *table, const char *cgroup)
+{
+    char path[RUN_PATH_SIZE + 16];
+    char *text, *rest;
+    size_t length;
+    snprintf (path, sizeof (path), "%s/cgroup.procs", cgroup);
+    if (file_read (path, PROCS_LIMIT, &text, &length, NULL) < 0)
+        return;
+    for (char *line = strtok_r (text, "\n", &rest); line; line = strtok_r (NULL, "\n", &rest)) {
+        int64_t pid;
+        struct entry *entry = number_int64 (line, &pid) == 0 ? table_find (table, (int)pid) : NULL;
+        if (entry)
+            entry->marked = true;
+    }
+    free (text);
+}
+
+/* A few passes, one per level that is not in the order of pids. */
+static void mark_descendants (struct table *table, int ancestor)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < table->count; i++) {
+            struct entry *entry = &table->entries[i];
+            if (entry->marked || entry->pid == getpid ())
+                continue;
+            const struct entry *parent = table_find (table, entry->parent);
+            entry->marked = (ancestor && entry->parent == ancestor) || (parent && parent->marked);
+            changed |= entry->marked;
+        }
+    }
+}
+
+static void mark (struct table *table, const struct process_tree *tree)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        struct entry *entry = &table->entries[i];
+        entry->marked =
+            (tree->session && entry->session == tree->session && entry->group == tree->group) ||
+            (tree->id && has_id (entry->pid, tree->id));
+    }
+    if (tree->cgroup && *tree->cgroup)
+        mark_cgroup (table, tree->cgroup);
+    struct entry *self = table_find (table, getpid ());
+    if (self)
+        self->marked = false;
+    mark_descendants (table, tree->ancestor);
+}
+
+/* ---- Signals ------------------------------------------------------------------------------ */
+
+/* All of a cgroup at once, which no fork outruns.  Kernels before 5.14 cannot; the pass over
+ * processes does it there. */
+static void kill_cgroup (const char *cgroup)
+{
+    struct statfs system;
+    int directory = open (cgroup, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory < 0)
+        return;
+    int file = fstatfs (directory, &system) == 0 && system.f_type == CGROUP2_MAGIC
+                   ? openat (directory, "cgroup.kill", O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+                   : -1;
+    if (file >= 0) {
+        ssize_t written = write (file, "1", 1);
+        (void)written; /* the pass over processes sees what is left */
+        close (file);
+    }
+    close (directory);
+}
+
+static void signal_entry (const struct entry *entry, int signal)
+{
+    struct entry now;
+    int file = pidfd_open (entry->pid, 0);
+    if (file < 0)
+        return;
+    if (read_entry (entry->pid, &now) == 0 && now.start == entry->start)
+        pidfd_send_signal (file, signal, NULL, 0);
+    close (file);
+}
+
+int process_signal_tree (const struct process_tree *tree, int signal, struct pollux_error *err)
+{
+    struct table table = {0};
+    int count = 0;
+    if (signal == SIGKILL && tree->cgroup && *tree->cgroup)
+        kill_cgroup (tree->cgroup);
+    int code = table_read (&table, err);
+    if (code == 0)
+        mark (&table, tree);
+    for (size_t i = 0; code == 0 && i < table.count; i++) {
+        const struct entry *entry = &table.entries[i];
+        if (!entry->marked || entry->state == 'Z' || entry->state == 'X')
+            continue;
+        signal_entry (entry, signal);
+        count++;
+    }
+    free (table.entries);
+    return code < 0 ? code : count;
+}
+
+int process_chain (int pid, int *ret, int limit)
+{
+    struct table table = {0};
+    int count = 0;
+    const struct entry *at = table_read (&table, NULL) == 0 ? table_find (&table, pid) : NULL;
+    while (at && count < limit) {
+        ret[count++] = at->pid;
+        const struct entry *child = NULL;
+        int children = 0;
+        for (size_t i = 0; i < table.count; i++) {
+            if (table.entries[i].parent == at->pid && table.entries[i].group == at->group) {
+                child = &table.entries[i];
+                children++;
+            }
+        }
+        at = children == 1 ? child : NULL;
+    }
+    free (table.entries);
+    return count;
+}

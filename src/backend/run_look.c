@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's side of run directories: looking at them without disturbing anybody, killing what a
+ * lost one left, removing them.
+ */
+#define _GNU_SOURCE /* F_OFD_GETLK */
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/agent_socket.h"
+#include "backend/inside.h"
+#include "backend/run_open.h"
+#include "base/error.h"
+
+const char *const run_state_names[] = {"none", "running", "ended", "lost"};
+static_assert (sizeof (run_state_names) / sizeof (run_state_names[0]) == RUN_STATES,
+               "a name for every state");
+
+/* ---- Looking at a run --------------------------------------------------------------------- */
+
+/* Seen without being taken, as the lock of an open file, which conflicts with all others.
+ * 1 if somebody holds the lock, 0 if nobody does, also where there is none. */
+static int lock_held (int directory, struct pollux_error *err)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int file;
+    int code = inside_open_file (directory, RUN_LOCK, &file, err);
+    if (code < 0)
+        return code == -ENOENT ? 0 : code;
+    code = fcntl (file, F_OFD_GETLK, &lock) < 0
+               ? fail (err, -errno, "%s: %s", RUN_LOCK, strerror (errno))
+               : lock.l_type != F_UNLCK;
+    close (file);
+    return code;
+}
+
+/* 1 if there is a status, 0 if there is none. */
+static int look_status (int directory, struct run_view *ret, struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    int code = inside_read (directory, RUN_STATUS, RUN_FILE_LIMIT, &text, &length, err);
+    if (code < 0)
+        return code == -ENOENT ? 0 : code;
+    code = run_status_decode (RUN_STATUS, text, length, &ret->status, err);
+    free (text);
+    ret->has_status = code == 0;
+    return code < 0 ? code : 1;
+}
+
+/* Who it is.  An absent replica has not been started, or only just. */
+static int look_who (int directory, struct run_view *ret, struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    int code = inside_read (directory, RUN_INFO, RUN_FILE_LIMIT, &text, &length, err);
+    if (code < 0)
+        return code;
+    code = run_info_decode (RUN_INFO, text, length, &ret->info, err);
+    free (text);
+    ret->has_info = code == 0;
+    if (code < 0)
+        return code;
+    code = inside_read (directory, RUN_REPLICA, RUN_FILE_LIMIT, &text, &length, err);
+    if (code < 0)
+        return code == -ENOENT ? 0 : code;
+    code = run_replica_decode (RUN_REPLICA, text, length, &ret->replica, err);
+    free (text);
+    ret->has_replica = code == 0;
+    return code;
+}
+
+/* What a file says is wrong, as opposed to this program's having no memory or descriptors. */
+static bool is_damage (int code)
+{
+    return code == -EINVAL || code == -EFBIG || code == -EPROTO || code == -ELOOP ||
+           code == -ENOENT || code == -EPERM;
+}
+
+/* The lock is free and there is no status. */
+static void set_lost (struct run_view *ret, const char *damage)
+{
+    ret->state = RUN_LOST;
+    fail (&ret->why, 0, "the supervisor died before it told how its replica ended%s%s",
+          *damage ? "; " : "", damage);
+}
+
+static int look (int directory, struct run_view *ret, struct pollux_error *err)
+{
+    struct pollux_error why = {.text = ""};
+    /* First the status, then the lock, then the status again: it is written before the lock is
+     * released. */
+    int ended = look_status (directory, ret, &why), held = lock_held (directory, err);
+    if (held < 0)
+        return held;
+    if (ended == 0 && !held)
+        ended = look_status (directory, ret, &why);
+    struct pollux_error who_why = {.text = ""};
+    int who = look_who (directory, ret, &who_why);
+    if (ended > 0) {
+        ret->state = RUN_ENDED;
+        return 0;
+    }
+    if (ended < 0 && !is_damage (ended))
+        return fail (err, ended, "%s", why.text);
+    if (who < 0 && (held || !is_damage (who)))
+        return fail (err, who == -ENOENT ? -EINVAL : who, "%s", who_why.text);
+    if (held)
+        ret->state = RUN_RUNNING;
+    else
+        set_lost (ret, ended < 0 ? why.text : who < 0 ? who_why.text : "");
+    return 0;
+}
+
+int run_look (int root, const struct run_name *name, struct run_view *ret, struct pollux_error *err)
+{
+    int directory;
+    struct pollux_error why = {.text = ""};
+    int code = run_open_directory (root, name, &directory, &why);
+    if (code == -ENOENT) {
+        memset (ret, 0, sizeof (*ret));
+        return 0;
+    }
+    struct run_view *view = code == 0 ? calloc (1, sizeof (*view)) : NULL;
+    if (code == 0) {
+        code = view ? look (directory, view, &why) : fail (&why, -ENOMEM, "not enough memory");
+        close (directory);
+    }
+    if (code == 0)
+        *ret = *view;
+    else
+        fail (err, code, "run %s: %s", run_path (name).text, why.text);
+    free (view);
+    return code;
+}
+
+int run_open_log (int root, const struct run_name *name, int number, int *ret,
+                  struct pollux_error *err)
+{
+    char log[32] = "out.log";
+    int directory;
+    if (number > 0)
+        snprintf (log, sizeof (log), "out.log.%d", number);
+    int code = run_open_directory (root, name, &directory, err);
+    if (code < 0)
+        return code;
+    code = inside_open_file (directory, log, ret, err);
+    close (directory);
+    return code;
+}
+
+/* ---- The end of a run --------------------------------------------------------------------- */
+
+int run_kill (const struct run_view *view, struct pollux_error *err)
+{
+    char boot[RUN_BOOT_SIZE];
+    if (!view->has_info)
+        return 0; /* a replica is started after info is written */
+    int code = process_boot (boot, err);
+    if (code < 0)
+        return code;
+    int count = 0;
+    if (strcmp (boot, view->info.boot) == 0) {
+        struct process_tree tree = {.id = view->info.id, .cgroup = view->info.cgroup};
+        if (view->has_replica) {
+            tree.session = view->info.supervisor.pid;
+            tree.group = view->replica.pid;
+        }
+        count = process_signal_tree (&tree, SIGKILL, err);
+    }
+    if (count == 0) {
+        agent_socket_remove (view->info.socket);
+        if (*view->info.cgroup)
+            rmdir (view->info.cgroup);
+    }
+    return count;
+}
+
+/* Whether a run in a generation's directory is alive, also one that is just being made. */
+static int any_held (int generation, struct pollux_error *err)
+{
+    DIR *list;
+    int code = inside_list (generation, &list, err);
+    if (code < 0)
+        return code;
+    struct dirent *entry;
+    while (code == 0 && (entry = readdir (list))) {
+        int directory;
+        if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0 ||
+            inside_open (generation, entry->d_name, &directory, NULL) < 0)
+            continue;
+        code = lock_held (directory, err);
+        if (code > 0)
+            code = fail (err, -EBUSY, "run %s is still going on", entry->d_name);
+        close (directory);
+    }
+    closedir (list);
+    return code;
+}
+
+int run_remove (int root, const char *job, int generation, struct pollux_error *err)
+{
+    char number[16];
+    int directory, parent;
+    int code = run_open_generation (root, job, generation, &directory, err);
+    if (code < 0)
+        return code == -ENOENT ? 0 : code;
+    code = any_held (directory, err);
+    close (directory);
+    if (code == 0)
+        code = inside_open (root, job, &parent, err);
+    if (code < 0)
+        return code;
+    snprintf (number, sizeof (number), "%d", generation);
+    code = inside_remove (parent, number, err);
+    close (parent);
+    if (code == 0)
+        unlinkat (root, job, AT_REMOVEDIR); /* if this was the last */
+    return code;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of runs, and the way from the root to their directories.  Everything is reached from a
+ * descriptor of the root, one name at a time and never through a symbolic link
+ * (backend/inside.h), because replicas run as the same user and know where their directories are.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/inside.h"
+#include "backend/run_open.h"
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/file.h"
+#include "base/number.h"
+
+/* ---- Names -------------------------------------------------------------------------------- */
+
+bool run_is_job (const char *job)
+{
+    static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t length = strnlen (job, NAME_SIZE);
+    return length > 0 && length < NAME_SIZE && *job != '.' && *job != '-' &&
+           strspn (job, legal) == length;
+}
+
+struct run_path run_path (const struct run_name *name)
+{
+    struct run_path path;
+    snprintf (path.text, sizeof (path.text), "%.63s/%d/%d", name->job, name->generation,
+              name->rank);
+    return path;
+}
+
+static int check_job (const char *job, struct pollux_error *err)
+{
+    if (run_is_job (job))
+        return 0;
+    return fail (err, -EINVAL,
+                 "job %s: expected a name of 1 to %d letters, digits, '.', '_' or '-' that starts "
+                 "with none of '.' and '-'",
+                 excerpt (job, strnlen (job, NAME_SIZE)).text, NAME_SIZE - 1);
+}
+
+/* A number as we write it: no sign, no leading zero. */
+static bool parse_number (const char *text, int least, int *ret)
+{
+    int64_t number;
+    if (number_int64 (text, &number) < 0 || number < least || number > INT_MAX ||
+        (*text == '0' && text[1]) || *text == '+' || *text == '-')
+        return false;
+    *ret = (int)number;
+    return true;
+}
+
+/* Cut the last name off a path; NULL if there is none. */
+static char *cut_last (char *path)
+{
+    char *slash = strrchr (path, '/');
+    if (!slash || !slash[1])
+        return NULL;
+    *slash = '\0';
+    return slash + 1;
+}
+
+int run_path_open (const char *path, int *ret_root, struct run_name *ret, struct pollux_error *err)
+{
+    char root[PATH_MAX];
+    struct run_name name = {.rank = -1};
+    char *rank = NULL, *generation = NULL, *job = NULL;
+    if (strlen (path) < sizeof (root)) {
+        strcpy (root, path);
+        rank = cut_last (root);
+        generation = rank ? cut_last (root) : NULL;
+        job = generation ? cut_last (root) : NULL;
+    }
+    if (!job || !run_is_job (job) || !parse_number (generation, 0, &name.generation) ||
+        !parse_number (rank, 0, &name.rank))
+        return fail (err, -EINVAL, "%s: expected a path STATE/run/JOB/GENERATION/RANK",
+                     file_name (path).text);
+    strcpy (name.job, job);
+    int code = inside_open_root (*root ? root : "/", ret_root, err);
+    if (code == 0)
+        *ret = name;
+    return code;
+}
+
+/* ---- Directories above a run -------------------------------------------------------------- */
+
+int run_root_open (const char *state, int *ret, struct pollux_error *err)
+{
+    int directory;
+    int code = inside_open_root (state, &directory, err);
+    if (code < 0)
+        return code;
+    code = inside_make (directory, "run", err);
+    if (code == 0)
+        code = inside_open (directory, "run", ret, err);
+    close (directory);
+    return code;
+}
+
+int run_open_generation (int root, const char *job, int generation, int *ret,
+                         struct pollux_error *err)
+{
+    char number[16];
+    int directory;
+    snprintf (number, sizeof (number), "%d", generation);
+    int code = check_job (job, err);
+    if (code == 0 && generation < 0)
+        code = fail (err, -EINVAL, "job %s: generation %d: expected 0 or more", job, generation);
+    if (code == 0)
+        code = inside_open (root, job, &directory, err);
+    if (code < 0)
+        return code;
+    code = inside_open (directory, number, ret, err);
+    close (directory);
+    return code;
+}
+
+int run_open_directory (int root, const struct run_name *name, int *ret, struct pollux_error *err)
+{
+    char number[16];
+    int generation;
+    snprintf (number, sizeof (number), "%d", name->rank);
+    int code = run_open_generation (root, name->job, name->generation, &generation, err);
+    if (code < 0)
+        return code;
+    code = inside_open (generation, number, ret, err);
+    close (generation);
+    return code;
+}
+
+int run_prepare (int root, const char *job, int generation, struct pollux_error *err)
+{
+    char number[16];
+    int directory;
+    snprintf (number, sizeof (number), "%d", generation);
+    int code = check_job (job, err);
+    if (code == 0)
+        code = inside_make (root, job, err);
+    if (code == 0)
+        code = inside_open (root, job, &directory, err);
+    if (code < 0)
+        return code;
+    code = inside_make (directory, number, err);
+    close (directory);
+    return code;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of backend/run.h share: the way into a run, and the names of its files. */
+#ifndef BACKEND_RUN_OPEN_H
+#define BACKEND_RUN_OPEN_H
+
+#include "backend/run.h"
+
+#define RUN_LOCK "lock"
+#define RUN_INFO "info"
+#define RUN_REPLICA "replica"
+#define RUN_STATUS "status"
+
+/* Descriptors of JOB/GENERATION and of JOB/GENERATION/RANK.  -ENOENT if it is not there. */
+int run_open_generation (int root, const char *job, int generation, int *ret,
+                         struct pollux_error *err);
+int run_open_directory (int root, const struct run_name *name, int *ret, struct pollux_error *err);
+
+#endif

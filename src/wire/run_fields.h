@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fields that the documents of a run share; for run.c and run_description.c. */
+#ifndef WIRE_RUN_FIELDS_H
+#define WIRE_RUN_FIELDS_H
+
+#include "wire/json.h"
+#include "wire/run.h"
+
+/* 0 if the root is an object of a version that is known here. */
+int run_version_decode (const struct wire_place *root, struct pollux_error *err);
+
+/* A text of at most size - 1 bytes; one that is optional may be absent or empty: "". */
+int run_text_decode (const struct wire_place *object, const char *key, bool optional, char *ret,
+                     size_t size, struct pollux_error *err);
+/* Nothing is written for NULL and "". */
+int run_text_put (json_t *object, const char *key, const char *text, struct pollux_error *err);
+
+/* Numbers from 0 to limit - 1; an absent list is empty. */
+int run_list_decode (const struct wire_place *object, const char *key, int limit,
+                     struct run_list *ret, struct pollux_error *err);
+int run_list_put (json_t *object, const char *key, const struct run_list *list,
+                  struct pollux_error *err);
+
+/* An object that has its version. */
+int run_object_new (json_t **ret, struct pollux_error *err);
+/* Its text, if code is 0; the object is taken over in any case.  Returns code, or what failed. */
+int run_object_text (json_t *object, int code, size_t limit, char **ret, size_t *ret_length,
+                     struct pollux_error *err);
+
+#endif

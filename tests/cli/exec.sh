@@ -1,0 +1,588 @@
+# SPDX-License-Identifier: Apache-2.0
+# The supervisor of a replica, with real processes: how they end, how they are stopped, what they
+# write, what they leave behind, and what their agents say.  Nothing here waits for a fixed time:
+# `until_true` waits for a condition.
+. tests/cli/lib.sh
+
+state=$tmp/s
+mkdir -p "$state/run"
+chmod 700 "$state" "$state/run"
+
+# ---- Helpers ------------------------------------------------------------------------------------
+
+# until_true COMMAND...: wait until it succeeds; fails after a minute.
+until_true()
+{
+    local i
+    for ((i = 0; i < 3000; i++)); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.02
+    done
+    echo "waited for a minute in vain: $*" >&2
+    return 1
+}
+
+has_ended() { ! grep -qs '^State:.[^Z]' "/proc/$1/status"; }
+
+# json WORD...: a list of texts.
+json()
+{
+    local word list=
+    for word in "$@"; do
+        word=${word//\\/\\\\} word=${word//\"/\\\"} word=${word//$'\n'/\\n}
+        list+="${list:+,}\"$word\""
+    done
+    echo "[$list]"
+}
+
+# describe MORE COMMAND...: a description; MORE is text of further fields, each with a comma.
+describe()
+{
+    local more=$1
+    shift
+    echo "{\"version\":1,\"directory\":\"$tmp\",$more\"command\":$(json "$@"),\"environment\":$(json "${environment[@]}")}"
+}
+environment=("PATH=$PATH")
+
+# begin JOB MORE COMMAND...: a supervisor in the background; sets pid and dir.
+begin()
+{
+    local job=$1 text
+    shift
+    dir=$state/run/$job/1/0
+    mkdir -p "$state/run/$job/1"
+    text=$(describe "$@")
+    # shellcheck disable=SC2086
+    $POLLUX exec --run "$dir" <<<"$text" 2>"$tmp/$job.err" &
+    pid=$!
+}
+
+# Wait for it; sets status (of the supervisor) and text (of the status file).  One that does not
+# end within a minute is a failure.
+end()
+{
+    if ! until_true has_ended "$pid"; then
+        not_ok "${dir#"$state"/run/} does not end" "$(cat "$dir/info" "$dir/out.log" 2>&1 | tail -n 20)"
+        kill -KILL "$pid"
+    fi
+    wait "$pid" 2>/dev/null
+    status=$?
+    text=$(cat "$dir/status" 2>/dev/null)
+}
+
+field()
+{
+    grep -o "\"$1\":[^,}]*" <<<"$text" | head -n 1 | sed 's/^[^:]*://'
+}
+
+# ended NAME CODE SIGNAL STOPPED KILLED: one check of the status, and of the exit code with it.
+ended()
+{
+    local code=$2
+    [ "$3" = 0 ] || code=$((128 + $3))
+    local want="code=$2 signal=$3 stopped=$4 killed=$5 exit=$code"
+    local got="code=$(field code) signal=$(field signal) stopped=$(field stopped) killed=$(field killed) exit=$status"
+    if [ "$got" = "$want" ]; then
+        ok "$1"
+    else
+        not_ok "$1" "expected $want" "got      $got" "status: $text" "$(cat "$dir"/out.log 2>&1 | head -c 2000)"
+    fi
+}
+
+# The run's id, from info; the processes that have it.
+id_of() { sed 's/.*"run":"\([^"]*\)".*/\1/' "$1/info"; }
+processes_of() { grep -lsz "^POLLUX_RUN=$1\$" /proc/[0-9]*/environ; }
+none_of() { [ -z "$(processes_of "$1")" ]; }
+in_log() { grep -q -e "$1" "$dir/out.log"; }
+
+# ---- How it ends --------------------------------------------------------------------------------
+
+begin zero '' true
+end
+ended "exit 0" 0 0 false false
+check "nothing was said" [ ! -s "$tmp/zero.err" ]
+check "the log is there, and empty" [ -f "$dir/out.log" ]
+check "only the lasting files are left" \
+    [ "$(ls -A "$dir" | tr '\n' ' ')" = "info lock out.log replica status " ]
+check "nobody else can look" [ "$(stat -c %a "$dir" "$dir/status" "$dir/out.log" | tr '\n' ' ')" = "700 600 600 " ]
+begin seven '' sh -c 'echo out; echo err >&2; exit 7'
+end
+ended "exit 7" 7 0 false false
+check "both outputs are in the log" [ "$(cat "$dir/out.log")" = $'out\nerr' ]
+begin segv '' sh -c 'kill -SEGV $$'
+end
+ended "a signal" 0 11 false false
+begin term '' sh -c 'kill -TERM $$'
+end
+ended "a SIGTERM that nobody asked for" 0 15 false false
+begin stdin '' cat
+end
+ended "nothing on the standard input" 0 0 false false
+
+# ---- What cannot be run -------------------------------------------------------------------------
+
+begin nocommand '' no-such-command-anywhere
+end
+ended "a missing command" 127 0 false false
+check "a missing command: in a sentence" grep -q "cannot run 'no-such-command-anywhere'.*PATH" "$dir/status"
+check "a missing command: in the log" grep -q "^pollux: cannot run 'no-such-command-anywhere'" "$dir/out.log"
+check "a missing command: not started" [ "$(field started)" = false ]
+begin noprogram '' /no/such/program
+end
+ended "a missing program" 127 0 false false
+begin directory '' /
+end
+ended "a directory as command" 126 0 false false
+printf '#!/no/such/interpreter\n' >"$tmp/script" && chmod +x "$tmp/script"
+begin interpreter '' "$tmp/script"
+end
+ended "a missing interpreter" 127 0 false false
+begin nocwd '"directory":"/no/such/directory","x":1,' true
+status=0
+end
+check "a field twice is refused" [ $status = 2 ]
+mkdir -p "$state/run/cwd/1"
+dir=$state/run/cwd/1/0
+pollux exec --run "$dir" <<<'{"version":1,"directory":"/no/such","command":["true"]}'
+status=$? text=$(cat "$dir/status")
+ended "a missing directory" 126 0 false false
+check "a missing directory: in a sentence" in_log "cannot enter the directory '/no/such': No such file"
+begin cpus '"cpus":[8191],' true
+end
+ended "CPUs that there are not" 126 0 false false
+check "CPUs that there are not: in a sentence" in_log "cannot run on the CPUs given"
+
+# ---- What is refused ----------------------------------------------------------------------------
+
+refuse()
+{
+    run pollux exec --run "$state/run/$2" <<<"$3"
+    expect "$1" status=2 out= err~"$4"
+}
+mkdir -p "$state/run/j/1"
+good='{"version":1,"command":["true"]}'
+refuse "a job's name that climbs" ../1/0 "$good" 'JOB/GENERATION/RANK'
+refuse "a rank that climbs" j/1/.. "$good" 'JOB/GENERATION/RANK'
+refuse "a rank that is no number" j/1/0x "$good" 'JOB/GENERATION/RANK'
+refuse "a rank with a sign" j/1/-1 "$good" 'JOB/GENERATION/RANK'
+refuse "a generation that was not prepared" j/2/0 "$good" '2: No such file'
+refuse "no description" j/1/0 '' 'empty'
+refuse "no JSON" j/1/0 '{' 'not well-formed'
+refuse "a newer version" j/1/0 '{"version":2,"command":["true"]}' 'expected version 1'
+refuse "no command" j/1/0 '{"version":1,"command":[]}' 'command.*expected a list of 1 to'
+refuse "a variable without a name" j/1/0 '{"version":1,"command":["true"],"environment":["=x"]}' 'environment\[0\].*NAME=value'
+refuse "a variable of the supervisor's" j/1/0 '{"version":1,"command":["true"],"environment":["POLLUX_RUN=x"]}' 'does not set itself'
+refuse "SIGKILL as stop signal" j/1/0 '{"version":1,"command":["true"],"stop_signal":9}' 'neither SIGKILL'
+refuse "a URL elsewhere" j/1/0 '{"version":1,"command":["true"],"url":"http://example.com:80"}' 'on this machine'
+refuse "a URL that seems to be here" j/1/0 '{"version":1,"command":["true"],"url":"http://127.0.0.1.example.com:80"}' 'url'
+run pollux exec <<<"$good"
+expect "no directory" status=2 err~'expected --run=DIR'
+run pollux exec --run "$state/run/j/1/0" a b
+expect "an argument too many" status=2 err~"unexpected argument 'b'"
+check "nothing was made" [ -z "$(ls -A "$state/run/j/1")" ]
+
+begin twice '' true
+end
+run pollux exec --run "$dir" <<<"$good"
+expect "a run is not started twice" status=2 err~'twice/1/0: this run has been started before'
+begin race '"grace":0,' sleep 1000
+until_true [ -e "$dir/replica" ]
+run pollux exec --run "$dir" <<<"$good"
+expect "nor while it runs" status=2 err~'has been started before'
+check "nothing is left of the second one" [ "$(ls -A "$state/run/race/1")" = 0 ]
+kill "$pid"
+end
+# Of ten at once, one.
+mkdir -p "$state/run/ten/1"
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    pollux exec --run "$state/run/ten/1/0" 2>/dev/null \
+        <<<"{\"version\":1,\"directory\":\"$tmp\",\"command\":[\"/bin/sh\",\"-c\",\"echo $i >>ten\"]}" &
+done
+wait
+check "of ten at once one is started" [ "$(wc -l <"$tmp/ten")" = 1 ]
+mkdir -p "$state/run/linked" "$tmp/elsewhere"
+ln -s "$tmp/elsewhere" "$state/run/linked/1"
+refuse "a symbolic link on the way" linked/1/0 "$good" 'symbolic link'
+mkdir -p "$state/run/open/1" && chmod 777 "$state/run/open/1"
+refuse "a directory open to others" open/1/0 "$good" 'others may write'
+
+# ---- Stopping -----------------------------------------------------------------------------------
+
+begin stop '' sleep 1000
+until_true [ -e "$dir/replica" ]
+kill "$pid"
+end
+ended "a stop ends it" 0 15 true false
+begin handler '' sh -c 'trap "echo saved; exit 143" TERM; echo ready; while :; do sleep 0.05; done'
+until_true in_log ready
+kill "$pid"
+end
+ended "a stop that is handled" 143 0 true false
+check "the handler's last word is in the log" in_log saved
+begin interrupt '"stop_signal":2,' sh -c 'trap "exit 5" INT; echo ready; while :; do sleep 0.05; done'
+until_true in_log ready
+kill "$pid"
+end
+ended "another stop signal" 5 0 true false
+
+# The command under a shell is busy for a while after the signal that ends the shell.
+cat >"$tmp/worker" <<'END'
+trap 'echo saving; until [ -e "$1" ]; do sleep 0.05; done; echo saved; exit 143' TERM
+echo ready
+while :; do sleep 0.05; done
+END
+begin wrapper '' sh -c "sh $tmp/worker $tmp/wrapper.go; echo never"
+until_true in_log ready
+kill "$pid"
+until_true in_log saving
+check "through a shell: it waits for the command" kill -0 "$pid"
+touch "$tmp/wrapper.go"
+end
+ended "through a shell: the command's end counts" 143 0 true false
+check "through a shell: it came to its end" in_log saved
+begin shells '' sh -c "bash -c 'echo bash \$\$; sh $tmp/worker $tmp/shells.go; true'; echo never"
+until_true in_log ready
+kill "$pid"
+until_true has_ended "$(sed -n 's/^bash //p' "$dir/out.log")"
+touch "$tmp/shells.go"
+end
+ended "through two shells" 143 0 true false
+begin brothers '' sh -c "sh $tmp/worker $tmp/brothers.go & sh $tmp/worker $tmp/brothers.go & wait"
+both() { [ "$(grep -c "$1" "$dir/out.log")" = 2 ]; }
+until_true both ready
+kill "$pid"
+until_true both saving
+touch "$tmp/brothers.go"
+end
+ended "of a shell with two children its own end counts" 0 15 true false
+check "but they have their grace, too" both saved
+begin trapping '' sh -c 'trap : TERM; sh -c "trap \"exit 3\" TERM; echo ready; while :; do sleep 0.05; done"; echo "it said $?"; exit 4'
+until_true in_log ready
+kill "$pid"
+end
+ended "a shell that handles the signal has its own say" 4 0 true false
+check "after its command" in_log 'it said 3'
+
+begin stubborn '"grace":0.2,' sh -c 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
+until_true in_log ready
+id=$(id_of "$dir")
+kill "$pid"
+end
+ended "one that ignores the signal is killed after its grace" 0 9 true true
+check "and all of it" none_of "$id"
+begin impatient '"grace":100000,' sh -c 'trap "echo first" TERM; echo ready; while :; do sleep 0.05; done'
+until_true in_log ready
+kill "$pid"
+until_true in_log first
+kill "$pid"
+end
+ended "a second request kills at once" 0 9 true true
+begin wrapped-stubborn '"grace":0.2,' sh -c 'sh -c "trap \"\" TERM; echo ready; while :; do sleep 0.05; done"; echo never'
+until_true in_log ready
+id=$(id_of "$dir")
+kill "$pid"
+end
+ended "a stubborn command of a shell" 0 9 true true
+check "no process of it is left" none_of "$id"
+begin halted '' sh -c 'trap "exit 6" TERM; echo ready; kill -STOP $$; exit 1'
+until_true in_log ready
+replica=$(sed 's/.*"pid":\([0-9]*\).*/\1/' "$dir/replica")
+is_halted() { grep -q '^State:.*T' "/proc/$replica/status"; }
+until_true is_halted
+kill "$pid"
+end
+ended "one that is halted hears the signal" 6 0 true false
+
+# A stop that comes before the replica: the description is late.
+mkdir -p "$state/run/early/1" && mkfifo "$tmp/early"
+dir=$state/run/early/1/0
+# shellcheck disable=SC2086
+$POLLUX exec --run "$dir" "$tmp/early" &
+pid=$!
+exec 9>"$tmp/early" # it has come to reading
+kill "$pid"
+describe '' true >&9
+exec 9>&-
+end
+ended "a stop before the start" 143 0 true false
+check "then nothing is started" [ "$(field started)" = false ]
+begin unmoved '' sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done'
+until_true in_log ready
+for other in HUP USR1 USR2 PIPE ALRM QUIT; do kill -$other "$pid"; done
+kill "$pid"
+end
+ended "other signals do nothing to a supervisor" 9 0 true false
+
+# ---- What it leaves behind ------------------------------------------------------------------------
+
+begin orphan '' sh -c 'sleep 1000 & exit 0'
+end
+id=$(id_of "$dir")
+ended "an orphan does not keep it" 0 0 false false
+check "an orphan is killed" none_of "$id"
+begin hidden '' sh -c 'setsid env -i sleep 1000.25 & setsid sh -c "trap \"\" TERM HUP; sleep 1000.25 & wait" & exit 3'
+end
+id=$(id_of "$dir")
+ended "nor those that hide" 3 0 false false
+check "in another session, without an environment: killed" [ -z "$(grep -lsz '^1000\.25$' /proc/[0-9]*/cmdline)" ]
+begin forker '"grace":0.1,' sh -c 'trap "" TERM; f() { sleep 0.01; (f) & }; (f) & echo ready; wait; while :; do sleep 0.05; done'
+until_true in_log ready
+id=$(id_of "$dir")
+kill "$pid"
+end
+ended "processes that fork on and on" 0 9 true true
+check "are killed to the last" none_of "$id"
+
+# The supervisor itself killed: the replica dies with it.
+begin killed '' sleep 1000
+until_true [ -e "$dir/replica" ]
+id=$(id_of "$dir")
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+check "a killed supervisor takes its replica with it" until_true none_of "$id"
+check "and leaves no status" [ ! -e "$dir/status" ]
+
+# ---- Output ---------------------------------------------------------------------------------------
+
+begin flood '"log_size":65536,"log_files":3,' sh -c 'i=0; while [ $i -lt 100 ]; do seq -f "line %09.0f" $((i * 1000)) $((i * 1000 + 999)); i=$((i + 1)); done'
+end
+ended "a flood of output" 0 0 false false
+check "old logs are thrown away" [ "$(ls "$dir" | grep -c '^out\.log')" = 4 ]
+all() { cat "$dir"/out.log.3 "$dir"/out.log.2 "$dir"/out.log.1 "$dir"/out.log; }
+first=$(all | head -n 1 | sed 's/line 0*//')
+check "what is left has no gap, and ends with the end" \
+    diff <(all) <(seq -f "line %09.0f" "$first" 99999)
+check "no file is larger than its limit" [ -z "$(find "$dir" -name 'out.log*' -size +65536c)" ]
+check "and the old ones are almost full" [ -z "$(find "$dir" -name 'out.log.*' -size -57344c)" ]
+begin long '"log_size":4096,"log_files":100,' sh -c 'head -c 100000 /dev/zero | tr "\0" x; echo; echo end'
+end
+check "a line longer than a file is kept" \
+    [ "$(cat $(ls "$dir"/out.log* | sort -t. -k3 -n -r) | tr -d '\n' | wc -c)" = 100003 ]
+begin binary '"log_size":1000000,' sh -c 'head -c 500000 /dev/urandom | tee '"$tmp"'/binary'
+end
+check "any bytes are kept as they are" cmp "$tmp/binary" "$dir/out.log"
+begin none '"log_size":4096,"log_files":0,' seq 10000
+end
+check "no old logs where none are wanted" [ "$(ls "$dir" | grep -c '^out\.log')" = 1 ]
+check "the last one ends with the end" [ "$(tail -n 1 "$dir/out.log")" = 10000 ]
+begin late '' sh -c '(echo from a child) & wait; printf "no newline"'
+end
+check "an unfinished line is kept" [ "$(cat "$dir/out.log")" = $'from a child\nno newline' ]
+
+# A full disk, as small as that can be had.
+mkdir "$tmp/small"
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/small" 2>/dev/null; then
+    keep=$state
+    state=$tmp/small
+    begin full '' sh -c 'seq 100000; echo full; until [ -e '"$tmp"'/free ]; do sleep 0.05; done; echo free again; exit 5'
+    is_full() { [ "$(stat -f -c %a "$tmp/small")" = 0 ]; }
+    check "the disk is full" until_true is_full
+    check "the replica lives on" kill -0 "$pid"
+    truncate -s 100 "$dir/out.log" # as an administrator would
+    touch "$tmp/free"
+    end
+    ended "a full disk ends nobody" 5 0 false false
+    check "there is a mark for what was lost" in_log '^pollux: [0-9]* bytes of output are lost: No space left'
+    check "and what came after it" in_log '^free again'
+    rm -rf "$tmp/small/run"
+    begin packed '' sh -c 'seq 100000; exit 6'
+    end
+    ended "the status has its room on a full disk" 6 0 false false
+    check "which is full" is_full
+    rm -rf "$tmp/small/run"
+    begin retried '' sh -c 'until [ -e '"$tmp"'/packed ]; do sleep 0.05; done; exit 7'
+    until_true [ -e "$dir/replica" ]
+    rm "$dir/status.new" # its reserve
+    cat /dev/zero >"$tmp/small/filler" 2>/dev/null
+    touch "$tmp/packed"
+    check "without room it keeps trying" until_true [ -e "$dir/status.new" ]
+    check "and lives as long" kill -0 "$pid"
+    rm "$tmp/small/filler"
+    end
+    ended "the status is written when there is room again" 7 0 false false
+    rm -rf "$tmp/small/run" "$tmp/packed"
+    begin surrendered '' sh -c 'until [ -e '"$tmp"'/packed ]; do sleep 0.05; done; exit 8'
+    until_true [ -e "$dir/replica" ]
+    rm "$dir/status.new"
+    cat /dev/zero >"$tmp/small/filler" 2>/dev/null
+    touch "$tmp/packed"
+    until_true [ -e "$dir/status.new" ]
+    kill "$pid"
+    end
+    check "told to go without it, it says the code itself" [ $status = 8 ]
+    state=$keep
+    umount "$tmp/small"
+else
+    echo "SKIPPED: no small file system can be mounted here: the tests of a full disk ARE SKIPPED" >&2
+    skip "a full disk"
+fi
+
+# ---- What it is given -----------------------------------------------------------------------------
+
+export LEAK=leak POLLUX_TOKEN=secret
+environment=("PATH=/usr/bin:/bin" "GREETING=hello world" "EMPTY=")
+begin environment '"url":"http://127.0.0.1:1","token":"secret",' env
+end
+check "the environment is exactly what is given" \
+    diff <(sort "$dir/out.log") <(printf '%s\n' "PATH=/usr/bin:/bin" "GREETING=hello world" "EMPTY=" \
+        "POLLUX_RUN=$(id_of "$dir")" "POLLUX_SOCKET=$dir/agent.sock" | sort)
+check "the token is in no file" [ -z "$(grep -rl secret "$state")" ]
+unset LEAK POLLUX_TOKEN
+environment=("PATH=$tmp/bin")
+mkdir "$tmp/bin" && printf '#!/bin/sh\necho mine\n' >"$tmp/bin/mine" && chmod +x "$tmp/bin/mine"
+begin path '' mine
+end
+check "a command is found in the PATH that it is given" in_log mine
+environment=("PATH=$PATH")
+begin where '' sh -c 'pwd; ls -l /proc/self/fd | wc -l; grep -E "^Sig(Blk|Ign)" /proc/self/status; ulimit -n'
+exec 8</dev/null 9</dev/null
+end
+exec 8<&- 9<&-
+check "it is in its directory" [ "$(sed -n 1p "$dir/out.log")" = "$tmp" ]
+check "it has the standard descriptors only" [ "$(sed -n 2p "$dir/out.log")" = 5 ] # total, 0, 1, 2, and ls's own
+check "no signal is blocked or ignored" [ "$(grep -c '^Sig.*0000000000000000$' "$dir/out.log")" = 2 ]
+check "its limits are ours" [ "$(tail -n 1 "$dir/out.log")" = "$(ulimit -n)" ]
+cpu=$(grep '^Cpus_allowed_list' /proc/self/status | grep -o '[0-9]*' | tail -n 1)
+begin affinity "\"cpus\":[$cpu]," grep '^Cpus_allowed_list' /proc/self/status
+end
+check "it runs on its CPUs" [ "$(grep -o '[0-9].*' "$dir/out.log")" = "$cpu" ]
+begin slots '"slots":[3,5],' true
+end
+check "its slots are in info" grep -q '"slots":\[3,5\]' "$dir/info"
+
+# Under mpirun the rank comes from outside, and a code is no reason to end the others.
+mkdir -p "$state/run/mpi/1"
+dir=$state/run/mpi/1/2
+describe '' sh -c 'echo $OMPI_COMM_WORLD_RANK $OMPI_X $OTHER; exit 3' >"$dir.json"
+run env OMPI_COMM_WORLD_RANK=2 OMPI_X=x OTHER=other $POLLUX exec --mpi --run "$state/run/mpi/1"
+text=$(cat "$dir/status")
+expect "a rank of mpirun ends with 0" status=0 err=
+check "its code is in the status" [ "$(field code)" = 3 ]
+check "it sees what mpirun says, and nothing else" [ "$(cat "$dir/out.log")" = "2 x" ]
+check "its description is gone" [ ! -e "$dir.json" ]
+run pollux exec --mpi --run "$state/run/mpi/1"
+expect "without mpirun" status=2 err~'is it started by mpirun'
+run env OMPI_COMM_WORLD_RANK=../3 $POLLUX exec --mpi --run "$state/run/mpi/1"
+expect "a rank that climbs, from mpirun" status=2 err~'expected a rank'
+
+# A path too long for a socket.
+keep=$state
+state=$tmp/$(printf 'x%.0s' {1..100})
+mkdir -p "$state/run" && chmod 700 "$state" "$state/run"
+begin deep '' sh -c 'ls -l "$POLLUX_SOCKET"; echo "$POLLUX_SOCKET"'
+end
+socket=$(tail -n 1 "$dir/out.log")
+check "a long path has its socket elsewhere" [ "${#socket}" -lt 108 ]
+check "which was there" grep -q '^srw' "$dir/out.log"
+check "and is not any more" [ ! -e "$(dirname "$socket")" ]
+state=$keep
+
+# ---- What its agent says --------------------------------------------------------------------------
+
+# server CODE: a daemon that answers CODE to everything and writes what it hears; or with "mute"
+# never answers, with "deaf" does not even accept.  Sets port and server.
+cat >"$tmp/server" <<'END'
+use IO::Socket::INET;
+my ($how, $port, $heard) = @ARGV;
+my $listener = IO::Socket::INET->new(Listen => 50, LocalAddr => "127.0.0.1", LocalPort => 0)
+    or die "no server: $!";
+open(my $file, ">", "$port.new"); print $file $listener->sockport; close $file;
+rename("$port.new", $port);
+sleep while $how eq "deaf";
+my @kept;
+while (my $client = $listener->accept) {
+    my ($head, $body) = ("", "");
+    while (my $line = <$client>) { $head .= $line; last if $line eq "\r\n"; }
+    read($client, $body, $1) if $head =~ /Content-Length: (\d+)/;
+    open($file, ">>", $heard); print $file $head, $body, "\n"; close $file;
+    if ($how eq "mute") { push @kept, $client; next; }
+    my $code = $how eq "recovering" ? (-s "$heard" < 1000 && !-e "$heard.well" ? 503 : 200) : $how;
+    print $client "HTTP/1.1 $code Word\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    close $client;
+}
+END
+cat >"$tmp/say" <<'END'
+use Socket;
+socket(my $agent, AF_UNIX, SOCK_DGRAM, 0) or die;
+while (my $message = shift) {
+    $message = "x" x 20000 if $message eq "LONG";
+    send($agent, $message, 0, sockaddr_un($ENV{POLLUX_SOCKET})) or print "cannot send: $!\n";
+}
+END
+server()
+{
+    rm -f "$tmp/port" "$tmp/heard"*
+    perl "$tmp/server" "$1" "$tmp/port" "$tmp/heard" &
+    server=$!
+    until_true [ -s "$tmp/port" ]
+    port=$(cat "$tmp/port")
+}
+stop_server()
+{
+    kill "$server"
+    wait "$server" 2>/dev/null || true
+}
+heard() { grep -q -e "$1" "$tmp/heard"; }
+
+server 200
+begin hints "\"url\":\"http://127.0.0.1:$port\",\"token\":\"t0ken\"," \
+    sh -c "perl $tmp/say '{\"progress\":1}'; until [ -e $tmp/go ]; do sleep 0.05; done; perl $tmp/say '{\"progress\":2}' '{\"progress\":3}' '{\"progress\":4}'"
+check "hints reach the daemon" until_true heard '^{"progress":1}$'
+check "at the job's place" heard '^POST /v1/jobs/hints/hints HTTP/1\.1'
+check "with its token" heard '^Authorization: Bearer t0ken'
+check "as JSON" heard '^Content-Type: application/json'
+touch "$tmp/go"
+end
+ended "the replica knows nothing of it" 0 0 false false
+check "the last hints are not lost at the end" heard '^{"progress":4}$'
+check "older ones have made way" [ "$(grep -c progress "$tmp/heard")" -lt 4 ]
+stop_server
+
+server 200
+begin nonsense "\"url\":\"http://127.0.0.1:$port\"," perl "$tmp/say" 'no json' '[1]' LONG '{"a":1}' '{"progress":7}'
+end
+check "nonsense is not sent, and named" in_log 'a message of the agent is not sent: .*not well-formed'
+check "nor what is no object" in_log 'expected an object'
+check "nor what is too long" in_log 'not sent: 20000 bytes'
+check "after it others are" heard '"progress":7'
+check "without a token there is no such line" eval '! heard Authorization'
+stop_server
+
+server 409
+begin refused "\"url\":\"http://127.0.0.1:$port\"," sh -c "perl $tmp/say '{\"progress\":1}'; until [ -e $tmp/refused ]; do sleep 0.05; done"
+check "a refusal is in the log" until_true in_log 'the daemon refused hints of the agent: HTTP status 409'
+touch "$tmp/refused"
+end
+check "and not repeated" [ "$(grep -c progress "$tmp/heard")" = 1 ]
+stop_server
+
+server recovering
+begin recovering "\"url\":\"http://127.0.0.1:$port\"," sh -c "perl $tmp/say '{\"progress\":1}'; until [ -e $tmp/recovered ]; do sleep 0.05; done"
+until_true heard progress
+touch "$tmp/heard.well"
+again() { [ "$(grep -c progress "$tmp/heard")" -ge 2 ]; }
+check "a daemon in trouble is asked again" until_true again
+touch "$tmp/recovered"
+end
+stop_server
+
+for how in mute deaf; do
+    server $how
+    begin "$how" "\"url\":\"http://127.0.0.1:$port\"," sh -c "i=0; while [ \$i -lt 50 ]; do perl $tmp/say '{\"progress\":1}'; i=\$((i + 1)); done; echo all said; exit 4"
+    end
+    ended "a $how daemon holds nobody up" 4 0 false false
+    check "a $how daemon: the agent sent all it had" in_log '^all said'
+    check "a $how daemon: no send failed" eval '! in_log "cannot send"'
+    stop_server
+done
+begin dead "\"url\":\"http://127.0.0.1:$port\"," sh -c "perl $tmp/say '{\"progress\":1}'; echo said; until [ -e $tmp/dead ]; do sleep 0.05; done"
+until_true in_log said
+sed "s/LocalPort => 0/LocalPort => $port, ReuseAddr => 1/" "$tmp/server" >"$tmp/server.again"
+rm -f "$tmp/heard"*
+perl "$tmp/server.again" 200 "$tmp/port" "$tmp/heard" &
+server=$!
+check "a daemon that comes back gets the latest hints" until_true heard progress
+touch "$tmp/dead"
+end
+ended "and the replica saw nothing" 0 0 false false
+stop_server

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "runs.h"
+
+#include "unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/inside.h"
+
+const struct run_name runs_name = {.job = "job", .generation = 3, .rank = 1};
+
+int runs_set_up (void **state)
+{
+    struct runs *test = calloc (1, sizeof (*test));
+    assert_non_null (test);
+    strcpy (test->path, "/tmp/pollux-run-XXXXXX");
+    assert_non_null (mkdtemp (test->path));
+    assert_int_equal (run_root_open (test->path, &test->root, NULL), 0);
+    assert_int_equal (run_prepare (test->root, runs_name.job, runs_name.generation, NULL), 0);
+    *state = test;
+    return 0;
+}
+
+/* A test that failed midway leaves its supervisor running. */
+static void kill_rest (struct runs *test)
+{
+    if (run_look (test->root, &runs_name, &test->view, NULL) < 0 || !test->view.has_info)
+        return;
+    if (test->view.state == RUN_RUNNING && test->view.info.supervisor.pid != getpid ())
+        runs_bury (test->view.info.supervisor.pid);
+    if (test->view.state != RUN_ENDED)
+        runs_kill_all (test);
+}
+
+int runs_tear_down (void **state)
+{
+    struct runs *test = *state;
+    kill_rest (test);
+    close (test->root);
+    const char *slash = strrchr (test->path, '/');
+    int tmp = open ("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal (inside_remove (tmp, slash + 1, NULL), 0);
+    close (tmp);
+    free (test);
+    return 0;
+}
+
+/* In another process, as the daemon does: here the lock would be released by looking at it. */
+int runs_elsewhere (struct runs *test, int (*what) (struct runs *, struct pollux_error *),
+                    struct pollux_error *err)
+{
+    struct answer {
+        int code;
+        struct run_view view;
+        struct pollux_error err;
+    } *answer =
+        mmap (NULL, sizeof (*answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true (answer != MAP_FAILED);
+    int wait_status, child = fork ();
+    if (child == 0) {
+        answer->code = what (test, &answer->err);
+        answer->view = test->view;
+        _exit (0);
+    }
+    assert_int_equal (waitpid (child, &wait_status, 0), child);
+    assert_int_equal (wait_status, 0);
+    int code = answer->code;
+    test->view = answer->view;
+    if (err)
+        *err = answer->err;
+    munmap (answer, sizeof (*answer));
+    return code;
+}
+
+int runs_try_look (struct runs *test, struct pollux_error *err)
+{
+    return run_look (test->root, &runs_name, &test->view, err);
+}
+
+enum run_state runs_look (struct runs *test)
+{
+    struct pollux_error err;
+    int code = runs_elsewhere (test, runs_try_look, &err);
+    if (code < 0)
+        fail_msg ("run_look: %s", err.text);
+    return test->view.state;
+}
+
+void runs_pause_ms (long ms)
+{
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep (&pause, NULL);
+}
+
+void runs_bury (int pid)
+{
+    kill (pid, SIGKILL);
+    waitpid (pid, NULL, 0);
+}
+
+int runs_kill_all (struct runs *test)
+{
+    struct pollux_error err = {.text = ""};
+    int first = run_kill (&test->view, &err), left = first;
+    for (int i = 0; i < 6000 && left > 0; i++) {
+        runs_pause_ms (10);
+        left = run_kill (&test->view, &err);
+    }
+    if (left != 0)
+        fail_msg ("%d processes are left: %s", left, err.text);
+    return first;
+}
