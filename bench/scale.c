@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a decision costs, from 64 GPUs to 131,072, and how near to the best it is.  Problems are
+ * random but realistic: jobs of six kinds with the throughput and noise one sees in practice,
+ * nine of ten limited to 64 replicas and the rest to 1,024, nodes of 8 GPUs (4 in the smallest
+ * cluster), three to four GPUs per job.
+ *
+ *   cold   nobody runs yet
+ *   warm   the next round: the plan carried out, a minute older, hints a little different, one
+ *          job in a hundred replaced by a new one
+ *
+ * Times are the policy's alone, with the tables of goodput, without JSON.  `--table` prints a
+ * table instead of lines; `--most N` leaves out clusters with more than N GPUs.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/rng.h"
+#include "bench.h"
+#include "policy/policy.h"
+
+static const struct size {
+    int gpus, jobs, per_node, problems;
+    double limit_ms, limit_gap; /* promised; 0: nothing */
+} sizes[] = {
+    {64, 20, 4, 200, 1, 0},        {512, 120, 8, 40, 10, 1},       {4096, 1200, 8, 8, 100, 1},
+    {32768, 10000, 8, 3, 1000, 1}, {131072, 40000, 8, 2, 5000, 1},
+};
+enum { SIZES = sizeof (sizes) / sizeof (sizes[0]) };
+
+/* Seconds per step and samples, as measured on GPUs of a few years ago. */
+static const struct kind {
+    struct pollux_model model;
+    struct pollux_limits limits;
+    double noise_scale; /* at the start of training; it grows tenfold */
+    double share;       /* of all jobs */
+} kinds[] = {
+    {{0.084, 0.0044, 0.48, 0.0034, 0.14, 0.00013, 3.5}, {200, 12800, 20, 200, true}, 3000, 0.05},
+    {{0.18, 0.058, 1.2, 0.001, 0.052, 0.0059, 1.2}, {12, 384, 4, 12, true}, 200, 0.15},
+    {{0.23, 0.012, 0.19, 0.012, 0.18, 0.008, 2.8}, {8, 512, 4, 8, true}, 80, 0.15},
+    {{0.022, 0.00064, 0.08, 0.0028, 0.009, 0.0005, 2.2}, {128, 4096, 32, 1024, true}, 800, 0.45},
+    {{0.06, 0.0085, 0.35, 0.005, 0.09, 0.001, 2.5}, {20, 640, 4, 80, true}, 150, 0.15},
+    {{0.012, 0.0000015, 0.05, 0.003, 0.01, 0.001, 1.5}, {256, 32768, 256, 32768, true}, 5000, 0.05},
+};
+enum { KINDS = sizeof (kinds) / sizeof (kinds[0]) };
+
+/* ---- Problems ---- */
+
+struct world {
+    struct view view;
+    struct node *nodes;
+    struct job *jobs;
+    const struct job **order;
+    struct rng rng;
+};
+
+/* A factor around 1, with that standard deviation of its logarithm. */
+static double jitter (struct rng *rng, double deviation)
+{
+    return exp (deviation * rng_gaussian (rng));
+}
+
+static void job_new (struct world *world, int index, double age_s)
+{
+    static const char *const format = "job-%d";
+    struct rng *rng = &world->rng;
+    double u = rng_uniform (rng);
+    int kind = 0;
+    while (kind < KINDS - 1 && u >= kinds[kind].share)
+        u -= kinds[kind++].share;
+    struct pollux_model model = kinds[kind].model;
+    double speed = jitter (rng, 0.3), network = jitter (rng, 0.3);
+    struct job job = {
+        .spec = {.max_replicas = rng_uniform (rng) < 0.9 ? 64 : 1024,
+                 .weight = 1,
+                 .preemptible = true,
+                 .adaptive = true,
+                 .restart_delay_s = NAN},
+        .hints = {.has_model = true,
+                  .model = {model.alpha_grad * speed, model.beta_grad * speed,
+                            model.alpha_node * network, model.beta_node * network,
+                            model.alpha_local * network, model.beta_local * network, model.gamma},
+                  .grad = {1, kinds[kind].noise_scale * pow (10, rng_uniform (rng)) *
+                                  jitter (rng, 0.3) / (double)kinds[kind].limits.init_batch},
+                  .limits = kinds[kind].limits,
+                  .max_profiled_replicas = -1,
+                  .progress = NAN,
+                  .total = NAN},
+        .age_s = age_s,
+        .restarts = (int)(age_s / 1800),
+        .phase = JOB_PENDING,
+    };
+    snprintf (job.spec.name, sizeof (job.spec.name), format, index);
+    job_clear (&world->jobs[index]);
+    world->jobs[index] = job;
+}
+
+static void *need (void *memory)
+{
+    if (!memory) {
+        fputs ("bench/scale: out of memory\n", stderr);
+        exit (1);
+    }
+    return memory;
+}
+
+static struct world world_new (const struct size *size, uint64_t seed)
+{
+    int nodes = size->gpus / size->per_node;
+    struct world world = {
+        .view = {.node_count = nodes,
+                 .job_count = size->jobs,
+                 .interval_s = 60,
+                 .restart_delay_s = 30,
+                 .p = -1,
+                 .search = POLLUX_EXACT},
+        .nodes = need (calloc ((size_t)nodes, sizeof (struct node))),
+        .jobs = need (calloc ((size_t)size->jobs, sizeof (struct job))),
+        .order = need (calloc ((size_t)size->jobs, sizeof (struct job *))),
+        .rng = rng_stream (seed, (uint64_t)size->gpus),
+    };
+    for (int i = 0; i < nodes; i++) {
+        world.nodes[i] = (struct node){.slots = size->per_node, .available = true};
+        snprintf (world.nodes[i].name, NAME_SIZE, "n%d", i);
+    }
+    for (int i = 0; i < size->jobs; i++) {
+        job_new (&world, i, -7200 * log (1 - rng_uniform (&world.rng)));
+        world.order[i] = &world.jobs[i];
+    }
+    world.view.nodes = world.nodes;
+    world.view.jobs = world.order;
+    return world;
+}
+
+static void world_free (struct world *world)
+{
+    for (int i = 0; i < world->view.job_count; i++)
+        job_clear (&world->jobs[i]);
+    free (world->nodes);
+    free (world->jobs);
+    free (world->order);
+}
+
+/* The plan becomes true, and a minute passes. */
+static void world_advance (struct world *world, const struct plan *plan)
+{
+    for (int i = 0; i < world->view.job_count; i++) {
+        struct job *job = &world->jobs[i];
+        if (rng_uniform (&world->rng) < 0.01) {
+            job_new (world, i, 60 * rng_uniform (&world->rng));
+            continue;
+        }
+        struct placement next = plan_placement (plan, i);
+        job->restarts +=
+            job->placement.count > 0 && next.count > 0 && !placement_same (job->placement, next);
+        if (job_place (job, next) < 0)
+            need (NULL);
+        job->age_s += 60;
+        job->hints.grad.var *= jitter (&world->rng, 0.05);
+    }
+    world->view.seed++;
+}
+
+/* ---- Measuring ---- */
+
+struct measured {
+    double cold_ms, warm_ms;   /* medians */
+    double cold_gap, warm_gap; /* means, % */
+    double memory_mb;
+};
+
+static double decide_ms (const struct policy *policy, const struct view *view,
+                         struct memory *memory, struct plan *plan)
+{
+    struct pollux_error err;
+    double start_s = bench_now_s ();
+    if (decide (policy, view, memory, plan, &err) < 0) {
+        fprintf (stderr, "bench/scale: %s\n", err.text);
+        exit (1);
+    }
+    return 1e3 * (bench_now_s () - start_s);
+}
+
+static double gap_of (const struct plan *plan)
+{
+    return 100 * (plan->bound - plan->fitness) / plan->bound;
+}
+
+static double median (double *values, int count)
+{
+    qsort (values, (size_t)count, sizeof (values[0]), bench_compare);
+    return values[count / 2];
+}
+
+static struct measured measure (const struct policy *policy, const struct size *size)
+{
+    enum { WARM_ROUNDS = 3, PROBLEMS_MOST = 256 };
+    double cold_ms[PROBLEMS_MOST], warm_ms[PROBLEMS_MOST * WARM_ROUNDS];
+    struct measured measured = {0};
+    for (int i = 0; i < size->problems; i++) {
+        struct world world = world_new (size, (uint64_t)i);
+        struct memory memory;
+        struct plan plan = {0};
+        if (memory_new (policy, &memory, NULL) < 0)
+            need (NULL);
+        cold_ms[i] = decide_ms (policy, &world.view, &memory, &plan);
+        measured.cold_gap += gap_of (&plan) / size->problems;
+        for (int j = 0; j < WARM_ROUNDS; j++) {
+            world_advance (&world, &plan);
+            warm_ms[i * WARM_ROUNDS + j] = decide_ms (policy, &world.view, &memory, &plan);
+            measured.warm_gap += gap_of (&plan) / size->problems / WARM_ROUNDS;
+        }
+        plan_clear (&plan);
+        memory_clear (&memory);
+        world_free (&world);
+    }
+    measured.cold_ms = median (cold_ms, size->problems);
+    measured.warm_ms = median (warm_ms, size->problems * WARM_ROUNDS);
+    struct rusage usage;
+    getrusage (RUSAGE_SELF, &usage);
+    measured.memory_mb = (double)usage.ru_maxrss / 1024; /* of this size, as the largest so far */
+    return measured;
+}
+
+/* ---- Printing ---- */
+
+static void print_lines (const struct size *size, const struct measured *measured)
+{
+    char name[64];
+    const struct {
+        const char *what;
+        double value;
+        const char *unit;
+        double limit;
+    } lines[] = {
+        {"cold", measured->cold_ms, "ms", size->limit_ms},
+        {"warm", measured->warm_ms, "ms", size->limit_ms},
+        {"cold-gap", measured->cold_gap, "%", size->limit_gap},
+        {"warm-gap", measured->warm_gap, "%", size->limit_gap},
+        {"memory", measured->memory_mb, "MB", 0},
+    };
+    for (size_t i = 0; i < sizeof (lines) / sizeof (lines[0]); i++) {
+        snprintf (name, sizeof (name), "%dgpus-%djobs-%s", size->gpus, size->jobs, lines[i].what);
+        bench_print (name, lines[i].value, lines[i].unit);
+        if (lines[i].limit > 0)
+            bench_target (name, lines[i].value, lines[i].limit);
+    }
+}
+
+int main (int argc, char **argv)
+{
+    bool table = false;
+    int most = sizes[SIZES - 1].gpus;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--table") == 0) {
+            table = true;
+        } else if (strcmp (argv[i], "--most") == 0 && i + 1 < argc) {
+            most = atoi (argv[++i]);
+        } else {
+            fputs ("usage: scale [--table] [--most GPUS]\n", stderr);
+            return 2;
+        }
+    }
+    const struct policy *policy;
+    if (policy_find ("pollux", &policy, NULL) < 0)
+        return 1;
+    if (table)
+        printf ("%8s %8s %10s %10s %9s %9s %10s\n", "GPUs", "jobs", "cold ms", "warm ms",
+                "cold gap", "warm gap", "memory MB");
+    double first_ms = 0, last_ms = 0;
+    int first = 0, last = 0;
+    for (int i = 0; i < SIZES && sizes[i].gpus <= most; i++) {
+        struct measured measured = measure (policy, &sizes[i]);
+        if (table)
+            printf ("%8d %8d %10.3f %10.3f %7.3f %% %7.3f %% %10.1f\n", sizes[i].gpus,
+                    sizes[i].jobs, measured.cold_ms, measured.warm_ms, measured.cold_gap,
+                    measured.warm_gap, measured.memory_mb);
+        else
+            print_lines (&sizes[i], &measured);
+        fflush (stdout);
+        if (sizes[i].gpus >= 512 && first == 0) {
+            first = sizes[i].gpus;
+            first_ms = measured.cold_ms;
+        }
+        last = sizes[i].gpus;
+        last_ms = measured.cold_ms;
+    }
+    if (last > first && first > 0) {
+        double exponent = log (last_ms / first_ms) / log ((double)last / first);
+        if (table)
+            printf ("From %d to %d GPUs the time grows with the power %.2f of the GPUs.\n", first,
+                    last, exponent);
+        else
+            bench_print ("growth-exponent", exponent, "");
+    }
+    return 0;
+}
