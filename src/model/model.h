@@ -30,6 +30,13 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
 struct pollux_best search_reference (const struct pollux_model *model, struct pollux_grad grad,
                                      const struct pollux_limits *limits, struct pollux_shape shape);
 
+/* A bound on best goodput over a range of replicas: on one node, or on several (nodes 2), none of
+ * low..high replicas has more, with either search.  It is tightest if low and high are close, and
+ * if guess is near the best total batch there.  Inputs are legal: the caller checked. */
+double model_goodput_bound (const struct pollux_model *model, struct pollux_grad grad,
+                            const struct pollux_limits *limits, int nodes, int low, int high,
+                            double guess);
+
 /* Is a better than b?  More goodput, or as much with a smaller total batch. */
 static inline bool best_precedes (const struct pollux_best *a, const struct pollux_best *b)
 {

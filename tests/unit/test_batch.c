@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 #include "base/rng.h"
+#include "model/model.h"
 #include "pollux/pollux.h"
 
 #include <errno.h>
@@ -323,6 +324,43 @@ static void illegal_inputs_are_named (void **state)
                                              NULL, NULL, NULL));
 }
 
+/* No count of a range has more goodput than the range's bound; and on a range of one count the
+ * bound is near, where the best batch is not at a limit and so large that integers hardly matter. */
+static void ranges_are_bounded (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (8);
+    int inside = 0, tight = 0, count = soak_count (200000);
+    for (int i = 0; i < count; i++) {
+        struct job job = random_job (&rng, i % 2 ? 64 : 4096, 200);
+        enum pollux_search search = i % 3 ? POLLUX_EXACT : POLLUX_REFERENCE;
+        int nodes = 1 + (int)rng_below (&rng, 2);
+        int low = nodes + (int)rng_below (&rng, 200), high = low + (int)rng_below (&rng, 64);
+        struct pollux_shape shape = {
+            .nodes = nodes, .replicas = low + (int)rng_below (&rng, (uint64_t)(high - low) + 1)};
+        struct pollux_best best;
+        assert_int_equal (
+            0, pollux_best_batch (&job.model, job.grad, &job.limits, search, shape, &best, NULL));
+        double guess =
+            rng_below (&rng, 2) ? spread (&rng, 1, 1e6) : pollux_total_batch (shape, best.batch);
+        double bound =
+            model_goodput_bound (&job.model, job.grad, &job.limits, nodes, low, high, guess);
+        if (!(bound >= best.goodput))
+            fail_msg ("case %d: bound %.17g, goodput %.17g", i, bound, best.goodput);
+        double total = pollux_total_batch (shape, best.batch);
+        if (search == POLLUX_EXACT && best.batch.s == 0 && best.batch.m > job.limits.min_local &&
+            best.batch.m < job.limits.max_local && best.batch.m > 50 &&
+            total < 0.9 * (double)job.limits.max_batch) {
+            double point = model_goodput_bound (&job.model, job.grad, &job.limits, nodes,
+                                                shape.replicas, shape.replicas, guess);
+            inside++;
+            tight += point <= best.goodput * 1.02;
+        }
+    }
+    assert_true (inside > count / 1000);
+    assert_true (tight >= 0.95 * inside);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +369,7 @@ int main (void)
         cmocka_unit_test (exact_is_never_below_reference),
         cmocka_unit_test (ties_go_to_the_smaller_batch),
         cmocka_unit_test (curve_is_pointwise),
+        cmocka_unit_test (ranges_are_bounded),
         cmocka_unit_test (extremes_return),
         cmocka_unit_test (illegal_inputs_are_named),
     };

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a range of replicas can reach at most, in a few evaluations instead of one for each.
+ *
+ * Let K in low..high replicas make L = A m samples each between updates, M = K L in all.  Seen as
+ * made by `high` replicas, each has L' = M / high <= L to make.  Nobody makes L' faster than with
+ * as little accumulation as hi, the largest micro-batch, allows, real numbers permitted, and with
+ * the synchronisation of `low` replicas:
+ *
+ *     tau(L) = R(L)                          L <= hi     R: the last micro-step, overlapped
+ *            = (L/hi - 1) x(hi) + R(hi)      L > hi      x: a micro-step alone
+ *
+ * tau is convex.  Any tangent c + d L lies below it, and then
+ *
+ *     goodput <= max over M of  M (v + q M0) / ((v + q M) (c + d M / high))
+ *
+ * whose maximum is at M = sqrt (v c high / (q d)), within the limits of M.  (v = M0 var, q = sqr.)
+ * The best tangent is the one at the best M itself, so the point of contact goes towards the maximum.
+ */
+#include "model/model.h"
+
+#include <math.h>
+
+enum { CONTACTS = 5 };
+
+/* tau near L: c + d L. */
+struct line {
+    double c, d;
+};
+
+static struct line tangent (const struct pollux_model *model, double sync_s, double hi, double l)
+{
+    double m = l < hi ? l : hi;
+    double grad_s = model->alpha_grad + model->beta_grad * m;
+    double last_s = model_overlap (grad_s, sync_s, model->gamma);
+    if (l > hi) {
+        double d = grad_s / hi; /* one micro-step more for hi samples more */
+        return (struct line){.c = last_s - d * hi, .d = d};
+    }
+    double rho = last_s > 0 ? fmin (pow (grad_s / last_s, model->gamma - 1), 1) : 1;
+    double d = model->beta_grad * rho;
+    return (struct line){.c = fmax (last_s - d * m, 0), .d = d};
+}
+
+double model_goodput_bound (const struct pollux_model *model, struct pollux_grad grad,
+                            const struct pollux_limits *limits, int nodes, int low, int high,
+                            double guess)
+{
+    struct pollux_shape shape = {.nodes = low > 1 ? nodes : 1, .replicas = low};
+    double sync_s = model_sync_time (model, shape);
+    double hi = (double)limits->max_local, k = high, m0 = (double)limits->init_batch;
+    /* The published search rounds m up, and starts at lo K even where that is past Mmax. */
+    double most = fmax ((double)limits->max_batch, (double)limits->min_local * k);
+    most = most * (1 + 1 / hi) + k;
+    double statistics = grad.sqr + grad.var;
+    double v = statistics > 0 ? m0 * (grad.var / statistics) : 0;
+    double q = statistics > 0 ? grad.sqr / statistics : 1;
+
+    double best = INFINITY;
+    double total = fmin (fmax (guess, m0), most);
+    for (int i = 0; i < CONTACTS; i++) {
+        struct line line = tangent (model, sync_s, hi, total / k);
+        double per_total = line.d / k;
+        double summit = q * per_total > 0 ? sqrt (v * line.c / (q * per_total)) : INFINITY;
+        summit = fmin (fmax (summit, m0), most);
+        double time_s = line.c + per_total * summit;
+        double bound = summit * (v + q * m0) / ((v + q * summit) * time_s);
+        best = fmin (best, bound);
+        if (fabs (summit - total) <= 0.05 * total)
+            break;
+        /* Beyond the contact the curve is steeper than the tangent: the best M is in between. */
+        total = sqrt (total * summit);
+    }
+    const double rounding = 1 + 1e-9;
+    return best * rounding;
+}
