@@ -197,7 +197,7 @@ static double median (double *values, int count)
 static struct measured measure (const struct policy *policy, const struct size *size)
 {
     enum { WARM_ROUNDS = 3, PROBLEMS_MOST = 256 };
-    double cold_ms[PROBLEMS_MOST], warm_ms[PROBLEMS_MOST * WARM_ROUNDS];
+    double cold_ms[PROBLEMS_MOST] = {0}, warm_ms[PROBLEMS_MOST * WARM_ROUNDS] = {0};
     struct measured measured = {0};
     for (int i = 0; i < size->problems; i++) {
         struct world world = world_new (size, (uint64_t)i);

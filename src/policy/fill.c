@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A first plan, job by job.  At the right price the jobs' best choices use about all slots, so
- * taking each job's best choice that fits, large ones first, is near the optimum already.
+ * A first plan.  At the right prices the jobs' best choices use about all slots, so what is left is
+ * to pack them: pinned jobs and those that stay first, then jobs that need several nodes, then
+ * node by node.  A node is filled as well as possible with some of the waiting jobs, each of a size
+ * near its best; nodes.c does that.  At last come those who found no place, and what is left over.
  */
 #include "policy/fill.h"
 
@@ -22,50 +24,97 @@ static int by_key_descending (const void *a, const void *b)
     return x->job - y->job;
 }
 
+enum { HANDICAP_PART = 4 }; /* of the price of a slot */
+
+/* What a choice costs here: small jobs on several nodes are in everybody's way later. */
+static worth handicap (const struct packing *packing, const struct choice *choice)
+{
+    bool spread = choice->where == WHERE_MANY && choice->replicas <= packing->free_most;
+    return choice->regret +
+           (spread ? packing->tariff->one[packing->free_most > 0] / HANDICAP_PART : 0);
+}
+
 /* The cheapest choice that fits; NONE always does. */
 static int put_cheapest (const struct menus *menus, struct packing *packing, int job)
 {
     const struct menu *menu = &menus->menus[job];
+    const struct choice *best = NULL;
+    struct placement placement;
     for (int i = 0; i < menu->count; i++) {
-        struct placement placement;
-        if (packing_find (packing, job, &menu->choices[i], &placement))
-            return packing_put (packing, job, &menu->choices[i], placement);
+        const struct choice *choice = &menu->choices[i];
+        if (best && choice->regret >= handicap (packing, best))
+            break;
+        if ((!best || handicap (packing, choice) < handicap (packing, best)) &&
+            packing_find (packing, job, choice, &placement))
+            best = choice;
     }
+    if (!best || !packing_find (packing, job, best, &placement))
+        return 0;
+    return packing_put (packing, job, best, placement);
+}
+
+/* Those who want to stay, and can.  The others are left in jobs. */
+static int fill_keepers (const struct menus *menus, struct packing *packing, int *jobs, int *ret)
+{
+    int count = 0;
+    for (int job = 0; job < packing->job_count; job++) {
+        const struct choice *first = menus->menus[job].first;
+        struct placement placement;
+        if (packing->places[job].choice)
+            continue;
+        if (first->where != WHERE_KEEP || !packing_find (packing, job, first, &placement))
+            jobs[count++] = job;
+        else if (packing_put (packing, job, first, placement) < 0)
+            return -ENOMEM;
+    }
+    *ret = count;
+    return 0;
+}
+
+/* The others, the largest first. */
+static int fill_movers (const struct menus *menus, struct packing *packing, const int *jobs,
+                        int count)
+{
+    struct rank *ranks = arena_take (packing->arena, (size_t)count, sizeof (ranks[0]));
+    if (!ranks)
+        return -ENOMEM;
+    for (int i = 0; i < count; i++)
+        ranks[i] = (struct rank){.key = menus->menus[jobs[i]].first->replicas, .job = jobs[i]};
+    qsort (ranks, (size_t)count, sizeof (ranks[0]), by_key_descending);
+    for (int i = 0; i < count; i++)
+        if (put_cheapest (menus, packing, ranks[i].job) < 0)
+            return -ENOMEM;
     return 0;
 }
 
 int fill (const struct menus *menus, struct packing *packing)
 {
-    struct rank *ranks = arena_take (packing->arena, (size_t)packing->job_count, sizeof (ranks[0]));
-    if (!ranks)
+    int count, *jobs = arena_take (packing->arena, (size_t)packing->job_count, sizeof (int));
+    if (!jobs || fill_keepers (menus, packing, jobs, &count) < 0 ||
+        fill_movers (menus, packing, jobs, count) < 0)
         return -ENOMEM;
-    int count = 0, rc = 0;
-    for (int job = 0; job < packing->job_count && rc == 0; job++) {
-        const struct choice *first = &menus->menus[job].choices[0];
-        struct placement placement;
-        if (packing->places[job].choice)
-            continue;
-        if (first->where == WHERE_KEEP && packing_find (packing, job, first, &placement))
-            rc = packing_put (packing, job, first, placement);
-        else
-            ranks[count++] = (struct rank){.key = first->replicas, .job = job};
-    }
-    qsort (ranks, (size_t)count, sizeof (ranks[0]), by_key_descending);
-    for (int i = 0; i < count && rc == 0; i++)
-        rc = put_cheapest (menus, packing, ranks[i].job);
-    return rc < 0 ? rc : fill_rest (menus, packing);
+    return fill_rest (menus, packing);
 }
 
-/* The choice with least loss that fits where the job's own slots are free again, or NULL. */
-static const struct choice *find_best (const struct menus *menus, struct packing *packing, int job)
+/* ---- What is left ---- */
+
+/* The choice that gains most per slot over what the job has now, of those that fit where its own
+ * slots are free again; or NULL. */
+static const struct choice *find_best (const struct menus *menus, struct packing *packing, int job,
+                                       const struct choice *now)
 {
     const struct menu *menu = &menus->menus[job];
     const struct choice *best = NULL;
+    worth most = 0;
     for (int i = 0; i < menu->count; i++) {
         struct placement placement;
         const struct choice *choice = &menu->choices[i];
-        if ((!best || choice->loss < best->loss) && packing_find (packing, job, choice, &placement))
+        int more = choice->replicas - now->replicas;
+        worth gain = (now->loss - choice->loss) / (more > 1 ? more : 1);
+        if (gain > most && packing_find (packing, job, choice, &placement)) {
             best = choice;
+            most = gain;
+        }
     }
     return best;
 }
@@ -79,7 +128,8 @@ static worth gain_per_slot (const struct menus *menus, const struct packing *pac
     for (int i = 0; i < menu->count; i++) {
         const struct choice *choice = &menu->choices[i];
         int more = choice->replicas - now->replicas;
-        if (choice->loss >= now->loss || more > packing->free_count)
+        if (choice->where == WHERE_BEYOND || choice->loss >= now->loss ||
+            more > packing->free_count)
             continue;
         worth gain = (now->loss - choice->loss) / (more > 1 ? more : 1);
         best = gain > best ? gain : best;
@@ -108,9 +158,9 @@ int fill_rest (const struct menus *menus, struct packing *packing)
         /* The shares that are taken back stay readable until the job is placed again. */
         struct placement old = {.shares = place->shares, .count = place->count};
         packing_take (packing, job);
-        const struct choice *best = find_best (menus, packing, job);
+        const struct choice *best = find_best (menus, packing, job, now);
         struct placement placement = old;
-        if (best && best->loss < now->loss && packing_find (packing, job, best, &placement))
+        if (best && packing_find (packing, job, best, &placement))
             rc = packing_put (packing, job, best, placement);
         else
             rc = packing_put (packing, job, now, old);

@@ -1,57 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A group of nodes and the jobs on them, solved by branch and bound.  Jobs are placed one after
- * the other, the largest first, their choices in order of regret.  The bound is exact for the
- * knapsack that is left when nodes are forgotten:
+ * Groups of nodes and the jobs on them, and two bounds on what can be gained there: by the tariff,
+ * which sees how pieces fit on nodes, and by a table of the knapsack that is left when nodes are
+ * forgotten, which sees that slots are whole:
  *
  *     rest[i][s] = the least that jobs i.. lose if they have s slots together
- *
- * so that what is searched is only how far the nodes stand in the way of the knapsack's optimum.
- * Nodes that look alike (as many free slots, an owner or not, nobody's current placement) are
- * tried once.  A job on several nodes is laid out in two ways, over the freest nodes and over
- * the fullest; in a group of few nodes, in all ways.
  */
 #include "policy/group.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+/* In groups so small a job on several nodes is laid out in all ways. */
 enum { EXHAUSTIVE_NODES = 4, EXHAUSTIVE_SLOTS = 16 };
-
-/* What has been decided for one job: a choice, and its shares (nodes by their place in the
- * group). */
-struct trial {
-    const struct choice *choice;
-    int count;
-    struct share shares[GROUP_NODES];
-};
-
-struct group {
-    const struct menus *menus;
-    struct packing *packing;
-    int nodes[GROUP_NODES], free[GROUP_NODES];
-    bool owned[GROUP_NODES];
-    bool marked[GROUP_NODES]; /* a current placement is here: the node is like no other */
-    int node_count;
-    int jobs[GROUP_JOBS];
-    int job_count;
-    int slots;   /* free, with the jobs' own */
-    worth start; /* what the jobs lose now */
-    worth best;
-    bool found, exhaustive;
-    int64_t steps;
-    struct trial now[GROUP_JOBS], kept[GROUP_JOBS];
-    worth rest[GROUP_TABLE];
-};
 
 struct group *group_new (const struct menus *menus, struct packing *packing)
 {
     struct group *group = arena_take (packing->arena, 1, sizeof (*group));
-    if (group) {
-        group->menus = menus;
-        group->packing = packing;
-        group->node_count = group->job_count = 0;
-    }
+    int *member = arena_take (packing->arena, (size_t)packing->job_count, sizeof (member[0]));
+    if (!group || !member)
+        return NULL;
+    group->menus = menus;
+    group->packing = packing;
+    group->member = member;
+    group->serial = 0;
+    group->node_count = group->job_count = 0;
+    for (int i = 0; i < packing->job_count; i++)
+        member[i] = -1;
     return group;
 }
 
@@ -60,6 +34,7 @@ void group_begin (struct group *group)
     for (int i = 0; i < group->node_count; i++)
         group->packing->local[group->nodes[i]] = -1;
     group->node_count = group->job_count = 0;
+    group->serial++;
 }
 
 bool group_add_node (struct group *group, int node)
@@ -74,30 +49,56 @@ bool group_add_node (struct group *group, int node)
 
 bool group_add_job (struct group *group, int job)
 {
-    if (group->job_count == GROUP_JOBS)
+    if (group->job_count == GROUP_JOBS || group->member[job] == group->serial)
         return false;
-    for (int i = 0; i < group->job_count; i++)
-        if (group->jobs[i] == job)
-            return false;
+    group->member[job] = group->serial;
     group->jobs[group->job_count++] = job;
     return true;
 }
 
-/* Multi-node and large jobs first: they are the hardest to place. */
+/* ---- Preparing ---- */
+
+/* A job's place in the order of the search: first those that could stay, of these first who would
+ * lose most by not having its best choice; then the others, the largest first. */
+struct turn {
+    bool stays;
+    worth key;
+    int job;
+};
+
+static struct turn turn_of (const struct group *group, int job)
+{
+    const struct menu *menu = &group->menus->menus[job];
+    struct placement current = menu->job->current;
+    struct turn turn = {.key = menu->first->replicas, .job = job};
+    for (int i = 0; i < current.count && !turn.stays; i++)
+        turn.stays = group->packing->local[current.shares[i].node] >= 0;
+    if (turn.stays)
+        turn.key = menu->count > 1 ? menu->choices[1].regret : WORTH_MOST;
+    return turn;
+}
+
+static bool goes_before (const struct turn *a, const struct turn *b)
+{
+    if (a->stays != b->stays)
+        return a->stays;
+    return a->key != b->key ? a->key > b->key : a->job < b->job;
+}
+
 static void sort_jobs (struct group *group)
 {
-    for (int i = 1; i < group->job_count; i++) {
-        int job = group->jobs[i], at = i;
-        int size = group->menus->menus[job].choices[0].replicas;
-        for (; at > 0; at--) {
-            int before = group->jobs[at - 1];
-            int larger = group->menus->menus[before].choices[0].replicas;
-            if (larger > size || (larger == size && before < job))
-                break;
-            group->jobs[at] = before;
-        }
-        group->jobs[at] = job;
+    struct turn turns[GROUP_JOBS];
+    group->stayers = 0;
+    for (int i = 0; i < group->job_count; i++) {
+        struct turn turn = turn_of (group, group->jobs[i]);
+        group->stayers += turn.stays;
+        int at = i;
+        for (; at > 0 && goes_before (&turn, &turns[at - 1]); at--)
+            turns[at] = turns[at - 1];
+        turns[at] = turn;
     }
+    for (int i = 0; i < group->job_count; i++)
+        group->jobs[i] = turns[i].job;
 }
 
 /* Copy the nodes' state, with the jobs' own slots given back. */
@@ -114,7 +115,7 @@ static void copy_state (struct group *group)
     for (int i = 0; i < group->job_count; i++) {
         int job = group->jobs[i];
         const struct place *place = &packing->places[job];
-        group->start += place->choice ? place->choice->loss : 0;
+        group->start += place->choice->loss;
         for (int j = 0; j < place->count; j++) {
             int local = packing->local[place->shares[j].node];
             group->free[local] += place->shares[j].replicas;
@@ -133,32 +134,58 @@ static void copy_state (struct group *group)
         group->slots += group->free[i];
 }
 
-static worth *rest_of (struct group *group, int job)
+/* What a node holds at most, less what others than the group's jobs have there. */
+static worth room_on (const struct group *group, int node)
 {
-    return &group->rest[(size_t)job * (size_t)(group->slots + 1)];
+    const struct packing *packing = group->packing;
+    worth room = packing_slack (packing, group->menus, node);
+    for (int i = 0; i < packing->count[node]; i++) {
+        int job = packing->tenants[packing->first[node] + i];
+        if (group->member[job] == group->serial)
+            room += packing_piece (packing, job, node);
+    }
+    return room;
 }
 
-/* The table of the bound, from the last job to the first. */
+/* No way to place the jobs loses less than the sum of their least costs, less what the nodes have
+ * room for.  So a choice with more regret than what is above that now is part of nothing better. */
+static void find_usable (struct group *group)
+{
+    worth most = group->start;
+    for (int i = 0; i < group->node_count; i++)
+        most += room_on (group, group->nodes[i]);
+    for (int i = 0; i < group->job_count; i++)
+        most -= group->menus->menus[group->jobs[i]].least;
+    for (int i = 0; i < group->job_count; i++) {
+        const struct menu *menu = &group->menus->menus[group->jobs[i]];
+        int count = 0;
+        while (count < menu->count && menu->choices[count].regret <= most)
+            count++;
+        group->usable[i] = count;
+    }
+    group->most = most;
+}
+
+/* The table of the knapsack, from the last job to the first. */
 static bool fill_table (struct group *group)
 {
     if ((int64_t)(group->job_count + 1) * (group->slots + 1) > GROUP_TABLE)
         return false;
-    worth *after = rest_of (group, group->job_count);
+    worth *after = group_rest (group, group->job_count);
     for (int s = 0; s <= group->slots; s++)
         after[s] = 0;
     for (int i = group->job_count - 1; i >= 0; i--) {
         const struct menu *menu = &group->menus->menus[group->jobs[i]];
-        worth *rest = rest_of (group, i);
+        worth *rest = group_rest (group, i);
         for (int s = 0; s <= group->slots; s++)
             rest[s] = WORTH_MOST;
-        for (int c = 0; c < menu->count; c++) {
+        for (int c = 0; c < group->usable[i]; c++) {
             int replicas = menu->choices[c].replicas;
             worth loss = menu->choices[c].loss;
             for (int s = replicas; s <= group->slots; s++) {
-                if (after[s - replicas] == WORTH_MOST)
-                    continue;
-                worth with = after[s - replicas] + loss;
-                rest[s] = with < rest[s] ? with : rest[s];
+                worth with = after[s - replicas];
+                if (with != WORTH_MOST && with + loss < rest[s])
+                    rest[s] = with + loss;
             }
         }
         after = rest;
@@ -166,188 +193,25 @@ static bool fill_table (struct group *group)
     return true;
 }
 
+/* What preparing costs, in steps of the search. */
+static int64_t table_work (const struct group *group)
+{
+    int64_t choices = 0;
+    for (int i = 0; i < group->job_count; i++)
+        choices += group->usable[i];
+    return choices * (group->slots + 1) / 16 + group->job_count + group->node_count;
+}
+
 worth group_bound (struct group *group)
 {
     copy_state (group);
-    return fill_table (group) ? rest_of (group, 0)[group->slots] : 0;
+    find_usable (group);
+    if (group->most <= 0)
+        return group->start;
+    return fill_table (group) ? group_rest (group, 0)[group->slots] : 0;
 }
 
-static void search (struct group *group, int level, int slots, worth loss);
-
-/* The job of this level has its shares: go on with the next. */
-static void descend (struct group *group, int level, int slots, worth loss)
-{
-    struct trial *trial = &group->now[level];
-    group->steps--;
-    bool owns = trial->count > 1;
-    for (int i = 0; i < trial->count; i++) {
-        group->free[trial->shares[i].node] -= trial->shares[i].replicas;
-        group->owned[trial->shares[i].node] |= owns;
-    }
-    search (group, level + 1, slots - trial->choice->replicas, loss + trial->choice->loss);
-    for (int i = 0; i < trial->count; i++) {
-        group->free[trial->shares[i].node] += trial->shares[i].replicas;
-        if (owns)
-            group->owned[trial->shares[i].node] = false;
-    }
-}
-
-static void try_keep (struct group *group, int level, int slots, worth loss)
-{
-    struct placement current = group->packing->jobs[group->jobs[level]].current;
-    struct trial *trial = &group->now[level];
-    if (current.count > group->node_count)
-        return;
-    trial->count = current.count;
-    for (int i = 0; i < current.count; i++) {
-        int local = group->packing->local[current.shares[i].node];
-        if (local < 0 || group->free[local] < current.shares[i].replicas ||
-            (current.count > 1 && group->owned[local]))
-            return;
-        trial->shares[i] = (struct share){.node = local, .replicas = current.shares[i].replicas};
-    }
-    descend (group, level, slots, loss);
-}
-
-static void try_one (struct group *group, int level, int slots, worth loss)
-{
-    struct trial *trial = &group->now[level];
-    int replicas = trial->choice->replicas, most = 0;
-    trial->count = 1;
-    for (int i = 0; i < group->node_count; i++)
-        most = most > group->free[i] ? most : group->free[i];
-    for (int free = replicas; free <= most; free++)
-        for (int owned = 1; owned >= 0; owned--) {
-            bool plain_tried = false;
-            for (int i = 0; i < group->node_count && group->steps > 0; i++) {
-                if (group->free[i] != free || group->owned[i] != (bool)owned ||
-                    (!group->marked[i] && plain_tried))
-                    continue;
-                plain_tried |= !group->marked[i];
-                trial->shares[0] = (struct share){.node = i, .replicas = replicas};
-                descend (group, level, slots, loss);
-            }
-        }
-}
-
-/* The node without an owner, not yet in the trial, with most free slots, or with fewest but
- * some; -1 if there is none. */
-static int next_open (const struct group *group, const bool *used, bool freest)
-{
-    int best = -1;
-    for (int i = 0; i < group->node_count; i++) {
-        if (used[i] || group->owned[i] || group->free[i] == 0)
-            continue;
-        if (best < 0 ||
-            (freest ? group->free[i] > group->free[best] : group->free[i] < group->free[best]))
-            best = i;
-    }
-    return best;
-}
-
-/* Lay the replicas out over the freest or the fullest nodes.  False if that is not possible. */
-static bool lay_out (const struct group *group, struct trial *trial, bool freest)
-{
-    bool used[GROUP_NODES] = {false};
-    int left = trial->choice->replicas;
-    for (trial->count = 0; left > 0; trial->count++) {
-        int node = next_open (group, used, freest);
-        if (node < 0)
-            return false;
-        int some = left < group->free[node] ? left : group->free[node];
-        if (some == left && trial->count == 0)
-            some--;
-        else if (some == left) /* the last share goes where it fits best */
-            for (int i = 0; i < group->node_count; i++)
-                if (!used[i] && !group->owned[i] && group->free[i] >= left &&
-                    group->free[i] < group->free[node])
-                    node = i;
-        if (some == 0)
-            return false;
-        used[node] = true;
-        trial->shares[trial->count] = (struct share){.node = node, .replicas = some};
-        left -= some;
-    }
-    return trial->count > 1;
-}
-
-/* All ways to lay `left` replicas out over the nodes from `node` on. */
-static void try_all (struct group *group, int level, int slots, worth loss, int node, int left)
-{
-    struct trial *trial = &group->now[level];
-    if (left == 0) {
-        if (trial->count > 1)
-            descend (group, level, slots, loss);
-        return;
-    }
-    int room = 0;
-    for (int i = node; i < group->node_count; i++)
-        room += group->owned[i] ? 0 : group->free[i];
-    if (room < left)
-        return;
-    int most = group->owned[node] ? 0 : group->free[node];
-    for (int some = most < left ? most : left; some >= 0 && group->steps > 0; some--) {
-        if (some > 0)
-            trial->shares[trial->count++] = (struct share){.node = node, .replicas = some};
-        try_all (group, level, slots, loss, node + 1, left - some);
-        if (some > 0)
-            trial->count--;
-    }
-}
-
-static void try_many (struct group *group, int level, int slots, worth loss)
-{
-    struct trial *trial = &group->now[level];
-    if (group->exhaustive) {
-        trial->count = 0;
-        try_all (group, level, slots, loss, 0, trial->choice->replicas);
-        return;
-    }
-    for (int freest = 1; freest >= 0; freest--)
-        if (lay_out (group, trial, freest))
-            descend (group, level, slots, loss);
-}
-
-static void search (struct group *group, int level, int slots, worth loss)
-{
-    if (level == group->job_count) {
-        if (loss < group->best) {
-            group->best = loss;
-            group->found = true;
-            for (int i = 0; i < level; i++) {
-                group->kept[i].choice = group->now[i].choice;
-                group->kept[i].count = group->now[i].count;
-                memcpy (group->kept[i].shares, group->now[i].shares,
-                        (size_t)group->now[i].count * sizeof (group->now[i].shares[0]));
-            }
-        }
-        return;
-    }
-    const struct menu *menu = &group->menus->menus[group->jobs[level]];
-    const worth *rest = rest_of (group, level + 1);
-    for (int i = 0; i < menu->count && group->steps > 0; i++) {
-        const struct choice *choice = &menu->choices[i];
-        if (choice->replicas > slots || rest[slots - choice->replicas] == WORTH_MOST ||
-            loss + choice->loss + rest[slots - choice->replicas] >= group->best)
-            continue;
-        group->now[level].choice = choice;
-        group->now[level].count = 0;
-        switch (choice->where) {
-        case WHERE_NONE:
-            descend (group, level, slots, loss);
-            break;
-        case WHERE_KEEP:
-            try_keep (group, level, slots, loss);
-            break;
-        case WHERE_ONE:
-            try_one (group, level, slots, loss);
-            break;
-        case WHERE_MANY:
-            try_many (group, level, slots, loss);
-            break;
-        }
-    }
-}
+/* ---- Solving ---- */
 
 static int put_kept (struct group *group)
 {
@@ -366,18 +230,22 @@ static int put_kept (struct group *group)
 
 worth group_solve (struct group *group, int64_t *steps)
 {
-    sort_jobs (group);
     copy_state (group);
-    group->exhaustive = group->node_count <= EXHAUSTIVE_NODES && group->slots <= EXHAUSTIVE_SLOTS;
-    if (!fill_table (group) || rest_of (group, 0)[group->slots] >= group->start) {
-        --*steps;
+    find_usable (group);
+    *steps -= 1 + group->job_count / 2;
+    if (group->most <= 0)
         return 0;
-    }
+    sort_jobs (group);
+    find_usable (group);
+    *steps -= table_work (group);
+    if (!fill_table (group) || group_rest (group, 0)[group->slots] >= group->start)
+        return 0;
     group->best = group->start;
     group->found = false;
+    group->exhaustive = group->node_count <= EXHAUSTIVE_NODES && group->slots <= EXHAUSTIVE_SLOTS;
     group->steps = *steps;
-    search (group, 0, group->slots, 0);
-    *steps = group->steps - 1;
+    group_branch (group);
+    *steps = group->steps;
     if (!group->found)
         return 0;
     return put_kept (group) < 0 ? -1 : group->start - group->best;

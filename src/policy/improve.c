@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which groups to re-solve.  A small cluster is first taken as one group, whose knapsack gives
- * the bound; then come groups of a few nodes around the jobs with most regret.
+ * Which groups to re-solve.  A small cluster is first taken as one group.  Then come groups of a few
+ * nodes around jobs in trouble, those that have regret: the nodes of the job, the nodes where it
+ * runs now, and some of those where others are in trouble or slots are free, because what one has
+ * too much another may lack.  Sweeps over all troubled jobs are repeated as long as they bring
+ * something.
  */
 #include "policy/improve.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/rng.h"
 #include "policy/group.h"
 
-enum { PARTNERS = 2, GROUP_STEPS = 400, IDLE_JOBS = 4 };
-
-static bool pinned (const struct menus *menus, int job)
-{
-    return menus->menus[job].count == 1 && menus->menus[job].choices[0].where == WHERE_KEEP;
-}
+enum {
+    GROUP_SLOTS = 16,
+    LARGER = 2,
+    GROUP_WORK = 600,
+    SWEEPS_MOST = 32,
+    ATTEMPTS = 2,
+    IDLE_JOBS = 3,
+    CLOSURE = 3
+};
 
 /* All nodes and jobs, if they are few. */
 static bool take_all (const struct menus *menus, const struct packing *packing, struct group *group)
 {
     group_begin (group);
     for (int i = 0; i < packing->node_count; i++)
-        if ((packing->free[i] > 0 || packing->count[i] > 0) && !group_add_node (group, i))
+        if (packing->capacity[i] > 0 && !group_add_node (group, i))
             return false;
     for (int i = 0; i < packing->job_count; i++)
-        if (!pinned (menus, i) && !group_add_job (group, i))
+        if (!menu_pinned (&menus->menus[i]) && !group_add_job (group, i))
             return false;
     return true;
 }
@@ -41,82 +47,203 @@ static bool inside (const struct packing *packing, int job)
     return true;
 }
 
-/* The nodes of a job, of its current placement and some others; and who is on them. */
-static void take_around (const struct menus *menus, const struct packing *packing,
-                         struct group *group, int job, struct rng *rng)
+/* ---- Trouble ---- */
+
+/* A node and what could be gained there at most: the regrets of its jobs, each node of a job having
+ * its part, and what the node could hold beyond what it does. */
+struct spot {
+    worth trouble;
+    int node;
+};
+
+/* The nodes in trouble, those with most first, and jobs that have regret and no slots. */
+struct trouble {
+    struct spot *spots;
+    int *idle;
+    int spot_count, idle_count;
+};
+
+static int trouble_room (const struct packing *packing, struct trouble *ret)
 {
-    const struct place *place = &packing->places[job];
-    struct placement current = packing->jobs[job].current;
-    group_begin (group);
-    int nodes[GROUP_NODES], count = 0;
-    for (int i = 0; i < place->count && count < GROUP_NODES / 2; i++)
-        nodes[count++] = place->shares[i].node;
-    for (int i = 0; i < current.count && count < GROUP_NODES / 2; i++)
-        nodes[count++] = current.shares[i].node;
-    for (int i = 0; i < PARTNERS; i++)
-        nodes[count++] = (int)rng_below (rng, (uint64_t)packing->node_count);
-    int added[GROUP_NODES], added_count = 0;
-    for (int i = 0; i < count; i++)
-        if ((packing->free[nodes[i]] > 0 || packing->count[nodes[i]] > 0) &&
-            group_add_node (group, nodes[i]))
-            added[added_count++] = nodes[i];
-    if (inside (packing, job))
-        group_add_job (group, job);
-    for (int i = 0; i < added_count; i++)
-        for (int j = 0; j < packing->count[added[i]]; j++) {
-            int tenant = packing->tenants[packing->first[added[i]] + j];
-            if (inside (packing, tenant) && !pinned (menus, tenant))
-                group_add_job (group, tenant);
-        }
+    struct arena *arena = packing->arena;
+    *ret = (struct trouble){
+        .spots = arena_take (arena, (size_t)packing->node_count, sizeof (ret->spots[0])),
+        .idle = arena_take (arena, (size_t)packing->job_count, sizeof (int)),
+    };
+    return ret->spots && ret->idle ? 0 : -ENOMEM;
 }
 
-int improve (struct menus *menus, struct packing *packing, uint64_t seed, int64_t steps,
+static int by_trouble (const void *a, const void *b)
+{
+    const struct spot *x = a, *y = b;
+    if (x->trouble != y->trouble)
+        return x->trouble > y->trouble ? -1 : 1;
+    return x->node - y->node;
+}
+
+static worth trouble_on (const struct menus *menus, const struct packing *packing, int node)
+{
+    worth trouble = packing_slack (packing, menus, node);
+    for (int i = 0; i < packing->count[node]; i++) {
+        int job = packing->tenants[packing->first[node] + i];
+        const struct place *place = &packing->places[job];
+        if (!menu_pinned (&menus->menus[job]))
+            trouble += place->choice->regret / place->count;
+    }
+    return trouble;
+}
+
+static void trouble_find (const struct menus *menus, const struct packing *packing,
+                          struct trouble *trouble)
+{
+    trouble->spot_count = trouble->idle_count = 0;
+    for (int i = 0; i < packing->node_count; i++) {
+        worth some = packing->capacity[i] > 0 ? trouble_on (menus, packing, i) : 0;
+        if (some > 0)
+            trouble->spots[trouble->spot_count++] = (struct spot){.trouble = some, .node = i};
+    }
+    qsort (trouble->spots, (size_t)trouble->spot_count, sizeof (trouble->spots[0]), by_trouble);
+    for (int i = 0; i < packing->job_count; i++)
+        if (packing->places[i].count == 0 && packing->places[i].choice->regret > 0)
+            trouble->idle[trouble->idle_count++] = i;
+}
+
+/* ---- Groups ---- */
+
+static int any_node (const struct packing *packing, const struct trouble *trouble, struct rng *rng)
+{
+    if (trouble->spot_count > 0 && rng_below (rng, 2) == 0)
+        return trouble->spots[rng_below (rng, (uint64_t)trouble->spot_count)].node;
+    return (int)rng_below (rng, (uint64_t)packing->node_count);
+}
+
+/* Add the nodes of a placement, if there are not too many. */
+static void take_nodes (const struct packing *packing, struct group *group,
+                        struct placement placement)
+{
+    for (int i = 0; i < placement.count && placement.count <= GROUP_NODES / 4; i++)
+        if (packing->capacity[placement.shares[i].node] > 0)
+            group_add_node (group, placement.shares[i].node);
+}
+
+/* A node, those of its jobs, now and in the plan, and some others; and who is on them. */
+static void take_around (const struct menus *menus, const struct packing *packing,
+                         const struct trouble *trouble, struct group *group, int node, int partners,
+                         struct rng *rng)
+{
+    group_begin (group);
+    group_add_node (group, node);
+    for (int i = 0; i < packing->count[node]; i++) {
+        int job = packing->tenants[packing->first[node] + i];
+        const struct place *place = &packing->places[job];
+        if (place->choice->regret > 0) {
+            take_nodes (packing, group, (struct placement){place->shares, place->count});
+            take_nodes (packing, group, packing->jobs[job].current);
+        }
+    }
+    for (int i = 0; i < partners; i++) {
+        int other = any_node (packing, trouble, rng);
+        if (packing->capacity[other] > 0)
+            group_add_node (group, other);
+    }
+    for (int i = 0; i < IDLE_JOBS && i < trouble->idle_count; i++) {
+        int job = trouble->idle[rng_below (rng, (uint64_t)trouble->idle_count)];
+        if (packing->places[job].count == 0)
+            group_add_job (group, job);
+    }
+    for (int i = 0; i < group->node_count; i++) {
+        int at = group->nodes[i];
+        for (int j = 0; j < packing->count[at]; j++) {
+            int tenant = packing->tenants[packing->first[at] + j];
+            if (inside (packing, tenant) && !menu_pinned (&menus->menus[tenant]))
+                group_add_job (group, tenant);
+        }
+    }
+}
+
+/* A search at work. */
+struct search {
+    struct menus *menus;
+    struct packing *packing;
+    struct group *group;
+    struct rng rng;
+    int64_t work; /* left */
+    worth loss, bound;
+};
+
+/* Re-solve the group with at most so much work. */
+static int solve (struct search *search, int64_t most)
+{
+    int64_t granted = search->work < most ? search->work : most, left = granted;
+    worth gain = group_solve (search->group, &left);
+    search->work -= granted - left;
+    search->loss -= gain > 0 ? gain : 0;
+    return gain < 0 ? -ENOMEM : 0;
+}
+
+/* The whole cluster as one group: its knapsack is a bound, too. */
+static int search_whole (struct search *search)
+{
+    if (!take_all (search->menus, search->packing, search->group))
+        return 0;
+    worth knapsack = group_bound (search->group);
+    for (int i = 0; i < search->packing->job_count; i++)
+        if (menu_pinned (&search->menus->menus[i]))
+            knapsack += search->packing->places[i].choice->loss;
+    knapsack = knapsack < search->loss ? knapsack : search->loss;
+    search->bound = search->bound > knapsack ? search->bound : knapsack;
+    return search->loss > search->bound ? solve (search, search->work / 2) : 0;
+}
+
+/* Every node in trouble once or twice.  Returns what was gained, or -1: no memory. */
+static worth sweep (struct search *search, struct trouble *trouble, int partners)
+{
+    const struct packing *packing = search->packing;
+    worth before = search->loss;
+    trouble_find (search->menus, packing, trouble);
+    for (int i = 0; i < trouble->spot_count && search->work > 0; i++)
+        for (int j = 0; j < ATTEMPTS && search->loss > search->bound; j++) {
+            int node = trouble->spots[i].node;
+            if (trouble_on (search->menus, packing, node) == 0)
+                break;
+            take_around (search->menus, packing, trouble, search->group, node, partners,
+                         &search->rng);
+            if (solve (search, GROUP_WORK) < 0)
+                return -1;
+        }
+    search->work--; /* also if nothing was in trouble */
+    return before - search->loss;
+}
+
+int improve (struct menus *menus, struct packing *packing, uint64_t seed, int64_t work,
              worth *bound)
 {
-    struct group *group = group_new (menus, packing);
-    if (!group)
+    struct search search = {
+        .menus = menus,
+        .packing = packing,
+        .group = group_new (menus, packing),
+        .rng = rng_seed (seed),
+        .work = work,
+        .loss = packing_loss (packing),
+        .bound = *bound,
+    };
+    struct trouble trouble;
+    if (!search.group || trouble_room (packing, &trouble) < 0)
         return -ENOMEM;
-    worth loss = packing_loss (packing);
-    if (loss <= *bound)
-        return 0;
-    menus_trim (menus, loss - menus->bound);
-    if (take_all (menus, packing, group)) {
-        worth knapsack = group_bound (group);
-        for (int i = 0; i < packing->job_count; i++)
-            if (pinned (menus, i))
-                knapsack += packing->places[i].choice->loss;
-        *bound = knapsack > *bound ? (knapsack < loss ? knapsack : loss) : *bound;
-        int64_t half = steps / 2;
-        worth gain = group_solve (group, &half);
+    menus_trim (menus, search.loss - menus->bound);
+    if (search_whole (&search) < 0)
+        return -ENOMEM;
+    menus_trim (menus, search.loss - menus->bound);
+    /* Small groups first, which are searched completely; larger ones when these are exhausted. */
+    int partners = GROUP_SLOTS / (packing->free_most + 1), most = partners + LARGER;
+    for (int i = 0; i < SWEEPS_MOST && search.work > 0 && search.loss > search.bound; i++) {
+        worth excess = search.loss - search.bound;
+        worth gain = sweep (&search, &trouble, partners);
         if (gain < 0)
             return -ENOMEM;
-        steps -= steps / 2 - half;
-        loss -= gain;
-        menus_trim (menus, loss - menus->bound);
+        if (gain < excess / 20 && ++partners > most)
+            break;
     }
-    struct rng rng = rng_seed (seed);
-    while (steps > 0 && loss > *bound && packing->job_count > 0) {
-        int job = -1;
-        worth most = -1;
-        for (int i = 0; i < 3; i++) { /* the one with most regret of three */
-            int some = (int)rng_below (&rng, (uint64_t)packing->job_count);
-            worth regret = menu_regret (menus, &menus->menus[some], packing->places[some].choice);
-            if (!pinned (menus, some) && regret > most) {
-                most = regret;
-                job = some;
-            }
-        }
-        int64_t some = steps < GROUP_STEPS ? steps : GROUP_STEPS, left = some;
-        if (job < 0) {
-            steps--;
-            continue;
-        }
-        take_around (menus, packing, group, job, &rng);
-        worth gain = group_solve (group, &left);
-        if (gain < 0)
-            return -ENOMEM;
-        loss -= gain;
-        steps -= some - left;
-    }
+    *bound = search.bound;
     return 0;
 }

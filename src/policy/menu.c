@@ -20,20 +20,6 @@ static worth small_change (const struct solver_job *job, const struct offer *off
     return change;
 }
 
-/* A choice with what it costs at the price. */
-struct priced {
-    worth cost;
-    struct choice choice;
-};
-
-static int by_cost (const void *a, const void *b)
-{
-    const struct priced *x = a, *y = b;
-    if (x->cost != y->cost)
-        return x->cost < y->cost ? -1 : 1;
-    return (int)x->choice.where - (int)y->choice.where;
-}
-
 static double best_value (const struct solver_job *job)
 {
     double best = job->offers[0].value;
@@ -42,39 +28,8 @@ static double best_value (const struct solver_job *job)
     return best;
 }
 
-/* All offers of a job as choices, the cheapest first. */
-static void price_offers (const struct menus *menus, const struct solver_job *job,
-                          struct priced *all)
-{
-    double best = best_value (job);
-    for (int i = 0; i < job->offer_count; i++) {
-        const struct offer *offer = &job->offers[i];
-        double units = fmin (best - offer->value, menus->cap) / menus->unit;
-        worth loss = (worth)llround (units) * WORTH_UNIT + small_change (job, offer);
-        all[i] = (struct priced){
-            .cost = loss + menus->price * offer->replicas,
-            .choice = {.loss = loss, .replicas = offer->replicas, .where = offer->where},
-        };
-    }
-    qsort (all, (size_t)job->offer_count, sizeof (all[0]), by_cost);
-}
-
-/* The ladder of sizes to fall back on, when all good ones are out of reach. */
-static bool on_ladder (const struct choice *choice)
-{
-    return (choice->replicas & (choice->replicas - 1)) == 0; /* 0 and the powers of two */
-}
-
-static int keep_most (const struct priced *all, int count, int most)
-{
-    int kept = 0;
-    for (int i = 0; i < count; i++)
-        kept += i < most || on_ladder (&all[i].choice);
-    return kept;
-}
-
-int menus_make (const struct solver_job *jobs, int job_count, int slots, double price, double cap,
-                int most, struct arena *arena, struct menus *ret)
+int menus_make (const struct solver_job *jobs, int job_count, int slots, double cap,
+                struct arena *arena, struct menus *ret)
 {
     const double range = 0x1p61;
     struct menus menus = {
@@ -83,40 +38,105 @@ int menus_make (const struct solver_job *jobs, int job_count, int slots, double 
         .unit = fmax (cap * (job_count + slots + 1) / range, 0x1p-1000), /* never 0 */
         .cap = cap,
     };
-    int longest = 0;
-    for (int i = 0; i < job_count; i++)
-        longest = longest > jobs[i].offer_count ? longest : jobs[i].offer_count;
-    struct priced *all = arena_take (arena, (size_t)longest, sizeof (all[0]));
-    if (!menus.menus || !all)
+    if (!menus.menus)
         return -ENOMEM;
-    menus.price = (worth)llround (fmin (price, cap) / menus.unit) * WORTH_UNIT;
-    menus.bound = -menus.price * slots;
     for (int i = 0; i < job_count; i++) {
-        int count = jobs[i].offer_count;
-        price_offers (&menus, &jobs[i], all);
-        struct menu menu = {.least = all[0].cost};
-        menu.choices =
-            arena_take (arena, (size_t)keep_most (all, count, most), sizeof (menu.choices[0]));
+        const struct solver_job *job = &jobs[i];
+        double best = best_value (job);
+        struct menu menu = {.job = job, .count = job->offer_count};
+        menu.choices = arena_take (arena, (size_t)menu.count, sizeof (menu.choices[0]));
         if (!menu.choices)
             return -ENOMEM;
-        for (int j = 0; j < count; j++)
-            if (j < most || on_ladder (&all[j].choice))
-                menu.choices[menu.count++] = all[j].choice;
+        for (int j = 0; j < menu.count; j++) {
+            const struct offer *offer = &job->offers[j];
+            double units = fmin (best - offer->value, cap) / menus.unit;
+            menu.choices[j] = (struct choice){
+                .loss = (worth)llround (units) * WORTH_UNIT + small_change (job, offer),
+                .replicas = offer->replicas,
+                .where = offer->where,
+            };
+        }
+        menu.first = menu.choices;
         menus.menus[i] = menu;
-        /* A pinned job's slots are not for sale. */
-        menus.bound += count > 1 ? menu.least : menu.choices[0].loss;
-        menus.best += best_value (&jobs[i]);
+        menus.best += best;
     }
     *ret = menus;
     return 0;
+}
+
+bool menu_pinned (const struct menu *menu)
+{
+    return menu->job->offer_count == 1 && menu->choices[0].where == WHERE_KEEP;
+}
+
+worth menu_cost (const struct menu *menu, const struct choice *choice, const struct tariff *tariff)
+{
+    worth one, many;
+    switch (choice->where) {
+    case WHERE_NONE:
+        return 0;
+    case WHERE_KEEP:
+        return tariff_placement (tariff, menu->job->current);
+    case WHERE_ONE:
+        return tariff->one[choice->replicas];
+    case WHERE_MANY:
+        return tariff->many[choice->replicas];
+    case WHERE_BEYOND: /* wherever it would be, so many replicas cost as much */
+        one = choice->replicas <= tariff->piece_most ? tariff->one[choice->replicas] : WORTH_MOST;
+        many = tariff->many[choice->replicas];
+        return one < many ? one : many;
+    }
+    return 0;
+}
+
+static int by_regret (const void *a, const void *b)
+{
+    const struct choice *x = a, *y = b;
+    if (x->regret != y->regret)
+        return x->regret < y->regret ? -1 : 1;
+    return (int)x->where - (int)y->where;
+}
+
+/* The ladder of sizes to fall back on, when all good ones are out of reach. */
+static bool on_ladder (const struct choice *choice)
+{
+    return (choice->replicas & (choice->replicas - 1)) == 0; /* 0 and the powers of two */
+}
+
+void menus_price (struct menus *menus, const struct tariff *tariff, worth room, int most)
+{
+    menus->bound = -room;
+    for (int i = 0; i < menus->count; i++) {
+        struct menu *menu = &menus->menus[i];
+        worth least = WORTH_MOST;
+        for (int j = 0; j < menu->count; j++) {
+            struct choice *choice = &menu->choices[j];
+            /* A pinned job's slots are not for sale. */
+            choice->regret =
+                choice->loss + (menu_pinned (menu) ? 0 : menu_cost (menu, choice, tariff));
+            least = choice->regret < least ? choice->regret : least;
+        }
+        menus->bound += least;
+        menu->least = least;
+        for (int j = 0; j < menu->count; j++)
+            menu->choices[j].regret -= least;
+        qsort (menu->choices, (size_t)menu->count, sizeof (menu->choices[0]), by_regret);
+        int kept = 0;
+        for (int j = 0; j < menu->count; j++)
+            if (j < most || on_ladder (&menu->choices[j]))
+                menu->choices[kept++] = menu->choices[j];
+        menu->count = kept;
+        menu->first = menu->choices;
+        while (menu->first->where == WHERE_BEYOND)
+            menu->first++;
+    }
 }
 
 void menus_trim (struct menus *menus, worth limit)
 {
     for (int i = 0; i < menus->count; i++) {
         struct menu *menu = &menus->menus[i];
-        while (menu->count > 1 &&
-               menu_regret (menus, menu, &menu->choices[menu->count - 1]) > limit)
+        while (menu->count > 1 && menu->choices[menu->count - 1].regret > limit)
             menu->count--;
     }
 }

@@ -6,35 +6,37 @@
 #ifndef POLICY_OBJECTIVE_H
 #define POLICY_OBJECTIVE_H
 
-#include "base/arena.h"
+#include "policy/outlook.h"
 #include "policy/solver.h"
 
 /* Added to every x: a job without slots is bad, not infinitely so. */
 #define OBJECTIVE_OFFSET 0.001
 
-/* What a job could have: offers for the solver, and how many times as fast as with its fair share
- * it trains with each of them. */
-struct outlook {
-    struct offer *offers; /* values to be filled in */
-    double *speedups;
-    int count;
-    double fair;    /* goodput that speedups are relative to; of no unit without a model */
-    double restart; /* what it keeps of the speedup if it moves */
-};
-
 struct objective {
     struct outlook *outlooks;
-    struct solver_job *jobs; /* for the solver, once values are filled in */
+    struct solver_job *jobs; /* for the solver */
     int count;
     double per_speedup; /* x = speedup x per_speedup, x restart where it moves */
+    double scale;       /* values are of (x + offset) / scale */
+    struct arena *arena;
 };
 
-/* All jobs' outlooks, from their hints.  -EINVAL names a job whose hints are nonsense. */
+/* All jobs' outlooks, from their hints, with every count of replicas.  -EINVAL names a job whose
+ * hints are nonsense. */
 int objective_make (const struct view *view, struct arena *arena, struct objective *ret,
                     struct pollux_error *err);
 
+/* The same with a few counts and bounds for the others, which objective_sharpen should follow. */
+int objective_sketch (const struct view *view, struct arena *arena, struct objective *ret,
+                      struct pollux_error *err);
+
 /* Fill in the values for a finite p: terms of the sum, with x relative to `scale`. */
-void objective_value (const struct objective *objective, const struct view *view, double scale);
+void objective_value (struct objective *objective, const struct view *view, double scale);
+
+/* Look at the counts that matter at a price: those that might be worth, less the price of their
+ * slots, within slack of the job's best.  Values are up to date afterwards.  -ENOMEM. */
+int objective_sharpen (struct objective *objective, const struct view *view, double price,
+                       double slack);
 
 /* The fitness that belongs to a sum of values. */
 double objective_fitness (const struct view *view, double scale, double sum);

@@ -46,6 +46,9 @@ int packing_make (const struct view *view, const struct solver_job *jobs, int jo
         .job_count = job_count,
         .free = arena_take (arena, nodes, sizeof (int)),
         .owner = arena_take (arena, nodes, sizeof (int)),
+        .capacity = arena_take (arena, nodes, sizeof (int)),
+        .closed = arena_take (arena, nodes, sizeof (bool)),
+        .used = arena_take (arena, nodes, sizeof (bool)),
         .node_count = view->node_count,
         .next = arena_take (arena, nodes, sizeof (int)),
         .prev = arena_take (arena, nodes, sizeof (int)),
@@ -55,12 +58,14 @@ int packing_make (const struct view *view, const struct solver_job *jobs, int jo
         .try = arena_take (arena, nodes, sizeof (packing.try[0])),
         .arena = arena,
     };
-    if (!packing.places || !packing.free || !packing.owner || !packing.next || !packing.prev ||
-        !packing.first || !packing.count || !packing.local || !packing.try)
+    if (!packing.places || !packing.free || !packing.owner || !packing.capacity ||
+        !packing.closed || !packing.next || !packing.prev || !packing.first || !packing.count ||
+        !packing.local || !packing.try)
         return -ENOMEM;
     for (int i = 0; i < view->node_count; i++) {
         packing.free[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
         packing.owner[i] = packing.local[i] = -1;
+        packing.used[i] = false;
         packing.first[i] = packing.free_count; /* a tenant has a slot at least */
         packing.count[i] = 0;
         packing.free_count += packing.free[i];
@@ -80,6 +85,14 @@ int packing_make (const struct view *view, const struct solver_job *jobs, int jo
     memset (packing.places, 0, (size_t)job_count * sizeof (packing.places[0]));
     *ret = packing;
     return 0;
+}
+
+void packing_settle (struct packing *packing)
+{
+    for (int i = 0; i < packing->node_count; i++) {
+        packing->capacity[i] = packing->free[i];
+        packing->closed[i] = packing->owner[i] >= 0;
+    }
 }
 
 /* The best fit for replicas on one node, or -1; owned nodes are as good, and left for nobody
@@ -120,6 +133,29 @@ static int fit_many (struct packing *packing, int replicas)
     return 0;
 }
 
+/* The same, cut as the tariff has it cheapest, each piece on the node where it fits best. */
+static int fit_cut (struct packing *packing, int replicas)
+{
+    const struct tariff *tariff = packing->tariff;
+    int count = 0;
+    for (int left = replicas, piece = tariff->cut[replicas]; left > 0;
+         left -= piece, piece = tariff->rest_cut[left]) {
+        int node = -1;
+        for (int free = piece; free <= packing->free_most && node < 0; free++)
+            for (node = packing->lists[free]; node >= 0 && packing->used[node];
+                 node = packing->next[node])
+                ;
+        if (node < 0)
+            break;
+        packing->used[node] = true;
+        packing->try[count++] = (struct share){.node = node, .replicas = piece};
+        replicas -= piece;
+    }
+    for (int i = 0; i < count; i++)
+        packing->used[packing->try[i].node] = false;
+    return replicas == 0 ? count : 0;
+}
+
 static bool fits (const struct packing *packing, struct placement placement)
 {
     for (int i = 0; i < placement.count; i++) {
@@ -148,8 +184,12 @@ bool packing_find (struct packing *packing, int job, const struct choice *choice
     case WHERE_MANY:
         if (choice->replicas > packing->open_count)
             return false;
-        ret->count = fit_many (packing, choice->replicas);
+        ret->count = packing->tariff ? fit_cut (packing, choice->replicas) : 0;
+        if (ret->count == 0)
+            ret->count = fit_many (packing, choice->replicas);
         return ret->count > 0;
+    case WHERE_BEYOND:
+        return false;
     }
     return false;
 }
@@ -207,6 +247,29 @@ void packing_take (struct packing *packing, int job)
     }
     place->count = 0;
     place->choice = NULL;
+}
+
+worth packing_slack (const struct packing *packing, const struct menus *menus, int node)
+{
+    const struct tariff *tariff = packing->tariff;
+    int capacity = packing->capacity[node];
+    worth slack = packing->closed[node] ? tariff->closed[capacity] : tariff->open[capacity];
+    for (int i = 0; i < packing->count[node]; i++) {
+        int job = packing->tenants[packing->first[node] + i];
+        if (!menu_pinned (&menus->menus[job]))
+            slack -= packing_piece (packing, job, node);
+    }
+    return slack;
+}
+
+worth packing_piece (const struct packing *packing, int job, int node)
+{
+    const struct place *place = &packing->places[job];
+    int i = 0;
+    while (place->shares[i].node != node)
+        i++;
+    return place->count == 1 ? packing->tariff->one[place->shares[i].replicas]
+                             : packing->tariff->piece[place->shares[i].replicas];
 }
 
 worth packing_loss (const struct packing *packing)

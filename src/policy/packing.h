@@ -24,8 +24,10 @@ struct packing {
     const struct solver_job *jobs;
     struct place *places;
     int job_count;
-    int *free;  /* slots, by node */
-    int *owner; /* the job on several nodes that uses this node, or -1 */
+    int *free;     /* slots, by node */
+    int *owner;    /* the job on several nodes that uses this node, or -1 */
+    int *capacity; /* slots that pinned jobs leave */
+    bool *closed;  /* a pinned job on several nodes uses this node */
     int node_count, free_most;
     int free_count;     /* slots in all */
     int open_count;     /* of these, on nodes without an owner */
@@ -33,8 +35,10 @@ struct packing {
     int *next, *prev;   /* by node */
     int *first, *count; /* by node: its jobs are tenants[first] .. + count */
     int *tenants;
-    int *local;        /* by node: scratch for groups, -1 between uses */
-    struct share *try; /* scratch, one share per node */
+    bool *used;                  /* by node: scratch, false between uses */
+    int *local;                  /* by node: scratch for groups, -1 between uses */
+    struct share *try;           /* scratch, one share per node */
+    const struct tariff *tariff; /* NULL before there is one */
     struct arena *arena;
 };
 
@@ -42,8 +46,12 @@ struct packing {
 int packing_make (const struct view *view, const struct solver_job *jobs, int job_count,
                   struct arena *arena, struct packing *ret);
 
-/* Where a choice would go now, the best fit.  False if it does not fit.  A choice that is no
- * KEEP never ends on the job's current placement. */
+/* The jobs placed so far are pinned: what they leave is what there is. */
+void packing_settle (struct packing *packing);
+
+/* Where a choice would go now, the best fit: on one node, on one with as few free slots as will
+ * do; on several, cut as the tariff has it cheapest if there are nodes for the pieces, or else
+ * over the freest nodes.  False if it does not fit.  *ret is good until the next call. */
 bool packing_find (struct packing *packing, int job, const struct choice *choice,
                    struct placement *ret);
 
@@ -51,6 +59,12 @@ bool packing_find (struct packing *packing, int job, const struct choice *choice
 int packing_put (struct packing *packing, int job, const struct choice *choice,
                  struct placement placement);
 void packing_take (struct packing *packing, int job);
+
+/* What a job pays at the tariff for what it has on a node. */
+worth packing_piece (const struct packing *packing, int job, int node);
+
+/* What a node could hold at the tariff beyond what it does. */
+worth packing_slack (const struct packing *packing, const struct menus *menus, int node);
 
 /* Loss of the plan so far; undecided jobs count nothing. */
 worth packing_loss (const struct packing *packing);

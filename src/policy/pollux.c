@@ -14,6 +14,9 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
+#include "policy/price.h"
+
+enum { SHARPEN_ROUNDS = 2, SMALL_SLOTS = 512 };
 
 struct pollux {
     struct arena arena;
@@ -80,6 +83,34 @@ static double least_of (const struct round *round)
     return least;
 }
 
+/* Slots that are for sale: those of the available nodes that no pinned job has. */
+static int slots_for_sale (const struct round *round)
+{
+    int slots = view_slots (round->view);
+    for (int i = 0; i < round->objective.count; i++)
+        if (round->objective.outlooks[i].pinned)
+            slots -= placement_replicas (round->objective.jobs[i].current);
+    return slots > 0 ? slots : 0;
+}
+
+/* Look closer at the curves where the price says that it matters, which changes the price a
+ * little, and so once more. */
+static int sharpen (struct round *round, struct pollux_error *err)
+{
+    struct objective *objective = &round->objective;
+    int slots = slots_for_sale (round);
+    for (int i = 0; i < SHARPEN_ROUNDS; i++) {
+        struct price price;
+        /* In a small cluster, where every slot counts, more choices are worth knowing. */
+        if (price_find (objective->jobs, objective->count, slots, &round->pollux->arena, &price) <
+                0 ||
+            objective_sharpen (objective, round->view, price.price,
+                               price.price * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
+            return fail (err, -ENOMEM, "no memory for the curves of %d jobs", objective->count);
+    }
+    return 0;
+}
+
 static int decide_sum (struct round *round, struct pollux_error *err)
 {
     /* A very negative p takes powers out of a double's range unless x is seen relative to the
@@ -90,7 +121,9 @@ static int decide_sum (struct round *round, struct pollux_error *err)
     struct solver_result result;
     for (;;) {
         objective_value (&round->objective, view, scale);
-        int rc = solve (round, &result, err);
+        int rc = sharpen (round, err);
+        if (rc == 0)
+            rc = solve (round, &result, err);
         if (rc < 0)
             return rc;
         double least = least_of (round) + OBJECTIVE_OFFSET;
@@ -210,10 +243,12 @@ static int pollux_decide (const struct view *view, void *memory, struct plan *pl
     round.x = arena_take (&pollux->arena, (size_t)view->job_count, sizeof (round.x[0]));
     if (!round.x)
         return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
-    int rc = objective_make (view, &pollux->arena, &round.objective, err);
+    bool least = isinf (view->p);
+    int rc = least ? objective_make (view, &pollux->arena, &round.objective, err)
+                   : objective_sketch (view, &pollux->arena, &round.objective, err);
     if (rc < 0)
         return rc;
-    return isinf (view->p) ? decide_least (&round, err) : decide_sum (&round, err);
+    return least ? decide_least (&round, err) : decide_sum (&round, err);
 }
 
 const struct policy policy_pollux = {

@@ -12,8 +12,13 @@
 #include "base/error.h"
 #include "policy/fill.h"
 #include "policy/improve.h"
+#include "policy/market.h"
+#include "policy/price.h"
 
-enum { CAP_TRIES = 8 };
+/* By default the search does so much work, in steps of some 50 ns. */
+enum { WORK_LEAST = 5000, WORK_PER_JOB = 160 };
+
+enum { CAP_TRIES = 8, MARKET_ROUNDS = 24, CHOICES_MOST = 128 };
 
 struct solver {
     struct arena arena;
@@ -63,6 +68,9 @@ static int put_pinned (const struct view *view, const struct menus *menus, struc
     return 0;
 }
 
+/* A unit of it is still a double of full precision. */
+static const double least_cap = 1e-200;
+
 /* The next cap to try, or 0 if this one was right: above the loss of every job of the plan, so
  * that no two losses that matter look equal, and not so far above that small ones vanish. */
 static double better_cap (const struct menus *menus, const struct packing *packing, double largest,
@@ -74,7 +82,24 @@ static double better_cap (const struct menus *menus, const struct packing *packi
         reached |= packing->places[i].choice->loss >= cap;
     if (reached)
         return menus->cap < largest ? menus->cap * 0x1p20 : 0;
-    return lost > 0 && lost < menus->cap * 0x1p-24 ? lost * 0x1p8 : 0;
+    return lost > least_cap && lost < menus->cap * 0x1p-24 ? lost * 0x1p8 : 0;
+}
+
+/* Nodes by the slots that are for sale. */
+static int supply_make (const struct packing *packing, struct arena *arena, struct supply *ret)
+{
+    struct supply supply = {.most = packing->free_most};
+    size_t sizes = (size_t)supply.most + 1;
+    supply.open = arena_take (arena, sizes, sizeof (int));
+    supply.closed = arena_take (arena, sizes, sizeof (int));
+    if (!supply.open || !supply.closed)
+        return -ENOMEM;
+    for (int r = 0; r <= supply.most; r++)
+        supply.open[r] = supply.closed[r] = 0;
+    for (int i = 0; i < packing->node_count; i++)
+        (packing->closed[i] ? supply.closed : supply.open)[packing->capacity[i]]++;
+    *ret = supply;
+    return 0;
 }
 
 static double largest_loss (const struct solver_job *jobs, int job_count)
@@ -129,7 +154,7 @@ static struct sum plan_sum (const struct solver_job *jobs, const struct packing 
 }
 
 int solver_solve (struct solver *solver, const struct view *view, const struct solver_job *jobs,
-                  int64_t steps, struct plan *plan, struct solver_result *ret,
+                  int64_t work, struct plan *plan, struct solver_result *ret,
                   struct pollux_error *err)
 {
     int job_count = view->job_count, slots = view_slots (view);
@@ -146,23 +171,29 @@ int solver_solve (struct solver *solver, const struct view *view, const struct s
     if (price_find (jobs, job_count, slots, arena, &price) < 0)
         goto no_memory;
     double largest = largest_loss (jobs, job_count);
-    int most = 40000 / (job_count + 1);
-    most = most < 24 ? 24 : most;
-    steps = steps > 0 ? steps : 20000;
+    work = work > 0 ? work : WORK_LEAST + (int64_t)WORK_PER_JOB * job_count;
     double cap = price.loss * 0x1p10;
     for (int tries = CAP_TRIES; tries > 0; tries--) {
         struct menus menus;
         struct packing packing;
-        cap = cap > 0 && cap < largest ? cap : largest > 0 ? largest : 1;
-        if (menus_make (jobs, job_count, slots, price.price, cap, most, arena, &menus) < 0 ||
+        cap = cap > least_cap && cap < largest ? cap : fmax (largest, least_cap);
+        struct supply supply;
+        struct tariff tariff;
+        if (menus_make (jobs, job_count, slots, cap, arena, &menus) < 0 ||
             packing_make (view, jobs, job_count, arena, &packing) < 0)
             goto no_memory;
         int rc = put_pinned (view, &menus, &packing, err);
         if (rc == -EINVAL)
             return rc;
+        packing_settle (&packing);
+        if (rc < 0 || supply_make (&packing, arena, &supply) < 0 ||
+            market_clear (&menus, &supply, fmin (price.price, cap), MARKET_ROUNDS, arena, &tariff) <
+                0)
+            goto no_memory;
+        menus_price (&menus, &tariff, supply_room (&supply, &tariff), CHOICES_MOST);
+        packing.tariff = &tariff;
         worth bound = menus.bound;
-        if (rc < 0 || fill (&menus, &packing) < 0 ||
-            improve (&menus, &packing, view->seed, steps, &bound) < 0)
+        if (fill (&menus, &packing) < 0 || improve (&menus, &packing, view->seed, work, &bound) < 0)
             goto no_memory;
         struct sum sum = plan_sum (jobs, &packing);
         cap = better_cap (&menus, &packing, largest, sum.lost);

@@ -16,6 +16,9 @@ enum where {
     WHERE_KEEP, /* on its current placement */
     WHERE_ONE,  /* on one node, another one or with another count */
     WHERE_MANY, /* the same on two nodes or more */
+    /* Nowhere: nobody knows what so many replicas, or more of them, are worth, but no more than
+     * this.  Counts for the bound, and is never given. */
+    WHERE_BEYOND,
 };
 
 /* One thing that a job may be given, and what that is worth. */
@@ -45,11 +48,11 @@ int solver_new (struct solver **ret, struct pollux_error *err);
 void solver_free (struct solver *solver);
 
 /* Fill the plan, which was reset for these jobs.  On equal values: fewer running jobs that lose
- * their placement, then more jobs with slots, then fewer slots used.  steps bounds the search, 0:
- * a default.  The result depends on the arguments alone; solver is memory to be used again.
+ * their placement, then more jobs with slots, then fewer slots used.  work bounds the search, in
+ * steps; 0: a default.  The result depends on the arguments alone; solver is memory to be used again.
  * -EINVAL if the pinned jobs do not fit. */
 int solver_solve (struct solver *solver, const struct view *view, const struct solver_job *jobs,
-                  int64_t steps, struct plan *plan, struct solver_result *ret,
+                  int64_t work, struct plan *plan, struct solver_result *ret,
                   struct pollux_error *err);
 
 #endif
