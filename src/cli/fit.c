@@ -95,31 +95,22 @@ static int read_samples (const struct csv *csv, struct pollux_sample **ret,
 
 /* ---- Tables ------------------------------------------------------------------------------- */
 
-/* Where a parameter comes from: NULL, or why the samples do not decide it.  These are the
- * conditions under which the fit falls back on priors. */
+/* Where a parameter comes from: NULL, or why the samples do not decide it. */
 struct evidence {
     const char *alpha_grad, *node, *local, *beta_node, *beta_local, *gamma;
 };
 
-static struct evidence find_evidence (const struct pollux_sample *samples, size_t count)
+static struct evidence find_evidence (struct fit_seen seen)
 {
-    bool batches = false, node = false, local = false, many = false;
-    for (size_t i = 0; i < count; i++) {
-        struct pollux_shape shape = samples[i].shape;
-        batches |= samples[i].m != samples[0].m;
-        node |= shape.nodes > 1;
-        local |= shape.nodes == 1 && shape.replicas > 1;
-        many |= shape.replicas > 2;
-    }
-    const char *no_many = "assumed: no sample with more than two replicas";
+    const char *no_third = "assumed: no sample with more than two replicas";
     struct evidence evidence = {
-        .alpha_grad = batches ? NULL : "assumed: all samples have one local_bsz",
-        .node = node ? NULL : "assumed: no sample on several nodes",
-        .local = local ? NULL : "assumed: no sample with several replicas on one node",
-        .gamma = node || local ? NULL : "assumed: no sample with several replicas",
+        .alpha_grad = seen.batches ? NULL : "assumed: all samples have one local_bsz",
+        .node = seen.node ? NULL : "assumed: no sample on several nodes",
+        .local = seen.local ? NULL : "assumed: no sample with several replicas on one node",
+        .gamma = seen.node || seen.local ? NULL : "assumed: no sample with several replicas",
     };
-    evidence.beta_node = evidence.node ? evidence.node : many ? NULL : no_many;
-    evidence.beta_local = evidence.local ? evidence.local : many ? NULL : no_many;
+    evidence.beta_node = evidence.node ? evidence.node : seen.third ? NULL : no_third;
+    evidence.beta_local = evidence.local ? evidence.local : seen.third ? NULL : no_third;
     return evidence;
 }
 
@@ -230,7 +221,8 @@ static int print_fit (const struct csv *csv, const struct pollux_sample *samples
 
     struct terminal terminal = terminal_of (out);
     fprintf (out, "Throughput model, fitted to %zu sample%s:\n\n", count, count == 1 ? "" : "s");
-    int code = print_parameters (&fit->model, find_evidence (samples, count), terminal, out, err);
+    int code = print_parameters (&fit->model, find_evidence (fit_seen (samples, count)), terminal,
+                                 out, err);
     fputs (listed ? "\nSamples, and what the model predicts:\n\n"
                   : "\nThe samples that are farthest from what the model predicts (--all lists "
                     "every one):\n\n",

@@ -37,9 +37,6 @@ static const struct command_option goodput_options[] = {
     JOB_OPTIONS,
 };
 
-static const char *const searches[] = {[POLLUX_EXACT] = "exact", [POLLUX_REFERENCE] = "reference"};
-#define SEARCHES (sizeof (searches) / sizeof (searches[0]))
-
 struct goodput_arguments {
     const char *path;
     int nodes, gpus_per_node;
@@ -71,7 +68,7 @@ static int take (struct goodput_arguments *ret, int id, const struct options *op
         ret->max_replicas = (int)number;
         return code;
     case GOODPUT_SEARCH:
-        code = options_choice (options, searches, SEARCHES, &choice, err);
+        code = options_choice (options, wire_search_names, POLLUX_REFERENCE + 1, &choice, err);
         ret->search = (enum pollux_search)choice;
         return code;
     case GOODPUT_ALL:
@@ -348,7 +345,7 @@ static int print_all (const struct curves *curves, const struct goodput_argument
     struct terminal terminal = terminal_of (out);
     fprintf (out, "Best batch on nodes of %d GPU%s (%s search), rates in samples/s:\n\n",
              arguments->gpus_per_node, arguments->gpus_per_node == 1 ? "" : "s",
-             searches[arguments->search]);
+             wire_search_names[arguments->search]);
     int code = print_table (curves, arguments->max_replicas, arguments->all, terminal, out, err);
     fputc ('\n', out);
     if (code == 0)
@@ -388,7 +385,7 @@ static json_t *encode_points (const struct point *points, int from, int to)
 static json_t *encode_curves (const struct curves *curves,
                               const struct goodput_arguments *arguments)
 {
-    return json_pack ("{s:s, s:i, s:i, s:o, s:o}", "search", searches[arguments->search],
+    return json_pack ("{s:s, s:i, s:i, s:o, s:o}", "search", wire_search_names[arguments->search],
                       "cluster_nodes", arguments->nodes, "gpus_per_node", arguments->gpus_per_node,
                       "one_node", encode_points (curves->one, 0, curves->one_count), "many_nodes",
                       encode_points (curves->many, 1, curves->many_count));

@@ -62,16 +62,23 @@ struct config {
     double weight, log_grad, log_step;
 };
 
+/* What samples speak of; priors stand in for the rest. */
+struct fit_seen {
+    bool batches;     /* more than one m */
+    bool local, node; /* synchronisation on one node; on many */
+    bool third;       /* more than two replicas */
+};
+
 /* The samples, as far as the loss can tell them apart. */
 struct fit_data {
     struct config *configs; /* owned; in an order that the samples' order does not change */
     size_t count;
     double grad_spread, step_spread; /* weighted variances of logarithms within the configs */
     double mean_grad_s;              /* weighted mean of grad_s over all samples */
-    bool saw_batches;                /* more than one m */
-    bool saw_local, saw_node;        /* synchronisation on one node; on many */
-    bool saw_third;                  /* more than two replicas */
+    struct fit_seen seen;
 };
+
+struct fit_seen fit_seen (const struct pollux_sample *samples, size_t count);
 
 /* 0, or -EINVAL with the first illegal sample, counted from 1, in err. */
 int fit_check (const struct pollux_sample *samples, size_t count, struct pollux_error *err);

@@ -99,6 +99,19 @@ static struct config config_of (struct pollux_shape shape, int64_t m)
     };
 }
 
+struct fit_seen fit_seen (const struct pollux_sample *samples, size_t count)
+{
+    struct fit_seen seen = {0};
+    for (size_t i = 0; i < count; i++) {
+        struct pollux_shape shape = samples[i].shape;
+        seen.batches |= samples[i].m != samples[0].m;
+        seen.local |= shape.nodes == 1 && shape.replicas > 1;
+        seen.node |= shape.nodes > 1;
+        seen.third |= shape.replicas > 2;
+    }
+    return seen;
+}
+
 /* Gather sorted samples: weights still as given, spreads still sums. */
 static void gather (struct fit_data *data, const struct pollux_sample *sorted, size_t count)
 {
@@ -110,10 +123,6 @@ static void gather (struct fit_data *data, const struct pollux_sample *sorted, s
             *config = config_of (s->shape, s->m);
         }
         data->mean_grad_s += s->weight * s->grad_s;
-        data->saw_batches |= s->m != sorted[0].m;
-        data->saw_local |= s->shape.nodes == 1 && s->shape.replicas > 1;
-        data->saw_node |= s->shape.nodes > 1;
-        data->saw_third |= s->shape.replicas > 2;
 
         /* Welford's running mean and variance: exact for equal samples. */
         double before = config->weight;
@@ -153,7 +162,8 @@ int fit_data_init (struct fit_data *ret, const struct pollux_sample *samples, si
     size_t configs = 1;
     for (size_t i = 1; i < count; i++)
         configs += compare_config (&sorted[i], &sorted[i - 1]) != 0;
-    struct fit_data data = {.configs = calloc (configs, sizeof (*data.configs))};
+    struct fit_data data = {.configs = calloc (configs, sizeof (*data.configs)),
+                            .seen = fit_seen (samples, count)};
     if (!data.configs) {
         free (sorted);
         return fail (err, -ENOMEM, "no memory to fit %zu samples", count);

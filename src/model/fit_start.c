@@ -32,15 +32,15 @@ struct box fit_box (const struct fit_data *data)
         box.upper[i] = i == INV_GAMMA ? 1 : most_s;
     }
     /* One m does not tell alpha_grad from beta_grad: halve the time between them. */
-    if (!data->saw_batches)
+    if (!data->seen.batches)
         fix (&box, ALPHA_GRAD, data->mean_grad_s / 2);
-    if (!data->saw_node)
+    if (!data->seen.node)
         fix (&box, ALPHA_NODE, nothing_s);
-    if (!data->saw_local)
+    if (!data->seen.local)
         fix (&box, ALPHA_LOCAL, nothing_s);
-    if (!data->saw_node || !data->saw_third)
+    if (!data->seen.node || !data->seen.third)
         fix (&box, BETA_NODE, nothing_s);
-    if (!data->saw_local || !data->saw_third)
+    if (!data->seen.local || !data->seen.third)
         fix (&box, BETA_LOCAL, nothing_s);
     return box;
 }
@@ -133,7 +133,7 @@ bool fit_start_last (const struct pollux_model *last, const struct box *box, dou
 
 void fit_finish (const struct fit_data *data, struct pollux_model *model)
 {
-    if (data->saw_node)
+    if (data->seen.node)
         return;
     model->alpha_node = fmax (model->alpha_node, 1.1 * model->alpha_local);
     model->beta_node = fmax (model->beta_node, 1.1 * model->beta_local);

@@ -46,27 +46,22 @@ static void golden_best_batch (void **state)
     assert_true (rows > 100);
 }
 
-static double spread (struct rng *rng, double low, double high)
-{
-    return low * pow (high / low, rng_uniform (rng));
-}
-
 /* A random job; batches up to init_most, and every corner of the model now and then. */
 static struct job random_job (struct rng *rng, double init_most, double growth_most)
 {
     struct job job = {
-        .model = {.alpha_grad = spread (rng, 1e-4, 1),
-                  .beta_grad = spread (rng, 1e-6, 1e-1),
-                  .alpha_node = spread (rng, 1e-4, 2),
-                  .beta_node = spread (rng, 1e-7, 1e-1),
-                  .alpha_local = spread (rng, 1e-4, 1),
-                  .beta_local = spread (rng, 1e-7, 1e-1),
+        .model = {.alpha_grad = log_uniform (rng, 1e-4, 1),
+                  .beta_grad = log_uniform (rng, 1e-6, 1e-1),
+                  .alpha_node = log_uniform (rng, 1e-4, 2),
+                  .beta_node = log_uniform (rng, 1e-7, 1e-1),
+                  .alpha_local = log_uniform (rng, 1e-4, 1),
+                  .beta_local = log_uniform (rng, 1e-7, 1e-1),
                   .gamma = 1 + 9 * rng_uniform (rng)},
-        .grad = {spread (rng, 1e-6, 1e2), spread (rng, 1e-4, 1e3)},
+        .grad = {log_uniform (rng, 1e-6, 1e2), log_uniform (rng, 1e-4, 1e3)},
     };
     struct pollux_limits *limits = &job.limits;
-    limits->init_batch = (int64_t)spread (rng, 1, init_most);
-    limits->max_batch = (int64_t)((double)limits->init_batch * spread (rng, 1, growth_most));
+    limits->init_batch = (int64_t)log_uniform (rng, 1, init_most);
+    limits->max_batch = (int64_t)((double)limits->init_batch * log_uniform (rng, 1, growth_most));
     limits->max_local = 1 + (int64_t)rng_below (rng, 2 * (uint64_t)limits->init_batch);
     limits->min_local = 1 + (int64_t)rng_below (rng, (uint64_t)limits->max_local);
     limits->accumulation = rng_below (rng, 4) > 0;
@@ -341,8 +336,8 @@ static void ranges_are_bounded (void **state)
         struct pollux_best best;
         assert_int_equal (
             0, pollux_best_batch (&job.model, job.grad, &job.limits, search, shape, &best, NULL));
-        double guess =
-            rng_below (&rng, 2) ? spread (&rng, 1, 1e6) : pollux_total_batch (shape, best.batch);
+        double guess = rng_below (&rng, 2) ? log_uniform (&rng, 1, 1e6)
+                                           : pollux_total_batch (shape, best.batch);
         double bound =
             model_goodput_bound (&job.model, job.grad, &job.limits, nodes, low, high, guess);
         if (!(bound >= best.goodput))

@@ -11,11 +11,6 @@
 #include <errno.h>
 #include <jansson.h>
 
-static double spread (struct rng *rng, double low, double high)
-{
-    return low * pow (high / low, rng_uniform (rng));
-}
-
 static struct pollux_fit fit (const struct pollux_sample *samples, size_t count,
                               const struct pollux_model *last)
 {
@@ -143,7 +138,7 @@ static double random_descent (struct rng *rng, const struct fit_data *data, cons
 {
     double x[PARAMS];
     for (int i = 0; i < PARAMS; i++) {
-        x[i] = i == INV_GAMMA ? 0.1 + 0.9 * rng_uniform (rng) : spread (rng, 1e-7, 2);
+        x[i] = i == INV_GAMMA ? 0.1 + 0.9 * rng_uniform (rng) : log_uniform (rng, 1e-7, 2);
         x[i] = fmin (fmax (x[i], box->lower[i]), box->upper[i]);
     }
     for (double smoothing = 1e-2; smoothing > 1e-8; smoothing /= 10) {
@@ -189,12 +184,12 @@ static void no_random_start_is_better (void **state)
 static struct pollux_model random_model (struct rng *rng)
 {
     return (struct pollux_model){
-        .alpha_grad = spread (rng, 1e-3, 1),
-        .beta_grad = spread (rng, 1e-5, 1e-2),
-        .alpha_node = spread (rng, 1e-2, 1),
-        .beta_node = spread (rng, 1e-5, 1e-2),
-        .alpha_local = spread (rng, 1e-3, 1),
-        .beta_local = spread (rng, 1e-5, 1e-2),
+        .alpha_grad = log_uniform (rng, 1e-3, 1),
+        .beta_grad = log_uniform (rng, 1e-5, 1e-2),
+        .alpha_node = log_uniform (rng, 1e-2, 1),
+        .beta_node = log_uniform (rng, 1e-5, 1e-2),
+        .alpha_local = log_uniform (rng, 1e-3, 1),
+        .beta_local = log_uniform (rng, 1e-5, 1e-2),
         .gamma = 1 + 4 * rng_uniform (rng),
     };
 }
@@ -216,13 +211,13 @@ static struct pollux_sample random_sample (struct rng *rng, const struct pollux_
 /* Anything legal, however senseless. */
 static struct pollux_sample random_extreme (struct rng *rng)
 {
-    int replicas = (int)spread (rng, 1, POLLUX_REPLICAS_LIMIT);
+    int replicas = (int)log_uniform (rng, 1, POLLUX_REPLICAS_LIMIT);
     return (struct pollux_sample){
-        .shape = {rng_below (rng, 2) ? 1 : (int)spread (rng, 1, replicas), replicas},
-        .m = (int64_t)spread (rng, 1, (double)POLLUX_BATCH_LIMIT),
-        .grad_s = spread (rng, 1e-9, 1e9),
-        .step_s = spread (rng, 1e-9, 1e9),
-        .weight = spread (rng, 1e-6, 1e6),
+        .shape = {rng_below (rng, 2) ? 1 : (int)log_uniform (rng, 1, replicas), replicas},
+        .m = (int64_t)log_uniform (rng, 1, (double)POLLUX_BATCH_LIMIT),
+        .grad_s = log_uniform (rng, 1e-9, 1e9),
+        .step_s = log_uniform (rng, 1e-9, 1e9),
+        .weight = log_uniform (rng, 1e-6, 1e6),
     };
 }
 
@@ -529,7 +524,7 @@ static void gradient_is_the_slope (void **state)
             samples[i] = random_sample (&rng, &truth, 0.1);
         struct fit_data data;
         assert_int_equal (fit_data_init (&data, samples, COUNT (samples), NULL), 0);
-        struct rounded_loss loss = {&data, spread (&rng, 1e-4, 1e-1), rng_below (&rng, 2)};
+        struct rounded_loss loss = {&data, log_uniform (&rng, 1e-4, 1e-1), rng_below (&rng, 2)};
         double x[PARAMS];
         fit_vector (&elsewhere, x);
         struct expansion here, more, less;

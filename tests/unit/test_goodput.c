@@ -36,21 +36,15 @@ static void golden_goodput (void **state)
     assert_true (rows > 100);
 }
 
-/* A number spread evenly over the orders of magnitude between low and high. */
-static double spread (struct rng *rng, double low, double high)
-{
-    return low * pow (high / low, rng_uniform (rng));
-}
-
 static struct pollux_model random_model (struct rng *rng)
 {
     return (struct pollux_model){
-        .alpha_grad = spread (rng, 1e-4, 1),
-        .beta_grad = spread (rng, 1e-6, 1e-1),
-        .alpha_node = spread (rng, 1e-4, 2),
-        .beta_node = spread (rng, 1e-7, 1e-1),
-        .alpha_local = spread (rng, 1e-4, 1),
-        .beta_local = spread (rng, 1e-7, 1e-1),
+        .alpha_grad = log_uniform (rng, 1e-4, 1),
+        .beta_grad = log_uniform (rng, 1e-6, 1e-1),
+        .alpha_node = log_uniform (rng, 1e-4, 2),
+        .beta_node = log_uniform (rng, 1e-7, 1e-1),
+        .alpha_local = log_uniform (rng, 1e-4, 1),
+        .beta_local = log_uniform (rng, 1e-7, 1e-1),
         .gamma = 1 + 9 * rng_uniform (rng),
     };
 }
@@ -60,7 +54,8 @@ static void efficiency_falls_with_batch (void **state)
     (void)state;
     struct rng rng = rng_seed (1);
     for (int i = 0; i < 20000; i++) {
-        struct pollux_grad grad = {spread (&rng, 1e-20, 1e20), spread (&rng, 1e-20, 1e20)};
+        struct pollux_grad grad = {log_uniform (&rng, 1e-20, 1e20),
+                                   log_uniform (&rng, 1e-20, 1e20)};
         int64_t init = 1 + (int64_t)rng_below (&rng, 10000);
         double last = 2;
         for (double total = (double)init; total < 1e9; total *= 1.7) {

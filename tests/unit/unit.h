@@ -14,6 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/rng.h"
+
 #define COUNT(array) (sizeof (array) / sizeof ((array)[0]))
 
 /* A case count: the full one under POLLUX_SOAK=1, a few under POLLUX_BRIEF=1 (slow tools), a tenth
@@ -24,6 +26,12 @@ static inline int soak_count (int full)
     if (brief && strcmp (brief, "1") == 0)
         return full / 1000 + 1;
     return soak && strcmp (soak, "1") == 0 ? full : full / 10;
+}
+
+/* A number spread evenly over the orders of magnitude between low and high. */
+static inline double log_uniform (struct rng *rng, double low, double high)
+{
+    return low * pow (high / low, rng_uniform (rng));
 }
 
 /* Relative difference, 0 for equal values (infinities too). */
