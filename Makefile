@@ -16,7 +16,7 @@
 FLAVOUR ?=
 B ?= build$(if $(FLAVOUR),/$(FLAVOUR))
 STRICT ?= $(FLAVOUR)
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 ifeq ($(origin CC),default)
 CC := gcc

@@ -29,7 +29,7 @@ static int refuse (const struct options *options, bool lacks_argument, struct po
     const struct command *command = options->command;
     if (optopt && optopt < OPTION_FIRST)
         return fail (err, -EINVAL, "unknown option '-%c'; see 'pollux %s --help'",
-                     isprint (optopt) ? optopt : '?', command->name);
+                     isprint ((unsigned char)optopt) ? optopt : '?', command->name);
     const char *word = options->argv[optind - 1] + 2;
     int length = (int)strcspn (word, "=");
     struct nearest nearest = nearest_start (word, (size_t)length);

@@ -17,7 +17,8 @@ static struct pollux_batch split (const struct pollux_limits *limits, int replic
     const double tolerance = 1e-8;
     double s = 0;
     if (limits->accumulation) {
-        s = ceil (local / (double)limits->max_local - tolerance) - 1;
+        /* Not below 0, also where max_local is so large that only the tolerance is left. */
+        s = fmax (ceil (local / (double)limits->max_local - tolerance) - 1, 0);
         /* One sample of gradient noise needs two micro-batches. */
         if (replicas == 1 && local > (double)limits->init_batch + tolerance)
             s = fmax (s, 1);

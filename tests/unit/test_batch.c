@@ -277,6 +277,28 @@ static void extremes_return (void **state)
             }
 }
 
+/* A max_local that means "no limit". */
+static void unlimited_is_as_good_as_large (void **state)
+{
+    (void)state;
+    const struct pollux_model model = {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2};
+    const struct pollux_grad grad = {1, 10};
+    for (int search = POLLUX_EXACT; search <= POLLUX_REFERENCE; search++)
+        for (int k = 1; k <= 8; k++) {
+            struct pollux_best large, unlimited;
+            struct pollux_limits limits = {4, 64, 1, 64, true};
+            assert_int_equal (0,
+                              pollux_best_batch (&model, grad, &limits, (enum pollux_search)search,
+                                                 (struct pollux_shape){1, k}, &large, NULL));
+            limits.max_local = POLLUX_BATCH_LIMIT;
+            assert_int_equal (0,
+                              pollux_best_batch (&model, grad, &limits, (enum pollux_search)search,
+                                                 (struct pollux_shape){1, k}, &unlimited, NULL));
+            assert_true (large.goodput > 0 && unlimited.goodput == large.goodput);
+            assert_memory_equal (&large.batch, &unlimited.batch, sizeof (large.batch));
+        }
+}
+
 static void illegal_inputs_are_named (void **state)
 {
     (void)state;
@@ -366,6 +388,7 @@ int main (void)
         cmocka_unit_test (curve_is_pointwise),
         cmocka_unit_test (ranges_are_bounded),
         cmocka_unit_test (extremes_return),
+        cmocka_unit_test (unlimited_is_as_good_as_large),
         cmocka_unit_test (illegal_inputs_are_named),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
