@@ -372,6 +372,7 @@ check "an unfinished line is kept" [ "$(cat "$dir/out.log")" = $'from a child\nn
 # A full disk, as small as that can be had.
 mkdir "$tmp/small"
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/small" 2>/dev/null; then
+    trap 'code=$?; umount "$tmp/small"; (exit $code); finish' EXIT
     keep=$state
     state=$tmp/small
     begin full '' sh -c 'seq 100000; echo full; until [ -e '"$tmp"'/free ]; do sleep 0.05; done; echo free again; exit 5'
@@ -412,6 +413,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/
     check "told to go without it, it says the code itself" [ $status = 8 ]
     state=$keep
     umount "$tmp/small"
+    trap finish EXIT
 else
     echo "SKIPPED: no small file system can be mounted here: the tests of a full disk ARE SKIPPED" >&2
     skip "a full disk"
