@@ -42,10 +42,11 @@ static struct line tangent (const struct pollux_model *model, double sync_s, dou
     return (struct line){.c = fmax (last_s - d * m, 0), .d = d};
 }
 
-double model_goodput_bound (const struct pollux_model *model, struct pollux_grad grad,
-                            const struct pollux_limits *limits, int nodes, int low, int high,
-                            double guess)
+struct model_ceiling model_ceiling (const struct pollux_model *model, struct pollux_grad grad,
+                                    const struct pollux_limits *limits, int nodes, int low,
+                                    int high, double guess)
 {
+    const double rounding = 1 + 1e-9;
     struct pollux_shape shape = {.nodes = low > 1 ? nodes : 1, .replicas = low};
     double sync_s = model_sync_time (model, shape);
     double hi = (double)limits->max_local, k = high, m0 = (double)limits->init_batch;
@@ -56,7 +57,7 @@ double model_goodput_bound (const struct pollux_model *model, struct pollux_grad
     double v = statistics > 0 ? m0 * (grad.var / statistics) : 0;
     double q = statistics > 0 ? grad.sqr / statistics : 1;
 
-    double best = INFINITY;
+    struct model_ceiling best = {.v = v, .q = q, .m0 = m0, .bound = INFINITY};
     double total = fmin (fmax (guess, m0), most);
     for (int i = 0; i < CONTACTS; i++) {
         struct line line = tangent (model, sync_s, hi, total / k);
@@ -64,13 +65,24 @@ double model_goodput_bound (const struct pollux_model *model, struct pollux_grad
         double summit = q * per_total > 0 ? sqrt (v * line.c / (q * per_total)) : INFINITY;
         summit = fmin (fmax (summit, m0), most);
         double time_s = line.c + per_total * summit;
-        double bound = summit * (v + q * m0) / ((v + q * summit) * time_s);
-        best = fmin (best, bound);
+        double bound = summit * (v + q * m0) / ((v + q * summit) * time_s) * rounding;
+        if (bound < best.bound) {
+            best.bound = bound;
+            best.c = line.c;
+            best.d = per_total;
+            best.touch = total;
+        }
         if (fabs (summit - total) <= 0.05 * total)
             break;
         /* Beyond the contact the curve is steeper than the tangent: the best M is in between. */
         total = sqrt (total * summit);
     }
-    const double rounding = 1 + 1e-9;
-    return best * rounding;
+    return best;
+}
+
+double model_goodput_bound (const struct pollux_model *model, struct pollux_grad grad,
+                            const struct pollux_limits *limits, int nodes, int low, int high,
+                            double guess)
+{
+    return model_ceiling (model, grad, limits, nodes, low, high, guess).bound;
 }

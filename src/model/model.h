@@ -30,9 +30,26 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
 struct pollux_best search_reference (const struct pollux_model *model, struct pollux_grad grad,
                                      const struct pollux_limits *limits, struct pollux_shape shape);
 
-/* A bound on best goodput over a range of replicas: on one node, or on several (nodes 2), none of
- * low..high replicas has more, with either search.  It is tightest if low and high are close, and
- * if guess is near the best total batch there.  Inputs are legal: the caller checked. */
+/* A ceiling over the goodput of a range of replicas, as a function of the total batch M:
+ *
+ *     ceiling(M) = M (v + q M0) / ((v + q M) (c + d M))
+ *
+ * It is nowhere below what any of the counts reaches with a batch M, by either search, and near it
+ * around M = touch; `bound` is its maximum. */
+struct model_ceiling {
+    double v, q, m0; /* M0 var and sqr, scaled alike; M0 */
+    double c, d;     /* seconds, and seconds per sample */
+    double touch, bound;
+};
+
+/* The ceiling of low..high replicas on one node, or on several (nodes 2).  It is lowest if low and
+ * high are close; guess is where to look for the best total batch first.  Inputs are legal: the
+ * caller checked. */
+struct model_ceiling model_ceiling (const struct pollux_model *model, struct pollux_grad grad,
+                                    const struct pollux_limits *limits, int nodes, int low,
+                                    int high, double guess);
+
+/* Its maximum: none of low..high replicas has more goodput. */
 double model_goodput_bound (const struct pollux_model *model, struct pollux_grad grad,
                             const struct pollux_limits *limits, int nodes, int low, int high,
                             double guess);

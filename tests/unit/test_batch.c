@@ -341,6 +341,51 @@ static void illegal_inputs_are_named (void **state)
                                              NULL, NULL, NULL));
 }
 
+/* The published search as it is written down: all 50 batches. */
+static struct pollux_best all_samples (const struct job *job, struct pollux_shape shape)
+{
+    const struct pollux_limits *limits = &job->limits;
+    struct pollux_best best = {0};
+    double first = fmax ((double)limits->init_batch, (double)limits->min_local * shape.replicas);
+    double last = (double)limits->max_batch, log_first = log10 (first);
+    double step = (log10 (last) - log_first) / 49;
+    for (int i = 0; i < 50; i++) {
+        double total = i == 0 ? first : i == 49 ? last : pow (10, i * step + log_first);
+        double local = total / shape.replicas, s = 0;
+        if (limits->accumulation) {
+            s = fmax (ceil (local / (double)limits->max_local - 1e-8) - 1, 0);
+            if (shape.replicas == 1 && local > (double)limits->init_batch + 1e-8)
+                s = fmax (s, 1);
+        }
+        struct pollux_batch batch = {.m = (int64_t)ceil (local / (s + 1) - 1e-8), .s = (int64_t)s};
+        if (batch.m < limits->min_local || batch.m > limits->max_local)
+            continue;
+        double goodput = pollux_goodput (&job->model, job->grad, limits->init_batch, shape, batch);
+        bool smaller = batch.m * (batch.s + 1) < best.batch.m * (best.batch.s + 1);
+        if (goodput > best.goodput || (goodput > 0 && goodput == best.goodput && smaller))
+            best = (struct pollux_best){.batch = batch, .goodput = goodput};
+    }
+    return best;
+}
+
+static void reference_is_all_samples (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (9);
+    for (int i = 0; i < soak_count (200000); i++) {
+        struct job job = random_job (&rng, i % 2 ? 64 : 4096, 200);
+        struct pollux_shape shape = random_shape (&rng, i % 3 ? 8 : 400);
+        struct pollux_best best, plain = all_samples (&job, shape);
+        assert_int_equal (0, pollux_best_batch (&job.model, job.grad, &job.limits, POLLUX_REFERENCE,
+                                                shape, &best, NULL));
+        if (best.goodput != plain.goodput || best.batch.m != plain.batch.m ||
+            best.batch.s != plain.batch.s)
+            fail_msg ("case %d: %.17g with m %lld, s %lld; all samples: %.17g with %lld, %lld", i,
+                      best.goodput, (long long)best.batch.m, (long long)best.batch.s, plain.goodput,
+                      (long long)plain.batch.m, (long long)plain.batch.s);
+    }
+}
+
 /* No count of a range has more goodput than the range's bound; and on a range of one count the
  * bound is near, where the best batch is not at a limit and so large that integers hardly matter. */
 static void ranges_are_bounded (void **state)
@@ -386,6 +431,7 @@ int main (void)
         cmocka_unit_test (exact_is_never_below_reference),
         cmocka_unit_test (ties_go_to_the_smaller_batch),
         cmocka_unit_test (curve_is_pointwise),
+        cmocka_unit_test (reference_is_all_samples),
         cmocka_unit_test (ranges_are_bounded),
         cmocka_unit_test (extremes_return),
         cmocka_unit_test (unlimited_is_as_good_as_large),
