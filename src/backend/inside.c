@@ -98,6 +98,16 @@ int inside_list (int directory, DIR **ret, struct pollux_error *err)
     return 0;
 }
 
+const char *inside_next (DIR *list)
+{
+    struct dirent *entry;
+    do {
+        /* glibc keeps an entry per list; readdir_r is the one to avoid. */
+        entry = readdir (list); /* cppcheck-suppress readdirCalled */
+    } while (entry && (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0));
+    return entry ? entry->d_name : NULL;
+}
+
 /* ---- Files -------------------------------------------------------------------------------- */
 
 int inside_open_file (int directory, const char *name, int *ret, struct pollux_error *err)
@@ -199,14 +209,11 @@ static int remove_content (int directory, int depth, struct pollux_error *err)
     int code = inside_list (directory, &list, err);
     if (code < 0)
         return code;
-    struct dirent *entry;
-    while (code == 0 && (entry = readdir (list))) {
-        if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
-            continue;
-        if (unlinkat (directory, entry->d_name, 0) < 0 && errno != ENOENT)
-            code = errno == EISDIR || errno == EPERM
-                       ? remove_at (directory, entry->d_name, depth + 1, err)
-                       : fail_errno (entry->d_name, errno, err);
+    const char *name;
+    while (code == 0 && (name = inside_next (list))) {
+        if (unlinkat (directory, name, 0) < 0 && errno != ENOENT)
+            code = errno == EISDIR || errno == EPERM ? remove_at (directory, name, depth + 1, err)
+                                                     : fail_errno (name, errno, err);
     }
     closedir (list);
     return code;

@@ -41,6 +41,9 @@ int inside_replace (int directory, const char *name, const char *text, size_t le
 /* A list of the names in a directory, the caller's (closedir). */
 int inside_list (int directory, DIR **ret, struct pollux_error *err);
 
+/* The next name in it, without "." and ".."; NULL behind the last. */
+const char *inside_next (DIR *list);
+
 /* Remove a directory and all that is in it.  -ENOTEMPTY if others put files into it meanwhile. */
 int inside_remove (int directory, const char *name, struct pollux_error *err);
 

@@ -27,6 +27,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "backend/inside.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -162,12 +163,12 @@ static int table_read (struct table *ret, struct pollux_error *err)
     DIR *proc = opendir ("/proc");
     if (!proc)
         return fail (err, -errno, "/proc: %s", strerror (errno));
-    struct dirent *name;
+    const char *name;
     int code = 0;
-    while (code == 0 && (name = readdir (proc))) {
+    while (code == 0 && (name = inside_next (proc))) {
         struct entry entry;
         int64_t pid;
-        if (number_int64 (name->d_name, &pid) < 0 || read_entry ((int)pid, &entry) < 0)
+        if (number_int64 (name, &pid) < 0 || read_entry ((int)pid, &entry) < 0)
             continue; /* no process, or one that has just gone */
         code = table_add (ret, entry);
     }

@@ -190,15 +190,14 @@ static int any_held (int generation, struct pollux_error *err)
     int code = inside_list (generation, &list, err);
     if (code < 0)
         return code;
-    struct dirent *entry;
-    while (code == 0 && (entry = readdir (list))) {
+    const char *name;
+    while (code == 0 && (name = inside_next (list))) {
         int directory;
-        if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0 ||
-            inside_open (generation, entry->d_name, &directory, NULL) < 0)
+        if (inside_open (generation, name, &directory, NULL) < 0)
             continue;
         code = lock_held (directory, err);
         if (code > 0)
-            code = fail (err, -EBUSY, "run %s is still going on", entry->d_name);
+            code = fail (err, -EBUSY, "run %s is still going on", name);
         close (directory);
     }
     closedir (list);

@@ -59,8 +59,10 @@ int runs_elsewhere (struct runs *test, int (*what) (struct runs *, struct pollux
         int code;
         struct run_view view;
         struct pollux_error err;
-    } *answer =
-        mmap (NULL, sizeof (*answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    } * answer;
+    int may = PROT_READ | PROT_WRITE, how = MAP_SHARED | MAP_ANONYMOUS;
+    /* cppcheck-suppress invalidFunctionArg */
+    answer = mmap (NULL, sizeof (*answer), may, how, -1, 0);
     assert_true (answer != MAP_FAILED);
     int wait_status, child = fork ();
     if (child == 0) {

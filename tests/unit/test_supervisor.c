@@ -54,7 +54,7 @@ static int start_supervisor (struct runs *test, const char *script, const char *
                                           .grace_s = 5,
                                           .log_size = 1 << 20,
                                           .cgroup = (char *)cgroup};
-    struct run_status status;
+    struct run_status status = {0};
     struct run_name ours;
     char path[128];
     int root;
