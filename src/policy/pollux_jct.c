@@ -9,17 +9,23 @@
  * curves and keep arriving, so that a long job will not be alone in the end.  Therefore
  *
  *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an offer
- *     w_j     = weight sqrt (rank_j) (R_j + 2000 s)^(-1/4) (1 + age_j / 10,000 s)^(1/2)
+ *     w_j     = weight rank_j^0.45 (R_j + 2000 s)^-0.25 (1 + age_j / 10,000 s)^0.4
  *
  * with R in seconds of one replica: ranks look to the end of those who are here, the power of R to
- * jobs that come and are mostly short, and ageing lets nobody wait for ever.
+ * jobs that come and are mostly short, and ageing lets nobody wait for ever.  The exponents and
+ * times here were chosen by simulation of generated workloads; small changes change little.
  *
- * Moving costs the restart delay d, once, and brings something while the new placement lasts: at
- * least 200 s, and the longer the more the job has to do, a fifth of its remaining time t:
+ * Moving costs the restart delay d, once, and brings something while the new placement lasts,
+ * which is until the job has little left or enough other jobs have come.  Of the value remains
  *
- *     kept    = (H - d) / H, H = max (200 s, t / 5);  t / (t + d) if that is less
+ *     kept    = (H - d) / H, H = max (300 s, min (t / 5, 2 / lambda));  t / (t + d) if that is less
+ *     lambda  = sum_j 1 / (age_j + t_j)
  *
- * of the value.  Nothing is taken from a job that waits: it will pay whenever it starts.
+ * with t the remaining time, of the offer, or of job j with its fair share.  lambda is the rate at
+ * which jobs arrive: of those present, a job that stays for L is seen L times as often as one that
+ * stays for 1, so that the mean of 1/L over them is 1 / (mean stay), and by Little's law their
+ * number divided by the mean stay is lambda.  Nothing is taken from a job that waits: it will pay
+ * whenever it starts.
  *
  * A job may have at most twice the replicas it was profiled with.  If at this round's price of a
  * slot its model sees a better size beyond, then going to the limit is the way there: its value is
@@ -42,8 +48,9 @@ static const double unknown_s = 3000;
 static const double work_most_s = 1e9;
 static const double short_s = 2000;      /* jobs below it are equally short */
 static const double ageing_s = 10000;    /* age that makes a job matter noticeably more */
-static const double lasts_least_s = 200; /* that a placement lasts */
-static const double lasts_share = 0.2;   /* of a job's remaining time */
+static const double lasts_least_s = 300; /* that a placement lasts */
+static const double lasts_share = 0.2;   /* of a job's remaining time, */
+static const double lasts_arrivals = 2;  /* while so many others come */
 
 struct jct {
     struct arena arena;
@@ -95,6 +102,7 @@ struct round {
         int room; /* replicas that there is room for */
     } curve;      /* scratch */
     int slots, node_most;
+    double calm_s; /* for how long a placement lasts, as far as others are concerned */
 };
 
 /* ---- What a job has before it ---- */
@@ -151,29 +159,46 @@ static int weigh (const struct round *round)
     for (int i = 0; i < count; i++) {
         struct prospect *prospect = &round->prospects[ranks[i].job];
         const struct job *job = round->view->jobs[ranks[i].job];
-        prospect->weight = job->spec.weight * sqrt (i + 1) *
+        prospect->weight = job->spec.weight * pow (i + 1, 0.45) *
                            pow (prospect->work_s + short_s, -0.25) *
-                           sqrt (1 + fmax (job->age_s, 0) / ageing_s);
+                           pow (1 + fmax (job->age_s, 0) / ageing_s, 0.4);
     }
     return 0;
+}
+
+/* How many jobs arrive per second, by those that are here. */
+static double arrival_rate (const struct round *round)
+{
+    double rate = 0;
+    for (int i = 0; i < round->view->job_count; i++) {
+        const struct prospect *prospect = &round->prospects[i];
+        double fair = round->objective.outlooks[i].fair;
+        double left_s = prospect->work_s * (fair > 0 ? prospect->unit / fair : 1);
+        /* No stay is shorter than the time between two decisions. */
+        rate +=
+            1 / (fmax (round->view->jobs[i]->age_s, 0) + fmax (left_s, round->view->interval_s));
+    }
+    return rate;
 }
 
 /* ---- What it may be given, and what that is worth ---- */
 
 /* Share of an offer's value that is left if the job has to restart for it. */
-static double kept_share (const struct prospect *prospect, double speedup)
+static double kept_share (const struct round *round, const struct prospect *prospect,
+                          double speedup)
 {
     if (prospect->waits || !(speedup > 0))
         return 1;
     double delay_s = prospect->delay_s, left_s = prospect->work_s / speedup;
-    double lasts_s = fmax (lasts_least_s, lasts_share * left_s);
+    double lasts_s = fmax (lasts_least_s, fmin (lasts_share * left_s, round->calm_s));
     return fmin (fmax (lasts_s - delay_s, 0) / lasts_s, left_s / (left_s + delay_s));
 }
 
-static double value_of (const struct prospect *prospect, double speedup, bool moves)
+static double value_of (const struct round *round, const struct prospect *prospect, double speedup,
+                        bool moves)
 {
     double value = prospect->weight * sqrt (speedup);
-    return moves ? value * kept_share (prospect, speedup) : value;
+    return moves ? value * kept_share (round, prospect, speedup) : value;
 }
 
 static void value_offers (const struct round *round, int job)
@@ -182,7 +207,7 @@ static void value_offers (const struct round *round, int job)
     const struct outlook *outlook = &round->objective.outlooks[job];
     double scale = prospect->unit > 0 ? outlook->fair / prospect->unit : 0;
     for (int i = 0; i < outlook->count; i++)
-        outlook->offers[i].value = value_of (prospect, outlook->speedups[i] * scale,
+        outlook->offers[i].value = value_of (round, prospect, outlook->speedups[i] * scale,
                                              outlook->offers[i].where != WHERE_KEEP);
 }
 
@@ -210,7 +235,8 @@ static int curve_room (struct round *round, int most)
 }
 
 /* If some size beyond the limit leaves more after paying for its slots than all that is on offer,
- * let the limit leave as much. */
+ * let the limit leave as much.  Moves are compared with moves: to stay looks best to those who
+ * have to restart for every step on the way. */
 static int explore (struct round *round, int job, double price, struct pollux_error *err)
 {
     const struct job *it = round->view->jobs[job];
@@ -229,14 +255,16 @@ static int explore (struct round *round, int job, double price, struct pollux_er
     for (int i = 0; i < outlook->count; i++) {
         const struct offer *offer = &outlook->offers[i];
         double surplus = offer->value - price * offer->replicas;
-        offered = fmax (offered, surplus);
+        if (offer->where != WHERE_KEEP)
+            offered = fmax (offered, surplus);
         if (offer->replicas == limit)
             at_limit = fmax (at_limit, surplus);
     }
     for (int k = limit + 1; k <= most; k++) {
         double goodput = fmax (k <= round->node_most ? curve->one[k - 1] : 0, curve->many[k - 1]);
         if (job_allows (it, k))
-            hidden = fmax (hidden, value_of (prospect, goodput / prospect->unit, true) - price * k);
+            hidden = fmax (hidden,
+                           value_of (round, prospect, goodput / prospect->unit, true) - price * k);
     }
     for (int i = 0; i < outlook->count && hidden > offered; i++)
         if (outlook->offers[i].replicas == limit)
@@ -265,6 +293,7 @@ static int value_all (struct round *round, struct pollux_error *err)
         round->prospects[i] = prospect_of (view, view->jobs[i], &round->objective.outlooks[i]);
     if (weigh (round) < 0)
         return fail (err, -ENOMEM, "no memory for the ranks of %d jobs", view->job_count);
+    round->calm_s = lasts_arrivals / arrival_rate (round);
     for (int i = 0; i < view->job_count; i++)
         value_offers (round, i);
     if (price_of (round, &price) < 0)
