@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -28,11 +29,20 @@ struct report {
 
 /* ---- The child ---------------------------------------------------------------------------- */
 
+/* The C library hides its own two signals, also where a parent's posix_spawn (make's, for one) has
+ * left them ignored; the kernel does not. */
+static void reset_signal (int number)
+{
+    static const unsigned char by_default[64]; /* the kernel's struct sigaction, all zero */
+    const size_t mask_size = 8;
+    syscall (SYS_rt_sigaction, number, by_default, NULL, mask_size); /* SIGKILL, SIGSTOP: refused */
+}
+
 static void reset_signals (void)
 {
     sigset_t none;
     for (int i = 1; i < NSIG; i++)
-        signal (i, SIG_DFL); /* some cannot be set; those have their default */
+        reset_signal (i);
     sigemptyset (&none);
     sigprocmask (SIG_SETMASK, &none, NULL);
 }
