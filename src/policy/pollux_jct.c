@@ -9,7 +9,7 @@
  * curves and keep arriving, so that a long job will not be alone in the end.  Therefore
  *
  *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an offer
- *     w_j     = weight rank_j^0.45 (R_j + 2000 s)^-0.25 (1 + age_j / 10,000 s)^0.4
+ *     w_j     = weight rank_j^0.45 (R_j + 2000 s)^-0.25 (1 + age_j / 10,000 s)^0.5
  *
  * with R in seconds of one replica: ranks look to the end of those who are here, the power of R to
  * jobs that come and are mostly short, and ageing lets nobody wait for ever.  The exponents and
@@ -161,7 +161,7 @@ static int weigh (const struct round *round)
         const struct job *job = round->view->jobs[ranks[i].job];
         prospect->weight = job->spec.weight * pow (i + 1, 0.45) *
                            pow (prospect->work_s + short_s, -0.25) *
-                           pow (1 + fmax (job->age_s, 0) / ageing_s, 0.4);
+                           pow (1 + fmax (job->age_s, 0) / ageing_s, 0.5);
     }
     return 0;
 }
