@@ -13,7 +13,7 @@
  *
  * with R in seconds of one replica: ranks look to the end of those who are here, the power of R to
  * jobs that come and are mostly short, and ageing lets nobody wait for ever.  The exponents and
- * times here were chosen by simulation of generated workloads; small changes change little.
+ * times here were chosen by simulation, of generated workloads and of the published ones.
  *
  * Moving costs the restart delay d, once, and brings something while the new placement lasts,
  * which is until the job has little left or enough other jobs have come.  Of the value remains
