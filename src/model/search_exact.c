@@ -221,6 +221,8 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
         .sync_s = model_sync_time (model, shape),
         .guess = (double)guess,
     };
+    if (isnan (search.sync_s)) /* longer than a double can say */
+        return search.best;
     search.sync_power = model->gamma == 1 ? search.sync_s : pow (search.sync_s, model->gamma);
 
     int64_t k = shape.replicas, lo = limits->min_local, hi = limits->max_local;

@@ -262,6 +262,9 @@ static void extremes_return (void **state)
         {{0, 1e-9, 0, 0, 0, 0, 1}, {1, 1}, {most - 1, most, 1, 1000003, true}},
         {{1e-9, 0, 0, 0, 0, 0, 3}, {0, 0}, {1, most, 1, most, true}},
         {{1e-300, 1e-300, 1e300, 1e300, 1e-300, 0, 50}, {1, 1}, {7, 7, 7, 7, false}},
+        /* Synchronisation, then computation too, for longer than a double can say. */
+        {{0.1, 0.01, 1e308, 1e308, 1e308, 1e308, 2}, {1, 1}, {8, most, 1, 64, true}},
+        {{1e308, 1e308, 1, 1, 1, 1, 2}, {1, 1}, {8, most, 1, 64, true}},
     };
     for (size_t i = 0; i < COUNT (jobs); i++)
         for (int k = 1; k <= POLLUX_REPLICAS_LIMIT; k *= 8)
@@ -272,6 +275,10 @@ static void extremes_return (void **state)
                                   pollux_best_batch (&jobs[i].model, jobs[i].grad, &jobs[i].limits,
                                                      POLLUX_EXACT, shape, &best, NULL));
                 assert_true (!isnan (best.goodput));
+                assert_true (best.goodput == 0 ||
+                             best.goodput == pollux_goodput (&jobs[i].model, jobs[i].grad,
+                                                             jobs[i].limits.init_batch, shape,
+                                                             best.batch));
                 assert_true (pollux_total_batch (shape, best.batch) <=
                              (double)jobs[i].limits.max_batch);
             }
