@@ -19,6 +19,7 @@
  */
 #include "model/model.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { CONTACTS = 5 };
@@ -33,13 +34,14 @@ static struct line tangent (const struct pollux_model *model, double sync_s, dou
     double m = l < hi ? l : hi;
     double grad_s = model->alpha_grad + model->beta_grad * m;
     double last_s = model_overlap (grad_s, sync_s, model->gamma);
-    if (l > hi) {
-        double d = grad_s / hi; /* one micro-step more for hi samples more */
-        return (struct line){.c = last_s - d * hi, .d = d};
-    }
     double rho = last_s > 0 ? fmin (pow (grad_s / last_s, model->gamma - 1), 1) : 1;
-    double d = model->beta_grad * rho;
-    return (struct line){.c = fmax (last_s - d * m, 0), .d = d};
+    /* Beyond hi, one micro-step more for hi samples more. */
+    double d = l > hi ? grad_s / hi : model->beta_grad * rho;
+    /* A line that touches at 1e9 samples is asked about 10, too, where what rounding leaves of the
+     * difference must not lift it above the curve.  A power's error grows with its exponent, and
+     * that of a root with the logarithm beneath, which is below 710. */
+    double rounding = (1e-12 + 4 * DBL_EPSILON * model->gamma) * last_s;
+    return (struct line){.c = fmax (last_s - d * m - rounding, 0), .d = d};
 }
 
 struct model_ceiling model_ceiling (const struct pollux_model *model, struct pollux_grad grad,
