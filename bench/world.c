@@ -113,7 +113,7 @@ int main (void)
     check (training_place (&job, (int[]){4, 2}, 2, 30, NULL, &err));
     double train_s = bench_seconds (train, &job);
     bench_print ("train-one-minute", 1e9 * train_s, "ns");
-    bench_target ("train-one-minute", 1e9 * train_s, 1000);
+    bench_target ("train-one-minute", 1e9 * train_s, 500);
     training_clear (&job);
     world_free (world);
     return 0;
