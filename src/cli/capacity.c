@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/output.h"
 #include "cli/plot.h"
 #include "cli/sim_options.h"

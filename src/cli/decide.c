@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "cli/command.h"
-#include "cli/nearest.h"
-#include "cli/options.h"
+#include "base/nearest.h"
+#include "base/options.h"
 #include "cli/output.h"
 #include "wire/problem.h"
 

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/options.h"
+#include "base/options.h"
 
 enum { EXEC_RUN = 1, EXEC_MPI };
 

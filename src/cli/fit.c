@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/job_options.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "model/fit.h"

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/job_options.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/output.h"
 #include "cli/plot.h"
 #include "cli/table.h"

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "cli/options.h"
+#include "base/options.h"
 #include "wire/job.h"
 
 enum {

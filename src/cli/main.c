@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "cli/command.h"
-#include "cli/nearest.h"
-#include "cli/options.h"
+#include "base/nearest.h"
+#include "base/options.h"
 
 static const struct command *const commands[] = {
     &fit_command,      &goodput_command,  &decide_command,   &sim_command,  &replay_command,

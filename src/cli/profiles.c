@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/excerpt.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "sim/profile.h"
 
 enum { OPTION_TRACES = 1, OPTION_PROFILES };

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "store/store.h"

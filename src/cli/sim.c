@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/output.h"
 #include "cli/sim_options.h"
 #include "cli/sim_report.h"

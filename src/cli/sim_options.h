@@ -3,7 +3,7 @@
 #ifndef CLI_SIM_OPTIONS_H
 #define CLI_SIM_OPTIONS_H
 
-#include "cli/options.h"
+#include "base/options.h"
 #include "cli/scene.h"
 #include "sim/sim.h"
 

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/number.h"
-#include "cli/nearest.h"
-#include "cli/options.h"
+#include "base/nearest.h"
+#include "base/options.h"
 #include "cli/scene.h"
 #include "sim/generate.h"
 

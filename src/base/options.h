@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
 
 #include <stdint.h>
 
-#include "cli/command.h"
+#include "base/command.h"
 
 /* A command line on its way through getopt_long.  One at a time: getopt has global state. */
 struct options {

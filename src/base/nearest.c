@@ -3,7 +3,7 @@
  * The nearest name: fewest letters added, left out, changed or swapped with their neighbour
  * (the restricted Damerau-Levenshtein distance), and not more than a third of the word.
  */
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 #include <string.h>
 

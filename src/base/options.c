@@ -3,7 +3,7 @@
  * Options of a subcommand.  getopt_long takes the line apart, with a table made of the command's
  * own; what it refuses is said here, with the nearest name, in the words of all our errors.
  */
-#include "cli/options.h"
+#include "base/options.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/number.h"
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 /* More than any command has; fails in every test if one has more. */
 #define OPTIONS_LIMIT 64
@@ -23,13 +23,28 @@
 /* Above the characters that getopt_long returns. */
 enum { OPTION_FIRST = 256 };
 
+/* As it is called: "pollux fit", or a program of its own. */
+struct title {
+    char text[64];
+};
+static struct title title (const struct command *command)
+{
+    struct title title;
+    snprintf (title.text, sizeof (title.text), "%s%s", command->program ? "" : "pollux ",
+              command->program ? command->program : command->name);
+    return title;
+}
+
 /* getopt_long refused the word before optind, or the letter optopt of a short option. */
 static int refuse (const struct options *options, bool lacks_argument, struct pollux_error *err)
 {
     const struct command *command = options->command;
+    if (optopt && optopt < OPTION_FIRST && lacks_argument)
+        return fail (err, -EINVAL, "-%c needs an argument; see '%s --help'", optopt,
+                     title (command).text);
     if (optopt && optopt < OPTION_FIRST)
-        return fail (err, -EINVAL, "unknown option '-%c'; see 'pollux %s --help'",
-                     isprint ((unsigned char)optopt) ? optopt : '?', command->name);
+        return fail (err, -EINVAL, "unknown option '-%c'; see '%s --help'",
+                     isprint ((unsigned char)optopt) ? optopt : '?', title (command).text);
     const char *word = options->argv[optind - 1] + 2;
     int length = (int)strcspn (word, "=");
     struct nearest nearest = nearest_start (word, (size_t)length);
@@ -42,19 +57,19 @@ static int refuse (const struct options *options, bool lacks_argument, struct po
         exact |= strncmp (name, word, (size_t)length) == 0 && !name[length];
     }
     if (lacks_argument)
-        return fail (err, -EINVAL, "--%.*s needs an argument; see 'pollux %s --help'", length, word,
-                     command->name);
+        return fail (err, -EINVAL, "--%.*s needs an argument; see '%s --help'", length, word,
+                     title (command).text);
     if (exact || start_so == 1)
         return fail (err, -EINVAL, "--%.*s takes no argument", length, word);
     if (start_so > 1)
-        return fail (err, -EINVAL, "--%.*s could be several options; see 'pollux %s --help'",
-                     length, word, command->name);
+        return fail (err, -EINVAL, "--%.*s could be several options; see '%s --help'", length, word,
+                     title (command).text);
     struct excerpt unknown = excerpt (options->argv[optind - 1], (size_t)length + 2);
     if (nearest.best)
         return fail (err, -EINVAL, "unknown option %s; did you mean --%s?", unknown.text,
                      nearest.best);
-    return fail (err, -EINVAL, "unknown option %s; see 'pollux %s --help'", unknown.text,
-                 command->name);
+    return fail (err, -EINVAL, "unknown option %s; see '%s --help'", unknown.text,
+                 title (command).text);
 }
 
 static bool may_lack_argument (const struct command_option *option)
@@ -69,30 +84,52 @@ static int argument_kind (const struct command_option *option)
     return may_lack_argument (option) ? optional_argument : required_argument;
 }
 
+static bool has_letter (const struct command_option *option)
+{
+    return (option->id >= 'a' && option->id <= 'z') || (option->id >= 'A' && option->id <= 'Z');
+}
+
+static const struct command_option *find_letter (const struct command *command, int letter)
+{
+    const struct command_option *option = command->options;
+    while (option->id != letter)
+        option++; /* it came from this table */
+    return option;
+}
+
 int options_next (struct options *options, struct pollux_error *err)
 {
     const struct command *command = options->command;
     struct option table[OPTIONS_LIMIT + 1] = {0};
+    char letters[2 * OPTIONS_LIMIT + 2] = ":", *letter = letters + 1;
     if (command->option_count > OPTIONS_LIMIT)
         return fail (err, -E2BIG, "more than %d options", OPTIONS_LIMIT);
-    for (size_t i = 0; i < command->option_count; i++)
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct command_option *option = &command->options[i];
         table[i] = (struct option){
-            .name = command->options[i].name,
-            .has_arg = argument_kind (&command->options[i]),
+            .name = option->name,
+            .has_arg = argument_kind (option),
             /* Options of equal values are the same to getopt_long, whatever their names: it would
              * take --max for the first of several. */
             .val = OPTION_FIRST + (int)i,
         };
+        if (has_letter (option)) {
+            *letter++ = (char)option->id;
+            if (option->argument)
+                *letter++ = ':';
+        }
+    }
     if (!options->at)
         optind = 0;
     opterr = 0;
     optopt = 0;
-    int found = getopt_long (options->argc, options->argv, ":", table, NULL);
+    int found = getopt_long (options->argc, options->argv, letters, table, NULL);
     if (found == -1)
         return 0;
-    if (found < OPTION_FIRST)
+    if (found == ':' || found == '?')
         return refuse (options, found == ':', err);
-    options->at = &command->options[found - OPTION_FIRST];
+    options->at = found < OPTION_FIRST ? find_letter (command, found)
+                                       : &command->options[found - OPTION_FIRST];
     options->argument = optarg;
     return options->at->id;
 }
@@ -145,8 +182,8 @@ int options_operand (const struct options *options, const char **ret, struct pol
 {
     const struct command *command = options->command;
     if (optind >= options->argc)
-        return fail (err, -EINVAL, "expected %s; see 'pollux %s --help'", command->operands,
-                     command->name);
+        return fail (err, -EINVAL, "expected %s; see '%s --help'", command->operands,
+                     title (command).text);
     if (optind + 1 < options->argc)
         return fail (err, -EINVAL, "unexpected argument %s: expected only %s",
                      quote (options->argv[optind + 1]).text, command->operands);
@@ -162,16 +199,17 @@ int options_operands (const struct options *options, char ***ret)
 
 void options_help (const struct command *command, FILE *out)
 {
-    fprintf (out, "Usage: pollux %s [OPTION]...%s%s\n\n%s\n\nOptions:\n", command->name,
+    fprintf (out, "Usage: %s [OPTION]...%s%s\n\n%s\n\nOptions:\n", title (command).text,
              *command->operands ? " " : "", command->operands, command->description);
     for (size_t i = 0; i < command->option_count; i++) {
         const struct command_option *option = &command->options[i];
-        char left[64];
+        char left[64], letter[] = {'-', (char)option->id, ',', ' ', '\0'};
+        const char *start = has_letter (option) ? letter : "";
         if (may_lack_argument (option))
-            snprintf (left, sizeof (left), "--%s[=%s", option->name, option->argument + 1);
+            snprintf (left, sizeof (left), "%s--%s[=%s", start, option->name, option->argument + 1);
         else
-            snprintf (left, sizeof (left), "--%s%s%s", option->name, option->argument ? "=" : "",
-                      option->argument ? option->argument : "");
+            snprintf (left, sizeof (left), "%s--%s%s%s", start, option->name,
+                      option->argument ? "=" : "", option->argument ? option->argument : "");
         fprintf (out, "  %-28s %s\n", left, option->help);
     }
     fprintf (out, "  %-28s %s\n", "--help", "print this text");
