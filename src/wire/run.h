@@ -35,9 +35,8 @@ enum { RUN_VERSION = 1, RUN_VERSION_OLDEST = 1 };
 #define RUN_FILE_LIMIT ((size_t)64 << 10)
 
 enum {
-    RUN_STRINGS_LIMIT = 1 << 16, /* arguments, variables */
-    RUN_LIST_LIMIT = 1 << 10,    /* slots of a node, CPUs */
-    RUN_CPU_LIMIT = 1 << 13,     /* CPUs are numbered below this, as in the largest kernels */
+    RUN_LIST_LIMIT = 1 << 10, /* slots of a node, CPUs */
+    RUN_CPU_LIMIT = 1 << 13,  /* CPUs are numbered below this, as in the largest kernels */
     RUN_LOG_FILES_LIMIT = 1000,
     RUN_ID_SIZE = 128, /* job of 63 bytes, generation, rank, 16 hexadecimal digits */
     RUN_BOOT_SIZE = 40,

@@ -11,14 +11,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "wire/member.h"
 #include "wire/run.h"
 #include "wire/run_fields.h"
+#include "wire/strings.h"
 
 static const struct wire_member description_members[] = {
-    {WIRE_MEMBER (run_description, stop_signal, WIRE_INT), .optional = true, .missing = SIGTERM,
-     .min = 1, .max = 64},
     {WIRE_FIELD ("grace", run_description, grace_s, WIRE_DOUBLE), .optional = true,
      .missing = RUN_GRACE_DEFAULT, .min = 0, .max = RUN_GRACE_LIMIT},
     {WIRE_MEMBER (run_description, log_size, WIRE_INT64), .optional = true,
@@ -28,19 +26,12 @@ static const struct wire_member description_members[] = {
     {0},
 };
 
-static void strings_free (char **strings)
-{
-    for (char **at = strings; at && *at; at++)
-        free (*at);
-    free (strings);
-}
-
 void run_description_free (struct run_description *description)
 {
     if (!description)
         return;
-    strings_free (description->command);
-    strings_free (description->environment);
+    wire_strings_free (description->command);
+    wire_strings_free (description->environment);
     free (description->directory);
     free (description->url);
     free (description->token);
@@ -58,13 +49,6 @@ static const char *wrong_variable (const char *text)
     if (strncmp (text, "POLLUX_RUN=", 11) == 0 || strncmp (text, "POLLUX_SOCKET=", 14) == 0)
         return "expected a variable that the supervisor does not set itself";
     return NULL;
-}
-
-static const char *wrong_path (const char *text)
-{
-    return *text != '/' || strlen (text) >= RUN_PATH_SIZE
-               ? "expected an absolute path below 4096 bytes"
-               : NULL;
 }
 
 /* A job's daemon is on this machine: a token must not leave it. */
@@ -89,59 +73,7 @@ static const char *wrong_token (const char *text)
     return strlen (text) > 1024 ? "expected a token of at most 1024 characters" : NULL;
 }
 
-static const char *wrong_signal (int signal)
-{
-    return signal == SIGKILL || signal == SIGSTOP
-               ? "expected a signal that a process can handle: neither SIGKILL nor SIGSTOP"
-               : NULL;
-}
-
-static const char *right (const char *text)
-{
-    (void)text;
-    return NULL;
-}
-
 /* ---- Reading ------------------------------------------------------------------------------ */
-
-static int strings_decode (const struct wire_place *object, const char *key, size_t least,
-                           const char *(*wrong) (const char *), char ***ret,
-                           struct pollux_error *err)
-{
-    struct wire_place list = wire_field (object, key);
-    size_t count = wire_has (object, key) ? json_array_size (list.value) : 0;
-    if ((list.value && !json_is_array (list.value) && !json_is_null (list.value)) ||
-        count < least || count > RUN_STRINGS_LIMIT)
-        return wire_fail (&list, err, "expected a list of %zu to %d texts", least,
-                          RUN_STRINGS_LIMIT);
-    if (!(*ret = calloc (count + 1, sizeof (char *))))
-        return fail (err, -ENOMEM, "%s: not enough memory", key);
-    for (size_t i = 0; i < count; i++) {
-        struct wire_place item = wire_element (&list, i);
-        const char *text = json_string_value (item.value);
-        const char *what = text ? wrong (text) : "expected a text";
-        if (what)
-            return wire_fail (&item, err, "%s", what);
-        if (!((*ret)[i] = strdup (text)))
-            return fail (err, -ENOMEM, "%s: not enough memory", key);
-    }
-    return 0;
-}
-
-/* A field that may be absent, then *ret is a copy of missing or NULL. */
-static int string_decode (const struct wire_place *object, const char *key, const char *missing,
-                          const char *(*wrong) (const char *), char **ret, struct pollux_error *err)
-{
-    const char *text = missing;
-    struct wire_place place = wire_field (object, key);
-    int code = wire_has (object, key) ? wire_text (object, key, &text, err) : 0;
-    const char *what = code == 0 && text ? wrong (text) : NULL;
-    if (what)
-        code = wire_fail (&place, err, "%s", what);
-    if (code == 0 && text && !(*ret = strdup (text)))
-        code = fail (err, -ENOMEM, "%s: not enough memory", key);
-    return code;
-}
 
 static int decode (const struct wire_place *root, struct run_description *ret,
                    struct pollux_error *err)
@@ -149,26 +81,25 @@ static int decode (const struct wire_place *root, struct run_description *ret,
     int code = run_version_decode (root, err);
     if (code == 0)
         code = wire_members_decode (description_members, root, ret, err);
-    if (code == 0 && wrong_signal (ret->stop_signal)) {
-        struct wire_place place = wire_field (root, "stop_signal");
-        code = wire_fail (&place, err, "%s", wrong_signal (ret->stop_signal));
-    }
+    ret->stop_signal = SIGTERM;
+    if (code == 0 && wire_has (root, "stop_signal"))
+        code = wire_signal_decode (root, "stop_signal", &ret->stop_signal, err);
     if (code == 0)
-        code = strings_decode (root, "command", 1, right, &ret->command, err);
+        code = wire_strings_decode (root, "command", 1, wire_wrong_word, &ret->command, err);
     if (code == 0)
-        code = strings_decode (root, "environment", 0, wrong_variable, &ret->environment, err);
+        code = wire_strings_decode (root, "environment", 0, wrong_variable, &ret->environment, err);
     if (code == 0)
-        code = string_decode (root, "directory", "/", wrong_path, &ret->directory, err);
+        code = wire_string_decode (root, "directory", "/", wire_wrong_path, &ret->directory, err);
     if (code == 0)
         code = run_list_decode (root, "slots", INT32_MAX, &ret->slots, err);
     if (code == 0)
         code = run_list_decode (root, "cpus", RUN_CPU_LIMIT, &ret->cpus, err);
     if (code == 0)
-        code = string_decode (root, "url", NULL, wrong_url, &ret->url, err);
+        code = wire_string_decode (root, "url", NULL, wrong_url, &ret->url, err);
     if (code == 0)
-        code = string_decode (root, "token", NULL, wrong_token, &ret->token, err);
+        code = wire_string_decode (root, "token", NULL, wrong_token, &ret->token, err);
     if (code == 0)
-        code = string_decode (root, "cgroup", NULL, wrong_path, &ret->cgroup, err);
+        code = wire_string_decode (root, "cgroup", NULL, wire_wrong_path, &ret->cgroup, err);
     return code;
 }
 
@@ -193,58 +124,34 @@ int run_description_decode (const char *name, const char *text, size_t length,
 
 /* ---- Writing ------------------------------------------------------------------------------ */
 
-static int strings_put (json_t *object, const char *key, char *const *strings,
-                        const char *(*wrong) (const char *), struct pollux_error *err)
-{
-    json_t *array = json_array ();
-    int code = wire_put (object, key, array, err);
-    for (char *const *at = strings; code == 0 && at && *at; at++) {
-        const char *what =
-            utf8_valid (*at, strlen (*at)) == strlen (*at) ? wrong (*at) : "expected UTF-8";
-        if (at - strings >= RUN_STRINGS_LIMIT)
-            code = fail (err, -EINVAL, "%s: too many", key);
-        else if (what)
-            code = fail (err, -EINVAL, "%s[%td]: %s", key, at - strings, what);
-        else if (json_array_append_new (array, json_string (*at)) < 0)
-            code = fail (err, -ENOMEM, "%s: not enough memory", key);
-    }
-    return code;
-}
-
-static int string_put (json_t *object, const char *key, const char *text,
-                       const char *(*wrong) (const char *), struct pollux_error *err)
-{
-    const char *what = text ? wrong (text) : NULL;
-    return what ? fail (err, -EINVAL, "%s: %s", key, what) : run_text_put (object, key, text, err);
-}
-
 int run_description_encode (const struct run_description *description, char **ret,
                             size_t *ret_length, struct pollux_error *err)
 {
     json_t *object;
     if (!description->command || !description->command[0])
         return fail (err, -EINVAL, "command: expected one word at least");
-    if (wrong_signal (description->stop_signal))
-        return fail (err, -EINVAL, "stop_signal: %s", wrong_signal (description->stop_signal));
     int code = run_object_new (&object, err);
     if (code < 0)
         return code;
-    code = strings_put (object, "command", description->command, right, err);
+    code = wire_strings_put (object, "command", description->command, wire_wrong_word, err);
     if (code == 0)
-        code = strings_put (object, "environment", description->environment, wrong_variable, err);
+        code =
+            wire_strings_put (object, "environment", description->environment, wrong_variable, err);
     if (code == 0)
-        code = string_put (object, "directory", description->directory, wrong_path, err);
+        code = wire_string_put (object, "directory", description->directory, wire_wrong_path, err);
     if (code == 0)
         code = run_list_put (object, "slots", &description->slots, err);
     if (code == 0)
         code = run_list_put (object, "cpus", &description->cpus, err);
     if (code == 0)
+        code = wire_signal_put (object, "stop_signal", description->stop_signal, err);
+    if (code == 0)
         code = wire_members_encode (description_members, description, object, err);
     if (code == 0)
-        code = string_put (object, "url", description->url, wrong_url, err);
+        code = wire_string_put (object, "url", description->url, wrong_url, err);
     if (code == 0)
-        code = string_put (object, "token", description->token, wrong_token, err);
+        code = wire_string_put (object, "token", description->token, wrong_token, err);
     if (code == 0)
-        code = string_put (object, "cgroup", description->cgroup, wrong_path, err);
+        code = wire_string_put (object, "cgroup", description->cgroup, wire_wrong_path, err);
     return run_object_text (object, code, RUN_DESCRIPTION_LIMIT, ret, ret_length, err);
 }
