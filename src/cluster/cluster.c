@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fold: one function per type of event, chosen by a table.  Each checks first and changes
- * afterwards, so that a refused event leaves no trace.
+ * The fold: one function per type of event, chosen by a table.  Whether an event fits is checked
+ * first (check.c), so that a refused event leaves no trace.
  *
  * Slot-seconds are charged whenever a job's placement may change and at every round: the job's
  * attained_s is right up to charged_us.
@@ -17,6 +17,49 @@
 
 static const double US = 1e-6;
 
+/* ---- Lists of jobs ---- */
+
+static void list_clear (struct job_list *list)
+{
+    free (list->jobs);
+    free (list->indices);
+}
+
+static int list_reserve (struct job_list *list, int capacity)
+{
+    struct job **jobs = realloc (list->jobs, (size_t)capacity * sizeof (jobs[0]));
+    if (jobs)
+        list->jobs = jobs;
+    int *indices = realloc (list->indices, (size_t)capacity * sizeof (indices[0]));
+    if (indices)
+        list->indices = indices;
+    return jobs && indices ? 0 : -ENOMEM;
+}
+
+static void list_add (struct job_list *list, struct job *job, int index)
+{
+    list->jobs[list->count] = job;
+    list->indices[list->count++] = index;
+}
+
+/* Indices ascend: look for the place, then close the gap. */
+static void list_remove (struct job_list *list, int index)
+{
+    int low = 0, high = list->count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (list->indices[middle] < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == list->count || list->indices[low] != index)
+        return;
+    size_t after = (size_t)(--list->count - low);
+    memmove (&list->jobs[low], &list->jobs[low + 1], after * sizeof (list->jobs[0]));
+    memmove (&list->indices[low], &list->indices[low + 1], after * sizeof (list->indices[0]));
+}
+
 void cluster_clear (struct cluster *cluster)
 {
     if (!cluster)
@@ -26,8 +69,8 @@ void cluster_clear (struct cluster *cluster)
         free (cluster->jobs[i]);
     }
     free (cluster->jobs);
-    free (cluster->active);
-    free (cluster->active_index);
+    list_clear (&cluster->live);
+    list_clear (&cluster->active);
     names_clear (&cluster->job_names);
     names_clear (&cluster->node_names);
     free (cluster->nodes);
@@ -48,8 +91,6 @@ int cluster_find_node (const struct cluster *cluster, const char *name)
 
 static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
 {
-    if (cluster->node_count == NODES_LIMIT)
-        return fail (err, -EINVAL, "more than %d nodes", NODES_LIMIT);
     if (cluster->node_count == cluster->node_capacity) {
         int capacity = cluster->node_capacity ? 2 * cluster->node_capacity : 16;
         struct node *nodes = realloc (cluster->nodes, (size_t)capacity * sizeof (nodes[0]));
@@ -100,13 +141,8 @@ static int grow_jobs (struct cluster *cluster, struct pollux_error *err)
         struct job **jobs = realloc (cluster->jobs, size);
         if (jobs)
             cluster->jobs = jobs;
-        struct job **active = realloc (cluster->active, size);
-        if (active)
-            cluster->active = active;
-        int *index = realloc (cluster->active_index, (size_t)capacity * sizeof (index[0]));
-        if (index)
-            cluster->active_index = index;
-        if (!jobs || !active || !index)
+        if (!jobs || list_reserve (&cluster->live, capacity) < 0 ||
+            list_reserve (&cluster->active, capacity) < 0)
             return fail (err, -ENOMEM, "no memory for %d jobs", capacity);
         cluster->job_capacity = capacity;
     }
@@ -115,15 +151,25 @@ static int grow_jobs (struct cluster *cluster, struct pollux_error *err)
     return 0;
 }
 
+static int copy_oracle (struct job *job, const struct oracle *oracle)
+{
+    job->oracle.remaining = NAN;
+    if (!oracle)
+        return 0;
+    size_t size = (size_t)oracle->count * sizeof (oracle->iter_s[0]);
+    double *iter_s = malloc (size + 1);
+    if (!iter_s)
+        return -ENOMEM;
+    memcpy (iter_s, oracle->iter_s, size);
+    job->oracle = *oracle;
+    job->oracle.iter_s = iter_s;
+    return 0;
+}
+
 static int apply_submit (struct cluster *cluster, const struct event *event,
                          struct pollux_error *err)
 {
     const struct job_spec *spec = event->submit.spec;
-    if (event->job != cluster->job_count)
-        return fail (err, -EINVAL, "job %s: index %d, but the next is %d", spec->name, event->job,
-                     cluster->job_count);
-    if (cluster_find_job (cluster, spec->name) >= 0)
-        return fail (err, -EINVAL, "job %s: there is one of that name already", spec->name);
     int rc = grow_jobs (cluster, err);
     if (rc < 0)
         return rc;
@@ -133,41 +179,17 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
     job->spec = *spec;
     job->hints = event->submit.hints;
     job->submit_us = job->charged_us = event->at_us;
-    job->oracle.remaining = NAN;
-    const struct oracle *oracle = event->submit.oracle;
-    if (oracle) {
-        job->oracle = *oracle;
-        job->oracle.iter_s = malloc ((size_t)oracle->count * sizeof (oracle->iter_s[0]) + 1);
-        if (!job->oracle.iter_s) {
-            free (job);
-            return fail (err, -ENOMEM, "no memory for job %s", spec->name);
-        }
-        memcpy (job->oracle.iter_s, oracle->iter_s,
-                (size_t)oracle->count * sizeof (oracle->iter_s[0]));
+    job->delay_s = NAN;
+    if (copy_oracle (job, event->submit.oracle) < 0 ||
+        (event->submit.launch && !(job->launch = launch_copy (event->submit.launch)))) {
+        job_clear (job);
+        free (job);
+        return fail (err, -ENOMEM, "no memory for job %s", spec->name);
     }
-    cluster->active[cluster->active_count] = job;
-    cluster->active_index[cluster->active_count++] = cluster->job_count;
+    list_add (&cluster->live, job, cluster->job_count);
     cluster->jobs[cluster->job_count++] = job;
     names_add (&cluster->job_names, job_name, cluster->jobs);
     return 0;
-}
-
-/* The job that an event speaks of; NULL and a sentence if it is not, or no longer, there. */
-static struct job *active_job (struct cluster *cluster, const struct event *event,
-                               struct pollux_error *err)
-{
-    if (event->job < 0 || event->job >= cluster->job_count) {
-        fail (err, -EINVAL, "%s of job %d: there are %d jobs", event_names[event->type], event->job,
-              cluster->job_count);
-        return NULL;
-    }
-    struct job *job = cluster->jobs[event->job];
-    if (!job_active (job)) {
-        fail (err, -EINVAL, "%s of job %s, which has ended", event_names[event->type],
-              job->spec.name);
-        return NULL;
-    }
-    return job;
 }
 
 static void charge (struct job *job, int64_t at_us)
@@ -178,38 +200,43 @@ static void charge (struct job *job, int64_t at_us)
     job->charged_us = at_us;
 }
 
-/* Take a job out of the running for good. */
-static void end_job (struct cluster *cluster, struct job *job, enum job_phase phase, int64_t at_us)
+/* No generation of the job runs any more. */
+static void vacate (struct job *job, enum job_phase phase, int64_t at_us)
 {
     charge (job, at_us);
     job->placement = (struct placement){0};
     job->phase = phase;
+}
+
+/* Take a job out of the running for good. */
+static void end_job (struct cluster *cluster, int index, enum job_phase phase, int64_t at_us)
+{
+    struct job *job = cluster->jobs[index];
+    vacate (job, phase, at_us);
+    job->desired = (struct placement){0};
     job->end_us = at_us;
-    int kept = 0;
-    for (int i = 0; i < cluster->active_count; i++)
-        if (cluster->active[i] != job) {
-            cluster->active[kept] = cluster->active[i];
-            cluster->active_index[kept++] = cluster->active_index[i];
-        }
-    cluster->active_count = kept;
+    list_remove (&cluster->live, index);
 }
 
 static int apply_cancel (struct cluster *cluster, const struct event *event,
                          struct pollux_error *err)
 {
-    struct job *job = active_job (cluster, event, err);
-    if (!job)
-        return -EINVAL;
-    end_job (cluster, job, JOB_CANCELLED, event->at_us);
+    (void)err;
+    struct job *job = cluster->jobs[event->job];
+    if (!job_runs (job)) {
+        end_job (cluster, event->job, JOB_CANCELLED, event->at_us);
+        return 0;
+    }
+    job->phase = JOB_CANCELLING;
+    job->desired = (struct placement){0};
     return 0;
 }
 
 static int apply_limits (struct cluster *cluster, const struct event *event,
                          struct pollux_error *err)
 {
-    struct job *job = active_job (cluster, event, err);
-    if (!job)
-        return -EINVAL;
+    (void)err;
+    struct job *job = cluster->jobs[event->job];
     job->spec.min_replicas = event->limits.min_replicas;
     job->spec.max_replicas = event->limits.max_replicas;
     job->spec.weight = event->limits.weight;
@@ -219,10 +246,7 @@ static int apply_limits (struct cluster *cluster, const struct event *event,
 static int apply_hints (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
-    for (int i = 0; i < event->hints.count; i++)
-        if (event->hints.reports[i].job < 0 || event->hints.reports[i].job >= cluster->job_count)
-            return fail (err, -EINVAL, "HINTS of job %d: there are %d jobs",
-                         event->hints.reports[i].job, cluster->job_count);
+    (void)err;
     for (int i = 0; i < event->hints.count; i++) {
         const struct report *report = &event->hints.reports[i];
         struct job *job = cluster->jobs[report->job];
@@ -239,38 +263,42 @@ static int apply_round (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
     (void)err;
-    for (int i = 0; i < cluster->active_count; i++) {
-        struct job *job = cluster->active[i];
+    cluster->active.count = 0;
+    for (int i = 0; i < cluster->live.count; i++) {
+        struct job *job = cluster->live.jobs[i];
         charge (job, event->at_us);
-        job->age_s = (double)(event->at_us - job->submit_us) * US;
+        job->age_s = fmax ((double)(event->at_us - job->submit_us) * US, event->round.least_age_s);
+        if (job->phase != JOB_CANCELLING && job->retry_us <= event->at_us)
+            list_add (&cluster->active, job, cluster->live.indices[i]);
     }
     return 0;
 }
 
+/* A plan is an intention; START and EXIT tell what became of it.  It may come a while after its
+ * round: it says nothing of jobs that have ended since. */
 static int apply_plan (struct cluster *cluster, const struct event *event, struct pollux_error *err)
 {
-    /* A plan is an intention; START and EXIT tell what became of it. */
-    if (event->plan->job_count != cluster->active_count)
-        return fail (err, -EINVAL, "PLAN for %d jobs, but %d are active", event->plan->job_count,
-                     cluster->active_count);
+    const struct plan *plan = event->plan;
+    for (int i = 0; i < plan->job_count; i++) {
+        struct job *job = cluster->active.jobs[i];
+        if (job_live (job) && job->phase != JOB_CANCELLING &&
+            job_desire (job, plan_placement (plan, i)) < 0)
+            return fail (err, -ENOMEM, "no memory for a plan of %d jobs", plan->job_count);
+    }
     return 0;
 }
 
 static int apply_start (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
-    struct job *job = active_job (cluster, event, err);
-    if (!job)
-        return -EINVAL;
-    if (event->start.generation != job->generation + 1 || job->phase == JOB_RUNNING)
-        return fail (err, -EINVAL, "START of job %s, generation %d, after %d", job->spec.name,
-                     event->start.generation, job->generation);
+    struct job *job = cluster->jobs[event->job];
     charge (job, event->at_us);
     if (job_place (job, event->start.placement) < 0)
         return fail (err, -ENOMEM, "no memory for the placement of job %s", job->spec.name);
     job->generation = event->start.generation;
     job->restarts += job->generation > 1 && !job->failed_last;
     job->failed_last = false;
+    job->start_us = event->at_us;
     job->phase = JOB_RUNNING;
     return 0;
 }
@@ -278,26 +306,33 @@ static int apply_start (struct cluster *cluster, const struct event *event,
 static int apply_started (struct cluster *cluster, const struct event *event,
                           struct pollux_error *err)
 {
-    return active_job (cluster, event, err) ? 0 : -EINVAL;
+    (void)err;
+    struct job *job = cluster->jobs[event->job];
+    job->delay_s = (double)(event->at_us - job->start_us) * US;
+    return 0;
 }
 
 static int apply_exit (struct cluster *cluster, const struct event *event, struct pollux_error *err)
 {
-    struct job *job = active_job (cluster, event, err);
-    if (!job)
-        return -EINVAL;
-    if (event->exit.generation != job->generation || job->phase != JOB_RUNNING)
-        return fail (err, -EINVAL, "EXIT of job %s, generation %d, which does not run",
-                     job->spec.name, event->exit.generation);
-    if (event->exit.kind == EXITED_FINISHED || event->exit.kind == EXITED_GAVE_UP) {
-        end_job (cluster, job, event->exit.kind == EXITED_FINISHED ? JOB_FINISHED : JOB_FAILED,
-                 event->at_us);
-        return 0;
+    (void)err;
+    struct job *job = cluster->jobs[event->job];
+    enum exit_kind kind = event->exit.kind;
+    memcpy (job->detail, event->exit.detail, sizeof (job->detail));
+    if (kind == EXITED_FINISHED)
+        end_job (cluster, event->job, JOB_FINISHED, event->at_us);
+    else if (job->phase == JOB_CANCELLING)
+        end_job (cluster, event->job, JOB_CANCELLED, event->at_us);
+    else if (kind == EXITED_GAVE_UP)
+        end_job (cluster, event->job, JOB_FAILED, event->at_us);
+    else
+        vacate (job, JOB_PENDING, event->at_us);
+    job->failed_last = kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
+    job->failures += job->failed_last;
+    if (kind == EXITED_FAILED && job->launch) {
+        job->desired = (struct placement){0}; /* others may have the slots meanwhile */
+        double wait_s = launch_backoff (job->launch, job->failures);
+        job->retry_us = event->at_us + (int64_t)(wait_s / US);
     }
-    charge (job, event->at_us);
-    job->placement = (struct placement){0};
-    job->phase = JOB_PENDING;
-    job->failed_last = event->exit.kind == EXITED_FAILED;
     return 0;
 }
 
@@ -311,10 +346,9 @@ int cluster_apply (struct cluster *cluster, const struct event *event, struct po
         [EVENT_PLAN] = apply_plan,       [EVENT_START] = apply_start,
         [EVENT_STARTED] = apply_started, [EVENT_EXIT] = apply_exit,
     };
-    if (event->at_us < cluster->now_us)
-        return fail (err, -EINVAL, "%s at %lld us, after an event at %lld us",
-                     event_names[event->type], (long long)event->at_us, (long long)cluster->now_us);
-    int rc = apply[event->type](cluster, event, err);
+    int rc = cluster_check (cluster, event, err);
+    if (rc == 0)
+        rc = apply[event->type](cluster, event, err);
     if (rc == 0)
         cluster->now_us = event->at_us;
     return rc;
@@ -325,8 +359,8 @@ struct view cluster_view (const struct cluster *cluster, const struct round *rou
     return (struct view){
         .nodes = cluster->nodes,
         .node_count = cluster->node_count,
-        .jobs = (const struct job *const *)cluster->active,
-        .job_count = cluster->active_count,
+        .jobs = (const struct job *const *)cluster->active.jobs,
+        .job_count = cluster->active.count,
         .now_s = (double)cluster->now_us * US,
         .interval_s = round->interval_s,
         .restart_delay_s = round->restart_delay_s,

@@ -5,12 +5,13 @@
 #include <stdint.h>
 
 #include "cluster/job.h"
+#include "cluster/launch.h"
 #include "cluster/plan.h"
 
 /* All that can happen.  The cluster is the fold of its events. */
 enum event_type {
     EVENT_SUBMIT,  /* a job arrives */
-    EVENT_CANCEL,  /* its owner no longer wants it */
+    EVENT_CANCEL,  /* its owner no longer wants it; if it runs, it ends with its EXIT */
     EVENT_LIMITS,  /* its owner changes its limits */
     EVENT_NODE,    /* a node appears or changes */
     EVENT_HINTS,   /* what agents reported since the last round */
@@ -51,6 +52,9 @@ struct round {
     enum pollux_search search;
     uint64_t seed;
     int64_t budget;
+    double least_age_s; /* younger jobs count as so old */
+    bool fill;          /* only fill free slots: whatever runs or is about to stays as it is */
+    bool cold;          /* the policy has forgotten all earlier rounds */
 };
 
 /* An event borrows what it points to until it has been applied. */
@@ -63,6 +67,7 @@ struct event {
             const struct job_spec *spec;
             struct hints hints;          /* what is known from the start */
             const struct oracle *oracle; /* copied; NULL outside simulations */
+            const struct launch *launch; /* copied; NULL in simulations */
         } submit;
         struct {
             int min_replicas, max_replicas;
@@ -82,6 +87,7 @@ struct event {
         struct {
             int generation;
             enum exit_kind kind;
+            char detail[DETAIL_SIZE]; /* for people: which replica ended how; may be "" */
         } exit;
     };
 };

@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const job_phase_names[] = {"pending",  "running", "cancelling",
+                                       "finished", "failed",  "cancelled"};
+_Static_assert(sizeof (job_phase_names) / sizeof (job_phase_names[0]) == JOB_PHASES, "a name each");
+
 /* The smallest allowed count from `least` >= 1 on; INT_MAX if there is none. */
 static int allowed_from (const struct allowed *allowed, int least)
 {
@@ -109,9 +113,14 @@ int job_most_replicas (const struct job *job)
     return (int)most;
 }
 
-bool job_active (const struct job *job)
+bool job_live (const struct job *job)
 {
-    return job->phase == JOB_PENDING || job->phase == JOB_RUNNING;
+    return job->phase == JOB_PENDING || job_runs (job);
+}
+
+bool job_runs (const struct job *job)
+{
+    return job->phase == JOB_RUNNING || job->phase == JOB_CANCELLING;
 }
 
 double job_remaining (const struct job *job)
@@ -120,28 +129,41 @@ double job_remaining (const struct job *job)
     return remaining < 0 ? 0 : remaining; /* NaN stays NaN */
 }
 
+/* Copy shares into memory that grows with the need. */
+static int keep (struct share **shares, int *capacity, struct placement from, struct placement *ret)
+{
+    if (from.count > *capacity) {
+        struct share *grown = realloc (*shares, (size_t)from.count * sizeof (grown[0]));
+        if (!grown)
+            return -ENOMEM;
+        *shares = grown;
+        *capacity = from.count;
+    }
+    if (from.count > 0)
+        memmove (*shares, from.shares, (size_t)from.count * sizeof (from.shares[0]));
+    *ret = (struct placement){.shares = *shares, .count = from.count};
+    return 0;
+}
+
 int job_place (struct job *job, struct placement placement)
 {
-    if (placement.count > job->share_capacity) {
-        struct share *shares =
-            realloc (job->shares, (size_t)placement.count * sizeof (job->shares[0]));
-        if (!shares)
-            return -ENOMEM;
-        job->shares = shares;
-        job->share_capacity = placement.count;
-    }
-    if (placement.count > 0)
-        memmove (job->shares, placement.shares, (size_t)placement.count * sizeof (job->shares[0]));
-    job->placement = (struct placement){.shares = job->shares, .count = placement.count};
-    return 0;
+    return keep (&job->shares, &job->share_capacity, placement, &job->placement);
+}
+
+int job_desire (struct job *job, struct placement placement)
+{
+    return keep (&job->desired_shares, &job->desired_capacity, placement, &job->desired);
 }
 
 void job_clear (struct job *job)
 {
     free (job->shares);
+    free (job->desired_shares);
     free (job->oracle.iter_s);
-    job->shares = NULL;
+    launch_free (job->launch);
+    job->shares = job->desired_shares = NULL;
     job->oracle.iter_s = NULL;
-    job->placement = (struct placement){0};
-    job->share_capacity = job->oracle.count = 0;
+    job->launch = NULL;
+    job->placement = job->desired = (struct placement){0};
+    job->share_capacity = job->desired_capacity = job->oracle.count = 0;
 }

@@ -4,8 +4,12 @@
 
 #include <stdint.h>
 
+#include "cluster/launch.h"
 #include "cluster/node.h"
 #include "cluster/placement.h"
+
+/* A sentence for people about how a run ended. */
+enum { DETAIL_SIZE = 160 };
 
 /* Which replica counts a job can run with, besides its minimum and maximum. */
 enum allowed_kind { ALLOWED_ANY, ALLOWED_POW2, ALLOWED_MULTIPLE, ALLOWED_LIST };
@@ -54,7 +58,16 @@ struct oracle {
     double remaining;
 };
 
-enum job_phase { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_FAILED, JOB_CANCELLED };
+enum job_phase {
+    JOB_PENDING,    /* no generation of it runs */
+    JOB_RUNNING,    /* one does, from its START to its EXIT */
+    JOB_CANCELLING, /* the same, but it will not run again */
+    JOB_FINISHED,
+    JOB_FAILED,
+    JOB_CANCELLED,
+};
+enum { JOB_PHASES = JOB_CANCELLED + 1 };
+extern const char *const job_phase_names[JOB_PHASES];
 
 /* A job as the cluster believes it to be. */
 struct job {
@@ -67,12 +80,19 @@ struct job {
     double age_s;              /* since its submission, as of the last round */
     double attained_s;         /* slot-seconds held up to charged_us */
     int64_t charged_us;
-    int generation;   /* runs started so far */
-    int restarts;     /* of these, by the scheduler's choice, after the first */
-    bool failed_last; /* the last run ended by itself, so the next is no such choice */
-    struct placement placement;
-    struct share *shares; /* the memory behind placement */
-    int share_capacity;
+    int generation;             /* runs started so far */
+    int restarts;               /* of these, by the scheduler's choice, after the first */
+    bool failed_last;           /* the last run ended by itself, so the next is no such choice */
+    int failures;               /* runs that ended so */
+    int64_t retry_us;           /* not before; after a failure */
+    int64_t start_us;           /* of the last START */
+    double delay_s;             /* measured from START to STARTED, NaN before the first */
+    struct placement placement; /* where it runs */
+    struct placement desired;   /* where the last plan wants it */
+    struct share *shares, *desired_shares; /* the memory behind them */
+    int share_capacity, desired_capacity;
+    struct launch *launch;    /* owned; NULL in simulations */
+    char detail[DETAIL_SIZE]; /* of the last EXIT */
 };
 
 /* May the job run with so many replicas?  0 is always allowed here: not to run. */
@@ -99,14 +119,18 @@ int job_trusted_replicas (const struct job *job);
 /* The most replicas that it can use now: those, and no more than its batch limits can feed. */
 int job_most_replicas (const struct job *job);
 
-/* Is it still to be scheduled? */
-bool job_active (const struct job *job);
+/* Has it not ended? */
+bool job_live (const struct job *job);
+
+/* Does a generation of it run? */
+bool job_runs (const struct job *job);
 
 /* Iterations of init_batch still to do; NaN if unknown. */
 double job_remaining (const struct job *job);
 
-/* Copy a placement into the job.  0 or -ENOMEM. */
+/* Copy a placement, or a desired one, into the job.  0 or -ENOMEM. */
 int job_place (struct job *job, struct placement placement);
+int job_desire (struct job *job, struct placement placement);
 
 /* Free what it holds, not the job itself. */
 void job_clear (struct job *job);

@@ -24,5 +24,7 @@ int view_nodes (const struct view *view)
 
 double view_restart_delay (const struct view *view, const struct job *job)
 {
-    return isnan (job->spec.restart_delay_s) ? view->restart_delay_s : job->spec.restart_delay_s;
+    if (!isnan (job->spec.restart_delay_s))
+        return job->spec.restart_delay_s;
+    return job->delay_s > 0 ? job->delay_s : view->restart_delay_s;
 }

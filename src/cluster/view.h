@@ -27,7 +27,8 @@ struct view {
 int view_slots (const struct view *view);
 int view_nodes (const struct view *view);
 
-/* The restart delay that holds for a job, in seconds. */
+/* The restart delay that holds for a job, in seconds: what its owner says, what was measured, or
+ * the cluster's. */
 double view_restart_delay (const struct view *view, const struct job *job);
 
 #endif

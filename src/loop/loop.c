@@ -1,49 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event at a time: remember, believe, and at a round decide and act.
+ * One event at a time: remember, believe, and at a round decide; then reconcile, commit, act.
  */
 #include "loop/loop.h"
 
 int loop_post (struct loop *loop, const struct event *event, struct pollux_error *err)
 {
-    if (loop->journal.append) {
-        int rc = loop->journal.append (loop->journal.self, &loop->cluster, event, err);
-        if (rc < 0)
-            return rc;
-    }
-    return cluster_apply (&loop->cluster, event, err);
+    int rc = cluster_check (&loop->cluster, event, err);
+    if (rc == 0 && loop->journal.append)
+        rc = loop->journal.append (loop->journal.self, &loop->cluster, event, err);
+    return rc < 0 ? rc : cluster_apply (&loop->cluster, event, err);
 }
 
-static int decide_and_act (struct loop *loop, const struct round *round, struct pollux_error *err)
+/* A cold round starts with fresh memory. */
+static int prepare_memory (struct loop *loop, const struct round *round, struct pollux_error *err)
+{
+    if (!round->cold)
+        return 0;
+    memory_clear (&loop->memory);
+    return memory_new (loop->policy, &loop->memory, err);
+}
+
+static int decide_round (struct loop *loop, const struct round *round, struct pollux_error *err)
 {
     const struct stopwatch *stopwatch = &loop->stopwatch;
     struct view view = cluster_view (&loop->cluster, round);
+    int ready = prepare_memory (loop, round, err);
+    if (ready == 0 && loop->thinker.begin)
+        ready = loop->thinker.begin (loop->thinker.self, loop, &view, round, err);
+    if (ready != 0)
+        return ready < 0 ? ready : 0; /* the plan comes later */
     double from_s = stopwatch->now_s ? stopwatch->now_s () : 0;
-    int rc = decide (loop->policy, &view, &loop->memory, &loop->plan, err);
+    int rc = round->fill ? decide_fill (loop->policy, &view, &loop->plan, err)
+                         : decide (loop->policy, &view, &loop->memory, &loop->plan, err);
     if (rc < 0)
         return rc;
     if (stopwatch->now_s)
         stopwatch->decided (stopwatch->self, &view, &loop->plan, stopwatch->now_s () - from_s);
-
     struct event event = {
         .at_us = loop->cluster.now_us, .type = EVENT_PLAN, .job = -1, .plan = &loop->plan};
-    rc = loop_post (loop, &event, err);
-    if (rc < 0)
-        return rc;
-    return loop->backend.reconcile (loop->backend.self, loop, &loop->plan, err);
+    return loop_post (loop, &event, err);
+}
+
+int loop_begin (struct loop *loop, struct pollux_error *err)
+{
+    return memory_new (loop->policy, &loop->memory, err);
+}
+
+int loop_take (struct loop *loop, const struct event *event, struct pollux_error *err)
+{
+    int rc = loop_post (loop, event, err);
+    if (rc == 0 && event->type == EVENT_ROUND)
+        rc = decide_round (loop, &event->round, err);
+    return rc;
+}
+
+int loop_settle (struct loop *loop, struct pollux_error *err)
+{
+    int rc = loop->backend.reconcile (loop->backend.self, loop, err);
+    if (rc == 0 && loop->journal.commit)
+        rc = loop->journal.commit (loop->journal.self, err);
+    if (rc == 0 && loop->backend.act)
+        rc = loop->backend.act (loop->backend.self, &loop->cluster, err);
+    return rc;
 }
 
 int loop_run (struct loop *loop, struct pollux_error *err)
 {
-    int rc = memory_new (loop->policy, &loop->memory, err);
+    int rc = loop_begin (loop, err);
     while (rc == 0) {
         struct event event;
         rc = loop->source.next (loop->source.self, &loop->cluster, &event, err);
         if (rc <= 0)
             break;
-        rc = loop_post (loop, &event, err);
+        rc = loop_take (loop, &event, err);
         if (rc == 0 && event.type == EVENT_ROUND)
-            rc = decide_and_act (loop, &event.round, err);
+            rc = loop_settle (loop, err);
     }
     return rc;
 }

@@ -39,14 +39,14 @@ static void compare (struct replay *replay, const struct plan *recorded)
             continue;
         replay->differs = true;
         replay->difference = (struct replay_difference){.part = REPLAY_PLACEMENT,
-                                                        .job = replay->cluster.active[i],
+                                                        .job = replay->cluster.active.jobs[i],
                                                         .recorded = a,
                                                         .decided = b};
         return;
     }
     for (int i = 0; i < recorded->job_count; i++)
-        number_differs (replay, REPLAY_SPEEDUP, replay->cluster.active[i], recorded->speedups[i],
-                        decided->speedups[i]);
+        number_differs (replay, REPLAY_SPEEDUP, replay->cluster.active.jobs[i],
+                        recorded->speedups[i], decided->speedups[i]);
     number_differs (replay, REPLAY_FITNESS, NULL, recorded->fitness, decided->fitness);
     number_differs (replay, REPLAY_BOUND, NULL, recorded->bound, decided->bound);
     number_differs (replay, REPLAY_PRICE, NULL, recorded->price, decided->price);
@@ -64,14 +64,16 @@ static int take_plan (struct replay *replay, const struct plan *plan, struct pol
     return 0;
 }
 
-/* Who decides, with the memory of earlier rounds as long as that stays the same. */
-static int find_policy (struct replay *replay, const char *name, const struct policy **ret,
+/* Who decides, with the memory of earlier rounds as long as that stays the same and nobody has
+ * started afresh. */
+static int find_policy (struct replay *replay, const struct round *round, const struct policy **ret,
                         struct pollux_error *err)
 {
-    int rc = policy_find (name, ret, err);
-    if (rc < 0 || replay->memory.policy == *ret)
+    int rc = policy_find (round->policy, ret, err);
+    bool other = replay->memory.policy != *ret;
+    if (rc < 0 || (!other && !round->cold))
         return rc;
-    replay->mixed |= replay->memory.policy != NULL;
+    replay->mixed |= other && replay->memory.policy != NULL;
     memory_clear (&replay->memory);
     return memory_new (*ret, &replay->memory, err);
 }
@@ -88,11 +90,12 @@ static int take_round (struct replay *replay, const struct event *event, struct 
         memcpy (replay->software, round->software, sizeof (replay->software));
     }
     const struct policy *policy = NULL;
-    int rc = find_policy (replay, round->policy, &policy, err);
+    int rc = find_policy (replay, round, &policy, err);
     if (rc < 0)
         return rc;
     struct view view = cluster_view (&replay->cluster, round);
-    rc = decide (policy, &view, &replay->memory, &replay->plan, err);
+    rc = round->fill ? decide_fill (policy, &view, &replay->plan, err)
+                     : decide (policy, &view, &replay->memory, &replay->plan, err);
     replay->waiting = rc == 0;
     return rc;
 }

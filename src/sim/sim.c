@@ -138,8 +138,8 @@ static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
 static int advance (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
 {
     sim->exit_count = sim->exit_next = 0;
-    for (int i = 0; i < cluster->active_count; i++) {
-        int index = cluster->active_index[i];
+    for (int i = 0; i < cluster->live.count; i++) {
+        int index = cluster->live.indices[i];
         struct actor *actor = &sim->actors[index];
         struct batch_chooser chooser = {.choose = batch_adapt, .self = &actor->adapter};
         int rc = training_advance (&actor->training, sim->config->interval_s, actor->interference,
@@ -162,7 +162,7 @@ static int advance (struct sim *sim, const struct cluster *cluster, struct pollu
 static int begin_interval (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
 {
     sim->tick++;
-    if (cluster->active_count > 0)
+    if (cluster->live.count > 0)
         return advance (sim, cluster, err);
     double next_s = sim->actors[sim->submitted].job->submit_s;
     int64_t first = (int64_t)ceil (next_s / sim->config->interval_s);
@@ -198,10 +198,10 @@ static int report_hints (struct sim *sim, const struct cluster *cluster, struct 
                          struct pollux_error *err)
 {
     int count = 0;
-    for (int i = 0; i < cluster->active_count; i++) {
-        if (cluster->active[i]->phase != JOB_RUNNING)
+    for (int i = 0; i < cluster->live.count; i++) {
+        if (cluster->live.jobs[i]->phase != JOB_RUNNING)
             continue;
-        int index = cluster->active_index[i];
+        int index = cluster->live.indices[i];
         struct actor *actor = &sim->actors[index];
         if (sim->policy->adaptive) {
             int rc = batch_adapter_refit (&actor->adapter, &actor->training, err);
@@ -277,7 +277,7 @@ static int sim_next (void *self, const struct cluster *cluster, struct event *re
         tell_progress (sim);
         if (sim->finished == sim->actor_count)
             return 0;
-        if (cluster->active_count > 0) {
+        if (cluster->live.count > 0) {
             sim->stage = STAGE_HINTS;
             return report_hints (sim, cluster, ret, err);
         }
@@ -330,14 +330,14 @@ static int move_job (struct sim *sim, struct loop *loop, int index, struct place
 static void interfere (struct sim *sim, const struct cluster *cluster)
 {
     memset (sim->nodes_shared, 0, (size_t)cluster->node_count * sizeof (sim->nodes_shared[0]));
-    for (int i = 0; i < cluster->active_count; i++) {
-        struct placement placement = cluster->active[i]->placement;
+    for (int i = 0; i < cluster->live.count; i++) {
+        struct placement placement = cluster->live.jobs[i]->placement;
         for (int j = 0; placement.count > 1 && j < placement.count; j++)
             sim->nodes_shared[placement.shares[j].node]++;
     }
-    for (int i = 0; i < cluster->active_count; i++) {
-        struct placement placement = cluster->active[i]->placement;
-        struct actor *actor = &sim->actors[cluster->active_index[i]];
+    for (int i = 0; i < cluster->live.count; i++) {
+        struct placement placement = cluster->live.jobs[i]->placement;
+        struct actor *actor = &sim->actors[cluster->live.indices[i]];
         actor->interference = 0;
         for (int j = 0; placement.count > 1 && j < placement.count; j++)
             if (sim->nodes_shared[placement.shares[j].node] > 1)
@@ -345,15 +345,15 @@ static void interfere (struct sim *sim, const struct cluster *cluster)
     }
 }
 
-static int sim_reconcile (void *self, struct loop *loop, const struct plan *plan,
-                          struct pollux_error *err)
+static int sim_reconcile (void *self, struct loop *loop, struct pollux_error *err)
 {
     struct sim *sim = self;
-    for (int i = 0; i < plan->job_count; i++) {
-        struct placement to = plan_placement (plan, i);
-        if (placement_equal (to, loop->cluster.active[i]->placement))
+    const struct job_list *active = &loop->cluster.active;
+    for (int i = 0; i < active->count; i++) {
+        const struct job *job = active->jobs[i];
+        if (placement_equal (job->desired, job->placement))
             continue;
-        int rc = move_job (sim, loop, loop->cluster.active_index[i], to, err);
+        int rc = move_job (sim, loop, active->indices[i], job->desired, err);
         if (rc < 0)
             return rc;
     }

@@ -118,18 +118,18 @@ static int decode_hints (const struct cluster *cluster, const struct wire_place 
 static int find_active (const struct cluster *cluster, const struct wire_place *place, int *ret,
                         struct pollux_error *err)
 {
-    int job, low = 0, high = cluster->active_count;
+    int job, low = 0, high = cluster->active.count;
     int code = find_job (cluster, place, &job, err);
     if (code < 0)
         return code;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (cluster->active_index[middle] < job)
+        if (cluster->active.indices[middle] < job)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == cluster->active_count || cluster->active_index[low] != job)
+    if (low == cluster->active.count || cluster->active.indices[low] != job)
         return wire_fail (place, err, "expected a job that has not ended");
     *ret = low;
     return 0;
@@ -154,7 +154,7 @@ static int decode_placements (const struct cluster *cluster, const struct wire_p
 static int decode_plan (const struct cluster *cluster, const struct wire_place *body,
                         struct wire_event *ret, struct pollux_error *err)
 {
-    if (plan_reset (&ret->plan, cluster->active_count) < 0)
+    if (plan_reset (&ret->plan, cluster->active.count) < 0)
         return fail (err, -ENOMEM, "not enough memory for a plan");
     ret->event.plan = &ret->plan;
     struct wire_place placements = wire_field (body, "placements");

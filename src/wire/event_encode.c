@@ -88,7 +88,7 @@ static int put_placements (const struct cluster *cluster, const struct plan *pla
         struct placement placement = plan_placement (plan, i);
         if (placement.count > 0)
             code =
-                wire_placement_put (cluster, placement, object, cluster->active[i]->spec.name, err);
+                wire_placement_put (cluster, placement, object, cluster->active.jobs[i]->spec.name, err);
     }
     return code;
 }
@@ -104,7 +104,7 @@ static int put_speedups (const struct cluster *cluster, const struct plan *plan,
             continue;
         if (!object && !(object = put_object (body, "speedups", err)))
             return -ENOMEM;
-        code = wire_put (object, cluster->active[i]->spec.name,
+        code = wire_put (object, cluster->active.jobs[i]->spec.name,
                          wire_number_encode (plan->speedups[i]), err);
     }
     return code;
@@ -113,9 +113,9 @@ static int put_speedups (const struct cluster *cluster, const struct plan *plan,
 static int put_plan (const struct cluster *cluster, const struct plan *plan, json_t *body,
                      struct pollux_error *err)
 {
-    if (plan->job_count != cluster->active_count)
+    if (plan->job_count != cluster->active.count)
         return fail (err, -EINVAL, "%d jobs, but %d are active", plan->job_count,
-                     cluster->active_count);
+                     cluster->active.count);
     int code = put_placements (cluster, plan, body, err);
     if (code == 0)
         code = put_speedups (cluster, plan, body, err);

@@ -66,7 +66,7 @@ static void life_of_a_job (void **state)
     assert_int_equal (job->generation, 3);
     assert_int_equal (job->restarts, 1); /* the first start and the one after a failure are none */
     assert_true (fabs (job->attained_s - (3 * 60 + 4 * 10 + 1 * 20)) < 1e-9);
-    assert_int_equal (cluster.active_count, 0);
+    assert_int_equal (cluster.live.count, 0);
     assert_int_equal (cluster_find_job (&cluster, "a"), 0);
     assert_int_equal (cluster_find_job (&cluster, "b"), -1);
     cluster_clear (&cluster);
@@ -97,7 +97,7 @@ static void misfits_change_nothing (void **state)
         assert_int_equal (-EINVAL, cluster_apply (&cluster, &misfits[i], &err));
         assert_true (strlen (err.text) > 10);
         assert_int_equal (cluster.job_count, 1);
-        assert_int_equal (cluster.active_count, 1);
+        assert_int_equal (cluster.live.count, 1);
         assert_int_equal (cluster.jobs[0]->phase, JOB_PENDING);
     }
     plan_clear (&plan);
@@ -119,13 +119,13 @@ static void many_jobs_are_found (void **state)
         struct event cancel = {.at_us = 1000, .type = EVENT_CANCEL, .job = i};
         assert_int_equal (0, cluster_apply (&cluster, &cancel, NULL));
     }
-    assert_int_equal (cluster.active_count, 500);
+    assert_int_equal (cluster.live.count, 500);
     for (int i = 0; i < 1000; i++) {
         snprintf (name, sizeof (name), "job-%d", i);
         assert_int_equal (cluster_find_job (&cluster, name), i);
     }
     for (int i = 0; i < 500; i++)
-        assert_int_equal (cluster.active_index[i], 2 * i + 1);
+        assert_int_equal (cluster.live.indices[i], 2 * i + 1);
     cluster_clear (&cluster);
 }
 
@@ -218,15 +218,15 @@ static int script_append (void *self, const struct cluster *cluster, const struc
 }
 
 /* Start what is planned and does not run yet. */
-static int obey (void *self, struct loop *loop, const struct plan *plan, struct pollux_error *err)
+static int obey (void *self, struct loop *loop, struct pollux_error *err)
 {
     (void)self;
-    for (int i = 0; i < plan->job_count; i++) {
-        const struct job *job = loop->cluster.active[i];
+    for (int i = 0; i < loop->cluster.active.count; i++) {
+        const struct job *job = loop->cluster.active.jobs[i];
         struct event start = {.at_us = loop->cluster.now_us,
                               .type = EVENT_START,
-                              .job = loop->cluster.active_index[i],
-                              .start = {job->generation + 1, plan_placement (plan, i)}};
+                              .job = loop->cluster.active.indices[i],
+                              .start = {job->generation + 1, job->desired}};
         if (start.start.placement.count > 0 && job->phase == JOB_PENDING) {
             int rc = loop_post (loop, &start, err);
             if (rc < 0)
@@ -253,8 +253,8 @@ static void loop_remembers_believes_acts (void **state)
     struct script script = {.events = events, .count = (int)COUNT (events)};
     struct loop loop = {
         .source = {script_next, &script},
-        .journal = {script_append, &script},
-        .backend = {obey, NULL},
+        .journal = {.append = script_append, .self = &script},
+        .backend = {.reconcile = obey},
     };
     assert_int_equal (0, policy_find ("fifo", &loop.policy, NULL));
     assert_int_equal (0, loop_run (&loop, NULL));
