@@ -87,7 +87,8 @@ struct event {
         struct {
             int generation;
             enum exit_kind kind;
-            char detail[DETAIL_SIZE]; /* for people: which replica ended how; may be "" */
+            char detail[DETAIL_SIZE]; /* for people: which replica ended how; may be "".  A line
+                                       * of UTF-8: utf8_disarm makes one of anything */
         } exit;
     };
 };

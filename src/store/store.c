@@ -280,9 +280,16 @@ static int store_append (void *self, const struct cluster *cluster, const struct
     return 0;
 }
 
+static int commit_events (void *self, struct pollux_error *err)
+{
+    return store_commit (self, err);
+}
+
 struct journal store_journal (struct store *store)
 {
-    return (struct journal){.append = store_append, .self = store};
+    bool by_count = store->mode == STORE_RECORD;
+    return (struct journal){
+        .append = store_append, .commit = by_count ? NULL : commit_events, .self = store};
 }
 
 int store_close (struct store *store, struct pollux_error *err)

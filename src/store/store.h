@@ -50,7 +50,7 @@ enum { STORE_VERSION = 1 };
 int store_open (const char *path, enum store_mode mode, struct store **ret,
                 struct pollux_error *err);
 
-/* Where a loop remembers its events.  The first failure is final: nothing later is written, so
+/* Where a loop remembers its events, and what makes them durable.  The first failure is final: nothing later is written, so
  * that what is in the file is always a beginning of what happened. */
 struct journal store_journal (struct store *store);
 

@@ -4,7 +4,7 @@
  *
  *     type      job   body
  *     NODE            {"name": "n0", "slots": 4, "available": true}
- *     SUBMIT    a     {"min_replicas": 0, "max_replicas": 64, ..., "hints": {...}, "oracle": {...}}
+ *     SUBMIT    a     {"min_replicas": 0, "max_replicas": 64, ..., "hints": {...}, "launch": {...}}
  *     LIMITS    a     {"min_replicas": 1, "max_replicas": 8, "weight": 2.0}
  *     CANCEL    a     {}
  *     HINTS           {"a": {"model": {...}, ..., "m": 32, "s": 1}, "b": {...}}
@@ -53,6 +53,7 @@ struct wire_event {
     struct event event;
     struct job_spec spec;
     struct oracle oracle;
+    struct launch *launch;
     double *iter_s;
     struct report *reports;
     int iter_capacity, report_capacity;

@@ -14,11 +14,13 @@
 #include "wire/event.h"
 #include "wire/event_format.h"
 #include "wire/job.h"
+#include "wire/launch.h"
 #include "wire/spec.h"
 
 void wire_event_clear (struct wire_event *event)
 {
     free (event->iter_s);
+    launch_free (event->launch);
     free (event->reports);
     plan_clear (&event->plan);
     free (event->shares.shares);
@@ -64,6 +66,19 @@ static int decode_times (const struct wire_place *times, struct wire_event *ret,
     return code;
 }
 
+static int decode_launch (const struct wire_place *body, struct wire_event *ret,
+                          struct pollux_error *err)
+{
+    struct wire_place place = wire_field (body, "launch");
+    struct launch *launch = NULL;
+    int code = wire_launch_decode (&place, &launch, err);
+    if (code < 0)
+        return code;
+    launch_free (ret->launch);
+    ret->event.submit.launch = ret->launch = launch;
+    return 0;
+}
+
 static int decode_submit (const struct wire_place *body, struct wire_event *ret,
                           struct pollux_error *err)
 {
@@ -73,6 +88,8 @@ static int decode_submit (const struct wire_place *body, struct wire_event *ret,
     int code = wire_spec_decode (body, &ret->spec, err);
     if (code == 0)
         code = wire_hints_decode (&hints, &event->submit.hints, err);
+    if (code == 0 && wire_has (body, "launch"))
+        code = decode_launch (body, ret, err);
     if (code < 0 || !wire_has (body, "oracle"))
         return code;
     struct wire_place times = wire_field (&oracle, "iter_s");

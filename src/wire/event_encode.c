@@ -13,6 +13,7 @@
 #include "wire/event.h"
 #include "wire/event_format.h"
 #include "wire/job.h"
+#include "wire/launch.h"
 #include "wire/spec.h"
 
 /* A new object inside another one; NULL if there is no memory. */
@@ -50,7 +51,10 @@ static int put_submit (const struct event *event, json_t *body, struct pollux_er
     code = wire_hints_put (&event->submit.hints, hints, err);
     if (code == 0 && event->submit.oracle)
         code = put_oracle (event->submit.oracle, body, err);
-    return code;
+    if (code < 0 || !event->submit.launch)
+        return code;
+    json_t *launch = put_object (body, "launch", err);
+    return launch ? wire_launch_put (event->submit.launch, launch, err) : -ENOMEM;
 }
 
 static int put_hints (const struct cluster *cluster, const struct event *event, json_t *body,
@@ -87,8 +91,8 @@ static int put_placements (const struct cluster *cluster, const struct plan *pla
     for (int i = 0; code == 0 && i < plan->job_count; i++) {
         struct placement placement = plan_placement (plan, i);
         if (placement.count > 0)
-            code =
-                wire_placement_put (cluster, placement, object, cluster->active.jobs[i]->spec.name, err);
+            code = wire_placement_put (cluster, placement, object,
+                                       cluster->active.jobs[i]->spec.name, err);
     }
     return code;
 }

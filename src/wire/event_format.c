@@ -42,6 +42,10 @@ static const struct wire_member round_members[] = {
     {WIRE_FIELD ("seed", event, round.seed, WIRE_UINT64)},
     {WIRE_FIELD ("budget", event, round.budget, WIRE_INT64), .optional = true, .max = 0x1p53},
     {WIRE_FIELD ("software", event, round.software, WIRE_NAME)},
+    {WIRE_FIELD ("least_age", event, round.least_age_s, WIRE_DOUBLE), .optional = true,
+     .max = WIRE_TIME_LIMIT},
+    {WIRE_FIELD ("fill", event, round.fill, WIRE_BOOL), .optional = true},
+    {WIRE_FIELD ("cold", event, round.cold, WIRE_BOOL), .optional = true},
     {0},
 };
 
@@ -54,6 +58,8 @@ static const struct wire_member exit_members[] = {
     {WIRE_FIELD ("generation", event, exit.generation, WIRE_INT), .max = INT32_MAX},
     {WIRE_FIELD ("kind", event, exit.kind, WIRE_CHOICE), .max = EXIT_KINDS - 1,
      .names = exit_names},
+    {WIRE_FIELD ("detail", event, exit.detail, WIRE_TEXT), .optional = true,
+     .max = DETAIL_SIZE - 1},
     {0},
 };
 

@@ -16,15 +16,20 @@
 
 /* ---- Names -------------------------------------------------------------------------------- */
 
-bool wire_is_name (const char *text)
+bool wire_is_line (const char *text, size_t most)
 {
-    size_t length = strnlen (text, NAME_SIZE);
-    if (length == 0 || length >= NAME_SIZE || utf8_valid (text, length) != length)
+    size_t length = strnlen (text, most + 1);
+    if (length > most || utf8_valid (text, length) != length)
         return false;
     for (const char *at = text; *at; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return false;
     return true;
+}
+
+bool wire_is_name (const char *text)
+{
+    return text[0] && wire_is_line (text, NAME_SIZE - 1);
 }
 
 int wire_name (const struct wire_place *object, const char *key, char ret[NAME_SIZE],
@@ -84,6 +89,19 @@ static int decode_integer (const struct wire_member *member, const struct wire_p
     return wire_int64 (object, member->key, (int64_t)member->min, (int64_t)member->max, ret, err);
 }
 
+static int decode_line (const struct wire_member *member, const struct wire_place *object,
+                        char *value, struct pollux_error *err)
+{
+    struct wire_place place = wire_field (object, member->key);
+    const char *text = json_string_value (place.value);
+    size_t most = (size_t)member->max;
+    if (!text || !wire_is_line (text, most))
+        return wire_fail (&place, err, "expected a line of at most %zu bytes", most);
+    memset (value, 0, most + 1);
+    memcpy (value, text, strlen (text));
+    return 0;
+}
+
 static void decode_missing (const struct wire_member *member, void *value)
 {
     switch (member->kind) {
@@ -105,6 +123,9 @@ static void decode_missing (const struct wire_member *member, void *value)
         break;
     case WIRE_NAME:
         memset (value, 0, NAME_SIZE);
+        break;
+    case WIRE_TEXT:
+        memset (value, 0, (size_t)member->max + 1);
         break;
     }
 }
@@ -130,6 +151,8 @@ static int decode_member (const struct wire_member *member, const struct wire_pl
         return wire_number (object, member->key, member->min, member->max, value, err);
     case WIRE_NAME:
         return wire_name (object, member->key, value, err);
+    case WIRE_TEXT:
+        return decode_line (member, object, value, err);
     case WIRE_CHOICE:
         return wire_choice (object, member->key, member->names, (int)member->max + 1, value, err);
     }
@@ -175,6 +198,7 @@ static double as_double (const struct wire_member *member, const void *value)
     case WIRE_DOUBLE:
         return *(const double *)value;
     case WIRE_NAME:
+    case WIRE_TEXT:
         break;
     }
     return 0;
@@ -182,7 +206,7 @@ static double as_double (const struct wire_member *member, const void *value)
 
 static bool is_missing (const struct wire_member *member, const void *value)
 {
-    if (member->kind == WIRE_NAME)
+    if (member->kind == WIRE_NAME || member->kind == WIRE_TEXT)
         return *(const char *)value == '\0';
     double number = as_double (member, value);
     return isnan (member->missing) ? isnan (number) : number == member->missing;
@@ -195,6 +219,11 @@ static int check_member (const struct wire_member *member, const void *value,
         return wire_is_name (value) ? 0
                                     : fail (err, -EINVAL, "%s: expected a name of 1 to %d bytes",
                                             member->key, NAME_SIZE - 1);
+    if (member->kind == WIRE_TEXT)
+        return wire_is_line (value, (size_t)member->max)
+                   ? 0
+                   : fail (err, -EINVAL, "%s: expected a line of at most %g bytes", member->key,
+                           member->max);
     if (member->kind == WIRE_BOOL || member->kind == WIRE_UINT64)
         return 0;
     double number = as_double (member, value);
@@ -220,6 +249,7 @@ static json_t *encode_value (const struct wire_member *member, const void *value
     case WIRE_DOUBLE:
         return wire_number_encode (*(const double *)value);
     case WIRE_NAME:
+    case WIRE_TEXT:
         return json_string (value);
     case WIRE_CHOICE:
         return json_string (member->names[*(const int *)value]);

@@ -22,6 +22,7 @@ enum wire_kind {
     WIRE_UINT64, /* uint64_t of any value, as a string of digits: JSON's integers are signed */
     WIRE_DOUBLE, /* double; infinities, where the range has them, as "inf" and "-inf" */
     WIRE_NAME,   /* char[NAME_SIZE] */
+    WIRE_TEXT,   /* char[max + 1]: a line for people */
     WIRE_CHOICE, /* an enum by its names; max is the last value */
 };
 
@@ -30,7 +31,7 @@ struct wire_member {
     const char *key;
     size_t offset;
     enum wire_kind kind;
-    /* May be absent or null, which means `missing` ("" for a name); not written then. */
+    /* May be absent or null, which means `missing` ("" for a name or a text); not written then. */
     bool optional;
     double missing;
     double min, max; /* of numbers, both included; 2^53 at most for integers */
@@ -54,8 +55,10 @@ int wire_members_encode (const struct wire_member *members, const void *base, js
  * made.  0 or -ENOMEM. */
 int wire_put (json_t *object, const char *key, json_t *value, struct pollux_error *err);
 
-/* What may be a name: 1..63 bytes of UTF-8 without control characters. */
+/* What may be a name: 1..63 bytes of UTF-8 without control characters; and a line of such, of that
+ * many bytes at most. */
 bool wire_is_name (const char *text);
+bool wire_is_line (const char *text, size_t most);
 
 /* A field that must be there and be a name. */
 int wire_name (const struct wire_place *object, const char *key, char ret[NAME_SIZE],

@@ -15,7 +15,9 @@ struct generator {
     struct rng rng;
     int stage; /* nodes, then for each round: changes, hints, round */
     int round, changes;
+    bool fill; /* something has changed: fill free slots */
     struct job_spec spec;
+    struct launch launch;
     struct report reports[JOBS_LIMIT];
 };
 
@@ -57,28 +59,42 @@ static struct event submit_event (struct generator *generator, const struct clus
         .fixed_batch = 512,
     };
     snprintf (generator->spec.name, sizeof (generator->spec.name), "job %d", cluster->job_count);
+    static char *command[] = {"train", "--epochs=3", NULL}, *environment[] = {"A=1", "B=", NULL};
+    generator->launch = (struct launch){.owner = "ann",
+                                        .command = command,
+                                        .environment = environment,
+                                        .directory = "/tmp",
+                                        .stop_signal = 15,
+                                        .grace_s = 30,
+                                        .max_failures = 3,
+                                        .backoff_s = 100};
     return (struct event){.type = EVENT_SUBMIT,
                           .job = cluster->job_count,
-                          .submit = {.spec = &generator->spec, .hints = some_hints (rng, 0)}};
+                          .submit = {.spec = &generator->spec,
+                                     .hints = some_hints (rng, 0),
+                                     .launch = generator->what.real ? &generator->launch : NULL}};
 }
 
 /* Something that happens between two rounds. */
 static struct event change (struct generator *generator, const struct cluster *cluster)
 {
     struct rng *rng = &generator->rng;
-    int what = below (rng, 10), active = cluster->active_count;
-    if (what < 4 || active == 0)
+    int what = below (rng, 10), live = cluster->live.count;
+    if (what < 4 || live == 0)
         return submit_event (generator, cluster);
     if (what == 4)
         return node_event (below (rng, NODES), rng_below (rng, 2) == 1);
-    int pick = below (rng, active), index = cluster->active_index[pick];
-    const struct job *job = cluster->active[pick];
+    int pick = below (rng, live), index = cluster->live.indices[pick];
+    const struct job *job = cluster->live.jobs[pick];
     struct event event = {.job = index, .type = EVENT_CANCEL};
-    if (what == 5 && job->phase == JOB_PENDING)
+    if (what == 5 && (job->phase == JOB_PENDING || generator->what.real))
         return event;
-    if (job->phase == JOB_RUNNING) {
+    if (job_runs (job)) {
         event.type = EVENT_EXIT;
         event.exit.generation = job->generation;
+        if (generator->what.real)
+            snprintf (event.exit.detail, sizeof (event.exit.detail), "replica %d: exit code %d",
+                      below (rng, 4), below (rng, 256));
         event.exit.kind = what < 7 ? EXITED_FINISHED : what < 9 ? EXITED_FAILED : EXITED_GAVE_UP;
         return event;
     }
@@ -92,10 +108,10 @@ static struct event change (struct generator *generator, const struct cluster *c
 static struct event report (struct generator *generator, const struct cluster *cluster)
 {
     int count = 0;
-    for (int i = 0; i < cluster->active_count && count < JOBS_LIMIT; i++) {
-        if (cluster->active[i]->phase == JOB_RUNNING)
+    for (int i = 0; i < cluster->live.count && count < JOBS_LIMIT; i++) {
+        if (cluster->live.jobs[i]->phase == JOB_RUNNING)
             generator->reports[count++] = (struct report){
-                .job = cluster->active_index[i],
+                .job = cluster->live.indices[i],
                 .hints = some_hints (&generator->rng, generator->round),
                 .batch = {32, 1},
                 .oracle_remaining = NAN,
@@ -105,13 +121,17 @@ static struct event report (struct generator *generator, const struct cluster *c
         .type = EVENT_HINTS, .job = -1, .hints = {.reports = generator->reports, .count = count}};
 }
 
-static struct event round_event (struct generator *generator)
+static struct event round_event (struct generator *generator, bool fill)
 {
+    bool real = generator->what.real;
     struct event event = {
         .type = EVENT_ROUND,
         .job = -1,
         .round = {
             .interval_s = 60, .restart_delay_s = 30, .p = -1, .seed = rng_next (&generator->rng)}};
+    event.round.fill = fill;
+    event.round.least_age_s = real ? 60 : 0;
+    event.round.cold = real && !fill && below (&generator->rng, 8) == 0;
     snprintf (event.round.policy, sizeof (event.round.policy), "%s", generator->what.policy);
     return event;
 }
@@ -131,7 +151,12 @@ static int next (void *self, const struct cluster *cluster, struct event *ret,
             return 0;
         generator->changes = 1 + below (&generator->rng, 4);
     }
-    if (generator->stage == NODES) {
+    if (generator->fill) {
+        *ret = round_event (generator, true);
+        ret->at_us = cluster->now_us;
+        generator->fill = false;
+    } else if (generator->stage == NODES) {
+        generator->fill = generator->what.real;
         *ret = change (generator, cluster);
         int64_t least = cluster->now_us > round_us - 60 * S ? cluster->now_us : round_us - 60 * S;
         ret->at_us = least + (int64_t)rng_below (&generator->rng, (uint64_t)(round_us - least));
@@ -141,7 +166,7 @@ static int next (void *self, const struct cluster *cluster, struct event *ret,
         ret->at_us = round_us;
         generator->stage++;
     } else {
-        *ret = round_event (generator);
+        *ret = round_event (generator, false);
         ret->at_us = round_us;
         generator->stage = NODES;
         generator->round++;
@@ -150,13 +175,14 @@ static int next (void *self, const struct cluster *cluster, struct event *ret,
 }
 
 /* Stop what is planned elsewhere, start what is planned. */
-static int obey (void *self, struct loop *loop, const struct plan *plan, struct pollux_error *err)
+static int obey (void *self, struct loop *loop, struct pollux_error *err)
 {
     (void)self;
-    for (int i = 0; i < plan->job_count; i++) {
-        const struct job *job = loop->cluster.active[i];
-        struct placement to = plan_placement (plan, i);
-        struct event event = {.at_us = loop->cluster.now_us, .job = loop->cluster.active_index[i]};
+    const struct job_list *active = &loop->cluster.active;
+    for (int i = 0; i < active->count; i++) {
+        const struct job *job = active->jobs[i];
+        struct placement to = job->desired;
+        struct event event = {.at_us = loop->cluster.now_us, .job = active->indices[i]};
         if (placement_equal (to, job->placement))
             continue;
         int rc = 0;
@@ -203,6 +229,34 @@ int recording_run (const struct recording *recording, struct journal journal, st
     return rc;
 }
 
+static void lists_equal (char *const *a, char *const *b)
+{
+    for (; *a && *b; a++, b++)
+        assert_string_equal (*a, *b);
+    assert_true (!*a && !*b);
+}
+
+void launches_equal (const struct launch *a, const struct launch *b)
+{
+    assert_int_equal (!a, !b);
+    if (!a)
+        return;
+    assert_string_equal (a->owner, b->owner);
+    lists_equal (a->command, b->command);
+    lists_equal (a->environment, b->environment);
+    assert_int_equal (!a->directory, !b->directory);
+    if (a->directory)
+        assert_string_equal (a->directory, b->directory);
+    assert_int_equal (!a->checkpoint_dir, !b->checkpoint_dir);
+    if (a->checkpoint_dir)
+        assert_string_equal (a->checkpoint_dir, b->checkpoint_dir);
+    assert_int_equal (a->launcher, b->launcher);
+    assert_int_equal (a->stop_signal, b->stop_signal);
+    assert_memory_equal (&a->grace_s, &b->grace_s, sizeof (double));
+    assert_int_equal (a->max_failures, b->max_failures);
+    assert_memory_equal (&a->backoff_s, &b->backoff_s, sizeof (double));
+}
+
 static void jobs_equal (const struct job *a, const struct job *b)
 {
     assert_string_equal (a->spec.name, b->spec.name);
@@ -220,7 +274,15 @@ static void jobs_equal (const struct job *a, const struct job *b)
     assert_memory_equal (&a->attained_s, &b->attained_s, sizeof (double));
     assert_int_equal (a->generation, b->generation);
     assert_int_equal (a->restarts, b->restarts);
+    assert_int_equal (a->failed_last, b->failed_last);
+    assert_int_equal (a->failures, b->failures);
+    assert_int_equal (a->retry_us, b->retry_us);
+    assert_int_equal (a->start_us, b->start_us);
+    assert_memory_equal (&a->delay_s, &b->delay_s, sizeof (double));
     assert_true (placement_equal (a->placement, b->placement));
+    assert_true (placement_equal (a->desired, b->desired));
+    assert_string_equal (a->detail, b->detail);
+    launches_equal (a->launch, b->launch);
 }
 
 void clusters_equal (const struct cluster *a, const struct cluster *b)
@@ -234,5 +296,7 @@ void clusters_equal (const struct cluster *a, const struct cluster *b)
     assert_int_equal (a->job_count, b->job_count);
     for (int i = 0; i < a->job_count; i++)
         jobs_equal (a->jobs[i], b->jobs[i]);
-    assert_int_equal (a->active_count, b->active_count);
+    assert_int_equal (a->live.count, b->live.count);
+    for (int i = 0; i < a->live.count; i++)
+        assert_int_equal (a->live.indices[i], b->live.indices[i]);
 }

@@ -10,13 +10,19 @@
 /* Rounds of 60 s on 8 nodes of 4 slots. */
 struct recording {
     const char *policy;
-    int rounds;
+    int rounds; /* full ones */
     uint64_t seed;
+    /* As under a daemon: jobs are programs, which wait after a failure; running ones are cancelled
+     * too; a round after every change fills free slots; now and then the policy has forgotten. */
+    bool real;
 };
 
 /* Run the loop.  On success *ret is what is believed at the end; the caller clears it. */
 int recording_run (const struct recording *recording, struct journal journal, struct cluster *ret,
                    struct pollux_error *err);
+
+/* The same program, or none. */
+void launches_equal (const struct launch *a, const struct launch *b);
 
 /* Everything that a fold can tell of two clusters. */
 void clusters_equal (const struct cluster *a, const struct cluster *b);

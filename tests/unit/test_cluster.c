@@ -93,14 +93,179 @@ static void misfits_change_nothing (void **state)
         {.at_us = 10 * S, .type = EVENT_HINTS, .hints = {&(struct report){.job = 7}, 1}},
     };
     for (size_t i = 0; i < COUNT (misfits); i++) {
-        struct pollux_error err = {""};
+        struct pollux_error err = {""}, first = {""};
+        assert_int_equal (-EINVAL, cluster_check (&cluster, &misfits[i], &first));
         assert_int_equal (-EINVAL, cluster_apply (&cluster, &misfits[i], &err));
         assert_true (strlen (err.text) > 10);
+        assert_string_equal (err.text, first.text);
         assert_int_equal (cluster.job_count, 1);
         assert_int_equal (cluster.live.count, 1);
         assert_int_equal (cluster.jobs[0]->phase, JOB_PENDING);
     }
     plan_clear (&plan);
+    cluster_clear (&cluster);
+}
+
+/* ---- Ends of runs ---- */
+
+/* Jobs a, b and so on, all of which run one replica on n0 since 60 s; as programs or not. */
+static void running_cluster (struct cluster *cluster, int jobs, bool programs)
+{
+    static char *command[] = {"train", NULL};
+    const struct launch launch = {.command = command, .max_failures = 3, .backoff_s = 100};
+    struct event node = node_event ("n0", 8), round = {.at_us = 60 * S, .type = EVENT_ROUND};
+    assert_int_equal (0, cluster_apply (cluster, &node, NULL));
+    for (int i = 0; i < jobs; i++) {
+        struct job_spec spec = spec_named ((char[]){(char)('a' + i), '\0'}, 1);
+        struct event submit = submit_event (10 * S, i, &spec);
+        submit.submit.launch = programs ? &launch : NULL;
+        assert_int_equal (0, cluster_apply (cluster, &submit, NULL));
+    }
+    struct plan plan = {0};
+    assert_int_equal (0, cluster_apply (cluster, &round, NULL));
+    assert_int_equal (0, plan_reset (&plan, jobs));
+    struct placement one = {(struct share[]){{0, 1}}, 1};
+    for (int i = 0; i < jobs; i++)
+        assert_int_equal (0, plan_place (&plan, i, one));
+    struct event answer = {.at_us = 60 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan};
+    assert_int_equal (0, cluster_apply (cluster, &answer, NULL));
+    for (int i = 0; i < jobs; i++) {
+        struct event start = {.at_us = 60 * S, .type = EVENT_START, .job = i, .start = {1, one}};
+        assert_int_equal (0, cluster_apply (cluster, &start, NULL));
+    }
+    plan_clear (&plan);
+}
+
+static struct event exit_event (int64_t at_us, int job, int generation, enum exit_kind kind)
+{
+    return (struct event){
+        .at_us = at_us, .type = EVENT_EXIT, .job = job, .exit = {generation, kind, "how"}};
+}
+
+/* A cancelled job that runs keeps its slots until its EXIT, whatever that says; one that waits ends
+ * at once. */
+static void cancelled_jobs_end_with_their_run (void **state)
+{
+    (void)state;
+    const struct {
+        enum exit_kind kind;
+        enum job_phase phase;
+    } cases[] = {
+        {EXITED_STOPPED, JOB_CANCELLED},
+        {EXITED_FAILED, JOB_CANCELLED},
+        {EXITED_GAVE_UP, JOB_CANCELLED},
+        {EXITED_FINISHED, JOB_FINISHED}, /* it was faster */
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct cluster cluster = {0};
+        running_cluster (&cluster, 2, true);
+        const struct job *job = cluster.jobs[0];
+        struct event cancel = {.at_us = 70 * S, .type = EVENT_CANCEL, .job = 0};
+        assert_int_equal (0, cluster_apply (&cluster, &cancel, NULL));
+        assert_int_equal (job->phase, JOB_CANCELLING);
+        assert_true (job_live (job) && job_runs (job));
+        assert_int_equal (placement_replicas (job->placement), 1);
+        assert_int_equal (job->desired.count, 0);
+        assert_int_equal (0, cluster_apply (&cluster, &cancel, NULL)); /* again says nothing new */
+        struct event round = {.at_us = 80 * S, .type = EVENT_ROUND, .job = -1};
+        assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+        assert_int_equal (cluster.live.count, 2);
+        assert_int_equal (cluster.active.count, 1); /* nothing to decide */
+        assert_int_equal (cluster.active.indices[0], 1);
+        struct event end = exit_event (90 * S, 0, 1, cases[i].kind);
+        assert_int_equal (0, cluster_apply (&cluster, &end, NULL));
+        assert_int_equal (job->phase, cases[i].phase);
+        assert_int_equal (job->end_us, 90 * S);
+        assert_int_equal (job->placement.count, 0);
+        assert_true (fabs (job->attained_s - 30) < 1e-9);
+        assert_string_equal (job->detail, "how");
+        assert_int_equal (cluster.live.count, 1);
+        assert_int_equal (-EINVAL, cluster_check (&cluster, &cancel, NULL));
+        cluster_clear (&cluster);
+    }
+}
+
+/* A program that fails gives its slots up, and is tried again after a while that doubles. */
+static void failures_wait (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    running_cluster (&cluster, 1, true);
+    const struct job *job = cluster.jobs[0];
+    struct placement one = {(struct share[]){{0, 1}}, 1};
+    int64_t now_us = 60 * S;
+    static const int waits_s[] = {100, 200, 400, 600, 600};
+    for (size_t i = 0; i < COUNT (waits_s); i++) {
+        struct event end = exit_event (now_us += 10 * S, 0, (int)i + 1, EXITED_FAILED);
+        assert_int_equal (0, cluster_apply (&cluster, &end, NULL));
+        assert_int_equal (job->phase, JOB_PENDING);
+        assert_int_equal (job->failures, (int)i + 1);
+        assert_int_equal (job->desired.count, 0);
+        assert_int_equal (job->retry_us, now_us + waits_s[i] * S);
+        struct event round = {.at_us = job->retry_us - 1, .type = EVENT_ROUND, .job = -1};
+        assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+        assert_int_equal (cluster.active.count, 0);
+        round.at_us = now_us = job->retry_us;
+        assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+        assert_int_equal (cluster.active.count, 1);
+        struct event start = {.at_us = now_us, .type = EVENT_START, .start = {(int)i + 2, one}};
+        assert_int_equal (0, cluster_apply (&cluster, &start, NULL));
+    }
+    assert_int_equal (job->restarts, 0);
+    struct event end = exit_event (now_us, 0, job->generation, EXITED_GAVE_UP);
+    assert_int_equal (0, cluster_apply (&cluster, &end, NULL));
+    assert_int_equal (job->phase, JOB_FAILED);
+    cluster_clear (&cluster);
+}
+
+/* A plan may come a while after its round: of a, which has finished, b, which is cancelled, c, which
+ * has failed, and e, which is new, it says nothing; d is to have what it says. */
+static void late_plan (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    running_cluster (&cluster, 4, true);
+    struct job_spec e = spec_named ("e", 1);
+    struct event events[] = {
+        {.at_us = 120 * S, .type = EVENT_ROUND, .job = -1},
+        exit_event (121 * S, 0, 1, EXITED_FINISHED),
+        {.at_us = 121 * S, .type = EVENT_CANCEL, .job = 1},
+        exit_event (121 * S, 2, 1, EXITED_FAILED),
+        submit_event (121 * S, 4, &e),
+    };
+    for (size_t i = 0; i < COUNT (events); i++)
+        assert_int_equal (0, cluster_apply (&cluster, &events[i], NULL));
+    struct plan plan = {0};
+    assert_int_equal (0, plan_reset (&plan, 4));
+    for (int i = 0; i < 4; i++)
+        assert_int_equal (0,
+                          plan_place (&plan, i, (struct placement){(struct share[]){{0, 2}}, 1}));
+    struct event answer = {.at_us = 122 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan};
+    assert_int_equal (0, cluster_apply (&cluster, &answer, NULL));
+    static const int desired[] = {0, 0, 0, 2, 0};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal (placement_replicas (cluster.jobs[i]->desired), desired[i]);
+    plan_clear (&plan);
+    cluster_clear (&cluster);
+}
+
+/* Young jobs count as older, and a start's delay is measured. */
+static void ages_and_delays (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    running_cluster (&cluster, 1, true);
+    const struct job *job = cluster.jobs[0];
+    assert_true (isnan (job->delay_s));
+    struct event round = {.at_us = 61 * S, .type = EVENT_ROUND, .round = {.least_age_s = 300}};
+    struct event started = {.at_us = 65 * S, .type = EVENT_STARTED, .start = {.generation = 1}};
+    assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+    assert_true (job->age_s == 300);
+    assert_int_equal (0, cluster_apply (&cluster, &started, NULL));
+    assert_true (fabs (job->delay_s - 5) < 1e-9);
+    round.at_us = 410 * S;
+    assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+    assert_true (fabs (job->age_s - 400) < 1e-9);
     cluster_clear (&cluster);
 }
 
@@ -191,7 +356,7 @@ static void limits_of_a_job (void **state)
 struct script {
     const struct event *events;
     int count, next;
-    int appended;
+    int appended, commits, acts;
 };
 
 static int script_next (void *self, const struct cluster *cluster, struct event *ret,
@@ -214,6 +379,23 @@ static int script_append (void *self, const struct cluster *cluster, const struc
     struct script *script = self;
     assert_true (event->at_us >= cluster->now_us); /* remembered before it is believed */
     script->appended++;
+    return 0;
+}
+
+static int script_commit (void *self, struct pollux_error *err)
+{
+    (void)err;
+    struct script *script = self;
+    script->commits++;
+    return 0;
+}
+
+static int script_act (void *self, const struct cluster *cluster, struct pollux_error *err)
+{
+    (void)cluster;
+    (void)err;
+    struct script *script = self;
+    assert_int_equal (script->commits, ++script->acts); /* never before */
     return 0;
 }
 
@@ -253,8 +435,8 @@ static void loop_remembers_believes_acts (void **state)
     struct script script = {.events = events, .count = (int)COUNT (events)};
     struct loop loop = {
         .source = {script_next, &script},
-        .journal = {.append = script_append, .self = &script},
-        .backend = {.reconcile = obey},
+        .journal = {.append = script_append, .commit = script_commit, .self = &script},
+        .backend = {.reconcile = obey, .act = script_act, .self = &script},
     };
     assert_int_equal (0, policy_find ("fifo", &loop.policy, NULL));
     assert_int_equal (0, loop_run (&loop, NULL));
@@ -263,6 +445,11 @@ static void loop_remembers_believes_acts (void **state)
     assert_int_equal (placement_replicas (loop.cluster.jobs[1]->placement), 2);
     assert_int_equal (placement_replicas (loop.cluster.jobs[2]->placement), 1);
     assert_int_equal (script.appended, (int)COUNT (events) + 2 + 3); /* two PLAN, three START */
+    assert_int_equal (script.acts, 2);
+    /* What does not fit is not remembered. */
+    struct event misfit = {.at_us = 120 * S, .type = EVENT_CANCEL, .job = 0};
+    assert_int_equal (-EINVAL, loop_take (&loop, &misfit, NULL));
+    assert_int_equal (script.appended, (int)COUNT (events) + 2 + 3);
     loop_clear (&loop);
 }
 
@@ -281,6 +468,10 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (life_of_a_job),
         cmocka_unit_test (misfits_change_nothing),
+        cmocka_unit_test (cancelled_jobs_end_with_their_run),
+        cmocka_unit_test (failures_wait),
+        cmocka_unit_test (late_plan),
+        cmocka_unit_test (ages_and_delays),
         cmocka_unit_test (many_jobs_are_found),
         cmocka_unit_test (many_nodes_are_found),
         cmocka_unit_test (limits_of_a_job),

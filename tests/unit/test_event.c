@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/rng.h"
+#include "recording.h"
 #include "wire/event.h"
 
 /* ---- A cluster and events at random --------------------------------------------------------- */
@@ -123,6 +124,8 @@ static void build_cluster (struct rng *rng, struct cluster *cluster)
         struct event cancel = {.type = EVENT_CANCEL, .job = i};
         assert_int_equal (0, cluster_apply (cluster, &cancel, NULL));
     }
+    struct event round = {.type = EVENT_ROUND, .job = -1};
+    assert_int_equal (0, cluster_apply (cluster, &round, NULL));
 }
 
 /* Some nodes in any order. */
@@ -144,6 +147,7 @@ static struct placement random_placement (struct rng *rng, struct share *shares)
 struct parts {
     struct job_spec spec;
     struct oracle oracle;
+    struct launch launch;
     double iter_s[8];
     struct report reports[JOBS];
     struct share shares[NODES];
@@ -153,7 +157,7 @@ struct parts {
 static void random_plan (struct rng *rng, const struct cluster *cluster, struct parts *parts)
 {
     struct plan *plan = &parts->plan;
-    assert_int_equal (0, plan_reset (plan, cluster->active_count));
+    assert_int_equal (0, plan_reset (plan, cluster->active.count));
     bool speedups = maybe (rng);
     for (int i = 0; i < plan->job_count; i++) {
         if (maybe (rng))
@@ -166,6 +170,25 @@ static void random_plan (struct rng *rng, const struct cluster *cluster, struct 
         plan->bound = real (rng, -1, INFINITY);
         plan->price = real (rng, -INFINITY, 1e300);
     }
+}
+
+static struct launch random_launch (struct rng *rng)
+{
+    static char *commands[][4] = {{"true"}, {"sh", "-c", "a \"b\" \\ \n\t\xce\xbb"}, {"", ""}};
+    static char *environments[][3] = {{NULL}, {"A="}, {"A=b=c", "LONG_2=\x01 \n"}};
+    struct launch launch = {
+        .command = commands[below (rng, (int)COUNT (commands))],
+        .environment = environments[below (rng, (int)COUNT (environments))],
+        .directory = maybe (rng) ? "/tmp/a \xce\xbb" : NULL,
+        .checkpoint_dir = maybe (rng) ? "/" : NULL,
+        .launcher = (enum launcher)below (rng, LAUNCHERS),
+        .stop_signal = maybe (rng) ? 15 : 64,
+        .grace_s = real (rng, 0, 3600),
+        .max_failures = below (rng, 1000),
+        .backoff_s = real (rng, 0, LAUNCH_BACKOFF_LIMIT),
+    };
+    snprintf (launch.owner, sizeof (launch.owner), "%s", maybe (rng) ? "ann \xce\xbb" : "");
+    return launch;
 }
 
 static struct event random_event (struct rng *rng, const struct cluster *cluster,
@@ -187,6 +210,10 @@ static struct event random_event (struct rng *rng, const struct cluster *cluster
             for (int i = 0; i < parts->oracle.count; i++)
                 parts->iter_s[i] = real (rng, 0, 1e12);
             event.submit.oracle = &parts->oracle;
+        }
+        if (maybe (rng)) {
+            parts->launch = random_launch (rng);
+            event.submit.launch = &parts->launch;
         }
         break;
     case EVENT_CANCEL:
@@ -228,6 +255,9 @@ static struct event random_event (struct rng *rng, const struct cluster *cluster
             .search = maybe (rng) ? POLLUX_EXACT : POLLUX_REFERENCE,
             .seed = maybe (rng) ? rng_next (rng) : UINT64_MAX - rng_below (rng, 2),
             .budget = (int64_t)rng_below (rng, (uint64_t)1 << 53),
+            .least_age_s = maybe (rng) ? 0 : real (rng, 0, 1e12),
+            .fill = maybe (rng),
+            .cold = maybe (rng),
         };
         break;
     case EVENT_PLAN:
@@ -245,6 +275,7 @@ static struct event random_event (struct rng *rng, const struct cluster *cluster
     case EVENT_EXIT:
         event.exit.generation = below (rng, INT32_MAX);
         event.exit.kind = (enum exit_kind)below (rng, EXIT_KINDS);
+        memset (event.exit.detail, 'd', (size_t)below (rng, DETAIL_SIZE));
         break;
     }
     return event;
@@ -291,6 +322,7 @@ static void same_submit (const struct event *a, const struct event *b)
 {
     same_spec (a->submit.spec, b->submit.spec);
     same_hints (&a->submit.hints, &b->submit.hints);
+    launches_equal (a->submit.launch, b->submit.launch);
     const struct oracle *x = a->submit.oracle, *y = b->submit.oracle;
     assert_int_equal (!x, !y);
     if (!x)
@@ -323,6 +355,9 @@ static void same_round (const struct round *a, const struct round *b)
     assert_int_equal (a->search, b->search);
     assert_true (a->seed == b->seed);
     assert_true (a->budget == b->budget);
+    same_real (a->least_age_s, b->least_age_s);
+    assert_int_equal (a->fill, b->fill);
+    assert_int_equal (a->cold, b->cold);
 }
 
 static void same_event (const struct event *a, const struct event *b)
@@ -373,6 +408,7 @@ static void same_event (const struct event *a, const struct event *b)
     case EVENT_EXIT:
         assert_int_equal (a->exit.generation, b->exit.generation);
         assert_int_equal (a->exit.kind, b->exit.kind);
+        assert_string_equal (a->exit.detail, b->exit.detail);
         break;
     }
 }
@@ -424,6 +460,8 @@ static void small_cluster (struct cluster *cluster)
     }
     struct event cancel = {.type = EVENT_CANCEL, .job = 0};
     assert_int_equal (0, cluster_apply (cluster, &cancel, NULL));
+    struct event round = {.type = EVENT_ROUND, .job = -1};
+    assert_int_equal (0, cluster_apply (cluster, &round, NULL));
 }
 
 #define SPEC                                                                                       \
@@ -431,6 +469,8 @@ static void small_cluster (struct cluster *cluster)
 #define MODEL                                                                                      \
     "\"model\":{\"alpha_grad\":1,\"beta_grad\":0,\"alpha_node\":0,\"beta_node\":0,"                \
     "\"alpha_local\":0,\"beta_local\":0,\"gamma\":1}"
+#define LAUNCH                                                                                     \
+    "\"launcher\":\"env\",\"stop_signal\":15,\"grace\":30,\"max_failures\":3,\"backoff\":10"
 #define ROUND                                                                                      \
     "\"policy\":\"fifo\",\"interval\":60,\"restart_delay\":30,\"batch_search\":\"exact\","         \
     "\"software\":\"0.1.0\""
@@ -463,6 +503,11 @@ static void malformed_rows_are_refused (void **state)
         {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"007\"}", "seed: expected the digits"},
         {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"18446744073709551616\"}", "below 2^64"},
         {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"1\",\"budget\":-1}", "budget: expected"},
+        {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"1\",\"least_age\":-1}",
+         "least_age: expected"},
+        {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"1\",\"fill\":1}", "fill: expected true"},
+        {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"1\",\"cold\":\"no\"}",
+         "cold: expected true"},
         {"ROUND", NULL, "{\"policy\":\"\"}",
          "policy: expected a name of 1 to 63 bytes, got '\"\"'"},
         {"ROUND", NULL, "{}", "policy: expected a name of 1 to 63 bytes, got nothing"},
@@ -489,6 +534,14 @@ static void malformed_rows_are_refused (void **state)
          "oracle.iter_s: expected an array"},
         {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"oracle\":{\"iter_s\":[1,null]}}",
          "oracle.iter_s[1]: expected a number from 0"},
+        {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"launch\":[]}", "launch: expected an object"},
+        {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"launch\":{" LAUNCH "}}",
+         "launch.command: expected"},
+        {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"launch\":{" LAUNCH ",\"command\":[1]}}",
+         "launch.command[0]: expected"},
+        {"SUBMIT", "d",
+         "{" SPEC ",\"hints\":{},\"launch\":{" LAUNCH ",\"command\":[\"a\"],\"directory\":\"b\"}}",
+         "launch.directory: expected an absolute path"},
         {"LIMITS", "b", "{\"min_replicas\":0,\"max_replicas\":0}",
          "max_replicas: expected an integer"},
         {"LIMITS", "b", "{\"min_replicas\":0,\"max_replicas\":1,\"weight\":0}", "weight: expected"},
@@ -517,6 +570,10 @@ static void malformed_rows_are_refused (void **state)
         {"EXIT", "b", "{\"generation\":1,\"kind\":\"lost\"}",
          "kind: expected \"finished\", \"stopped\", \"failed\" or \"gave up\", got "
          "'\"lost\"'"},
+        {"EXIT", "b", "{\"generation\":1,\"kind\":\"failed\",\"detail\":\"a\\nb\"}",
+         "detail: expected a line of at most 159 bytes"},
+        {"EXIT", "b", "{\"generation\":1,\"kind\":\"failed\",\"detail\":1}",
+         "detail: expected a line"},
         {"EXIT", "b", "{\"generation\":2147483648,\"kind\":\"failed\"}", "generation: expected"},
     };
     struct cluster cluster = {0};
@@ -579,6 +636,11 @@ static void unreadable_events_are_not_written (void **state)
         {{.type = EVENT_START, .job = 1, .start = {1, twin}}, "START: placement: two shares"},
         {{.type = EVENT_START, .job = 1, .start = {1, nowhere}}, "on node 2, of 2 nodes"},
         {{.type = EVENT_EXIT, .job = 1, .exit = {1, (enum exit_kind)9}}, "EXIT: kind"},
+        {{.type = EVENT_EXIT, .job = 1, .exit = {1, EXITED_FAILED, "bell\a"}}, "EXIT: detail"},
+        {{.type = EVENT_EXIT, .job = 1, .exit = {1, EXITED_FAILED, "\xff"}}, "EXIT: detail"},
+        {{.type = EVENT_SUBMIT,
+          .submit = {.spec = &fine, .launch = &(struct launch){.grace_s = 1}}},
+         "SUBMIT: command: expected"},
     };
     struct wire_text_buffer buffer = {0};
     for (size_t i = 0; i < COUNT (cases); i++) {
@@ -619,10 +681,17 @@ static void rows_as_documented (void **state)
          "{\"policy\":\"pollux\",\"interval\":60.0,\"restart_delay\":0.0,\"p\":\"-inf\","
          "\"batch_search\":\"exact\",\"seed\":\"18446744073709551615\",\"software\":"
          "\"" POLLUX_VERSION "\"}"},
+        {{.type = EVENT_ROUND,
+          .round = {.policy = "pollux", .p = -1, .least_age_s = 60, .fill = true, .cold = true}},
+         "{\"policy\":\"pollux\",\"interval\":0.0,\"restart_delay\":0.0,\"p\":-1.0,"
+         "\"batch_search\":\"exact\",\"seed\":\"0\",\"software\":\"" POLLUX_VERSION "\","
+         "\"least_age\":60.0,\"fill\":true,\"cold\":true}"},
         {{.type = EVENT_PLAN, .plan = &plan},
          "{\"placements\":{\"c\":{\"n1\":4,\"n0\":2}},\"speedups\":{\"c\":2.5},\"fitness\":0.5}"},
         {{.type = EVENT_EXIT, .job = 2, .exit = {3, EXITED_GAVE_UP}},
          "{\"generation\":3,\"kind\":\"gave up\"}"},
+        {{.type = EVENT_EXIT, .job = 2, .exit = {3, EXITED_FAILED, "replica 1: exit code 7"}},
+         "{\"generation\":3,\"kind\":\"failed\",\"detail\":\"replica 1: exit code 7\"}"},
     };
     struct wire_text_buffer buffer = {0};
     for (size_t i = 0; i < COUNT (cases); i++) {

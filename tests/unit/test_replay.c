@@ -17,6 +17,8 @@ struct mirror {
     int64_t changed;                    /* the number of the one that was changed, or 0 */
     bool (*change) (struct plan *plan); /* tried from the tenth on, until it finds what it wants */
     const char *software;
+    bool warm; /* the replay is not told of cold rounds */
+    int64_t fills, colds;
 };
 
 static void copy_plan (const struct plan *from, struct plan *to)
@@ -41,6 +43,10 @@ static int mirror_append (void *self, const struct cluster *cluster, const struc
         return -ECANCELED;
     struct event copy = *event;
     struct plan changed = {0};
+    mirror->fills += event->type == EVENT_ROUND && event->round.fill;
+    mirror->colds += event->type == EVENT_ROUND && event->round.cold;
+    if (event->type == EVENT_ROUND && mirror->warm)
+        copy.round.cold = false;
     if (event->type == EVENT_ROUND && mirror->software)
         snprintf (copy.round.software, sizeof (copy.round.software), "%s", mirror->software);
     if (event->type == EVENT_PLAN && ++mirror->plans >= 10 && mirror->change && !mirror->changed) {
@@ -54,12 +60,13 @@ static int mirror_append (void *self, const struct cluster *cluster, const struc
     return rc;
 }
 
-static int mirror_run (struct mirror *mirror, const char *policy, int rounds,
+static int mirror_run (struct mirror *mirror, const char *policy, int rounds, bool real,
                        struct pollux_error *err)
 {
     struct cluster cluster = {0};
-    struct recording recording = {.policy = policy, .rounds = rounds, .seed = 8};
-    int rc = recording_run (&recording, (struct journal){mirror_append, mirror}, &cluster, err);
+    struct recording recording = {.policy = policy, .rounds = rounds, .seed = 8, .real = real};
+    struct journal journal = {.append = mirror_append, .self = mirror};
+    int rc = recording_run (&recording, journal, &cluster, err);
     cluster_clear (&cluster);
     return rc;
 }
@@ -73,7 +80,7 @@ static void same_under_every_policy (void **state)
         struct mirror mirror = {0};
         struct pollux_error err = {""};
         int rounds = strcmp ((*policy)->name, "pollux-ga") == 0 ? 3 : 30;
-        if (mirror_run (&mirror, (*policy)->name, rounds, &err) < 0)
+        if (mirror_run (&mirror, (*policy)->name, rounds, false, &err) < 0)
             fail_msg ("%s: %s", (*policy)->name, err.text);
         if (mirror.replay.differs)
             fail_msg ("%s: round %lld differs in its %s", (*policy)->name,
@@ -85,6 +92,40 @@ static void same_under_every_policy (void **state)
         assert_false (mirror.replay.waiting || mirror.replay.mixed);
         replay_clear (&mirror.replay);
     }
+}
+
+/* As under a daemon: rounds that only fill, and rounds whose policy has forgotten. */
+static void same_as_under_a_daemon (void **state)
+{
+    (void)state;
+    for (const struct policy *const *policy = policies; *policy; policy++) {
+        if ((*policy)->oracle)
+            continue;
+        struct mirror mirror = {0};
+        struct pollux_error err = {""};
+        int rounds = strcmp ((*policy)->name, "pollux-ga") == 0 ? 2 : 30;
+        if (mirror_run (&mirror, (*policy)->name, rounds, true, &err) < 0)
+            fail_msg ("%s: %s", (*policy)->name, err.text);
+        if (mirror.replay.differs)
+            fail_msg ("%s: round %lld differs in its %s", (*policy)->name,
+                      (long long)mirror.replay.rounds, replay_names[mirror.replay.difference.part]);
+        assert_true (mirror.fills > 0 && (rounds < 30 || mirror.colds > 0));
+        assert_int_equal (mirror.plans, rounds + mirror.fills);
+        assert_int_equal (mirror.replay.rounds, mirror.plans);
+        assert_false (mirror.replay.waiting || mirror.replay.mixed);
+        replay_clear (&mirror.replay);
+    }
+}
+
+/* A policy with a memory decides otherwise when it forgets, and a replay that does not know of it
+ * would differ. */
+static void forgetting_matters (void **state)
+{
+    (void)state;
+    struct mirror mirror = {.warm = true};
+    assert_int_equal (-ECANCELED, mirror_run (&mirror, "tiresias", 300, true, NULL));
+    assert_true (mirror.replay.differs && mirror.colds > 0);
+    replay_clear (&mirror.replay);
 }
 
 /* ---- Changes -------------------------------------------------------------------------------- */
@@ -167,7 +208,7 @@ static void changes_are_told (void **state)
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct mirror mirror = {.change = cases[i].change};
-        assert_int_equal (-ECANCELED, mirror_run (&mirror, "pollux", 30, NULL));
+        assert_int_equal (-ECANCELED, mirror_run (&mirror, "pollux", 30, false, NULL));
         const struct replay_difference *difference = &mirror.replay.difference;
         assert_true (mirror.replay.differs);
         assert_true (mirror.changed > 0);
@@ -182,7 +223,7 @@ static void changes_are_told (void **state)
 
         mirror = (struct mirror){.change = cases[i].change, .replay.tolerance = 1e-6};
         assert_int_equal (cases[i].tolerable ? 0 : -ECANCELED,
-                          mirror_run (&mirror, "pollux", 30, NULL));
+                          mirror_run (&mirror, "pollux", 30, false, NULL));
         assert_int_equal (mirror.replay.differs, !cases[i].tolerable);
         replay_clear (&mirror.replay);
     }
@@ -192,7 +233,7 @@ static void other_software_is_counted (void **state)
 {
     (void)state;
     struct mirror mirror = {.software = "0.0.9"};
-    assert_int_equal (0, mirror_run (&mirror, "fifo", 20, NULL));
+    assert_int_equal (0, mirror_run (&mirror, "fifo", 20, false, NULL));
     assert_int_equal (mirror.replay.foreign, 20);
     assert_string_equal (mirror.replay.software, "0.0.9");
     replay_clear (&mirror.replay);
@@ -223,13 +264,16 @@ static void rounds_without_plans_and_plans_without_rounds (void **state)
     assert_int_equal (0, replay_event (&replay, &round, &err));
     assert_true (replay.mixed);
 
-    /* A job that comes between a round and its plan. */
+    /* A job that comes between a round and its plan, which knows nothing of it. */
     struct job_spec spec = {.name = "a", .max_replicas = 1, .weight = 1};
     struct event submit = {.type = EVENT_SUBMIT, .submit = {.spec = &spec}};
     assert_int_equal (0, replay_event (&replay, &submit, &err));
     assert_int_equal (0, plan_reset (&plan, 1));
     assert_int_equal (-EINVAL, replay_event (&replay, &answer, &err));
-    assert_string_equal (err.text, "PLAN for 1 jobs, but its ROUND had 0");
+    assert_string_equal (err.text, "PLAN for 1 jobs, but 0 are active");
+    assert_int_equal (0, plan_reset (&plan, 0));
+    assert_int_equal (0, replay_event (&replay, &answer, &err));
+    assert_false (replay.waiting || replay.differs);
 
     snprintf (round.round.policy, sizeof (round.round.policy), "nosuch");
     assert_int_equal (-ENOENT, replay_event (&replay, &round, &err));
@@ -242,6 +286,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (same_under_every_policy),
+        cmocka_unit_test (same_as_under_a_daemon),
+        cmocka_unit_test (forgetting_matters),
         cmocka_unit_test (changes_are_told),
         cmocka_unit_test (other_software_is_counted),
         cmocka_unit_test (rounds_without_plans_and_plans_without_rounds),

@@ -261,7 +261,8 @@ static void record_for_ever (enum store_mode mode, int pipe)
     if (store_open (path, mode, &witness.store, NULL) < 0)
         _exit (1);
     witness.journal = store_journal (witness.store);
-    recording_run (&endless, (struct journal){witness_append, &witness}, &cluster, NULL);
+    recording_run (&endless, (struct journal){.append = witness_append, .self = &witness}, &cluster,
+                   NULL);
     _exit (1);
 }
 
@@ -312,8 +313,10 @@ static void killed_while_writing (enum store_mode mode, unsigned delay_us)
         assert_int_equal (found % STORE_RECORD_EVENTS, 0);
     struct recording endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
     struct prefix prefix = {.left = found};
-    assert_int_equal (-ECANCELED, recording_run (&endless, (struct journal){prefix_append, &prefix},
-                                                 &unused, &err));
+    assert_int_equal (-ECANCELED,
+                      recording_run (&endless,
+                                     (struct journal){.append = prefix_append, .self = &prefix},
+                                     &unused, &err));
     clusters_equal (&prefix.cluster, &folded);
     close_store (store);
     cluster_clear (&folded);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rounds that only fill free slots: earlier plans stand, and whoever has or is promised nothing
+ * gets of what is left.
+ */
+#include "unit.h"
+#include "views.h"
+
+/* Add a job that runs in one place and is wanted in another; both as for scene_add. */
+static void add (struct scene *scene, const char *name, int request, const char *place,
+                 const char *desired)
+{
+    struct scene other;
+    scene_init (&other, scene->view.node_count);
+    struct job *wanted = scene_add (&other, name, request, desired);
+    struct job *job = scene_add (scene, name, request, place);
+    assert_int_equal (0, job_desire (job, wanted->placement));
+    scene_clear (&other);
+}
+
+static void fill (struct scene *scene, const char *what, const char *const *expected)
+{
+    const struct policy *fifo = NULL;
+    struct plan plan = {0};
+    assert_int_equal (0, policy_find ("fifo", &fifo, NULL));
+    assert_int_equal (0, decide_fill (fifo, &scene->view, &plan, NULL));
+    assert_plan (what, &plan, expected, scene->view.job_count);
+    plan_clear (&plan);
+}
+
+static void earlier_plans_stand (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 3);
+    add (&scene, "runs", 4, "0:4", "0:4");
+    add (&scene, "is about to start", 2, "", "1:2");
+    add (&scene, "is about to stop", 1, "1:1", "");
+    add (&scene, "waits", 4, "", "");
+    add (&scene, "waits too", 1, "", "");
+    fill (&scene, "two jobs fit", (const char *const[]){"0:4", "1:2", "", "2:4", "1:1"});
+    scene_clear (&scene);
+}
+
+/* What a job leaves is taken until it has left, and so is what it goes to; what is in both counts
+ * once. */
+static void moving_jobs_hold_both (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 2);
+    add (&scene, "moves", 4, "0:4", "1:2");
+    add (&scene, "waits", 2, "", "");
+    add (&scene, "waits too", 1, "", "");
+    fill (&scene, "half a node is left", (const char *const[]){"1:2", "1:2", ""});
+    scene_clear (&scene);
+
+    scene_init (&scene, 2);
+    add (&scene, "shrinks", 4, "0:4", "0:2");
+    add (&scene, "grows", 3, "1:1", "1:3");
+    add (&scene, "waits", 1, "", "");
+    add (&scene, "waits too", 1, "", "");
+    fill (&scene, "one slot is left", (const char *const[]){"0:2", "1:3", "1:1", ""});
+    scene_clear (&scene);
+}
+
+/* A node that is drained, or has fewer slots than are in use, takes nobody and moves nobody. */
+static void lost_slots_move_nobody (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 2);
+    add (&scene, "runs", 4, "0:4", "0:4");
+    add (&scene, "runs too", 1, "1:1", "1:1");
+    add (&scene, "waits", 1, "", "");
+    scene.nodes[0].slots = 2;
+    scene.nodes[1].available = false;
+    fill (&scene, "nothing is left", (const char *const[]){"0:4", "1:1", ""});
+    scene_clear (&scene);
+}
+
+/* Any policy, any scene: whoever has something keeps it, and nobody gets what another one has. */
+static void nobody_restarts (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (12);
+    for (int i = 0; i < soak_count (400); i++) {
+        struct scene scene;
+        scene_random (&scene, &rng);
+        for (int j = 0; j < scene.view.job_count; j++)
+            if (rng_below (&rng, 4) > 0)
+                assert_int_equal (0, job_desire (&scene.jobs[j], scene.jobs[j].placement));
+        for (const struct policy *const *policy = policies; *policy; policy++) {
+            if (strcmp ((*policy)->name, "pollux-ga") == 0 && i % 20 > 0)
+                continue; /* slow */
+            struct plan plan = {0};
+            int used[SCENE_NODES] = {0}, held[SCENE_NODES] = {0};
+            assert_int_equal (0, decide_fill (*policy, &scene.view, &plan, NULL));
+            for (int j = 0; j < scene.view.job_count; j++) {
+                const struct job *job = scene.view.jobs[j];
+                struct placement placement = plan_placement (&plan, j);
+                bool waits = job->placement.count == 0 && job->desired.count == 0;
+                if (!waits)
+                    assert_true (placement_equal (placement, job->desired));
+                /* All desired placements are where their job is: that one covers both. */
+                struct placement takes = waits ? placement : job->placement;
+                for (int k = 0; k < takes.count; k++) {
+                    used[takes.shares[k].node] += takes.shares[k].replicas;
+                    held[takes.shares[k].node] += waits ? 0 : takes.shares[k].replicas;
+                }
+            }
+            for (int j = 0; j < scene.view.node_count; j++) {
+                int slots = scene.nodes[j].available ? scene.nodes[j].slots : 0;
+                assert_true (used[j] <= (slots > held[j] ? slots : held[j]));
+            }
+            plan_clear (&plan);
+        }
+        scene_clear (&scene);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (earlier_plans_stand),
+        cmocka_unit_test (moving_jobs_hold_both),
+        cmocka_unit_test (lost_slots_move_nobody),
+        cmocka_unit_test (nobody_restarts),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
