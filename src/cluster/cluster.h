@@ -34,8 +34,9 @@ void cluster_clear (struct cluster *cluster);
 int cluster_check (const struct cluster *cluster, const struct event *event,
                    struct pollux_error *err);
 
-/* Believe an event.  An event that does not fit what is believed (a name twice, an unknown job, one that
- * has ended, time running backwards, one node too many) is refused with -EINVAL and changes nothing. */
+/* Believe an event.  An event that does not fit what is believed (a name twice, an unknown job, one
+ * that has ended, time running backwards, one node too many) is refused with -EINVAL and changes
+ * nothing. */
 int cluster_apply (struct cluster *cluster, const struct event *event, struct pollux_error *err);
 
 /* The index of the job of that name, or -1. */

@@ -44,7 +44,8 @@ struct backend {
 };
 
 /* Who decides elsewhere, so that a long decision does not hold up the loop.  begin: 1, and the plan
- * comes as a PLAN event before the next ROUND; the loop's memory is the thinker's until then.  0: the loop decides, now. */
+ * comes as a PLAN event before the next ROUND; the loop's memory is the thinker's until then.  0:
+ * the loop decides, now. */
 struct thinker {
     int (*begin) (void *self, struct loop *loop, const struct view *view, const struct round *round,
                   struct pollux_error *err);

@@ -42,8 +42,8 @@ int decide (const struct policy *policy, const struct view *view, struct memory 
             struct plan *plan, struct pollux_error *err);
 
 /* The same, but earlier plans stand (every job's desired placement) and only free slots are given
- * out, to jobs that have none: nobody restarts because somebody came or went.  The policy sees the free slots as a
- * cluster of their own, and remembers nothing of it. */
+ * out, to jobs that have none: nobody restarts because somebody came or went.  The policy sees the
+ * free slots as a cluster of their own, and remembers nothing of it. */
 int decide_fill (const struct policy *policy, const struct view *view, struct plan *plan,
                  struct pollux_error *err);
 

@@ -57,8 +57,8 @@ struct journal store_journal (struct store *store);
 /* Make all that was appended so far durable. */
 int store_commit (struct store *store, struct pollux_error *err);
 
-/* The events in order; at the end, asking again gives those that came since.  An event borrows from the store until the next one.  Rows that are
- * missing, malformed or of an unknown type are refused, with their number. */
+/* The events in order; at the end, asking again gives those that came since.  An event borrows from
+ * the store until the next one.  Rows that are missing, malformed or of an unknown type are refused, with their number. */
 struct source store_source (struct store *store);
 
 /* The number of the last event read, 0 before the first; and of all, appended ones included. */

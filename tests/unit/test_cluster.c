@@ -48,15 +48,15 @@ static void life_of_a_job (void **state)
          .type = EVENT_START,
          .start = {.generation = 1, .placement = {(struct share[]){{0, 3}}, 1}}},
         {.at_us = 120 * S, .type = EVENT_ROUND, .job = -1},
-        {.at_us = 120 * S, .type = EVENT_EXIT, .exit = {1, EXITED_STOPPED}},
+        {.at_us = 120 * S, .type = EVENT_EXIT, .exit = {.generation = 1, .kind = EXITED_STOPPED}},
         {.at_us = 120 * S,
          .type = EVENT_START,
          .start = {.generation = 2, .placement = {(struct share[]){{0, 4}}, 1}}},
-        {.at_us = 130 * S, .type = EVENT_EXIT, .exit = {2, EXITED_FAILED}},
+        {.at_us = 130 * S, .type = EVENT_EXIT, .exit = {.generation = 2, .kind = EXITED_FAILED}},
         {.at_us = 180 * S,
          .type = EVENT_START,
          .start = {.generation = 3, .placement = {(struct share[]){{0, 1}}, 1}}},
-        {.at_us = 200 * S, .type = EVENT_EXIT, .exit = {3, EXITED_FINISHED}},
+        {.at_us = 200 * S, .type = EVENT_EXIT, .exit = {.generation = 3, .kind = EXITED_FINISHED}},
     };
     for (size_t i = 0; i < COUNT (events); i++)
         assert_int_equal (0, cluster_apply (&cluster, &events[i], NULL));
@@ -82,12 +82,14 @@ static void misfits_change_nothing (void **state)
     struct plan plan = {0};
     assert_int_equal (0, plan_reset (&plan, 2));
     struct event misfits[] = {
-        submit_event (10 * S, 1, &a),                                       /* name twice */
-        submit_event (10 * S, 2, &b),                                       /* index out of order */
-        submit_event (9 * S, 1, &b),                                        /* back in time */
-        {.at_us = 10 * S, .type = EVENT_CANCEL, .job = 1},                  /* no such job */
-        {.at_us = 10 * S, .type = EVENT_CANCEL, .job = -1},                 /* no job at all */
-        {.at_us = 10 * S, .type = EVENT_EXIT, .exit = {0, EXITED_STOPPED}}, /* does not run */
+        submit_event (10 * S, 1, &a),                       /* name twice */
+        submit_event (10 * S, 2, &b),                       /* index out of order */
+        submit_event (9 * S, 1, &b),                        /* back in time */
+        {.at_us = 10 * S, .type = EVENT_CANCEL, .job = 1},  /* no such job */
+        {.at_us = 10 * S, .type = EVENT_CANCEL, .job = -1}, /* no job at all */
+        {.at_us = 10 * S,
+         .type = EVENT_EXIT,
+         .exit = {.generation = 0, .kind = EXITED_STOPPED}},                /* does not run */
         {.at_us = 10 * S, .type = EVENT_START, .start = {.generation = 2}}, /* skips one */
         {.at_us = 10 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan},    /* two jobs */
         {.at_us = 10 * S, .type = EVENT_HINTS, .hints = {&(struct report){.job = 7}, 1}},
@@ -218,8 +220,8 @@ static void failures_wait (void **state)
     cluster_clear (&cluster);
 }
 
-/* A plan may come a while after its round: of a, which has finished, b, which is cancelled, c, which
- * has failed, and e, which is new, it says nothing; d is to have what it says. */
+/* A plan may come a while after its round: of a, which has finished, b, which is cancelled, c,
+ * which has failed, and e, which is new, it says nothing; d is to have what it says. */
 static void late_plan (void **state)
 {
     (void)state;
@@ -429,7 +431,10 @@ static void loop_remembers_believes_acts (void **state)
         submit_event (20 * S, 1, &b),
         submit_event (30 * S, 2, &c),
         {.at_us = 60 * S, .type = EVENT_ROUND, .job = -1},
-        {.at_us = 90 * S, .type = EVENT_EXIT, .job = 0, .exit = {1, EXITED_FINISHED}},
+        {.at_us = 90 * S,
+         .type = EVENT_EXIT,
+         .job = 0,
+         .exit = {.generation = 1, .kind = EXITED_FINISHED}},
         {.at_us = 120 * S, .type = EVENT_ROUND, .job = -1},
     };
     struct script script = {.events = events, .count = (int)COUNT (events)};
