@@ -63,7 +63,7 @@ LIB_ROOMS := base model agent
 ROOMS := $(LIB_ROOMS) cluster policy loop wire store sim backend http
 
 # A library is linked once the room that uses it has a file.
-LIBS_wire := -ljansson
+LIBS_wire := -ljansson -lyaml
 LIBS_store := -lsqlite3
 LIBS_sim := -lqhull_r
 LIBS = $(foreach room,$(ROOMS),$(if $(wildcard src/$(room)/*.c),$(LIBS_$(room)))) \

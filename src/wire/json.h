@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON documents, read so that every refusal names the place.
+ * Values of documents, read so that every refusal names the place.
  *
  * A place is a value together with the way to it from the document's root: the getters below
  * take one, and a sentence starts with file, line, column and path:
@@ -21,21 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pollux/pollux.h"
-
-/* A document and its text.  Constant once made. */
-struct wire_document;
-
-/* Read a file of at most limit bytes ("-" is the standard input), or text from memory, which is
- * copied; name stands for the file in messages.  A byte-order mark is skipped; an object with
- * the same key twice is refused.  On success *ret belongs to the caller (wire_document_free).
- * On failure *ret is untouched: -EINVAL for what it says, -EFBIG for its size, -ENOMEM, or the
- * errno value of open(2) and read(2). */
-int wire_document_read (const char *path, size_t limit, struct wire_document **ret,
-                        struct pollux_error *err);
-int wire_document_parse (const char *name, const char *text, size_t length, size_t limit,
-                         struct wire_document **ret, struct pollux_error *err);
-void wire_document_free (struct wire_document *document);
+#include "wire/document.h"
 
 struct wire_place {
     const struct wire_document *document;
@@ -63,6 +49,14 @@ bool wire_has (const struct wire_place *object, const char *key);
 int wire_fail (const struct wire_place *place, struct pollux_error *err, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
+/* Refuse the name of a field, not its value: the place is its key's, and nothing is added. */
+int wire_fail_key (const struct wire_place *field, struct pollux_error *err, const char *format,
+                   ...) __attribute__ ((format (printf, 3, 4)));
+
+/* Whether a reader should stop after a step that gave that code: it failed, and refusals are not
+ * collected, or it is none. */
+bool wire_stops (const struct wire_place *place, int code);
+
 /* 0 if the place is an object or array; -EINVAL otherwise. */
 int wire_expect_object (const struct wire_place *place, struct pollux_error *err);
 int wire_expect_array (const struct wire_place *place, struct pollux_error *err);
@@ -81,6 +75,10 @@ int wire_bool (const struct wire_place *object, const char *key, bool *ret,
                struct pollux_error *err);
 int wire_text (const struct wire_place *object, const char *key, const char **ret,
                struct pollux_error *err);
+
+/* The text of a place itself: a string, or a number or a truth value as it is written, copied
+ * (free). */
+int wire_scalar (const struct wire_place *place, char **ret, struct pollux_error *err);
 
 /* A value that wire_number reads back bit for bit; null for NaN.  NULL: not enough memory. */
 json_t *wire_number_encode (double number);

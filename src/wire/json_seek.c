@@ -56,19 +56,30 @@ static size_t next (const char *text, size_t end)
     return text[end] == ',' ? wire_seek_value (text, end + 1) : 0;
 }
 
-size_t wire_seek_field (const char *text, size_t object, const char *key)
+/* The value of the key at an offset. */
+static size_t after_key (const char *text, size_t key)
+{
+    return wire_seek_value (text, wire_seek_value (text, string_end (text, key)) + 1);
+}
+
+size_t wire_seek_key (const char *text, size_t object, const char *key)
 {
     if (text[object] != '{')
         return object;
     size_t length = strlen (key), at = wire_seek_value (text, object + 1);
     while (at && text[at] == '"') {
         size_t end = string_end (text, at);
-        size_t value = wire_seek_value (text, wire_seek_value (text, end) + 1);
         if (end - at == length + 2 && memcmp (text + at + 1, key, length) == 0)
-            return value;
-        at = next (text, wire_seek_end (text, value));
+            return at;
+        at = next (text, wire_seek_end (text, after_key (text, at)));
     }
     return object;
+}
+
+size_t wire_seek_field (const char *text, size_t object, const char *key)
+{
+    size_t at = wire_seek_key (text, object, key);
+    return at == object ? object : after_key (text, at);
 }
 
 size_t wire_seek_element (const char *text, size_t array, size_t index)

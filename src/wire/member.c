@@ -162,15 +162,38 @@ static int decode_member (const struct wire_member *member, const struct wire_pl
 int wire_members_decode (const struct wire_member *members, const struct wire_place *object,
                          void *base, struct pollux_error *err)
 {
-    int code = wire_expect_object (object, err);
-    for (const struct wire_member *member = members; code == 0 && member->key; member++) {
+    int ret = wire_expect_object (object, err);
+    if (ret < 0)
+        return ret;
+    for (const struct wire_member *member = members; member->key; member++) {
         void *value = (char *)base + member->offset;
+        int code = 0;
         if (member->optional && !wire_has (object, member->key))
             decode_missing (member, value);
         else
             code = decode_member (member, object, value, err);
+        if (wire_stops (object, code))
+            return code;
+        ret = code < 0 ? code : ret;
     }
-    return code;
+    return ret;
+}
+
+int wire_members_override (const struct wire_member *members, const struct wire_place *object,
+                           void *base, struct pollux_error *err)
+{
+    int ret = wire_expect_object (object, err);
+    if (ret < 0)
+        return ret;
+    for (const struct wire_member *member = members; member->key; member++) {
+        if (!wire_has (object, member->key))
+            continue;
+        int code = decode_member (member, object, (char *)base + member->offset, err);
+        if (wire_stops (object, code))
+            return code;
+        ret = code < 0 ? code : ret;
+    }
+    return ret;
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */

@@ -47,6 +47,10 @@ struct wire_member {
 int wire_members_decode (const struct wire_member *members, const struct wire_place *object,
                          void *base, struct pollux_error *err);
 
+/* The same for the members that have a value other than null; the others stay as they are. */
+int wire_members_override (const struct wire_member *members, const struct wire_place *object,
+                           void *base, struct pollux_error *err);
+
 /* Add all members to an object.  -EINVAL and the key if a value is outside its range. */
 int wire_members_encode (const struct wire_member *members, const void *base, json_t *object,
                          struct pollux_error *err);

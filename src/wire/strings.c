@@ -66,6 +66,15 @@ static int strings_new (const char *key, size_t count, char ***ret, struct pollu
     return *ret ? 0 : fail (err, -ENOMEM, "%s: not enough memory", key);
 }
 
+/* One text of a list; *ret is the caller's also on failure. */
+static int item_decode (const struct wire_place *item, const char *(*wrong) (const char *),
+                        char **ret, struct pollux_error *err)
+{
+    int code = wire_scalar (item, ret, err);
+    const char *what = code == 0 ? wrong (*ret) : NULL;
+    return what ? wire_fail (item, err, "%s", what) : code;
+}
+
 int wire_strings_decode (const struct wire_place *object, const char *key, size_t least,
                          const char *(*wrong) (const char *), char ***ret, struct pollux_error *err)
 {
@@ -75,17 +84,15 @@ int wire_strings_decode (const struct wire_place *object, const char *key, size_
         count > WIRE_STRINGS_LIMIT)
         return wire_fail (&list, err, "expected a list of %zu to %d texts", least,
                           WIRE_STRINGS_LIMIT);
-    int code = strings_new (key, count, ret, err);
-    for (size_t i = 0; code == 0 && i < count; i++) {
+    int code = strings_new (key, count, ret, err), refused = code;
+    size_t done = 0;
+    for (size_t i = 0; !wire_stops (&list, code) && i < count; i++) {
         struct wire_place item = wire_element (&list, i);
-        const char *text = json_string_value (item.value);
-        const char *what = text ? wrong (text) : "expected a text";
-        if (what)
-            code = wire_fail (&item, err, "%s", what);
-        else if (!((*ret)[i] = strdup (text)))
-            code = fail (err, -ENOMEM, "%s: not enough memory", key);
+        code = item_decode (&item, wrong, &(*ret)[done], err);
+        done += (*ret)[done] != NULL;
+        refused = code < 0 ? code : refused;
     }
-    return code;
+    return refused;
 }
 
 int wire_strings_put (json_t *object, const char *key, char *const *strings,
@@ -109,17 +116,23 @@ int wire_strings_put (json_t *object, const char *key, char *const *strings,
 
 static int variable_decode (const struct wire_place *place, char **ret, struct pollux_error *err)
 {
-    const char *value = json_string_value (place->value);
-    if (!value)
-        return wire_fail (place, err, "expected a text");
+    char *value;
+    int code = wire_scalar (place, &value, err);
+    if (code < 0)
+        return code;
     size_t size = strlen (place->key) + strlen (value) + 2;
-    *ret = malloc (size);
-    if (!*ret)
+    char *text = malloc (size);
+    if (text)
+        snprintf (text, size, "%s=%s", place->key, value);
+    free (value);
+    if (!text)
         return fail (err, -ENOMEM, "%s: not enough memory", place->key);
-    snprintf (*ret, size, "%s=%s", place->key, value);
+    *ret = text;
     /* A name with an equals sign in it would be cut there by whoever reads it. */
-    const char *what = strchr (place->key, '=') ? name_rule : wire_wrong_variable (*ret);
-    return what ? wire_fail (place, err, "%s", what) : 0;
+    if (strchr (place->key, '='))
+        return wire_fail_key (place, err, "%s", name_rule);
+    const char *what = wire_wrong_variable (text);
+    return what ? wire_fail_key (place, err, "%s", what) : 0;
 }
 
 int wire_environment_decode (const struct wire_place *object, const char *key, char ***ret,
@@ -130,10 +143,13 @@ int wire_environment_decode (const struct wire_place *object, const char *key, c
     if ((wire_has (object, key) && !json_is_object (map.value)) || count > WIRE_STRINGS_LIMIT)
         return wire_fail (&map, err, "expected an object of at most %d variables",
                           WIRE_STRINGS_LIMIT);
-    int code = strings_new (key, count, ret, err);
-    for (void *at = NULL; code == 0 && wire_each (&map, &at, &place);)
-        code = variable_decode (&place, &(*ret)[done++], err);
-    return code;
+    int code = strings_new (key, count, ret, err), refused = code;
+    for (void *at = NULL; !wire_stops (&map, code) && wire_each (&map, &at, &place);) {
+        code = variable_decode (&place, &(*ret)[done], err);
+        done += (*ret)[done] != NULL;
+        refused = code < 0 ? code : refused;
+    }
+    return refused;
 }
 
 static int variable_put (json_t *object, const char *text, struct pollux_error *err)

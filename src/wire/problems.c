@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Problems as a sorted list of bounded length.  Readers ask for fields in their own order and then
+ * for unknown ones; people read from the top.
+ */
+#include "wire/problems.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+static bool before (const struct wire_problem *a, const struct wire_problem *b)
+{
+    return a->line != b->line ? a->line < b->line : a->column < b->column;
+}
+
+void wire_problems_add (struct wire_problems *problems, const struct wire_problem *problem)
+{
+    if (!problems)
+        return;
+    int at = problems->count;
+    while (at > 0 && before (problem, &problems->items[at - 1]))
+        at--;
+    if (problems->count == WIRE_PROBLEMS_LIMIT) {
+        problems->more = true;
+        if (at == problems->count)
+            return;
+        problems->count--;
+    }
+    memmove (&problems->items[at + 1], &problems->items[at],
+             (size_t)(problems->count - at) * sizeof (problems->items[0]));
+    problems->items[at] = *problem;
+    problems->count++;
+}
+
+/* Said at the end of a sentence: how many problems there are besides the first. */
+static int fail_with (const struct wire_problem *problem, const char *name, const char *rest,
+                      struct pollux_error *err)
+{
+    char place[32] = "";
+    if (problem->line > 0)
+        snprintf (place, sizeof (place), ":%d:%d", problem->line, problem->column);
+    return fail (err, -EINVAL, "%s%s: %s%s%s%s", file_name (name).text, place, problem->path,
+                 problem->path[0] ? ": " : "", problem->message, rest);
+}
+
+int wire_problem_fail (const struct wire_problem *problem, const char *name,
+                       struct pollux_error *err)
+{
+    return fail_with (problem, name, "", err);
+}
+
+int wire_problems_fail (const struct wire_problems *problems, const char *name,
+                        struct pollux_error *err)
+{
+    char rest[48] = "";
+    if (problems->count > 1)
+        snprintf (rest, sizeof (rest), " (and %s%d more)", problems->more ? "at least " : "",
+                  problems->count - 1 + problems->more);
+    return fail_with (&problems->items[0], name, rest, err);
+}
+
+json_t *wire_problems_encode (const struct wire_problems *problems)
+{
+    json_t *array = json_array ();
+    for (int i = 0; array && i < problems->count; i++) {
+        const struct wire_problem *problem = &problems->items[i];
+        json_t *object =
+            json_pack ("{s:i,s:i,s:s,s:s}", "line", problem->line, "column", problem->column,
+                       "path", problem->path, "message", problem->message);
+        if (json_array_append_new (array, object) < 0) {
+            json_decref (array);
+            return NULL;
+        }
+    }
+    return array;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that is wrong with a document, for a person to repair at once.  A document that was opened
+ * with problems (wire/document.h) adds whatever its getters refuse.
+ */
+#ifndef WIRE_PROBLEMS_H
+#define WIRE_PROBLEMS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "pollux/pollux.h"
+
+/* 32: a person who has more of them begins with these. */
+enum { WIRE_PROBLEMS_LIMIT = 32 };
+
+struct wire_problem {
+    int line, column;  /* from 1; 0: of no place */
+    char path[120];    /* jobs[3].model.gamma; "" for the document itself */
+    char message[200]; /* "expected ..., got ..." */
+};
+
+/* In the order of the document; zero at first. */
+struct wire_problems {
+    int count;
+    bool more; /* the last ones were left out */
+    struct wire_problem items[WIRE_PROBLEMS_LIMIT];
+};
+
+/* Add one at its place in the order; problems may be NULL. */
+void wire_problems_add (struct wire_problems *problems, const struct wire_problem *problem);
+
+/* One as a sentence, FILE:LINE:COLUMN: PATH: MESSAGE, with -EINVAL. */
+int wire_problem_fail (const struct wire_problem *problem, const char *name,
+                       struct pollux_error *err);
+
+/* The first one as a sentence, and how many more there are, with -EINVAL. */
+int wire_problems_fail (const struct wire_problems *problems, const char *name,
+                        struct pollux_error *err);
+
+/* [{"line": 3, "column": 5, "path": "max_replicas", "message": "..."}]; NULL: not enough memory. */
+json_t *wire_problems_encode (const struct wire_problems *problems);
+
+#endif
