@@ -537,7 +537,7 @@ static void malformed_rows_are_refused (void **state)
         {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"launch\":[]}", "launch: expected an object"},
         {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"launch\":{" LAUNCH "}}",
          "launch.command: expected"},
-        {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"launch\":{" LAUNCH ",\"command\":[1]}}",
+        {"SUBMIT", "d", "{" SPEC ",\"hints\":{},\"launch\":{" LAUNCH ",\"command\":[null]}}",
          "launch.command[0]: expected"},
         {"SUBMIT", "d",
          "{" SPEC ",\"hints\":{},\"launch\":{" LAUNCH ",\"command\":[\"a\"],\"directory\":\"b\"}}",
