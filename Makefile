@@ -68,6 +68,7 @@ LIBS_store := -lsqlite3
 LIBS_sim := -lqhull_r
 LIBS = $(foreach room,$(ROOMS),$(if $(wildcard src/$(room)/*.c),$(LIBS_$(room)))) \
 	$(if $(wildcard src/cli/*.c),-ljansson) -lm
+CLI_LIBS := -lcurl
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
 LIB_OBJECTS := $(call objects,$(LIB_ROOMS:%=src/%/*.c))
@@ -102,7 +103,7 @@ all: $(COMMANDS) $(LIBRARIES) man ## build the command, the libraries and the ma
 record = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(strip $(1)))' > $@
 changed = $(if $(findstring =$(strip $(1))=,=$(strip $(file <$(2)))=),,$(2))
 
-FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)
+FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS) $(CLI_LIBS)
 PARTS = $(ROOM_OBJECTS) $(CLI_OBJECTS)
 .PHONY: $(call changed,$(FLAGS),$(B)/flags) $(call changed,$(PARTS),$(B)/parts)
 $(B)/flags: ; $(call record,$(FLAGS))
@@ -127,7 +128,7 @@ $(B)/rooms.a: $(ROOM_OBJECTS) $(B)/parts
 	$(AR) rcs $@ $(ROOM_OBJECTS)
 
 $(B)/pollux: $(CLI_OBJECTS) $(B)/rooms.a
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLI_OBJECTS) $(B)/rooms.a $(LIBS) -o $@
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLI_OBJECTS) $(B)/rooms.a $(LIBS) $(CLI_LIBS) -o $@
 
 # Names that are hidden in the shared library are made local in the static one too: a program
 # that links it may have a fail() of its own.

@@ -197,6 +197,15 @@ int options_operands (const struct options *options, char ***ret)
     return options->argc - optind;
 }
 
+int options_behind_dashes (const struct options *options)
+{
+    for (int i = 1; i < options->argc; i++) {
+        if (strcmp (options->argv[i], "--") == 0)
+            return options->argc - i - 1;
+    }
+    return 0;
+}
+
 void options_help (const struct command *command, FILE *out)
 {
     fprintf (out, "Usage: %s [OPTION]...%s%s\n\n%s\n\nOptions:\n", title (command).text,

@@ -35,6 +35,10 @@ int options_operand (const struct options *options, const char **ret, struct pol
 /* All operands beside the options, after those have been taken: how many there are. */
 int options_operands (const struct options *options, char ***ret);
 
+/* How many of the operands stood behind a "--"; those are the last ones.  From the line as it was
+ * typed: to be asked before the first options_next. */
+int options_behind_dashes (const struct options *options);
+
 /* The whole text of `pollux NAME --help`. */
 void options_help (const struct command *command, FILE *out);
 

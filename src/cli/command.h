@@ -19,5 +19,19 @@ extern const struct command replay_command;
 extern const struct command capacity_command;
 extern const struct command workload_command;
 extern const struct command profiles_command;
+extern const struct command submit_command;
+extern const struct command list_command;
+extern const struct command show_command;
+extern const struct command logs_command;
+extern const struct command cancel_command;
+extern const struct command scale_command;
+extern const struct command nodes_command;
+extern const struct command drain_command;
+extern const struct command resume_command;
+extern const struct command events_command;
+extern const struct command explain_command;
+extern const struct command top_command;
+extern const struct command token_command;
+extern const struct command status_command;
 
 #endif

@@ -15,7 +15,9 @@
 #include "base/options.h"
 
 static const struct command *const commands[] = {
-    &fit_command,      &goodput_command,  &decide_command,   &sim_command,  &replay_command,
+    &submit_command,   &list_command,     &show_command,     &cancel_command, &scale_command,
+    &nodes_command,    &drain_command,    &resume_command,   &status_command, &token_command,
+    &fit_command,      &goodput_command,  &decide_command,   &sim_command,    &replay_command,
     &capacity_command, &workload_command, &profiles_command, &exec_command,
 };
 #define COMMANDS (sizeof (commands) / sizeof (commands[0]))
@@ -82,9 +84,21 @@ static int help (const char *name)
 }
 
 /* The request was good but could not be carried out; all else is the request's own fault. */
-static bool is_failure (int code)
+static int exit_code_of (int code)
 {
-    return code == -ENOMEM || code == -EINTR || code == -ENOSPC || code == -EIO || code == -EDQUOT;
+    switch (-code) {
+    case ENOMEM:
+    case EINTR:
+    case ENOSPC:
+    case EIO:
+    case EDQUOT:
+    case EREMOTEIO: /* refused by the daemon */
+        return EXIT_FAILED;
+    case EHOSTUNREACH:
+        return EXIT_UNREACHABLE;
+    default:
+        return EXIT_USAGE;
+    }
 }
 
 static int run (const struct command *command, int argc, char **argv)
@@ -95,7 +109,7 @@ static int run (const struct command *command, int argc, char **argv)
     if (code >= 0)
         return code;
     fprintf (stderr, "pollux %s: %s\n", command->name, err.text);
-    return is_failure (code) ? EXIT_FAILED : EXIT_USAGE;
+    return exit_code_of (code);
 }
 
 static int dispatch (int argc, char **argv)

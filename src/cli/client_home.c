@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the daemon is, and the token for it.  All that the environment says is read here.
+ *
+ *     state directory   POLLUX_STATE, /var/lib/pollux for root, else $XDG_STATE_HOME/pollux or
+ *                       ~/.local/state/pollux
+ *     address           --server, POLLUX_SERVER, STATE/address (a daemon that was given another
+ *                       port writes it there), http://127.0.0.1:7467
+ *     token             the file POLLUX_TOKEN_FILE, or STATE/admin.token
+ */
+#include "cli/client_home.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/file.h"
+
+#define DEFAULT_ADDRESS "http://127.0.0.1:7467"
+
+static const char *variable (const char *name)
+{
+    const char *value = getenv (name);
+    return value && *value ? value : NULL;
+}
+
+static int find_state (char ret[PATH_MAX], struct pollux_error *err)
+{
+    const char *given = variable ("POLLUX_STATE"), *xdg = variable ("XDG_STATE_HOME"),
+               *home = variable ("HOME");
+    int length;
+    if (given)
+        length = snprintf (ret, PATH_MAX, "%s", given);
+    else if (geteuid () == 0)
+        length = snprintf (ret, PATH_MAX, "/var/lib/pollux");
+    else if (xdg)
+        length = snprintf (ret, PATH_MAX, "%s/pollux", xdg);
+    else
+        length = snprintf (ret, PATH_MAX, "%s/.local/state/pollux", home ? home : "");
+    if (length > PATH_MAX - 32)
+        return fail (err, -ENAMETOOLONG, "the state directory's path is too long");
+    return 0;
+}
+
+/* The first line of a small file, without the blanks at its end. */
+static int read_line (const char *path, char *ret, size_t size, struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    int rc = file_read (path, 4096, &text, &length, err);
+    if (rc < 0)
+        return rc;
+    size_t end = strcspn (text, "\r\n");
+    while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t'))
+        end--;
+    if (end == 0 || end >= size)
+        rc = fail (err, -EINVAL, "%s: expected one line of 1 to %zu characters",
+                   file_name (path).text, size - 1);
+    else
+        snprintf (ret, size, "%.*s", (int)end, text);
+    explicit_bzero (text, length);
+    free (text);
+    return rc;
+}
+
+static bool starts (const char *text, const char *with)
+{
+    return strncmp (text, with, strlen (with)) == 0;
+}
+
+/* Printable, without blanks; what curl cannot make a host of, it refuses itself. */
+static bool is_plain (const char *text)
+{
+    for (; *text; text++) {
+        if (*text <= ' ' || *text > '~')
+            return false;
+    }
+    return true;
+}
+
+/* An address's URL or socket. */
+static int understand (struct client_home *home, struct pollux_error *err)
+{
+    const char *address = home->address;
+    if (starts (address, "unix:")) {
+        const char *path = address + strlen ("unix:");
+        if (*path != '/' || strlen (path) >= sizeof (home->socket))
+            return fail (err, -EINVAL, "address %s: expected unix:/PATH of at most %zu characters",
+                         quote (address).text, sizeof (home->socket) - 1);
+        snprintf (home->socket, sizeof (home->socket), "%s", path);
+        snprintf (home->url, sizeof (home->url), "http://localhost");
+        return 0;
+    }
+    bool scheme = starts (address, "http://") || starts (address, "https://");
+    const char *host = scheme ? strstr (address, "://") + 3 : address;
+    size_t end = strlen (address);
+    while (end > 0 && address[end - 1] == '/')
+        end--;
+    if (!is_plain (address) || !(isalnum ((unsigned char)*host) || *host == '[') ||
+        strchr (host, '@') || strchr (host, '?') || (!scheme && strstr (address, "://")))
+        return fail (err, -EINVAL,
+                     "address %s: expected HOST:PORT, http://HOST:PORT, https://HOST or unix:/PATH",
+                     quote (address).text);
+    snprintf (home->url, sizeof (home->url), "%s%.*s", scheme ? "" : "http://", (int)end, address);
+    return 0;
+}
+
+/* The admin's token is for the daemon of this machine.  A mistyped address must not get it. */
+static bool is_here (const struct client_home *home)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
+    if (home->socket[0])
+        return true;
+    const char *host = strstr (home->url, "://") + 3;
+    size_t length = host[0] == '[' ? strcspn (host, "]") + 1 : strcspn (host, ":/");
+    for (size_t i = 0; i < sizeof (hosts) / sizeof (hosts[0]); i++) {
+        if (strlen (hosts[i]) == length && strncmp (host, hosts[i], length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int find_token (struct client_home *home, struct pollux_error *err)
+{
+    const char *given = variable ("POLLUX_TOKEN_FILE");
+    char path[PATH_MAX + 32];
+    snprintf (path, sizeof (path), "%s/admin.token", home->state);
+    if (!given && !is_here (home)) {
+        snprintf (home->no_token, sizeof (home->no_token),
+                  "POLLUX_TOKEN_FILE is not set, and this is another machine's daemon");
+        return 0;
+    }
+    struct pollux_error reason = {.text = ""};
+    int rc = read_line (given ? given : path, home->token, sizeof (home->token), &reason);
+    if (rc == 0 && !is_plain (home->token)) {
+        explicit_bzero (home->token, sizeof (home->token));
+        rc = fail (&reason, -EINVAL, "%s: what it holds is no token",
+                   file_name (given ? given : path).text);
+    }
+    if (rc < 0 && given)
+        return fail (err, rc, "POLLUX_TOKEN_FILE: %s", reason.text);
+    if (rc < 0)
+        snprintf (home->no_token, sizeof (home->no_token),
+                  "POLLUX_TOKEN_FILE is not set, and %.140s", reason.text);
+    return 0;
+}
+
+int client_home_find (const char *server, struct client_home *ret, struct pollux_error *err)
+{
+    memset (ret, 0, sizeof (*ret));
+    const char *address = server ? server : variable ("POLLUX_SERVER");
+    char path[PATH_MAX + 32];
+    int rc = find_state (ret->state, err);
+    if (rc < 0)
+        return rc;
+    snprintf (path, sizeof (path), "%s/address", ret->state);
+    if (address && strlen (address) >= sizeof (ret->address))
+        return fail (err, -EINVAL, "address %s: it is too long", quote (address).text);
+    if (address)
+        snprintf (ret->address, sizeof (ret->address), "%s", address);
+    else if (read_line (path, ret->address, sizeof (ret->address), NULL) < 0)
+        snprintf (ret->address, sizeof (ret->address), "%s", DEFAULT_ADDRESS);
+    rc = understand (ret, err);
+    return rc < 0 ? rc : find_token (ret, err);
+}

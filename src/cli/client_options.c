@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options that all commands around the daemon share.
+ */
+#include "cli/client_options.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+
+int client_options_take (struct client_options *ret, const struct options *options, int id)
+{
+    if (id == CLIENT_OPTION_SERVER)
+        ret->server = options->argument;
+    else if (id == CLIENT_OPTION_JSON)
+        ret->json = true;
+    return id < 0 ? id : 0;
+}
+
+int client_options_parse (struct options *options, struct client_options *ret,
+                          struct pollux_error *err)
+{
+    int id, rc = 0;
+    while (rc == 0 && (id = options_next (options, err)) != 0)
+        rc = client_options_take (ret, options, id);
+    return rc;
+}
+
+int client_options_no_operand (const struct options *options, struct pollux_error *err)
+{
+    char **operands;
+    if (options_operands (options, &operands) > 0)
+        return fail (err, -EINVAL, "unexpected argument %s; see 'pollux %s --help'",
+                     quote (operands[0]).text, options->command->name);
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of jobs.  The daemon gives them page by page, by name of the last one, so that a list
+ * stays whole while jobs come and go.
+ */
+#include "cli/jobs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "cli/answer.h"
+#include "cli/table.h"
+
+/* As many as the daemon gives at a time; and more pages than a journal has jobs would mean a daemon
+ * that goes round in circles. */
+enum { PAGE_LIMIT = 1000, PAGES_LIMIT = 10000 };
+
+static const int recent_s = 3600;
+
+static struct client_path with (struct client_path path, const char *key, const char *value)
+{
+    if (!value)
+        return path;
+    path = client_path (path.text, "", key);
+    return client_path (path.text, value, "");
+}
+
+static struct client_path page_path (const struct jobs_filter *filter, const char *since,
+                                     const char *after)
+{
+    struct client_path path = {"/v1/jobs?limit=1000"};
+    path = with (path, "&phase=", filter->phase);
+    path = with (path, "&owner=", filter->owner);
+    /* Spares the daemon what would be dropped here. */
+    path = with (path, "&ended_after=", filter->recent ? since : NULL);
+    return with (path, "&after=", after);
+}
+
+/* As long as it lives, a job's ended_at is null. */
+static bool is_recent (const json_t *job, double since)
+{
+    return !(answer_number (job, "ended_at") < since);
+}
+
+static int take_page (const json_t *page, const struct jobs_filter *filter, double since,
+                      json_t *jobs, struct pollux_error *err)
+{
+    json_t *job;
+    size_t i;
+    json_array_foreach (json_object_get (page, "jobs"), i, job)
+    {
+        if ((!filter->recent || is_recent (job, since)) && json_array_append (jobs, job) < 0)
+            return fail (err, -ENOMEM, "not enough memory for the jobs");
+    }
+    return 0;
+}
+
+int jobs_get (struct client *client, const struct jobs_filter *filter, json_t **ret,
+              struct pollux_error *err)
+{
+    time_t since = time (NULL) - recent_s;
+    char since_text[32];
+    snprintf (since_text, sizeof (since_text), "%lld", (long long)since);
+    json_t *jobs = json_array (), *page = NULL;
+    const char *after = NULL;
+    int rc = jobs ? 0 : fail (err, -ENOMEM, "not enough memory for the jobs");
+    for (int pages = 0; rc == 0; pages++) {
+        json_t *next = NULL;
+        rc = client_get (client, page_path (filter, since_text, after).text, &next, err);
+        json_decref (page); /* which holds `after` */
+        page = next;
+        if (rc == 0)
+            rc = take_page (page, filter, (double)since, jobs, err);
+        after = json_string_value (json_object_get (page, "next"));
+        if (!after)
+            break;
+        if (rc == 0 && pages == PAGES_LIMIT)
+            rc = fail (err, -EHOSTUNREACH, "the daemon's list of jobs has no end");
+    }
+    json_decref (page);
+    if (rc < 0)
+        json_decref (jobs);
+    else
+        *ret = jobs;
+    return rc;
+}
+
+int jobs_print (const json_t *jobs, struct terminal terminal, FILE *out, struct pollux_error *err)
+{
+    static const char *const titles[] = {"<job",     "<phase",  "replicas",   "limits",
+                                         "batch",    "goodput", "efficiency", "ETA",
+                                         "restarts", "age",     "<owner"};
+    struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
+    json_t *job;
+    size_t i;
+    if (json_array_size (jobs) == 0) {
+        fputs ("No jobs.\n", out);
+        return 0;
+    }
+    json_array_foreach (jobs, i, job)
+    {
+        table_cell (&table, "%s", answer_text (job, "name"));
+        table_cell (&table, "%s", answer_text (job, "phase"));
+        table_cell (&table, "%s", answer_count (answer_number (job, "replicas")).text);
+        table_cell (&table, "%s", answer_limits (job).text);
+        table_cell (&table, "%s", answer_batch (job).text);
+        table_cell (&table, "%s", answer_rate (answer_number (job, "goodput")).text);
+        table_cell (&table, "%s", answer_share (answer_number (job, "efficiency")).text);
+        table_cell (&table, "%s", answer_duration (answer_number (job, "eta_s")).text);
+        table_cell (&table, "%s", answer_count (answer_number (job, "restarts")).text);
+        table_cell (&table, "%s", answer_duration (answer_number (job, "age_s")).text);
+        table_cell (&table, "%s", answer_or_dash (answer_text (job, "owner")).text);
+    }
+    return table_end (&table, terminal, out, err);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux nodes, drain and resume: the machines, and taking them out of use and back.
+ */
+#include "cli/answer.h"
+#include "cli/client_options.h"
+#include "cli/table.h"
+
+static const struct command_option node_options[] = {CLIENT_OPTION_ROWS};
+#define NODE_OPTIONS (sizeof (node_options) / sizeof (node_options[0]))
+
+static int print_nodes (const json_t *nodes, FILE *out, struct pollux_error *err)
+{
+    static const char *const titles[] = {"<node", "<type", "slots", "used", "<state", "<jobs"};
+    struct terminal terminal = terminal_of (out);
+    struct table table = table_start (titles, 6);
+    size_t i;
+    json_t *node;
+    if (json_array_size (nodes) == 0) {
+        fputs ("The cluster has no nodes.\n", out);
+        return 0;
+    }
+    json_array_foreach (nodes, i, node)
+    {
+        table_cell (&table, "%s", answer_text (node, "name"));
+        table_cell (&table, "%s", answer_or_dash (answer_text (node, "type")).text);
+        table_cell (&table, "%s", answer_count (answer_number (node, "slots")).text);
+        table_cell (&table, "%s", answer_count (answer_number (node, "used")).text);
+        table_cell (&table, "%s", answer_true (node, "available") ? "available" : "drained");
+        table_cell (&table, "%s", answer_placement (json_object_get (node, "jobs"), 48).text);
+    }
+    return table_end (&table, terminal, out, err);
+}
+
+static int run_nodes (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct client_options request = {0};
+    struct client *client = NULL;
+    json_t *answer = NULL;
+    int rc = client_options_parse (options, &request, err);
+    if (rc == 0)
+        rc = client_options_no_operand (options, err);
+    if (rc == 0)
+        rc = client_open (request.server, &client, err);
+    if (rc == 0)
+        rc = client_get (client, "/v1/nodes", &answer, err);
+    if (rc == 0 && request.json)
+        rc = answer_json (json_incref (answer), out, err);
+    else if (rc == 0 && (rc = answer_disarm (answer, err)) == 0)
+        rc = print_nodes (json_object_get (answer, "nodes"), out, err);
+    json_decref (answer);
+    client_close (client);
+    return rc;
+}
+
+/* POST /v1/nodes/NAME/drain or resume. */
+static int run_change (struct options *options, const char *change, FILE *out,
+                       struct pollux_error *err)
+{
+    struct client_options request = {0};
+    struct client *client = NULL;
+    const char *name = NULL;
+    json_t *node = NULL;
+    int rc = client_options_parse (options, &request, err);
+    if (rc == 0)
+        rc = options_operand (options, &name, err);
+    if (rc == 0)
+        rc = client_open (request.server, &client, err);
+    if (rc == 0)
+        rc = client_post (client, client_path ("/v1/nodes/", name, change).text, NULL, &node, err);
+    if (rc == 0 && request.json)
+        rc = answer_json (json_incref (node), out, err);
+    else if (rc == 0 && (rc = answer_disarm (node, err)) == 0)
+        fprintf (out, "%s: %s, %s of %s slots in use\n", answer_text (node, "name"),
+                 answer_true (node, "available") ? "available" : "drained",
+                 answer_count (answer_number (node, "used")).text,
+                 answer_count (answer_number (node, "slots")).text);
+    json_decref (node);
+    client_close (client);
+    return rc;
+}
+
+static int run_drain (struct options *options, FILE *out, struct pollux_error *err)
+{
+    return run_change (options, "/drain", out, err);
+}
+
+static int run_resume (struct options *options, FILE *out, struct pollux_error *err)
+{
+    return run_change (options, "/resume", out, err);
+}
+
+const struct command nodes_command = {
+    .name = "nodes",
+    .operands = "",
+    .summary = "list the nodes, their slots and who uses them",
+    .description =
+        "Lists the nodes of the daemon's cluster with their slots, how many of these are in\n"
+        "use, and which jobs use them.",
+    .options = node_options,
+    .option_count = NODE_OPTIONS,
+    .run = run_nodes,
+};
+
+const struct command drain_command = {
+    .name = "drain",
+    .operands = "NODE",
+    .summary = "let no new work onto a node",
+    .description =
+        "From now on nothing is started on the node.  Jobs on it that may be moved leave with the\n"
+        "next round; the others run to their end.  'pollux resume' takes the node back into use.",
+    .options = node_options,
+    .option_count = NODE_OPTIONS,
+    .run = run_drain,
+};
+
+const struct command resume_command = {
+    .name = "resume",
+    .operands = "NODE",
+    .summary = "take a drained node back into use",
+    .description = "Undoes 'pollux drain': the node is given work again, from the next round on.",
+    .options = node_options,
+    .option_count = NODE_OPTIONS,
+    .run = run_resume,
+};

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux show: all that is known of one job.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/client_options.h"
+
+static const struct command_option show_options[] = {CLIENT_OPTION_ROWS};
+
+static void line (FILE *out, const char *label, const char *text)
+{
+    if (*text && strcmp (text, "-") != 0)
+        fprintf (out, "%-12s %s\n", label, text);
+}
+
+static bool is_word (const char *text)
+{
+    return *text && !text[strspn (text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                        "0123456789_-./=:,+%@")];
+}
+
+/* A command as a shell would read it. */
+static void print_command (const json_t *command, FILE *out)
+{
+    json_t *word;
+    size_t i;
+    if (json_is_string (command)) {
+        line (out, "command", json_string_value (command));
+        return;
+    }
+    if (json_array_size (command) == 0)
+        return;
+    fprintf (out, "%-12s", "command");
+    json_array_foreach (command, i, word)
+    {
+        const char *text = json_string_value (word);
+        fputc (' ', out);
+        if (text && is_word (text)) {
+            fputs (text, out);
+            continue;
+        }
+        fputc ('\'', out);
+        for (const char *at = text ? text : ""; *at; at++) {
+            if (*at == '\'')
+                fputs ("'\\''", out);
+            else
+                fputc (*at, out);
+        }
+        fputc ('\'', out);
+    }
+    fputc ('\n', out);
+}
+
+static void print_environment (const json_t *environment, FILE *out)
+{
+    const char *name, *label = "environment";
+    json_t *value;
+    json_object_foreach ((json_t *)environment, name, value)
+    {
+        fprintf (out, "%-12s %s=%s\n", label, name,
+                 json_is_string (value) ? json_string_value (value) : "");
+        label = "";
+    }
+}
+
+static void print_allowed (const json_t *job, FILE *out)
+{
+    const json_t *allowed = json_object_get (job, "allowed"), *count;
+    size_t i;
+    fprintf (out, "%-12s %s", "limits", answer_limits (job).text);
+    if (json_is_array (allowed)) {
+        fputs (" replicas, of these", out);
+        json_array_foreach ((json_t *)allowed, i, count)
+        {
+            fprintf (out, "%s %.0f", i ? "," : "", json_number_value (count));
+        }
+    } else if (json_is_object (allowed)) {
+        fprintf (out, " replicas, multiples of %s",
+                 answer_count (answer_number (allowed, "multiple_of")).text);
+    } else if (json_is_string (allowed) && strcmp (json_string_value (allowed), "pow2") == 0) {
+        fputs (" replicas, powers of two", out);
+    } else {
+        fputs (" replicas", out);
+    }
+    fprintf (out, "; weight %s, %s, %s\n", answer_rate (answer_number (job, "weight")).text,
+             answer_true (job, "preemptible") ? "preemptible" : "not preemptible",
+             answer_true (job, "adaptive") ? "adapts its batch" : "does not adapt its batch");
+}
+
+static void print_training (const json_t *job, FILE *out)
+{
+    const json_t *batch = json_object_get (job, "batch");
+    double progress = answer_number (job, "progress"), total = answer_number (job, "total"),
+           goodput = answer_number (job, "goodput");
+    if (json_is_object (batch))
+        fprintf (out, "%-12s %s: %s on each replica, %s extra accumulation steps\n", "batch",
+                 answer_batch (job).text, answer_count (answer_number (batch, "m")).text,
+                 answer_count (answer_number (batch, "s")).text);
+    if (isfinite (goodput))
+        fprintf (out, "%-12s %s useful samples/s = throughput %s x efficiency %s; speedup %s\n",
+                 "goodput", answer_rate (goodput).text,
+                 answer_rate (answer_number (job, "throughput")).text,
+                 answer_share (answer_number (job, "efficiency")).text,
+                 answer_rate (answer_number (job, "speedup")).text);
+    if (isfinite (progress) && isfinite (total) && total > 0)
+        fprintf (out, "%-12s %s, %s to go\n", "progress", answer_share (progress / total).text,
+                 answer_duration (answer_number (job, "eta_s")).text);
+    else if (isfinite (progress))
+        fprintf (out, "%-12s %s iterations of the initial batch\n", "progress",
+                 answer_rate (progress).text);
+}
+
+static void print_times (const json_t *job, FILE *out)
+{
+    line (out, "submitted", answer_time (answer_number (job, "submitted_at")).text);
+    line (out, "started", answer_time (answer_number (job, "started_at")).text);
+    line (out, "ended", answer_time (answer_number (job, "ended_at")).text);
+    fprintf (out, "%-12s %s since its submission, %s of them with slots\n", "age",
+             answer_duration (answer_number (job, "age_s")).text,
+             answer_duration (answer_number (job, "run_s")).text);
+    fprintf (out, "%-12s generation %s, %s restarts, %s failures of at most %s\n", "runs",
+             answer_count (answer_number (job, "generation")).text,
+             answer_count (answer_number (job, "restarts")).text,
+             answer_count (answer_number (job, "failures")).text,
+             answer_count (answer_number (job, "max_failures")).text);
+}
+
+static void print_launch (const json_t *job, FILE *out)
+{
+    print_command (json_object_get (job, "command"), out);
+    line (out, "directory", answer_text (job, "directory"));
+    line (out, "checkpoints", answer_text (job, "checkpoint_dir"));
+    line (out, "launcher", answer_text (job, "launcher"));
+    const json_t *signal = json_object_get (job, "stop_signal");
+    char number[32];
+    snprintf (number, sizeof (number), "signal %.0f", json_number_value (signal));
+    fprintf (out, "%-12s by %s, killed after %s\n", "stop",
+             json_is_string (signal) ? json_string_value (signal) : number,
+             answer_duration (answer_number (job, "grace_s")).text);
+    print_environment (json_object_get (job, "environment"), out);
+}
+
+static void print_last_lines (const json_t *job, FILE *out)
+{
+    const json_t *lines = json_object_get (job, "last_lines"), *text;
+    size_t i;
+    if (json_array_size (lines) > 0)
+        fputs ("\nIts last lines:\n", out);
+    json_array_foreach ((json_t *)lines, i, text)
+    {
+        fprintf (out, "    %s\n", json_is_string (text) ? json_string_value (text) : "");
+    }
+}
+
+static void print_job (const json_t *job, FILE *out)
+{
+    const json_t *desired = json_object_get (job, "desired"),
+                 *placement = json_object_get (job, "placement");
+    fprintf (out, "%-12s %s\n%-12s %s\n", "job", answer_text (job, "name"), "phase",
+             answer_text (job, "phase"));
+    line (out, "detail", answer_text (job, "detail"));
+    line (out, "waits for", answer_text (job, "waits_for"));
+    line (out, "warning", answer_text (job, "warning"));
+    line (out, "report", answer_text (job, "refused_report"));
+    line (out, "owner", answer_text (job, "owner"));
+    line (out, "placement", answer_placement (placement, 400).text);
+    if (!json_equal (desired, placement))
+        line (out, "desired", answer_placement (desired, 400).text);
+    print_allowed (job, out);
+    print_training (job, out);
+    print_times (job, out);
+    print_launch (job, out);
+    print_last_lines (job, out);
+}
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct client_options request = {0};
+    struct client *client = NULL;
+    const char *name = NULL;
+    json_t *job = NULL;
+    int rc = client_options_parse (options, &request, err);
+    if (rc == 0)
+        rc = options_operand (options, &name, err);
+    if (rc == 0)
+        rc = client_open (request.server, &client, err);
+    if (rc == 0)
+        rc = client_get (client, client_path ("/v1/jobs/", name, "").text, &job, err);
+    if (rc == 0 && request.json)
+        rc = answer_json (json_incref (job), out, err);
+    else if (rc == 0 && (rc = answer_disarm (job, err)) == 0)
+        print_job (job, out);
+    json_decref (job);
+    client_close (client);
+    return rc;
+}
+
+const struct command show_command = {
+    .name = "show",
+    .operands = "JOB",
+    .summary = "show all that is known of a job",
+    .description =
+        "Prints what a job is, where it runs, how it trains, and if it waits, for what; if it\n"
+        "has failed, also its last lines.",
+    .options = show_options,
+    .option_count = sizeof (show_options) / sizeof (show_options[0]),
+    .run = run,
+};

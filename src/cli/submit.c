@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux submit: hand a job to the daemon, and on request wait for its end.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/file.h"
+#include "cli/answer.h"
+#include "cli/client_options.h"
+#include "cli/submit_job.h"
+
+enum { SUBMIT_DRY_RUN = CLIENT_OPTION_NEXT, SUBMIT_WAIT };
+
+static const struct command_option submit_options[] = {
+    SUBMIT_OPTION_ROWS,
+    {"wait", NULL, SUBMIT_WAIT, "wait for its end, and end as it does"},
+    {"dry-run", NULL, SUBMIT_DRY_RUN, "only check it, and print the job file as JSON"},
+    CLIENT_OPTION_ROWS,
+};
+
+struct submit_request {
+    struct client_options client;
+    json_t *job; /* what the options say; then all of it */
+    const char *file;
+    bool dry_run, wait;
+};
+
+/* ---- The job ---------------------------------------------------------------------------------- */
+
+static int parse_words (struct options *options, int behind, struct submit_request *ret,
+                        struct pollux_error *err)
+{
+    char **words;
+    int count = options_operands (options, &words), before = count - behind;
+    if (count == 0)
+        return fail (err, -EINVAL, "expected FILE.yaml or -- COMMAND; see 'pollux submit --help'");
+    if (before > 1)
+        return fail (err, -EINVAL, "unexpected argument %s: a command stands behind '--'",
+                     quote (words[1]).text);
+    if (before == 1)
+        ret->file = words[0];
+    return behind > 0 ? submit_job_command (ret->job, words + before, behind, err) : 0;
+}
+
+static int parse (struct options *options, struct submit_request *ret, struct pollux_error *err)
+{
+    int id, rc = 0, behind = options_behind_dashes (options);
+    while (rc == 0 && (id = options_next (options, err)) != 0) {
+        if (id >= SUBMIT_OPTION_FIRST)
+            rc = submit_job_take (ret->job, options, id, err);
+        else
+            rc = client_options_take (&ret->client, options, id);
+        ret->dry_run |= id == SUBMIT_DRY_RUN;
+        ret->wait |= id == SUBMIT_WAIT;
+    }
+    return rc < 0 ? rc : parse_words (options, behind, ret, err);
+}
+
+/* The file's job under what the options say. */
+static int read_file (struct submit_request *request, struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    json_error_t reason;
+    int rc = file_read (request->file, 1 << 20, &text, &length, err);
+    if (rc == -ENOENT)
+        return fail (err, rc, "%s: no such file; a command stands behind '--': pollux submit -- %s",
+                     file_name (request->file).text, quote (request->file).text);
+    if (rc < 0)
+        return rc;
+    json_t *job = json_loadb (text, length, JSON_REJECT_DUPLICATES, &reason);
+    free (text);
+    if (!json_is_object (job))
+        rc = fail (err, -EINVAL, "%s:%d:%d: expected an object: %s", file_name (request->file).text,
+                   reason.line, reason.column, reason.text);
+    if (rc == 0)
+        rc = submit_job_override (job, request->job, err);
+    if (rc < 0) {
+        json_decref (job);
+        return rc;
+    }
+    json_decref (request->job);
+    request->job = job;
+    return 0;
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------------- */
+
+/* The job's own exit status where it is known; ended otherwise than well is 1. */
+static int exit_of (const json_t *job)
+{
+    double code = answer_number (job, "exit_code");
+    if (strcmp (answer_text (job, "phase"), "finished") == 0)
+        return EXIT_OK;
+    return code >= 1 && code <= 255 ? (int)code : EXIT_FAILED;
+}
+
+static void tell_phase (const json_t *job)
+{
+    const char *waits_for = answer_text (job, "waits_for"), *detail = answer_text (job, "detail");
+    fprintf (stderr, "pollux submit: %s: %s", answer_text (job, "name"),
+             answer_text (job, "phase"));
+    if (strcmp (answer_text (job, "phase"), "running") == 0)
+        fprintf (stderr, " on %s", answer_placement (json_object_get (job, "placement"), 60).text);
+    else if (*waits_for)
+        fprintf (stderr, ": %s", waits_for);
+    else if (*detail)
+        fprintf (stderr, ": %s", detail);
+    fputc ('\n', stderr);
+}
+
+/* Ask every second until it has ended.  The daemon may be started anew meanwhile. */
+static int wait_for (struct client *client, const char *name, struct pollux_error *err)
+{
+    char last[640] = "";
+    bool lost = false;
+    for (;; sleep (1)) {
+        json_t *job = NULL;
+        int rc = client_get (client, client_path ("/v1/jobs/", name, "").text, &job, err);
+        if (rc == -EHOSTUNREACH && !lost)
+            fprintf (stderr, "pollux submit: %s; trying again\n", err->text);
+        lost = rc == -EHOSTUNREACH;
+        if (lost)
+            continue;
+        if (rc == 0)
+            rc = answer_disarm (job, err);
+        if (rc < 0) {
+            json_decref (job);
+            return rc;
+        }
+        char now[640];
+        snprintf (now, sizeof (now), "%.100s %s", answer_text (job, "phase"),
+                  answer_placement (json_object_get (job, "placement"), 200).text);
+        if (strcmp (now, last) != 0)
+            tell_phase (job);
+        memcpy (last, now, sizeof (last));
+        bool ended = isfinite (answer_number (job, "ended_at"));
+        rc = ended ? exit_of (job) : 0;
+        json_decref (job);
+        if (ended)
+            return rc;
+    }
+}
+
+/* ---- Submitting ------------------------------------------------------------------------------- */
+
+/* All that is wrong with the document, one line each. */
+static void print_problems (const json_t *problems, const char *file)
+{
+    json_t *problem, *copy = json_deep_copy (problems);
+    size_t i;
+    if (!copy || answer_disarm (copy, NULL) < 0) {
+        json_decref (copy);
+        return;
+    }
+    json_array_foreach (copy, i, problem)
+    {
+        const char *path = answer_text (problem, "path");
+        double line = answer_number (problem, "line");
+        fputs ("  ", stderr);
+        if (file && line >= 1)
+            fprintf (stderr, "%s:%.0f:%.0f: ", file, line,
+                     fmax (answer_number (problem, "column"), 1));
+        fprintf (stderr, "%s%s%s\n", path, *path ? ": " : "", answer_text (problem, "message"));
+    }
+    json_decref (copy);
+}
+
+static int submit (const struct submit_request *request, FILE *out, struct pollux_error *err)
+{
+    struct client *client = NULL;
+    json_t *job = NULL;
+    char name[256] = "";
+    int rc = client_open (request->client.server, &client, err);
+    if (rc == 0)
+        rc = client_post (client, "/v1/jobs", request->job, &job, err);
+    if (rc < 0 && client && client_problems (client)) {
+        fprintf (stderr, "pollux submit: %s\n", err->text);
+        print_problems (client_problems (client), NULL);
+        rc = EXIT_USAGE;
+    } else if (rc == 0) {
+        snprintf (name, sizeof (name), "%s", answer_text (job, "name"));
+        if (request->client.json)
+            rc = answer_json (json_incref (job), out, err);
+        else if ((rc = answer_disarm (job, err)) == 0)
+            fprintf (out, "%s\n", answer_text (job, "name"));
+    }
+    json_decref (job);
+    if (rc == 0 && *name && request->wait) {
+        fflush (out);
+        rc = wait_for (client, name, err);
+    }
+    client_close (client);
+    return rc;
+}
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct submit_request request = {.job = json_object ()};
+    int rc = request.job ? parse (options, &request, err)
+                         : fail (err, -ENOMEM, "not enough memory for the job");
+    if (rc == 0 && request.file)
+        rc = read_file (&request, err);
+    if (rc == 0)
+        rc = submit_job_place (request.job, err);
+    if (rc == 0 && request.dry_run)
+        rc = answer_json (json_incref (request.job), out, err);
+    else if (rc == 0)
+        rc = submit (&request, out, err);
+    json_decref (request.job);
+    return rc;
+}
+
+const struct command submit_command = {
+    .name = "submit",
+    .operands = "FILE.yaml | -- COMMAND [ARGUMENT]...",
+    .summary = "hand a job to the daemon",
+    .description =
+        "Submits what a job file describes, or a command, and prints the job's name.  Options say\n"
+        "the same as the file's fields, and override them.  A command alone is one replica that "
+        "is\n"
+        "not moved; more is asked for with --max or --adaptive.  Variables of this environment "
+        "are\n"
+        "not passed on unless --env names them.",
+    .options = submit_options,
+    .option_count = sizeof (submit_options) / sizeof (submit_options[0]),
+    .run = run,
+};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options of `pollux submit` as fields of a job file.  What a value may be is the job file's
+ * business, which has one reader; here are only those things that a shell's words need: numbers,
+ * lists, variables of this environment, and directories as seen from here.
+ */
+#include "cli/submit_job.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/number.h"
+#include "wire/json.h"
+#include "wire/spec.h"
+
+/* A day; and more than anybody waits for. */
+#define DURATION_LIMIT 86400.0
+
+static int put (json_t *job, const char *key, json_t *value, struct pollux_error *err)
+{
+    if (json_object_set_new (job, key, value) < 0)
+        return fail (err, -ENOMEM, "not enough memory for the job");
+    return 0;
+}
+
+static int put_text (json_t *job, const char *key, const char *text, struct pollux_error *err)
+{
+    json_t *value = json_string (text);
+    if (!value)
+        return fail (err, -EINVAL, "%s: expected UTF-8, got %s", key, quote (text).text);
+    return put (job, key, value, err);
+}
+
+static int put_int (json_t *job, const char *key, const struct options *options, int64_t min,
+                    int64_t max, struct pollux_error *err)
+{
+    int64_t value;
+    int rc = options_int64 (options, min, max, &value, err);
+    return rc < 0 ? rc : put (job, key, json_integer (value), err);
+}
+
+static int put_double (json_t *job, const char *key, const struct options *options, double min,
+                       double max, struct pollux_error *err)
+{
+    double value;
+    int rc = options_double (options, min, max, &value, err);
+    return rc < 0 ? rc : put (job, key, json_real (value), err);
+}
+
+/* "1,2,6" */
+static int put_counts (json_t *job, const struct options *options, struct pollux_error *err)
+{
+    json_t *counts = json_array ();
+    const char *at = options->argument;
+    for (;;) {
+        char word[16];
+        size_t length = strcspn (at, ",");
+        int64_t count;
+        snprintf (word, sizeof (word), "%.*s", (int)(length < 15 ? length : 15), at);
+        if (number_int64 (word, &count) < 0 || length > 15) {
+            json_decref (counts);
+            return fail (err, -EINVAL,
+                         "--allowed: expected any, pow2, multiple_of:N or counts with commas "
+                         "between them, got %s",
+                         quote (options->argument).text);
+        }
+        json_array_append_new (counts, json_integer (count));
+        at += length;
+        if (!*at++)
+            return put (job, "allowed", counts, err);
+    }
+}
+
+static int put_allowed (json_t *job, const struct options *options, struct pollux_error *err)
+{
+    static const char multiple[] = "multiple_of:";
+    const char *text = options->argument;
+    int64_t count;
+    if (strcmp (text, "any") == 0 || strcmp (text, "pow2") == 0)
+        return put_text (job, "allowed", text, err);
+    if (strncmp (text, multiple, strlen (multiple)) == 0 &&
+        number_int64 (text + strlen (multiple), &count) == 0)
+        return put (job, "allowed", json_pack ("{s:I}", "multiple_of", (json_int_t)count), err);
+    return put_counts (job, options, err);
+}
+
+/* NAME=VALUE, or NAME: as it is here. */
+static int put_variable (json_t *job, const char *text, struct pollux_error *err)
+{
+    json_t *environment = json_object_get (job, "environment");
+    size_t length = strcspn (text, "=");
+    char *name = strndup (text, length);
+    const char *value = text[length] ? text + length + 1 : name ? getenv (name) : NULL;
+    int rc = 0;
+    if (!environment && name)
+        rc = put (job, "environment", environment = json_object (), err);
+    if (!name)
+        rc = fail (err, -ENOMEM, "not enough memory for the job");
+    else if (rc == 0 && length == 0)
+        rc = fail (err, -EINVAL, "--env: expected NAME=VALUE or NAME, got %s", quote (text).text);
+    else if (rc == 0 && !value)
+        rc = fail (err, -EINVAL, "--env: %s is not set here; say --env %s=VALUE", quote (text).text,
+                   excerpt (name, length).text);
+    if (rc == 0 && json_object_set_new (environment, name, json_string (value)) < 0)
+        rc = fail (err, -EINVAL, "--env: the value of %s is no UTF-8", quote (name).text);
+    free (name);
+    return rc;
+}
+
+/* By name, or by number. */
+static int put_signal (json_t *job, const char *text, struct pollux_error *err)
+{
+    int64_t number;
+    if (number_int64 (text, &number) == 0)
+        return put (job, "stop_signal", json_integer (number), err);
+    return put_text (job, "stop_signal", text, err);
+}
+
+int submit_job_take (json_t *job, const struct options *options, int id, struct pollux_error *err)
+{
+    const int limit = POLLUX_REPLICAS_LIMIT;
+    int rc;
+    switch (id) {
+    case SUBMIT_NAME:
+        return put_text (job, "name", options->argument, err);
+    case SUBMIT_REPLICAS:
+        rc = put_int (job, "min_replicas", options, 1, limit, err);
+        if (rc == 0)
+            rc = put_int (job, "max_replicas", options, 1, limit, err);
+        return rc < 0 ? rc : put_int (job, "fixed_replicas", options, 1, limit, err);
+    case SUBMIT_MIN:
+        return put_int (job, "min_replicas", options, 0, limit, err);
+    case SUBMIT_MAX:
+        return put_int (job, "max_replicas", options, 1, limit, err);
+    case SUBMIT_ALLOWED:
+        return put_allowed (job, options, err);
+    case SUBMIT_WEIGHT:
+        return put_double (job, "weight", options, WIRE_WEIGHT_LEAST, WIRE_WEIGHT_LIMIT, err);
+    case SUBMIT_PREEMPTIBLE:
+    case SUBMIT_NO_PREEMPTIBLE:
+        return put (job, "preemptible", json_boolean (id == SUBMIT_PREEMPTIBLE), err);
+    case SUBMIT_ADAPTIVE:
+        return put (job, "adaptive", json_true (), err);
+    case SUBMIT_FIXED_BATCH:
+        return put_int (job, "fixed_batch", options, 1, POLLUX_BATCH_LIMIT, err);
+    case SUBMIT_LAUNCHER:
+        return put_text (job, "launcher", options->argument, err);
+    case SUBMIT_DIRECTORY:
+        return put_text (job, "directory", options->argument, err);
+    case SUBMIT_CHECKPOINT_DIR:
+        return put_text (job, "checkpoint_dir", options->argument, err);
+    case SUBMIT_ENV:
+        return put_variable (job, options->argument, err);
+    case SUBMIT_STOP_SIGNAL:
+        return put_signal (job, options->argument, err);
+    case SUBMIT_GRACE:
+        return put_double (job, "grace", options, 0, DURATION_LIMIT, err);
+    case SUBMIT_MAX_FAILURES:
+        return put_int (job, "max_failures", options, 0, INT32_MAX, err);
+    default:
+        return put_double (job, "backoff", options, 0, DURATION_LIMIT, err);
+    }
+}
+
+int submit_job_command (json_t *job, char **words, int count, struct pollux_error *err)
+{
+    json_t *command = json_array ();
+    for (int i = 0; i < count; i++) {
+        json_t *word = json_string (words[i]);
+        if (!word) {
+            json_decref (command);
+            return fail (err, -EINVAL, "command: expected UTF-8, got %s", quote (words[i]).text);
+        }
+        json_array_append_new (command, word);
+    }
+    return put (job, "command", command, err);
+}
+
+int submit_job_override (json_t *job, const json_t *options, struct pollux_error *err)
+{
+    json_t *environment = json_object_get (job, "environment"),
+           *more = json_object_get (options, "environment");
+    int rc = 0;
+    if (json_is_object (environment) && more) {
+        json_t *merged = json_deep_copy (environment);
+        rc = json_object_update (merged, more);
+        environment = merged;
+    } else {
+        environment = json_incref (more);
+    }
+    if (rc == 0)
+        rc = json_object_update (job, (json_t *)options);
+    if (rc == 0 && environment)
+        rc = json_object_set (job, "environment", environment);
+    json_decref (environment);
+    return rc < 0 ? fail (err, -ENOMEM, "not enough memory for the job") : 0;
+}
+
+/* A path from here.  One that is missing stays so, unless it has a default. */
+static int make_absolute (json_t *job, const char *key, const char *here, const char *missing,
+                          struct pollux_error *err)
+{
+    const json_t *value = json_object_get (job, key);
+    const char *path = value ? json_string_value (value) : missing;
+    char absolute[2 * PATH_MAX];
+    if (!path || *path == '/')
+        return 0; /* a path that is no text is the job file reader's to refuse */
+    if (!*path || strcmp (path, ".") == 0)
+        snprintf (absolute, sizeof (absolute), "%s", here);
+    else if (strlen (path) < PATH_MAX)
+        snprintf (absolute, sizeof (absolute), "%s/%s", strcmp (here, "/") ? here : "", path);
+    else
+        return fail (err, -ENAMETOOLONG, "%s: the path is too long", key);
+    return put_text (job, key, absolute, err);
+}
+
+int submit_job_place (json_t *job, struct pollux_error *err)
+{
+    char here[PATH_MAX];
+    if (!getcwd (here, sizeof (here)))
+        return fail (err, -errno, "cannot tell the current directory: %s; say --directory",
+                     strerror (errno));
+    int rc = make_absolute (job, "directory", here, ".", err);
+    return rc < 0 ? rc : make_absolute (job, "checkpoint_dir", here, NULL, err);
+}
