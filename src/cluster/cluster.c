@@ -194,9 +194,11 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
 
 static void charge (struct job *job, int64_t at_us)
 {
-    if (job->placement.count > 0)
-        job->attained_s +=
-            placement_replicas (job->placement) * ((double)(at_us - job->charged_us) * US);
+    if (job->placement.count > 0) {
+        double held_s = (double)(at_us - job->charged_us) * US;
+        job->held_s += held_s;
+        job->attained_s += placement_replicas (job->placement) * held_s;
+    }
     job->charged_us = at_us;
 }
 

@@ -79,6 +79,7 @@ struct job {
     int64_t submit_us, end_us; /* end_us: when it finished, failed or was cancelled */
     double age_s;              /* since its submission, as of the last round */
     double attained_s;         /* slot-seconds held up to charged_us */
+    double held_s;             /* seconds with slots, up to charged_us */
     int64_t charged_us;
     int generation;             /* runs started so far */
     int restarts;               /* of these, by the scheduler's choice, after the first */
