@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A second connection to the journal, read-only.  It sees commits and nothing else, so that
+ * whoever is told of an event can rely on it.  Statements are reset after each use: one that is
+ * left open would hold the write-ahead log back for ever.
+ */
+#include "store/reader.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "store/sql.h"
+
+struct reader {
+    sqlite3 *db;
+    sqlite3_stmt *rows, *range;
+    struct file_name name;
+    char path[PATH_MAX];
+};
+
+void reader_close (struct reader *reader)
+{
+    if (!reader)
+        return;
+    sqlite3_finalize (reader->rows);
+    sqlite3_finalize (reader->range);
+    sqlite3_close (reader->db);
+    free (reader);
+}
+
+static int prepare (struct reader *reader, const char *sql, sqlite3_stmt **ret,
+                    struct pollux_error *err)
+{
+    if (sqlite3_prepare_v3 (reader->db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) == SQLITE_OK)
+        return 0;
+    return sql_fail (reader->db, reader->name.text, "read it", err);
+}
+
+int reader_open (const char *path, struct reader **ret, struct pollux_error *err)
+{
+    struct reader *reader = calloc (1, sizeof (*reader));
+    if (!reader)
+        return fail (err, -ENOMEM, "no memory to read a journal");
+    reader->name = file_name (path);
+    int code = 0;
+    if ((size_t)snprintf (reader->path, sizeof (reader->path), "%s", path) >= sizeof (reader->path))
+        code = fail (err, -ENAMETOOLONG, "%s: the path is too long", reader->name.text);
+    else if (sqlite3_open_v2 (path, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                              NULL) != SQLITE_OK)
+        code = reader->db ? sql_fail (reader->db, reader->name.text, "open it", err) : -ENOMEM;
+    if (code == 0) {
+        sqlite3_extended_result_codes (reader->db, 1);
+        sqlite3_limit (reader->db, SQLITE_LIMIT_LENGTH, (int)WIRE_EVENT_LIMIT + (1 << 16));
+        /* 200 pages: what a tail of the journal needs, not a copy of all of it. */
+        code = sql_run (reader->db, reader->name.text, "open it", "PRAGMA cache_size = 200", err);
+    }
+    if (code == 0)
+        code = prepare (reader,
+                        "SELECT seq, at_us, type, job, body FROM events WHERE seq > ?1 "
+                        "ORDER BY seq LIMIT ?2",
+                        &reader->rows, err);
+    if (code == 0)
+        code = prepare (reader,
+                        "SELECT (SELECT min (seq) FROM events), "
+                        "(SELECT max (seq) FROM events)",
+                        &reader->range, err);
+    if (code < 0) {
+        reader_close (reader);
+        return code;
+    }
+    *ret = reader;
+    return 0;
+}
+
+static const char *text_of (sqlite3_stmt *rows, int column)
+{
+    return (const char *)sqlite3_column_text (rows, column);
+}
+
+int reader_rows (struct reader *reader, int64_t after, int most, reader_each *each, void *self,
+                 struct pollux_error *err)
+{
+    sqlite3_stmt *rows = reader->rows;
+    int taken = 0, step = SQLITE_ROW;
+    sqlite3_bind_int64 (rows, 1, after);
+    sqlite3_bind_int (rows, 2, most);
+    while ((step = sqlite3_step (rows)) == SQLITE_ROW) {
+        struct wire_row row = {.at_us = sqlite3_column_int64 (rows, 1),
+                               .type = text_of (rows, 2),
+                               .job = text_of (rows, 3),
+                               .body = text_of (rows, 4)};
+        row.length = (size_t)sqlite3_column_bytes (rows, 4);
+        if (!row.type || !row.body || !each (self, sqlite3_column_int64 (rows, 0), &row))
+            break;
+        taken++;
+    }
+    int code = step == SQLITE_ROW || step == SQLITE_DONE
+                   ? taken
+                   : sql_fail (reader->db, reader->name.text, "read it", err);
+    sqlite3_reset (rows);
+    return code;
+}
+
+int reader_range (struct reader *reader, int64_t *ret_first, int64_t *ret_last,
+                  struct pollux_error *err)
+{
+    sqlite3_stmt *range = reader->range;
+    int code = 0;
+    if (sqlite3_step (range) == SQLITE_ROW) {
+        bool some = sqlite3_column_type (range, 0) == SQLITE_INTEGER;
+        *ret_first = some ? sqlite3_column_int64 (range, 0) : 1;
+        *ret_last = some ? sqlite3_column_int64 (range, 1) : 0;
+    } else {
+        code = sql_fail (reader->db, reader->name.text, "read it", err);
+    }
+    sqlite3_reset (range);
+    return code;
+}
+
+static int64_t size_of (const char *path)
+{
+    struct stat status;
+    return stat (path, &status) == 0 ? (int64_t)status.st_size : 0;
+}
+
+int64_t reader_bytes (const struct reader *reader)
+{
+    char log[PATH_MAX + 8];
+    snprintf (log, sizeof (log), "%s-wal", reader->path);
+    return size_of (reader->path) + size_of (log);
+}
