@@ -16,15 +16,13 @@
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "wire/submission.h"
 
 /* ---- Names -------------------------------------------------------------------------------- */
 
 bool run_is_job (const char *job)
 {
-    static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    size_t length = strnlen (job, NAME_SIZE);
-    return length > 0 && length < NAME_SIZE && *job != '.' && *job != '-' &&
-           strspn (job, legal) == length;
+    return wire_is_job (job);
 }
 
 struct run_path run_path (const struct run_name *name)

@@ -36,15 +36,15 @@ void wire_problems_add (struct wire_problems *problems, const struct wire_proble
     problems->count++;
 }
 
-/* Said at the end of a sentence: how many problems there are besides the first. */
+/* The rest is said at the end. */
 static int fail_with (const struct wire_problem *problem, const char *name, const char *rest,
                       struct pollux_error *err)
 {
-    char place[32] = "";
-    if (problem->line > 0)
-        snprintf (place, sizeof (place), ":%d:%d", problem->line, problem->column);
-    return fail (err, -EINVAL, "%s%s: %s%s%s%s", file_name (name).text, place, problem->path,
-                 problem->path[0] ? ": " : "", problem->message, rest);
+    const char *path = problem->path, *colon = path[0] ? ": " : "";
+    if (problem->line == 0)
+        return fail (err, -EINVAL, "%s%s%s%s", path, colon, problem->message, rest);
+    return fail (err, -EINVAL, "%s:%d:%d: %s%s%s%s", file_name (name).text, problem->line,
+                 problem->column, path, colon, problem->message, rest);
 }
 
 int wire_problem_fail (const struct wire_problem *problem, const char *name,

@@ -15,7 +15,7 @@
 enum { WIRE_PROBLEMS_LIMIT = 32 };
 
 struct wire_problem {
-    int line, column;  /* from 1; 0: of no place */
+    int line, column;  /* from 1; 0: in no file */
     char path[120];    /* jobs[3].model.gamma; "" for the document itself */
     char message[200]; /* "expected ..., got ..." */
 };
@@ -30,7 +30,7 @@ struct wire_problems {
 /* Add one at its place in the order; problems may be NULL. */
 void wire_problems_add (struct wire_problems *problems, const struct wire_problem *problem);
 
-/* One as a sentence, FILE:LINE:COLUMN: PATH: MESSAGE, with -EINVAL. */
+/* One as a sentence, FILE:LINE:COLUMN: PATH: MESSAGE, or without a line PATH: MESSAGE; -EINVAL. */
 int wire_problem_fail (const struct wire_problem *problem, const char *name,
                        struct pollux_error *err);
 

@@ -12,7 +12,7 @@
 #include "wire/job.h"
 #include "wire/member.h"
 
-static const struct wire_member spec_members[] = {
+const struct wire_member wire_spec_members[] = {
     {WIRE_MEMBER (job_spec, application, WIRE_NAME), .optional = true},
     {WIRE_MEMBER (job_spec, min_replicas, WIRE_INT), .max = POLLUX_REPLICAS_LIMIT},
     {WIRE_MEMBER (job_spec, max_replicas, WIRE_INT), .min = 1, .max = POLLUX_REPLICAS_LIMIT},
@@ -137,7 +137,7 @@ int wire_spec_decode (const struct wire_place *object, struct job_spec *ret,
     struct job_spec spec = *ret;
     spec.allowed = (struct allowed){.kind = ALLOWED_ANY};
     struct wire_place allowed = wire_field (object, "allowed");
-    int code = wire_members_decode (spec_members, object, &spec, err);
+    int code = wire_members_decode (wire_spec_members, object, &spec, err);
     if (code == 0 && wire_has (object, "allowed"))
         code = wire_allowed_decode (&allowed, &spec.allowed, err);
     if (code == 0)
@@ -147,6 +147,6 @@ int wire_spec_decode (const struct wire_place *object, struct job_spec *ret,
 
 int wire_spec_put (const struct job_spec *spec, json_t *object, struct pollux_error *err)
 {
-    int code = wire_members_encode (spec_members, spec, object, err);
+    int code = wire_members_encode (wire_spec_members, spec, object, err);
     return code < 0 ? code : wire_allowed_put (&spec->allowed, object, err);
 }

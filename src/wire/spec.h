@@ -20,12 +20,16 @@
 
 #include "cluster/job.h"
 #include "wire/json.h"
+#include "wire/member.h"
 
 /* Ranges: weights whose ratios, and sums over a million jobs, are exact enough; iterations that
  * would take a million years at a thousand per second. */
 #define WIRE_WEIGHT_LEAST 1e-9
 #define WIRE_WEIGHT_LIMIT 1e9
 #define WIRE_PROGRESS_LIMIT 1e18
+
+/* The plain fields of struct job_spec: all but the name and the allowed counts. */
+extern const struct wire_member wire_spec_members[];
 
 /* All but the name, which is said elsewhere.  ret->name is left as it is. */
 int wire_spec_decode (const struct wire_place *object, struct job_spec *ret,
