@@ -122,6 +122,8 @@ static int decode_hints (const struct cluster *cluster, const struct wire_place 
         if (code == 0)
             code = wire_hints_decode (&place, &report->hints, err);
         if (code == 0)
+            code = wire_members_decode (wire_batch_members, &place, report, err);
+        if (code == 0)
             code = wire_members_decode (wire_report_members, &place, report, err);
     }
     ret->event.hints.reports = ret->reports;

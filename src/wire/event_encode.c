@@ -72,6 +72,8 @@ static int put_hints (const struct cluster *cluster, const struct event *event, 
         struct pollux_error why;
         int code = wire_hints_put (&report->hints, object, &why);
         if (code == 0)
+            code = wire_members_encode (wire_batch_members, report, object, &why);
+        if (code == 0)
             code = wire_members_encode (wire_report_members, report, object, &why);
         if (code < 0)
             return fail (err, code, "job %s: %.160s", name, why.text);

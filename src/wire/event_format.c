@@ -71,11 +71,15 @@ const struct wire_format wire_formats[EVENT_TYPES] = {
     [EVENT_STARTED] = {true, generation_members}, [EVENT_EXIT] = {true, exit_members},
 };
 
-const struct wire_member wire_report_members[] = {
+const struct wire_member wire_batch_members[] = {
     {WIRE_FIELD ("m", report, batch.m, WIRE_INT64), .optional = true,
      .max = (double)POLLUX_BATCH_LIMIT},
     {WIRE_FIELD ("s", report, batch.s, WIRE_INT64), .optional = true,
      .max = (double)POLLUX_BATCH_LIMIT},
+    {0},
+};
+
+const struct wire_member wire_report_members[] = {
     {WIRE_FIELD ("oracle_remaining", report, oracle_remaining, WIRE_DOUBLE), .optional = true,
      .missing = NAN, .max = WIRE_PROGRESS_LIMIT},
     {0},

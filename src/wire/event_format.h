@@ -13,7 +13,8 @@ struct wire_format {
 };
 extern const struct wire_format wire_formats[EVENT_TYPES];
 
-/* The plain fields of struct report, oracle and plan. */
-extern const struct wire_member wire_report_members[], wire_oracle_members[], wire_plan_members[];
+/* The plain fields of struct report, those of its batch apart, oracle and plan. */
+extern const struct wire_member wire_batch_members[], wire_report_members[], wire_oracle_members[],
+    wire_plan_members[];
 
 #endif

@@ -123,3 +123,21 @@ int wire_text (const struct wire_place *object, const char *key, const char **re
     *ret = json_string_value (place.value);
     return 0;
 }
+
+int wire_version (const struct wire_place *object, int oldest, int newest, int *ret,
+                  struct pollux_error *err)
+{
+    int64_t version;
+    int code = wire_expect_object (object, err);
+    if (code == 0)
+        code = wire_int64 (object, "version", 1, INT64_MAX, &version, err);
+    if (code < 0)
+        return code;
+    if (version >= oldest && version <= newest) {
+        *ret = (int)version;
+        return 0;
+    }
+    struct wire_place place = wire_field (object, "version");
+    wire_fail (&place, err, "expected version %d of the protocol, or the one before", newest);
+    return -EPROTO;
+}

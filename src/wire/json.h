@@ -76,6 +76,10 @@ int wire_bool (const struct wire_place *object, const char *key, bool *ret,
 int wire_text (const struct wire_place *object, const char *key, const char **ret,
                struct pollux_error *err);
 
+/* The field "version" of an object: -EPROTO if it is outside of what is known here. */
+int wire_version (const struct wire_place *object, int oldest, int newest, int *ret,
+                  struct pollux_error *err);
+
 /* The text of a place itself: a string, or a number or a truth value as it is written, copied
  * (free). */
 int wire_scalar (const struct wire_place *place, char **ret, struct pollux_error *err);

@@ -45,17 +45,8 @@ int run_status_code (const struct run_status *status)
 
 int run_version_decode (const struct wire_place *root, struct pollux_error *err)
 {
-    int64_t version;
-    int code = wire_expect_object (root, err);
-    if (code == 0)
-        code = wire_int64 (root, "version", 1, INT64_MAX, &version, err);
-    if (code < 0)
-        return code;
-    if (version >= RUN_VERSION_OLDEST && version <= RUN_VERSION)
-        return 0;
-    struct wire_place place = wire_field (root, "version");
-    wire_fail (&place, err, "expected version %d of the protocol, or the one before", RUN_VERSION);
-    return -EPROTO;
+    int version;
+    return wire_version (root, RUN_VERSION_OLDEST, RUN_VERSION, &version, err);
 }
 
 int run_text_decode (const struct wire_place *object, const char *key, bool optional, char *ret,
