@@ -307,7 +307,7 @@ static size_t place_end (const struct wire_place *place, size_t offset)
 }
 
 /* The path, jobs[3].model.gamma: bytes written to a buffer of that size.  Our own keys are short;
- * 18 characters of a stranger's are enough to know it. */
+ * 24 characters of a stranger's are enough to know it. */
 static size_t write_path (const struct wire_place *place, char *buffer, size_t size)
 {
     if (!place->parent)
@@ -317,7 +317,7 @@ static size_t write_path (const struct wire_place *place, char *buffer, size_t s
     int more;
     if (place->key)
         more = snprintf (start, size - used, "%s%.*s", used ? "." : "",
-                         (int)utf8_skip (place->key, strlen (place->key), 18), place->key);
+                         (int)utf8_skip (place->key, strlen (place->key), 24), place->key);
     else
         more = snprintf (start, size - used, "[%zu]", place->index);
     return used + (size_t)more < size ? used + (size_t)more : size - 1;
