@@ -6,6 +6,7 @@
 #
 #   include/ src/ROOM/*.c --> $(B)/obj/... --+--> libpollux.so, libpollux.a   (LIB_ROOMS)
 #                                            +--> rooms.a --+--> pollux       (+ src/cli)
+#                                              (+ src/daemon without its main.c)
 #                                                           +--> tests/NAME   (+ tests/unit)
 #                                                           +--> bench/NAME, fuzz/NAME
 
@@ -60,19 +61,22 @@ SOVERSION := 0
 # Lowest first; tools/check-includes has the exact rule of who may include whom.  The library
 # is made of the first ones only, and needs nothing but libc, libm and threads.
 LIB_ROOMS := base model agent
-ROOMS := $(LIB_ROOMS) cluster policy loop wire store sim backend http
+ROOMS := $(LIB_ROOMS) cluster policy loop wire store sim backend http daemon
 
 # A library is linked once the room that uses it has a file.
 LIBS_wire := -ljansson -lyaml
 LIBS_store := -lsqlite3
 LIBS_sim := -lqhull_r
+LIBS_http := -lmicrohttpd
+LIBS_daemon := -lnettle
 LIBS = $(foreach room,$(ROOMS),$(if $(wildcard src/$(room)/*.c),$(LIBS_$(room)))) \
 	$(if $(wildcard src/cli/*.c),-ljansson) -lm
 CLI_LIBS := -lcurl
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
 LIB_OBJECTS := $(call objects,$(LIB_ROOMS:%=src/%/*.c))
-ROOM_OBJECTS := $(call objects,$(ROOMS:%=src/%/*.c))
+MAINS := $(call objects,src/daemon/main.c)
+ROOM_OBJECTS := $(filter-out $(MAINS),$(call objects,$(ROOMS:%=src/%/*.c)))
 CLI_OBJECTS := $(call objects,src/cli/*.c)
 TEST_OBJECTS := $(call objects,tests/unit/test_*.c)
 TEST_HELPERS := $(filter-out $(TEST_OBJECTS),$(call objects,tests/unit/*.c))

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers: kept in the request until they may be sent, then handed to libmicrohttpd whole.
+ */
+#include "http/inside.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+void answer_forget (struct http_request *request)
+{
+    free (request->answer);
+    request->answer = NULL;
+    request->answer_length = 0;
+    request->header_count = 0;
+    request->status = 0;
+}
+
+void http_answer_header (struct http_request *request, const char *name, const char *value)
+{
+    if (request->header_count == HEADERS_MAX)
+        return;
+    int at = request->header_count++;
+    snprintf (request->headers[at].name, sizeof (request->headers[at].name), "%s", name);
+    snprintf (request->headers[at].value, sizeof (request->headers[at].value), "%s", value);
+    utf8_disarm (request->headers[at].value);
+}
+
+void http_answer (struct http_request *request, int status, const char *type, char *body,
+                  size_t length)
+{
+    if (request->status != 0) { /* the first answer counts */
+        free (body);
+    } else if (body == NULL && length > 0) {
+        http_error (request, 503, "there is no memory for the answer");
+    } else {
+        request->status = status;
+        request->answer = body;
+        request->answer_length = length;
+        snprintf (request->type, sizeof (request->type), "%s", type != NULL ? type : "");
+    }
+}
+
+void http_answer_text (struct http_request *request, int status, const char *type, const char *text)
+{
+    http_answer (request, status, type, strdup (text), strlen (text));
+}
+
+void http_error (struct http_request *request, int status, const char *format, ...)
+{
+    char sentence[512], body[2 * sizeof (sentence) + 16];
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (sentence, sizeof (sentence), format, arguments);
+    va_end (arguments);
+    utf8_disarm (sentence);
+    size_t to = (size_t)sprintf (body, "{\"error\": \"");
+    for (const char *from = sentence; *from != '\0'; from++) {
+        if (*from == '"' || *from == '\\')
+            body[to++] = '\\';
+        body[to++] = *from;
+    }
+    memcpy (body + to, "\"}\n", 4);
+    char *copy = strdup (body);
+    if (request->status != 0) {
+        free (copy);
+        return;
+    }
+    request->status = status;
+    request->answer = copy; /* without memory, the status alone must do */
+    request->answer_length = copy != NULL ? to + 3 : 0;
+    snprintf (request->type, sizeof (request->type), "application/json");
+}
+
+static struct MHD_Response *response_of (struct http_request *request)
+{
+    if (request->stream != NULL)
+        return stream_response (request->stream);
+    if (request->answer == NULL)
+        return MHD_create_response_from_buffer (0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = MHD_create_response_from_buffer (
+        request->answer_length, request->answer, MHD_RESPMEM_MUST_FREE);
+    if (response != NULL)
+        request->answer = NULL;
+    return response;
+}
+
+enum MHD_Result answer_send (struct http_request *request)
+{
+    struct connection *connection = request->connection;
+    struct http_server *server = connection->server;
+    struct MHD_Response *response = response_of (request);
+    if (response == NULL)
+        return MHD_NO;
+    enum MHD_Result ok = MHD_YES;
+    if (request->type[0] != '\0')
+        ok &= MHD_add_response_header (response, "Content-Type", request->type);
+    ok &= MHD_add_response_header (response, "Cache-Control", "no-store");
+    ok &= MHD_add_response_header (response, "X-Content-Type-Options", "nosniff");
+    for (int i = 0; i < request->header_count; i++)
+        ok &=
+            MHD_add_response_header (response, request->headers[i].name, request->headers[i].value);
+    if (server->stopping)
+        ok &= MHD_add_response_header (response, "Connection", "close");
+    if (ok == MHD_YES)
+        ok = MHD_queue_response (connection->mhd, (unsigned)request->status, response);
+    MHD_destroy_response (response);
+    if (ok == MHD_YES) {
+        server->counts.answers[request->status / 100 % 6]++;
+        connection_phase (connection, request->stream != NULL ? PHASE_STREAM : PHASE_ANSWER);
+    }
+    return ok;
+}

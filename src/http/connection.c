@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients: whose turn it is, and until when.
+ *
+ * libmicrohttpd has a timeout of its own, which every byte extends; it is not used.  Here each
+ * phase of a connection has one fixed deadline.  Who misses it has the socket shut down: then MHD
+ * finds it closed, ends the request and forgets the connection by its ordinary way.
+ */
+#include "http/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct address_host address_of (int fd, int (*ask) (int, struct sockaddr *restrict,
+                                                           socklen_t *restrict))
+{
+    struct sockaddr_storage storage = {.ss_family = AF_UNIX};
+    socklen_t length = sizeof (storage);
+    if (ask (fd, (struct sockaddr *)&storage, &length) < 0)
+        storage.ss_family = AF_UNIX;
+    return address_host ((const struct sockaddr *)&storage);
+}
+
+static void connection_begin (struct http_server *server, struct MHD_Connection *mhd,
+                              void **socket_context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *connection = calloc (1, sizeof (*connection));
+    if (info == NULL || connection == NULL ||
+        deadlines_reserve (&server->deadlines, server->counts.connections + 1) < 0) {
+        free (connection); /* its first request finds no connection and is closed */
+        return;
+    }
+    *connection = (struct connection){
+        .source = SOURCE_CONNECTION, .server = server, .mhd = mhd, .fd = info->connect_fd};
+    connection->peer = address_of (connection->fd, getpeername);
+    connection->local = address_of (connection->fd, getsockname);
+    connection->over_unix = strcmp (connection->local.text, "unix") == 0;
+    connection->next = server->connections;
+    if (connection->next != NULL)
+        connection->next->previous = connection;
+    server->connections = connection;
+    server->counts.connections++;
+    deadline_set (&server->deadlines, &connection->deadline,
+                  server->now_us + (int64_t)(server->options.limits.head_s * 1e6));
+    *socket_context = connection;
+}
+
+static void connection_end (struct connection *connection)
+{
+    struct http_server *server = connection->server;
+    connection_unwatch (connection);
+    deadline_clear (&server->deadlines, &connection->deadline);
+    if (connection->next != NULL)
+        connection->next->previous = connection->previous;
+    if (connection->previous != NULL)
+        connection->previous->next = connection->next;
+    else
+        server->connections = connection->next;
+    server->counts.connections--;
+    free (connection);
+}
+
+void connection_notify (void *self, struct MHD_Connection *mhd, void **socket_context,
+                        enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        connection_begin (self, mhd, socket_context);
+    } else if (*socket_context != NULL) {
+        connection_end (*socket_context);
+        *socket_context = NULL;
+    }
+}
+
+void connection_phase (struct connection *connection, enum phase phase)
+{
+    struct http_server *server = connection->server;
+    const struct http_limits *limits = &server->options.limits;
+    const double span_s[] = {
+        [PHASE_HEAD] = limits->idle_s,
+        [PHASE_BODY] = limits->request_s,
+        [PHASE_ANSWER] = limits->answer_s,
+    };
+    connection->phase = phase;
+    /* What is held is not the client's fault, and a stream sets its deadline itself. */
+    if (phase == PHASE_HELD || phase == PHASE_STREAM)
+        deadline_clear (&server->deadlines, &connection->deadline);
+    else
+        deadline_set (&server->deadlines, &connection->deadline,
+                      server->now_us + (int64_t)(span_s[phase] * 1e6));
+}
+
+void connection_suspend (struct connection *connection)
+{
+    if (!connection->suspended)
+        MHD_suspend_connection (connection->mhd);
+    connection->suspended = true;
+}
+
+void connection_resume (struct connection *connection)
+{
+    if (!connection->suspended)
+        return;
+    MHD_resume_connection (connection->mhd);
+    connection->suspended = false;
+    connection->server->resumed = true;
+}
+
+void connection_cut (struct connection *connection)
+{
+    if (connection->closing)
+        return;
+    connection->closing = true;
+    deadline_clear (&connection->server->deadlines, &connection->deadline);
+    shutdown (connection->fd, SHUT_RDWR);
+    connection_resume (connection);
+}
+
+void connection_watch (struct connection *connection)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    if (!connection->watched)
+        connection->watched =
+            epoll_ctl (connection->server->epoll, EPOLL_CTL_ADD, connection->fd, &event) == 0;
+}
+
+void connection_unwatch (struct connection *connection)
+{
+    /* Explicitly: a child that has been forked but has not called exec yet would keep the
+     * descriptor alive, and with it the event. */
+    if (connection->watched)
+        epoll_ctl (connection->server->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
+    connection->watched = false;
+}

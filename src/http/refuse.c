@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request must pass before its handler sees it, in the order of http.h: each step either
+ * lets it on or answers.
+ */
+#include "http/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "http/check.h"
+
+const char *const http_method_names[] = {"GET", "POST", "PUT", "DELETE"};
+_Static_assert(sizeof (http_method_names) / sizeof (http_method_names[0]) == HTTP_METHODS,
+               "a name for each method");
+
+static enum MHD_Result note_header (void *self, enum MHD_ValueKind kind, const char *key,
+                                    size_t key_size, const char *value, size_t value_size)
+{
+    struct head *head = self;
+    const struct {
+        const char *name;
+        const char **place;
+    } known[] = {
+        {"Host", &head->host},
+        {"Origin", &head->origin},
+        {"Sec-Fetch-Site", &head->site},
+        {"Authorization", &head->authorization},
+        {"Content-Type", &head->type},
+        {"Content-Encoding", &head->encoding},
+        {"Content-Length", &head->length},
+        {"Transfer-Encoding", &head->transfer},
+        {"Expect", &head->expect},
+    };
+    (void)kind;
+    if (key == NULL || value == NULL || strlen (key) != key_size || strlen (value) != value_size) {
+        head->malformed = true;
+        return MHD_YES;
+    }
+    for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)
+        if (strcasecmp (key, known[i].name) == 0) {
+            if (*known[i].place != NULL)
+                head->malformed = true;
+            *known[i].place = value;
+        }
+    return MHD_YES;
+}
+
+static void check_form (struct http_request *request)
+{
+    struct pollux_error err;
+    const struct head *head = &request->head;
+    if (head->malformed || (head->length != NULL && head->transfer != NULL))
+        http_error (request, 400, "the headers are malformed or contradict each other");
+    else if (!target_parse (request->parsed, &request->target, &err))
+        http_error (request, 400, "%s", err.text);
+}
+
+static void check_origin (struct http_request *request)
+{
+    const struct connection *connection = request->connection;
+    const struct http_options *options = &connection->server->options;
+    const struct head *head = &request->head;
+    if (connection->over_unix)
+        return;
+    if (head->host == NULL)
+        http_error (request, 400, "there is no Host header");
+    else if (!check_host (head->host, connection->local.text, options->hosts, options->host_count))
+        http_error (request, 421,
+                    "the Host header does not name this server: use its address or localhost, or "
+                    "add the name to `hosts` in its configuration");
+    else if (!check_site (head->origin, head->site, head->host))
+        http_error (request, 403, "requests from pages of another site are refused");
+}
+
+static void find_route (struct http_request *request, const char *method)
+{
+    const struct http_options *options = &request->connection->server->options;
+    char allow[64] = "";
+    for (int i = 0; i < options->route_count; i++) {
+        const struct http_route *route = &options->routes[i];
+        const char *name = http_method_names[route->method];
+        if (!target_matches (&request->target, route->pattern))
+            continue;
+        if (strcmp (method, name) == 0) {
+            request->route = route;
+            request->method = route->method;
+            return;
+        }
+        size_t length = strlen (allow);
+        snprintf (allow + length, sizeof (allow) - length, "%s%s", length > 0 ? ", " : "",
+                  route->method == HTTP_GET ? "GET, HEAD" : name);
+    }
+    if (allow[0] == '\0') {
+        http_error (request, 404, "there is nothing at %s", request->raw);
+        return;
+    }
+    http_answer_header (request, "Allow", allow);
+    http_error (request, 405, "%s takes %s only", request->raw, allow);
+}
+
+static void limit (struct http_request *request)
+{
+    request->connection->server->counts.limited++;
+    http_answer_header (request, "Retry-After", "1");
+    http_error (request, 429, "too many requests; try again in a second");
+}
+
+/* Somebody without a good token: count it on the address, since there is no name. */
+static void refuse_token (struct http_request *request, const char *sentence)
+{
+    const struct connection *connection = request->connection;
+    struct http_server *server = connection->server;
+    if (!buckets_take (server->refused, connection->peer.text, strlen (connection->peer.text),
+                       server->now_us)) {
+        limit (request);
+        return;
+    }
+    http_answer_header (request, "WWW-Authenticate", "Bearer");
+    http_error (request, 401, "%s", sentence);
+}
+
+static void check_token (struct http_request *request)
+{
+    const struct http_options *options = &request->connection->server->options;
+    const char *token = check_bearer (request->head.authorization);
+    if (request->route->roles == 0)
+        return;
+    if (token == NULL)
+        refuse_token (request, "a token is needed: send the header Authorization: Bearer TOKEN");
+    else if (options->authorize == NULL ||
+             options->authorize (options->self, token, &request->identity) < 0)
+        refuse_token (request, "the token is not known here");
+    else if ((request->identity.role & request->route->roles) == 0)
+        http_error (request, 403, "the role of this token does not permit %s %s",
+                    http_method_names[request->method], request->raw);
+}
+
+static void check_rate (struct http_request *request)
+{
+    const struct connection *connection = request->connection;
+    char key[HTTP_NAME_SIZE + sizeof (connection->peer.text) + 16];
+    /* Without a token it is the address that asks. */
+    if (request->identity.role != 0)
+        snprintf (key, sizeof (key), "%u %s", request->identity.role, request->identity.name);
+    else
+        snprintf (key, sizeof (key), "from %s", connection->peer.text);
+    if (!buckets_take (connection->server->asked, key, strlen (key), connection->server->now_us))
+        limit (request);
+}
+
+static void check_queries (struct http_request *request)
+{
+    const char *words = request->route->queries;
+    const char *unknown = target_unknown (&request->target, words);
+    if (unknown != NULL && words != NULL)
+        http_error (request, 400, "there is no parameter '%.64s' here, but there are: %s", unknown,
+                    words);
+    else if (unknown != NULL)
+        http_error (request, 400, "there are no parameters here, but '%.64s' was given", unknown);
+}
+
+static void check_body (struct http_request *request)
+{
+    const struct head *head = &request->head;
+    const struct http_limits *limits = &request->connection->server->options.limits;
+    uint64_t length = head->length != NULL ? strtoull (head->length, NULL, 10) : 0;
+    unsigned takes = request->route->flags & (HTTP_JSON | HTTP_YAML);
+    if (head->transfer == NULL && length == 0)
+        return;
+    request->body_type = head->type != NULL ? check_type (head->type) : 0;
+    if (takes == 0)
+        http_error (request, 415, "%s takes no body", request->raw);
+    else if ((request->body_type & takes) == 0)
+        http_error (request, 415, "the body's Content-Type must be application/json%s",
+                    takes & HTTP_YAML ? " or application/yaml" : "");
+    else if (head->encoding != NULL && strcasecmp (head->encoding, "identity") != 0)
+        http_error (request, 415, "encoded bodies are not taken here: send it as it is");
+    else if (length > limits->body_bytes)
+        http_error (request, 413, "the body has %llu bytes; at most %zu are taken",
+                    (unsigned long long)length, limits->body_bytes);
+    else if (request->connection->server->bodies_bytes + length > limits->bodies_bytes)
+        http_error (request, 503, "too many requests are on their way; try again later");
+}
+
+void request_check_head (struct http_request *request, const char *method)
+{
+    void (*const checks[]) (struct http_request *) = {check_token, check_rate, check_queries,
+                                                      check_body};
+    MHD_get_connection_values_n (request->connection->mhd, MHD_HEADER_KIND, note_header,
+                                 &request->head);
+    check_form (request);
+    if (request->status == 0)
+        check_origin (request);
+    if (request->status == 0)
+        find_route (request, strcmp (method, "HEAD") == 0 ? "GET" : method);
+    for (size_t i = 0; i < sizeof (checks) / sizeof (checks[0]) && request->status == 0; i++)
+        checks[i](request);
+}

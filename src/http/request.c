@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request's way: libmicrohttpd reads the request line (request_log), then calls request_handle
+ * with the head, once for each piece of the body, and once more at its end; after a suspension
+ * again.  A refusal that is known from the head waits for the end of the body, which is thrown
+ * away, so that the client surely reads it; only a large body is not waited for.
+ */
+#include "http/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http/check.h"
+
+void *request_log (void *self, const char *uri, struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct connection *connection = info != NULL ? info->socket_context : NULL;
+    struct http_request *request = calloc (1, sizeof (*request));
+    size_t length = strlen (uri), path = strcspn (uri, "?");
+    (void)self;
+    if (connection == NULL || request == NULL ||
+        (request->raw = malloc (path + 1 + length + 1)) == NULL) {
+        free (request);
+        return NULL;
+    }
+    request->connection = connection;
+    memcpy (request->raw, uri, path);
+    request->raw[path] = '\0';
+    request->parsed = request->raw + path + 1;
+    memcpy (request->parsed, uri, length + 1);
+    connection->request = request;
+    return request;
+}
+
+static void body_forget (struct http_request *request)
+{
+    request->connection->server->bodies_bytes -= request->size;
+    free (request->body);
+    request->body = NULL;
+    request->length = request->size = 0;
+}
+
+void request_completed (void *self, struct MHD_Connection *mhd, void **context,
+                        enum MHD_RequestTerminationCode code)
+{
+    struct http_request *request = *context;
+    (void)self;
+    (void)mhd;
+    (void)code;
+    *context = NULL;
+    if (request == NULL)
+        return;
+    struct connection *connection = request->connection;
+    connection->request = NULL;
+    if (request->stream != NULL)
+        stream_leave (request->stream);
+    if (!connection->closing)
+        connection_phase (connection, PHASE_HEAD);
+    connection_unwatch (connection);
+    body_forget (request);
+    answer_forget (request);
+    free (request->raw);
+    free (request);
+}
+
+/* Append a piece of the body. */
+static void body_take (struct http_request *request, const char *data, size_t length)
+{
+    struct http_server *server = request->connection->server;
+    const struct http_limits *limits = &server->options.limits;
+    if (request->length + length > limits->body_bytes) {
+        http_error (request, 413, "the body is too large: at most %zu bytes are taken",
+                    limits->body_bytes);
+        return;
+    }
+    size_t wanted = request->length + length + 1;
+    if (wanted > request->size) {
+        size_t size = wanted < 2 * request->size ? 2 * request->size : wanted;
+        char *body = NULL;
+        if (server->bodies_bytes - request->size + size <= limits->bodies_bytes)
+            body = realloc (request->body, size);
+        if (body == NULL) {
+            http_error (request, 503, "too many requests are on their way; try again later");
+            return;
+        }
+        server->bodies_bytes += size - request->size;
+        request->body = body;
+        request->size = size;
+    }
+    memcpy (request->body + request->length, data, length);
+    request->length += length;
+    request->body[request->length] = '\0';
+}
+
+/* A refusal is sent before the body if the client waits for our word, or if the body is more than
+ * one would read for politeness.  MHD can do that for these two methods only. */
+static bool is_early (const struct http_request *request, const char *method)
+{
+    const struct head *head = &request->head;
+    const struct http_limits *limits = &request->connection->server->options.limits;
+    if (request->status == 0 || (strcmp (method, "POST") != 0 && strcmp (method, "PUT") != 0))
+        return false;
+    return head->expect != NULL ||
+           (head->length != NULL && strtoull (head->length, NULL, 10) > 2 * limits->body_bytes);
+}
+
+static enum MHD_Result begin (struct http_request *request, const char *method)
+{
+    struct http_server *server = request->connection->server;
+    request->begun = true;
+    server->counts.requests++;
+    connection_phase (request->connection, PHASE_BODY);
+    request_check_head (request, method);
+    return is_early (request, method) ? answer_send (request) : MHD_YES;
+}
+
+/* The request is complete: let its handler answer. */
+static void handle (struct http_request *request)
+{
+    struct http_server *server = request->connection->server;
+    request->handled = true;
+    if (request->status != 0) {
+        request->route = NULL; /* a refusal waits for nothing */
+        return;
+    }
+    request->route->handle (server->options.self, request);
+    if (request->status == 0)
+        http_error (request, 500, "%s was not answered; this is a mistake in the server",
+                    request->raw);
+}
+
+static void hold (struct http_request *request)
+{
+    struct http_server *server = request->connection->server;
+    request->next_held = NULL;
+    *server->held_end = request;
+    server->held_end = &request->next_held;
+    server->held_count++;
+    connection_phase (request->connection, PHASE_HELD);
+    connection_suspend (request->connection);
+}
+
+enum MHD_Result request_handle (void *self, struct MHD_Connection *mhd, const char *url,
+                                const char *method, const char *version, const char *data,
+                                size_t *data_size, void **context)
+{
+    struct http_server *server = self;
+    struct http_request *request = *context;
+    (void)mhd;
+    (void)url;
+    (void)version;
+    if (request == NULL || request->connection->closing || server->freeing)
+        return MHD_NO;
+    if (!request->begun)
+        return begin (request, method);
+    if (*data_size > 0) {
+        if (request->status == 0)
+            body_take (request, data, *data_size);
+        if (request->status != 0) {
+            body_forget (request);
+            request->swallowed += *data_size;
+        }
+        *data_size = 0;
+        return request->swallowed <= 4 * server->options.limits.body_bytes ? MHD_YES : MHD_NO;
+    }
+    if (!request->handled) {
+        handle (request);
+        body_forget (request);
+        if (request->stream == NULL && request->route != NULL &&
+            (request->route->flags & HTTP_DURABLE) != 0) {
+            hold (request);
+            return MHD_YES;
+        }
+    }
+    return answer_send (request);
+}
+
+void http_server_release (struct http_server *server, int status, const char *sentence)
+{
+    struct http_request *request = server->held;
+    server->held = NULL;
+    server->held_end = &server->held;
+    server->held_count = 0;
+    for (struct http_request *next; request != NULL; request = next) {
+        next = request->next_held;
+        if (status != 0) {
+            answer_forget (request);
+            http_error (request, status, "%s", sentence);
+        }
+        connection_resume (request->connection);
+    }
+}
+
+/* ---- For handlers ---------------------------------------------------------------------------- */
+
+const char *http_param (const struct http_request *request, const char *name)
+{
+    return target_param (&request->target, request->route->pattern, name);
+}
+
+const char *http_query (const struct http_request *request, const char *name)
+{
+    return target_query (&request->target, name);
+}
+
+const char *http_header (const struct http_request *request, const char *name)
+{
+    return MHD_lookup_connection_value (request->connection->mhd, MHD_HEADER_KIND, name);
+}
+
+const char *http_body (const struct http_request *request, size_t *ret_length)
+{
+    *ret_length = request->length;
+    return request->body != NULL ? request->body : "";
+}
+
+unsigned http_body_type (const struct http_request *request)
+{
+    return request->length > 0 ? request->body_type : 0;
+}
+
+const struct http_identity *http_identity (const struct http_request *request)
+{
+    return &request->identity;
+}
+
+enum http_method http_method (const struct http_request *request)
+{
+    return request->method;
+}
+
+const char *http_path (const struct http_request *request)
+{
+    return request->raw;
+}
+
+const char *http_peer (const struct http_request *request)
+{
+    return request->connection->peer.text;
+}

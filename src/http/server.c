@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server: listening sockets, the step, and the end.
+ *
+ *     caller's epoll --> http_server_fd: epoll of --+-- listening sockets   accept, ours
+ *                                                   +-- MHD's epoll         MHD_run
+ *                                                   +-- clients of streams  have they gone away?
+ *
+ * We accept ourselves, so that several addresses feed one daemon of MHD and limits are ours.
+ */
+#define _GNU_SOURCE
+#include "http/inside.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+enum {
+    EVENTS = 64,         /* taken from the epoll at once */
+    ACCEPTS = 64,        /* of one address in one step, so that many clients cannot starve others */
+    RUNS = 8,            /* of MHD in one step, while it has something to do */
+    SLACK = 2 * ACCEPTS, /* connections that may be closing while new ones are accepted */
+    ANSWER_HEAD = 4096,  /* MHD builds the answer's head in the same memory as the request's */
+    ACCEPT_PAUSE_US = 200 * 1000, /* when there are no descriptors left */
+};
+
+static const struct http_limits defaults = {
+    .body_bytes = 1 << 20,
+    .bodies_bytes = 64 << 20,
+    .header_bytes = 16 << 10,
+    .stream_bytes = 256 << 10,
+    .connections = 1024,
+    .per_address = 768,
+    .streams = 256,
+    .streams_per_name = 64,
+    .rate = 1000,
+    .burst = 2000,
+    .refusals = 10,
+    .head_s = 10,
+    .idle_s = 75,
+    .request_s = 30,
+    .answer_s = 60,
+};
+
+#define DEFAULT(limits, member)                                                                    \
+    do {                                                                                           \
+        if (!((limits)->member > 0))                                                               \
+            (limits)->member = defaults.member;                                                    \
+    } while (0)
+
+static void fill_limits (struct http_limits *limits)
+{
+    DEFAULT (limits, body_bytes);
+    DEFAULT (limits, bodies_bytes);
+    DEFAULT (limits, header_bytes);
+    DEFAULT (limits, stream_bytes);
+    DEFAULT (limits, connections);
+    DEFAULT (limits, per_address);
+    DEFAULT (limits, streams);
+    DEFAULT (limits, streams_per_name);
+    DEFAULT (limits, rate);
+    DEFAULT (limits, burst);
+    DEFAULT (limits, refusals);
+    DEFAULT (limits, head_s);
+    DEFAULT (limits, idle_s);
+    DEFAULT (limits, request_s);
+    DEFAULT (limits, answer_s);
+}
+
+/* ---- Accepting -------------------------------------------------------------------------------- */
+
+/* At the limit, whoever has kept us waiting longest for a head makes room; only_of: of this
+ * address.  False if nobody can. */
+static bool make_room (struct http_server *server, const char *only_of)
+{
+    struct connection *longest = NULL;
+    for (struct connection *at = server->connections; at != NULL; at = at->next)
+        if (at->phase == PHASE_HEAD && !at->closing &&
+            (only_of == NULL || strcmp (at->peer.text, only_of) == 0) &&
+            (longest == NULL || at->deadline.due_us < longest->deadline.due_us))
+            longest = at;
+    if (longest == NULL)
+        return false;
+    server->counts.cut_off++;
+    connection_cut (longest);
+    return true;
+}
+
+static bool has_room (struct http_server *server, const char *peer)
+{
+    const struct http_limits *limits = &server->options.limits;
+    int all = 0, same = 0;
+    if (server->counts.connections >= limits->connections + SLACK)
+        return false;
+    for (const struct connection *at = server->connections; at != NULL; at = at->next) {
+        all += !at->closing;
+        same += !at->closing && strcmp (at->peer.text, peer) == 0;
+    }
+    if (same >= limits->per_address)
+        return make_room (server, peer);
+    return all < limits->connections || make_room (server, NULL);
+}
+
+static void turn_away (struct http_server *server, int fd)
+{
+    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+                               "Content-Type: application/json\r\nRetry-After: 1\r\n\r\n"
+                               "{\"error\": \"there are too many connections; try again\"}\n";
+    server->counts.turned_away++;
+    send (fd, text, sizeof (text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close (fd);
+}
+
+static int add (struct http_server *server, int fd, const struct sockaddr_storage *peer,
+                socklen_t length)
+{
+    int one = 1;
+    if (!has_room (server, address_host ((const struct sockaddr *)peer).text)) {
+        turn_away (server, fd);
+        return -EMFILE;
+    }
+    if (peer->ss_family != AF_UNIX) /* a machine that is switched off does not say goodbye */
+        setsockopt (fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof (one));
+    server->counts.accepted++;
+    if (MHD_add_connection (server->mhd, fd, (const struct sockaddr *)peer, length) == MHD_YES)
+        return 0;
+    return -ENOMEM; /* MHD has closed it */
+}
+
+int http_server_add (struct http_server *server, int fd, struct pollux_error *err)
+{
+    struct sockaddr_storage peer = {.ss_family = AF_UNIX};
+    socklen_t length = sizeof (peer);
+    if (getpeername (fd, (struct sockaddr *)&peer, &length) < 0) {
+        int code = -errno;
+        close (fd);
+        return fail (err, code, "no connection: %s", strerror (-code));
+    }
+    int code = add (server, fd, &peer, length);
+    return code < 0 ? fail (err, code, "there are too many connections") : 0;
+}
+
+static void listen_for (struct http_server *server, const struct listener *listener, bool on)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)listener};
+    if (listener->fd >= 0)
+        epoll_ctl (server->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener->fd, &event);
+}
+
+/* Without descriptors or memory the waiting clients would wake us for ever: look away a while. */
+static void pause_accepting (struct http_server *server)
+{
+    for (int i = 0; i < server->options.listen_count; i++)
+        listen_for (server, &server->listeners[i], false);
+    server->accept_us = server->now_us + ACCEPT_PAUSE_US;
+}
+
+static void resume_accepting (struct http_server *server)
+{
+    for (int i = 0; i < server->options.listen_count; i++)
+        listen_for (server, &server->listeners[i], true);
+    server->accept_us = INT64_MAX;
+}
+
+static void accept_some (struct http_server *server, const struct listener *listener)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        struct sockaddr_storage peer = {.ss_family = AF_UNIX};
+        socklen_t length = sizeof (peer);
+        int fd =
+            accept4 (listener->fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            add (server, fd, &peer, length);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            pause_accepting (server);
+            return;
+        } else if (errno != ECONNABORTED && errno != EINTR) {
+            return;
+        }
+    }
+}
+
+/* ---- The step ----------------------------------------------------------------------------------- */
+
+static bool mhd_is_busy (const struct http_server *server)
+{
+    MHD_UNSIGNED_LONG_LONG timeout_ms;
+    if (server->resumed)
+        return true;
+    return MHD_get_timeout (server->mhd, &timeout_ms) == MHD_YES && timeout_ms == 0;
+}
+
+static void take_events (struct http_server *server)
+{
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait (server->epoll, events, EVENTS, 0);
+    for (int i = 0; i < count; i++) {
+        void *about = events[i].data.ptr;
+        switch (*(enum source *)about) {
+        case SOURCE_MHD:
+            break; /* it is run in any case */
+        case SOURCE_LISTENER:
+            accept_some (server, about);
+            break;
+        case SOURCE_CONNECTION:
+            connection_cut (about);
+            break;
+        }
+    }
+}
+
+static void cut_late (struct http_server *server)
+{
+    struct deadline *first;
+    while ((first = deadlines_first (&server->deadlines)) != NULL &&
+           first->due_us <= server->now_us) {
+        char *connection = (char *)first - offsetof (struct connection, deadline);
+        server->counts.cut_off++;
+        connection_cut ((struct connection *)(void *)connection);
+    }
+}
+
+void http_server_step (struct http_server *server, int64_t now_us)
+{
+    server->now_us = now_us;
+    if (server->accept_us <= now_us)
+        resume_accepting (server);
+    take_events (server);
+    cut_late (server);
+    for (int runs = 0; runs == 0 || (runs < RUNS && mhd_is_busy (server)); runs++) {
+        server->resumed = false;
+        MHD_run (server->mhd);
+        streams_tell (server);
+    }
+}
+
+int64_t http_server_due_us (const struct http_server *server)
+{
+    const struct deadline *first = deadlines_first (&server->deadlines);
+    if (mhd_is_busy (server) || server->tell || server->gone != NULL)
+        return INT64_MIN;
+    if (first != NULL && first->due_us < server->accept_us)
+        return first->due_us;
+    return server->accept_us;
+}
+
+int http_server_fd (const struct http_server *server)
+{
+    return server->epoll;
+}
+
+const char *http_server_address (const struct http_server *server, int i)
+{
+    return server->listeners[i].address.text;
+}
+
+int http_server_held (const struct http_server *server)
+{
+    return server->held_count;
+}
+
+int http_server_busy (const struct http_server *server)
+{
+    int count = 0;
+    for (const struct connection *at = server->connections; at != NULL; at = at->next)
+        count += at->phase != PHASE_HEAD;
+    return count;
+}
+
+struct http_counts http_server_counts (const struct http_server *server)
+{
+    return server->counts;
+}
+
+/* ---- Beginning and end --------------------------------------------------------------------------- */
+
+/* Targets are decoded in target.c, once and after they have been cut. */
+static size_t leave_alone (void *self, struct MHD_Connection *mhd, char *text)
+{
+    (void)self;
+    (void)mhd;
+    return strlen (text);
+}
+
+static int start_mhd (struct http_server *server, struct pollux_error *err)
+{
+    const struct http_limits *limits = &server->options.limits;
+    server->mhd = MHD_start_daemon (
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        request_handle, server, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,
+        MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
+        request_log, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_alone, NULL,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(limits->connections + SLACK),
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes + ANSWER_HEAD,
+        MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    if (server->mhd == NULL)
+        return fail (err, -ENOMEM, "libmicrohttpd does not start: no memory or descriptors left");
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info (server->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = server};
+    if (info == NULL || epoll_ctl (server->epoll, EPOLL_CTL_ADD, info->epoll_fd, &event) < 0)
+        return fail (err, -ENOSYS, "libmicrohttpd has no epoll: build it with epoll support");
+    return 0;
+}
+
+static int listen_all (struct http_server *server, struct pollux_error *err)
+{
+    for (int i = 0; i < server->options.listen_count; i++) {
+        struct listener *listener = &server->listeners[i];
+        int code = address_parse (server->options.listen[i], &listener->address, err);
+        if (code < 0)
+            return code;
+        listener->fd = address_listen (&listener->address, err);
+        if (listener->fd < 0)
+            return listener->fd;
+    }
+    return 0;
+}
+
+/* Take over what must not depend on the caller's memory. */
+static int copy_options (struct http_server *server, const struct http_options *options,
+                         struct pollux_error *err)
+{
+    for (int i = 0; i < options->route_count; i++)
+        if (!target_is_pattern (options->routes[i].pattern) || options->routes[i].handle == NULL)
+            return fail (err, -EINVAL, "route %d: '%s' is no pattern with a handler", i,
+                         options->routes[i].pattern);
+    server->options = *options;
+    server->options.listen_count = server->options.host_count = 0;
+    fill_limits (&server->options.limits);
+    server->hosts = calloc ((size_t)options->host_count + 1, sizeof (*server->hosts));
+    server->listeners = calloc ((size_t)options->listen_count + 1, sizeof (*server->listeners));
+    if (server->hosts == NULL || server->listeners == NULL)
+        return fail (err, -ENOMEM, "no memory for an HTTP server");
+    server->options.hosts = (const char *const *)server->hosts;
+    for (int i = 0; i < options->host_count; i++) {
+        server->hosts[i] = strdup (options->hosts[i]);
+        if (server->hosts[i] == NULL)
+            return fail (err, -ENOMEM, "no memory for an HTTP server");
+        server->options.host_count++;
+    }
+    for (int i = 0; i < options->listen_count; i++)
+        server->listeners[i] = (struct listener){.source = SOURCE_LISTENER, .fd = -1};
+    server->options.listen_count = options->listen_count;
+    return 0;
+}
+
+static int make_buckets (struct http_server *server, struct pollux_error *err)
+{
+    const struct http_limits *limits = &server->options.limits;
+    uint64_t seed = 0;
+    if (getrandom (&seed, sizeof (seed), 0) != (ssize_t)sizeof (seed))
+        return fail (err, -errno, "no random numbers: %s", strerror (errno));
+    server->asked = buckets_new (limits->rate, limits->burst, seed);
+    server->refused = buckets_new (limits->refusals, 10 * limits->refusals, seed);
+    if (server->asked == NULL || server->refused == NULL)
+        return fail (err, -ENOMEM, "no memory for an HTTP server");
+    return 0;
+}
+
+int http_server_new (const struct http_options *options, int64_t now_us, struct http_server **ret,
+                     struct pollux_error *err)
+{
+    struct http_server *server = calloc (1, sizeof (*server));
+    if (server == NULL)
+        return fail (err, -ENOMEM, "no memory for an HTTP server");
+    *server = (struct http_server){
+        .source = SOURCE_MHD, .now_us = now_us, .accept_us = INT64_MAX, .epoll = -1};
+    server->held_end = &server->held;
+    int code = copy_options (server, options, err);
+    if (code < 0)
+        goto failed;
+    server->epoll = epoll_create1 (EPOLL_CLOEXEC);
+    if (server->epoll < 0) {
+        code = fail (err, -errno, "no epoll: %s", strerror (errno));
+        goto failed;
+    }
+    if ((code = make_buckets (server, err)) < 0 || (code = start_mhd (server, err)) < 0 ||
+        (code = listen_all (server, err)) < 0)
+        goto failed;
+    resume_accepting (server);
+    *ret = server;
+    return 0;
+failed:
+    http_server_free (server);
+    return code;
+}
+
+static void close_listeners (struct http_server *server)
+{
+    for (int i = 0; i < server->options.listen_count; i++) {
+        listen_for (server, &server->listeners[i], false);
+        address_close (&server->listeners[i].address, server->listeners[i].fd);
+        server->listeners[i].fd = -1;
+    }
+    server->accept_us = INT64_MAX;
+}
+
+void http_server_stop (struct http_server *server)
+{
+    close_listeners (server);
+    server->stopping = true;
+    for (struct connection *at = server->connections; at != NULL; at = at->next) {
+        struct http_stream *stream = at->request != NULL ? at->request->stream : NULL;
+        if (at->phase == PHASE_HEAD) {
+            connection_cut (at);
+        } else if (stream != NULL) {
+            stream->ended = stream->tell_gone = server->tell = true;
+            connection_resume (at);
+        }
+    }
+}
+
+void http_server_free (struct http_server *server)
+{
+    if (server == NULL)
+        return;
+    close_listeners (server);
+    if (server->mhd != NULL) {
+        /* MHD must not be stopped while a connection is suspended. */
+        server->freeing = true;
+        for (struct connection *at = server->connections; at != NULL; at = at->next)
+            connection_cut (at);
+        MHD_run (server->mhd);
+        MHD_stop_daemon (server->mhd);
+    }
+    streams_tell (server);
+    if (server->epoll >= 0)
+        close (server->epoll);
+    buckets_free (server->asked);
+    buckets_free (server->refused);
+    deadlines_clear (&server->deadlines);
+    for (int i = 0; i < server->options.host_count; i++)
+        free (server->hosts[i]);
+    free (server->hosts);
+    free (server->listeners);
+    free (server);
+}

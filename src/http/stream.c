@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers that come bit by bit.  What is pushed lies in a bounded buffer until libmicrohttpd asks
+ * for it; when it asks and there is nothing, the connection is suspended until the next push.
+ *
+ * A reader must keep up: all that was buffered at one moment must have been taken answer_s later.
+ * Then the next such moment begins, or, with an empty buffer, there is none.
+ */
+#include "http/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { STREAM_BLOCK = 16 * 1024 };
+
+static int streams_of (const struct http_server *server, const struct http_identity *identity)
+{
+    int count = 0;
+    for (const struct connection *at = server->connections; at != NULL; at = at->next) {
+        const struct http_request *request = at->request;
+        if (request != NULL && request->stream != NULL &&
+            request->identity.role == identity->role &&
+            strcmp (request->identity.name, identity->name) == 0)
+            count++;
+    }
+    return count;
+}
+
+int http_stream_open (struct http_request *request, const char *type,
+                      const struct http_stream_owner *owner, void *self, struct http_stream **ret)
+{
+    struct http_server *server = request->connection->server;
+    const struct http_limits *limits = &server->options.limits;
+    if (request->status != 0)
+        return -EALREADY;
+    if (server->stopping || server->counts.streams >= limits->streams) {
+        http_error (request, 503, "too many clients follow something; try again later");
+        return -EMFILE;
+    }
+    if (streams_of (server, &request->identity) >= limits->streams_per_name) {
+        server->counts.limited++;
+        http_error (request, 429, "this token follows %d things already; end one of them first",
+                    limits->streams_per_name);
+        return -EMFILE;
+    }
+    struct http_stream *stream = calloc (1, sizeof (*stream));
+    if (stream == NULL) {
+        http_error (request, 503, "there is no memory for the answer");
+        return -ENOMEM;
+    }
+    stream->connection = request->connection;
+    stream->server = server;
+    stream->owner = owner;
+    stream->self = self;
+    server->counts.streams++;
+    request->stream = stream;
+    http_answer (request, 200, type, NULL, 0);
+    *ret = stream;
+    return 0;
+}
+
+size_t http_stream_room (const struct http_stream *stream)
+{
+    return stream->server->options.limits.stream_bytes - stream->used;
+}
+
+/* Room for length more bytes behind the used ones. */
+static bool make_room (struct http_stream *stream, size_t length)
+{
+    if (stream->size - stream->start - stream->used >= length)
+        return true;
+    if (stream->size - stream->used >= length) {
+        memmove (stream->data, stream->data + stream->start, stream->used);
+        stream->start = 0;
+        return true;
+    }
+    size_t size = stream->used + length;
+    if (size < 2 * stream->size)
+        size = 2 * stream->size;
+    char *data = malloc (size);
+    if (data == NULL)
+        return false;
+    if (stream->used > 0)
+        memcpy (data, stream->data + stream->start, stream->used);
+    free (stream->data);
+    stream->data = data;
+    stream->start = 0;
+    stream->size = size;
+    return true;
+}
+
+/* What is buffered now must have been taken in time. */
+static void expect (struct http_stream *stream)
+{
+    struct http_server *server = stream->server;
+    struct deadline *deadline = &stream->connection->deadline;
+    if (stream->connection->closing)
+        return;
+    stream->goal = stream->pushed;
+    if (stream->used == 0)
+        deadline_clear (&server->deadlines, deadline);
+    else
+        deadline_set (&server->deadlines, deadline,
+                      server->now_us + (int64_t)(server->options.limits.answer_s * 1e6));
+}
+
+int http_stream_push (struct http_stream *stream, const void *bytes, size_t length)
+{
+    if (length > http_stream_room (stream))
+        return -ENOBUFS;
+    if (stream->connection == NULL || length == 0)
+        return 0; /* its owner will hear that it is gone */
+    if (!make_room (stream, length))
+        return -ENOBUFS;
+    memcpy (stream->data + stream->start + stream->used, bytes, length);
+    bool was_empty = stream->used == 0;
+    stream->used += length;
+    stream->pushed += length;
+    if (was_empty && stream->connection->phase == PHASE_STREAM)
+        expect (stream);
+    connection_resume (stream->connection);
+    return 0;
+}
+
+void http_stream_end (struct http_stream *stream)
+{
+    stream->owner = NULL;
+    stream->ended = true;
+    if (stream->connection != NULL)
+        connection_resume (stream->connection);
+}
+
+void http_stream_drop (struct http_stream *stream)
+{
+    stream->owner = NULL;
+    stream->dropped = true;
+    if (stream->connection != NULL)
+        connection_cut (stream->connection);
+}
+
+/* MHD asks for up to size bytes. */
+static ssize_t stream_read (void *self, uint64_t position, char *buffer, size_t size)
+{
+    struct http_stream *stream = self;
+    (void)position;
+    if (stream->dropped || stream->connection->closing)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (stream->used == 0 && stream->ended)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (stream->used == 0) {
+        connection_suspend (stream->connection);
+        return 0;
+    }
+    size_t length = stream->used < size ? stream->used : size;
+    memcpy (buffer, stream->data + stream->start, length);
+    stream->start += length;
+    stream->used -= length;
+    stream->taken += length;
+    if (stream->used == 0) {
+        free (stream->data);
+        stream->data = NULL;
+        stream->start = stream->size = 0;
+        stream->tell_drained = stream->server->tell = true;
+    }
+    if (stream->taken >= stream->goal)
+        expect (stream);
+    return (ssize_t)length;
+}
+
+struct MHD_Response *stream_response (struct http_stream *stream)
+{
+    connection_watch (stream->connection);
+    return MHD_create_response_from_callback (MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_read, stream,
+                                              NULL);
+}
+
+void stream_free (struct http_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    free (stream->data);
+    free (stream);
+}
+
+void stream_leave (struct http_stream *stream)
+{
+    struct http_server *server = stream->server;
+    server->counts.streams--;
+    stream->connection = NULL;
+    stream->used = 0;
+    stream->next_gone = server->gone;
+    server->gone = stream;
+}
+
+void streams_tell (struct http_server *server)
+{
+    while (server->tell) {
+        server->tell = false;
+        /* Owners may do anything to streams in here, but connections come and go in MHD_run only. */
+        for (struct connection *at = server->connections; at != NULL; at = at->next) {
+            struct http_stream *stream = at->request != NULL ? at->request->stream : NULL;
+            if (stream == NULL)
+                continue;
+            const struct http_stream_owner *owner = stream->owner;
+            if (stream->tell_gone) {
+                stream->tell_gone = false;
+                stream->owner = NULL;
+                if (owner != NULL)
+                    owner->gone (stream->self);
+            } else if (stream->tell_drained) {
+                stream->tell_drained = false;
+                if (owner != NULL && owner->drained != NULL && stream->used == 0)
+                    owner->drained (stream->self);
+            }
+        }
+    }
+    for (struct http_stream *stream; (stream = server->gone) != NULL;) {
+        const struct http_stream_owner *owner = stream->owner;
+        server->gone = stream->next_gone;
+        stream->owner = NULL;
+        if (owner != NULL)
+            owner->gone (stream->self);
+        stream_free (stream);
+    }
+}
