@@ -71,7 +71,7 @@ LIBS_http := -lmicrohttpd
 LIBS_daemon := -lnettle
 LIBS = $(foreach room,$(ROOMS),$(if $(wildcard src/$(room)/*.c),$(LIBS_$(room)))) \
 	$(if $(wildcard src/cli/*.c),-ljansson) -lm
-CLI_LIBS := -lcurl
+CLI_LIBS := -lcurl -lncursesw -ltinfo
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
 LIB_OBJECTS := $(call objects,$(LIB_ROOMS:%=src/%/*.c))

@@ -36,9 +36,15 @@ _pollux()
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         fi
     elif [[ $cur == -* ]]; then
-        choices=$(sed -n 's/^  \(--[a-z-]*=\{0,1\}\).*/\1/p' <<<"$help")
+        choices=$(sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*=\{0,1\}\).*/\2/p' <<<"$help")
         mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$cur")
         [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
+    elif grep -q '^Usage: pollux [a-z]* \[OPTION\]\.\.\. \(JOB\|NODE\)' <<<"$help"; then
+        # Names that the daemon knows; none, and not a word, if nobody answers.
+        choices=list
+        ! grep -q '^Usage: .* NODE' <<<"$help" || choices=nodes
+        choices=$(timeout 3 "$pollux" $choices --quiet 2>/dev/null)
+        mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$cur")
     else
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
     fi

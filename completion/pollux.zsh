@@ -3,6 +3,7 @@
 # Completion of pollux for zsh, read from the command's own help.
 
 _pollux() {
+    setopt local_options extended_glob
     local -a found
     local line
     if (( CURRENT == 2 )); then
@@ -15,11 +16,17 @@ _pollux() {
         _describe command found
     elif [[ $words[CURRENT] == -* ]]; then
         for line in ${(f)"$($words[1] $words[2] --help 2>/dev/null)"}; do
-            if [[ $line =~ '^  (--[a-z-]+=?)[^ ]* +(.*)$' ]]; then
-                found+=("$match[1]:$match[2]")
+            if [[ $line =~ '^  (-[a-zA-Z], )?(--[a-z-]+=?)[^ ]* +(.*)$' ]]; then
+                found+=("$match[2]:$match[3]")
             fi
         done
         _describe -o option found -S ''
+    elif [[ $($words[1] $words[2] --help 2>/dev/null) == (#b)'Usage: pollux '[a-z]##' [OPTION]... '(JOB|NODE)* ]]; then
+        # Names that the daemon knows; none if nobody answers.
+        local what=list
+        [[ $match[1] == NODE ]] && what=nodes
+        found=(${(f)"$(timeout 3 $words[1] $what --quiet 2>/dev/null)"})
+        (( $#found )) && compadd -a found
     else
         _files
     fi

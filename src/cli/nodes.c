@@ -6,8 +6,24 @@
 #include "cli/client_options.h"
 #include "cli/table.h"
 
+enum { NODES_QUIET = CLIENT_OPTION_NEXT };
+
+static const struct command_option nodes_options[] = {
+    {"quiet", NULL, NODES_QUIET, "print the names only, one per line"},
+    CLIENT_OPTION_ROWS,
+};
 static const struct command_option node_options[] = {CLIENT_OPTION_ROWS};
 #define NODE_OPTIONS (sizeof (node_options) / sizeof (node_options[0]))
+
+static void print_names (const json_t *nodes, FILE *out)
+{
+    size_t i;
+    json_t *node;
+    json_array_foreach ((json_t *)nodes, i, node)
+    {
+        fprintf (out, "%s\n", answer_text (node, "name"));
+    }
+}
 
 static int print_nodes (const json_t *nodes, FILE *out, struct pollux_error *err)
 {
@@ -37,7 +53,12 @@ static int run_nodes (struct options *options, FILE *out, struct pollux_error *e
     struct client_options request = {0};
     struct client *client = NULL;
     json_t *answer = NULL;
-    int rc = client_options_parse (options, &request, err);
+    bool quiet = false;
+    int id, rc = 0;
+    while (rc == 0 && (id = options_next (options, err)) != 0) {
+        quiet |= id == NODES_QUIET;
+        rc = client_options_take (&request, options, id);
+    }
     if (rc == 0)
         rc = client_options_no_operand (options, err);
     if (rc == 0)
@@ -46,7 +67,11 @@ static int run_nodes (struct options *options, FILE *out, struct pollux_error *e
         rc = client_get (client, "/v1/nodes", &answer, err);
     if (rc == 0 && request.json)
         rc = answer_json (json_incref (answer), out, err);
-    else if (rc == 0 && (rc = answer_disarm (answer, err)) == 0)
+    else if (rc == 0)
+        rc = answer_disarm (answer, err);
+    if (rc == 0 && quiet && !request.json)
+        print_names (json_object_get (answer, "nodes"), out);
+    else if (rc == 0 && !request.json)
         rc = print_nodes (json_object_get (answer, "nodes"), out, err);
     json_decref (answer);
     client_close (client);
@@ -97,8 +122,8 @@ const struct command nodes_command = {
     .description =
         "Lists the nodes of the daemon's cluster with their slots, how many of these are in\n"
         "use, and which jobs use them.",
-    .options = node_options,
-    .option_count = NODE_OPTIONS,
+    .options = nodes_options,
+    .option_count = sizeof (nodes_options) / sizeof (nodes_options[0]),
     .run = run_nodes,
 };
 

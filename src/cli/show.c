@@ -2,6 +2,7 @@
 /*
  * pollux show: all that is known of one job.
  */
+#define _GNU_SOURCE /* sigabbrev_np */
 #include <math.h>
 #include <string.h>
 
@@ -134,12 +135,12 @@ static void print_launch (const json_t *job, FILE *out)
     line (out, "directory", answer_text (job, "directory"));
     line (out, "checkpoints", answer_text (job, "checkpoint_dir"));
     line (out, "launcher", answer_text (job, "launcher"));
-    const json_t *signal = json_object_get (job, "stop_signal");
-    char number[32];
-    snprintf (number, sizeof (number), "signal %.0f", json_number_value (signal));
-    fprintf (out, "%-12s by %s, killed after %s\n", "stop",
-             json_is_string (signal) ? json_string_value (signal) : number,
-             answer_duration (answer_number (job, "grace_s")).text);
+    double number = answer_number (job, "stop_signal");
+    const char *signal = number >= 1 && number < 65 ? sigabbrev_np ((int)number) : NULL;
+    if (number >= 1)
+        fprintf (out, "%-12s by signal %.0f%s%s, killed after %s\n", "stop", number,
+                 signal ? ", SIG" : "", signal ? signal : "",
+                 answer_duration (answer_number (job, "grace_s")).text);
     print_environment (json_object_get (job, "environment"), out);
 }
 

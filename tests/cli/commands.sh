@@ -87,6 +87,6 @@ for name in $names; do
     check "$name: a man page" [ -f "$page" ]
     check "$name: pollux(1) names it" grep -q "\*pollux-$name\*(1)" docs/man/pollux.1.scd
     check "$name: the same options in help and man page" diff \
-        <(sed -n 's/^  \(--[a-z-]*\).*/\1/p' <<<"$help" | sort -u) \
+        <(sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p' <<<"$help" | sort -u) \
         <(sed -n '/^# OPTIONS/,/^# EXIT/p' "$page" | grep '^\*--' | options_of)
 done

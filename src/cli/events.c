@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux events: the daemon's journal, line by line as it is written.
+ *
+ * They come as server-sent events: lines "field: text", an empty one behind each event.  Every
+ * event has its number, so that following goes on where it was when a connection is lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "cli/answer.h"
+#include "cli/client_options.h"
+#include "cli/terminal.h"
+
+enum { EVENTS_FOLLOW = 'f', EVENTS_AFTER = CLIENT_OPTION_NEXT };
+
+static const struct command_option events_options[] = {
+    {"follow", NULL, EVENTS_FOLLOW, "go on as they happen"},
+    {"after", "SEQ", EVENTS_AFTER, "only those behind this number (0)"},
+    {"json", NULL, CLIENT_OPTION_JSON, "print each event as a line of JSON"},
+    CLIENT_OPTION_SERVER_ROW,
+};
+
+/* A submitted job's command and environment have at most a few megabytes. */
+#define LINE_LIMIT ((size_t)64 << 20)
+
+struct event_reader {
+    FILE *out;
+    bool json, terminal;
+    size_t width;
+    int64_t last; /* the number of the last event that was printed */
+    char *line;   /* so far */
+    size_t length, capacity;
+};
+
+/* ---- Printing --------------------------------------------------------------------------------- */
+
+/* Events are single lines: on a terminal, cut to its width. */
+static void print_event (struct event_reader *reader, const json_t *event)
+{
+    char head[256];
+    char *body = json_dumps (json_object_get (event, "body"), JSON_COMPACT | JSON_ENCODE_ANY);
+    int used =
+        snprintf (head, sizeof (head), "%6s  %s  %-7.16s  %-16.63s ",
+                  answer_count (answer_number (event, "seq")).text,
+                  answer_time (answer_number (event, "at")).text, answer_text (event, "type"),
+                  answer_or_dash (answer_text (event, "job")).text);
+    const char *text = body ? body : "";
+    size_t length = strlen (text), room = reader->width - (used > 0 ? (size_t)used : 0);
+    if (reader->terminal && (size_t)used + 8 < reader->width && utf8_count (text, length) > room)
+        fprintf (reader->out, "%s%.*s...\n", head, (int)utf8_skip (text, length, room - 3), text);
+    else
+        fprintf (reader->out, "%s%s\n", head, text);
+    free (body);
+}
+
+static int take_event (struct event_reader *reader, const char *text, struct pollux_error *err)
+{
+    json_t *event = json_loads (text, 0, NULL);
+    double seq = answer_number (event, "seq");
+    int rc = 0;
+    if (!event)
+        return fail (err, -EHOSTUNREACH, "an event of the daemon is no JSON");
+    if (reader->json) {
+        char *line = json_dumps (event, JSON_COMPACT | JSON_ENSURE_ASCII);
+        fprintf (reader->out, "%s\n", line ? line : "");
+        free (line);
+    } else if ((rc = answer_disarm (event, err)) == 0) {
+        print_event (reader, event);
+    }
+    json_decref (event);
+    if (rc == 0 && fflush (reader->out) != 0)
+        rc = fail (err, -EIO, "the output cannot be written");
+    if (seq >= 1 && seq < 9e15)
+        reader->last = (int64_t)seq;
+    return rc;
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------- */
+
+static int keep (struct event_reader *reader, const char *bytes, size_t length,
+                 struct pollux_error *err)
+{
+    if (length > LINE_LIMIT - reader->length)
+        return fail (err, -EHOSTUNREACH, "an event of the daemon is too long");
+    if (reader->length + length + 1 > reader->capacity) {
+        size_t capacity = 2 * reader->capacity + length + 1;
+        char *line = realloc (reader->line, capacity);
+        if (!line)
+            return fail (err, -ENOMEM, "not enough memory for an event");
+        reader->line = line;
+        reader->capacity = capacity;
+    }
+    memcpy (reader->line + reader->length, bytes, length);
+    reader->length += length;
+    reader->line[reader->length] = '\0';
+    return 0;
+}
+
+/* Only data lines matter: all that is in the others is in these, too. */
+static int take_line (struct event_reader *reader, struct pollux_error *err)
+{
+    static const char data[] = "data:";
+    int rc = 0;
+    if (reader->length > 0 && reader->line[reader->length - 1] == '\r')
+        reader->line[reader->length - 1] = '\0';
+    if (reader->length > 0 && strncmp (reader->line, data, strlen (data)) == 0)
+        rc = take_event (reader, reader->line + strlen (data), err);
+    reader->length = 0;
+    return rc;
+}
+
+static int take (void *self, const char *bytes, size_t length, struct pollux_error *err)
+{
+    struct event_reader *reader = self;
+    int rc = 0;
+    while (rc == 0 && length > 0) {
+        const char *end = memchr (bytes, '\n', length);
+        size_t part = end ? (size_t)(end - bytes) : length;
+        rc = keep (reader, bytes, part, err);
+        if (rc == 0 && end)
+            rc = take_line (reader, err);
+        part += end != NULL;
+        bytes += part;
+        length -= part;
+    }
+    return rc;
+}
+
+/* A stream that ends while it is followed is a daemon that stops; it may come back. */
+static int read_events (struct client *client, struct event_reader *reader, bool follow,
+                        struct pollux_error *err)
+{
+    bool connected = false;
+    for (;; sleep (1)) {
+        char path[96];
+        int64_t before = reader->last;
+        snprintf (path, sizeof (path), "/v1/events?after=%lld&follow=%d", (long long)reader->last,
+                  follow);
+        reader->length = 0;
+        int rc =
+            client_stream (client, path, (struct client_sink){.take = take, .self = reader}, err);
+        connected |= rc == 0 || reader->last > before;
+        bool lost = rc == 0 || rc == -EHOSTUNREACH;
+        if (!follow || !lost || !connected)
+            return rc;
+        if (rc == 0 || reader->last > before)
+            fprintf (stderr, "pollux events: the daemon has gone; waiting for it\n");
+    }
+}
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct client_options request = {0};
+    struct event_reader reader = {.out = out};
+    struct client *client = NULL;
+    bool follow = false;
+    int id, rc = 0;
+    while (rc == 0 && (id = options_next (options, err)) != 0) {
+        follow |= id == EVENTS_FOLLOW;
+        if (id == EVENTS_AFTER)
+            rc = options_int64 (options, 0, INT64_MAX, &reader.last, err);
+        else
+            rc = client_options_take (&request, options, id);
+    }
+    if (rc == 0)
+        rc = client_options_no_operand (options, err);
+    if (rc == 0)
+        rc = client_open (request.server, &client, err);
+    reader.json = request.json;
+    reader.terminal = isatty (fileno (out));
+    reader.width = (size_t)terminal_of (out).width;
+    if (rc == 0)
+        rc = read_events (client, &reader, follow, err);
+    free (reader.line);
+    client_close (client);
+    return rc;
+}
+
+const struct command events_command = {
+    .name = "events",
+    .operands = "",
+    .summary = "print what happened, and what happens",
+    .description =
+        "Prints the events of the daemon's journal: number, time, type, job, and what is in it.\n"
+        "With --follow new ones are printed as they happen, also after the daemon was started "
+        "anew.",
+    .options = events_options,
+    .option_count = sizeof (events_options) / sizeof (events_options[0]),
+    .run = run,
+};

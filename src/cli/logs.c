@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux logs: what a replica wrote, so far or as it goes on.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/client_options.h"
+#include "cli/pour.h"
+
+enum { LOGS_FOLLOW = 'f', LOGS_RANK = CLIENT_OPTION_NEXT, LOGS_GENERATION, LOGS_TAIL, LOGS_RAW };
+
+static const struct command_option logs_options[] = {
+    {"follow", NULL, LOGS_FOLLOW, "go on until the job has ended"},
+    {"rank", "N", LOGS_RANK, "of this replica (0)"},
+    {"generation", "N|last", LOGS_GENERATION, "of this run of the job (last)"},
+    {"tail", "LINES", LOGS_TAIL, "only the last lines"},
+    {"raw", NULL, LOGS_RAW, "control characters, too, even onto a terminal"},
+    CLIENT_OPTION_SERVER_ROW,
+};
+
+struct logs_request {
+    struct client_options client;
+    const char *name;
+    bool follow, raw;
+    int64_t rank, generation, tail; /* generation 0: the last; tail -1: all */
+};
+
+static int parse_generation (const struct options *options, int64_t *ret, struct pollux_error *err)
+{
+    *ret = 0;
+    return strcmp (options->argument, "last") == 0
+               ? 0
+               : options_int64 (options, 1, INT32_MAX, ret, err);
+}
+
+static int parse (struct options *options, struct logs_request *ret, struct pollux_error *err)
+{
+    int id, rc = 0;
+    while (rc == 0 && (id = options_next (options, err)) != 0) {
+        switch (id) {
+        case LOGS_FOLLOW:
+            ret->follow = true;
+            break;
+        case LOGS_RAW:
+            ret->raw = true;
+            break;
+        case LOGS_RANK:
+            rc = options_int64 (options, 0, POLLUX_REPLICAS_LIMIT, &ret->rank, err);
+            break;
+        case LOGS_GENERATION:
+            rc = parse_generation (options, &ret->generation, err);
+            break;
+        case LOGS_TAIL:
+            rc = options_int64 (options, 0, INT32_MAX, &ret->tail, err);
+            break;
+        default:
+            rc = client_options_take (&ret->client, options, id);
+        }
+    }
+    return rc < 0 ? rc : options_operand (options, &ret->name, err);
+}
+
+static struct client_path path_of (const struct logs_request *request)
+{
+    char query[128], generation[24] = "last", tail[32] = "";
+    if (request->generation > 0)
+        snprintf (generation, sizeof (generation), "%lld", (long long)request->generation);
+    if (request->tail >= 0)
+        snprintf (tail, sizeof (tail), "&tail=%lld", (long long)request->tail);
+    snprintf (query, sizeof (query), "/logs?rank=%lld&generation=%s&follow=%d%s",
+              (long long)request->rank, generation, request->follow, tail);
+    return client_path ("/v1/jobs/", request->name, query);
+}
+
+static int take (void *self, const char *bytes, size_t length, struct pollux_error *err)
+{
+    struct pour *pour = self;
+    pour_bytes (pour, bytes, length);
+    if (fflush (pour->out) != 0)
+        return fail (err, -EIO, "the output cannot be written");
+    return 0;
+}
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct logs_request request = {.tail = -1};
+    struct client *client = NULL;
+    int rc = parse (options, &request, err);
+    if (rc == 0)
+        rc = client_open (request.client.server, &client, err);
+    if (rc == 0) {
+        struct pour pour = pour_start (out, !request.raw && isatty (fileno (out)));
+        rc = client_stream (client, path_of (&request).text,
+                            (struct client_sink){.take = take, .self = &pour}, err);
+        pour_end (&pour);
+    }
+    client_close (client);
+    return rc;
+}
+
+const struct command logs_command = {
+    .name = "logs",
+    .operands = "JOB",
+    .summary = "print what a job wrote",
+    .description =
+        "Prints the output, standard error included, of one replica of a job's last run, or of an\n"
+        "earlier one.  On a terminal control characters are shown as question marks.",
+    .options = logs_options,
+    .option_count = sizeof (logs_options) / sizeof (logs_options[0]),
+    .run = run,
+};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux top: the cluster on a screen, as it changes.
+ *
+ * One loop waits for keys and for the daemon at once.  A daemon that does not answer is asked again
+ * and again; meanwhile the last picture stays, with a line that says how old it is.
+ */
+#include <curses.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/answer.h"
+#include "cli/client_options.h"
+#include "cli/terminal.h"
+#include "cli/top_view.h"
+
+enum { TOP_ONCE = CLIENT_OPTION_NEXT, TOP_INTERVAL };
+
+static const struct command_option top_options[] = {
+    {"interval", "SECONDS", TOP_INTERVAL, "time between two looks (2)"},
+    {"once", NULL, TOP_ONCE, "print the picture once, as text"},
+    CLIENT_OPTION_SERVER_ROW,
+};
+
+/* What is asked for, one after the other. */
+enum question { ASK_STATUS, ASK_NODES, ASK_JOBS, QUESTIONS };
+static const char *const questions[QUESTIONS] = {"/v1/status", "/v1/nodes",
+                                                 "/v1/jobs?phase=live&limit=1000"};
+
+struct top {
+    struct client *client;
+    struct top_state state;
+    struct top_choice choice;
+    double interval_s;
+    enum question asking; /* QUESTIONS: none until next_s */
+    double next_s, answered_s;
+    bool silent; /* the last question had no answer */
+};
+
+static double now_s (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- Answers ---------------------------------------------------------------------------------- */
+
+static void replace (json_t **value, json_t *by)
+{
+    json_incref (by);
+    json_decref (*value);
+    *value = by;
+}
+
+/* Keep an answer, which is taken over. */
+static int take_answer (struct top_state *state, enum question question, json_t *answer,
+                        struct pollux_error *err)
+{
+    int rc = answer_disarm (answer, err);
+    if (rc == 0 && question == ASK_STATUS)
+        replace (&state->status, answer);
+    if (rc == 0 && question == ASK_NODES)
+        replace (&state->nodes, json_object_get (answer, "nodes"));
+    if (rc == 0 && question == ASK_JOBS) {
+        replace (&state->jobs, json_object_get (answer, "jobs"));
+        state->more = json_is_string (json_object_get (answer, "next"));
+        top_keys_update (&state->keys, state->jobs);
+    }
+    json_decref (answer);
+    return rc;
+}
+
+static void state_clear (struct top_state *state)
+{
+    json_decref (state->status);
+    json_decref (state->nodes);
+    json_decref (state->jobs);
+}
+
+/* ---- Once ------------------------------------------------------------------------------------- */
+
+static int print_once (struct top *top, FILE *out, struct pollux_error *err)
+{
+    struct terminal terminal = terminal_of (out);
+    struct frame frame = {0};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < QUESTIONS; i++) {
+        json_t *answer = NULL;
+        rc = client_get (top->client, questions[i], &answer, err);
+        if (rc == 0)
+            rc = take_answer (&top->state, (enum question)i, answer, err);
+    }
+    top->state.silent_s = -1;
+    if (rc == 0)
+        rc = frame_new (terminal.width, top_lines (&top->state, terminal.width), &frame, err);
+    if (rc == 0)
+        rc = top_draw (&top->state, &top->choice, &frame, err);
+    if (rc == 0)
+        frame_print (&frame, out);
+    frame_clear (&frame);
+    return rc;
+}
+
+/* ---- The screen ------------------------------------------------------------------------------- */
+
+static attr_t attributes_of (struct frame_style style, bool colours)
+{
+    attr_t attributes = A_NORMAL;
+    attributes |= style.bold ? A_BOLD : 0;
+    attributes |= style.reverse ? A_REVERSE : 0;
+    return colours && style.colour ? attributes | (attr_t)COLOR_PAIR (style.colour) : attributes;
+}
+
+static void show_frame (const struct frame *frame, bool colours)
+{
+    erase ();
+    for (int line = 0; line < frame->height; line++) {
+        for (int column = 0; column < frame->width; column++) {
+            const struct frame_cell *cell = frame_at (frame, line, column);
+            if (!cell->text[0] || (strcmp (cell->text, " ") == 0 && !cell->style.reverse))
+                continue;
+            attrset ((int)attributes_of (cell->style, colours));
+            mvaddstr (line, column, cell->text);
+        }
+    }
+    attrset (A_NORMAL);
+    refresh ();
+}
+
+static int draw (struct top *top, bool colours, struct pollux_error *err)
+{
+    struct frame frame;
+    int height, width;
+    getmaxyx (stdscr, height, width);
+    /* A question takes its time; silence is what lasts longer than two looks. */
+    double silent_s = now_s () - top->answered_s;
+    top->state.silent_s = top->silent || silent_s > 2 * top->interval_s + 1 ? silent_s : -1;
+    int rc = frame_new (width, height, &frame, err);
+    if (rc < 0)
+        return rc;
+    rc = top_draw (&top->state, &top->choice, &frame, err);
+    if (rc == 0)
+        show_frame (&frame, colours);
+    frame_clear (&frame);
+    return rc;
+}
+
+/* False: to the end. */
+static bool take_key (struct top_choice *choice, int key, int count)
+{
+    int page = LINES / 2, to = choice->selected;
+    switch (key) {
+    case 'q':
+    case 'Q':
+        return false;
+    case KEY_UP:
+    case 'k':
+        to--;
+        break;
+    case KEY_DOWN:
+    case 'j':
+        to++;
+        break;
+    case KEY_PPAGE:
+        to -= page;
+        break;
+    case KEY_NPAGE:
+        to += page;
+        break;
+    case KEY_HOME:
+        to = 0;
+        break;
+    case KEY_END:
+        to = count - 1;
+        break;
+    case 'l' & 0x1f: /* control-L */
+        clearok (curscr, TRUE);
+        return true;
+    default:
+        for (int i = 0; i < TOP_ORDERS; i++) {
+            if (key == top_order_keys[i])
+                choice->order = (enum top_order)i;
+        }
+        return true;
+    }
+    to = to >= count ? count - 1 : to;
+    choice->selected = to < 0 && count > 0 ? 0 : to;
+    return true;
+}
+
+/* ---- The loop --------------------------------------------------------------------------------- */
+
+/* What came of the question; the next one, or a pause. */
+static int advance (struct top *top, int rc, json_t *answer, struct pollux_error *err)
+{
+    if (rc == 1) {
+        rc = take_answer (&top->state, top->asking, answer, err);
+        if (rc < 0)
+            return rc;
+        top->answered_s = now_s ();
+        top->asking++;
+        top->state.failure[0] = '\0';
+        top->silent = false;
+    } else if (rc < 0) {
+        top->silent = rc == -EHOSTUNREACH;
+        snprintf (top->state.failure, sizeof (top->state.failure), "%s",
+                  top->silent ? "" : err->text);
+        top->asking = QUESTIONS;
+    } else {
+        return 0;
+    }
+    if (top->asking < QUESTIONS)
+        return client_begin (top->client, questions[top->asking], err);
+    top->next_s = now_s () + top->interval_s;
+    return 0;
+}
+
+/* Wait for a key or an answer, a second at most: the clock goes on. */
+static int wait_step (struct top *top, struct pollux_error *err)
+{
+    json_t *answer = NULL;
+    double left_s = top->next_s - now_s ();
+    if (top->asking == QUESTIONS && left_s <= 0) {
+        top->asking = ASK_STATUS;
+        int rc = client_begin (top->client, questions[top->asking], err);
+        if (rc < 0)
+            return rc;
+    }
+    double wait_s = top->asking < QUESTIONS || left_s > 1 ? 1 : left_s;
+    int rc =
+        client_poll (top->client, STDIN_FILENO, (int)ceil (1000 * fmax (wait_s, 0)), &answer, err);
+    return advance (top, rc, answer, err);
+}
+
+static int loop (struct top *top, bool colours, struct pollux_error *err)
+{
+    top->answered_s = now_s ();
+    top->asking = QUESTIONS;
+    for (;;) {
+        int rc = draw (top, colours, err), key;
+        if (rc == 0)
+            rc = wait_step (top, err);
+        if (rc < 0)
+            return rc;
+        while ((key = getch ()) != ERR) {
+            if (!take_key (&top->choice, key, (int)json_array_size (top->state.jobs)))
+                return 0;
+        }
+        if (!isatty (STDIN_FILENO))
+            return 0; /* the terminal has gone */
+    }
+}
+
+static bool start_colours (struct terminal terminal)
+{
+    static const short colours[] = {COLOR_CYAN, COLOR_YELLOW,  COLOR_GREEN,
+                                    COLOR_BLUE, COLOR_MAGENTA, COLOR_RED};
+    if (!terminal.colour || !has_colors () || start_color () == ERR)
+        return false;
+    short ground = use_default_colors () == OK ? -1 : COLOR_BLACK;
+    for (short i = 0; i < (short)(sizeof (colours) / sizeof (colours[0])); i++)
+        init_pair ((short)(i + 1), colours[i], ground);
+    return true;
+}
+
+static int run_screen (struct top *top, FILE *out, struct pollux_error *err)
+{
+    static const char advice[] = "; 'pollux list --watch' and 'pollux top --once' need none";
+    if (!isatty (STDIN_FILENO) || !isatty (fileno (out)))
+        return fail (err, -ENOTTY, "this is no terminal%s", advice);
+    SCREEN *screen = newterm (NULL, out, stdin);
+    if (!screen)
+        return fail (err, -ENOTTY, "the terminal %s is not known%s",
+                     getenv ("TERM") ? getenv ("TERM") : "(TERM is not set)", advice);
+    bool colours = start_colours (terminal_of (out));
+    cbreak ();
+    noecho ();
+    curs_set (0);
+    set_escdelay (25);
+    keypad (stdscr, TRUE);
+    nodelay (stdscr, TRUE);
+    int rc = loop (top, colours, err);
+    endwin ();
+    delscreen (screen);
+    return rc;
+}
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct client_options request = {0};
+    struct top top = {.interval_s = 2, .choice = {.selected = -1}};
+    bool once = false;
+    int id, rc = 0;
+    while (rc == 0 && (id = options_next (options, err)) != 0) {
+        once |= id == TOP_ONCE;
+        if (id == TOP_INTERVAL)
+            rc = options_double (options, 0.2, 3600, &top.interval_s, err);
+        else
+            rc = client_options_take (&request, options, id);
+    }
+    if (rc == 0)
+        rc = client_options_no_operand (options, err);
+    if (rc == 0)
+        rc = client_open (request.server, &top.client, err);
+    top.choice.unicode = terminal_of (out).unicode;
+    top.choice.keys = !once;
+    if (rc == 0)
+        rc = once ? print_once (&top, out, err) : run_screen (&top, out, err);
+    state_clear (&top.state);
+    client_close (top.client);
+    return rc;
+}
+
+const struct command top_command = {
+    .name = "top",
+    .operands = "",
+    .summary = "watch the cluster on the whole screen",
+    .description =
+        "Shows the nodes, a letter and a colour for each slot that a job uses, and below them the\n"
+        "jobs: replicas, batch, goodput, efficiency, time to go, restarts and age.  Arrows move to "
+        "a\n"
+        "job, s n r g e sort by submission, name, replicas, goodput and ETA, q ends it.",
+    .options = top_options,
+    .option_count = sizeof (top_options) / sizeof (top_options[0]),
+    .run = run,
+};
