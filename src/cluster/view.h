@@ -23,6 +23,14 @@ struct view {
     int64_t budget; /* steps of search, 0: the policy's default */
 };
 
+/* A view that no event changes: a copy of all that a decision looks at, for another thread.  It
+ * must not outlive the cluster, which still holds the jobs' programs and oracles.  NULL: no
+ * memory. */
+struct view_copy;
+struct view_copy *view_copy (const struct view *view);
+const struct view *view_copy_view (const struct view_copy *copy);
+void view_copy_free (struct view_copy *copy);
+
 /* Slots of the available nodes, and how many such nodes there are. */
 int view_slots (const struct view *view);
 int view_nodes (const struct view *view);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Views as values: nodes, jobs and shares in one array each.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/view.h"
+
+struct view_copy {
+    struct view view;
+    struct node *nodes;
+    struct job *jobs;
+    const struct job **pointers;
+    struct share *shares;
+};
+
+void view_copy_free (struct view_copy *copy)
+{
+    if (!copy)
+        return;
+    free (copy->nodes);
+    free (copy->jobs);
+    free (copy->pointers);
+    free (copy->shares);
+    free (copy);
+}
+
+/* The same placement in other memory, which ends at the return value. */
+static struct share *move (struct placement *placement, struct share *to)
+{
+    if (placement->count > 0)
+        memcpy (to, placement->shares, (size_t)placement->count * sizeof (to[0]));
+    placement->shares = to;
+    return to + placement->count;
+}
+
+static void fill (struct view_copy *copy, const struct view *view)
+{
+    struct share *at = copy->shares;
+    if (view->node_count > 0)
+        memcpy (copy->nodes, view->nodes, (size_t)view->node_count * sizeof (copy->nodes[0]));
+    for (int i = 0; i < view->job_count; i++) {
+        struct job *job = &copy->jobs[i];
+        *job = *view->jobs[i];
+        job->shares = job->desired_shares = NULL;
+        at = move (&job->placement, at);
+        at = move (&job->desired, at);
+        copy->pointers[i] = job;
+    }
+    copy->view = *view;
+    copy->view.nodes = copy->nodes;
+    copy->view.jobs = copy->pointers;
+}
+
+struct view_copy *view_copy (const struct view *view)
+{
+    size_t nodes = (size_t)view->node_count, jobs = (size_t)view->job_count, shares = 0;
+    for (int i = 0; i < view->job_count; i++)
+        shares += (size_t)view->jobs[i]->placement.count + (size_t)view->jobs[i]->desired.count;
+    struct view_copy *copy = calloc (1, sizeof (*copy));
+    if (!copy)
+        return NULL;
+    copy->nodes = malloc ((nodes + 1) * sizeof (copy->nodes[0]));
+    copy->jobs = malloc ((jobs + 1) * sizeof (copy->jobs[0]));
+    copy->pointers = malloc ((jobs + 1) * sizeof (copy->pointers[0]));
+    copy->shares = malloc ((shares + 1) * sizeof (copy->shares[0]));
+    if (!copy->nodes || !copy->jobs || !copy->pointers || !copy->shares) {
+        view_copy_free (copy);
+        return NULL;
+    }
+    fill (copy, view);
+    return copy;
+}
+
+const struct view *view_copy_view (const struct view_copy *copy)
+{
+    return &copy->view;
+}
