@@ -6,7 +6,7 @@
 #
 #   include/ src/ROOM/*.c --> $(B)/obj/... --+--> libpollux.so, libpollux.a   (LIB_ROOMS)
 #                                            +--> rooms.a --+--> pollux       (+ src/cli)
-#                                              (+ src/daemon without its main.c)
+#                                                           +--> polluxd      (+ src/daemon/main.c)
 #                                                           +--> tests/NAME   (+ tests/unit)
 #                                                           +--> bench/NAME, fuzz/NAME
 
@@ -75,8 +75,8 @@ CLI_LIBS := -lcurl -lncursesw -ltinfo
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
 LIB_OBJECTS := $(call objects,$(LIB_ROOMS:%=src/%/*.c))
-MAINS := $(call objects,src/daemon/main.c)
-ROOM_OBJECTS := $(filter-out $(MAINS),$(call objects,$(ROOMS:%=src/%/*.c)))
+DAEMON_MAIN := $(call objects,src/daemon/main.c)
+ROOM_OBJECTS := $(filter-out $(DAEMON_MAIN),$(call objects,$(ROOMS:%=src/%/*.c)))
 CLI_OBJECTS := $(call objects,src/cli/*.c)
 TEST_OBJECTS := $(call objects,tests/unit/test_*.c)
 TEST_HELPERS := $(filter-out $(TEST_OBJECTS),$(call objects,tests/unit/*.c))
@@ -89,7 +89,7 @@ BENCHES := $(call program,bench,bench,$(BENCH_OBJECTS))
 FUZZERS := $(call program,fuzz,fuzzers,$(FUZZ_OBJECTS))
 
 LIBRARIES := $(B)/libpollux.a $(B)/libpollux.so
-COMMANDS := $(if $(CLI_OBJECTS),$(B)/pollux)
+COMMANDS := $(if $(CLI_OBJECTS),$(B)/pollux) $(if $(DAEMON_MAIN),$(B)/polluxd)
 ALL_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
 PAGES := $(if $(shell command -v scdoc 2>/dev/null),$(ALL_PAGES))
 C_FILES := $(wildcard $(foreach dir,include/pollux src/* tests/unit tests/house bench fuzz \
@@ -108,7 +108,7 @@ record = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(strip $(1)))' > $@
 changed = $(if $(findstring =$(strip $(1))=,=$(strip $(file <$(2)))=),,$(2))
 
 FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS) $(CLI_LIBS)
-PARTS = $(ROOM_OBJECTS) $(CLI_OBJECTS)
+PARTS = $(ROOM_OBJECTS) $(CLI_OBJECTS) $(DAEMON_MAIN)
 .PHONY: $(call changed,$(FLAGS),$(B)/flags) $(call changed,$(PARTS),$(B)/parts)
 $(B)/flags: ; $(call record,$(FLAGS))
 $(B)/parts: ; $(call record,$(PARTS))
@@ -133,6 +133,9 @@ $(B)/rooms.a: $(ROOM_OBJECTS) $(B)/parts
 
 $(B)/pollux: $(CLI_OBJECTS) $(B)/rooms.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLI_OBJECTS) $(B)/rooms.a $(LIBS) $(CLI_LIBS) -o $@
+
+$(B)/polluxd: $(DAEMON_MAIN) $(B)/rooms.a
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(DAEMON_MAIN) $(B)/rooms.a $(LIBS) -o $@
 
 # Names that are hidden in the shared library are made local in the static one too: a program
 # that links it may have a fail() of its own.
@@ -284,6 +287,6 @@ define newline
 
 endef
 
-ALL_OBJECTS := $(ROOM_OBJECTS) $(CLI_OBJECTS) $(TEST_OBJECTS) $(TEST_HELPERS) $(BENCH_OBJECTS) \
+ALL_OBJECTS := $(ROOM_OBJECTS) $(CLI_OBJECTS) $(DAEMON_MAIN) $(TEST_OBJECTS) $(TEST_HELPERS) $(BENCH_OBJECTS) \
 	$(FUZZ_OBJECTS)
 -include $(ALL_OBJECTS:.o=.d)

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state directory is found by name once; everything in it is as private as itself.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include "daemon/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+/* mkdir -p; parents that are missing are made for everyone to pass, the last one for us alone.  1:
+ * that one is new. */
+static int make_directories (const char *path)
+{
+    char *copy = strdup (path);
+    if (!copy)
+        return -ENOMEM;
+    int rc = 0;
+    for (char *at = copy + 1; rc == 0 && *at; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        if (mkdir (copy, 0755) < 0 && errno != EEXIST)
+            rc = -errno;
+        *at = '/';
+    }
+    free (copy);
+    if (rc < 0)
+        return rc;
+    if (mkdir (path, 0700) == 0)
+        return 1;
+    return errno == EEXIST ? 0 : -errno;
+}
+
+int state_prepare (const char *path, unsigned uid, unsigned gid, struct pollux_error *err)
+{
+    int rc = make_directories (path);
+    if (rc == 1 && chown (path, uid, gid) < 0)
+        rc = -errno;
+    return rc < 0 ? fail (err, rc, "cannot make the state directory %s: %s", file_name (path).text,
+                          strerror (-rc))
+                  : 0;
+}
+
+/* Ours, a directory, and closed to all others. */
+static int check_directory (int fd, const char *path, struct pollux_error *err)
+{
+    struct stat stat;
+    if (fstat (fd, &stat) < 0)
+        return fail (err, -errno, "state directory %s: %s", file_name (path).text,
+                     strerror (errno));
+    if (stat.st_uid != geteuid ())
+        return fail (err, -EPERM,
+                     "state directory %s belongs to user %u, and polluxd runs as %u; give it to "
+                     "that user, or choose another with --state",
+                     file_name (path).text, stat.st_uid, geteuid ());
+    if ((stat.st_mode & 077) != 0 && fchmod (fd, 0700) < 0)
+        return fail (err, -errno, "state directory %s is open to others, and cannot be closed: %s",
+                     file_name (path).text, strerror (errno));
+    return 0;
+}
+
+static int lock_directory (int directory, const char *path, int *ret, struct pollux_error *err)
+{
+    int fd = openat (directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail (err, -errno, "state directory %s: cannot write there: %s",
+                     file_name (path).text, strerror (errno));
+    if (flock (fd, LOCK_EX | LOCK_NB) < 0) {
+        int code = errno == EWOULDBLOCK ? -EBUSY : -errno;
+        close (fd);
+        return code == -EBUSY
+                   ? fail (err, code,
+                           "another polluxd uses %s; stop that one, or choose another directory "
+                           "with --state",
+                           file_name (path).text)
+                   : fail (err, code, "cannot lock %s: %s", file_name (path).text,
+                           strerror (-code));
+    }
+    *ret = fd;
+    return 0;
+}
+
+int state_open (const char *path, struct state *ret, struct pollux_error *err)
+{
+    int rc = make_directories (path);
+    if (rc < 0)
+        return fail (err, rc, "cannot make the state directory %s: %s", file_name (path).text,
+                     strerror (-rc));
+    int directory = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory < 0)
+        return fail (err, -errno, "state directory %s: %s", file_name (path).text,
+                     errno == ELOOP || errno == ENOTDIR ? "is no directory (links are not followed)"
+                                                        : strerror (errno));
+    struct state state = {.lock = -1};
+    rc = check_directory (directory, path, err);
+    if (rc == 0)
+        rc = lock_directory (directory, path, &state.lock, err);
+    close (directory);
+    if (rc == 0 && !(state.path = realpath (path, NULL)))
+        rc = fail (err, -errno, "state directory %s: %s", file_name (path).text, strerror (errno));
+    if (rc < 0) {
+        state_close (&state);
+        return rc;
+    }
+    *ret = state;
+    return 0;
+}
+
+void state_close (struct state *state)
+{
+    if (state->lock >= 0)
+        close (state->lock);
+    free (state->path);
+    *state = (struct state){.lock = -1};
+}
+
+char *state_path (const struct state *state, const char *name)
+{
+    char *path = NULL;
+    return asprintf (&path, "%s/%s", state->path, name) < 0 ? NULL : path;
+}
+
+static int write_all (int fd, const char *text)
+{
+    for (size_t left = strlen (text); left > 0;) {
+        ssize_t written = write (fd, text, left);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        if (written > 0) {
+            text += written;
+            left -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+int state_write (const struct state *state, const char *name, const char *text,
+                 struct pollux_error *err)
+{
+    char temporary[NAME_MAX];
+    snprintf (temporary, sizeof (temporary), ".%s.new", name);
+    char *path = state_path (state, name), *from = state_path (state, temporary);
+    int rc = path && from ? 0 : -ENOMEM;
+    if (rc == 0) {
+        unlink (from);
+        int fd = open (from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        rc = fd < 0 ? -errno : write_all (fd, text);
+        if (fd >= 0 && close (fd) < 0 && rc == 0)
+            rc = -errno;
+        if (rc == 0 && rename (from, path) < 0)
+            rc = -errno;
+    }
+    free (path);
+    free (from);
+    return rc == 0 ? 0 : fail (err, rc, "cannot write %s: %s", name, strerror (-rc));
+}
