@@ -178,7 +178,7 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
         return fail (err, -ENOMEM, "no memory for job %s", spec->name);
     job->spec = *spec;
     job->hints = event->submit.hints;
-    job->submit_us = job->charged_us = event->at_us;
+    job->submit_us = job->charged_us = job->aged_us = event->at_us;
     job->delay_s = NAN;
     if (copy_oracle (job, event->submit.oracle) < 0 ||
         (event->submit.launch && !(job->launch = launch_copy (event->submit.launch)))) {
@@ -261,6 +261,17 @@ static int apply_hints (struct cluster *cluster, const struct event *event,
 
 /* ---- Rounds and generations ---- */
 
+/* A clock that was set wrong for a while, or a daemon that was away, adds a day at most. */
+static const int64_t AGE_STEP_LIMIT_US = (int64_t)86400 * 1000000;
+
+static void age (struct job *job, const struct event *round)
+{
+    int64_t step_us = round->at_us - job->aged_us;
+    job->age_us += step_us < AGE_STEP_LIMIT_US ? step_us : AGE_STEP_LIMIT_US;
+    job->aged_us = round->at_us;
+    job->age_s = fmax ((double)job->age_us * US, round->round.least_age_s);
+}
+
 static int apply_round (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
@@ -269,7 +280,7 @@ static int apply_round (struct cluster *cluster, const struct event *event,
     for (int i = 0; i < cluster->live.count; i++) {
         struct job *job = cluster->live.jobs[i];
         charge (job, event->at_us);
-        job->age_s = fmax ((double)(event->at_us - job->submit_us) * US, event->round.least_age_s);
+        age (job, event);
         if (job->phase != JOB_CANCELLING && job->retry_us <= event->at_us)
             list_add (&cluster->active, job, cluster->live.indices[i]);
     }

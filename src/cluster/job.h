@@ -78,6 +78,7 @@ struct job {
     enum job_phase phase;
     int64_t submit_us, end_us; /* end_us: when it finished, failed or was cancelled */
     double age_s;              /* since its submission, as of the last round */
+    int64_t age_us, aged_us;   /* the sum behind it, and up to when it was summed */
     double attained_s;         /* slot-seconds held up to charged_us */
     double held_s;             /* seconds with slots, up to charged_us */
     int64_t charged_us;

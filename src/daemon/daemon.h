@@ -11,14 +11,14 @@
 #ifndef DAEMON_DAEMON_H
 #define DAEMON_DAEMON_H
 
-#include "daemon/log.h"
+#include "daemon/logger.h"
 #include "daemon/settings.h"
 
 struct daemon;
 
 /* Open the state, fold the journal, take over what runs, and listen.  The settings are copied as
  * far as they are needed.  -EBUSY: another daemon has this state. */
-int daemon_new (const struct settings *settings, const struct log *log, struct daemon **ret,
+int daemon_new (const struct settings *settings, const struct logger *logger, struct daemon **ret,
                 struct pollux_error *err);
 
 /* Until SIGTERM or SIGINT: 0.  Any failure is final: what was not committed has not happened. */

@@ -4,7 +4,7 @@
  * of several writers do not mix.  Values may be strangers' words: what is no plain word is quoted,
  * and control characters are escaped.
  */
-#include "daemon/log.h"
+#include "daemon/logger.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -95,11 +95,11 @@ static void make_json (struct line *line, enum log_level level, const char *mess
     add (line, "}");
 }
 
-static void make_plain (struct line *line, const struct log *log, enum log_level level,
+static void make_plain (struct line *line, const struct logger *logger, enum log_level level,
                         const char *message, const struct log_field *fields, int count)
 {
     static const int priorities[LOG_LEVELS] = {3, 4, 6, 7}; /* syslog's */
-    if (log->format == LOG_JOURNALD) {
+    if (logger->format == LOG_JOURNALD) {
         add (line, "<%d>%s", priorities[level], message);
     } else {
         add_time (line);
@@ -116,24 +116,24 @@ static void make_plain (struct line *line, const struct log *log, enum log_level
     }
 }
 
-void log_write (const struct log *log, enum log_level level, const char *message,
-                const struct log_field *fields, int count)
+void logger_write (const struct logger *logger, enum log_level level, const char *message,
+                   const struct log_field *fields, int count)
 {
-    if (level > log->level)
+    if (level > logger->level)
         return;
     struct line line = {.length = 0};
-    if (log->format == LOG_JSON)
+    if (logger->format == LOG_JSON)
         make_json (&line, level, message, fields, count);
     else
-        make_plain (&line, log, level, message, fields, count);
+        make_plain (&line, logger, level, message, fields, count);
     line.text[line.length++] = '\n';
-    ssize_t written = write (log->fd, line.text, line.length);
+    ssize_t written = write (logger->fd, line.text, line.length);
     (void)written; /* a log that cannot be written has nobody to be told to */
 }
 
-struct log log_stderr (enum log_level level)
+struct logger logger_stderr (enum log_level level)
 {
     bool journald = getenv ("JOURNAL_STREAM") != NULL;
-    return (struct log){
+    return (struct logger){
         .fd = STDERR_FILENO, .level = level, .format = journald ? LOG_JOURNALD : LOG_PLAIN};
 }

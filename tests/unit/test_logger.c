@@ -4,19 +4,19 @@
  */
 #include "unit.h"
 #include "daemon/clock.h"
-#include "daemon/log.h"
+#include "daemon/logger.h"
 
 #include <unistd.h>
 
 /* What a message looks like. */
-static const char *line_of (struct log log, enum log_level level, const char *message,
+static const char *line_of (struct logger logger, enum log_level level, const char *message,
                             const char *text, double number)
 {
     static char line[8192];
     int ends[2];
     assert_int_equal (pipe (ends), 0);
-    log.fd = ends[1];
-    log_say (&log, level, message, LOG_TEXT ("job", text), LOG_NUMBER ("seconds", number));
+    logger.fd = ends[1];
+    say (&logger, level, message, LOG_TEXT ("job", text), LOG_NUMBER ("seconds", number));
     close (ends[1]);
     ssize_t length = read (ends[0], line, sizeof (line) - 1);
     close (ends[0]);
@@ -27,34 +27,34 @@ static const char *line_of (struct log log, enum log_level level, const char *me
 static void lines_for_people (void **state)
 {
     (void)state;
-    struct log log = {.level = LOG_INFO, .format = LOG_PLAIN};
-    const char *line = line_of (log, LOG_INFO, "job started", "resnet", 0.5);
+    struct logger logger = {.level = LOG_INFO, .format = LOG_PLAIN};
+    const char *line = line_of (logger, LOG_INFO, "job started", "resnet", 0.5);
     assert_string_equal (strchr (line, ' '), " info job started job=resnet seconds=0.5\n");
     assert_int_equal (line[10], 'T');
-    line = line_of (log, LOG_ERROR, "no", "two words", 3);
+    line = line_of (logger, LOG_ERROR, "no", "two words", 3);
     assert_string_equal (strchr (line, ' '), " error no job=\"two words\" seconds=3\n");
-    assert_string_equal (line_of (log, LOG_DEBUG, "too quiet", "x", 0), "");
+    assert_string_equal (line_of (logger, LOG_DEBUG, "too quiet", "x", 0), "");
 }
 
 static void strangers_do_not_break_lines (void **state)
 {
     (void)state;
-    struct log log = {.level = LOG_INFO, .format = LOG_JOURNALD};
-    assert_string_equal (line_of (log, LOG_WARNING, "m", "a\nerror \"b\\", 1e6),
+    struct logger logger = {.level = LOG_INFO, .format = LOG_JOURNALD};
+    assert_string_equal (line_of (logger, LOG_WARNING, "m", "a\nerror \"b\\", 1e6),
                          "<4>m job=\"a\\u000aerror \\\"b\\\\\" seconds=1000000\n");
-    assert_string_equal (line_of (log, LOG_INFO, "m", "", 1), "<6>m job=\"\" seconds=1\n");
+    assert_string_equal (line_of (logger, LOG_INFO, "m", "", 1), "<6>m job=\"\" seconds=1\n");
     char long_text[8000];
     memset (long_text, 'x', sizeof (long_text) - 1);
     long_text[sizeof (long_text) - 1] = '\0';
-    const char *line = line_of (log, LOG_INFO, "m", long_text, 1);
+    const char *line = line_of (logger, LOG_INFO, "m", long_text, 1);
     assert_true (strlen (line) <= 4096 && line[strlen (line) - 1] == '\n');
 }
 
 static void lines_for_programs (void **state)
 {
     (void)state;
-    struct log log = {.level = LOG_INFO, .format = LOG_JSON};
-    const char *line = line_of (log, LOG_INFO, "it \"is\"", "a b", NAN);
+    struct logger logger = {.level = LOG_INFO, .format = LOG_JSON};
+    const char *line = line_of (logger, LOG_INFO, "it \"is\"", "a b", NAN);
     assert_non_null (strstr (line, "\"level\":\"info\",\"message\":\"it \\\"is\\\"\","
                                    "\"job\":\"a b\",\"seconds\":null}\n"));
     assert_int_equal (strncmp (line, "{\"time\":\"", 9), 0);
