@@ -14,6 +14,7 @@
 #include "cli/answer.h"
 #include "cli/client_options.h"
 #include "cli/submit_job.h"
+#include "wire/submission.h"
 
 enum { SUBMIT_DRY_RUN = CLIENT_OPTION_NEXT, SUBMIT_WAIT };
 
@@ -62,29 +63,52 @@ static int parse (struct options *options, struct submit_request *ret, struct po
     return rc < 0 ? rc : parse_words (options, behind, ret, err);
 }
 
-/* The file's job under what the options say. */
-static int read_file (struct submit_request *request, struct pollux_error *err)
+/* All that is wrong, one line each. */
+static int complain (const struct wire_problems *problems, const char *file)
 {
-    char *text;
-    size_t length;
-    json_error_t reason;
-    int rc = file_read (request->file, 1 << 20, &text, &length, err);
+    for (int i = 0; i < problems->count; i++) {
+        struct pollux_error sentence;
+        wire_problem_fail (&problems->items[i], file, &sentence);
+        fprintf (stderr, "pollux submit: %s\n", sentence.text);
+    }
+    if (problems->more)
+        fputs ("pollux submit: ... and more\n", stderr);
+    return EXIT_USAGE;
+}
+
+/* Without a directory it runs in this one. */
+static int place_here (struct launch *launch, struct pollux_error *err)
+{
+    if (launch->directory)
+        return 0;
+    launch->directory = getcwd (NULL, 0);
+    if (!launch->directory)
+        return fail (err, -errno, "cannot tell the current directory: %s; say --directory",
+                     strerror (errno));
+    return 0;
+}
+
+/* The whole job, checked, as a job file.  EXIT_USAGE if what is wrong has been said. */
+static int make_job (struct submit_request *request, struct pollux_error *err)
+{
+    struct wire_problems problems = {0};
+    struct wire_submission submission = {0};
+    int rc = submit_job_place (request->job, err);
+    if (rc == 0)
+        rc = wire_submission_read (request->file, request->job, &problems, &submission, err);
     if (rc == -ENOENT)
         return fail (err, rc, "%s: no such file; a command stands behind '--': pollux submit -- %s",
                      file_name (request->file).text, quote (request->file).text);
+    if (rc == -EINVAL && problems.count > 0)
+        return complain (&problems, request->file ? request->file : "options");
+    if (rc == 0)
+        rc = place_here (submission.launch, err);
+    json_t *job = rc == 0 ? wire_submission_encode (&submission, err) : NULL;
+    wire_submission_clear (&submission);
+    if (rc == 0 && !job)
+        rc = -ENOMEM;
     if (rc < 0)
         return rc;
-    json_t *job = json_loadb (text, length, JSON_REJECT_DUPLICATES, &reason);
-    free (text);
-    if (!json_is_object (job))
-        rc = fail (err, -EINVAL, "%s:%d:%d: expected an object: %s", file_name (request->file).text,
-                   reason.line, reason.column, reason.text);
-    if (rc == 0)
-        rc = submit_job_override (job, request->job, err);
-    if (rc < 0) {
-        json_decref (job);
-        return rc;
-    }
     json_decref (request->job);
     request->job = job;
     return 0;
@@ -150,24 +174,18 @@ static int wait_for (struct client *client, const char *name, struct pollux_erro
 
 /* ---- Submitting ------------------------------------------------------------------------------- */
 
-/* All that is wrong with the document, one line each. */
-static void print_problems (const json_t *problems, const char *file)
+/* What the daemon finds wrong although it was checked here: it may be of another version. */
+static void print_problems (const json_t *problems)
 {
     json_t *problem, *copy = json_deep_copy (problems);
     size_t i;
-    if (!copy || answer_disarm (copy, NULL) < 0) {
-        json_decref (copy);
-        return;
-    }
-    json_array_foreach (copy, i, problem)
-    {
-        const char *path = answer_text (problem, "path");
-        double line = answer_number (problem, "line");
-        fputs ("  ", stderr);
-        if (file && line >= 1)
-            fprintf (stderr, "%s:%.0f:%.0f: ", file, line,
-                     fmax (answer_number (problem, "column"), 1));
-        fprintf (stderr, "%s%s%s\n", path, *path ? ": " : "", answer_text (problem, "message"));
+    if (copy && answer_disarm (copy, NULL) == 0) {
+        json_array_foreach (copy, i, problem)
+        {
+            const char *path = answer_text (problem, "path");
+            fprintf (stderr, "  %s%s%s\n", path, *path ? ": " : "",
+                     answer_text (problem, "message"));
+        }
     }
     json_decref (copy);
 }
@@ -182,7 +200,7 @@ static int submit (const struct submit_request *request, FILE *out, struct pollu
         rc = client_post (client, "/v1/jobs", request->job, &job, err);
     if (rc < 0 && client && client_problems (client)) {
         fprintf (stderr, "pollux submit: %s\n", err->text);
-        print_problems (client_problems (client), NULL);
+        print_problems (client_problems (client));
         rc = EXIT_USAGE;
     } else if (rc == 0) {
         snprintf (name, sizeof (name), "%s", answer_text (job, "name"));
@@ -205,10 +223,8 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     struct submit_request request = {.job = json_object ()};
     int rc = request.job ? parse (options, &request, err)
                          : fail (err, -ENOMEM, "not enough memory for the job");
-    if (rc == 0 && request.file)
-        rc = read_file (&request, err);
     if (rc == 0)
-        rc = submit_job_place (request.job, err);
+        rc = make_job (&request, err);
     if (rc == 0 && request.dry_run)
         rc = answer_json (json_incref (request.job), out, err);
     else if (rc == 0)

@@ -181,41 +181,16 @@ int submit_job_command (json_t *job, char **words, int count, struct pollux_erro
     return put (job, "command", command, err);
 }
 
-int submit_job_override (json_t *job, const json_t *options, struct pollux_error *err)
+static int make_absolute (json_t *job, const char *key, const char *here, struct pollux_error *err)
 {
-    json_t *environment = json_object_get (job, "environment"),
-           *more = json_object_get (options, "environment");
-    int rc = 0;
-    if (json_is_object (environment) && more) {
-        json_t *merged = json_deep_copy (environment);
-        rc = json_object_update (merged, more);
-        environment = merged;
-    } else {
-        environment = json_incref (more);
-    }
-    if (rc == 0)
-        rc = json_object_update (job, (json_t *)options);
-    if (rc == 0 && environment)
-        rc = json_object_set (job, "environment", environment);
-    json_decref (environment);
-    return rc < 0 ? fail (err, -ENOMEM, "not enough memory for the job") : 0;
-}
-
-/* A path from here.  One that is missing stays so, unless it has a default. */
-static int make_absolute (json_t *job, const char *key, const char *here, const char *missing,
-                          struct pollux_error *err)
-{
-    const json_t *value = json_object_get (job, key);
-    const char *path = value ? json_string_value (value) : missing;
+    const char *path = json_string_value (json_object_get (job, key));
     char absolute[2 * PATH_MAX];
-    if (!path || *path == '/')
-        return 0; /* a path that is no text is the job file reader's to refuse */
-    if (!*path || strcmp (path, ".") == 0)
-        snprintf (absolute, sizeof (absolute), "%s", here);
-    else if (strlen (path) < PATH_MAX)
-        snprintf (absolute, sizeof (absolute), "%s/%s", strcmp (here, "/") ? here : "", path);
-    else
+    if (!path || !*path || *path == '/')
+        return 0;
+    if (strlen (path) >= PATH_MAX)
         return fail (err, -ENAMETOOLONG, "%s: the path is too long", key);
+    snprintf (absolute, sizeof (absolute), "%s/%s", strcmp (here, "/") ? here : "",
+              strcmp (path, ".") ? path : "");
     return put_text (job, key, absolute, err);
 }
 
@@ -223,8 +198,7 @@ int submit_job_place (json_t *job, struct pollux_error *err)
 {
     char here[PATH_MAX];
     if (!getcwd (here, sizeof (here)))
-        return fail (err, -errno, "cannot tell the current directory: %s; say --directory",
-                     strerror (errno));
-    int rc = make_absolute (job, "directory", here, ".", err);
-    return rc < 0 ? rc : make_absolute (job, "checkpoint_dir", here, NULL, err);
+        return fail (err, -errno, "cannot tell the current directory: %s", strerror (errno));
+    int rc = make_absolute (job, "directory", here, err);
+    return rc < 0 ? rc : make_absolute (job, "checkpoint_dir", here, err);
 }

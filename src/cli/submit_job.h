@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job file as `pollux submit` makes it: from a file, from options, from both. */
+/* Options of `pollux submit` as fields of a job file. */
 #ifndef CLI_SUBMIT_JOB_H
 #define CLI_SUBMIT_JOB_H
 
@@ -52,16 +52,13 @@ enum submit_option_id {
         "backoff", "SECONDS", SUBMIT_BACKOFF, "pause after a failure, doubled each time (10)"      \
     }
 
-/* Take the current option, whose id is one of those above, into a job, which overrides a file's. */
+/* Take the current option, whose id is one of those above, into a job. */
 int submit_job_take (json_t *job, const struct options *options, int id, struct pollux_error *err);
 
 /* The command, of count words. */
 int submit_job_command (json_t *job, char **words, int count, struct pollux_error *err);
 
-/* Put what options say over what a file says; environments are merged. */
-int submit_job_override (json_t *job, const json_t *options, struct pollux_error *err);
-
-/* Make its directories absolute; without one, it runs in this directory. */
+/* Make its directories absolute, as seen from here. */
 int submit_job_place (json_t *job, struct pollux_error *err);
 
 #endif
