@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tokens: what proves whom, across restarts and reloads; and state directories that somebody has
+ * meddled with.
+ */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/inside.h"
+#include "base/file.h"
+#include "daemon/tokens.h"
+
+struct test {
+    char state[64], path[128];
+    struct tokens *tokens;
+    struct pollux_error err;
+};
+
+static int set_up (void **state)
+{
+    struct test *test = calloc (1, sizeof (*test));
+    if (test == NULL)
+        return -1;
+    strcpy (test->state, "/tmp/pollux-tokens.XXXXXX");
+    if (mkdtemp (test->state) == NULL) {
+        free (test);
+        return -1;
+    }
+    *state = test;
+    return tokens_open (test->state, &test->tokens, &test->err);
+}
+
+static int tear_down (void **state)
+{
+    struct test *test = *state;
+    int root = open ("/tmp", O_RDONLY | O_DIRECTORY);
+    tokens_free (test->tokens);
+    inside_remove (root, strrchr (test->state, '/') + 1, NULL);
+    close (root);
+    free (test);
+    return 0;
+}
+
+static const char *file (struct test *test, const char *name)
+{
+    snprintf (test->path, sizeof (test->path), "%s/%s", test->state, name);
+    return test->path;
+}
+
+static void put (struct test *test, const char *name, const char *text)
+{
+    int fd = open (file (test, name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, text, strlen (text)), strlen (text));
+    close (fd);
+}
+
+static char *get (struct test *test, const char *name)
+{
+    char *text;
+    size_t length;
+    assert_int_equal (file_read (file (test, name), 1 << 20, &text, &length, &test->err), 0);
+    return text;
+}
+
+static int reopen (struct test *test)
+{
+    tokens_free (test->tokens);
+    test->tokens = NULL;
+    return tokens_open (test->state, &test->tokens, &test->err);
+}
+
+static void expect (struct test *test, const char *token, unsigned role, const char *name)
+{
+    struct http_identity identity = {.role = 99};
+    int code = tokens_check (test->tokens, token, &identity);
+    assert_int_equal (code, role != 0 ? 0 : -EACCES);
+    assert_int_equal (identity.role, role != 0 ? role : 99);
+    if (role != 0)
+        assert_string_equal (identity.name, name);
+}
+
+static void test_admin (void **state)
+{
+    struct test *test = *state;
+    struct stat status;
+    char *token = get (test, "admin.token");
+    assert_int_equal (stat (file (test, "admin.token"), &status), 0);
+    assert_int_equal (status.st_mode & 07777, 0600);
+    assert_int_equal (stat (file (test, "job.key"), &status), 0);
+    assert_int_equal (status.st_mode & 07777, 0600);
+    assert_int_equal (status.st_size, 32);
+    assert_int_equal (strlen (token), 65);
+    expect (test, token, 0, NULL); /* with the end of its line it is another */
+    token[64] = '\0';
+    expect (test, token, ROLE_ADMIN, "admin");
+    assert_int_equal (reopen (test), 0);
+    expect (test, token, ROLE_ADMIN, "admin");
+    token[63] = token[63] == '0' ? '1' : '0';
+    expect (test, token, 0, NULL);
+    expect (test, "", 0, NULL);
+    expect (test, ".", 0, NULL);
+    free (token);
+    char long_one[4096];
+    memset (long_one, 'a', sizeof (long_one));
+    long_one[sizeof (long_one) - 1] = '\0';
+    expect (test, long_one, 0, NULL);
+}
+
+static void test_named (void **state)
+{
+    struct test *test = *state;
+    char ann[TOKEN_SIZE], bob[TOKEN_SIZE], other[TOKEN_SIZE];
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
+    assert_int_equal (tokens_add (test->tokens, ROLE_READ_ONLY, "bob", bob, &test->err), 0);
+    assert_string_not_equal (ann, bob);
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", other, &test->err), -EEXIST);
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "admin", other, &test->err), -EEXIST);
+    assert_int_equal (tokens_add (test->tokens, ROLE_JOB, "eve", other, &test->err), -EINVAL);
+    assert_int_equal (tokens_add (test->tokens, 0, "eve", other, &test->err), -EINVAL);
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "e v", other, &test->err), -EINVAL);
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "../x", other, &test->err), -EINVAL);
+    for (int i = 0; i < 2; i++) {
+        expect (test, ann, ROLE_USER, "ann");
+        expect (test, bob, ROLE_READ_ONLY, "bob");
+        assert_int_equal (tokens_count (test->tokens), 2);
+        assert_string_equal (tokens_get (test->tokens, 0)->name, "ann");
+        assert_int_equal (reopen (test), 0);
+    }
+    char *text = get (test, "tokens"); /* no secret in it */
+    assert_null (strstr (text, ann));
+    assert_null (strstr (text, bob));
+    free (text);
+    assert_int_equal (tokens_remove (test->tokens, "ann", &test->err), 0);
+    assert_int_equal (tokens_remove (test->tokens, "ann", &test->err), -ENOENT);
+    for (int i = 0; i < 2; i++) {
+        expect (test, ann, 0, NULL);
+        expect (test, bob, ROLE_READ_ONLY, "bob");
+        assert_int_equal (reopen (test), 0);
+    }
+}
+
+static void test_job (void **state)
+{
+    struct test *test = *state;
+    char token[TOKEN_JOB_SIZE], other[TOKEN_JOB_SIZE], longest[HTTP_NAME_SIZE];
+    tokens_job (test->tokens, "train.7", token);
+    expect (test, token, ROLE_JOB, "train.7");
+    assert_int_equal (reopen (test), 0);
+    expect (test, token, ROLE_JOB, "train.7");
+    tokens_job (test->tokens, "train.8", other);
+    memcpy (other, "train.7", 7); /* the other job's proof under this job's name */
+    expect (test, other, 0, NULL);
+    memset (longest, 'j', sizeof (longest));
+    longest[sizeof (longest) - 1] = '\0';
+    tokens_job (test->tokens, longest, other);
+    expect (test, other, ROLE_JOB, longest);
+    token[strlen (token) - 1] = '\0';
+    expect (test, token, 0, NULL);
+    /* A new key: old proofs are worth nothing. */
+    tokens_job (test->tokens, "train.7", token);
+    assert_int_equal (unlink (file (test, "job.key")), 0);
+    assert_int_equal (tokens_reload (test->tokens, &test->err), 0);
+    expect (test, token, 0, NULL);
+}
+
+static void test_reload (void **state)
+{
+    struct test *test = *state;
+    char ann[TOKEN_SIZE];
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
+    put (test, "admin.token", "my-own-choice-of-an-admin-token_0\n");
+    assert_int_equal (tokens_reload (test->tokens, &test->err), 0);
+    expect (test, "my-own-choice-of-an-admin-token_0", ROLE_ADMIN, "admin");
+    expect (test, ann, ROLE_USER, "ann");
+    put (test, "tokens", "user ann\n"); /* a mistake changes nothing */
+    assert_int_equal (tokens_reload (test->tokens, &test->err), -EINVAL);
+    assert_non_null (strstr (test->err.text, "tokens:1"));
+    expect (test, ann, ROLE_USER, "ann");
+    put (test, "tokens", "");
+    assert_int_equal (tokens_reload (test->tokens, &test->err), 0);
+    expect (test, ann, 0, NULL);
+}
+
+static void test_damaged (void **state)
+{
+    struct test *test = *state;
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+    static const struct {
+        const char *file, *text;
+    } cases[] = {
+        {"admin.token", ""},
+        {"admin.token", "short\n"},
+        {"admin.token", "with blanks in the middle of its line, and long enough\n"},
+        {"job.key", ""},
+        {"job.key", "too short"},
+        {"job.key", "far too long to be a key of thirty-two bytes"},
+        {"tokens", "user\n"},
+        {"tokens", "user ann " HASH "0\n"},
+        {"tokens", "job ann " HASH "\n"},
+        {"tokens", "root ann " HASH "\n"},
+        {"tokens", "user .ann " HASH "\n"},
+        {"tokens", "user ann " HASH "\nuser ann " HASH "\n"},
+        {"tokens", "user ann " HASH "\n\n"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        put (test, cases[i].file, cases[i].text);
+        int code = reopen (test);
+        assert_true (code == -EINVAL || code == -EFBIG);
+        assert_non_null (strstr (test->err.text, cases[i].file));
+        assert_int_equal (unlink (file (test, cases[i].file)), 0);
+    }
+    put (test, "tokens", "user ann " HASH "\nadmin bob " HASH);
+    assert_int_equal (reopen (test), 0);
+    assert_int_equal (tokens_count (test->tokens), 2);
+}
+
+static void test_meddled (void **state)
+{
+    struct test *test = *state;
+    static const char *const names[] = {"admin.token", "job.key", "tokens"};
+    char ann[TOKEN_SIZE], elsewhere[128];
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
+    for (size_t i = 0; i < COUNT (names); i++) {
+        assert_int_equal (chmod (file (test, names[i]), 0640), 0);
+        assert_int_equal (reopen (test), -EPERM);
+        assert_non_null (strstr (test->err.text, names[i]));
+        assert_int_equal (chmod (file (test, names[i]), 0600), 0);
+        snprintf (elsewhere, sizeof (elsewhere), "%s/elsewhere", test->state);
+        assert_int_equal (rename (file (test, names[i]), elsewhere), 0);
+        assert_int_equal (symlink (elsewhere, file (test, names[i])), 0);
+        assert_int_equal (reopen (test), -ELOOP);
+        assert_int_equal (unlink (file (test, names[i])), 0);
+        assert_int_equal (mkfifo (file (test, names[i]), 0600), 0);
+        assert_int_equal (reopen (test), -EINVAL);
+        assert_int_equal (rename (elsewhere, file (test, names[i])), 0);
+        assert_int_equal (reopen (test), 0);
+    }
+    expect (test, ann, ROLE_USER, "ann");
+    assert_int_equal (chmod (test->state, 0755), 0);
+    assert_int_equal (reopen (test), -EPERM);
+    assert_int_equal (chmod (test->state, 0777), 0);
+    assert_int_equal (reopen (test), -EPERM);
+    assert_int_equal (chmod (test->state, 0700), 0);
+    assert_int_equal (reopen (test), 0);
+}
+
+/* Without room on the disk nothing changes. */
+static void test_unwritable (void **state)
+{
+    struct test *test = *state;
+    char ann[TOKEN_SIZE], bob[TOKEN_SIZE] = "untouched";
+    assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
+    assert_int_equal (mkdir (file (test, "tokens.new"), 0700), 0); /* in the way, also of root */
+    assert_true (tokens_add (test->tokens, ROLE_USER, "bob", bob, &test->err) < 0);
+    assert_string_equal (bob, "untouched");
+    assert_true (tokens_remove (test->tokens, "ann", &test->err) < 0);
+    assert_int_equal (tokens_count (test->tokens), 1);
+    expect (test, ann, ROLE_USER, "ann");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (test_admin, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_job, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_reload, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_damaged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_meddled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_unwritable, set_up, tear_down),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
