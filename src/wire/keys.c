@@ -30,7 +30,7 @@ int wire_expect_keys (const struct wire_place *object, const char *const *keys,
     struct wire_place field;
     for (void *at = NULL; !wire_stops (object, code) && wire_each (object, &at, &field);) {
         code = expect_key (&field, keys, err);
-        refused = code < 0 ? code : refused;
+        refused = wire_worse (refused, code);
     }
     return refused;
 }

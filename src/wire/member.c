@@ -174,7 +174,7 @@ int wire_members_decode (const struct wire_member *members, const struct wire_pl
             code = decode_member (member, object, value, err);
         if (wire_stops (object, code))
             return code;
-        ret = code < 0 ? code : ret;
+        ret = wire_worse (ret, code);
     }
     return ret;
 }
@@ -191,7 +191,7 @@ int wire_members_override (const struct wire_member *members, const struct wire_
         int code = decode_member (member, object, (char *)base + member->offset, err);
         if (wire_stops (object, code))
             return code;
-        ret = code < 0 ? code : ret;
+        ret = wire_worse (ret, code);
     }
     return ret;
 }

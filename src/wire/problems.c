@@ -63,6 +63,17 @@ int wire_problems_fail (const struct wire_problems *problems, const char *name,
     return fail_with (&problems->items[0], name, rest, err);
 }
 
+int wire_worse (int code, int other)
+{
+    return other < 0 && (code == 0 || code == -EINVAL) ? other : code;
+}
+
+int wire_problems_conclude (const struct wire_problems *problems, int code, const char *name,
+                            struct pollux_error *err)
+{
+    return code == -EINVAL && problems->count > 0 ? wire_problems_fail (problems, name, err) : code;
+}
+
 json_t *wire_problems_encode (const struct wire_problems *problems)
 {
     json_t *array = json_array ();

@@ -38,6 +38,13 @@ int wire_problem_fail (const struct wire_problem *problem, const char *name,
 int wire_problems_fail (const struct wire_problems *problems, const char *name,
                         struct pollux_error *err);
 
+/* What a reader returns that goes on after a refusal: of two codes the worse one, where no memory is
+ * worse than a refusal; */
+int wire_worse (int code, int other);
+/* and at its end, for a refusal, with the sentence of the first problem. */
+int wire_problems_conclude (const struct wire_problems *problems, int code, const char *name,
+                            struct pollux_error *err);
+
 /* [{"line": 3, "column": 5, "path": "max_replicas", "message": "..."}]; NULL: not enough memory. */
 json_t *wire_problems_encode (const struct wire_problems *problems);
 

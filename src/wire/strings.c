@@ -90,7 +90,7 @@ int wire_strings_decode (const struct wire_place *object, const char *key, size_
         struct wire_place item = wire_element (&list, i);
         code = item_decode (&item, wrong, &(*ret)[done], err);
         done += (*ret)[done] != NULL;
-        refused = code < 0 ? code : refused;
+        refused = wire_worse (refused, code);
     }
     return refused;
 }
@@ -147,7 +147,7 @@ int wire_environment_decode (const struct wire_place *object, const char *key, c
     for (void *at = NULL; !wire_stops (&map, code) && wire_each (&map, &at, &place);) {
         code = variable_decode (&place, &(*ret)[done], err);
         done += (*ret)[done] != NULL;
-        refused = code < 0 ? code : refused;
+        refused = wire_worse (refused, code);
     }
     return refused;
 }

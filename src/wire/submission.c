@@ -47,11 +47,9 @@ void wire_submission_clear (struct wire_submission *submission)
     *submission = (struct wire_submission){0};
 }
 
-/* Keep the first failure, but no memory is worse than a mistake. */
 static void note (struct reader *reader, int code)
 {
-    if (code < 0 && reader->code != -ENOMEM)
-        reader->code = code;
+    reader->code = wire_worse (reader->code, code);
 }
 
 /* The layer that says a field; the lowest if none does. */
@@ -303,13 +301,6 @@ static int open_options (const json_t *options, struct wire_problems *problems,
     return code;
 }
 
-/* The first problem's sentence; failures of other kinds have theirs. */
-static int conclude (int code, const struct wire_problems *problems, const char *name,
-                     struct pollux_error *err)
-{
-    return code == -EINVAL && problems->count > 0 ? wire_problems_fail (problems, name, err) : code;
-}
-
 int wire_submission_read (const char *path, const json_t *options, struct wire_problems *problems,
                           struct wire_submission *ret, struct pollux_error *err)
 {
@@ -331,7 +322,7 @@ int wire_submission_read (const char *path, const json_t *options, struct wire_p
         problem.line = problem.column = 0;
         wire_problems_add (problems, &problem);
     }
-    return conclude (code, problems, path ? path : "options", err);
+    return wire_problems_conclude (problems, code, path ? path : "options", err);
 }
 
 int wire_submission_parse (const char *name, const char *text, size_t length,
@@ -347,7 +338,7 @@ int wire_submission_parse (const char *name, const char *text, size_t length,
         code = read_layers (&document, 1, ret, err);
         wire_document_free (document);
     }
-    return conclude (code, problems, name, err);
+    return wire_problems_conclude (problems, code, name, err);
 }
 
 json_t *wire_submission_encode (const struct wire_submission *submission, struct pollux_error *err)

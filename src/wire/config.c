@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configurations to structs and back.  Defaults first, then what the file says, field by field; all
+ * that is wrong is collected.
+ */
+#include "wire/config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/number.h"
+#include "wire/job.h"
+#include "wire/keys.h"
+#include "wire/member.h"
+#include "wire/node.h"
+#include "wire/strings.h"
+
+const char *const wire_log_levels[] = {"error", "warning", "info", "debug"};
+const char *const wire_log_formats[] = {"auto", "plain", "journald", "json"};
+static const char *const slots_names[] = {"auto", "cpu"};
+
+/* A request of less than 4 KiB may be no job file; more than 64 MiB cannot be journalled. */
+static const struct wire_member config_members[] = {
+    {WIRE_MEMBER (wire_config, slots, WIRE_CHOICE), .max = WIRE_SLOTS_CPU, .names = slots_names},
+    {WIRE_MEMBER (wire_config, policy, WIRE_NAME)},
+    {WIRE_FIELD ("interval", wire_config, interval_s, WIRE_DOUBLE), .min = 1, .max = 86400},
+    {WIRE_FIELD ("restart_delay", wire_config, restart_delay_s, WIRE_DOUBLE), .max = 86400},
+    {WIRE_FIELD ("fairness", wire_config, p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
+    {WIRE_MEMBER (wire_config, run_as, WIRE_NAME), .optional = true},
+    {WIRE_MEMBER (wire_config, allow_root, WIRE_BOOL)},
+    {WIRE_MEMBER (wire_config, log_level, WIRE_CHOICE), .max = WIRE_LOG_LEVELS - 1,
+     .names = wire_log_levels},
+    {WIRE_MEMBER (wire_config, log_format, WIRE_CHOICE), .max = WIRE_LOG_FORMATS - 1,
+     .names = wire_log_formats},
+    {WIRE_MEMBER (wire_config, max_body, WIRE_INT64), .min = 4096, .max = 1 << 26},
+    {WIRE_MEMBER (wire_config, rate, WIRE_DOUBLE), .min = 1, .max = 1e6},
+    {WIRE_MEMBER (wire_config, burst, WIRE_DOUBLE), .min = 1, .max = 1e6},
+    {WIRE_MEMBER (wire_config, connections, WIRE_INT), .min = 8, .max = 1 << 16},
+    {WIRE_MEMBER (wire_config, connections_per_address, WIRE_INT), .min = 1, .max = 1 << 16},
+    {WIRE_MEMBER (wire_config, keep_events, WIRE_INT64), .min = 1000, .max = 1e9},
+    {0},
+};
+
+static const char *const known_keys[] = {
+    "state",       "listen", "host_names",  "backend",     "nodes",
+    "slots",       "policy", "checkpoints", "interval",    "restart_delay",
+    "fairness",    "run_as", "allow_root",  "log_level",   "log_format",
+    "max_body",    "rate",   "burst",       "connections", "connections_per_address",
+    "keep_events", NULL,
+};
+
+static const char *const backends[] = {"local"};
+
+/* ---- A value ------------------------------------------------------------------------------ */
+
+void wire_config_clear (struct wire_config *config)
+{
+    free (config->state);
+    wire_strings_free (config->listen);
+    wire_strings_free (config->host_names);
+    free (config->nodes);
+    free (config->checkpoints);
+    *config = (struct wire_config){0};
+}
+
+int wire_config_default (struct wire_config *ret, struct pollux_error *err)
+{
+    struct wire_config config = {
+        .backend = "local",
+        .policy = "pollux",
+        .interval_s = 60,
+        .restart_delay_s = 30,
+        .p = -1,
+        .log_level = 2, /* info */
+        .max_body = 1 << 20,
+        .rate = 1000,
+        .burst = 2000,
+        .connections = 1024,
+        .connections_per_address = 768,
+        .keep_events = 100000,
+    };
+    config.state = strdup ("/var/lib/pollux");
+    config.host_names = calloc (1, sizeof (char *));
+    config.listen = calloc (2, sizeof (char *));
+    if (config.listen)
+        config.listen[0] = strdup ("127.0.0.1:7467");
+    if (!config.state || !config.host_names || !config.listen || !config.listen[0]) {
+        wire_config_clear (&config);
+        return fail (err, -ENOMEM, "not enough memory for the configuration");
+    }
+    *ret = config;
+    return 0;
+}
+
+int wire_config_add_node (struct wire_config *config, const struct node *node,
+                          struct pollux_error *err)
+{
+    for (int i = 0; i < config->node_count; i++)
+        if (strcmp (config->nodes[i].name, node->name) == 0)
+            return fail (err, -EEXIST, "node %s: expected every name once", node->name);
+    if (config->node_count == WIRE_CONFIG_NODES)
+        return fail (err, -EINVAL, "expected at most %d nodes", WIRE_CONFIG_NODES);
+    size_t count = (size_t)config->node_count + 1;
+    struct node *nodes = realloc (config->nodes, count * sizeof (nodes[0]));
+    if (!nodes)
+        return fail (err, -ENOMEM, "not enough memory for %zu nodes", count);
+    nodes[count - 1] = *node;
+    config->nodes = nodes;
+    config->node_count++;
+    return 0;
+}
+
+/* ---- Rules -------------------------------------------------------------------------------- */
+
+/* ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH; whether it is one of this machine's is for the server
+ * to find out. */
+static const char *wrong_address (const char *text)
+{
+    int64_t port;
+    const char *colon = strrchr (text, ':');
+    if (strncmp (text, "unix:", 5) == 0)
+        return text[5] == '/' && strlen (text) < 5 + 108 ? NULL
+                                                         : "expected unix:/PATH below 108 bytes";
+    if (!colon || colon == text || text[strcspn (text, " \t/")] ||
+        number_int64 (colon + 1, &port) < 0 || port < 0 || port > 65535)
+        return "expected ADDRESS:PORT, such as 127.0.0.1:7467, or unix:/PATH";
+    return NULL;
+}
+
+static const char *wrong_host (const char *text)
+{
+    static const char legal[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
+    size_t length = strspn (text, legal);
+    return length > 0 && length < 254 && !text[length] ? NULL : "expected the name of a host";
+}
+
+/* ---- Reading ------------------------------------------------------------------------------ */
+
+struct reader {
+    struct wire_place root;
+    const char *const *policies;
+    struct wire_config config;
+    int code;
+    struct pollux_error *err;
+};
+
+static void note (struct reader *reader, int code)
+{
+    reader->code = wire_worse (reader->code, code);
+}
+
+/* A path in place of the default. */
+static void read_path (struct reader *reader, const char *key, char **ret)
+{
+    char *path = NULL;
+    note (reader,
+          wire_string_decode (&reader->root, key, *ret, wire_wrong_path, &path, reader->err));
+    if (path) {
+        free (*ret);
+        *ret = path;
+    }
+}
+
+/* A list of texts in place of the default; one alone may stand without brackets. */
+static void read_list (struct reader *reader, const char *key, size_t least,
+                       const char *(*wrong) (const char *), char ***ret)
+{
+    char **list = NULL;
+    struct wire_place place = wire_field (&reader->root, key);
+    if (!wire_has (&reader->root, key))
+        return;
+    if (json_is_string (place.value)) {
+        list = calloc (2, sizeof (list[0]));
+        note (reader,
+              list ? wire_string_decode (&reader->root, key, NULL, wrong, &list[0], reader->err)
+                   : fail (reader->err, -ENOMEM, "%s: not enough memory", key));
+    } else {
+        note (reader, wire_strings_decode (&reader->root, key, least, wrong, &list, reader->err));
+    }
+    wire_strings_free (*ret);
+    *ret = list;
+}
+
+static void read_nodes (struct reader *reader)
+{
+    struct wire_place list = wire_field (&reader->root, "nodes");
+    size_t count = json_array_size (list.value);
+    if (!wire_has (&reader->root, "nodes"))
+        return;
+    if (!json_is_array (list.value) || count > WIRE_CONFIG_NODES) {
+        note (reader, wire_fail (&list, reader->err, "expected a list of at most %d nodes",
+                                 WIRE_CONFIG_NODES));
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct node node;
+        struct wire_place place = wire_element (&list, i);
+        int code = wire_node_decode (&place, &node, reader->err);
+        if (code == 0)
+            code = wire_config_add_node (&reader->config, &node, reader->err);
+        if (code == -EEXIST)
+            code = wire_fail (&place, reader->err, "expected every name once");
+        note (reader, code);
+    }
+}
+
+static void check_policy (struct reader *reader)
+{
+    int policy, count = 0;
+    while (reader->policies && reader->policies[count])
+        count++;
+    if (count > 0 && wire_has (&reader->root, "policy"))
+        note (reader,
+              wire_choice (&reader->root, "policy", reader->policies, count, &policy, reader->err));
+}
+
+static void check_burst (struct reader *reader)
+{
+    const struct wire_config *config = &reader->config;
+    struct wire_place place = wire_field (&reader->root, "connections_per_address");
+    if (config->connections_per_address > config->connections &&
+        wire_has (&reader->root, "connections_per_address"))
+        note (reader, wire_fail (&place, reader->err, "expected at most connections (%d)",
+                                 config->connections));
+}
+
+static int read_root (struct reader *reader)
+{
+    struct wire_config *config = &reader->config;
+    int choice;
+    note (reader, wire_expect_object (&reader->root, reader->err));
+    if (reader->code < 0)
+        return reader->code;
+    note (reader, wire_expect_keys (&reader->root, known_keys, reader->err));
+    note (reader, wire_members_override (config_members, &reader->root, config, reader->err));
+    if (wire_has (&reader->root, "backend"))
+        note (reader, wire_choice (&reader->root, "backend", backends, 1, &choice, reader->err));
+    read_path (reader, "state", &config->state);
+    read_path (reader, "checkpoints", &config->checkpoints);
+    read_list (reader, "listen", 1, wrong_address, &config->listen);
+    read_list (reader, "host_names", 0, wrong_host, &config->host_names);
+    read_nodes (reader);
+    check_policy (reader);
+    check_burst (reader);
+    return reader->code;
+}
+
+/* Of a document, which is freed. */
+static int read_document (struct wire_document *document, const char *const *policies,
+                          struct wire_config *ret, struct pollux_error *err)
+{
+    struct reader reader = {.root = wire_root (document), .policies = policies, .err = err};
+    int code = wire_config_default (&reader.config, err);
+    if (code == 0)
+        code = read_root (&reader);
+    wire_document_free (document);
+    if (code < 0)
+        wire_config_clear (&reader.config);
+    else
+        *ret = reader.config;
+    return code;
+}
+
+int wire_config_read (const char *path, const char *const *policies, struct wire_problems *problems,
+                      struct wire_config *ret, struct pollux_error *err)
+{
+    struct wire_document *document;
+    struct wire_problems own = {0};
+    problems = problems ? problems : &own;
+    int code = wire_document_open (path, WIRE_CONFIG_LIMIT, wire_syntax_of_path (path), problems,
+                                   &document, err);
+    if (code == 0)
+        code = read_document (document, policies, ret, err);
+    return wire_problems_conclude (problems, code, path, err);
+}
+
+int wire_config_parse (const char *name, const char *text, size_t length,
+                       const char *const *policies, struct wire_problems *problems,
+                       struct wire_config *ret, struct pollux_error *err)
+{
+    struct wire_document *document;
+    struct wire_problems own = {0};
+    problems = problems ? problems : &own;
+    int code = wire_document_open_text (name, text, length, WIRE_CONFIG_LIMIT,
+                                        wire_syntax_of_path (name), problems, &document, err);
+    if (code == 0)
+        code = read_document (document, policies, ret, err);
+    return wire_problems_conclude (problems, code, name, err);
+}
+
+/* ---- Writing ------------------------------------------------------------------------------ */
+
+static int put_nodes (json_t *object, const struct wire_config *config, struct pollux_error *err)
+{
+    json_t *list = json_array ();
+    int code = wire_put (object, "nodes", list, err);
+    for (int i = 0; code == 0 && i < config->node_count; i++) {
+        const struct node *node = &config->nodes[i];
+        json_t *inner = json_pack ("{s:s,s:i}", "name", node->name, "slots", node->slots);
+        if (json_array_append_new (list, inner) < 0)
+            code = fail (err, -ENOMEM, "nodes: not enough memory");
+        else if (node->type[0])
+            code = wire_put (inner, "type", json_string (node->type), err);
+    }
+    return code;
+}
+
+json_t *wire_config_encode (const struct wire_config *config, struct pollux_error *err)
+{
+    json_t *object = json_object ();
+    int code = object ? 0 : fail (err, -ENOMEM, "not enough memory");
+    if (code == 0)
+        code = wire_string_put (object, "state", config->state, wire_wrong_path, err);
+    if (code == 0)
+        code = wire_strings_put (object, "listen", config->listen, wrong_address, err);
+    if (code == 0)
+        code = wire_strings_put (object, "host_names", config->host_names, wrong_host, err);
+    if (code == 0)
+        code = wire_put (object, "backend", json_string (config->backend), err);
+    if (code == 0)
+        code = put_nodes (object, config, err);
+    if (code == 0)
+        code = wire_string_put (object, "checkpoints", config->checkpoints, wire_wrong_path, err);
+    if (code == 0)
+        code = wire_members_encode (config_members, config, object, err);
+    if (code == 0)
+        return object;
+    json_decref (object);
+    return NULL;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configurations: the commented sample says the defaults, what a file may say, and all that is wrong
+ * with one at once.
+ */
+#include "unit.h"
+
+#include <errno.h>
+
+#include "wire/config.h"
+#include "wire/node.h"
+
+static char *dump (const struct wire_config *config)
+{
+    struct pollux_error err;
+    json_t *object = wire_config_encode (config, &err);
+    if (!object)
+        fail_msg ("%s", err.text);
+    char *text = json_dumps (object, JSON_COMPACT);
+    json_decref (object);
+    return text;
+}
+
+static const char *const policies[] = {"pollux", "fifo", NULL};
+
+static void test_sample (void **state)
+{
+    (void)state;
+    struct wire_config config, defaults;
+    struct pollux_error err;
+    if (wire_config_read ("docs/polluxd.yaml", policies, NULL, &config, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (wire_config_default (&defaults, &err), 0);
+    char *said = dump (&config), *meant = dump (&defaults);
+    assert_string_equal (said, meant);
+    /* It says every field, so that nobody has to look elsewhere. */
+    FILE *file = fopen ("docs/polluxd.yaml", "r");
+    assert_non_null (file);
+    static char text[1 << 16];
+    size_t length = fread (text, 1, sizeof (text) - 1, file);
+    text[length] = '\0';
+    fclose (file);
+    json_t *fields = json_loads (meant, 0, NULL);
+    const char *key;
+    json_t *value;
+    json_object_foreach (fields, key, value)
+    {
+        char line[80];
+        snprintf (line, sizeof (line), "\n%s: ", key);
+        if (!strstr (text, line))
+            fail_msg ("docs/polluxd.yaml: no line for %s", key);
+    }
+    json_decref (fields);
+    free (said);
+    free (meant);
+    wire_config_clear (&config);
+    wire_config_clear (&defaults);
+}
+
+static void test_whole (void **state)
+{
+    (void)state;
+    static const char yaml[] = "state: /s\n"
+                               "listen: ['[::1]:0', unix:/run/p.sock]\n"
+                               "host_names: head.example\n"
+                               "backend: local\n"
+                               "nodes: [left:4, 'right:2:a100', {name: c, slots: 1, type: cpu}]\n"
+                               "slots: cpu\n"
+                               "checkpoints: /ckpt\n"
+                               "policy: fifo\n"
+                               "interval: 1.5\n"
+                               "restart_delay: 0\n"
+                               "fairness: -.inf\n"
+                               "run_as: nobody\n"
+                               "allow_root: true\n"
+                               "log_level: debug\n"
+                               "log_format: json\n"
+                               "max_body: 65536\n"
+                               "rate: 5\n"
+                               "burst: 6\n"
+                               "connections: 16\n"
+                               "connections_per_address: 4\n"
+                               "keep_events: 5000\n";
+    static const char json[] =
+        "{\"state\":\"/s\",\"listen\":[\"[::1]:0\",\"unix:/run/p.sock\"],"
+        "\"host_names\":[\"head.example\"],\"backend\":\"local\","
+        "\"nodes\":[{\"name\":\"left\",\"slots\":4},{\"name\":\"right\",\"slots\":2,\"type\":"
+        "\"a100\"},{\"name\":\"c\",\"slots\":1,\"type\":\"cpu\"}],\"checkpoints\":\"/ckpt\","
+        "\"slots\":\"cpu\",\"policy\":\"fifo\",\"interval\":1.5,\"restart_delay\":0.0,"
+        "\"fairness\":\"-inf\",\"run_as\":\"nobody\",\"allow_root\":true,\"log_level\":\"debug\","
+        "\"log_format\":\"json\",\"max_body\":65536,\"rate\":5.0,\"burst\":6.0,\"connections\":16,"
+        "\"connections_per_address\":4,\"keep_events\":5000}";
+    struct wire_config config;
+    struct pollux_error err;
+    if (wire_config_parse ("c.yaml", yaml, strlen (yaml), policies, NULL, &config, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_true (isinf (config.p) && config.p < 0);
+    assert_true (config.nodes[1].available);
+    char *text = dump (&config);
+    assert_string_equal (text, json);
+    wire_config_clear (&config);
+    free (text);
+    if (wire_config_parse ("c.json", json, strlen (json), NULL, NULL, &config, &err) < 0)
+        fail_msg ("%s", err.text);
+    text = dump (&config);
+    assert_string_equal (text, json);
+    wire_config_clear (&config);
+    free (text);
+}
+
+static void test_all_at_once (void **state)
+{
+    (void)state;
+    static const char yaml[] = "state: here\n"
+                               "listen: [7467, '127.0.0.1:70000', unix:sock, ok:1]\n"
+                               "host_names: ['a b']\n"
+                               "backend: slurm\n"
+                               "nodes:\n"
+                               "- left\n"
+                               "- left:0\n"
+                               "- a:1\n"
+                               "- a:2\n"
+                               "- {name: b, slot: 3}\n"
+                               "- a/b:1\n"
+                               "- 'a:1:'\n"
+                               "policy: bestest\n"
+                               "interval: 0\n"
+                               "fairness: 2\n"
+                               "allow_root: 1\n"
+                               "log_level: loud\n"
+                               "log_levle: info\n"
+                               "max_body: 1\n"
+                               "connections: 8\n"
+                               "connections_per_address: 9\n"
+                               "run_as: ''\n";
+    static const char *const expected[] = {
+        "c:1:8: state: expected an absolute path below 4096 bytes, got 'here'",
+        "c:2:10: listen[0]: expected ADDRESS:PORT, such as 127.0.0.1:7467, or unix:/PATH, got "
+        "'7467'",
+        "c:2:16: listen[1]: expected ADDRESS:PORT, such as 127.0.0.1:7467, or unix:/PATH, got "
+        "''127.0.0.1:70000''",
+        "c:2:35: listen[2]: expected unix:/PATH below 108 bytes, got 'unix:sock'",
+        "c:3:14: host_names[0]: expected the name of a host, got ''a b''",
+        "c:4:10: backend: expected \"local\", got 'slurm'",
+        "c:6:3: nodes[0]: expected NAME:SLOTS or NAME:SLOTS:TYPE with 1 to 1024 slots, such as "
+        "left:4, got 'left'",
+        "c:7:3: nodes[1]: expected NAME:SLOTS or NAME:SLOTS:TYPE with 1 to 1024 slots, such as "
+        "left:4, got 'left:0'",
+        "c:9:3: nodes[3]: expected every name once, got 'a:2'",
+        "c:10:3: nodes[4].slots: expected an integer from 1 to 1024, got nothing",
+        "c:10:13: nodes[4].slot: no such field; did you mean 'slots'?",
+        "c:11:3: nodes[5]: expected NAME:SLOTS or NAME:SLOTS:TYPE with 1 to 1024 slots, such as "
+        "left:4, got 'a/b:1'",
+        "c:12:3: nodes[6]: expected NAME:SLOTS or NAME:SLOTS:TYPE with 1 to 1024 slots, such as "
+        "left:4, got ''a:1:''",
+        "c:13:9: policy: expected \"pollux\" or \"fifo\", got 'bestest'",
+        "c:14:11: interval: expected a number from 1 to 86400, got '0'",
+        "c:15:11: fairness: expected a number up to 1, or \"-inf\", got '2'",
+        "c:16:13: allow_root: expected true or false, got '1'",
+        "c:17:12: log_level: expected \"error\", \"warning\", \"info\" or \"debug\", got 'loud'",
+        "c:18:1: log_levle: no such field; did you mean 'log_level'?",
+        "c:19:11: max_body: expected an integer from 4096 to 67108864, got '1'",
+        "c:21:26: connections_per_address: expected at most connections (8), got '9'",
+        "c:22:9: run_as: expected a name of 1 to 63 bytes, got ''''",
+    };
+    struct wire_config config = {0};
+    struct wire_problems problems = {0};
+    struct pollux_error err;
+    assert_int_equal (
+        wire_config_parse ("c", yaml, strlen (yaml), policies, &problems, &config, &err), -EINVAL);
+    assert_null (config.state);
+    assert_non_null (strstr (err.text, "c:1:8: state: expected an absolute path"));
+    for (int i = 0; i < problems.count; i++) {
+        assert_true (i < (int)COUNT (expected));
+        wire_problem_fail (&problems.items[i], "c", &err);
+        assert_string_equal (err.text, expected[i]);
+    }
+    assert_int_equal (problems.count, COUNT (expected));
+}
+
+static void test_empty (void **state)
+{
+    (void)state;
+    struct wire_config config;
+    struct pollux_error err;
+    assert_int_equal (wire_config_parse ("c", "{}", 2, policies, NULL, &config, &err), 0);
+    assert_string_equal (config.state, "/var/lib/pollux");
+    assert_int_equal (config.node_count, 0);
+    wire_config_clear (&config);
+    assert_int_equal (wire_config_parse ("c", "7", 1, policies, NULL, &config, &err), -EINVAL);
+    assert_string_equal (err.text, "c:1:1: expected an object, got '7'");
+    assert_int_equal (wire_config_read ("/nosuch", policies, NULL, &config, &err), -ENOENT);
+}
+
+static void test_nodes (void **state)
+{
+    (void)state;
+    struct node node;
+    struct pollux_error err;
+    assert_int_equal (wire_node_parse ("left:4", &node, &err), 0);
+    assert_string_equal (node.name, "left");
+    assert_string_equal (node.type, "");
+    assert_int_equal (node.slots, 4);
+    assert_true (node.available);
+    assert_int_equal (wire_node_parse ("a-1:1024:a100", &node, &err), 0);
+    assert_string_equal (node.type, "a100");
+    static const char *const wrong[] = {
+        "",        ":",    "a",
+        "a:",      ":4",   "a:0",
+        "a:1025",  "a:1:", "a:1:b:",
+        "a:1:b:c", "a:x",  "a::b",
+        "a: 1",    "/:1",  "a:1:b c",
+        "a:+",     "..:1", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789abcd:1"};
+    for (size_t i = 0; i < COUNT (wrong); i++) {
+        if (wire_node_parse (wrong[i], &node, &err) != -EINVAL)
+            fail_msg ("'%s' was accepted", wrong[i]);
+        assert_non_null (strstr (err.text, "expected NAME:SLOTS or NAME:SLOTS:TYPE"));
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_sample),      cmocka_unit_test (test_whole),
+        cmocka_unit_test (test_all_at_once), cmocka_unit_test (test_empty),
+        cmocka_unit_test (test_nodes),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
