@@ -202,10 +202,12 @@ static int begin (struct client *client, const struct request *request, struct p
     client->sink = request->sink;
     client->sink_code = 0;
     snprintf (url, sizeof (url), "%s%s", client->home.url, request->path);
-    snprintf (type, sizeof (type), "Content-Type: %s", request->type ? request->type : "");
+    /* Without a type none is sent, instead of curl's own. */
+    snprintf (type, sizeof (type), "Content-Type:%s%s", request->type ? " " : "",
+              request->type ? request->type : "");
     struct curl_slist *headers = curl_slist_append (NULL, "Expect:");
     client->headers = headers;
-    if (headers && request->type)
+    if (headers)
         headers = curl_slist_append (headers, type);
     curl_easy_setopt (easy, CURLOPT_CUSTOMREQUEST, NULL);
     curl_easy_setopt (easy, CURLOPT_HTTPGET, 1L);
@@ -344,7 +346,9 @@ int client_send (struct client *client, const char *path, const char *type, cons
 int client_post (struct client *client, const char *path, const json_t *body, json_t **ret,
                  struct pollux_error *err)
 {
-    char *text = body ? json_dumps (body, JSON_COMPACT) : strdup ("{}");
+    if (!body)
+        return client_send (client, path, NULL, "", 0, ret, err);
+    char *text = json_dumps (body, JSON_COMPACT);
     if (!text)
         return fail (err, -ENOMEM, "not enough memory for a request");
     int rc = client_send (client, path, "application/json", text, strlen (text), ret, err);

@@ -42,7 +42,7 @@ struct client_path client_path (const char *before, const char *name, const char
 /* A request and its answer, a JSON document that belongs to the caller. */
 int client_get (struct client *client, const char *path, json_t **ret, struct pollux_error *err);
 int client_delete (struct client *client, const char *path, json_t **ret, struct pollux_error *err);
-/* body may be NULL: an empty object. */
+/* body may be NULL: none. */
 int client_post (struct client *client, const char *path, const json_t *body, json_t **ret,
                  struct pollux_error *err);
 /* The same with a body of any type. */

@@ -13,9 +13,9 @@
 #include "cli/answer.h"
 #include "cli/table.h"
 
-/* As many as the daemon gives at a time; and more pages than a journal has jobs would mean a daemon
- * that goes round in circles. */
-enum { PAGE_LIMIT = 1000, PAGES_LIMIT = 10000 };
+/* Of 1000 jobs each, as many as the daemon gives at a time.  More pages would mean that it goes round
+ * in circles. */
+enum { PAGES_LIMIT = 10000 };
 
 static const int recent_s = 3600;
 
@@ -27,14 +27,11 @@ static struct client_path with (struct client_path path, const char *key, const 
     return client_path (path.text, value, "");
 }
 
-static struct client_path page_path (const struct jobs_filter *filter, const char *since,
-                                     const char *after)
+static struct client_path page_path (const struct jobs_filter *filter, const char *after)
 {
     struct client_path path = {"/v1/jobs?limit=1000"};
     path = with (path, "&phase=", filter->phase);
     path = with (path, "&owner=", filter->owner);
-    /* Spares the daemon what would be dropped here. */
-    path = with (path, "&ended_after=", filter->recent ? since : NULL);
     return with (path, "&after=", after);
 }
 
@@ -61,14 +58,12 @@ int jobs_get (struct client *client, const struct jobs_filter *filter, json_t **
               struct pollux_error *err)
 {
     time_t since = time (NULL) - recent_s;
-    char since_text[32];
-    snprintf (since_text, sizeof (since_text), "%lld", (long long)since);
     json_t *jobs = json_array (), *page = NULL;
     const char *after = NULL;
     int rc = jobs ? 0 : fail (err, -ENOMEM, "not enough memory for the jobs");
     for (int pages = 0; rc == 0; pages++) {
         json_t *next = NULL;
-        rc = client_get (client, page_path (filter, since_text, after).text, &next, err);
+        rc = client_get (client, page_path (filter, after).text, &next, err);
         json_decref (page); /* which holds `after` */
         page = next;
         if (rc == 0)

@@ -48,13 +48,13 @@ static int parse (struct options *options, struct logs_request *ret, struct poll
             ret->raw = true;
             break;
         case LOGS_RANK:
-            rc = options_int64 (options, 0, POLLUX_REPLICAS_LIMIT, &ret->rank, err);
+            rc = options_int64 (options, 0, POLLUX_REPLICAS_LIMIT - 1, &ret->rank, err);
             break;
         case LOGS_GENERATION:
             rc = parse_generation (options, &ret->generation, err);
             break;
         case LOGS_TAIL:
-            rc = options_int64 (options, 0, INT32_MAX, &ret->tail, err);
+            rc = options_int64 (options, 0, 1000000, &ret->tail, err);
             break;
         default:
             rc = client_options_take (&ret->client, options, id);

@@ -163,7 +163,7 @@ static void print_job (const json_t *job, FILE *out)
     fprintf (out, "%-12s %s\n%-12s %s\n", "job", answer_text (job, "name"), "phase",
              answer_text (job, "phase"));
     line (out, "detail", answer_text (job, "detail"));
-    line (out, "waits for", answer_text (job, "waits_for"));
+    line (out, "why", answer_text (job, "waits_for"));
     line (out, "warning", answer_text (job, "warning"));
     line (out, "report", answer_text (job, "refused_report"));
     line (out, "owner", answer_text (job, "owner"));

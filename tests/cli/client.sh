@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands around the daemon, as far as none is needed: wrong words, addresses, tokens, job
+# files; and what they say when nobody answers.
+. tests/cli/lib.sh
+unset POLLUX_SERVER POLLUX_TOKEN_FILE
+export POLLUX_STATE=$tmp/state HOME=$tmp
+mkdir -m 700 "$POLLUX_STATE"
+esc=$(printf '\033')
+
+# Nothing listens on port 1 of this machine.
+nobody=127.0.0.1:1
+
+# ---- Nobody answers --------------------------------------------------------------------------
+
+while read -r words; do
+    # shellcheck disable=SC2086
+    run pollux $words --server $nobody
+    expect "nobody answers: $words" status=3 out= err~"^pollux ${words%% *}: no answer from '$nobody' \(.*\); is polluxd running\? start it with "
+done <<'END'
+list
+list --quiet
+show a
+logs a
+logs -f a
+explain a
+cancel a b
+scale a --max 2
+nodes
+drain n0
+resume n0
+events
+events -f
+status
+token list
+token new ann
+token revoke ann
+top --once
+END
+run pollux submit --server $nobody -- true
+expect "nobody answers: submit" status=3 out= err~'is polluxd running'
+
+# ---- Where the daemon is ---------------------------------------------------------------------
+
+for address in '' 'ftp://x' 'http://' 'http://ann@host' 'http://host?x' 'unix:relative' 'a b' "x$esc" /x \
+    "$(printf 'x%.0s' {1..300})" "unix:/$(printf 'x%.0s' {1..200})"; do
+    run pollux status --server "$address"
+    expect "an address that is none: ${address:0:20}" status=2 out= err~'^pollux status: address ' err!"$esc"
+done
+POLLUX_SERVER=$nobody run pollux status
+expect "the address of the environment" status=3 err~"no answer from '$nobody'"
+POLLUX_SERVER=nonsense:x:y run pollux status --server $nobody
+expect "the option goes before it" status=3 err~"no answer from '$nobody'"
+echo 127.0.0.1:2 >"$POLLUX_STATE/address"
+run pollux status
+expect "the address that the daemon wrote" status=3 err~"no answer from '127.0.0.1:2'"
+run pollux status --server "unix:$tmp/no.sock"
+expect "a socket that is not there" status=3 err~"no answer from 'unix:"
+http_proxy=http://127.0.0.1:3 all_proxy=http://127.0.0.1:3 run pollux status --server $nobody
+expect "no proxy is asked" status=3 err~'port 1 '
+
+# ---- Tokens ----------------------------------------------------------------------------------
+
+POLLUX_TOKEN_FILE=$tmp/none run pollux status --server $nobody
+expect "a token file that is not there" status=2 out= err~"^pollux status: POLLUX_TOKEN_FILE: .*/none: cannot read: No such file"
+printf 'two words\n' >"$tmp/bad"
+POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $nobody
+expect "a file that holds no token" status=2 err~'what it holds is no token' err!'two words'
+: >"$tmp/bad"
+POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $nobody
+expect "an empty token file" status=2 err~'expected one line'
+
+# ---- Words -----------------------------------------------------------------------------------
+
+while IFS='|' read -r words text; do
+    # shellcheck disable=SC2086
+    run pollux $words
+    expect "refused: $words" status=2 out= err~"^pollux ${words%% *}: .*$text"
+done <<'END'
+list x|unexpected argument 'x'
+list --phase=runing|--phase: expected pending, running, .* got 'runing'
+list --phase=running,|--phase: expected
+list --watch=0|--watch: expected a number from 0.1
+show|expected JOB
+show a b|unexpected argument 'b'
+logs|expected JOB
+logs a --rank=-1|--rank: expected an integer from 0
+logs a --generation=0|--generation: expected an integer from 1
+logs a --tail=x|--tail: expected
+cancel|expected JOB
+scale a|expected --min, --max or --weight
+scale --max 0 a|--max: expected an integer from 1
+scale --weight 0 a|--weight: expected a number
+drain|expected NODE
+resume a b|unexpected argument 'b'
+events x|unexpected argument
+events --after=-1|--after: expected
+token|expected 'new NAME', 'list' or 'revoke NAME'
+token make x|expected 'new NAME'
+token new|expected 'new NAME'
+token list x|expected 'new NAME'
+token list --role admin|--role is for 'pollux token new'
+token new x --role root|--role: expected user, read-only or admin, got 'root'
+top x|unexpected argument
+top --interval=0|--interval: expected
+END
+run pollux top --server $nobody </dev/null
+expect "top without a terminal" status=2 out= err~"no terminal; 'pollux list --watch'"
+
+# ---- Jobs, checked before they are sent ------------------------------------------------------
+
+run pollux submit
+expect "submit: nothing" status=2 out= err~'expected FILE.yaml or -- COMMAND'
+run pollux submit --
+expect "submit: no command" status=2 out= err~'expected FILE.yaml or -- COMMAND'
+run pollux submit "$tmp/nosuch.yaml"
+expect "submit: no file" status=2 out= err~"no such file; a command stands behind '--'"
+run pollux submit a b
+expect "submit: two files" status=2 out= err~"unexpected argument 'b': a command stands behind '--'"
+
+dry() { run pollux submit --dry-run "$@"; }
+dry -- echo --name x
+expect "a command keeps its options" status=0 err=
+check "one replica that stays" jq -e '.command == ["echo", "--name", "x"] and .max_replicas == 1 and
+    .preemptible == false and (.name | not) and .environment == {}' <<<"$out"
+check "it runs here" jq -e --arg here "$PWD" '.directory == $here' <<<"$out"
+SEED=7 dry --name a --min 1 --max 8 --allowed pow2 --weight 2 --adaptive --launcher mpi --directory /x \
+    --checkpoint-dir ck --env SEED --env A==b --stop-signal SIGUSR1 --grace 5 --max-failures 0 --backoff 1.5 -- a
+expect "all options" status=0 err=
+check "all options, as fields" jq -e --arg ck "$PWD/ck" '.name == "a" and .min_replicas == 1 and .max_replicas == 8
+    and .allowed == "pow2" and .weight == 2 and .adaptive and .preemptible and .launcher == "mpi"
+    and .directory == "/x" and .checkpoint_dir == $ck and .environment == {SEED: "7", A: "=b"}
+    and .stop_signal == 10 and .grace == 5 and .max_failures == 0 and .backoff == 1.5' <<<"$out"
+dry --replicas 3 --allowed 3,6 --no-preemptible --fixed-batch 64 -- a
+expect "more options" status=0 err=
+check "more options, as fields" jq -e '.min_replicas == 3 and .max_replicas == 3 and .fixed_replicas == 3
+    and .allowed == [3, 6] and (.preemptible | not) and .fixed_batch == 64' <<<"$out"
+dry --allowed multiple_of:4 --max 8 -- a
+check "multiples" jq -e '.allowed == {multiple_of: 4} and .preemptible' <<<"$out"
+
+cat >"$tmp/job.yaml" <<'END'
+name: resnet
+command: python3 train.py   # for the shell
+environment: {A: 1, B: two}
+max_replicas: 4
+END
+dry "$tmp/job.yaml"
+expect "a file" status=0 err=
+check "a file's fields" jq -e '.name == "resnet" and .command == ["/bin/sh", "-c", "python3 train.py"] and
+    .environment == {A: "1", B: "two"} and .max_replicas == 4 and .preemptible' <<<"$out"
+dry --max 2 --env B=three "$tmp/job.yaml" -- echo hi
+expect "options over a file" status=0 err=
+check "options win, variables are merged" jq -e '.name == "resnet" and .command == ["echo", "hi"] and
+    .max_replicas == 2 and .environment == {A: "1", B: "three"}' <<<"$out"
+pollux submit --dry-run "$tmp/job.yaml" >"$tmp/job.json"
+dry "$tmp/job.json"
+check "what --dry-run prints is a job file" diff <(echo "$out") "$tmp/job.json"
+
+cat >"$tmp/bad.yaml" <<'END'
+name: a b
+comand: x
+max_replicas: 0
+END
+dry "$tmp/bad.yaml"
+expect "all mistakes of a file at once, with their lines" status=2 out= err~'bad.yaml:1:[0-9]+: name: ' \
+    err~"bad.yaml:2:1: comand: .*did you mean 'command'" err~'bad.yaml:3:[0-9]+: max_replicas: ' err~'command: expected'
+for words in "--min 3 --max 2" "--stop-signal NONE" "--name a/b" "--name .." "--launcher x" "--allowed 0" "--allowed x" \
+    "--allowed 1,,2" "--min -1" "--max x" "--weight 0" "--env NOT_SET_HERE" "--env =x" "--env POLLUX_JOB=x" \
+    "--env RANK=1" "--grace -1" "--adaptive --fixed-batch 3"; do
+    # shellcheck disable=SC2086
+    dry $words -- true
+    expect "refused: submit $words" status=2 out= err~'^pollux submit: '
+done
+dry --name "$esc" -- true
+expect "a terminal obeys nothing of a name" status=2 err!"$esc"
