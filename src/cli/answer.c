@@ -74,9 +74,9 @@ int answer_disarm (json_t *answer, struct pollux_error *err)
     return disarm (answer) ? 0 : fail (err, -ENOMEM, "not enough memory for the answer");
 }
 
-int answer_json (json_t *answer, FILE *out, struct pollux_error *err)
+static int print_json (json_t *answer, size_t flags, FILE *out, struct pollux_error *err)
 {
-    char *text = answer ? json_dumps (answer, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
+    char *text = answer ? json_dumps (answer, flags | JSON_ENSURE_ASCII) : NULL;
     json_decref (answer);
     if (!text)
         return fail (err, -ENOMEM, "not enough memory for the output");
@@ -90,6 +90,16 @@ int answer_json (json_t *answer, FILE *out, struct pollux_error *err)
     fputc ('\n', out);
     free (text);
     return 0;
+}
+
+int answer_json (json_t *answer, FILE *out, struct pollux_error *err)
+{
+    return print_json (answer, JSON_INDENT (2), out, err);
+}
+
+int answer_json_line (json_t *answer, FILE *out, struct pollux_error *err)
+{
+    return print_json (answer, JSON_COMPACT, out, err);
 }
 
 /* ---- Fields ----------------------------------------------------------------------------------- */

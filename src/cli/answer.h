@@ -16,8 +16,10 @@
  * Before anything of an answer is shown as text.  -ENOMEM. */
 int answer_disarm (json_t *answer, struct pollux_error *err);
 
-/* Print it as JSON, in ASCII, so that a terminal obeys nothing of it.  It is taken over. */
+/* Print it as JSON, in ASCII, so that a terminal obeys nothing of it; or in one line.  It is taken
+ * over. */
 int answer_json (json_t *answer, FILE *out, struct pollux_error *err);
+int answer_json_line (json_t *answer, FILE *out, struct pollux_error *err);
 
 /* A field: "" if it is missing or no text; NaN if it is missing or no number. */
 const char *answer_text (const json_t *object, const char *key);

@@ -27,7 +27,7 @@ struct client {
     CURLM *multi;
     struct curl_slist *headers;
     char reason[CURL_ERROR_SIZE];
-    bool under_way;
+    bool under_way, changes; /* what is under way, if it is; and whether it asks for a change */
 
     char *answer; /* the body so far, unless it is a stream's */
     size_t length, capacity;
@@ -199,6 +199,7 @@ static int begin (struct client *client, const struct request *request, struct p
     json_decref (client->problems);
     client->problems = NULL;
     client->reason[0] = '\0';
+    client->changes = strcmp (request->method, "GET") != 0;
     client->sink = request->sink;
     client->sink_code = 0;
     snprintf (url, sizeof (url), "%s%s", client->home.url, request->path);
@@ -236,6 +237,11 @@ static int fail_unreachable (const struct client *client, CURLcode code, struct 
         return fail (err, -ENOMEM, "not enough memory for an answer");
     if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
         return fail (err, -EINVAL, "address %s: %s", quote (client->home.address).text, reason);
+    if (client->changes && code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST)
+        return fail (err, -EHOSTUNREACH,
+                     "no answer from %s (%.90s); it may have done what was asked: look before you "
+                     "ask again",
+                     quote (client->home.address).text, reason);
     return fail (err, -EHOSTUNREACH,
                  "no answer from %s (%.90s); is polluxd running? start it with 'systemctl start "
                  "polluxd' or 'polluxd'",

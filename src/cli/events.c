@@ -65,13 +65,10 @@ static int take_event (struct event_reader *reader, const char *text, struct pol
     int rc = 0;
     if (!event)
         return fail (err, -EHOSTUNREACH, "an event of the daemon is no JSON");
-    if (reader->json) {
-        char *line = json_dumps (event, JSON_COMPACT | JSON_ENSURE_ASCII);
-        fprintf (reader->out, "%s\n", line ? line : "");
-        free (line);
-    } else if ((rc = answer_disarm (event, err)) == 0) {
+    if (reader->json)
+        rc = answer_json_line (json_incref (event), reader->out, err);
+    else if ((rc = answer_disarm (event, err)) == 0)
         print_event (reader, event);
-    }
     json_decref (event);
     if (rc == 0 && fflush (reader->out) != 0)
         rc = fail (err, -EIO, "the output cannot be written");
