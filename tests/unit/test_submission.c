@@ -138,6 +138,21 @@ static void test_defaults (void **state)
     }
 }
 
+/* The example is one. */
+static void test_example (void **state)
+{
+    (void)state;
+    struct wire_submission job;
+    struct pollux_error err;
+    if (wire_submission_read ("examples/job.yaml", NULL, NULL, &job, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_string_equal (job.spec.name, "sleeper");
+    assert_int_equal (job.spec.max_replicas, 4);
+    assert_true (job.spec.preemptible);
+    assert_string_equal (job.launch->environment[0], "SECONDS_EACH=60");
+    wire_submission_clear (&job);
+}
+
 /* ---- What is refused ---------------------------------------------------------------------- */
 
 static void test_all_at_once (void **state)
@@ -347,10 +362,10 @@ static void test_options (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_least),    cmocka_unit_test (test_most),
-        cmocka_unit_test (test_defaults), cmocka_unit_test (test_all_at_once),
-        cmocka_unit_test (test_refused),  cmocka_unit_test (test_too_large),
-        cmocka_unit_test (test_options),
+        cmocka_unit_test (test_least),       cmocka_unit_test (test_most),
+        cmocka_unit_test (test_defaults),    cmocka_unit_test (test_example),
+        cmocka_unit_test (test_all_at_once), cmocka_unit_test (test_refused),
+        cmocka_unit_test (test_too_large),   cmocka_unit_test (test_options),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
