@@ -30,6 +30,7 @@
 struct api;
 struct tokens;
 struct reader;
+struct round_summary;
 
 /* All borrowed for the life of the API. */
 struct api_options {
@@ -47,6 +48,8 @@ struct api_options {
      * believed, and nothing happened; other errors: it could not be remembered.  The answer to
      * whoever asked is held until the commit (HTTP_DURABLE). */
     int (*post) (void *self, struct event *event, struct pollux_error *err);
+    /* A job's running generation has reported: it trains.  NULL: nobody wants to know. */
+    void (*reported) (void *self, int job);
     void *self;
 };
 
@@ -65,6 +68,9 @@ void api_serve (struct api *api, const struct http_server *server);
  * there. */
 void api_believe (struct api *api, const struct event *event, int64_t seq, bool recovering);
 
+/* The latest rounds, oldest first, borrowed until the next event. */
+const struct round_summary *api_rounds (struct api *api, int *ret_count);
+
 /* Post what agents reported since the last flush as one HINTS event; nothing if they were silent. */
 int api_flush (struct api *api, struct pollux_error *err);
 
@@ -73,6 +79,10 @@ void api_decided (struct api *api, double seconds);
 
 /* All events so far are durable: those who follow them are told. */
 void api_committed (struct api *api, double seconds);
+
+/* Why requests should go elsewhere (the journal cannot be written, the daemon stops): what GET
+ * /readyz says; NULL, as in the beginning: all is well.  A literal. */
+void api_unready (struct api *api, const char *why);
 
 /* The next full round is to come at that time; INT64_MAX: nobody knows. */
 void api_plan_round (struct api *api, int64_t at_us);

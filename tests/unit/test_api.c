@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The routes, asked over a pair of sockets: what they answer, to whom, and what they remember.
+ */
+#include "unit.h"
+#include "desk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/run.h"
+#include "store/store.h"
+
+static const int64_t S = 1000000;
+static const char as_json[] = "application/json", as_yaml[] = "application/yaml";
+
+static int open_desk (void **state)
+{
+    *state = calloc (1, sizeof (struct desk));
+    desk_open (*state, 2, 4);
+    return 0;
+}
+
+static int close_desk (void **state)
+{
+    desk_close (*state);
+    free (*state);
+    return 0;
+}
+
+static const char *text_at (const json_t *object, const char *key)
+{
+    return json_string_value (json_object_get (object, key));
+}
+
+static json_int_t int_at (const json_t *object, const char *key)
+{
+    json_t *value = json_object_get (object, key);
+    assert_true (json_is_integer (value));
+    return json_integer_value (value);
+}
+
+static void submit (struct desk *desk, const char *token, const char *yaml)
+{
+    assert_int_equal (201, desk_status (desk, token, "POST", "/v1/jobs", as_yaml, yaml));
+}
+
+static void start (struct desk *desk, int job, struct share *shares, int count)
+{
+    struct event event = {.type = EVENT_START,
+                          .job = job,
+                          .start = {.generation = desk->town.cluster.jobs[job]->generation + 1,
+                                    .placement = {shares, count}}};
+    assert_int_equal (0, desk_take (desk, &event, NULL));
+    desk_turn (desk);
+}
+
+static void end (struct desk *desk, int job, enum exit_kind kind)
+{
+    struct event event = {
+        .type = EVENT_EXIT,
+        .job = job,
+        .exit = {.generation = desk->town.cluster.jobs[job]->generation, .kind = kind}};
+    assert_int_equal (0, desk_take (desk, &event, NULL));
+    desk_turn (desk);
+}
+
+/* ---- Who may ------------------------------------------------------------------------------ */
+
+/* Every route with every kind of token: a is ann's job. */
+static void everybody_gets_what_is_theirs (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
+    submit (desk, desk->bob, "name: b\ncommand: sleep 1\n");
+    char job_a[TOKEN_JOB_SIZE], job_b[TOKEN_JOB_SIZE];
+    tokens_job (desk->tokens, "a", job_a);
+    tokens_job (desk->tokens, "b", job_b);
+    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    static const char hints[] = "{\"version\": 1, \"generation\": 1}";
+    static const struct {
+        const char *method, *target, *type, *body;
+        int none, admin, ann, bob, eve, job_a, job_b; /* the status for each */
+    } rows[] = {
+        {"GET", "/healthz", NULL, NULL, 200, 200, 200, 200, 200, 200, 200},
+        {"GET", "/readyz", NULL, NULL, 401, 200, 200, 200, 200, 200, 200},
+        {"GET", "/metrics", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/status", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/jobs", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/jobs/a", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/jobs/a/explain", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/jobs/a/logs", NULL, NULL, 401, 404, 404, 403, 403, 403, 403},
+        {"POST", "/v1/jobs/a/hints", as_json, hints, 401, 202, 202, 403, 403, 202, 403},
+        {"POST", "/v1/jobs/zz/hints", as_json, hints, 401, 404, 404, 404, 403, 403, 403},
+        {"POST", "/v1/jobs/a/limits", as_json, "{}", 401, 200, 200, 403, 403, 403, 403},
+        {"GET", "/v1/nodes", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"POST", "/v1/nodes/n0/drain", NULL, NULL, 401, 200, 403, 403, 403, 403, 403},
+        {"POST", "/v1/nodes/n0/resume", NULL, NULL, 401, 200, 403, 403, 403, 403, 403},
+        {"GET", "/v1/plan", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/rounds", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/events?follow=0", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
+        {"GET", "/v1/tokens", NULL, NULL, 401, 200, 403, 403, 403, 403, 403},
+        {"DELETE", "/v1/tokens/nobody", NULL, NULL, 401, 404, 403, 403, 403, 403, 403},
+        {"POST", "/v1/jobs", as_json, "{", 401, 400, 400, 400, 403, 403, 403},
+        {"POST", "/v1/jobs/b/cancel", NULL, NULL, 401, 202, 403, 409, 403, 403, 403},
+    };
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        const char *tokens[] = {NULL, desk->admin, desk->ann, desk->bob, desk->eve, job_a, job_b};
+        int wanted[] = {rows[i].none, rows[i].admin, rows[i].ann,  rows[i].bob,
+                        rows[i].eve,  rows[i].job_a, rows[i].job_b};
+        for (size_t j = 0; j < COUNT (tokens); j++) {
+            int got = desk_status (desk, tokens[j], rows[i].method, rows[i].target, rows[i].type,
+                                   rows[i].body);
+            if (got != wanted[j])
+                fail_msg ("%s %s by asker %zu: got %d, want %d", rows[i].method, rows[i].target, j,
+                          got, wanted[j]);
+        }
+    }
+}
+
+static void environments_are_hidden (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\nenvironment: {KEY: s3cr3t}\n");
+    const char *tokens[] = {desk->admin, desk->ann, desk->bob, desk->eve};
+    for (size_t i = 0; i < COUNT (tokens); i++) {
+        struct reply job = desk_ask (desk, tokens[i], "GET", "/v1/jobs/a", NULL, NULL);
+        struct reply events = desk_ask (desk, tokens[i], "GET", "/v1/events?follow=0", NULL, NULL);
+        bool seen = i < 2;
+        assert_int_equal (strstr (job.body, "s3cr3t") != NULL, seen);
+        assert_int_equal (json_is_null (json_object_get (job.json, "environment")), !seen);
+        assert_int_equal (strstr (events.body, "s3cr3t") != NULL, seen);
+        assert_non_null (strstr (events.body, "event: SUBMIT"));
+        reply_clear (&job);
+        reply_clear (&events);
+    }
+}
+
+/* ---- Jobs --------------------------------------------------------------------------------- */
+
+static void a_job_comes_and_goes (void **state)
+{
+    struct desk *desk = *state;
+    struct reply reply = desk_ask (desk, desk->ann, "POST", "/v1/jobs", as_yaml,
+                                   "command: python3 src/train.py --epochs 3\nadaptive: true\n"
+                                   "max_replicas: 4\nmin_replicas: 2\n");
+    assert_int_equal (reply.status, 201);
+    assert_string_equal (text_at (reply.json, "name"), "train-1");
+    assert_string_equal (text_at (reply.json, "owner"), "ann");
+    assert_string_equal (text_at (reply.json, "phase"), "pending");
+    assert_non_null (strstr (reply.head, "/v1/jobs/train-1"));
+    assert_true (json_is_string (json_object_get (reply.json, "waits_for")));
+    reply_clear (&reply);
+    /* Until its first report it is trusted with its fewest replicas only. */
+    assert_int_equal (job_trusted_replicas (desk->town.cluster.jobs[0]), 2);
+    assert_int_equal (409, desk_status (desk, desk->bob, "POST", "/v1/jobs", as_json,
+                                        "{\"name\": \"train-1\", \"command\": [\"true\"]}"));
+    reply = desk_ask (desk, desk->ann, "POST", "/v1/jobs", as_yaml,
+                      "name: ../x\ncommand: true\nmax_replica: 3\nweight: -1\n");
+    assert_int_equal (reply.status, 400);
+    assert_true (json_array_size (json_object_get (reply.json, "problems")) >= 3);
+    reply_clear (&reply);
+
+    start (desk, 0, (struct share[]){{0, 2}, {1, 1}}, 2);
+    desk->town.now_us += 10 * S;
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/jobs/train-1", NULL, NULL);
+    assert_string_equal (text_at (reply.json, "phase"), "running");
+    assert_int_equal (int_at (reply.json, "replicas"), 3);
+    assert_int_equal (int_at (json_object_get (reply.json, "placement"), "n0"), 2);
+    assert_true (json_number_value (json_object_get (reply.json, "run_s")) == 10);
+    assert_true (json_is_null (json_object_get (reply.json, "goodput")));
+    reply_clear (&reply);
+
+    assert_int_equal (202,
+                      desk_status (desk, desk->ann, "POST", "/v1/jobs/train-1/cancel", NULL, NULL));
+    int posts = desk->posts;
+    assert_int_equal (202,
+                      desk_status (desk, desk->ann, "POST", "/v1/jobs/train-1/cancel", NULL, NULL));
+    assert_int_equal (desk->posts, posts); /* nothing new */
+    end (desk, 0, EXITED_STOPPED);
+    assert_int_equal (409,
+                      desk_status (desk, desk->ann, "POST", "/v1/jobs/train-1/cancel", NULL, NULL));
+    assert_int_equal (409,
+                      desk_status (desk, desk->ann, "GET", "/v1/jobs/train-1/explain", NULL, NULL));
+    assert_int_equal (404, desk_status (desk, desk->ann, "GET", "/v1/jobs/train-2", NULL, NULL));
+}
+
+static void names_are_made_up (void **state)
+{
+    struct desk *desk = *state;
+    static const struct {
+        const char *body, *name;
+    } cases[] = {
+        {"{\"command\": \"./run.sh fast\"}", "run-1"},
+        {"{\"command\": [\"/usr/bin/python3.11\", \"train.py\"]}", "train-2"},
+        {"{\"command\": [\"python\", \"-m\", \"x\"]}", "python-3"},
+        {"{\"command\": \"$HOME/x\"}", "job-4"},
+        {"{\"command\": [\"...\"]}", "job-5"},
+        {"{\"command\": [\"true\"], \"name\": \"true-7\"}", "true-7"},
+        {"{\"command\": [\"true\"]}", "true-8"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct reply reply = desk_ask (desk, desk->ann, "POST", "/v1/jobs", as_json, cases[i].body);
+        assert_int_equal (reply.status, 201);
+        assert_string_equal (text_at (reply.json, "name"), cases[i].name);
+        reply_clear (&reply);
+    }
+}
+
+static void lists_have_pages (void **state)
+{
+    struct desk *desk = *state;
+    for (int i = 0; i < 25; i++) {
+        char yaml[64];
+        snprintf (yaml, sizeof (yaml), "name: j%02d\ncommand: sleep 1\n", i);
+        submit (desk, i % 5 == 0 ? desk->bob : desk->ann, yaml);
+    }
+    start (desk, 3, (struct share[]){{0, 1}}, 1);
+    char target[128] = "/v1/jobs?limit=10&owner=ann";
+    int seen = 0, pages = 0;
+    for (const char *next = ""; next; pages++) {
+        struct reply reply = desk_ask (desk, desk->eve, "GET", target, NULL, NULL);
+        assert_int_equal (reply.status, 200);
+        seen += (int)json_array_size (json_object_get (reply.json, "jobs"));
+        next = text_at (reply.json, "next");
+        if (next)
+            snprintf (target, sizeof (target), "/v1/jobs?limit=10&owner=ann&after=%s", next);
+        reply_clear (&reply);
+    }
+    assert_int_equal (seen, 20);
+    assert_int_equal (pages, 2); /* exactly full: the last one says that it is */
+    static const struct {
+        const char *query;
+        int status, count;
+    } cases[] = {
+        {"?phase=running", 200, 1},
+        {"?phase=live", 200, 25},
+        {"?phase=finished,failed", 200, 0},
+        {"?phase=pending,running&limit=7", 200, 7},
+        {"?phase=runing", 400, 0},
+        {"?limit=0", 400, 0},
+        {"?limit=1001", 400, 0},
+        {"?after=nobody", 400, 0},
+        {"?owner=nobody", 200, 0},
+        {"?after=j24", 200, 0},
+        {"?nonsense=1", 400, 0},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        snprintf (target, sizeof (target), "/v1/jobs%s", cases[i].query);
+        struct reply reply = desk_ask (desk, desk->eve, "GET", target, NULL, NULL);
+        if (reply.status != cases[i].status)
+            fail_msg ("%s: got %d", target, reply.status);
+        if (reply.status == 200)
+            assert_int_equal (json_array_size (json_object_get (reply.json, "jobs")),
+                              cases[i].count);
+        else
+            assert_true (json_is_string (json_object_get (reply.json, "error")));
+        reply_clear (&reply);
+    }
+}
+
+static void limits_are_checked (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\nmax_replicas: 8\nallowed: pow2\n");
+    static const struct {
+        const char *body;
+        int status;
+    } cases[] = {
+        {"{\"max_replicas\": 4}", 200},
+        {"{\"min_replicas\": 3, \"max_replicas\": 5, \"weight\": 2.5}", 200},
+        {"{\"min_replicas\": 5}", 400}, /* no power of two up to 5 */
+        {"{\"min_replicas\": 9}", 400},
+        {"{\"min_replicas\": -1}", 400},
+        {"{\"max_replicas\": 0}", 400},
+        {"{\"max_replicas\": 1.5}", 400},
+        {"{\"weight\": 0}", 400},
+        {"{\"wieght\": 1}", 400},
+        {"[]", 400},
+        {"", 400},
+        {"{\"max_replicas\": 4} x", 400},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        int got =
+            desk_status (desk, desk->ann, "POST", "/v1/jobs/a/limits", as_json, cases[i].body);
+        if (got != cases[i].status)
+            fail_msg ("%s: got %d, want %d", cases[i].body, got, cases[i].status);
+    }
+    const struct job_spec *spec = &desk->town.cluster.jobs[0]->spec;
+    assert_int_equal (spec->min_replicas, 3);
+    assert_int_equal (spec->max_replicas, 5);
+    assert_true (spec->weight == 2.5);
+    /* What cannot be remembered did not happen, and says so. */
+    desk->post_failure = -ENOSPC;
+    struct reply reply =
+        desk_ask (desk, desk->ann, "POST", "/v1/jobs/a/limits", as_json, "{\"weight\": 1}");
+    assert_int_equal (reply.status, 507);
+    assert_non_null (strstr (reply.body, "the journal is full"));
+    reply_clear (&reply);
+}
+
+/* ---- Reports ------------------------------------------------------------------------------ */
+
+static const char good_hints[] =
+    "{\"version\": 1, \"generation\": 1, \"model\": {\"alpha_grad\": 0.05, \"beta_grad\": 0.001, "
+    "\"alpha_node\": 0.05, \"beta_node\": 0.001, \"alpha_local\": 0.02, \"beta_local\": 0.001, "
+    "\"gamma\": 2}, \"grad\": {\"sqr\": 0.01, \"var\": 0.2}, \"init_batch\": 128, \"max_batch\": "
+    "8192, \"min_local\": 16, \"max_local\": 512, \"accumulation\": true, "
+    "\"max_profiled_replicas\": 2, \"progress\": 100, \"total\": 1000, \"m\": 64, \"s\": 0, "
+    "\"unknown\": [1, 2]}";
+
+static void reports_are_soft (void **state)
+{
+    struct desk *desk = *state;
+    char token[TOKEN_JOB_SIZE];
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\nadaptive: true\nmax_replicas: 8\n");
+    tokens_job (desk->tokens, "a", token);
+    assert_int_equal (409, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json,
+                                        good_hints)); /* it does not run */
+    start (desk, 0, (struct share[]){{0, 2}}, 1);
+    int64_t count = store_count (desk->store);
+    int posts = desk->posts;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (
+            202, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json, good_hints));
+    assert_int_equal (store_count (desk->store), count);
+    assert_int_equal (desk->posts, posts);
+    struct reply reply = desk_ask (desk, desk->ann, "GET", "/v1/jobs/a", NULL, NULL);
+    assert_true (json_number_value (json_object_get (reply.json, "goodput")) > 0);
+    assert_true (json_number_value (json_object_get (reply.json, "progress")) == 100);
+    assert_int_equal (int_at (json_object_get (reply.json, "batch"), "m"), 64);
+    assert_true (json_is_null (json_object_get (reply.json, "refused_report")));
+    reply_clear (&reply);
+    assert_int_equal (400, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json,
+                                        "{\"version\": 1, \"generation\": 1, \"progress\": -1}"));
+    assert_int_equal (400, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json,
+                                        "{\"version\": 7, \"generation\": 1}"));
+    reply = desk_ask (desk, desk->ann, "GET", "/v1/jobs/a", NULL, NULL);
+    assert_true (json_is_string (json_object_get (reply.json, "refused_report")));
+    assert_true (json_number_value (json_object_get (reply.json, "goodput")) > 0);
+    reply_clear (&reply);
+    /* One event for all of them, before a round. */
+    assert_int_equal (0, api_flush (desk->api, NULL));
+    assert_int_equal (desk->posts, posts + 1);
+    assert_true (desk->town.cluster.jobs[0]->hints.has_model);
+    assert_int_equal (0, api_flush (desk->api, NULL));
+    assert_int_equal (desk->posts, posts + 1);
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/jobs/a/explain", NULL, NULL);
+    assert_int_equal (reply.status, 200);
+    assert_int_equal (json_array_size (json_object_get (reply.json, "curve")), 8);
+    assert_true (json_array_size (json_object_get (reply.json, "sentences")) > 0);
+    reply_clear (&reply);
+    /* An old generation. */
+    end (desk, 0, EXITED_STOPPED);
+    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    assert_int_equal (409,
+                      desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json, good_hints));
+}
+
+/* ---- Nodes, plans, rounds ----------------------------------------------------------------- */
+
+static void the_cluster_as_a_whole (void **state)
+{
+    struct desk *desk = *state;
+    struct reply reply = desk_ask (desk, desk->eve, "GET", "/v1/plan", NULL, NULL);
+    assert_true (json_is_null (json_object_get (reply.json, "round")));
+    reply_clear (&reply);
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
+    struct event round = {.type = EVENT_ROUND, .job = -1, .round = desk->town.round};
+    struct plan plan = {0};
+    struct share share = {1, 3};
+    assert_int_equal (0, desk_take (desk, &round, NULL));
+    api_decided (desk->api, 0.5);
+    assert_int_equal (0, plan_reset (&plan, 1));
+    assert_int_equal (0, plan_place (&plan, 0, (struct placement){&share, 1}));
+    plan.price = 0.25;
+    struct event decided = {.type = EVENT_PLAN, .job = -1, .plan = &plan};
+    assert_int_equal (0, desk_take (desk, &decided, NULL));
+    plan_clear (&plan);
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/plan", NULL, NULL);
+    json_t *placements = json_object_get (reply.json, "placements");
+    assert_int_equal (int_at (json_object_get (placements, "a"), "n1"), 3);
+    assert_true (json_number_value (json_object_get (reply.json, "price")) == 0.25);
+    assert_int_equal (int_at (reply.json, "round"), 4);
+    reply_clear (&reply);
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/rounds?limit=5", NULL, NULL);
+    json_t *first = json_array_get (json_object_get (reply.json, "rounds"), 0);
+    assert_int_equal (int_at (first, "used_slots"), 3);
+    reply_clear (&reply);
+    start (desk, 0, &share, 1);
+    reply = desk_ask (desk, desk->admin, "POST", "/v1/nodes/n1/drain", NULL, NULL);
+    assert_false (json_is_true (json_object_get (reply.json, "available")));
+    assert_int_equal (int_at (reply.json, "used"), 3);
+    assert_int_equal (int_at (json_object_get (reply.json, "jobs"), "a"), 3);
+    reply_clear (&reply);
+    assert_false (desk->town.cluster.nodes[1].available);
+    int posts = desk->posts;
+    assert_int_equal (200,
+                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n1/drain", NULL, NULL));
+    assert_int_equal (desk->posts, posts);
+    assert_int_equal (200,
+                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n1/resume", NULL, NULL));
+    assert_true (desk->town.cluster.nodes[1].available);
+    assert_int_equal (404,
+                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n7/drain", NULL, NULL));
+    api_plan_round (desk->api, desk->town.now_us + 60 * S);
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/status", NULL, NULL);
+    assert_int_equal (int_at (reply.json, "slots"), 8);
+    assert_int_equal (int_at (reply.json, "used_slots"), 3);
+    assert_int_equal (int_at (json_object_get (reply.json, "jobs"), "running"), 1);
+    assert_true (json_is_real (json_object_get (reply.json, "next_round_at")));
+    reply_clear (&reply);
+    api_unready (desk->api, "the journal cannot be written");
+    assert_int_equal (503, desk_status (desk, desk->eve, "GET", "/readyz", NULL, NULL));
+}
+
+static void tokens_come_and_go (void **state)
+{
+    struct desk *desk = *state;
+    struct reply reply = desk_ask (desk, desk->admin, "POST", "/v1/tokens", as_json,
+                                   "{\"name\": \"kim\", \"role\": \"user\"}");
+    assert_int_equal (reply.status, 201);
+    char *secret = strdup (text_at (reply.json, "token"));
+    reply_clear (&reply);
+    assert_int_equal (200, desk_status (desk, secret, "GET", "/v1/jobs", NULL, NULL));
+    reply = desk_ask (desk, desk->admin, "GET", "/v1/tokens", NULL, NULL);
+    assert_int_equal (json_array_size (json_object_get (reply.json, "tokens")), 4);
+    assert_null (strstr (reply.body, secret));
+    reply_clear (&reply);
+    assert_int_equal (409, desk_status (desk, desk->admin, "POST", "/v1/tokens", as_json,
+                                        "{\"name\": \"kim\", \"role\": \"user\"}"));
+    static const char *const bad[] = {"{\"name\": \"x\", \"role\": \"job\"}",
+                                      "{\"name\": \"x\", \"role\": \"root\"}",
+                                      "{\"name\": \"\", \"role\": \"user\"}",
+                                      "{\"name\": \"a b\", \"role\": \"user\"}",
+                                      "{\"role\": \"user\"}",
+                                      "{\"name\": \"x\", \"role\": \"user\", \"z\": 1}"};
+    for (size_t i = 0; i < COUNT (bad); i++)
+        if (desk_status (desk, desk->admin, "POST", "/v1/tokens", as_json, bad[i]) != 400)
+            fail_msg ("%s: not refused", bad[i]);
+    assert_int_equal (200, desk_status (desk, desk->admin, "DELETE", "/v1/tokens/kim", NULL, NULL));
+    assert_int_equal (401, desk_status (desk, secret, "GET", "/v1/jobs", NULL, NULL));
+    free (secret);
+}
+
+/* ---- Events ------------------------------------------------------------------------------- */
+
+static int count_of (const char *text, const char *word)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr (at, word)); at += strlen (word))
+        count++;
+    return count;
+}
+
+static void events_can_be_followed (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n"); /* the third event */
+    struct reply reply = desk_ask (desk, desk->eve, "GET", "/v1/events?follow=0", NULL, NULL);
+    assert_int_equal (count_of (reply.body, "\nevent: NODE\n"), 2);
+    assert_int_equal (count_of (reply.body, "id: 3\nevent: SUBMIT\ndata: {\"seq\":3,"), 1);
+    reply_clear (&reply);
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/events?follow=0&after=2", NULL, NULL);
+    assert_int_equal (count_of (reply.body, "id: "), 1);
+    reply_clear (&reply);
+    assert_int_equal (400, desk_status (desk, desk->eve, "GET", "/v1/events?after=x", NULL, NULL));
+    assert_int_equal (400, desk_status (desk, desk->eve, "GET", "/v1/events?follow=2", NULL, NULL));
+
+    int follower = desk_stream (desk, desk->eve, "/v1/events");
+    int from_two = desk_stream (desk, desk->eve, "/v1/events?after=1");
+    char *heard = desk_heard (desk, follower);
+    assert_int_equal (count_of (heard, "id: "), 0);
+    free (heard);
+    assert_int_equal (200,
+                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n0/drain", NULL, NULL));
+    heard = desk_heard (desk, follower);
+    assert_int_equal (count_of (heard, "id: 4\nevent: NODE\n"), 1);
+    free (heard);
+    heard = desk_heard (desk, from_two);
+    assert_int_equal (count_of (heard, "id: "), 3);
+    free (heard);
+    close (follower);
+    close (from_two);
+    desk_turn (desk);
+    desk_turn (desk);
+    assert_int_equal (http_server_counts (desk->server).streams, 0);
+}
+
+/* A client that does not read costs a bounded buffer, and gets everything in the end. */
+static void slow_followers_lose_nothing (void **state)
+{
+    struct desk *desk = *state;
+    int slow = desk_stream (desk, desk->eve, "/v1/events?after=2");
+    const int many = 3000;
+    for (int i = 0; i < many; i++) {
+        struct event event = {.type = EVENT_NODE, .job = -1, .node = desk->town.cluster.nodes[0]};
+        snprintf (event.node.type, sizeof (event.node.type), "a-long-name-of-a-type-%d", i);
+        assert_int_equal (0, desk_take (desk, &event, NULL));
+        if (i % 100 == 0)
+            desk_turn (desk);
+    }
+    desk_turn (desk);
+    char *all = strdup (""), *heard = NULL;
+    do {
+        free (heard);
+        heard = desk_heard (desk, slow);
+        all = realloc (all, strlen (all) + strlen (heard) + 1);
+        strcat (all, heard);
+    } while (heard[0]);
+    free (heard);
+    stream_plain (all);
+    assert_int_equal (count_of (all, "\nevent: NODE\n"), many);
+    free (all);
+    close (slow);
+    desk_turn (desk);
+}
+
+/* ---- Logs --------------------------------------------------------------------------------- */
+
+/* Bytes appended to a log of job a, number 0 for out.log. */
+static void write_log (struct desk *desk, int generation, int number, const char *text)
+{
+    char path[160], suffix[8] = "";
+    snprintf (path, sizeof (path), "%s/run/a/%d/0", desk->folder, generation);
+    assert_int_equal (0, run_prepare (desk->runs, "a", generation, NULL));
+    mkdir (path, 0700);
+    if (number > 0)
+        snprintf (suffix, sizeof (suffix), ".%d", number);
+    snprintf (path, sizeof (path), "%s/run/a/%d/0/out.log%s", desk->folder, generation, suffix);
+    int fd = open (path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal ((ssize_t)strlen (text), write (fd, text, strlen (text)));
+    close (fd);
+}
+
+static void rotate (struct desk *desk, int generation, int from)
+{
+    char old[160], new[160], suffix[8] = "";
+    if (from > 0)
+        snprintf (suffix, sizeof (suffix), ".%d", from);
+    snprintf (old, sizeof (old), "%s/run/a/%d/0/out.log%s", desk->folder, generation, suffix);
+    snprintf (new, sizeof (new), "%s/run/a/%d/0/out.log.%d", desk->folder, generation, from + 1);
+    assert_int_equal (0, rename (old, new));
+}
+
+static void logs_are_tailed (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
+    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    write_log (desk, 1, 2, "one\ntwo\n");
+    write_log (desk, 1, 1, "three\n");
+    write_log (desk, 1, 0, "four\nfive");
+    static const struct {
+        const char *query;
+        int status;
+        const char *text;
+    } cases[] = {
+        {"", 200, "one\ntwo\nthree\nfour\nfive"},
+        {"?tail=0", 200, ""},
+        {"?tail=1", 200, "five"},
+        {"?tail=2", 200, "four\nfive"},
+        {"?tail=3", 200, "three\nfour\nfive"},
+        {"?tail=4&generation=1", 200, "two\nthree\nfour\nfive"},
+        {"?tail=5&rank=0", 200, "one\ntwo\nthree\nfour\nfive"},
+        {"?tail=100", 200, "one\ntwo\nthree\nfour\nfive"},
+        {"?rank=1", 404, NULL},
+        {"?generation=2", 404, NULL},
+        {"?generation=0", 400, NULL},
+        {"?generation=../../x", 400, NULL},
+        {"?rank=-1", 400, NULL},
+        {"?rank=../0", 400, NULL},
+        {"?tail=x", 400, NULL},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        char target[96];
+        snprintf (target, sizeof (target), "/v1/jobs/a/logs%s", cases[i].query);
+        struct reply reply = desk_ask (desk, desk->ann, "GET", target, NULL, NULL);
+        if (reply.status != cases[i].status ||
+            (cases[i].text && strcmp (reply.body, cases[i].text) != 0))
+            fail_msg ("%s: got %d \"%s\"", target, reply.status, reply.body);
+        reply_clear (&reply);
+    }
+    static const char *const bad[] = {"/v1/jobs/..%2fa/logs", "/v1/jobs/%2e%2e/logs",
+                                      "/v1/jobs/a%00/logs", "/v1/jobs/../jobs/a/logs"};
+    for (size_t i = 0; i < COUNT (bad); i++)
+        assert_true (desk_status (desk, desk->admin, "GET", bad[i], NULL, NULL) / 100 == 4);
+}
+
+static void look_later (struct desk *desk)
+{
+    desk->town.now_us += S;
+    desk_turn (desk);
+}
+
+static void logs_are_followed_over_rotation (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
+    assert_int_equal (INT64_MAX, api_due_us (desk->api));
+    int socket = desk_stream (desk, desk->ann, "/v1/jobs/a/logs?follow=1");
+    assert_true (api_due_us (desk->api) < INT64_MAX);
+    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    look_later (desk);
+    write_log (desk, 1, 0, "alpha\n");
+    look_later (desk);
+    write_log (desk, 1, 0, "beta\n");
+    rotate (desk, 1, 0);
+    write_log (desk, 1, 0, "gamma\n");
+    rotate (desk, 1, 1);
+    rotate (desk, 1, 0);
+    write_log (desk, 1, 0, "delta\n"); /* two rotations since we looked */
+    look_later (desk);
+    write_log (desk, 1, 0, "epsilon\n");
+    end (desk, 0, EXITED_STOPPED); /* it goes on later */
+    look_later (desk);
+    char *heard = desk_heard (desk, socket);
+    static const char *const words[] = {"alpha\n", "beta\n", "gamma\n", "delta\n", "epsilon\n"};
+    const char *at = heard;
+    for (size_t i = 0; i < COUNT (words); i++) {
+        at = strstr (at, words[i]);
+        if (!at)
+            fail_msg ("no %s in %s", words[i], heard);
+    }
+    assert_null (strstr (heard, "\r\n0\r\n")); /* not ended */
+    free (heard);
+    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    write_log (desk, 2, 0, "again\n");
+    look_later (desk);
+    int only_first = desk_stream (desk, desk->ann, "/v1/jobs/a/logs?follow=1&generation=1&tail=1");
+    end (desk, 0, EXITED_FINISHED);
+    look_later (desk);
+    heard = desk_heard (desk, socket);
+    assert_non_null (strstr (heard, "again\n"));
+    assert_non_null (strstr (heard, "\r\n0\r\n"));
+    free (heard);
+    heard = desk_heard (desk, only_first);
+    assert_non_null (strstr (heard, "epsilon\n"));
+    assert_null (strstr (heard, "again\n"));
+    assert_non_null (strstr (heard, "\r\n0\r\n"));
+    free (heard);
+    close (socket);
+    close (only_first);
+    look_later (desk);
+    assert_int_equal (INT64_MAX, api_due_us (desk->api));
+}
+
+static void failures_show_their_last_lines (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
+    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    char long_log[2048] = "";
+    for (int i = 0; i < 100; i++)
+        snprintf (long_log + strlen (long_log), 16, "line %d\n", i);
+    write_log (desk, 1, 0, long_log);
+    write_log (desk, 1, 0, "bad \xff byte\x1b[0m\n");
+    end (desk, 0, EXITED_FAILED);
+    struct reply reply = desk_ask (desk, desk->ann, "GET", "/v1/jobs/a", NULL, NULL);
+    json_t *lines = json_object_get (reply.json, "last_lines");
+    assert_int_equal (json_array_size (lines), 20);
+    assert_string_equal (json_string_value (json_array_get (lines, 0)), "line 81");
+    assert_string_equal (json_string_value (json_array_get (lines, 19)), "bad ? byte?[0m");
+    reply_clear (&reply);
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/jobs/a", NULL, NULL);
+    assert_true (json_is_null (json_object_get (reply.json, "last_lines")));
+    reply_clear (&reply);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, open_desk, close_desk)
+    const struct CMUnitTest tests[] = {
+        TEST (everybody_gets_what_is_theirs),
+        TEST (environments_are_hidden),
+        TEST (a_job_comes_and_goes),
+        TEST (names_are_made_up),
+        TEST (lists_have_pages),
+        TEST (limits_are_checked),
+        TEST (reports_are_soft),
+        TEST (the_cluster_as_a_whole),
+        TEST (tokens_come_and_go),
+        TEST (events_can_be_followed),
+        TEST (slow_followers_lose_nothing),
+        TEST (logs_are_tailed),
+        TEST (logs_are_followed_over_rotation),
+        TEST (failures_show_their_last_lines),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What people are told: what a job waits for, how fast it trains, and why it has what it has.
+ */
+#include "unit.h"
+#include "town.h"
+#include "daemon/describe.h"
+#include "daemon/explain_text.h"
+#include "daemon/pace.h"
+
+#include "policy/speedup.h"
+
+static const int64_t S = 1000000;
+
+/* ---- Waiting ------------------------------------------------------------------------------ */
+
+static void expect_waiting (const struct town *town, int job, int64_t next_round_us,
+                            const char *expected)
+{
+    char sentence[WAITS_SIZE];
+    bool waits = waits_for (&town->cluster, room_of (&town->cluster), town->cluster.jobs[job],
+                            town->now_us, next_round_us, sentence);
+    if (!expected)
+        assert_false (waits);
+    else
+        assert_string_equal (sentence, expected);
+}
+
+static void waiting_has_a_reason (void **state)
+{
+    (void)state;
+    struct town town;
+    town_init (&town, 2, 4);
+    int64_t soon_us = town.now_us + 40 * S;
+    int a = town_submit (&town, "a", 4, 8), b = town_submit (&town, "b", 1, 8);
+    int c = town_submit (&town, "c", 9, 16), d = town_submit (&town, "d", 0, 2);
+    expect_waiting (&town, a, soon_us, "waits for the next round, in 40 s");
+    expect_waiting (&town, a, INT64_MAX, "waits for the next round");
+    expect_waiting (&town, c, soon_us,
+                    "too large: needs 9 slots, and the nodes that take replicas have 8");
+    town_plan (&town, (const char *[]){"", "0:3 1:3", "", ""});
+    expect_waiting (&town, b, soon_us, "is about to start with 3 on n0 and 3 on n1");
+    town_start (&town, b, "0:3 1:3");
+    expect_waiting (&town, b, soon_us, NULL);
+    expect_waiting (&town, a, soon_us,
+                    "no free slots: needs 4, 2 free; waits for the next round, in 40 s");
+    town_plan (&town, (const char *[]){"0:4", "1:4", "", ""});
+    expect_waiting (&town, a, soon_us, "waits for job b to leave n0; then it starts with 4 on n0");
+    expect_waiting (&town, b, soon_us, "saves and stops, to go on with 4 on n1");
+    town_plan (&town, (const char *[]){"0:4", "", "", ""});
+    expect_waiting (&town, b, soon_us, "makes room for others: saves and stops, and goes on later");
+    town_exit (&town, b, EXITED_FAILED, "rank 0: exit code 1");
+    expect_waiting (&town, b, soon_us,
+                    "waits until 00:00:10 UTC (10 s) after failure 1; it is given up after 4");
+    town_drain (&town, 0);
+    town_drain (&town, 1);
+    expect_waiting (&town, d, soon_us,
+                    "no node takes replicas: all are drained, or there are none");
+    struct event cancel = {.type = EVENT_CANCEL, .job = d};
+    town_apply (&town, &cancel);
+    expect_waiting (&town, d, soon_us, NULL);
+    town_start (&town, a, "0:4");
+    cancel.job = a;
+    town_apply (&town, &cancel);
+    expect_waiting (&town, a, soon_us, "is being cancelled: its replicas have to end");
+    town_clear (&town);
+}
+
+static void free_slots_are_those_nobody_holds (void **state)
+{
+    (void)state;
+    struct town town;
+    town_init (&town, 3, 4);
+    int a = town_submit (&town, "a", 0, 8);
+    town_submit (&town, "b", 0, 8);
+    assert_int_equal (room_of (&town.cluster).free, 12);
+    town_start (&town, a, "0:3");
+    town_plan (&town, (const char *[]){"0:4", "1:2"});
+    struct room room = room_of (&town.cluster); /* a holds 3 and is promised 1 more, b 2 */
+    assert_int_equal (room.free, 6);
+    town_drain (&town, 2);
+    room = room_of (&town.cluster);
+    assert_int_equal (room.free, 2);
+    assert_int_equal (room.slots, 8);
+    assert_int_equal (room.nodes, 2);
+    town_clear (&town);
+}
+
+/* ---- Pace --------------------------------------------------------------------------------- */
+
+static void pace_is_the_models (void **state)
+{
+    (void)state;
+    struct town town;
+    town_init (&town, 2, 4);
+    int a = town_submit (&town, "a", 0, 8);
+    const struct job *job = town.cluster.jobs[a];
+    struct pollux_batch batch = {.m = 100, .s = 0};
+    struct hints hints = town_hints (250, 1000);
+    struct pace pace = pace_of (job, &hints, batch, POLLUX_EXACT, 2);
+    assert_true (isnan (pace.goodput) && pace.batch.m == 0);
+    assert_true (relative (pace.noise_scale, 128 * 0.2 / 0.01) < 1e-12);
+    town_start (&town, a, "0:2 1:1");
+    pace = pace_of (job, &hints, batch, POLLUX_EXACT, 2);
+    struct pollux_shape shape = {.nodes = 2, .replicas = 3};
+    double goodput = pollux_goodput (&hints.model, hints.grad, 128, shape, batch);
+    assert_true (pace.total_batch == 300);
+    assert_true (relative (pace.goodput, goodput) < 1e-12);
+    assert_true (relative (pace.goodput, pace.throughput * pace.efficiency) < 1e-12);
+    assert_true (relative (pace.eta_s, 750 * 128 / goodput) < 1e-12);
+    struct pollux_best fair;
+    shape = (struct pollux_shape){.nodes = 1, .replicas = 2};
+    pollux_best_batch (&hints.model, hints.grad, &hints.limits, POLLUX_EXACT, shape, &fair, NULL);
+    assert_true (relative (pace.speedup, goodput / fair.goodput) < 1e-12);
+    /* A batch below M0 has a throughput and no efficiency. */
+    pace = pace_of (job, &hints, (struct pollux_batch){.m = 16}, POLLUX_EXACT, 2);
+    assert_true (pace.throughput > 0 && isnan (pace.efficiency) && isnan (pace.eta_s));
+    hints.has_model = false;
+    pace = pace_of (job, &hints, batch, POLLUX_EXACT, 2);
+    assert_true (pace.total_batch == 300 && isnan (pace.throughput) && isnan (pace.noise_scale));
+    town_clear (&town);
+}
+
+/* ---- Explanations ------------------------------------------------------------------------- */
+
+static struct view live_view (const struct town *town)
+{
+    struct view view = cluster_view (&town->cluster, &town->round);
+    view.jobs = (const struct job *const *)town->cluster.live.jobs;
+    view.job_count = town->cluster.live.count;
+    return view;
+}
+
+static struct explanation *explained (const struct town *town, int job)
+{
+    struct view view = live_view (town);
+    struct explanation *explanation = calloc (1, sizeof (*explanation));
+    struct pollux_error err = {""};
+    if (explain (&view, job, explanation, &err) < 0)
+        fail_msg ("%s", err.text);
+    return explanation;
+}
+
+/* The fitness as the paper has it, of jobs with these goodputs; moved ones pay their restart. */
+static double fitness_of (const struct view *view, const double *goodputs, const bool *moved)
+{
+    double sum = 0, weights = 0;
+    for (int i = 0; i < view->job_count; i++) {
+        const struct job *job = view->jobs[i];
+        double x = goodputs[i] / fair_goodput (job, view->search, fair_replicas (view)) *
+                   view_nodes (view) / view_slots (view);
+        x *= moved[i] ? restart_factor (view, job) : 1;
+        sum += job->spec.weight * pow (x + 0.001, view->p);
+        weights += job->spec.weight;
+    }
+    return pow (sum / weights, 1 / view->p);
+}
+
+static double best_goodput (const struct job *job, int nodes, int replicas)
+{
+    struct pollux_best best;
+    struct pollux_shape shape = {.nodes = nodes, .replicas = replicas};
+    assert_int_equal (0, pollux_best_batch (&job->hints.model, job->hints.grad, &job->hints.limits,
+                                            POLLUX_EXACT, shape, &best, NULL));
+    return best.goodput;
+}
+
+/* Two jobs share two nodes: whoever wants more takes it from the other. */
+static void one_more_is_somebody_elses_less (void **state)
+{
+    (void)state;
+    struct town town;
+    town_init (&town, 2, 4);
+    int a = town_submit (&town, "a", 0, 8), b = town_submit (&town, "b", 0, 8);
+    town.now_us += 600 * S;
+    town_report (&town, a, town_hints (250, 1000), (struct pollux_batch){.m = 128});
+    town_report (&town, b, town_hints (0, 1000), (struct pollux_batch){.m = 128});
+    town_plan (&town, (const char *[]){"0:3", "1:4"});
+    town_start (&town, a, "0:3");
+    town_start (&town, b, "1:4");
+    struct view view = live_view (&town);
+    const struct job *job = town.cluster.jobs[a];
+
+    struct explanation *all = explained (&town, a);
+    assert_int_equal (all->fair, 4);
+    assert_int_equal (all->current.replicas, 3);
+    assert_true (relative (all->current.goodput, best_goodput (job, 1, 3)) < 1e-12);
+    assert_int_equal (all->curve_count, 8);
+    for (int k = 1; k <= 8; k++) {
+        assert_int_equal (all->curve[k - 1].replicas, k);
+        assert_true (relative (all->curve[k - 1].goodput, best_goodput (job, k > 4 ? 2 : 1, k)) <
+                     1e-12);
+    }
+    assert_true (relative (all->curve[3].speedup, 1) < 1e-12);
+    /* One slot is free. */
+    assert_true (all->more.possible);
+    assert_int_equal (all->more.point.replicas, 4);
+    assert_int_equal (all->more.free, 1);
+    assert_int_equal (all->more.other_count, 0);
+    double factor = best_goodput (job, 1, 4) / best_goodput (job, 1, 3);
+    assert_true (relative (all->more.goodput, factor) < 1e-12);
+    double goodputs[] = {best_goodput (job, 1, 3), best_goodput (town.cluster.jobs[b], 1, 4)};
+    bool moved[] = {false, false};
+    assert_true (relative (all->fitness, fitness_of (&view, goodputs, moved)) < 1e-12);
+    goodputs[0] = best_goodput (job, 1, 4);
+    moved[0] = true;
+    assert_true (relative (all->more.fitness, fitness_of (&view, goodputs, moved)) < 1e-12);
+    free (all);
+
+    /* None is free: b would have to give. */
+    town_exit (&town, a, EXITED_STOPPED, "");
+    town_start (&town, a, "0:4");
+    view = live_view (&town);
+    all = explained (&town, a);
+    assert_true (all->more.possible);
+    assert_int_equal (all->more.point.replicas, 5);
+    assert_int_equal (all->more.other_count, 1);
+    assert_string_equal (all->more.others[0].name, "b");
+    assert_int_equal (all->more.others[0].from, 4);
+    assert_int_equal (all->more.others[0].to, 3);
+    factor = best_goodput (town.cluster.jobs[b], 1, 3) / best_goodput (town.cluster.jobs[b], 1, 4);
+    assert_true (relative (all->more.others[0].goodput, factor) < 1e-12);
+    goodputs[0] = best_goodput (job, 2, 5);
+    goodputs[1] = best_goodput (town.cluster.jobs[b], 1, 3);
+    moved[1] = true;
+    assert_true (relative (all->more.fitness, fitness_of (&view, goodputs, moved)) < 1e-12);
+    assert_true (all->more.fitness < all->fitness);
+    assert_int_equal (all->less.point.replicas, 3);
+    free (all);
+    town_clear (&town);
+}
+
+static void limits_are_named (void **state)
+{
+    (void)state;
+    static const struct {
+        int max, profiled, replicas;
+        enum allowed_kind allowed;
+        bool pinned, model, adaptive;
+        const char *limit, *why; /* words in it; why: one more is impossible */
+    } cases[] = {
+        {3, -1, 3, ALLOWED_ANY, false, true, true, "maximum of 3", "no more than 3"},
+        {8, 1, 2, ALLOWED_ANY, false, true, true, "measured with up to 1", "trusted"},
+        {8, 8, 2, ALLOWED_POW2, false, true, true, "powers of two", NULL},
+        {8, 8, 2, ALLOWED_ANY, true, true, true, "not preemptible", "not preemptible"},
+        {8, 0, 1, ALLOWED_ANY, false, false, true, "not reported a model", "measured"},
+        {8, -1, 2, ALLOWED_ANY, false, false, false, "no model", NULL},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct town town;
+        char place[8];
+        town_init (&town, 1, 8);
+        int a = town_submit (&town, "a", 0, cases[i].max);
+        struct job *job = town.cluster.jobs[a];
+        job->spec.allowed.kind = cases[i].allowed;
+        job->spec.preemptible = !cases[i].pinned;
+        job->spec.adaptive = cases[i].adaptive;
+        job->hints = town_hints (0, 100);
+        job->hints.has_model = cases[i].model;
+        job->hints.max_profiled_replicas = cases[i].profiled;
+        snprintf (place, sizeof (place), "0:%d", cases[i].replicas);
+        town_start (&town, a, place);
+        struct explanation *all = explained (&town, a);
+        bool found = false;
+        for (int j = 0; j < all->limit_count; j++)
+            found = found || strstr (all->limits[j], cases[i].limit);
+        if (!found)
+            fail_msg ("case %zu: no limit says \"%s\"", i, cases[i].limit);
+        assert_int_equal (all->more.possible, !cases[i].why);
+        if (cases[i].why && !strstr (all->more.why, cases[i].why))
+            fail_msg ("case %zu: \"%s\" does not say \"%s\"", i, all->more.why, cases[i].why);
+        free (all);
+        town_clear (&town);
+    }
+}
+
+/* Powers of two take several slots at once, from several jobs. */
+static void many_give_together (void **state)
+{
+    (void)state;
+    struct town town;
+    town_init (&town, 2, 4);
+    int a = town_submit (&town, "a", 0, 8);
+    town_submit (&town, "b", 0, 8);
+    int c = town_submit (&town, "c", 0, 8), d = town_submit (&town, "d", 2, 8);
+    for (int i = 0; i < 4; i++)
+        town.cluster.jobs[i]->hints = town_hints (0, 1000);
+    town.cluster.jobs[a]->spec.allowed.kind = ALLOWED_POW2;
+    town.cluster.jobs[c]->spec.preemptible = false;
+    town.now_us += 600 * S;
+    town_plan (&town, (const char *[]){"0:2", "0:2", "1:2", "1:2"});
+    town_start (&town, a, "0:2");
+    town_start (&town, 1, "0:2");
+    town_start (&town, c, "1:2");
+    town_start (&town, d, "1:2");
+    struct explanation *all = explained (&town, a);
+    assert_true (all->more.possible);
+    assert_int_equal (all->more.point.replicas, 4);
+    int given = 0;
+    for (int i = 0; i < all->more.other_count; i++) {
+        assert_string_not_equal (all->more.others[i].name, "c");
+        given += all->more.others[i].from - all->more.others[i].to;
+    }
+    assert_true (given >= 2);
+    free (all);
+    /* Where nobody can give, it says so. */
+    town.cluster.jobs[1]->spec.preemptible = false;
+    town.cluster.jobs[d]->spec.preemptible = false;
+    all = explained (&town, a);
+    assert_false (all->more.possible);
+    assert_non_null (strstr (all->more.why, "no other job can give"));
+    free (all);
+    town_clear (&town);
+}
+
+static void words_for_people (void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *text;
+    } durations[] = {
+        {0, "0 s"},          {99, "99 s"},          {100, "2 min"},     {7140, "119 min"},
+        {7200, "2 h 0 min"}, {12000, "3 h 20 min"}, {172800, "2 days"}, {NAN, "an unknown time"}};
+    for (size_t i = 0; i < COUNT (durations); i++)
+        assert_string_equal (duration_text (durations[i].seconds).text, durations[i].text);
+
+    struct town town;
+    struct reports reports = {0};
+    struct rounds *rounds = calloc (1, sizeof (*rounds));
+    town_init (&town, 2, 4);
+    int a = town_submit (&town, "a", 0, 8), b = town_submit (&town, "b", 0, 8);
+    town.cluster.jobs[a]->hints = town.cluster.jobs[b]->hints = town_hints (250, 1e6);
+    town_plan (&town, (const char *[]){"0:4", "1:4"});
+    town_start (&town, a, "0:4");
+    town_start (&town, b, "1:4");
+    struct present present =
+        present_make (&town.cluster, &reports, rounds, &town.round, town.now_us, INT64_MAX);
+    struct explanation *all = explained (&town, a);
+    json_t *answer = describe_explanation (&present, a, all);
+    json_t *sentences = json_object_get (answer, "sentences");
+    assert_true (json_array_size (sentences) >= 3);
+    const char *more = json_string_value (json_array_get (sentences, 1));
+    assert_non_null (strstr (more, "With 5 replicas it would train"));
+    assert_non_null (strstr (more, "job b would go from 4 to 3 replicas"));
+    assert_non_null (strstr (more, "worse"));
+    json_decref (answer);
+    free (all);
+    free (rounds);
+    town_clear (&town);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (waiting_has_a_reason),
+        cmocka_unit_test (free_slots_are_those_nobody_holds),
+        cmocka_unit_test (pace_is_the_models),
+        cmocka_unit_test (one_more_is_somebody_elses_less),
+        cmocka_unit_test (limits_are_named),
+        cmocka_unit_test (many_give_together),
+        cmocka_unit_test (words_for_people),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Soft reports, the ring of rounds, and the metrics' text as a stranger's parser reads it.
+ */
+#include "unit.h"
+#include "town.h"
+#include "daemon/metrics.h"
+#include "daemon/reports.h"
+#include "daemon/rounds.h"
+
+#include <errno.h>
+
+static struct report report_of (int job, double progress)
+{
+    return (struct report){.job = job,
+                           .hints = town_hints (progress, 1000),
+                           .batch = {.m = 64},
+                           .oracle_remaining = NAN};
+}
+
+static void the_latest_counts (void **state)
+{
+    (void)state;
+    struct town town;
+    struct reports reports = {0};
+    struct pollux_error err;
+    const struct report *collected;
+    town_init (&town, 2, 4);
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+        snprintf (name, sizeof (name), "j%d", i);
+        town_submit (&town, name, 0, 4);
+        town_start (&town, i, "0:1");
+    }
+    for (int round = 0; round < 3; round++)
+        for (int i = 99; i >= 0; i -= 3) {
+            struct report report = report_of (i, 10 * round + i);
+            assert_int_equal (0, reports_take (&reports, &town.cluster, &report, 1, &err));
+        }
+    assert_int_equal (reports.count, 34);
+    assert_true (reports_latest (&reports, 99)->hints.progress == 20 + 99);
+    assert_null (reports_latest (&reports, 98));
+    assert_null (reports_latest (&reports, 100000));
+    /* Of another generation, or of none that runs. */
+    struct report report = report_of (0, 5);
+    assert_int_equal (-ESTALE, reports_take (&reports, &town.cluster, &report, 2, &err));
+    assert_non_null (strstr (err.text, "generation 2"));
+    town_exit (&town, 3, EXITED_FINISHED, "");
+    report = report_of (3, 5);
+    assert_int_equal (-ESTALE, reports_take (&reports, &town.cluster, &report, 1, &err));
+    assert_int_equal (reports.stale, 2);
+    /* In order of submission, without the job that ended. */
+    int count = reports_collect (&reports, &town.cluster, &collected);
+    assert_int_equal (count, 33);
+    for (int i = 1; i < count; i++)
+        assert_true (collected[i - 1].job < collected[i].job);
+    assert_true (reports_latest (&reports, 99)->hints.progress == 20 + 99);
+    assert_null (reports_latest (&reports, 3));
+    struct event event = {.type = EVENT_HINTS, .job = -1, .hints = {collected, count}};
+    town_apply (&town, &event);
+    reports_drop (&reports);
+    assert_int_equal (0, reports_collect (&reports, &town.cluster, &collected));
+    assert_null (reports_latest (&reports, 99));
+    reports_clear (&reports);
+    town_clear (&town);
+}
+
+static void refusals_are_kept_until_the_next_good_one (void **state)
+{
+    (void)state;
+    struct town town;
+    struct reports reports = {0};
+    town_init (&town, 1, 4);
+    town_submit (&town, "a", 0, 4);
+    town_start (&town, 0, "0:1");
+    assert_null (reports_refusal (&reports, 0));
+    reports_refuse (&reports, 0, "gamma: expected a number");
+    reports_refuse (&reports, 0, "sqr: expected a number");
+    assert_string_equal (reports_refusal (&reports, 0), "sqr: expected a number");
+    struct report report = report_of (0, 1);
+    assert_int_equal (0, reports_take (&reports, &town.cluster, &report, 1, NULL));
+    assert_null (reports_refusal (&reports, 0));
+    assert_int_equal (reports.refused, 2);
+    assert_int_equal (reports.taken, 1);
+    reports_clear (&reports);
+    town_clear (&town);
+}
+
+/* ---- Rounds ------------------------------------------------------------------------------- */
+
+static void take_round (struct rounds *rounds, struct town *town, int64_t seq, bool fill,
+                        double price)
+{
+    struct plan plan = {0};
+    struct event round = {
+        .at_us = town->now_us, .type = EVENT_ROUND, .job = -1, .round = town->round};
+    round.round.fill = fill;
+    rounds_take (rounds, &town->cluster, &round, seq);
+    town_apply (town, &round);
+    assert_int_equal (0, plan_reset (&plan, town->cluster.active.count));
+    plan.price = price;
+    struct share share = {.node = 1, .replicas = 3};
+    if (plan.job_count > 0)
+        assert_int_equal (0, plan_place (&plan, 0, (struct placement){&share, 1}));
+    rounds_decided (rounds, 0.25);
+    struct event event = {.at_us = town->now_us, .type = EVENT_PLAN, .job = -1, .plan = &plan};
+    rounds_take (rounds, &town->cluster, &event, seq + 1);
+    town_apply (town, &event);
+    plan_clear (&plan);
+}
+
+static void rounds_go_round (void **state)
+{
+    (void)state;
+    struct town town;
+    struct rounds *rounds = calloc (1, sizeof (*rounds));
+    town_init (&town, 2, 4);
+    assert_null (rounds_get (rounds, 0));
+    assert_null (rounds_last_full (rounds));
+    town_submit (&town, "a", 0, 4);
+    town_start (&town, 0, "0:2");
+    take_round (rounds, &town, 10, false, 0.5);
+    const struct round_summary *summary = rounds_get (rounds, 0);
+    assert_int_equal (summary->seq, 10);
+    assert_int_equal (summary->jobs, 1);
+    assert_int_equal (summary->restarts, 1); /* it runs elsewhere */
+    assert_int_equal (summary->used_slots, 3);
+    assert_true (summary->price == 0.5 && summary->decide_s == 0.25);
+    assert_ptr_equal (rounds_last_full (rounds), summary);
+    for (int i = 0; i < ROUNDS_LIMIT - 1; i++)
+        take_round (rounds, &town, 20 + 2 * i, true, NAN);
+    assert_int_equal (rounds_last_full (rounds)->seq, 10);
+    assert_int_equal (rounds_get (rounds, ROUNDS_LIMIT - 1)->seq, 10);
+    take_round (rounds, &town, 9000, true, NAN);
+    assert_null (rounds_get (rounds, ROUNDS_LIMIT));
+    assert_null (rounds_last_full (rounds)); /* so long ago that it is forgotten */
+    assert_int_equal (rounds_get (rounds, 0)->seq, 9000);
+    free (rounds);
+    town_clear (&town);
+}
+
+/* ---- Metrics ------------------------------------------------------------------------------ */
+
+static bool is_name (const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z') ||
+              text[i] == '_' || text[i] == ':' || (i > 0 && text[i] >= '0' && text[i] <= '9')))
+            return false;
+    return length > 0;
+}
+
+/* {name="value",...}: where it ends; NULL if it is malformed. */
+static const char *skip_labels (const char *at)
+{
+    if (*at != '{')
+        return at;
+    do {
+        at++;
+        size_t name = strcspn (at, "=");
+        if (!is_name (at, name) || at[name + 1] != '"')
+            return NULL;
+        at += name + 2;
+        for (; *at && *at != '"' && *at != '\n'; at++)
+            if (*at == '\\' && !strchr ("\\\"n", *++at))
+                return NULL;
+        if (*at++ != '"')
+            return NULL;
+    } while (*at == ',');
+    return *at == '}' ? at + 1 : NULL;
+}
+
+/* A sample's value, NaN if it is not there; the whole text must be well-formed: every sample of a
+ * family behind its TYPE, and no family twice. */
+static double parse_metrics (const char *text, const char *wanted)
+{
+    double found = NAN;
+    char family[128] = "", seen[8192] = " ", type[32] = "";
+    while (*text) {
+        size_t length = strcspn (text, "\n");
+        assert_true (text[length] == '\n');
+        if (strncmp (text, "# TYPE ", 7) == 0) {
+            char padded[140];
+            assert_int_equal (2, sscanf (text, "# TYPE %127s %31s", family, type));
+            snprintf (padded, sizeof (padded), " %s ", family);
+            assert_null (strstr (seen, padded));
+            strncat (seen, padded + 1, sizeof (seen) - strlen (seen) - 1);
+            assert_non_null (strstr ("counter gauge histogram", type));
+        } else if (strncmp (text, "# HELP ", 7) != 0) {
+            size_t name = strcspn (text, "{ \n");
+            assert_true (is_name (text, name));
+            assert_memory_equal (text, family, strlen (family));
+            bool suffix = name > strlen (family);
+            assert_true (!suffix || strcmp (type, "histogram") == 0);
+            const char *value = skip_labels (text + name);
+            assert_non_null (value);
+            assert_true (*value == ' ');
+            char *end;
+            double number = strtod (value + 1, &end);
+            assert_true (*end == '\n' && end > value + 1);
+            if (strlen (wanted) == (size_t)(value - text) &&
+                strncmp (wanted, text, strlen (wanted)) == 0)
+                found = number;
+        }
+        text += length + 1;
+    }
+    return found;
+}
+
+static void metrics_are_well_formed (void **state)
+{
+    (void)state;
+    struct town town;
+    struct metrics *metrics = calloc (1, sizeof (*metrics));
+    struct rounds *rounds = calloc (1, sizeof (*rounds));
+    struct reports reports = {.taken = 7};
+    struct http_counts http = {.answers = {0, 0, 5, 0, 2, 1}, .connections = 3};
+    struct metrics_sources sources = {.cluster = &town.cluster,
+                                      .reports = &reports,
+                                      .rounds = rounds,
+                                      .http = &http,
+                                      .journal_bytes = 4096,
+                                      .journal_events = 12,
+                                      .uptime_s = 1.5,
+                                      .resident_bytes = 1 << 20};
+    town_init (&town, 2, 4);
+    town_submit (&town, "a", 0, 4);
+    town_submit (&town, "b", 0, 4);
+    town_start (&town, 0, "0:2 1:1");
+    take_round (rounds, &town, 3, false, 0.125);
+    struct event exit = {.type = EVENT_EXIT, .exit = {.generation = 1, .kind = EXITED_FAILED}};
+    metrics_take (metrics, &town.cluster, &exit);
+    histogram_add (&metrics->decide_s, 0.002);
+    histogram_add (&metrics->decide_s, 100);
+    static const char route[] = "/v1/jobs/{name}";
+    for (int i = 0; i < 3; i++)
+        metrics_answer (metrics, "GET", route, i == 2 ? 404 : 200, 1e-5);
+    size_t length = 0;
+    char *text = metrics_text (metrics, &sources, &length);
+    assert_int_equal (length, strlen (text));
+    static const struct {
+        const char *name;
+        double value;
+    } wanted[] = {
+        {"pollux_jobs{phase=\"pending\"}", 1},
+        {"pollux_jobs{phase=\"running\"}", 1},
+        {"pollux_slots{available=\"true\"}", 8},
+        {"pollux_slots_used", 3},
+        {"pollux_failures_total", 1},
+        {"pollux_slot_price", 0.125},
+        {"pollux_reports_total{result=\"taken\"}", 7},
+        {"pollux_decide_seconds_bucket{le=\"0.00064\"}", 0},
+        {"pollux_decide_seconds_bucket{le=\"0.00256\"}", 1},
+        {"pollux_decide_seconds_bucket{le=\"41.94304\"}", 1},
+        {"pollux_decide_seconds_bucket{le=\"+Inf\"}", 2},
+        {"pollux_decide_seconds_count", 2},
+        {"pollux_journal_bytes", 4096},
+        {"pollux_http_requests_total{method=\"GET\",route=\"/v1/jobs/{name}\",code=\"200\"}", 2},
+        {"pollux_http_requests_total{method=\"GET\",route=\"/v1/jobs/{name}\",code=\"404\"}", 1},
+        {"pollux_http_answers_total{class=\"4xx\"}", 2},
+    };
+    for (size_t i = 0; i < COUNT (wanted); i++)
+        if (parse_metrics (text, wanted[i].name) != wanted[i].value)
+            fail_msg ("%s: got %g, want %g", wanted[i].name, parse_metrics (text, wanted[i].name),
+                      wanted[i].value);
+    free (text);
+    free (metrics);
+    free (rounds);
+    town_clear (&town);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (the_latest_counts),
+        cmocka_unit_test (refusals_are_kept_until_the_next_good_one),
+        cmocka_unit_test (rounds_go_round),
+        cmocka_unit_test (metrics_are_well_formed),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
