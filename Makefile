@@ -34,6 +34,10 @@ CFLAGS := -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
 else
 CFLAGS ?= -O2 -g
 endif
+# Programs that can be told to die at a certain moment (src/base/fault.h), for the tests alone.
+ifneq ($(FLAVOUR),)
+FAULTS := -DPOLLUX_FAULTS
+endif
 
 # Where things are installed; DESTDIR goes before all of them.
 PREFIX ?= /usr/local
@@ -49,7 +53,7 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow
 # No fused multiply-add: the same sources give the same bits with every compiler.  Nobody reads
 # errno after a square root, and without it a loop of them is vectorised.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(STRICT),-Werror) -ffp-contract=off -fno-math-errno \
-	-fvisibility=hidden -fPIC -pthread -ffunction-sections -Iinclude -Isrc $(CPPFLAGS) $(CFLAGS)
+	-fvisibility=hidden -fPIC -pthread -ffunction-sections -Iinclude -Isrc $(FAULTS) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
 
 VERSION := $(shell sed -n 's/^.define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)

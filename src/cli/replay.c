@@ -22,6 +22,12 @@ static const struct command_option replay_options[] = {
     {"json", NULL, REPLAY_JSON, "print the result as JSON"},
 };
 
+/* How far a replay came. */
+struct replay_way {
+    int64_t from_us; /* of the snapshot or the first event */
+    int64_t events;
+};
+
 struct replay_request {
     const char *path;
     double tolerance;
@@ -52,24 +58,28 @@ static int parse (struct options *options, struct replay_request *ret, struct po
 static void show_progress (struct progress *progress, const struct replay *replay,
                            const struct store *store)
 {
+    int64_t done = store_seq (store) - store_snapshot (store);
+    int64_t all = store_count (store) - store_snapshot (store);
     if (progress_due (progress))
-        progress_draw (progress, (double)store_seq (store) / (double)store_count (store),
-                       "%lld of %lld events, %lld rounds, %.0f rounds/s",
-                       (long long)store_seq (store), (long long)store_count (store),
-                       (long long)replay->rounds,
+        progress_draw (progress, (double)done / (double)all,
+                       "%lld of %lld events, %lld rounds, %.0f rounds/s", (long long)done,
+                       (long long)all, (long long)replay->rounds,
                        (double)replay->rounds / progress_passed (progress));
 }
 
 /* Until the end, or the first difference. */
 static int replay_all (const char *path, struct store *store, struct replay *replay,
-                       struct pollux_error *err)
+                       struct replay_way *way, struct pollux_error *err)
 {
     struct progress progress = progress_start ();
     struct source source = store_source (store);
     struct event event;
-    int rc;
-    while ((rc = source.next (source.self, &replay->cluster, &event, err)) == 1) {
+    int rc = store_restore (store, &replay->cluster, NULL, err);
+    way->from_us = replay->cluster.now_us;
+    while (rc == 0 && (rc = source.next (source.self, &replay->cluster, &event, err)) == 1) {
         struct pollux_error why;
+        if (store_seq (store) == 1)
+            way->from_us = event.at_us;
         rc = replay_event (replay, &event, &why);
         if (rc < 0)
             fail (err, rc, "%s, event %lld: %.120s", file_name (path).text,
@@ -79,6 +89,7 @@ static int replay_all (const char *path, struct store *store, struct replay *rep
         show_progress (&progress, replay, store);
     }
     progress_end (&progress);
+    way->events = store_seq (store) - store_snapshot (store);
     return rc;
 }
 
@@ -118,15 +129,17 @@ static json_t *difference_json (const struct replay *replay)
                              : number_json (difference->decided_value));
 }
 
-static json_t *result_json (const struct replay *replay, const struct store *store)
+static json_t *result_json (const struct replay *replay, const struct replay_way *way,
+                            const struct store *store)
 {
-    return json_pack (
-        "{s:b, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:s, s:o}", "same", !replay->differs, "events",
-        (json_int_t)store_seq (store), "nodes", replay->cluster.node_count, "jobs",
-        replay->cluster.job_count, "rounds", (json_int_t)replay->rounds, "rounds_without_plan",
-        (json_int_t)(replay->unanswered + replay->waiting), "rounds_of_other_software",
-        (json_int_t)replay->foreign, "until", (double)replay->cluster.now_us * 1e-6, "software",
-        POLLUX_VERSION, "difference", difference_json (replay));
+    return json_pack ("{s:b, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:s, s:o}", "same",
+                      !replay->differs, "events", (json_int_t)way->events, "events_in_snapshot",
+                      (json_int_t)store_snapshot (store), "nodes", replay->cluster.node_count,
+                      "jobs", replay->cluster.job_count, "rounds", (json_int_t)replay->rounds,
+                      "rounds_without_plan", (json_int_t)(replay->unanswered + replay->waiting),
+                      "rounds_of_other_software", (json_int_t)replay->foreign, "until",
+                      (double)replay->cluster.now_us * 1e-6, "software", POLLUX_VERSION,
+                      "difference", difference_json (replay));
 }
 
 /* ---- For people --------------------------------------------------------------------------- */
@@ -164,12 +177,16 @@ static void print_difference (const struct replay *replay, FILE *out)
     }
 }
 
-static void print_result (const struct replay *replay, const struct store *store, FILE *out)
+static void print_result (const struct replay *replay, const struct replay_way *way,
+                          const struct store *store, FILE *out)
 {
     int64_t open = replay->unanswered + replay->waiting, decided = replay->rounds - open;
+    if (store_snapshot (store) > 0)
+        fprintf (out, "Begins with a snapshot of %lld earlier events\n",
+                 (long long)store_snapshot (store));
     fprintf (out, "%lld events: %d nodes, %d jobs and %lld rounds in %.2f h",
-             (long long)store_seq (store), replay->cluster.node_count, replay->cluster.job_count,
-             (long long)replay->rounds, (double)replay->cluster.now_us / 3.6e9);
+             (long long)way->events, replay->cluster.node_count, replay->cluster.job_count,
+             (long long)replay->rounds, (double)(replay->cluster.now_us - way->from_us) / 3.6e9);
     if (replay->rounds > 0)
         fprintf (out, ", decided by %s", replay->mixed ? "several policies" : replay->round.policy);
     fputc ('\n', out);
@@ -198,12 +215,13 @@ static int replay_command_run (struct options *options, FILE *out, struct pollux
     if (rc < 0)
         return rc;
     struct replay replay = {.tolerance = request.tolerance};
-    rc = replay_all (request.path, store, &replay, err);
+    struct replay_way way = {0};
+    rc = replay_all (request.path, store, &replay, &way, err);
     int code = replay.differs ? EXIT_FAILED : EXIT_OK;
     if (rc == 0 && request.json)
-        rc = output_json (result_json (&replay, store), out, err);
+        rc = output_json (result_json (&replay, &way, store), out, err);
     else if (rc == 0)
-        print_result (&replay, store, out);
+        print_result (&replay, &way, store, out);
     replay_clear (&replay);
     store_close (store, NULL);
     return rc < 0 ? rc : code;

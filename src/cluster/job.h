@@ -69,7 +69,8 @@ enum job_phase {
 enum { JOB_PHASES = JOB_CANCELLED + 1 };
 extern const char *const job_phase_names[JOB_PHASES];
 
-/* A job as the cluster believes it to be. */
+/* A job as the cluster believes it to be.  Whatever is added here is to be kept by snapshots, too
+ * (wire/snapshot.c). */
 struct job {
     struct job_spec spec;
     struct hints hints;

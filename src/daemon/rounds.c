@@ -20,6 +20,13 @@ static void begin (struct rounds *rounds, const struct event *event, int64_t seq
     memcpy (rounds->coming.policy, event->round.policy, sizeof (rounds->coming.policy));
 }
 
+static void add (struct rounds *rounds, const struct round_summary *summary)
+{
+    rounds->ring[rounds->count++ % ROUNDS_LIMIT] = *summary;
+    if (!summary->fill)
+        rounds->last_full = rounds->count;
+}
+
 static void complete (struct rounds *rounds, const struct cluster *cluster, const struct plan *plan)
 {
     struct round_summary *summary = &rounds->coming;
@@ -35,9 +42,7 @@ static void complete (struct rounds *rounds, const struct cluster *cluster, cons
         summary->restarts += job_runs (job) && !placement_equal (job->placement, placement);
         summary->used_slots += placement_replicas (placement);
     }
-    rounds->ring[rounds->count++ % ROUNDS_LIMIT] = *summary;
-    if (!summary->fill)
-        rounds->last_full = rounds->count;
+    add (rounds, summary);
 }
 
 void rounds_take (struct rounds *rounds, const struct cluster *cluster, const struct event *event,
@@ -64,4 +69,19 @@ const struct round_summary *rounds_get (const struct rounds *rounds, int64_t age
 const struct round_summary *rounds_last_full (const struct rounds *rounds)
 {
     return rounds->last_full ? rounds_get (rounds, rounds->count - rounds->last_full) : NULL;
+}
+
+int rounds_list (const struct rounds *rounds, struct round_summary ret[ROUNDS_LIMIT])
+{
+    int count = rounds->count < ROUNDS_LIMIT ? (int)rounds->count : ROUNDS_LIMIT;
+    for (int i = 0; i < count; i++)
+        ret[i] = *rounds_get (rounds, count - 1 - i);
+    return count;
+}
+
+void rounds_restore (struct rounds *rounds, const struct round_summary *summaries, int count)
+{
+    *rounds = (struct rounds){0};
+    for (int i = 0; i < count; i++)
+        add (rounds, &summaries[i]);
 }

@@ -4,21 +4,10 @@
 #define DAEMON_ROUNDS_H
 
 #include "cluster/cluster.h"
+#include "cluster/round_summary.h"
 
 /* 1024 of about 200 bytes: seventeen hours of full rounds. */
 enum { ROUNDS_LIMIT = 1024 };
-
-/* Unknown numbers are NaN. */
-struct round_summary {
-    int64_t seq, at_us; /* of the ROUND event */
-    char policy[NAME_SIZE];
-    bool fill;
-    double fitness, bound, price;
-    double decide_s;
-    int jobs;       /* that it decided on */
-    int restarts;   /* running ones that it moves, resizes or stops */
-    int used_slots; /* by its plan */
-};
 
 /* Zero to begin with; nothing to free. */
 struct rounds {
@@ -37,6 +26,10 @@ void rounds_decided (struct rounds *rounds, double seconds);
 
 /* The age-th newest, from 0 on; NULL if it is forgotten or never was. */
 const struct round_summary *rounds_get (const struct rounds *rounds, int64_t age);
+
+/* All that are remembered, oldest first, for a snapshot: how many; and back. */
+int rounds_list (const struct rounds *rounds, struct round_summary ret[ROUNDS_LIMIT]);
+void rounds_restore (struct rounds *rounds, const struct round_summary *summaries, int count);
 
 /* The newest full one; NULL as above. */
 const struct round_summary *rounds_last_full (const struct rounds *rounds);

@@ -69,7 +69,7 @@ int reader_open (const char *path, struct reader **ret, struct pollux_error *err
     if (code == 0)
         code = prepare (reader,
                         "SELECT (SELECT min (seq) FROM events), "
-                        "(SELECT max (seq) FROM events)",
+                        "(SELECT max (seq) FROM events), (SELECT max (seq) FROM snapshot)",
                         &reader->range, err);
     if (code < 0) {
         reader_close (reader);
@@ -115,8 +115,9 @@ int reader_range (struct reader *reader, int64_t *ret_first, int64_t *ret_last,
     int code = 0;
     if (sqlite3_step (range) == SQLITE_ROW) {
         bool some = sqlite3_column_type (range, 0) == SQLITE_INTEGER;
-        *ret_first = some ? sqlite3_column_int64 (range, 0) : 1;
-        *ret_last = some ? sqlite3_column_int64 (range, 1) : 0;
+        int64_t snapshot = sqlite3_column_int64 (range, 2); /* 0 for NULL */
+        *ret_first = some ? sqlite3_column_int64 (range, 0) : snapshot + 1;
+        *ret_last = some ? sqlite3_column_int64 (range, 1) : snapshot;
     } else {
         code = sql_fail (reader->db, reader->name.text, "read it", err);
     }

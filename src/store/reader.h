@@ -23,8 +23,8 @@ typedef bool reader_each (void *self, int64_t seq, const struct wire_row *row);
 int reader_rows (struct reader *reader, int64_t after, int most, reader_each *each, void *self,
                  struct pollux_error *err);
 
-/* The numbers of the first and the last row; 1 and 0 if there is none.  Earlier ones have been
- * compacted. */
+/* The numbers of the first and the last row; N + 1 and N if there is none and N events are in the
+ * snapshot.  Those before the first are all there, as the cluster that they led to. */
 int reader_range (struct reader *reader, int64_t *ret_first, int64_t *ret_last,
                   struct pollux_error *err);
 

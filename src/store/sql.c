@@ -33,10 +33,7 @@ int sql_fail (sqlite3 *db, const char *name, const char *doing, struct pollux_er
     case SQLITE_NOTADB:
         return fail (err, -EINVAL, "%s: no journal: expected an SQLite database", name);
     case SQLITE_CORRUPT:
-        return fail (err, -EINVAL,
-                     "%s: damaged: %.60s; restore a copy, or save what is left of it with "
-                     "sqlite3's .recover",
-                     name, sqlite3_errmsg (db));
+        return fail (err, -EINVAL, "%s: damaged: %.60s; " SQL_REPAIR, name, sqlite3_errmsg (db));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_CONSTRAINT:

@@ -8,6 +8,10 @@
 
 #include "pollux/pollux.h"
 
+/* What to do about a damaged file; the end of a sentence. */
+#define SQL_REPAIR                                                                                 \
+    "restore a copy, save what is left with sqlite3's .recover, or move it away to begin anew"
+
 /* The sentence for whatever SQLite refused last: "NAME: cannot DOING: why; the repair".  Returns
  * the errno value that says the same. */
 int sql_fail (sqlite3 *db, const char *name, const char *doing, struct pollux_error *err);

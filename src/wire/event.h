@@ -22,6 +22,7 @@
 #include "cluster/cluster.h"
 #include "wire/json.h"
 #include "wire/placement.h"
+#include "wire/text.h"
 
 /* 64 MiB: the hints of 2^16 jobs take less than 1 KiB each. */
 #define WIRE_EVENT_LIMIT ((size_t)64 << 20)
@@ -33,13 +34,6 @@ struct wire_row {
     const char *body;
     size_t length; /* of the body */
 };
-
-/* Memory for the text of a body, used again and again. */
-struct wire_text_buffer {
-    char *text;
-    size_t length, capacity;
-};
-void wire_text_buffer_clear (struct wire_text_buffer *buffer);
 
 /* An event that comes next after what the cluster believes.  On success *ret borrows from the
  * buffer, the cluster and the event.  -EINVAL for an event that decoding would refuse, -EFBIG for

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "wire/event.h"
@@ -179,50 +177,6 @@ static int find_job_name (const struct cluster *cluster, const struct event *eve
     return 0;
 }
 
-/* A dump on its way into a buffer, and why it stopped. */
-struct dump {
-    struct wire_text_buffer *buffer;
-    int code;
-};
-
-static int append (const char *text, size_t length, void *self)
-{
-    struct dump *dump = self;
-    struct wire_text_buffer *buffer = dump->buffer;
-    size_t needed = buffer->length + length;
-    if (needed > WIRE_EVENT_LIMIT) {
-        dump->code = -EFBIG;
-        return -1;
-    }
-    if (needed > buffer->capacity) {
-        char *bigger = realloc (buffer->text, 2 * needed);
-        if (!bigger)
-            return -1;
-        buffer->text = bigger;
-        buffer->capacity = 2 * needed;
-    }
-    memcpy (buffer->text + buffer->length, text, length);
-    buffer->length = needed;
-    return 0;
-}
-
-static int dump_body (const json_t *body, struct wire_text_buffer *buffer, struct pollux_error *err)
-{
-    struct dump dump = {.buffer = buffer, .code = -ENOMEM};
-    buffer->length = 0;
-    if (json_dump_callback (body, append, &dump, JSON_COMPACT) == 0)
-        return 0;
-    return dump.code == -EFBIG
-               ? fail (err, dump.code, "too large: at most %zu bytes", WIRE_EVENT_LIMIT)
-               : dump.code;
-}
-
-void wire_text_buffer_clear (struct wire_text_buffer *buffer)
-{
-    free (buffer->text);
-    *buffer = (struct wire_text_buffer){0};
-}
-
 int wire_event_encode (const struct cluster *cluster, const struct event *event,
                        struct wire_text_buffer *buffer, struct wire_row *ret,
                        struct pollux_error *err)
@@ -236,7 +190,7 @@ int wire_event_encode (const struct cluster *cluster, const struct event *event,
     if (code == 0)
         code = put_body (cluster, event, body, &why);
     if (code == 0)
-        code = dump_body (body, buffer, &why);
+        code = wire_text_dump (body, WIRE_EVENT_LIMIT, buffer, &why);
     json_decref (body);
     if (code < 0)
         return fail (err, code, "%s: %.200s", type, why.text[0] ? why.text : "not enough memory");

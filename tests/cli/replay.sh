@@ -119,7 +119,7 @@ changed "an event missing" "DELETE FROM events WHERE seq = 50" status=2 err~'dam
 changed "a malformed body" "UPDATE events SET body = '{\"name\":4}' WHERE seq = 3" status=2 \
     err~"changed\.db, event 3:1:9: name: expected a name of 1 to 63 bytes, got '4'"
 changed "a version to come" "UPDATE meta SET value = '7' WHERE key = 'version'" status=2 out= \
-    err~'changed\.db: its version is 7, and this is pollux .*, which reads versions up to 1; use a newer'
+    err~'changed\.db: its version is 7, and this is pollux .*, which reads versions up to 2; use a newer'
 changed "more tables" "CREATE TABLE more (x)" status=2 err~'its tables are not those of a journal'
 run pollux replay "$tmp/none.db"
 expect "no file" status=2 out= err~'none\.db: cannot open it: No such file or directory'
@@ -135,6 +135,6 @@ run pollux replay "$tmp/other.db"
 expect "another database" status=2 err~'other\.db: an SQLite database, but no journal of pollux'
 head -c 100000 "$journal" >"$tmp/cut.db"
 run pollux replay "$tmp/cut.db"
-expect "cut short" status=2 err~"cut\.db: damaged: .*; restore a copy, or save what is left"
+expect "cut short" status=2 err~"cut\.db: damaged: .*; restore a copy, save what is left"
 run pollux replay "$journal" --tolerance 2
 expect "a tolerance out of range" status=2 err~'--tolerance'

@@ -15,6 +15,7 @@ struct recording {
     /* As under a daemon: jobs are programs, which wait after a failure; running ones are cancelled
      * too; a round after every change fills free slots; now and then the policy has forgotten. */
     bool real;
+    bool *cold; /* set by others: the next full round is cold, which clears it; may be NULL */
 };
 
 /* Run the loop.  On success *ret is what is believed at the end; the caller clears it. */
@@ -26,5 +27,8 @@ void launches_equal (const struct launch *a, const struct launch *b);
 
 /* Everything that a fold can tell of two clusters. */
 void clusters_equal (const struct cluster *a, const struct cluster *b);
+
+/* The same, but what a snapshot forgets of ended jobs does not matter. */
+void clusters_alike (const struct cluster *a, const struct cluster *b);
 
 #endif

@@ -8,54 +8,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "journal_file.h"
 #include "recording.h"
 #include "store/store.h"
 
 /* ---- A folder for each test ----------------------------------------------------------------- */
 
-static char folder[64], path[96];
-
-static int set_up (void **state)
-{
-    (void)state;
-    snprintf (folder, sizeof (folder), "/tmp/pollux-store-XXXXXX");
-    if (!mkdtemp (folder))
-        return -1;
-    snprintf (path, sizeof (path), "%s/run.db", folder);
-    return 0;
-}
-
-static void shell (const char *format, const char *one, const char *two)
-{
-    char command[256];
-    snprintf (command, sizeof (command), format, one, two);
-    assert_int_equal (0, system (command));
-}
-
-static int tear_down (void **state)
-{
-    (void)state;
-    shell ("rm -rf %s%s", folder, "");
-    return 0;
-}
-
 static bool there (const char *suffix)
 {
     char name[128];
-    snprintf (name, sizeof (name), "%s%s", path, suffix);
+    snprintf (name, sizeof (name), "%s%s", journal_path, suffix);
     return access (name, F_OK) == 0;
 }
 
 static int files_in_folder (void)
 {
     char command[128];
-    snprintf (command, sizeof (command), "ls -A %s | wc -l", folder);
+    snprintf (command, sizeof (command), "ls -A %s | wc -l", journal_folder);
     FILE *pipe = popen (command, "r");
     int count = -1;
     assert_non_null (pipe);
@@ -66,22 +40,6 @@ static int files_in_folder (void)
 
 /* ---- Writing and reading -------------------------------------------------------------------- */
 
-static struct store *open_store (enum store_mode mode)
-{
-    struct store *store = NULL;
-    struct pollux_error err = {""};
-    if (store_open (path, mode, &store, &err) < 0)
-        fail_msg ("%s", err.text);
-    return store;
-}
-
-static void close_store (struct store *store)
-{
-    struct pollux_error err = {""};
-    if (store_close (store, &err) < 0)
-        fail_msg ("%s", err.text);
-}
-
 static const struct recording ordinary = {.policy = "tiresias", .rounds = 100, .seed = 3};
 
 /* Record the ordinary cluster; what is believed at the end. */
@@ -89,27 +47,11 @@ static struct cluster record (enum store_mode mode)
 {
     struct cluster cluster = {0};
     struct pollux_error err = {""};
-    struct store *store = open_store (mode);
+    struct store *store = journal_open (mode);
     if (recording_run (&ordinary, store_journal (store), &cluster, &err) < 0)
         fail_msg ("%s", err.text);
-    close_store (store);
+    journal_close (store);
     return cluster;
-}
-
-/* Fold what is in the file from where the store is: how many events there were, or an error. */
-static int64_t fold (struct store *store, struct cluster *cluster, struct pollux_error *err)
-{
-    struct source source = store_source (store);
-    struct event event;
-    int64_t count = 0;
-    int rc;
-    while ((rc = source.next (source.self, cluster, &event, err)) == 1) {
-        rc = cluster_apply (cluster, &event, err);
-        if (rc < 0)
-            break;
-        count++;
-    }
-    return rc < 0 ? rc : count;
 }
 
 static void comes_back (void **state)
@@ -118,24 +60,24 @@ static void comes_back (void **state)
     static const enum store_mode modes[] = {STORE_RECORD, STORE_DURABLE};
     for (size_t i = 0; i < COUNT (modes); i++) {
         struct cluster believed = record (modes[i]), folded = {0};
-        struct store *store = open_store (STORE_READ);
+        struct store *store = journal_open (STORE_READ);
         struct pollux_error err = {""};
-        int64_t count = fold (store, &folded, &err);
+        int64_t count = journal_fold (store, &folded, &err);
         if (count < 0)
             fail_msg ("%s", err.text);
         assert_true (count > 500 && count == store_count (store) && count == store_seq (store));
         clusters_equal (&believed, &folded);
-        assert_int_equal (0, fold (store, &folded, &err)); /* and no more */
-        close_store (store);
+        assert_int_equal (0, journal_fold (store, &folded, &err)); /* and no more */
+        journal_close (store);
         cluster_clear (&believed);
         cluster_clear (&folded);
 
         struct stat status;
-        assert_int_equal (0, stat (path, &status));
+        assert_int_equal (0, stat (journal_path, &status));
         assert_int_equal (status.st_mode & 07777, 0600);
         assert_false (there ("-wal"));
         assert_int_equal (files_in_folder (), 1);
-        assert_int_equal (0, unlink (path));
+        assert_int_equal (0, unlink (journal_path));
     }
 }
 
@@ -144,7 +86,7 @@ static void goes_on (void **state)
 {
     (void)state;
     struct cluster cluster = {0}, other = {0};
-    struct store *writer = open_store (STORE_DURABLE), *reader = open_store (STORE_READ);
+    struct store *writer = journal_open (STORE_DURABLE), *reader = journal_open (STORE_READ);
     for (int life = 0; life < 3; life++) {
         for (int i = 0; i < 10; i++) {
             struct event node = {.at_us = life, .type = EVENT_NODE, .job = -1};
@@ -153,35 +95,50 @@ static void goes_on (void **state)
             assert_int_equal (0, journal.append (journal.self, &cluster, &node, NULL));
             assert_int_equal (0, cluster_apply (&cluster, &node, NULL));
         }
-        assert_int_equal (0, fold (reader, &other, NULL)); /* not yet */
+        assert_int_equal (0, journal_fold (reader, &other, NULL)); /* not yet */
         assert_int_equal (0, store_commit (writer, NULL));
-        assert_int_equal (10, fold (reader, &other, NULL));
-        close_store (writer);
-        writer = open_store (STORE_DURABLE);
+        assert_int_equal (10, journal_fold (reader, &other, NULL));
+        journal_close (writer);
+        writer = journal_open (STORE_DURABLE);
         assert_int_equal (store_count (writer), 10 * (life + 1));
     }
     clusters_equal (&cluster, &other);
-    close_store (writer);
-    close_store (reader);
+    journal_close (writer);
+    journal_close (reader);
     cluster_clear (&cluster);
     cluster_clear (&other);
 }
 
+/* The second one is refused as long as the first is there, in this program or another; and a program
+ * that writes without asking is found out. */
 static void two_writers_do_not_mix (void **state)
 {
     (void)state;
     struct cluster cluster = {0};
     struct event node = {.type = EVENT_NODE, .job = -1, .node = {.name = "n0"}};
-    struct store *first = open_store (STORE_DURABLE), *second = open_store (STORE_DURABLE);
-    struct journal one = store_journal (first), two = store_journal (second);
-    assert_int_equal (0, one.append (one.self, &cluster, &node, NULL));
-    assert_int_equal (0, store_commit (first, NULL));
+    struct store *first = journal_open (STORE_DURABLE);
+    struct journal journal = store_journal (first);
+    assert_int_equal (0, journal.append (journal.self, &cluster, &node, NULL));
+    assert_int_equal (0, journal.commit (journal.self, NULL));
+    pid_t child = fork ();
+    if (child == 0) {
+        struct store *second = NULL;
+        struct pollux_error err = {""};
+        int rc = store_open (journal_path, STORE_DURABLE, &second, &err);
+        _exit (rc == -EBUSY && strstr (err.text, "run.db: another program writes to it") ? 0 : 1);
+    }
+    int status;
+    assert_int_equal (child, waitpid (child, &status, 0));
+    assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
+    struct store *reader = journal_open (STORE_READ); /* which harms nobody */
+    journal_close (reader);
+    journal_sql ("INSERT INTO events SELECT 2, at_us, type, job, body FROM events");
     struct pollux_error err = {""};
-    assert_int_equal (-EBUSY, two.append (two.self, &cluster, &node, &err));
+    assert_int_equal (-EBUSY, journal.append (journal.self, &cluster, &node, &err));
     assert_non_null (strstr (err.text, "run.db: cannot append: another program writes to it"));
-    assert_int_equal (-EIO, two.append (two.self, &cluster, &node, &err)); /* and for ever */
-    assert_int_equal (-EIO, store_close (second, &err));
-    close_store (first);
+    assert_int_equal (-EIO, journal.append (journal.self, &cluster, &node, &err)); /* for ever */
+    assert_int_equal (-EIO, store_close (first, &err));
+    journal_close (journal_open (STORE_DURABLE));
 }
 
 static void unwritable_event_is_final (void **state)
@@ -190,7 +147,7 @@ static void unwritable_event_is_final (void **state)
     struct cluster cluster = {0};
     struct event good = {.type = EVENT_NODE, .job = -1, .node = {.name = "n0"}};
     struct event bad = {.type = EVENT_NODE, .job = -1};
-    struct store *store = open_store (STORE_RECORD);
+    struct store *store = journal_open (STORE_RECORD);
     struct journal journal = store_journal (store);
     struct pollux_error err = {""};
     assert_int_equal (0, journal.append (journal.self, &cluster, &good, NULL));
@@ -207,18 +164,18 @@ static void recording_never_overwrites (void **state)
     static const char *const what[] = {"a file", "a link to nowhere", "a folder"};
     for (size_t i = 0; i < COUNT (what); i++) {
         if (i == 0)
-            close (open (path, O_CREAT | O_WRONLY, 0644));
+            close (open (journal_path, O_CREAT | O_WRONLY, 0644));
         else if (i == 1)
-            assert_int_equal (0, symlink ("nowhere", path));
+            assert_int_equal (0, symlink ("nowhere", journal_path));
         else
-            assert_int_equal (0, mkdir (path, 0700));
+            assert_int_equal (0, mkdir (journal_path, 0700));
         struct store *store = NULL;
         struct pollux_error err = {""};
-        assert_int_equal (-EEXIST, store_open (path, STORE_RECORD, &store, &err));
+        assert_int_equal (-EEXIST, store_open (journal_path, STORE_RECORD, &store, &err));
         assert_non_null (strstr (err.text, "run.db: there is a file of that name"));
         assert_null (store);
         assert_int_equal (files_in_folder (), 1);
-        assert_int_equal (0, remove (path));
+        assert_int_equal (0, remove (journal_path));
     }
 }
 
@@ -258,7 +215,7 @@ static void record_for_ever (enum store_mode mode, int pipe)
     struct witness witness = {.pipe = pipe, .every = mode == STORE_DURABLE ? 7 : 0};
     struct recording endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
     struct cluster cluster;
-    if (store_open (path, mode, &witness.store, NULL) < 0)
+    if (store_open (journal_path, mode, &witness.store, NULL) < 0)
         _exit (1);
     witness.journal = store_journal (witness.store);
     recording_run (&endless, (struct journal){.append = witness_append, .self = &witness}, &cluster,
@@ -304,8 +261,8 @@ static void killed_while_writing (enum store_mode mode, unsigned delay_us)
 
     struct cluster folded = {0}, unused;
     struct pollux_error err = {""};
-    struct store *store = open_store (STORE_READ);
-    int64_t found = fold (store, &folded, &err);
+    struct store *store = journal_open (STORE_READ);
+    int64_t found = journal_fold (store, &folded, &err);
     if (found < 0)
         fail_msg ("%s", err.text);
     assert_true (found >= confirmed);
@@ -318,14 +275,14 @@ static void killed_while_writing (enum store_mode mode, unsigned delay_us)
                                      (struct journal){.append = prefix_append, .self = &prefix},
                                      &unused, &err));
     clusters_equal (&prefix.cluster, &folded);
-    close_store (store);
+    journal_close (store);
     cluster_clear (&folded);
     cluster_clear (&prefix.cluster);
 
-    store = open_store (STORE_DURABLE); /* and it can go on */
+    store = journal_open (STORE_DURABLE); /* and it can go on */
     assert_int_equal (store_count (store), found);
-    close_store (store);
-    assert_int_equal (0, unlink (path));
+    journal_close (store);
+    assert_int_equal (0, unlink (journal_path));
 }
 
 static void killed_recording_is_a_prefix (void **state)
@@ -346,20 +303,9 @@ static void killed_daemon_keeps_what_it_confirmed (void **state)
 
 /* ---- Files that are no journals ------------------------------------------------------------- */
 
-static void refused (enum store_mode mode, int code, const char *says)
-{
-    struct store *store = NULL;
-    struct pollux_error err = {""};
-    int rc = store_open (path, mode, &store, &err);
-    if (rc != code || !strstr (err.text, says))
-        fail_msg ("expected %d and '%s', got %d and: %s", code, says, rc, err.text);
-    assert_non_null (strstr (err.text, "run.db: "));
-    assert_null (store);
-}
-
 static void write_file (const void *bytes, size_t size)
 {
-    FILE *file = fopen (path, "w");
+    FILE *file = fopen (journal_path, "w");
     assert_non_null (file);
     assert_int_equal (size, fwrite (bytes, 1, size, file));
     assert_int_equal (0, fclose (file));
@@ -373,35 +319,25 @@ static void other_files_are_refused (void **state)
     struct rng rng = rng_seed (9);
     for (size_t i = 0; i < sizeof (noise); i++)
         noise[i] = (char)rng_next (&rng);
-    refused (STORE_READ, -ENOENT, "cannot open it: No such file");
+    journal_refused (STORE_READ, -ENOENT, "cannot open it: No such file");
     for (size_t i = 0; i < COUNT (modes); i++) {
         write_file ("", 0);
-        refused (modes[i], -EINVAL, "empty, which a journal never is");
+        journal_refused (modes[i], -EINVAL, "empty, which a journal never is");
         write_file ("job,time\n", 9);
-        refused (modes[i], -EINVAL, "no journal: expected an SQLite database");
+        journal_refused (modes[i], -EINVAL, "no journal: expected an SQLite database");
         write_file (noise, sizeof (noise));
-        refused (modes[i], -EINVAL, "no journal: expected an SQLite database");
-        assert_int_equal (0, unlink (path));
-        assert_int_equal (0, mkdir (path, 0700));
-        refused (modes[i], -EINVAL, "expected a file");
-        assert_int_equal (0, rmdir (path));
-        assert_int_equal (0, mkfifo (path, 0700));
-        refused (modes[i], -EINVAL, "expected a file");
-        assert_int_equal (0, unlink (path));
+        journal_refused (modes[i], -EINVAL, "no journal: expected an SQLite database");
+        assert_int_equal (0, unlink (journal_path));
+        assert_int_equal (0, mkdir (journal_path, 0700));
+        journal_refused (modes[i], -EINVAL, "expected a file");
+        assert_int_equal (0, rmdir (journal_path));
+        assert_int_equal (0, mkfifo (journal_path, 0700));
+        journal_refused (modes[i], -EINVAL, "expected a file");
+        assert_int_equal (0, unlink (journal_path));
     }
-    memcpy (path + strlen (folder), "/no/run.db", sizeof ("/no/run.db"));
-    refused (STORE_RECORD, -ENOENT, "cannot create it: No such file");
-    refused (STORE_DURABLE, -ENOENT, "cannot create it: No such file");
-}
-
-static void sql (const char *statements)
-{
-    sqlite3 *db = NULL;
-    char *message = NULL;
-    assert_int_equal (SQLITE_OK, sqlite3_open (path, &db));
-    if (sqlite3_exec (db, statements, NULL, NULL, &message) != SQLITE_OK)
-        fail_msg ("%s: %s", statements, message);
-    assert_int_equal (SQLITE_OK, sqlite3_close (db));
+    memcpy (journal_path + strlen (journal_folder), "/no/run.db", sizeof ("/no/run.db"));
+    journal_refused (STORE_RECORD, -ENOENT, "cannot create it: No such file");
+    journal_refused (STORE_DURABLE, -ENOENT, "cannot create it: No such file");
 }
 
 /* Changes of a good journal that are found when it is opened. */
@@ -411,7 +347,8 @@ static void changed_tables_are_refused (void **state)
     static const struct {
         const char *sql, *says;
     } cases[] = {
-        {"UPDATE meta SET value = '2' WHERE key = 'version'", "its version is 2"},
+        {"UPDATE meta SET value = '3' WHERE key = 'version'", "its version is 3"},
+        {"UPDATE meta SET value = '1' WHERE key = 'version'", "its tables are not those"},
         {"UPDATE meta SET value = '999999999999' WHERE key = 'version'", "use a newer one"},
         {"UPDATE meta SET value = 'one' WHERE key = 'version'", "does not tell its version"},
         {"UPDATE meta SET value = '-1' WHERE key = 'version'", "does not tell its version"},
@@ -424,18 +361,21 @@ static void changed_tables_are_refused (void **state)
         {"CREATE INDEX extra ON events (job)", "its tables are not those"},
         {"CREATE TRIGGER more AFTER INSERT ON events BEGIN DELETE FROM events; END",
          "its tables are not those"},
-        {"INSERT INTO snapshot VALUES (1, '{}')", "begins with a snapshot"},
+        {"DELETE FROM events WHERE seq = 50", "damaged: event 50 is missing; restore"},
+        {"DELETE FROM events WHERE seq = 1", "damaged: event 1 is missing"},
+        {"UPDATE events SET seq = -5 WHERE seq = 1", "it begins with event -5, expected 1"},
+        {"INSERT INTO snapshot VALUES (7, '{}')", "it begins with event 1, expected 8"},
     };
     struct cluster cluster = record (STORE_RECORD);
     cluster_clear (&cluster);
     char good[128];
-    snprintf (good, sizeof (good), "%s.good", path);
-    shell ("cp %s %s", path, good);
+    snprintf (good, sizeof (good), "%s.good", journal_path);
+    journal_shell ("cp %s %s", journal_path, good);
     for (size_t i = 0; i < COUNT (cases); i++) {
-        shell ("cp %s %s", good, path);
-        sql (cases[i].sql);
-        refused (STORE_READ, -EINVAL, cases[i].says);
-        refused (STORE_DURABLE, -EINVAL, cases[i].says);
+        journal_shell ("cp %s %s", good, journal_path);
+        journal_sql (cases[i].sql);
+        journal_refused (STORE_READ, -EINVAL, cases[i].says);
+        journal_refused (STORE_DURABLE, -EINVAL, cases[i].says);
     }
 }
 
@@ -446,9 +386,6 @@ static void changed_rows_are_refused (void **state)
     static const struct {
         const char *sql, *says;
     } cases[] = {
-        {"DELETE FROM events WHERE seq = 50", "run.db: damaged: event 50 is missing"},
-        {"DELETE FROM events WHERE seq = 1", "run.db: damaged: event 1 is missing"},
-        {"UPDATE events SET seq = -5 WHERE seq = 1", "run.db: damaged: event 1 is missing"},
         {"UPDATE events SET type = 'MERGE' WHERE seq = 50",
          "run.db, event 50: the type is 'MERGE', which this version does not know"},
         {"UPDATE events SET type = 'NODE' || char (0) WHERE seq = 1", "event 1 is no event"},
@@ -460,18 +397,18 @@ static void changed_rows_are_refused (void **state)
     struct cluster cluster = record (STORE_RECORD);
     cluster_clear (&cluster);
     char good[128];
-    snprintf (good, sizeof (good), "%s.good", path);
-    shell ("cp %s %s", path, good);
+    snprintf (good, sizeof (good), "%s.good", journal_path);
+    journal_shell ("cp %s %s", journal_path, good);
     for (size_t i = 0; i < COUNT (cases); i++) {
-        shell ("cp %s %s", good, path);
-        sql (cases[i].sql);
-        struct store *store = open_store (STORE_READ);
+        journal_shell ("cp %s %s", good, journal_path);
+        journal_sql (cases[i].sql);
+        struct store *store = journal_open (STORE_READ);
         struct cluster folded = {0};
         struct pollux_error err = {""};
-        assert_int_equal (-EINVAL, fold (store, &folded, &err));
+        assert_int_equal (-EINVAL, journal_fold (store, &folded, &err));
         if (!strstr (err.text, cases[i].says))
             fail_msg ("%s: expected '%s' in: %s", cases[i].sql, cases[i].says, err.text);
-        close_store (store);
+        journal_close (store);
         cluster_clear (&folded);
     }
 }
@@ -479,7 +416,7 @@ static void changed_rows_are_refused (void **state)
 static long file_size (void)
 {
     struct stat status;
-    assert_int_equal (0, stat (path, &status));
+    assert_int_equal (0, stat (journal_path, &status));
     return (long)status.st_size;
 }
 
@@ -490,18 +427,18 @@ static void damaged_pages (void **state)
     (void)state;
     struct cluster believed = record (STORE_RECORD);
     char good[128];
-    snprintf (good, sizeof (good), "%s.good", path);
-    shell ("cp %s %s", path, good);
+    snprintf (good, sizeof (good), "%s.good", journal_path);
+    journal_shell ("cp %s %s", journal_path, good);
     long size = file_size ();
     int refusals = 0, tries = soak_count (1000);
     struct rng rng = rng_seed (4);
     for (int i = 0; i < tries; i++) {
-        shell ("cp %s %s", good, path);
+        journal_shell ("cp %s %s", good, journal_path);
         bool cut = i % 4 == 0;
         if (cut) {
-            assert_int_equal (0, truncate (path, (off_t)rng_below (&rng, (uint64_t)size)));
+            assert_int_equal (0, truncate (journal_path, (off_t)rng_below (&rng, (uint64_t)size)));
         } else {
-            FILE *file = fopen (path, "r+");
+            FILE *file = fopen (journal_path, "r+");
             assert_non_null (file);
             /* Every other time in the header of a page, where it hurts. */
             long at = i % 2 ? 4096 * (long)rng_below (&rng, (uint64_t)size / 4096)
@@ -514,9 +451,9 @@ static void damaged_pages (void **state)
         struct store *store = NULL;
         struct cluster folded = {0};
         struct pollux_error err = {""};
-        int64_t rc = store_open (path, STORE_READ, &store, &err);
+        int64_t rc = store_open (journal_path, STORE_READ, &store, &err);
         if (rc == 0)
-            rc = fold (store, &folded, &err);
+            rc = journal_fold (store, &folded, &err);
         store_close (store, NULL);
         refusals += rc < 0;
         if (rc < 0)
@@ -551,7 +488,7 @@ static int write_steps (void)
 {
     struct store *store = NULL;
     struct cluster cluster = {0};
-    int rc = store_open (path, STORE_DURABLE, &store, NULL);
+    int rc = store_open (journal_path, STORE_DURABLE, &store, NULL);
     if (rc == 0)
         rc = recording_run (&ordinary, store_journal (store), &cluster, NULL);
     cluster_clear (&cluster);
@@ -562,22 +499,22 @@ static int read_only_steps (void)
 {
     struct store *store = NULL;
     struct cluster cluster = {0};
-    if (store_open (path, STORE_READ, &store, NULL) < 0)
+    if (store_open (journal_path, STORE_READ, &store, NULL) < 0)
         return 1;
-    if (fold (store, &cluster, NULL) < 500)
+    if (journal_fold (store, &cluster, NULL) < 500)
         return 2;
     cluster_clear (&cluster);
     if (store_close (store, NULL) < 0 || files_in_folder () != 1)
         return 3; /* a reader leaves nothing behind */
     struct pollux_error err = {""};
-    if (store_open (path, STORE_DURABLE, &store, &err) != -EROFS ||
+    if (store_open (journal_path, STORE_DURABLE, &store, &err) != -EROFS ||
         !strstr (err.text, "it may only be read; check"))
         return 4;
-    memcpy (path + strlen (folder), "/new.db", sizeof ("/new.db"));
-    if (store_open (path, STORE_RECORD, &store, &err) != -EACCES ||
+    memcpy (journal_path + strlen (journal_folder), "/new.db", sizeof ("/new.db"));
+    if (store_open (journal_path, STORE_RECORD, &store, &err) != -EACCES ||
         !strstr (err.text, "new.db: cannot create it: Permission denied"))
         return 5;
-    if (store_open (path, STORE_DURABLE, &store, &err) != -EACCES)
+    if (store_open (journal_path, STORE_DURABLE, &store, &err) != -EACCES)
         return 6;
     return 0;
 }
@@ -586,7 +523,7 @@ static int unreadable_steps (void)
 {
     struct store *store = NULL;
     struct pollux_error err = {""};
-    if (store_open (path, STORE_READ, &store, &err) != -EACCES ||
+    if (store_open (journal_path, STORE_READ, &store, &err) != -EACCES ||
         !strstr (err.text, "run.db: cannot open it: Permission denied"))
         return 1;
     return 0;
@@ -595,30 +532,30 @@ static int unreadable_steps (void)
 static void places_of_others (void **state)
 {
     (void)state;
-    assert_int_equal (0, chmod (folder, 0777));
+    assert_int_equal (0, chmod (journal_folder, 0777));
     assert_int_equal (0, as_nobody (write_steps));
     /* At rest, and as a copy of one in use would be. */
     static const char *const modes[] = {"DELETE", "WAL"};
     for (size_t i = 0; i < COUNT (modes); i++) {
         char statement[64];
         snprintf (statement, sizeof (statement), "PRAGMA journal_mode = %s", modes[i]);
-        sql (statement);
-        assert_int_equal (0, chmod (path, 0444));
-        assert_int_equal (0, chmod (folder, 0555));
+        journal_sql (statement);
+        assert_int_equal (0, chmod (journal_path, 0444));
+        assert_int_equal (0, chmod (journal_folder, 0555));
         assert_int_equal (0, as_nobody (read_only_steps));
-        assert_int_equal (0, chmod (path, 0600));
-        assert_int_equal (0, chmod (folder, 0777));
+        assert_int_equal (0, chmod (journal_path, 0600));
+        assert_int_equal (0, chmod (journal_folder, 0777));
     }
-    assert_int_equal (0, chmod (path, 0000));
+    assert_int_equal (0, chmod (journal_path, 0000));
     assert_int_equal (0, as_nobody (unreadable_steps));
-    assert_int_equal (0, chmod (folder, 0777));
+    assert_int_equal (0, chmod (journal_folder, 0777));
 }
 
 /* A file that may not grow further stands for a full disk. */
 static void full_disk (void **state)
 {
     (void)state;
-    struct store *store = open_store (STORE_RECORD);
+    struct store *store = journal_open (STORE_RECORD);
     signal (SIGXFSZ, SIG_IGN);
     struct rlimit before, small = {.rlim_cur = 256 << 10};
     assert_int_equal (0, getrlimit (RLIMIT_FSIZE, &before));
@@ -633,10 +570,10 @@ static void full_disk (void **state)
     assert_int_equal (rc, -EIO);
     assert_non_null (strstr (err.text, "run.db: cannot commit: writing failed; check the disk"));
     assert_int_equal (-EIO, store_close (store, &err));
-    store = open_store (STORE_READ); /* what was committed before is there */
-    int64_t count = fold (store, &cluster, &err);
+    store = journal_open (STORE_READ); /* what was committed before is there */
+    int64_t count = journal_fold (store, &cluster, &err);
     assert_true (count > 0 && count % STORE_RECORD_EVENTS == 0);
-    close_store (store);
+    journal_close (store);
     cluster_clear (&cluster);
 }
 
@@ -647,7 +584,7 @@ static void strange_names (void **state)
     static const char *const names[] = {":memory:", "a?mode=ro", "x%20y", "file:z.db", "#1"};
     char before[256];
     assert_non_null (getcwd (before, sizeof (before)));
-    assert_int_equal (0, chdir (folder));
+    assert_int_equal (0, chdir (journal_folder));
     for (size_t i = 0; i < COUNT (names); i++) {
         struct store *store = NULL;
         assert_int_equal (0, store_open (names[i], STORE_RECORD, &store, NULL));
@@ -660,7 +597,7 @@ static void strange_names (void **state)
     assert_int_equal (0, chdir (before));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown (name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, journal_set_up, journal_tear_down)
 
 int main (void)
 {

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs as they were, on top of their submission.  Whoever reads a cluster relies on what events
+ * make of it (only what runs has a placement, nothing was done in the future), so that is checked.
+ */
+#include "cluster/restore.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+
+/* What is wrong with it, or NULL. */
+static const char *wrong (const struct job *job, int64_t submit_us, int64_t now_us)
+{
+    if (job->charged_us < submit_us || job->charged_us > now_us || job->aged_us < submit_us ||
+        job->aged_us > now_us || job->start_us > now_us)
+        return "its times are not between its submission and the snapshot";
+    if (!job_live (job) && (job->end_us < submit_us || job->end_us > now_us))
+        return "it ended before its submission, or has yet to";
+    if (job_runs (job) && job->generation < 1)
+        return "it runs, and never started";
+    if (!job_runs (job) && job->placement.count > 0)
+        return "it has slots, and does not run";
+    if (!job_live (job) && job->desired.count > 0)
+        return "it has ended, and is to have slots";
+    return NULL;
+}
+
+int cluster_restore_job (struct cluster *cluster, const struct event *submit, const struct job *job,
+                         int64_t now_us, struct pollux_error *err)
+{
+    const char *name = submit->submit.spec->name, *why = wrong (job, submit->at_us, now_us);
+    if (why)
+        return fail (err, -EINVAL, "job %s: %s", name, why);
+    int rc = cluster_apply (cluster, submit, err);
+    if (rc < 0)
+        return rc;
+    struct job *to = cluster->jobs[cluster->job_count - 1], submitted = *to;
+    *to = *job;
+    to->spec = submitted.spec;
+    to->spec.min_replicas = job->spec.min_replicas;
+    to->spec.max_replicas = job->spec.max_replicas;
+    to->spec.weight = job->spec.weight;
+    to->oracle = submitted.oracle;
+    to->oracle.remaining = job->oracle.remaining;
+    to->submit_us = submitted.submit_us;
+    to->launch = submitted.launch;
+    to->placement = to->desired = (struct placement){0};
+    to->shares = to->desired_shares = NULL;
+    to->share_capacity = to->desired_capacity = 0;
+    if (job_place (to, job->placement) < 0 || job_desire (to, job->desired) < 0)
+        return fail (err, -ENOMEM, "no memory for the placement of job %s", name);
+    if (!job_live (to))
+        cluster->live.count--; /* it was the last */
+    return 0;
+}
+
+int cluster_restore_time (struct cluster *cluster, int64_t now_us, struct pollux_error *err)
+{
+    if (now_us < cluster->now_us)
+        return fail (err, -EINVAL, "at %lld us, but a job was submitted at %lld us",
+                     (long long)now_us, (long long)cluster->now_us);
+    cluster->now_us = now_us;
+    return 0;
+}

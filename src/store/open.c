@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a journal: what the file is, who else writes it, whether it is whole, and of which
+ * version.
+ */
+#define _GNU_SOURCE /* open file description locks */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "store/create.h"
+#include "store/schema.h"
+#include "store/self.h"
+#include "store/sql.h"
+
+/* ---- Connecting -------------------------------------------------------------------------- */
+
+/* What SQLite would say less clearly, or not at all: an empty file is a fresh database to it. */
+static int check_file (const char *path, struct pollux_error *err)
+{
+    struct stat status;
+    struct file_name name = file_name (path);
+    if (stat (path, &status) < 0)
+        return fail (err, -errno, "%s: cannot open it: %s", name.text, strerror (errno));
+    if (!S_ISREG (status.st_mode))
+        return fail (err, -EINVAL, "%s: expected a file", name.text);
+    if (status.st_size == 0)
+        return fail (err, -EINVAL,
+                     "%s: empty, which a journal never is; restore a copy, or remove it to begin "
+                     "anew",
+                     name.text);
+    return 0;
+}
+
+/* Whoever made the file, it can neither run code nor make us allocate without limit. */
+static void distrust (sqlite3 *db)
+{
+    sqlite3_extended_result_codes (db, 1);
+    sqlite3_limit (db, SQLITE_LIMIT_LENGTH, (int)WIRE_EVENT_LIMIT + (1 << 16));
+    sqlite3_db_config (db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config (db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_busy_timeout (db, 2000);
+}
+
+static int connect_to (struct store *store, const char *path, int flags, struct pollux_error *err)
+{
+    sqlite3_close (store->db);
+    store->db = NULL;
+    if (sqlite3_open_v2 (path, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        if (store->db)
+            return sql_fail (store->db, store->name.text, "open it", err);
+        return fail (err, -ENOMEM, "%s: not enough memory", store->name.text);
+    }
+    distrust (store->db);
+    /* The first look at the file; until here SQLite has not read it. */
+    return sql_run (store->db, store->name.text, "open it",
+                    "PRAGMA cell_size_check = ON; SELECT count (*) FROM sqlite_schema", err);
+}
+
+/* A journal in a folder where nothing may be written, with nobody writing it: SQLite needs to be
+ * told that it stays as it is.  Escaped, for this is a URI. */
+static int connect_immutable (struct store *store, struct pollux_error *err)
+{
+    char uri[3 * PATH_MAX + 32];
+    size_t used = (size_t)snprintf (uri, sizeof (uri), "file:");
+    for (const char *at = store->path; *at; at++) {
+        bool plain = strchr ("?#%", *at) == NULL;
+        used += (size_t)snprintf (uri + used, sizeof (uri) - used, plain ? "%c" : "%%%02X",
+                                  (unsigned char)*at);
+    }
+    snprintf (uri + used, sizeof (uri) - used, "?immutable=1");
+    return connect_to (store, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+}
+
+static int connect_reader (struct store *store, struct pollux_error *err)
+{
+    int code = connect_to (store, store->path, SQLITE_OPEN_READONLY, err);
+    int why = sqlite3_errcode (store->db) & 0xff;
+    char log[PATH_MAX + 8];
+    snprintf (log, sizeof (log), "%s-wal", store->path);
+    bool refused = code < 0 && (why == SQLITE_CANTOPEN || why == SQLITE_READONLY);
+    if (refused && access (store->path, R_OK) == 0 && access (log, F_OK) < 0)
+        return connect_immutable (store, err);
+    return code;
+}
+
+/* ---- One writer ------------------------------------------------------------------------- */
+
+/* A byte that SQLite never locks, far behind the end of every database. */
+static const off_t LOCK_BYTE = (off_t)1 << 62;
+
+/* How long to wait for a writer that is about to go. */
+enum { LOCK_TRIES = 40, LOCK_PAUSE_NS = 50000000 };
+
+/* SQLite lets writers take turns.  Here there is one, for as long as it lives, or two programs
+ * would believe different things.  The lock goes with the process, however that ends; for a moment
+ * it may be held by a child of a killed one that is about to become another program. */
+static int lock_writer (struct store *store, struct pollux_error *err)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
+    store->lock = open (store->path, O_RDWR | O_CLOEXEC);
+    if (store->lock < 0)
+        return 0; /* SQLite will find out, and say why */
+    for (int i = 0; fcntl (store->lock, F_OFD_SETLK, &lock) < 0; i++) {
+        if (errno != EAGAIN && errno != EACCES)
+            return 0; /* a file system without locks: SQLite's have to do */
+        if (i == LOCK_TRIES)
+            return fail (err, -EBUSY,
+                         "%s: another program writes to it; there can only be one: stop that first",
+                         store->name.text);
+        nanosleep (&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
+    }
+    return 0;
+}
+
+/* ---- What is in it ------------------------------------------------------------------------ */
+
+/* Pages that hang together, and rows that are where they should be. */
+static int check_pages (struct store *store, struct pollux_error *err)
+{
+    char *verdict = NULL;
+    int code = sql_text (store->db, store->name.text, "PRAGMA quick_check (1)", &verdict, err);
+    if (code == 0 && (!verdict || strcmp (verdict, "ok") != 0))
+        code = fail (err, -EINVAL, "%s: damaged: %.*s; " SQL_REPAIR, store->name.text,
+                     (int)strcspn (verdict ? verdict : "", "\n"), verdict ? verdict : "");
+    free (verdict);
+    return code;
+}
+
+int store_read_snapshot_seq (struct store *store, int64_t *ret, struct pollux_error *err)
+{
+    return sql_integer (store->db, store->name.text, "SELECT max (seq) FROM snapshot", 0, ret, err);
+}
+
+/* The sentence for a chain that is broken. */
+static int tell_missing (struct store *store, int64_t first, int64_t expected,
+                         struct pollux_error *err)
+{
+    int64_t missing = expected;
+    int code = 0;
+    if (first < expected)
+        return fail (err, -EINVAL,
+                     "%s: damaged: it begins with event %lld, expected %lld; " SQL_REPAIR,
+                     store->name.text, (long long)first, (long long)expected);
+    if (first == expected)
+        code = sql_integer (store->db, store->name.text,
+                            "SELECT seq + 1 FROM events AS one WHERE NOT EXISTS"
+                            " (SELECT 1 FROM events WHERE seq = one.seq + 1) ORDER BY seq LIMIT 1",
+                            expected, &missing, err);
+    return code < 0 ? code
+                    : fail (err, -EINVAL, "%s: damaged: event %lld is missing; " SQL_REPAIR,
+                            store->name.text, (long long)missing);
+}
+
+/* Events are numbered without a gap, from the snapshot on. */
+static int check_chain (struct store *store, struct pollux_error *err)
+{
+    const char *name = store->name.text;
+    int64_t first = 0, last = 0, count = 0, snapshot = 0;
+    int code = sql_run (store->db, name, "read it", "BEGIN", err);
+    if (code == 0)
+        code = store_read_snapshot_seq (store, &snapshot, err);
+    if (code == 0)
+        code = sql_integer (store->db, name, "SELECT min (seq) FROM events", snapshot + 1, &first,
+                            err);
+    if (code == 0)
+        code = sql_integer (store->db, name, "SELECT max (seq) FROM events", snapshot, &last, err);
+    if (code == 0)
+        code = sql_integer (store->db, name, "SELECT count (*) FROM events", 0, &count, err);
+    sqlite3_exec (store->db, "COMMIT", NULL, NULL, NULL);
+    if (code == 0 && (first != snapshot + 1 || last != snapshot + count))
+        code = tell_missing (store, first, snapshot + 1, err);
+    if (code == 0) {
+        store->snapshot = snapshot;
+        store->count = last;
+    }
+    return code;
+}
+
+static int check_content (struct store *store, struct pollux_error *err)
+{
+    const char *name = store->name.text;
+    int code = check_pages (store, err);
+    if (code == 0)
+        code = schema_check (store->db, name, &store->version, err);
+    if (code == 0 && store->version < STORE_VERSION && store->mode != STORE_READ) {
+        code = schema_migrate (store->db, name, store->version, err);
+        store->version = STORE_VERSION;
+    }
+    return code < 0 ? code : check_chain (store, err);
+}
+
+static int prepare (struct store *store, struct pollux_error *err)
+{
+    static const char select[] =
+        "SELECT seq, at_us, type, job, body FROM events WHERE seq > ? ORDER BY seq";
+    static const char insert[] =
+        "INSERT INTO events (seq, at_us, type, job, body) VALUES (?, ?, ?, ?, ?)";
+    if (sqlite3_prepare_v2 (store->db, select, -1, &store->select, NULL) != SQLITE_OK)
+        return sql_fail (store->db, store->name.text, "read it", err);
+    if (store->mode == STORE_READ)
+        return 0;
+    if (sqlite3_prepare_v2 (store->db, insert, -1, &store->insert, NULL) != SQLITE_OK)
+        return sql_fail (store->db, store->name.text, "write to it", err);
+    /* A log that a compaction has made long is cut again. */
+    return sql_run (store->db, store->name.text, "write to it",
+                    store->mode == STORE_DURABLE
+                        ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                          "PRAGMA journal_size_limit = 16777216"
+                        : "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF",
+                    err);
+}
+
+static int store_init (struct store *store, const char *path, struct pollux_error *err)
+{
+    /* A leading ./ keeps names like ":memory:" what they are here: names of files. */
+    if (snprintf (store->path, sizeof (store->path), "%s%s", path[0] == '/' ? "" : "./", path) >=
+        (int)sizeof (store->path))
+        return fail (err, -ENAMETOOLONG, "%s: the path is too long", store->name.text);
+    struct stat status;
+    bool there = lstat (store->path, &status) == 0;
+    int code = 0;
+    if (store->mode == STORE_RECORD || (store->mode == STORE_DURABLE && !there && errno == ENOENT))
+        code = store_create (store->path, err);
+    if (code == 0)
+        code = check_file (store->path, err);
+    if (code == 0 && store->mode != STORE_READ)
+        code = lock_writer (store, err);
+    if (code == 0)
+        code = store->mode == STORE_READ
+                   ? connect_reader (store, err)
+                   : connect_to (store, store->path, SQLITE_OPEN_READWRITE, err);
+    if (code == 0)
+        code = check_content (store, err);
+    return code < 0 ? code : prepare (store, err);
+}
+
+void store_free (struct store *store)
+{
+    sqlite3_finalize (store->select);
+    sqlite3_finalize (store->insert);
+    sqlite3_close (store->db);
+    /* After SQLite: to close any descriptor of a file gives up its locks there, too. */
+    if (store->lock >= 0)
+        close (store->lock);
+    free (store->saved);
+    wire_text_buffer_clear (&store->text);
+    wire_text_buffer_clear (&store->state);
+    wire_event_clear (&store->event);
+    free (store);
+}
+
+int store_open (const char *path, enum store_mode mode, struct store **ret,
+                struct pollux_error *err)
+{
+    struct store *store = calloc (1, sizeof (*store));
+    if (!store)
+        return fail (err, -ENOMEM, "%s: not enough memory", file_name (path).text);
+    store->mode = mode;
+    store->lock = -1;
+    store->name = file_name (path);
+    int code = store_init (store, path, err);
+    if (code < 0)
+        store_free (store);
+    else
+        *ret = store;
+    return code;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compaction: the cluster in place of the events that led to it, and back.
+ *
+ *     events  1 .. 90000          ->   snapshot  90000, what is known of the whole
+ *     (jobs, snapshot empty)           jobs      a row each
+ *                                      events    none; the next is 90001
+ *
+ * All of it in one transaction: whoever dies meanwhile leaves the one or the other.  How a job was
+ * submitted is written once, and an ended job is never looked at again, so that the cost is that of
+ * the jobs that have not ended.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/fault.h"
+#include "store/self.h"
+#include "store/sql.h"
+#include "wire/snapshot.h"
+
+/* ---- Writing ------------------------------------------------------------------------------ */
+
+bool store_compact_due (const struct store *store, int64_t keep_events)
+{
+    return !store->deciding && keep_events > 0 &&
+           (store->count - store->snapshot > keep_events ||
+            store->bytes > STORE_KEEP_BYTES + store->snapshot_bytes);
+}
+
+/* One compaction. */
+struct compaction {
+    struct store *store;
+    const struct cluster *cluster;
+    sqlite3_stmt *insert, *update, *header;
+    int64_t bytes;
+    bool refused; /* by the texts, not by the file: it is as it was */
+};
+
+static int prepare (struct compaction *work, struct pollux_error *err)
+{
+    static const char insert[] = "INSERT OR REPLACE INTO jobs (job, at_us, name, ended, body, "
+                                 "state) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    static const char update[] = "UPDATE jobs SET state = ?2 WHERE job = ?1";
+    static const char header[] = "INSERT INTO snapshot (seq, body) VALUES (?1, ?2)";
+    sqlite3 *db = work->store->db;
+    if (sqlite3_prepare_v2 (db, insert, -1, &work->insert, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2 (db, update, -1, &work->update, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2 (db, header, -1, &work->header, NULL) == SQLITE_OK)
+        return 0;
+    return sql_fail (db, work->store->name.text, "compact it", err);
+}
+
+static void finalize (struct compaction *work)
+{
+    sqlite3_finalize (work->insert);
+    sqlite3_finalize (work->update);
+    sqlite3_finalize (work->header);
+}
+
+static void bind_text (sqlite3_stmt *statement, int at, const struct wire_text_buffer *text)
+{
+    sqlite3_bind_text64 (statement, at, text->text, text->length, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static int step (struct compaction *work, sqlite3_stmt *statement, struct pollux_error *err)
+{
+    int code = sqlite3_step (statement) == SQLITE_DONE
+                   ? 0
+                   : sql_fail (work->store->db, work->store->name.text, "compact it", err);
+    sqlite3_reset (statement);
+    sqlite3_clear_bindings (statement); /* they borrow */
+    return code;
+}
+
+/* A text that cannot be made is no fault of the file's. */
+static int refuse (struct compaction *work, int code, const struct pollux_error *why,
+                   struct pollux_error *err)
+{
+    work->refused = true;
+    return fail (err, code, "%s: cannot compact it: %.150s", work->store->name.text, why->text);
+}
+
+static int write_job (struct compaction *work, int job, bool ended, struct pollux_error *err)
+{
+    struct store *store = work->store;
+    struct wire_row row;
+    struct pollux_error why;
+    int code = wire_job_save (work->cluster, job, &store->text, &store->state, &row, &why);
+    if (code < 0)
+        return refuse (work, code, &why, err);
+    sqlite3_bind_int64 (work->insert, 1, job);
+    sqlite3_bind_int64 (work->insert, 2, row.at_us);
+    sqlite3_bind_text (work->insert, 3, row.job, -1, SQLITE_STATIC);
+    sqlite3_bind_int (work->insert, 4, ended);
+    bind_text (work->insert, 5, &store->text);
+    bind_text (work->insert, 6, &store->state);
+    work->bytes += (int64_t)(store->text.length + store->state.length);
+    return step (work, work->insert, err);
+}
+
+static int write_state (struct compaction *work, int job, struct pollux_error *err)
+{
+    struct store *store = work->store;
+    struct pollux_error why;
+    int code = wire_state_save (work->cluster, job, &store->state, &why);
+    if (code < 0)
+        return refuse (work, code, &why, err);
+    sqlite3_bind_int64 (work->update, 1, job);
+    bind_text (work->update, 2, &store->state);
+    work->bytes += (int64_t)store->state.length;
+    return step (work, work->update, err);
+}
+
+static int write_jobs (struct compaction *work, struct pollux_error *err)
+{
+    const struct cluster *cluster = work->cluster;
+    int code = 0;
+    for (int i = 0; code == 0 && i < cluster->job_count; i++) {
+        bool ended = !job_live (cluster->jobs[i]);
+        enum saved saved = (enum saved)work->store->saved[i];
+        if (saved == SAVED_NOT || (saved == SAVED_LIVE && ended))
+            code = write_job (work, i, ended, err);
+        else if (saved == SAVED_LIVE)
+            code = write_state (work, i, err);
+    }
+    return code;
+}
+
+static int write_header (struct compaction *work, const struct round_summary *rounds,
+                         int round_count, struct pollux_error *err)
+{
+    struct store *store = work->store;
+    struct pollux_error why;
+    int code = wire_past_encode (work->cluster, rounds, round_count, &store->text, &why);
+    if (code < 0)
+        return refuse (work, code, &why, err);
+    code = sql_run (store->db, store->name.text, "compact it", "DELETE FROM snapshot", err);
+    if (code < 0)
+        return code;
+    sqlite3_bind_int64 (work->header, 1, store->count);
+    bind_text (work->header, 2, &store->text);
+    return step (work, work->header, err);
+}
+
+/* What the file has of each job; asked once, at the first compaction, and grown from then on. */
+static int load_saved (struct store *store, int job_count, struct pollux_error *err)
+{
+    if (job_count <= store->saved_count)
+        return 0;
+    int capacity = 2 * job_count;
+    bool first = !store->saved;
+    char *saved = realloc (store->saved, (size_t)capacity);
+    if (!saved)
+        return fail (err, -ENOMEM, "%s: not enough memory for %d jobs", store->name.text,
+                     job_count);
+    memset (saved + store->saved_count, SAVED_NOT, (size_t)(capacity - store->saved_count));
+    store->saved = saved;
+    store->saved_count = capacity;
+    if (!first)
+        return 0;
+    sqlite3_stmt *select = NULL;
+    int row = sqlite3_prepare_v2 (store->db, "SELECT job, ended FROM jobs", -1, &select, NULL);
+    while (select && (row = sqlite3_step (select)) == SQLITE_ROW) {
+        int64_t job = sqlite3_column_int64 (select, 0);
+        if (job >= 0 && job < job_count)
+            saved[job] = sqlite3_column_int (select, 1) ? SAVED_ENDED : SAVED_LIVE;
+    }
+    int code = row == SQLITE_DONE ? 0 : sql_fail (store->db, store->name.text, "compact it", err);
+    sqlite3_finalize (select);
+    return code;
+}
+
+static int compact (struct compaction *work, const struct round_summary *rounds, int round_count,
+                    struct pollux_error *err)
+{
+    struct store *store = work->store;
+    const char *name = store->name.text;
+    int code = sql_run (store->db, name, "compact it", "BEGIN IMMEDIATE", err);
+    if (code == 0)
+        code = load_saved (store, work->cluster->job_count, err);
+    if (code == 0)
+        code = prepare (work, err);
+    if (code == 0)
+        code = write_jobs (work, err);
+    if (code == 0)
+        code = write_header (work, rounds, round_count, err);
+    fault_point ("compact");
+    if (code == 0)
+        code = sql_run (store->db, name, "compact it", "DELETE FROM events", err);
+    finalize (work);
+    fault_point ("compact-commit");
+    if (code == 0)
+        code = sql_run (store->db, name, "compact it", "COMMIT", err);
+    fault_point ("compacted");
+    return code;
+}
+
+int store_compact (struct store *store, const struct cluster *cluster,
+                   const struct round_summary *rounds, int round_count, struct pollux_error *err)
+{
+    int code = store_commit (store, err);
+    if (code < 0)
+        return code;
+    if (store->deciding)
+        return fail (err, -EBUSY, "%s: cannot compact it: a round waits for its plan",
+                     store->name.text);
+    struct compaction work = {.store = store, .cluster = cluster};
+    code = compact (&work, rounds, round_count, err);
+    if (code < 0 && work.refused) {
+        sqlite3_exec (store->db, "ROLLBACK", NULL, NULL, NULL);
+        return code;
+    }
+    if (code < 0)
+        return store_give_up (store, code);
+    for (int i = 0; i < cluster->job_count; i++)
+        store->saved[i] = job_live (cluster->jobs[i]) ? SAVED_LIVE : SAVED_ENDED;
+    store->snapshot = store->count;
+    store->bytes = 0;
+    store->snapshot_bytes = work.bytes;
+    return 0;
+}
+
+/* ---- Reading ------------------------------------------------------------------------------ */
+
+/* A text that must be there, without a NUL in it. */
+static bool read_text (sqlite3_stmt *select, int column, const char **ret, size_t *length)
+{
+    *ret = (const char *)sqlite3_column_text (select, column);
+    *length = *ret ? strlen (*ret) : 0;
+    return *ret && *length == (size_t)sqlite3_column_bytes (select, column);
+}
+
+static int restore_job (struct store *store, sqlite3_stmt *select, struct cluster *cluster,
+                        int64_t now_us, struct wire_restored *memory, struct pollux_error *err)
+{
+    char name[sizeof (store->name.text) + 32];
+    const char *state;
+    size_t unused, length;
+    struct wire_row row = {.at_us = sqlite3_column_int64 (select, 1),
+                           .type = event_names[EVENT_SUBMIT]};
+    snprintf (name, sizeof (name), "%s, job %d", store->name.text, cluster->job_count);
+    if (sqlite3_column_int64 (select, 0) != cluster->job_count ||
+        !read_text (select, 2, &row.job, &unused) ||
+        !read_text (select, 3, &row.body, &row.length) || !read_text (select, 4, &state, &length))
+        return fail (err, -EINVAL, "%s: damaged: job %d of the snapshot is missing; " SQL_REPAIR,
+                     store->name.text, cluster->job_count);
+    store->snapshot_bytes += (int64_t)(row.length + length);
+    return wire_job_restore (cluster, &row, state, length, name, now_us, memory, err);
+}
+
+static int restore_jobs (struct store *store, const struct wire_past *past, struct cluster *cluster,
+                         struct pollux_error *err)
+{
+    sqlite3_stmt *select = NULL;
+    struct wire_restored memory = {0};
+    int code = 0, row = sqlite3_prepare_v2 (store->db,
+                                            "SELECT job, at_us, name, body, state FROM jobs "
+                                            "ORDER BY job",
+                                            -1, &select, NULL);
+    while (code == 0 && select && (row = sqlite3_step (select)) == SQLITE_ROW)
+        code = restore_job (store, select, cluster, past->now_us, &memory, err);
+    if (code == 0 && row != SQLITE_DONE)
+        code = sql_fail (store->db, store->name.text, "read it", err);
+    if (code == 0 && cluster->job_count != past->job_count)
+        code = fail (err, -EINVAL, "%s: damaged: %d jobs in the snapshot of %d; " SQL_REPAIR,
+                     store->name.text, cluster->job_count, past->job_count);
+    sqlite3_finalize (select);
+    wire_restored_clear (&memory);
+    return code;
+}
+
+static int restore (struct store *store, const char *text, size_t length, struct cluster *cluster,
+                    struct wire_past *past, struct pollux_error *err)
+{
+    char name[sizeof (store->name.text) + 32];
+    snprintf (name, sizeof (name), "%s, snapshot", store->name.text);
+    int code = wire_past_decode (text, length, name, cluster, past, err);
+    if (code == 0)
+        code = restore_jobs (store, past, cluster, err);
+    struct pollux_error why;
+    if (code == 0 && cluster_restore_time (cluster, past->now_us, &why) < 0)
+        code = fail (err, -EINVAL, "%s: %.160s", name, why.text);
+    return code;
+}
+
+/* All in one transaction, which the caller ends. */
+static int read_snapshot (struct store *store, struct cluster *cluster, struct wire_past *past,
+                          struct pollux_error *err)
+{
+    sqlite3_stmt *select = NULL;
+    const char *text;
+    size_t length;
+    int code = 0,
+        row = sqlite3_prepare_v2 (store->db, "SELECT seq, body FROM snapshot ORDER BY seq DESC", -1,
+                                  &select, NULL);
+    if (row == SQLITE_OK)
+        row = sqlite3_step (select);
+    if (row == SQLITE_ROW && read_text (select, 1, &text, &length)) {
+        store->snapshot_bytes = (int64_t)length;
+        code = restore (store, text, length, cluster, past, err);
+        if (code == 0)
+            store->seq = store->snapshot = sqlite3_column_int64 (select, 0);
+    } else if (row != SQLITE_DONE) {
+        code = row == SQLITE_ROW
+                   ? fail (err, -EINVAL, "%s: damaged: its snapshot is no text; " SQL_REPAIR,
+                           store->name.text)
+                   : sql_fail (store->db, store->name.text, "read it", err);
+    }
+    sqlite3_finalize (select);
+    return code;
+}
+
+int store_restore (struct store *store, struct cluster *cluster, struct wire_past *past,
+                   struct pollux_error *err)
+{
+    struct wire_past ignored = {0};
+    int code = sql_run (store->db, store->name.text, "read it", "BEGIN", err);
+    if (code == 0)
+        code = read_snapshot (store, cluster, past ? past : &ignored, err);
+    sqlite3_exec (store->db, "COMMIT", NULL, NULL, NULL);
+    wire_past_clear (&ignored);
+    if (code == 0 && store->count < store->snapshot)
+        store->count = store->snapshot;
+    return code;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clusters to texts and back.  One table for each of job, node and round serves both directions; a
+ * job's specification travels as the SUBMIT event that it came with.
+ */
+#include "wire/snapshot.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "wire/event_format.h"
+#include "wire/job.h"
+#include "wire/member.h"
+#include "wire/spec.h"
+
+/* ---- Tables ------------------------------------------------------------------------------- */
+
+#define TIME_US .optional = true, .max = 0x1p53
+#define SECONDS .optional = true, .max = WIRE_PROGRESS_LIMIT
+#define NUMBER .optional = true, .missing = NAN, .min = -INFINITY, .max = INFINITY
+#define COUNT .optional = true, .max = INT_MAX
+
+static const struct wire_member past_members[] = {
+    {WIRE_MEMBER (wire_past, now_us, WIRE_INT64), .max = 0x1p53},
+    {WIRE_FIELD ("jobs", wire_past, job_count, WIRE_INT), .max = INT_MAX},
+    {0},
+};
+
+static const struct wire_member round_members[] = {
+    {WIRE_MEMBER (round_summary, seq, WIRE_INT64), .max = 0x1p53},
+    {WIRE_MEMBER (round_summary, at_us, WIRE_INT64), .max = 0x1p53},
+    {WIRE_MEMBER (round_summary, policy, WIRE_NAME)},
+    {WIRE_MEMBER (round_summary, fill, WIRE_BOOL), .optional = true},
+    {WIRE_MEMBER (round_summary, fitness, WIRE_DOUBLE), NUMBER},
+    {WIRE_MEMBER (round_summary, bound, WIRE_DOUBLE), NUMBER},
+    {WIRE_MEMBER (round_summary, price, WIRE_DOUBLE), NUMBER},
+    {WIRE_FIELD ("decide", round_summary, decide_s, WIRE_DOUBLE), NUMBER},
+    {WIRE_MEMBER (round_summary, jobs, WIRE_INT), COUNT},
+    {WIRE_MEMBER (round_summary, restarts, WIRE_INT), COUNT},
+    {WIRE_MEMBER (round_summary, used_slots, WIRE_INT), COUNT},
+    {0},
+};
+
+static const struct wire_member state_members[] = {
+    {WIRE_MEMBER (job, phase, WIRE_CHOICE), .max = JOB_PHASES - 1, .names = job_phase_names},
+    {WIRE_FIELD ("min_replicas", job, spec.min_replicas, WIRE_INT), .max = POLLUX_REPLICAS_LIMIT},
+    {WIRE_FIELD ("max_replicas", job, spec.max_replicas, WIRE_INT), .min = 1,
+     .max = POLLUX_REPLICAS_LIMIT},
+    {WIRE_FIELD ("weight", job, spec.weight, WIRE_DOUBLE), .min = WIRE_WEIGHT_LEAST,
+     .max = WIRE_WEIGHT_LIMIT},
+    {WIRE_FIELD ("m", job, batch.m, WIRE_INT64), .optional = true,
+     .max = (double)POLLUX_BATCH_LIMIT},
+    {WIRE_FIELD ("s", job, batch.s, WIRE_INT64), .optional = true,
+     .max = (double)POLLUX_BATCH_LIMIT},
+    {WIRE_FIELD ("oracle_remaining", job, oracle.remaining, WIRE_DOUBLE), .optional = true,
+     .missing = NAN, .max = WIRE_PROGRESS_LIMIT},
+    {WIRE_MEMBER (job, end_us, WIRE_INT64), TIME_US},
+    {WIRE_FIELD ("age", job, age_s, WIRE_DOUBLE), SECONDS},
+    {WIRE_MEMBER (job, age_us, WIRE_INT64), TIME_US},
+    {WIRE_MEMBER (job, aged_us, WIRE_INT64), TIME_US},
+    {WIRE_FIELD ("attained", job, attained_s, WIRE_DOUBLE), SECONDS},
+    {WIRE_FIELD ("held", job, held_s, WIRE_DOUBLE), SECONDS},
+    {WIRE_MEMBER (job, charged_us, WIRE_INT64), TIME_US},
+    {WIRE_MEMBER (job, generation, WIRE_INT), COUNT},
+    {WIRE_MEMBER (job, restarts, WIRE_INT), COUNT},
+    {WIRE_MEMBER (job, failed_last, WIRE_BOOL), .optional = true},
+    {WIRE_MEMBER (job, failures, WIRE_INT), COUNT},
+    {WIRE_MEMBER (job, retry_us, WIRE_INT64), TIME_US},
+    {WIRE_MEMBER (job, start_us, WIRE_INT64), TIME_US},
+    {WIRE_FIELD ("delay", job, delay_s, WIRE_DOUBLE), .optional = true, .missing = NAN,
+     .max = WIRE_PROGRESS_LIMIT},
+    {WIRE_MEMBER (job, detail, WIRE_TEXT), .optional = true, .max = DETAIL_SIZE - 1},
+    {0},
+};
+
+static const struct hints no_hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN};
+
+/* ---- The whole ---------------------------------------------------------------------------- */
+
+void wire_past_clear (struct wire_past *past)
+{
+    free (past->rounds);
+    *past = (struct wire_past){0};
+}
+
+/* A new object at the end of a list; NULL if there is no memory. */
+static json_t *append_object (json_t *list)
+{
+    json_t *object = json_object ();
+    return json_array_append_new (list, object) == 0 ? object : NULL;
+}
+
+static int put_nodes (const struct cluster *cluster, json_t *list, struct pollux_error *err)
+{
+    int code = 0;
+    for (int i = 0; code == 0 && i < cluster->node_count; i++) {
+        struct event event = {.node = cluster->nodes[i]};
+        json_t *object = append_object (list);
+        code = object ? wire_members_encode (wire_formats[EVENT_NODE].members, &event, object, err)
+                      : fail (err, -ENOMEM, "not enough memory");
+    }
+    return code;
+}
+
+static int put_rounds (const struct round_summary *rounds, int count, json_t *list,
+                       struct pollux_error *err)
+{
+    int code = 0;
+    for (int i = count > WIRE_ROUNDS_LIMIT ? count - WIRE_ROUNDS_LIMIT : 0; code == 0 && i < count;
+         i++) {
+        json_t *object = append_object (list);
+        code = object ? wire_members_encode (round_members, &rounds[i], object, err)
+                      : fail (err, -ENOMEM, "not enough memory");
+    }
+    return code;
+}
+
+int wire_past_encode (const struct cluster *cluster, const struct round_summary *rounds,
+                      int round_count, struct wire_text_buffer *buffer, struct pollux_error *err)
+{
+    struct wire_past past = {.now_us = cluster->now_us, .job_count = cluster->job_count};
+    json_t *object = json_object (), *nodes = json_array (), *list = json_array ();
+    int code = wire_members_encode (past_members, &past, object, err);
+    int put = wire_put (object, "nodes", nodes, err); /* always: it takes them over */
+    code = code < 0 ? code : put;
+    put = wire_put (object, "rounds", list, err);
+    code = code < 0 ? code : put;
+    if (code == 0)
+        code = put_nodes (cluster, nodes, err);
+    if (code == 0)
+        code = put_rounds (rounds, round_count, list, err);
+    if (code == 0)
+        code = wire_text_dump (object, WIRE_EVENT_LIMIT, buffer, err);
+    json_decref (object);
+    return code;
+}
+
+static int decode_nodes (const struct wire_place *list, struct cluster *cluster,
+                         struct pollux_error *err)
+{
+    int code = wire_expect_array (list, err);
+    for (size_t i = 0; code == 0 && i < json_array_size (list->value); i++) {
+        struct event event = {.type = EVENT_NODE, .job = -1};
+        struct wire_place place = wire_element (list, i);
+        code = wire_members_decode (wire_formats[EVENT_NODE].members, &place, &event, err);
+        if (code == 0 && cluster_find_node (cluster, event.node.name) >= 0)
+            code = wire_fail (&place, err, "expected every node once");
+        if (code == 0)
+            code = cluster_apply (cluster, &event, err);
+    }
+    return code;
+}
+
+static int decode_rounds (const struct wire_place *list, struct wire_past *ret,
+                          struct pollux_error *err)
+{
+    int code = wire_expect_array (list, err);
+    size_t count = json_array_size (list->value);
+    if (code == 0 && count > WIRE_ROUNDS_LIMIT)
+        code = wire_fail (list, err, "expected at most %d rounds", WIRE_ROUNDS_LIMIT);
+    if (code < 0)
+        return code;
+    ret->rounds = calloc (count + 1, sizeof (ret->rounds[0]));
+    if (!ret->rounds)
+        return fail (err, -ENOMEM, "not enough memory for %zu rounds", count);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        struct wire_place place = wire_element (list, i);
+        code = wire_members_decode (round_members, &place, &ret->rounds[i], err);
+    }
+    ret->round_count = (int)count;
+    return code;
+}
+
+int wire_past_decode (const char *text, size_t length, const char *name, struct cluster *cluster,
+                      struct wire_past *ret, struct pollux_error *err)
+{
+    struct wire_document *document = NULL;
+    *ret = (struct wire_past){0};
+    int code = wire_document_parse (name, text, length, WIRE_EVENT_LIMIT, &document, err);
+    if (code < 0)
+        return code;
+    struct wire_place root = wire_root (document);
+    struct wire_place nodes = wire_field (&root, "nodes"), rounds = wire_field (&root, "rounds");
+    code = wire_members_decode (past_members, &root, ret, err);
+    if (code == 0)
+        code = decode_nodes (&nodes, cluster, err);
+    if (code == 0)
+        code = decode_rounds (&rounds, ret, err);
+    wire_document_free (document);
+    return code;
+}
+
+/* ---- A job -------------------------------------------------------------------------------- */
+
+/* The SUBMIT that it could have come with; hints are in the state. */
+static int encode_submit (const struct cluster *cluster, const struct job *job,
+                          struct wire_text_buffer *buffer, struct wire_row *ret,
+                          struct pollux_error *err)
+{
+    bool live = job_live (job);
+    struct launch launch;
+    char *nothing[] = {NULL};
+    struct event event = {.at_us = job->submit_us,
+                          .type = EVENT_SUBMIT,
+                          .job = cluster->job_count,
+                          .submit = {.spec = &job->spec, .hints = no_hints, .launch = job->launch}};
+    if (live && job->oracle.count > 0)
+        event.submit.oracle = &job->oracle;
+    if (!live && job->launch) {
+        launch = *job->launch;
+        launch.environment = nothing;
+        event.submit.launch = &launch;
+    }
+    return wire_event_encode (cluster, &event, buffer, ret, err);
+}
+
+static struct hints summary_of_hints (const struct job *job)
+{
+    struct hints hints = job->hints;
+    if (!job_live (job)) {
+        hints = no_hints;
+        hints.progress = job->hints.progress;
+        hints.total = job->hints.total;
+    }
+    return hints;
+}
+
+static int put_state (const struct cluster *cluster, const struct job *job, json_t *object,
+                      struct pollux_error *err)
+{
+    struct hints hints = summary_of_hints (job);
+    json_t *inner = json_object ();
+    int code = wire_put (object, "hints", inner, err);
+    if (code == 0)
+        code = wire_hints_put (&hints, inner, err);
+    if (code == 0)
+        code = wire_members_encode (state_members, job, object, err);
+    if (code == 0 && job->placement.count > 0)
+        code = wire_placement_put (cluster, job->placement, object, "placement", err);
+    if (code == 0 && job->desired.count > 0)
+        code = wire_placement_put (cluster, job->desired, object, "desired", err);
+    return code;
+}
+
+int wire_state_save (const struct cluster *cluster, int job, struct wire_text_buffer *state,
+                     struct pollux_error *err)
+{
+    struct pollux_error why = {""};
+    json_t *object = json_object ();
+    int code = put_state (cluster, cluster->jobs[job], object, &why);
+    if (code == 0)
+        code = wire_text_dump (object, WIRE_EVENT_LIMIT, state, &why);
+    json_decref (object);
+    return code < 0 ? fail (err, code, "job %s: %.160s", cluster->jobs[job]->spec.name, why.text)
+                    : 0;
+}
+
+int wire_job_save (const struct cluster *cluster, int job, struct wire_text_buffer *submit,
+                   struct wire_text_buffer *state, struct wire_row *ret, struct pollux_error *err)
+{
+    int code = encode_submit (cluster, cluster->jobs[job], submit, ret, err);
+    return code < 0 ? code : wire_state_save (cluster, job, state, err);
+}
+
+void wire_restored_clear (struct wire_restored *restored)
+{
+    wire_event_clear (&restored->submit);
+    free (restored->placement.shares);
+    free (restored->desired.shares);
+    *restored = (struct wire_restored){0};
+}
+
+static int decode_state (const struct wire_place *root, const struct cluster *cluster,
+                         struct wire_restored *memory, struct job *ret, struct pollux_error *err)
+{
+    struct wire_place hints = wire_field (root, "hints");
+    struct wire_place placement = wire_field (root, "placement");
+    struct wire_place desired = wire_field (root, "desired");
+    int code = wire_members_decode (state_members, root, ret, err);
+    if (code == 0)
+        code = wire_hints_decode (&hints, &ret->hints, err);
+    if (code == 0 && wire_has (root, "placement"))
+        code =
+            wire_placement_decode (&placement, cluster, &memory->placement, &ret->placement, err);
+    if (code == 0 && wire_has (root, "desired"))
+        code = wire_placement_decode (&desired, cluster, &memory->desired, &ret->desired, err);
+    return code;
+}
+
+int wire_job_restore (struct cluster *cluster, const struct wire_row *submit, const char *state,
+                      size_t length, const char *name, int64_t now_us, struct wire_restored *memory,
+                      struct pollux_error *err)
+{
+    struct job job = {0};
+    struct wire_document *document = NULL;
+    int code = wire_event_decode (cluster, submit, name, &memory->submit, err);
+    if (code == 0)
+        code = wire_document_parse (name, state, length, WIRE_EVENT_LIMIT, &document, err);
+    if (code == 0) {
+        struct wire_place root = wire_root (document);
+        code = decode_state (&root, cluster, memory, &job, err);
+    }
+    wire_document_free (document);
+    if (code < 0)
+        return code;
+    struct pollux_error why;
+    code = cluster_restore_job (cluster, &memory->submit.event, &job, now_us, &why);
+    return code < 0 ? fail (err, code, "%s: %.160s", name, why.text) : 0;
+}

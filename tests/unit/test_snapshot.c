@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compaction: a journal that is compacted now and then tells the same as one that is not, also
+ * after a crash at any moment; its numbers go on, its file stays small, and its rounds are decided
+ * as before.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "journal_file.h"
+#include "loop/replay.h"
+#include "recording.h"
+#include "store/reader.h"
+#include "wire/snapshot.h"
+
+/* ---- A journal that compacts itself --------------------------------------------------------- */
+
+struct compactor {
+    struct store *store;
+    struct journal journal;
+    struct cluster *fold; /* instead of a store: where events are folded; all else is the same */
+    const struct cluster *cluster;
+    int64_t appended, left; /* left: so many more, then -ECANCELED; -1 for any number */
+    int commits, every;     /* compact at every so manieth commit; 0: never */
+    bool cold;              /* the next full round has to be */
+    int pipe;               /* told what is safe; 0 for none */
+};
+
+static int compactor_append (void *self, const struct cluster *cluster, const struct event *event,
+                             struct pollux_error *err)
+{
+    struct compactor *compactor = self;
+    compactor->cluster = cluster;
+    if (compactor->left-- == 0)
+        return -ECANCELED;
+    compactor->appended++;
+    if (compactor->fold)
+        return cluster_apply (compactor->fold, event, err);
+    return compactor->journal.append (compactor->journal.self, cluster, event, err);
+}
+
+static int compactor_commit (void *self, struct pollux_error *err)
+{
+    struct compactor *compactor = self;
+    bool due = compactor->every > 0 && ++compactor->commits % compactor->every == 0;
+    compactor->cold |= due;
+    int rc = 0;
+    if (compactor->store)
+        rc = due ? store_compact (compactor->store, compactor->cluster, NULL, 0, err)
+                 : compactor->journal.commit (compactor->journal.self, err);
+    if (rc == 0 && compactor->pipe &&
+        write (compactor->pipe, &compactor->appended, sizeof (compactor->appended)) < 0)
+        rc = -errno;
+    return rc;
+}
+
+static struct journal compactor_journal (struct compactor *compactor)
+{
+    if (compactor->store)
+        compactor->journal = store_journal (compactor->store);
+    return (struct journal){
+        .append = compactor_append, .commit = compactor_commit, .self = compactor};
+}
+
+/* Record with compactions into a new file; what is believed at the end. */
+static struct cluster record (const char *policy, int rounds, struct compactor *compactor)
+{
+    struct cluster cluster = {0};
+    struct pollux_error err = {""};
+    compactor->store = journal_open (STORE_DURABLE);
+    compactor->left = -1;
+    struct recording recording = {
+        .policy = policy, .rounds = rounds, .seed = 6, .real = true, .cold = &compactor->cold};
+    if (recording_run (&recording, compactor_journal (compactor), &cluster, &err) < 0 ||
+        store_commit (compactor->store, &err) < 0)
+        fail_msg ("%s", err.text);
+    return cluster;
+}
+
+static int64_t file_size (void)
+{
+    struct stat status;
+    assert_int_equal (0, stat (journal_path, &status));
+    return status.st_size;
+}
+
+/* ---- The same as without -------------------------------------------------------------------- */
+
+static void comes_back (void **state)
+{
+    (void)state;
+    for (int every = 1; every < 300; every = every * 3 + 1) {
+        struct compactor compactor = {.every = every};
+        struct cluster believed = record ("tiresias", 40, &compactor);
+        assert_int_equal (store_count (compactor.store), compactor.appended);
+        assert_true (store_snapshot (compactor.store) > 0 || every > 200);
+        journal_close (compactor.store);
+        struct cluster folded = journal_cluster ();
+        clusters_alike (&believed, &folded);
+        cluster_clear (&folded);
+
+        /* And it goes on, with its numbers, and compacts what it has not written itself. */
+        struct pollux_error err = {""};
+        struct store *store = journal_open (STORE_DURABLE);
+        if (store_restore (store, &folded, NULL, &err) < 0 ||
+            journal_fold (store, &folded, &err) < 0 ||
+            store_compact (store, &folded, NULL, 0, &err) < 0)
+            fail_msg ("%s", err.text);
+        assert_int_equal (store_count (store), compactor.appended);
+        assert_int_equal (store_snapshot (store), compactor.appended);
+        struct event node = {
+            .at_us = folded.now_us, .type = EVENT_NODE, .job = -1, .node = {.name = "new"}};
+        struct journal journal = store_journal (store);
+        assert_int_equal (0, journal.append (journal.self, &folded, &node, &err));
+        assert_int_equal (0, cluster_apply (&folded, &node, &err));
+        journal_close (store);
+        struct cluster again = journal_cluster ();
+        clusters_alike (&folded, &again);
+        assert_int_equal (again.node_count, believed.node_count + 1);
+        cluster_clear (&again);
+        cluster_clear (&folded);
+        cluster_clear (&believed);
+        assert_int_equal (0, unlink (journal_path));
+    }
+}
+
+/* Rounds behind a snapshot are decided as they were, by policies with a memory too. */
+static void replays (void **state)
+{
+    (void)state;
+    static const char *const policies_with_memory[] = {"tiresias", "pollux"};
+    for (size_t i = 0; i < COUNT (policies_with_memory); i++) {
+        struct compactor compactor = {.every = 40};
+        struct cluster believed = record (policies_with_memory[i], 40, &compactor);
+        cluster_clear (&believed);
+        journal_close (compactor.store);
+        struct replay replay = {0};
+        struct event event;
+        struct pollux_error err = {""};
+        struct store *store = journal_open (STORE_READ);
+        struct source source = store_source (store);
+        int rc = store_restore (store, &replay.cluster, NULL, &err);
+        while (rc == 0 && (rc = source.next (source.self, &replay.cluster, &event, &err)) == 1)
+            rc = replay.differs ? -EINVAL : replay_event (&replay, &event, &err);
+        if (rc < 0)
+            fail_msg ("%s", err.text);
+        assert_true (store_snapshot (store) > 0 && replay.rounds > 5);
+        assert_false (replay.differs);
+        journal_close (store);
+        replay_clear (&replay);
+        assert_int_equal (0, unlink (journal_path));
+    }
+}
+
+/* The file is as large as what it has to keep, however much has happened. */
+static void stays_small (void **state)
+{
+    (void)state;
+    struct compactor compactor = {.every = 20};
+    struct cluster cluster = record ("fifo", 40, &compactor);
+    cluster_clear (&cluster);
+    journal_close (compactor.store);
+    struct store *store = journal_open (STORE_DURABLE);
+    struct pollux_error err = {""};
+    assert_int_equal (0, store_restore (store, &cluster, NULL, &err));
+    assert_true (journal_fold (store, &cluster, &err) >= 0);
+    struct event node = {.at_us = cluster.now_us, .type = EVENT_NODE, .job = -1};
+    struct journal journal = store_journal (store);
+    int64_t size = 0;
+    for (int i = 0; i < 100; i++) {
+        for (int j = 0; j < 1000; j++) {
+            snprintf (node.node.name, sizeof (node.node.name), "n%d", j % 8);
+            assert_int_equal (0, journal.append (journal.self, &cluster, &node, &err));
+            assert_int_equal (0, cluster_apply (&cluster, &node, &err));
+        }
+        assert_false (store_compact_due (store, 0) || store_compact_due (store, 2000));
+        assert_true (store_compact_due (store, 999));
+        assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
+        assert_false (store_compact_due (store, 1));
+        if (i == 40) /* by then the log has been copied to the file a few times */
+            size = file_size ();
+    }
+    journal_close (store);
+    assert_true (file_size () <= size + size / 4 && size < 1 << 20);
+    cluster_clear (&cluster);
+}
+
+static void rounds_are_kept (void **state)
+{
+    (void)state;
+    struct round_summary rounds[] = {
+        {.seq = 3,
+         .at_us = 60,
+         .policy = "pollux",
+         .fitness = 0.1,
+         .bound = INFINITY,
+         .price = NAN,
+         .decide_s = 1e-3,
+         .jobs = 7,
+         .restarts = 2,
+         .used_slots = 11},
+        {.seq = 9, .at_us = 70, .policy = "fifo", .fill = true, .fitness = NAN, .price = NAN},
+    };
+    struct cluster cluster = {0};
+    struct wire_past past = {0};
+    struct pollux_error err = {""};
+    struct store *store = journal_open (STORE_DURABLE);
+    assert_int_equal (0, store_compact (store, &cluster, rounds, (int)COUNT (rounds), &err));
+    journal_close (store);
+    store = journal_open (STORE_READ);
+    assert_int_equal (0, store_restore (store, &cluster, &past, &err));
+    assert_int_equal (past.round_count, (int)COUNT (rounds));
+    for (size_t i = 0; i < COUNT (rounds); i++) {
+        const struct round_summary *a = &rounds[i], *b = &past.rounds[i];
+        assert_true (a->seq == b->seq && a->at_us == b->at_us && a->fill == b->fill);
+        assert_string_equal (a->policy, b->policy);
+        assert_memory_equal (&a->fitness, &b->fitness, 4 * sizeof (double));
+        assert_true (a->jobs == b->jobs && a->restarts == b->restarts);
+        assert_int_equal (a->used_slots, b->used_slots);
+    }
+    wire_past_clear (&past);
+    journal_close (store);
+}
+
+/* ---- Those who read meanwhile --------------------------------------------------------------- */
+
+static bool count_rows (void *self, int64_t seq, const struct wire_row *row)
+{
+    int64_t *last = self;
+    assert_non_null (row->body);
+    *last = seq;
+    return true;
+}
+
+static void readers_are_told (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0}, other = {0};
+    struct pollux_error err = {""};
+    struct store *writer = journal_open (STORE_DURABLE), *follower = journal_open (STORE_READ);
+    struct reader *reader = NULL;
+    struct journal journal = store_journal (writer);
+    struct event node = {.type = EVENT_NODE, .job = -1};
+    int64_t first = -1, last = -1;
+    assert_int_equal (0, reader_open (journal_path, &reader, &err));
+    assert_int_equal (0, reader_range (reader, &first, &last, &err));
+    assert_true (first == 1 && last == 0);
+    assert_int_equal (0, store_restore (follower, &other, NULL, &err));
+    for (int i = 0; i < 10; i++) {
+        snprintf (node.node.name, sizeof (node.node.name), "n%d", i);
+        assert_int_equal (0, journal.append (journal.self, &cluster, &node, &err));
+        assert_int_equal (0, cluster_apply (&cluster, &node, &err));
+        if (i == 4) {
+            assert_int_equal (0, store_commit (writer, &err));
+            assert_int_equal (5, journal_fold (follower, &other, &err));
+        }
+    }
+    assert_int_equal (0, store_compact (writer, &cluster, NULL, 0, &err));
+    assert_int_equal (0, reader_range (reader, &first, &last, &err));
+    assert_true (first == 11 && last == 10);
+    assert_int_equal (-ESTALE, journal_fold (follower, &other, &err));
+    assert_non_null (strstr (err.text, "run.db: events up to 10 are in a snapshot now"));
+    assert_int_equal (0, journal.append (journal.self, &cluster, &node, &err));
+    assert_int_equal (0, store_commit (writer, &err));
+    assert_int_equal (-ESTALE, journal_fold (follower, &other, &err));
+    assert_int_equal (0, reader_range (reader, &first, &last, &err));
+    assert_true (first == 11 && last == 11);
+    assert_int_equal (1, reader_rows (reader, 0, 100, count_rows, &last, &err));
+    assert_int_equal (last, 11);
+    reader_close (reader);
+    journal_close (follower);
+    follower = journal_open (STORE_READ); /* without asking for the snapshot */
+    assert_int_equal (-ESTALE, journal_fold (follower, &other, &err));
+    journal_close (follower);
+    journal_close (writer);
+    cluster_clear (&cluster);
+    cluster_clear (&other);
+}
+
+/* ---- Refusals ------------------------------------------------------------------------------- */
+
+/* Between a round and its plan nothing is compacted: the plan speaks of the round's jobs. */
+static void rounds_without_plan_wait (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    struct plan plan = {0};
+    struct pollux_error err = {""};
+    struct event round = {.type = EVENT_ROUND, .job = -1, .round = {.policy = "fifo", .p = -1}};
+    struct event answer = {.type = EVENT_PLAN, .job = -1, .plan = &plan};
+    struct store *store = journal_open (STORE_DURABLE);
+    struct journal journal = store_journal (store);
+    assert_int_equal (0, plan_reset (&plan, 0));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal (0, journal.append (journal.self, &cluster, &round, &err));
+        assert_int_equal (0, cluster_apply (&cluster, &round, &err));
+        assert_false (store_compact_due (store, 1));
+        assert_int_equal (-EBUSY, store_compact (store, &cluster, NULL, 0, &err));
+        assert_int_equal (0, journal.append (journal.self, &cluster, &answer, &err));
+        assert_int_equal (0, cluster_apply (&cluster, &answer, &err));
+        assert_true (store_compact_due (store, 1));
+        assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
+    }
+    journal_close (store);
+    plan_clear (&plan);
+    cluster_clear (&cluster);
+}
+
+/* What cannot be written leaves everything as it was, and the journal goes on. */
+static void unwritable_cluster (void **state)
+{
+    (void)state;
+    struct compactor compactor = {.every = 15};
+    struct cluster cluster = record ("fifo", 20, &compactor);
+    struct pollux_error err = {""};
+    struct store *store = compactor.store;
+    int64_t snapshot = store_snapshot (store);
+    double weight = cluster.live.jobs[0]->spec.weight;
+    cluster.live.jobs[0]->spec.weight = NAN;
+    assert_int_equal (-EINVAL, store_compact (store, &cluster, NULL, 0, &err));
+    assert_non_null (strstr (err.text, "run.db: cannot compact it: job "));
+    assert_non_null (strstr (err.text, "weight: expected a number"));
+    cluster.live.jobs[0]->spec.weight = weight;
+    assert_int_equal (snapshot, store_snapshot (store));
+    struct event node = {
+        .at_us = cluster.now_us, .type = EVENT_NODE, .job = -1, .node = {.name = "new"}};
+    struct journal journal = store_journal (store);
+    assert_int_equal (0, journal.append (journal.self, &cluster, &node, &err));
+    assert_int_equal (0, cluster_apply (&cluster, &node, &err));
+    journal_close (store);
+    struct cluster folded = journal_cluster ();
+    clusters_alike (&cluster, &folded);
+    cluster_clear (&folded);
+    cluster_clear (&cluster);
+}
+
+/* Changes of a good snapshot. */
+static void changed_snapshots_are_refused (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql, *says;
+    } cases[] = {
+        {"UPDATE snapshot SET body = '{'", "run.db, snapshot:1:1: not well-formed JSON"},
+        {"UPDATE snapshot SET body = '{}'", "run.db, snapshot:1:1: now_us: expected"},
+        {"UPDATE snapshot SET body = json_set (body, '$.jobs', 3)", "damaged: "},
+        {"UPDATE snapshot SET body = json_set (body, '$.now_us', 5)", "are not between"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes', 5)", "nodes: expected an array"},
+        {"UPDATE snapshot SET body = json_set (body, '$.nodes[1].name', 'n0')",
+         "nodes[1]: expected every node once"},
+        {"UPDATE snapshot SET body = json_set (body, '$.rounds', 5)", "rounds: expected an array"},
+        {"UPDATE snapshot SET body = body || char (0)", "damaged: its snapshot is no text"},
+        {"DELETE FROM jobs WHERE job = 2", "damaged: job 2 of the snapshot is missing"},
+        {"DELETE FROM jobs WHERE job > 2", "damaged: 3 jobs in the snapshot of"},
+        {"UPDATE jobs SET name = '' WHERE job = 1", "run.db, job 1: SUBMIT: expected the name"},
+        {"UPDATE jobs SET name = 'job 0' WHERE job = 1", "there is one of that name already"},
+        {"UPDATE jobs SET at_us = -1 WHERE job = 0", "run.db, job 0: at -1 us"},
+        {"UPDATE jobs SET body = '[]' WHERE job = 1", "run.db, job 1:1:1: expected an object"},
+        {"UPDATE jobs SET state = '' WHERE job = 1", "run.db, job 1:1:1: empty"},
+        {"UPDATE jobs SET state = json_set (state, '$.phase', 'lost') WHERE job = 1",
+         "phase: expected \"pending\""},
+        {"UPDATE jobs SET state = json_remove (state, '$.hints') WHERE job = 1", "hints: expected"},
+        {"UPDATE jobs SET state = json_set (state, '$.placement', json ('{\"n99\":1}')) WHERE job "
+         "= 1",
+         "placement.n99: expected a node that is known"},
+        {"UPDATE jobs SET state = json_set (json_remove (state, '$.placement', '$.desired'), "
+         "'$.phase', 'running', '$.generation', 0) WHERE job = 1",
+         "job 1: it runs, and never started"},
+        {"UPDATE jobs SET state = json_set (state, '$.phase', 'pending', '$.placement', "
+         "json ('{\"n0\":1}')) WHERE job = 1",
+         "it has slots, and does not run"},
+        {"UPDATE jobs SET state = json_set (json_remove (state, '$.placement'), '$.phase', "
+         "'finished', '$.end_us', 9e15) WHERE job = 1",
+         "has yet to"},
+    };
+    struct compactor compactor = {.every = 15};
+    struct cluster cluster = record ("fifo", 20, &compactor);
+    struct pollux_error err = {""};
+    assert_int_equal (0, store_compact (compactor.store, &cluster, NULL, 0, &err));
+    cluster_clear (&cluster);
+    journal_close (compactor.store);
+    char good[128];
+    snprintf (good, sizeof (good), "%s.good", journal_path);
+    journal_shell ("cp %s %s", journal_path, good);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        journal_shell ("cp %s %s", good, journal_path);
+        journal_sql (cases[i].sql);
+        struct store *store = journal_open (STORE_READ);
+        assert_int_equal (-EINVAL, store_restore (store, &cluster, NULL, &err));
+        if (!strstr (err.text, cases[i].says))
+            fail_msg ("%s: expected '%s' in: %s", cases[i].sql, cases[i].says, err.text);
+        journal_close (store);
+        cluster_clear (&cluster);
+    }
+}
+
+/* ---- Version 1 ------------------------------------------------------------------------------ */
+
+static void version_one (void **state)
+{
+    (void)state;
+    char statements[1 << 16] = "";
+    FILE *file = fopen ("tests/unit/journal-1.sql", "r");
+    assert_non_null (file);
+    assert_true (fread (statements, 1, sizeof (statements) - 1, file) > 10000);
+    fclose (file);
+    journal_sql (statements);
+    struct cluster as_reader = journal_cluster (), as_writer = {0};
+    assert_int_equal (as_reader.job_count, 2);
+    assert_int_equal (as_reader.jobs[0]->phase, JOB_FINISHED);
+    assert_int_equal (as_reader.jobs[1]->phase, JOB_FINISHED);
+
+    struct replay replay = {0};
+    struct event event;
+    struct pollux_error err = {""};
+    struct store *store = journal_open (STORE_READ);
+    struct source source = store_source (store);
+    while (source.next (source.self, &replay.cluster, &event, &err) == 1)
+        assert_int_equal (0, replay_event (&replay, &event, &err));
+    assert_true (replay.rounds == 39 && !replay.differs && !replay.waiting);
+    replay_clear (&replay);
+    journal_close (store);
+
+    store = journal_open (STORE_DURABLE);
+    assert_int_equal (0, store_restore (store, &as_writer, NULL, &err));
+    assert_int_equal (125, journal_fold (store, &as_writer, &err));
+    clusters_equal (&as_reader, &as_writer);
+    assert_int_equal (0, store_compact (store, &as_writer, NULL, 0, &err));
+    journal_close (store);
+    cluster_clear (&as_writer);
+    as_writer = journal_cluster ();
+    clusters_alike (&as_reader, &as_writer);
+    cluster_clear (&as_reader);
+    cluster_clear (&as_writer);
+}
+
+/* ---- Death at any moment -------------------------------------------------------------------- */
+
+static const struct recording endless = {
+    .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true};
+
+/* In a child: record with a compaction at every third commit until it dies.  Never returns. */
+static void record_for_ever (int pipe, int64_t events)
+{
+    struct compactor compactor = {.every = 3, .pipe = pipe, .left = events};
+    struct recording recording = endless;
+    recording.cold = &compactor.cold;
+    struct cluster cluster;
+    if (store_open (journal_path, STORE_DURABLE, &compactor.store, NULL) < 0)
+        _exit (1);
+    recording_run (&recording, compactor_journal (&compactor), &cluster, NULL);
+    _exit (2);
+}
+
+/* What the first so many of its events lead to. */
+static struct cluster prefix (int64_t events)
+{
+    struct cluster cluster = {0}, unused;
+    struct compactor compactor = {.every = 3, .left = events, .fold = &cluster};
+    struct recording recording = endless;
+    recording.cold = &compactor.cold;
+    assert_int_equal (-ECANCELED,
+                      recording_run (&recording, compactor_journal (&compactor), &unused, NULL));
+    return cluster;
+}
+
+/* A child has died: everything that it called safe is there, and nothing but a beginning of what it
+ * did; and the journal can go on. */
+static void check_remains (int64_t confirmed)
+{
+    struct pollux_error err = {""};
+    struct cluster cluster = {0};
+    struct store *store = journal_open (STORE_DURABLE);
+    if (store_restore (store, &cluster, NULL, &err) < 0 || journal_fold (store, &cluster, &err) < 0)
+        fail_msg ("%s", err.text);
+    int64_t found = store_count (store);
+    assert_true (found >= confirmed);
+    struct cluster expected = prefix (found);
+    clusters_alike (&expected, &cluster);
+    /* It died between a round and its plan if at all: the next round goes on. */
+    assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
+    journal_close (store);
+    cluster_clear (&expected);
+    cluster_clear (&cluster);
+}
+
+/* Fork, let it record, kill it after a while, or let it come to a fault; how it ended. */
+static int run_child (int64_t events, const char *fault, unsigned kill_after_us)
+{
+    int pipes[2], status;
+    int64_t confirmed = 0, count;
+    assert_int_equal (0, pipe (pipes));
+    pid_t child = fork ();
+    if (child == 0) {
+        setenv ("POLLUX_FAULT", fault, 1);
+        record_for_ever (pipes[1], events);
+    }
+    close (pipes[1]);
+    if (kill_after_us > 0) {
+        assert_int_equal (sizeof (confirmed), read (pipes[0], &confirmed, sizeof (confirmed)));
+        usleep (kill_after_us);
+        kill (child, SIGKILL);
+    }
+    while (read (pipes[0], &count, sizeof (count)) == sizeof (count))
+        confirmed = count;
+    close (pipes[0]);
+    assert_int_equal (child, waitpid (child, &status, 0));
+    check_remains (confirmed);
+    assert_int_equal (0, unlink (journal_path));
+    return status;
+}
+
+static void killed_at_random (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (2);
+    for (int i = 0; i < soak_count (100); i++)
+        assert_true (WIFSIGNALED (run_child (-1, "", 1 + (unsigned)rng_below (&rng, 20000))));
+}
+
+/* At every visit of every point, in builds that have them. */
+static void killed_at_every_point (void **state)
+{
+    (void)state;
+#ifdef POLLUX_FAULTS
+    static const char *const points[] = {"append",  "commit",         "committed",
+                                         "compact", "compact-commit", "compacted"};
+    for (size_t i = 0; i < COUNT (points); i++) {
+        int visit = 0, status;
+        do {
+            char fault[64];
+            snprintf (fault, sizeof (fault), "%s:%d", points[i], ++visit);
+            status = run_child (60, fault, 0);
+        } while (WIFSIGNALED (status));
+        assert_true (visit > 3 && WIFEXITED (status) && WEXITSTATUS (status) == 2);
+    }
+#else
+    fprintf (stderr, "SKIPPED: this build has no fault points; FLAVOUR=gcc does\n");
+    skip ();
+#endif
+}
+
+/* A file that may not grow further stands for a full disk. */
+static void full_disk (void **state)
+{
+    (void)state;
+    struct compactor compactor = {.every = 0};
+    struct cluster cluster = record ("fifo", 60, &compactor);
+    struct rlimit before, small;
+    struct pollux_error err = {""};
+    signal (SIGXFSZ, SIG_IGN);
+    assert_int_equal (0, getrlimit (RLIMIT_FSIZE, &before));
+    small = (struct rlimit){.rlim_cur = 32 << 10, .rlim_max = before.rlim_max};
+    assert_int_equal (0, setrlimit (RLIMIT_FSIZE, &small));
+    int rc = store_compact (compactor.store, &cluster, NULL, 0, &err);
+    assert_int_equal (0, setrlimit (RLIMIT_FSIZE, &before));
+    signal (SIGXFSZ, SIG_DFL);
+    assert_int_equal (rc, -EIO);
+    assert_non_null (
+        strstr (err.text, "run.db: cannot compact it: writing failed; check the disk"));
+    assert_int_equal (-EIO, store_compact (compactor.store, &cluster, NULL, 0, &err));
+    assert_int_equal (-EIO, store_close (compactor.store, &err));
+    struct cluster folded = journal_cluster (); /* all is there, as events */
+    clusters_equal (&cluster, &folded);
+    cluster_clear (&folded);
+    cluster_clear (&cluster);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, journal_set_up, journal_tear_down)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (comes_back),
+        TEST (replays),
+        TEST (stays_small),
+        TEST (rounds_are_kept),
+        TEST (readers_are_told),
+        TEST (rounds_without_plan_wait),
+        TEST (unwritable_cluster),
+        TEST (changed_snapshots_are_refused),
+        TEST (version_one),
+        TEST (killed_at_random),
+        TEST (killed_at_every_point),
+        TEST (full_disk),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
