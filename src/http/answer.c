@@ -78,7 +78,7 @@ void http_error (struct http_request *request, int status, const char *format, .
 
 static struct MHD_Response *response_of (struct http_request *request)
 {
-    if (request->stream != NULL)
+    if (request->stream != NULL && !request->bodiless) /* for HEAD, MHD would send an empty chunk */
         return stream_response (request->stream);
     if (request->answer == NULL)
         return MHD_create_response_from_buffer (0, (void *)"", MHD_RESPMEM_PERSISTENT);

@@ -5,6 +5,9 @@
  * libmicrohttpd has a timeout of its own, which every byte extends; it is not used.  Here each
  * phase of a connection has one fixed deadline.  Who misses it has the socket shut down: then MHD
  * finds it closed, ends the request and forgets the connection by its ordinary way.
+ *
+ * Nor does MHD see every end that a client makes: not on a suspended connection, and not if it came
+ * together with the last bytes.  So the server's epoll watches for those besides.
  */
 #include "http/inside.h"
 
@@ -47,13 +50,18 @@ static void connection_begin (struct http_server *server, struct MHD_Connection 
     server->counts.connections++;
     deadline_set (&server->deadlines, &connection->deadline,
                   server->now_us + (int64_t)(server->options.limits.head_s * 1e6));
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    epoll_ctl (server->epoll, EPOLL_CTL_ADD, connection->fd, &event);
     *socket_context = connection;
 }
 
 static void connection_end (struct connection *connection)
 {
     struct http_server *server = connection->server;
-    connection_unwatch (connection);
+    /* Explicitly: a child that has been forked but has not called exec yet would keep the
+     * descriptor alive, and with it the event. */
+    epoll_ctl (server->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
+    server->half_closed -= connection->half_closed;
     deadline_clear (&server->deadlines, &connection->deadline);
     if (connection->next != NULL)
         connection->next->previous = connection->previous;
@@ -120,19 +128,27 @@ void connection_cut (struct connection *connection)
     connection_resume (connection);
 }
 
-void connection_watch (struct connection *connection)
+void connection_half_closed (struct connection *connection)
 {
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
-    if (!connection->watched)
-        connection->watched =
-            epoll_ctl (connection->server->epoll, EPOLL_CTL_ADD, connection->fd, &event) == 0;
+    if (!connection->half_closed)
+        connection->server->half_closed++;
+    connection->half_closed = true;
 }
 
-void connection_unwatch (struct connection *connection)
+/* Has everything been read that the client ever sent? */
+static bool is_read (const struct connection *connection)
 {
-    /* Explicitly: a child that has been forked but has not called exec yet would keep the
-     * descriptor alive, and with it the event. */
-    if (connection->watched)
-        epoll_ctl (connection->server->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
-    connection->watched = false;
+    char byte;
+    return recv (connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+void connections_sweep (struct http_server *server)
+{
+    if (server->half_closed == 0)
+        return;
+    for (struct connection *at = server->connections; at != NULL; at = at->next) {
+        bool waits = at->phase == PHASE_HEAD || at->phase == PHASE_BODY;
+        if (at->half_closed && (at->phase == PHASE_STREAM || (waits && is_read (at))))
+            connection_cut (at);
+    }
 }

@@ -45,7 +45,7 @@ struct connection {
     struct connection *next, *previous;
     struct http_request *request; /* NULL between requests */
     int fd;
-    bool over_unix, suspended, watched;
+    bool over_unix, suspended, half_closed;
     bool closing; /* cut off: whatever MHD asks next, the answer is to close */
     struct address_host peer, local;
 };
@@ -61,7 +61,7 @@ struct http_request {
     struct connection *connection;
     char *raw;    /* the path as it came; behind it lies the text that target points into */
     char *parsed; /* that text */
-    bool begun, handled;
+    bool begun, handled, bodiless; /* the last: HEAD */
     enum http_method method;
     struct head head;
     struct target target;
@@ -93,6 +93,7 @@ struct http_stream {
     size_t start, used, size;
     uint64_t pushed, taken, goal; /* in all; the deadline holds for taken reaching goal */
     bool ended, dropped, tell_drained, tell_gone;
+    bool expect; /* the deadline is to be set */
     struct http_stream *next_gone;
 };
 
@@ -109,8 +110,10 @@ struct http_server {
     int64_t now_us;
     int64_t accept_us; /* when to accept again; INT64_MAX: is accepting */
     bool stopping, freeing;
-    bool tell;    /* some stream's owner is to be told something */
-    bool resumed; /* a connection was resumed; MHD's descriptor says nothing of it */
+    bool expect;     /* some stream's deadline is to be set */
+    bool tell;       /* some stream's owner is to be told something */
+    bool resumed;    /* a connection was resumed; MHD's descriptor says nothing of it */
+    int half_closed; /* connections that are */
     size_t bodies_bytes;
     struct http_request *held, **held_end;
     int held_count;
@@ -127,10 +130,11 @@ void connection_suspend (struct connection *connection);
 void connection_resume (struct connection *connection);
 /* Close it, whatever it is doing: at once or, where MHD has to, in the next step. */
 void connection_cut (struct connection *connection);
-/* Be told by the server's epoll when the client goes away: MHD does not look at a suspended
- * connection. */
-void connection_watch (struct connection *connection);
-void connection_unwatch (struct connection *connection);
+/* The client will send nothing more; it may still be reading. */
+void connection_half_closed (struct connection *connection);
+/* When MHD has done all it can: cut off those from whom nothing can come any more, and streams
+ * whose clients have half closed, which is how they go away. */
+void connections_sweep (struct http_server *server);
 
 /* ---- request.c: from the head to the handler ----------------------------------------------- */
 
@@ -157,6 +161,8 @@ struct MHD_Response *stream_response (struct http_stream *stream);
 /* Its connection is finished: free it, or keep it until its owner has been told. */
 void stream_leave (struct http_stream *stream);
 void stream_free (struct http_stream *stream);
+/* Set the deadlines of streams that were pushed to since the last step. */
+void streams_expect (struct http_server *server);
 /* Call the owners that are to be told something. */
 void streams_tell (struct http_server *server);
 

@@ -196,8 +196,9 @@ void request_check_head (struct http_request *request, const char *method)
     check_form (request);
     if (request->status == 0)
         check_origin (request);
+    request->bodiless = strcmp (method, "HEAD") == 0;
     if (request->status == 0)
-        find_route (request, strcmp (method, "HEAD") == 0 ? "GET" : method);
+        find_route (request, request->bodiless ? "GET" : method);
     for (size_t i = 0; i < sizeof (checks) / sizeof (checks[0]) && request->status == 0; i++)
         checks[i](request);
 }

@@ -59,11 +59,22 @@ void request_completed (void *self, struct MHD_Connection *mhd, void **context,
         stream_leave (request->stream);
     if (!connection->closing)
         connection_phase (connection, PHASE_HEAD);
-    connection_unwatch (connection);
     body_forget (request);
     answer_forget (request);
     free (request->raw);
     free (request);
+}
+
+/* How much room to make: all that was announced, or twice as much as before. */
+static size_t body_size (const struct http_request *request, size_t wanted)
+{
+    const struct http_limits *limits = &request->connection->server->options.limits;
+    size_t size = 2 * request->size;
+    if (request->head.length != NULL)
+        size = (size_t)strtoull (request->head.length, NULL, 10) + 1;
+    if (size > limits->body_bytes + 1)
+        size = limits->body_bytes + 1;
+    return size > wanted ? size : wanted;
 }
 
 /* Append a piece of the body. */
@@ -78,7 +89,7 @@ static void body_take (struct http_request *request, const char *data, size_t le
     }
     size_t wanted = request->length + length + 1;
     if (wanted > request->size) {
-        size_t size = wanted < 2 * request->size ? 2 * request->size : wanted;
+        size_t size = body_size (request, wanted);
         char *body = NULL;
         if (server->bodies_bytes - request->size + size <= limits->bodies_bytes)
             body = realloc (request->body, size);

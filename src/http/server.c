@@ -4,7 +4,7 @@
  *
  *     caller's epoll --> http_server_fd: epoll of --+-- listening sockets   accept, ours
  *                                                   +-- MHD's epoll         MHD_run
- *                                                   +-- clients of streams  have they gone away?
+ *                                                   +-- all clients         have they gone away?
  *
  * We accept ourselves, so that several addresses feed one daemon of MHD and limits are ours.
  */
@@ -210,7 +210,7 @@ static void take_events (struct http_server *server)
             accept_some (server, about);
             break;
         case SOURCE_CONNECTION:
-            connection_cut (about);
+            connection_half_closed (about);
             break;
         }
     }
@@ -232,19 +232,22 @@ void http_server_step (struct http_server *server, int64_t now_us)
     server->now_us = now_us;
     if (server->accept_us <= now_us)
         resume_accepting (server);
+    streams_expect (server);
     take_events (server);
     cut_late (server);
     for (int runs = 0; runs == 0 || (runs < RUNS && mhd_is_busy (server)); runs++) {
         server->resumed = false;
         MHD_run (server->mhd);
         streams_tell (server);
+        if (!mhd_is_busy (server))
+            connections_sweep (server);
     }
 }
 
 int64_t http_server_due_us (const struct http_server *server)
 {
     const struct deadline *first = deadlines_first (&server->deadlines);
-    if (mhd_is_busy (server) || server->tell || server->gone != NULL)
+    if (mhd_is_busy (server) || server->expect || server->tell || server->gone != NULL)
         return INT64_MIN;
     if (first != NULL && first->due_us < server->accept_us)
         return first->due_us;

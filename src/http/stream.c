@@ -11,10 +11,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
 
-enum { STREAM_BLOCK = 16 * 1024 };
+enum { STREAM_BLOCK = 16 * 1024, SEND_BUFFER = 128 * 1024 };
 
 static int streams_of (const struct http_server *server, const struct http_identity *identity)
 {
@@ -97,6 +98,7 @@ static void expect (struct http_stream *stream)
 {
     struct http_server *server = stream->server;
     struct deadline *deadline = &stream->connection->deadline;
+    stream->expect = false;
     if (stream->connection->closing)
         return;
     stream->goal = stream->pushed;
@@ -116,11 +118,11 @@ int http_stream_push (struct http_stream *stream, const void *bytes, size_t leng
     if (!make_room (stream, length))
         return -ENOBUFS;
     memcpy (stream->data + stream->start + stream->used, bytes, length);
-    bool was_empty = stream->used == 0;
+    /* The time of the last step may be long ago: the next one sets the deadline. */
+    if (stream->used == 0)
+        stream->expect = stream->server->expect = true;
     stream->used += length;
     stream->pushed += length;
-    if (was_empty && stream->connection->phase == PHASE_STREAM)
-        expect (stream);
     connection_resume (stream->connection);
     return 0;
 }
@@ -172,7 +174,9 @@ static ssize_t stream_read (void *self, uint64_t position, char *buffer, size_t 
 
 struct MHD_Response *stream_response (struct http_stream *stream)
 {
-    connection_watch (stream->connection);
+    /* What the kernel buffers hides from us whether the client reads: not the megabytes to which
+     * it would grow.  (A Unix socket's has a fixed size.) */
+    setsockopt (stream->connection->fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BUFFER}, sizeof (int));
     return MHD_create_response_from_callback (MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_read, stream,
                                               NULL);
 }
@@ -193,6 +197,16 @@ void stream_leave (struct http_stream *stream)
     stream->used = 0;
     stream->next_gone = server->gone;
     server->gone = stream;
+}
+
+void streams_expect (struct http_server *server)
+{
+    if (!server->expect)
+        return;
+    server->expect = false;
+    for (struct connection *at = server->connections; at != NULL; at = at->next)
+        if (at->phase == PHASE_STREAM && at->request->stream->expect)
+            expect (at->request->stream);
 }
 
 void streams_tell (struct http_server *server)

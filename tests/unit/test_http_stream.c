@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers bit by bit: chunks as they are pushed, both kinds of end, clients that go away in every
+ * state, and clients that do not keep up.
+ */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "served.h"
+
+#define HOST "Host: localhost\r\n"
+#define STREAM(who) "GET /stream HTTP/1.1\r\n" HOST "Authorization: Bearer " who "\r\n\r\n"
+
+static int open_stream (struct served *served, int address)
+{
+    int client = served_connect (served, address);
+    served_say (client, STREAM ("ann"));
+    served_hear (served, client, "\r\n\r\n");
+    assert_non_null (served->stream);
+    return client;
+}
+
+static void test_chunks (void **state)
+{
+    struct served *served = *state;
+    served_start (served);
+    int client = open_stream (served, 0);
+    assert_non_null (strstr (served->heard, "Content-Type: text/event-stream\r\n"));
+    assert_non_null (strstr (served->heard, "Transfer-Encoding: chunked\r\n"));
+    assert_int_equal (http_server_counts (served->server).streams, 1);
+    assert_true (http_server_due_us (served->server) == INT64_MAX); /* it may stay silent */
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal (http_stream_push (served->stream, "data: x\n\n", 9), 0);
+        assert_true (http_server_due_us (served->server) < served->now_us);
+        assert_string_equal (served_hear (served, client, "x\n\n\r\n"), "9\r\ndata: x\n\n\r\n");
+        assert_int_equal (served->drained, i + 1);
+        served->now_us += 1000LL * 1000000;
+    }
+    http_stream_push (served->stream, "bye", 3);
+    http_stream_end (served->stream);
+    assert_string_equal (served_hear (served, client, "0\r\n\r\n"), "3\r\nbye\r\n0\r\n\r\n");
+    assert_int_equal (served->gone, 0);
+    assert_int_equal (http_server_counts (served->server).streams, 0);
+    /* Then the connection serves on. */
+    served_say (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
+    served_hear (served, client, "open");
+    close (client);
+}
+
+static void test_old_client (void **state)
+{
+    struct served *served = *state;
+    served_start (served);
+    int client = served_connect (served, 0);
+    served_say (client, "GET /stream HTTP/1.0\r\n" HOST "Authorization: Bearer ann\r\n\r\n");
+    served_hear (served, client, "\r\n\r\n");
+    assert_null (strstr (served->heard, "chunked"));
+    http_stream_push (served->stream, "words", 5);
+    served_hear (served, client, "words");
+    http_stream_end (served->stream);
+    served_hear (served, client, NULL);
+    assert_int_equal (served->gone, 0);
+    close (client);
+}
+
+static void test_drop (void **state)
+{
+    struct served *served = *state;
+    served_start (served);
+    int client = open_stream (served, 0);
+    http_stream_push (served->stream, "half a sen", 10);
+    http_stream_drop (served->stream);
+    served_hear (served, client, NULL);
+    assert_null (strstr (served->heard, "\r\n0\r\n")); /* not the end of a stream that is whole */
+    assert_int_equal (served->gone, 0);
+    assert_int_equal (http_server_counts (served->server).streams, 0);
+    close (client);
+}
+
+/* The client goes away: while the stream is silent, with bytes under way, half closed, by a reset,
+ * and before it has heard anything. */
+static void test_client_goes (void **state)
+{
+    struct served *served = *state;
+    served_start (served);
+    for (int i = 0; i < 9; i++) {
+        int client;
+        if (i < 8) {
+            client = open_stream (served, i % 2);
+        } else {
+            client = served_connect (served, 0);
+            served_say (client, STREAM ("ann"));
+        }
+        if (i / 2 == 1)
+            http_stream_push (served->stream, "unread", 6);
+        if (i / 2 == 2)
+            shutdown (client, SHUT_WR);
+        if (i / 2 == 3) {
+            struct linger reset = {.l_onoff = 1, .l_linger = 0};
+            setsockopt (client, SOL_SOCKET, SO_LINGER, &reset, sizeof (reset));
+        }
+        if (i / 2 != 2)
+            close (client);
+        for (int turns = 0; turns < 1000 && served->gone == i; turns++) {
+            served_run (served);
+            usleep (100);
+        }
+        assert_int_equal (served->opened, i + 1);
+        assert_int_equal (served->gone, i + 1);
+        assert_null (served->stream);
+        if (i / 2 == 2)
+            close (client);
+    }
+    served_run (served);
+    assert_int_equal (http_server_counts (served->server).streams, 0);
+    assert_int_equal (http_server_counts (served->server).connections, 0);
+}
+
+/* Nobody reads: the buffer fills, and after a minute without progress the client is gone. */
+static void test_no_reader (void **state)
+{
+    struct served *served = *state;
+    char block[10000];
+    memset (block, 'x', sizeof (block));
+    served->options.limits.stream_bytes = 100000;
+    served_start (served);
+    int client = open_stream (served, 0), small = 1000;
+    setsockopt (client, SOL_SOCKET, SO_RCVBUF, &small, sizeof (small));
+    assert_int_equal (http_stream_room (served->stream), 100000);
+    size_t pushed = 0;
+    int code;
+    while ((code = http_stream_push (served->stream, block, sizeof (block))) == 0) {
+        pushed += sizeof (block);
+        served_run (served);
+        assert_true (pushed < 100u << 20);
+    }
+    assert_int_equal (code, -ENOBUFS);
+    assert_true (http_stream_room (served->stream) < sizeof (block));
+    int64_t due_us = http_server_due_us (served->server);
+    assert_true (due_us > served->now_us && due_us <= served->now_us + 60 * 1000000);
+    served->now_us = due_us - 1;
+    served_run (served);
+    assert_int_equal (served->gone, 0);
+    served->now_us = due_us;
+    served_run (served);
+    assert_int_equal (served->gone, 1);
+    close (client);
+}
+
+/* A slow reader that keeps up within each minute stays, however long it lasts; everything arrives,
+ * once and in order. */
+static void test_slow_reader (void **state)
+{
+    enum { TOTAL = 6 << 20, SIP = 256 << 10 };
+    struct served *served = *state;
+    unsigned char block[5003], *got = malloc (SIP);
+    size_t pushed = 0, heard = 0;
+    served->options.limits.stream_bytes = 60000;
+    served_start (served);
+    int client = served_connect (served, 0);
+    served_say (client, "GET /stream HTTP/1.0\r\n" HOST "Authorization: Bearer ann\r\n\r\n");
+    served_hear (served, client, "\r\n\r\n");
+    while (heard < TOTAL) {
+        for (;;) {
+            size_t length = pushed + sizeof (block) <= TOTAL ? sizeof (block) : TOTAL - pushed;
+            for (size_t i = 0; i < length; i++)
+                block[i] = (unsigned char)((pushed + i) % 251);
+            if (length == 0 || http_stream_push (served->stream, block, length) < 0)
+                break;
+            pushed += length;
+            served_run (served);
+        }
+        served->now_us += 20 * 1000000;
+        ssize_t length = recv (client, got, SIP, MSG_DONTWAIT);
+        for (ssize_t i = 0; i < length; i++)
+            assert_int_equal (got[i], (heard + (size_t)i) % 251);
+        heard += length > 0 ? (size_t)length : 0;
+        served_run (served);
+        assert_int_equal (served->gone, 0);
+    }
+    http_stream_end (served->stream);
+    served_hear (served, client, NULL);
+    close (client);
+    free (got);
+}
+
+static void test_limits (void **state)
+{
+    struct served *served = *state;
+    int clients[4];
+    served->options.limits.streams = 4;
+    served->options.limits.streams_per_name = 3;
+    served_start (served);
+    for (size_t i = 0; i < 3; i++)
+        clients[i] = open_stream (served, 0);
+    int client = served_connect (served, 0);
+    served_say (client, STREAM ("ann"));
+    served_hear (served, client, "HTTP/1.1 429 ");
+    clients[3] = served_connect (served, 0);
+    served_say (clients[3], STREAM ("eve"));
+    served_hear (served, clients[3], "HTTP/1.1 200 ");
+    served_say (client, STREAM ("eve"));
+    served_hear (served, client, "HTTP/1.1 503 ");
+    close (clients[0]);
+    while (served->gone == 0)
+        served_run (served);
+    served_say (client, STREAM ("ann"));
+    served_hear (served, client, "HTTP/1.1 200 ");
+    assert_int_equal (served->opened, 5);
+    close (client);
+    for (size_t i = 1; i < 4; i++)
+        close (clients[i]);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, served_set_up, served_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST (test_chunks),    TEST (test_old_client),  TEST (test_drop),   TEST (test_client_goes),
+        TEST (test_no_reader), TEST (test_slow_reader), TEST (test_limits),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
