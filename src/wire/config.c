@@ -196,10 +196,11 @@ static void read_nodes (struct reader *reader)
                                  WIRE_CONFIG_NODES));
         return;
     }
-    for (size_t i = 0; i < count; i++) {
+    int code = 0;
+    for (size_t i = 0; !wire_stops (&list, code) && i < count; i++) {
         struct node node;
         struct wire_place place = wire_element (&list, i);
-        int code = wire_node_decode (&place, &node, reader->err);
+        code = wire_node_decode (&place, &node, reader->err);
         if (code == 0)
             code = wire_config_add_node (&reader->config, &node, reader->err);
         if (code == -EEXIST)

@@ -229,6 +229,7 @@ struct wire_place wire_field (const struct wire_place *object, const char *key)
     return (struct wire_place){.document = object->document,
                                .parent = object,
                                .key = key,
+                               .index = SIZE_MAX,
                                .value = json_object_get (object->value, key)};
 }
 
@@ -243,12 +244,14 @@ struct wire_place wire_element (const struct wire_place *array, size_t index)
 bool wire_each (const struct wire_place *object, void **at, struct wire_place *ret)
 {
     json_t *fields = (json_t *)object->value; /* an iterator could change it; ours does not */
+    size_t index = *at ? ret->index + 1 : 0;
     *at = *at ? json_object_iter_next (fields, *at) : json_object_iter (fields);
     if (!*at)
         return false;
     *ret = (struct wire_place){.document = object->document,
                                .parent = object,
                                .key = json_object_iter_key (*at),
+                               .index = index,
                                .value = json_object_iter_value (*at)};
     return true;
 }
@@ -257,6 +260,17 @@ bool wire_has (const struct wire_place *object, const char *key)
 {
     const json_t *value = json_object_get (object->value, key);
     return value && !json_is_null (value);
+}
+
+/* The number of a field in its object, which must be there. */
+static size_t field_index (const struct wire_place *place)
+{
+    json_t *fields = (json_t *)place->parent->value; /* an iterator could change it */
+    void *at = json_object_iter (fields);
+    size_t index = 0;
+    for (; at && strcmp (json_object_iter_key (at), place->key) != 0; index++)
+        at = json_object_iter_next (fields, at);
+    return index;
 }
 
 /* The node of a value of YAML; that of the object or array that should have it if there is none. */
@@ -268,17 +282,7 @@ static const struct wire_yaml_node *find_node (const struct wire_place *place)
     const struct wire_yaml_node *parent = find_node (place->parent);
     if (!place->value || !parent->child)
         return parent;
-    size_t index = place->index;
-    if (place->key) {
-        json_t *fields = (json_t *)place->parent->value; /* an iterator could change it */
-        void *at = json_object_iter (fields);
-        for (index = 0; at && strcmp (json_object_iter_key (at), place->key) != 0; index++)
-            at = json_object_iter_next (fields, at);
-    }
-    uint32_t node = parent->child;
-    for (; index > 0; index--)
-        node = nodes[node].next;
-    return &nodes[node];
+    return &nodes[parent->child + (place->index == SIZE_MAX ? field_index (place) : place->index)];
 }
 
 /* Where the value stands, or its key; where there is none, the object or array that should have
@@ -372,22 +376,22 @@ int wire_fail_key (const struct wire_place *field, struct pollux_error *err, con
 
 bool wire_stops (const struct wire_place *place, int code)
 {
-    return code < 0 && (code != -EINVAL || !place->document->problems);
+    const struct wire_problems *problems = place->document->problems;
+    return code < 0 && (code != -EINVAL || !problems || problems->more);
 }
 
 int wire_scalar (const struct wire_place *place, char **ret, struct pollux_error *err)
 {
     const char *text = json_string_value (place->value);
     size_t length = text ? strlen (text) : 0;
-    if (!text && !json_is_number (place->value) && !json_is_boolean (place->value))
-        return wire_fail (place, err, "expected a text");
-    if (!text) {
-        size_t offset = place_offset (place, false);
-        text = place->document->text + offset;
-        length = place_end (place, offset) - offset;
-        if (*text == '{') /* a key with escapes: its value was not found */
-            return wire_fail (place, err, "expected a text");
+    if (!text && place->document->nodes &&
+        (json_is_number (place->value) || json_is_boolean (place->value))) {
+        const struct wire_yaml_node *node = find_node (place);
+        text = place->document->text + place->document->start + node->start;
+        length = node->end - node->start;
     }
+    if (!text)
+        return wire_fail (place, err, "expected a text");
     char *copy = strndup (text, length);
     if (!copy)
         return fail (err, -ENOMEM, "%s: not enough memory", place->document->name.text);

@@ -27,7 +27,7 @@ struct wire_place {
     const struct wire_document *document;
     const struct wire_place *parent; /* NULL at the root */
     const char *key;                 /* in an object, or NULL */
-    size_t index;                    /* in an array */
+    size_t index;                    /* in an array; of a field if known, else SIZE_MAX */
     const json_t *value;             /* borrowed; NULL if there is none */
 };
 
@@ -37,8 +37,8 @@ struct wire_place wire_field (const struct wire_place *object, const char *key);
 /* The same for an element of an array. */
 struct wire_place wire_element (const struct wire_place *array, size_t index);
 
-/* The fields of an object in the order in which they were written: *at is NULL before the first;
- * false behind the last, or if this is no object. */
+/* The fields of an object in the order in which they were written: *at is NULL before the first, and
+ * *ret as the call before left it; false behind the last, or if this is no object. */
 bool wire_each (const struct wire_place *object, void **at, struct wire_place *ret);
 
 /* Whether a field has a value other than null. */
@@ -53,8 +53,8 @@ int wire_fail (const struct wire_place *place, struct pollux_error *err, const c
 int wire_fail_key (const struct wire_place *field, struct pollux_error *err, const char *format,
                    ...) __attribute__ ((format (printf, 3, 4)));
 
-/* Whether a reader should stop after a step that gave that code: it failed, and refusals are not
- * collected, or it is none. */
+/* Whether a reader should stop after a step that gave that code: it failed, and it is no refusal, or
+ * refusals are not collected, or too many have been: each costs a walk through the text. */
 bool wire_stops (const struct wire_place *place, int code);
 
 /* 0 if the place is an object or array; -EINVAL otherwise. */
@@ -80,8 +80,8 @@ int wire_text (const struct wire_place *object, const char *key, const char **re
 int wire_version (const struct wire_place *object, int oldest, int newest, int *ret,
                   struct pollux_error *err);
 
-/* The text of a place itself: a string, or a number or a truth value as it is written, copied
- * (free). */
+/* The text of a place itself: a string, or in YAML, where people leave out quotes, a number or a
+ * truth value as it is written; copied (free). */
 int wire_scalar (const struct wire_place *place, char **ret, struct pollux_error *err);
 
 /* A value that wire_number reads back bit for bit; null for NaN.  NULL: not enough memory. */

@@ -2,8 +2,8 @@
 /*
  * Texts that programs are given: fields of an object to memory of their own, and back.  Lists end
  * with NULL, as execve(2) takes them.  A rule says what was expected of a text that breaks it, or
- * NULL; it holds in both directions, so that what was written can be read again.  Numbers and truth
- * values are read as they are written: people leave out quotes.
+ * NULL; it holds in both directions, so that what was written can be read again.  In YAML,
+ * numbers and truth values are read as they are written.
  */
 #ifndef WIRE_STRINGS_H
 #define WIRE_STRINGS_H

@@ -114,10 +114,14 @@ static bool is_reserved (const char *name)
 static void check_reserved (struct reader *reader, const struct wire_place *layer)
 {
     struct wire_place map = wire_field (layer, "environment"), place;
-    for (void *at = NULL; wire_each (&map, &at, &place);)
-        if (is_reserved (place.key))
-            note (reader, wire_fail_key (&place, reader->err,
-                                         "expected another name: the scheduler sets this one"));
+    int code = 0;
+    for (void *at = NULL; !wire_stops (&map, code) && wire_each (&map, &at, &place);) {
+        if (!is_reserved (place.key))
+            continue;
+        code = wire_fail_key (&place, reader->err,
+                              "expected another name: the scheduler sets this one");
+        note (reader, code);
+    }
 }
 
 /* The place of a variable's name in a list; its end if there is none. */
@@ -129,11 +133,12 @@ static char **find_variable (char **list, const char *variable)
     return list;
 }
 
-/* Move the variables of `upper` into a list of both, where they win. */
+/* Move the variables of `upper` into a list of both, where they win.  Each is looked for among all:
+ * only a command line has a second layer, and it is short. */
 static int merge (char ***list, char **upper, struct pollux_error *err)
 {
     size_t count = 0, more = 0;
-    while (*list && (*list)[count])
+    while ((*list)[count])
         count++;
     while (upper[more])
         more++;
@@ -158,9 +163,13 @@ static void read_environment (struct reader *reader, char ***ret)
         char **list = NULL;
         note (reader, wire_environment_decode (layer, "environment", &list, reader->err));
         check_reserved (reader, layer);
+        if (!*ret) {
+            *ret = list;
+            continue;
+        }
         if (list)
             note (reader, merge (ret, list, reader->err));
-        free (list);
+        wire_strings_free (list);
     }
 }
 

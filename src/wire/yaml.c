@@ -20,6 +20,12 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
+/* A node on its way; its siblings are a chain while it is not known how many there will be. */
+struct link {
+    struct wire_yaml_node node;
+    uint32_t next;
+};
+
 struct open {
     json_t *value; /* borrowed: the value above holds it */
     uint32_t node, last;
@@ -33,7 +39,7 @@ struct builder {
     /* Where the last event began: libyaml counts characters, we count bytes. */
     size_t at_character, at_byte;
     json_t *root;
-    struct wire_yaml_node *nodes;
+    struct link *links;
     size_t count, capacity;
     struct open open[WIRE_YAML_DEPTH];
     int depth;
@@ -42,14 +48,22 @@ struct builder {
     struct pollux_error *err;
 };
 
-/* Offsets only grow from event to event, so that all of them together cost one walk. */
+/* Bytes behind the last `count` characters before an offset. */
+static size_t step_back (const char *text, size_t offset, size_t count)
+{
+    while (count > 0 && offset > 0)
+        count -= ((unsigned char)text[--offset] & 0xc0) != 0x80;
+    return offset;
+}
+
+/* From the last one that was asked for: all of them together cost about one walk. */
 static size_t byte_offset (struct builder *builder, size_t character)
 {
-    if (character < builder->at_character)
-        builder->at_character = builder->at_byte = 0;
-    builder->at_byte +=
-        utf8_skip (builder->text + builder->at_byte, builder->length - builder->at_byte,
-                   character - builder->at_character);
+    const char *text = builder->text;
+    size_t at = builder->at_byte, was = builder->at_character;
+    builder->at_byte = character < was
+                           ? step_back (text, at, was - character)
+                           : at + utf8_skip (text + at, builder->length - at, character - was);
     builder->at_character = character;
     return builder->at_byte;
 }
@@ -160,24 +174,42 @@ static int add_node (struct builder *builder, size_t start, size_t end)
         return refuse (builder, start, "expected at most %d values", WIRE_YAML_NODES);
     if (builder->count == builder->capacity) {
         size_t capacity = builder->capacity ? 2 * builder->capacity : 64;
-        void *bigger = realloc (builder->nodes, capacity * sizeof (builder->nodes[0]));
+        void *bigger = realloc (builder->links, capacity * sizeof (builder->links[0]));
         if (!bigger)
             return no_memory (builder);
-        builder->nodes = bigger;
+        builder->links = bigger;
         builder->capacity = capacity;
     }
     struct open *open = innermost (builder);
     uint32_t index = (uint32_t)builder->count++;
-    builder->nodes[index] =
-        (struct wire_yaml_node){.start = start, .end = end, .key = open ? open->key_start : start};
+    builder->links[index] =
+        (struct link){.node = {.start = start, .end = end, .key = open ? open->key_start : start}};
     if (!open)
         return 0;
     if (open->last)
-        builder->nodes[open->last].next = index;
+        builder->links[open->last].next = index;
     else
-        builder->nodes[open->node].child = index;
+        builder->links[open->node].node.child = index;
     open->last = index;
     return 0;
+}
+
+/* All nodes in an array of their own, level by level, so that siblings are neighbours; NULL: not
+ * enough memory. */
+static struct wire_yaml_node *lay_out (const struct link *links, size_t count)
+{
+    struct wire_yaml_node *nodes = malloc (count * sizeof (nodes[0]));
+    if (!nodes)
+        return NULL;
+    size_t filled = 1;
+    nodes[0] = links[0].node;
+    for (size_t i = 0; i < filled; i++) {
+        uint32_t link = nodes[i].child;
+        nodes[i].child = link ? (uint32_t)filled : 0;
+        for (; link; link = links[link].next)
+            nodes[filled++] = links[link].node;
+    }
+    return nodes;
 }
 
 /* Put a value, which is taken over, where the next one belongs. */
@@ -336,13 +368,16 @@ int wire_yaml_parse (const char *text, size_t length, json_t **ret,
     int code = build (&builder);
     for (int i = 0; i < builder.depth; i++)
         free (builder.open[i].key);
+    struct wire_yaml_node *nodes = NULL;
+    if (code == 0 && !(nodes = lay_out (builder.links, builder.count)))
+        code = no_memory (&builder);
+    free (builder.links);
     if (code == 0) {
         *ret = builder.root;
-        *ret_nodes = builder.nodes;
+        *ret_nodes = nodes;
         return 0;
     }
     json_decref (builder.root);
-    free (builder.nodes);
     *ret_where = builder.where;
     return code;
 }

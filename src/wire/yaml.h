@@ -22,11 +22,12 @@ enum {
     WIRE_YAML_NODES = 1 << 18, /* a list of 2^16 texts and a mapping of as many, twice */
 };
 
-/* Where a value stands.  Children are a chain, in the order of the JSON value that they became. */
+/* Where a value stands.  The children of a node are neighbours, in the order of the JSON value that
+ * they became. */
 struct wire_yaml_node {
-    size_t start, end;    /* offsets of its first byte and behind its last */
-    size_t key;           /* that of its key, if it is in a mapping */
-    uint32_t child, next; /* nodes; 0: none, for 0 is the root */
+    size_t start, end; /* offsets of its first byte and behind its last */
+    size_t key;        /* that of its key, if it is in a mapping */
+    uint32_t child;    /* its first; 0: none, for 0 is the root */
 };
 
 /* Parse well-formed UTF-8 of `length` bytes.  On success *ret (json_decref) and *ret_nodes (free)

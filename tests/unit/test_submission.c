@@ -138,6 +138,36 @@ static void test_defaults (void **state)
     }
 }
 
+/* As many words and variables as there may be, none of them in quotes. */
+static void test_many (void **state)
+{
+    (void)state;
+    enum { MANY = 60000 };
+    size_t size = WIRE_SUBMISSION_LIMIT, at = 0;
+    char *text = malloc (size), expected[40];
+    assert_non_null (text);
+    at += (size_t)snprintf (text + at, size - at, "command: [a");
+    for (int i = 0; i < MANY; i++)
+        at += (size_t)snprintf (text + at, size - at, ",%d", i);
+    at += (size_t)snprintf (text + at, size - at, "]\nenvironment:\n");
+    for (int i = 0; i < MANY / 2; i++)
+        at += (size_t)snprintf (text + at, size - at, "  V%d: 0%d\n", i, i);
+    assert_true (at < size);
+    struct wire_submission job;
+    parse (text, WIRE_YAML, &job);
+    for (int i = 0; i < MANY; i++) {
+        snprintf (expected, sizeof (expected), "%d", i);
+        assert_string_equal (job.launch->command[i + 1], expected);
+    }
+    for (int i = 0; i < MANY / 2; i++) {
+        snprintf (expected, sizeof (expected), "V%d=0%d", i, i);
+        assert_string_equal (job.launch->environment[i], expected);
+    }
+    assert_null (job.launch->environment[MANY / 2]);
+    wire_submission_clear (&job);
+    free (text);
+}
+
 /* The example is one. */
 static void test_example (void **state)
 {
@@ -362,10 +392,11 @@ static void test_options (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_least),       cmocka_unit_test (test_most),
-        cmocka_unit_test (test_defaults),    cmocka_unit_test (test_example),
-        cmocka_unit_test (test_all_at_once), cmocka_unit_test (test_refused),
-        cmocka_unit_test (test_too_large),   cmocka_unit_test (test_options),
+        cmocka_unit_test (test_least),    cmocka_unit_test (test_most),
+        cmocka_unit_test (test_defaults), cmocka_unit_test (test_example),
+        cmocka_unit_test (test_many),     cmocka_unit_test (test_all_at_once),
+        cmocka_unit_test (test_refused),  cmocka_unit_test (test_too_large),
+        cmocka_unit_test (test_options),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

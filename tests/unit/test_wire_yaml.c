@@ -245,11 +245,106 @@ static void test_json_places (void **state)
     struct wire_place key = wire_field (&a, "key"), item = wire_element (&key, 1);
     SAYS (wire_fail_key (&key, &err, "unknown"), "a.json:2:2: a.key: unknown");
     char *copy;
-    assert_int_equal (wire_scalar (&item, &copy, &err), 0);
-    assert_string_equal (copy, "2.50");
-    free (copy);
+    SAYS (wire_scalar (&item, &copy, &err), "a.json:2:13: a.key[1]: expected a text, got '2.50'");
     SAYS (wire_scalar (&key, &copy, &err), "a.json:2:9: a.key: expected a text, got an array");
     wire_document_free (document);
+}
+
+/* Random JSON is YAML, too: two ways to find a value's place, which must agree on all of them. */
+struct text {
+    char bytes[1 << 16];
+    size_t length;
+};
+
+static void add (struct text *text, const char *more)
+{
+    size_t length = strlen (more);
+    assert_true (text->length + length < sizeof (text->bytes));
+    memcpy (text->bytes + text->length, more, length + 1);
+    text->length += length;
+}
+
+static void add_blanks (struct rng *rng, struct text *text)
+{
+    static const char *const blanks[] = {"", " ", "\n", "  ", " \n\n ", "\r\n "};
+    add (text, blanks[rng_below (rng, COUNT (blanks))]);
+}
+
+static void add_value (struct rng *rng, struct text *text, int depth)
+{
+    static const char *const scalars[] = {
+        "1", "-2.5", "\"a\"", "true", "null", "\"\"", "\"\xc3\xa4 {[,\"", "\"\\\"x\\\\\""};
+    uint32_t kind = depth > 0 && text->length < 30000 ? (uint32_t)rng_below (rng, 3) : 0;
+    char key[32];
+    if (kind == 0) {
+        add (text, scalars[rng_below (rng, COUNT (scalars))]);
+        return;
+    }
+    int count = (int)rng_below (rng, 6);
+    add (text, kind == 1 ? "[" : "{");
+    for (int i = 0; i < count; i++) {
+        add (text, i ? "," : "");
+        add_blanks (rng, text);
+        snprintf (key, sizeof (key), "\"%s%d\": ", rng_below (rng, 2) ? "k" : "\xc3\xa4", i);
+        add (text, kind == 2 ? key : "");
+        add_value (rng, text, depth - 1);
+        add_blanks (rng, text);
+    }
+    add (text, kind == 1 ? "]" : "}");
+}
+
+static void compare_places (const struct wire_place *json, const struct wire_place *yaml)
+{
+    struct pollux_error a, b;
+    wire_fail (json, &a, "expected");
+    wire_fail (yaml, &b, "expected");
+    assert_string_equal (a.text, b.text);
+    if (json->key) {
+        wire_fail_key (json, &a, "expected");
+        wire_fail_key (yaml, &b, "expected");
+        assert_string_equal (a.text, b.text);
+    }
+    for (size_t i = 0; i < json_array_size (json->value); i++) {
+        struct wire_place in_json = wire_element (json, i), in_yaml = wire_element (yaml, i);
+        compare_places (&in_json, &in_yaml);
+    }
+    struct wire_place in_json;
+    for (void *at = NULL; wire_each (json, &at, &in_json);) {
+        struct wire_place in_yaml = wire_field (yaml, in_json.key);
+        compare_places (&in_json, &in_yaml);
+    }
+    struct wire_place each;
+    for (void *at = NULL; wire_each (yaml, &at, &each);) {
+        struct wire_place field = wire_field (yaml, each.key);
+        wire_fail (&each, &a, "expected");
+        wire_fail (&field, &b, "expected");
+        assert_string_equal (a.text, b.text);
+    }
+}
+
+static void test_random_places (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (11);
+    for (int i = 0; i < soak_count (3000); i++) {
+        static struct text text;
+        text.length = 0;
+        add (&text, i % 2 ? "\xef\xbb\xbf[" : "[");
+        add_value (&rng, &text, 1 + (int)rng_below (&rng, 5));
+        add (&text, "]\n");
+        struct wire_document *json = NULL, *yaml = NULL;
+        struct pollux_error err;
+        if (wire_document_open_text ("a", text.bytes, text.length, LIMIT, WIRE_JSON, NULL, &json,
+                                     &err) < 0 ||
+            wire_document_open_text ("a", text.bytes, text.length, LIMIT, WIRE_YAML, NULL, &yaml,
+                                     &err) < 0)
+            fail_msg ("%s in %s", err.text, text.bytes);
+        struct wire_place in_json = wire_root (json), in_yaml = wire_root (yaml);
+        assert_true (json_equal (in_json.value, in_yaml.value));
+        compare_places (&in_json, &in_yaml);
+        wire_document_free (json);
+        wire_document_free (yaml);
+    }
 }
 
 static void test_scalars (void **state)
@@ -353,7 +448,7 @@ int main (void)
         cmocka_unit_test (test_bombs),       cmocka_unit_test (test_places),
         cmocka_unit_test (test_json_places), cmocka_unit_test (test_scalars),
         cmocka_unit_test (test_problems),    cmocka_unit_test (test_many_problems),
-        cmocka_unit_test (test_syntax),
+        cmocka_unit_test (test_syntax),      cmocka_unit_test (test_random_places),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
