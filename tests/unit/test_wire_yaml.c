@@ -405,7 +405,7 @@ static void test_many_problems (void **state)
     (void)state;
     struct rng rng = rng_seed (5);
     for (int round = 0; round < 50; round++) {
-        int lines[60];
+        int lines[60] = {0};
         struct wire_problems problems = {0};
         for (int i = 0; i < 60; i++) {
             int at = (int)rng_below (&rng, (uint32_t)i + 1);
