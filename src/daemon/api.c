@@ -130,13 +130,13 @@ const struct round_summary *api_rounds (struct api *api, int *ret_count)
 {
     if (!api->listed)
         api->listed = malloc (ROUNDS_LIMIT * sizeof (api->listed[0]));
-    int count = 0;
-    while (api->listed && rounds_get (&api->rounds, count))
-        count++;
-    for (int i = 0; i < count; i++)
-        api->listed[i] = *rounds_get (&api->rounds, count - 1 - i);
-    *ret_count = count;
+    *ret_count = api->listed ? rounds_list (&api->rounds, api->listed) : 0;
     return api->listed;
+}
+
+void api_restore (struct api *api, const struct round_summary *rounds, int count)
+{
+    rounds_restore (&api->rounds, rounds, count);
 }
 
 int api_flush (struct api *api, struct pollux_error *err)

@@ -68,8 +68,10 @@ void api_serve (struct api *api, const struct http_server *server);
  * there. */
 void api_believe (struct api *api, const struct event *event, int64_t seq, bool recovering);
 
-/* The latest rounds, oldest first, borrowed until the next event. */
+/* The latest rounds, oldest first, borrowed until the next event, for a snapshot; and back, before
+ * any event. */
 const struct round_summary *api_rounds (struct api *api, int *ret_count);
+void api_restore (struct api *api, const struct round_summary *rounds, int count);
 
 /* Post what agents reported since the last flush as one HINTS event; nothing if they were silent. */
 int api_flush (struct api *api, struct pollux_error *err);

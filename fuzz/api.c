@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any request of anybody against a made-up cluster: bytes on a socket, through the server and the
+ * API.  The first byte says who asks, the second what the body pretends to be; then the request
+ * line's rest, and behind an empty line the body.
+ *
+ * Whatever comes, there is an answer or the connection is cut; never a 500; what says that it is
+ * JSON is; and what is believed can be remembered.
+ */
+#define _GNU_SOURCE /* memmem */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "backend/run.h"
+#include "daemon/api.h"
+#include "daemon/tokens.h"
+#include "wire/event.h"
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize (int *argc, char ***argv);
+
+static const struct round by = {.policy = "pollux", .interval_s = 60, .p = -1, .least_age_s = 60};
+
+/* The daemon as far as the API needs one. */
+struct world {
+    struct cluster cluster;
+    int64_t now_us;
+    unsigned role;
+    struct api *api;
+};
+
+static char folder[] = "/tmp/pollux-fuzz-XXXXXX";
+static int runs = -1;
+
+static void must (bool holds)
+{
+    if (!holds)
+        abort ();
+}
+
+static void remove_folder (void)
+{
+    char path[64];
+    snprintf (path, sizeof (path), "%s/run/a/1/0", folder);
+    run_remove (runs, "a", 1, NULL);
+    snprintf (path, sizeof (path), "%s/run", folder);
+    rmdir (path);
+    rmdir (folder);
+}
+
+int LLVMFuzzerInitialize (int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    must (mkdtemp (folder) && run_root_open (folder, &runs, NULL) == 0);
+    must (run_prepare (runs, "a", 1, NULL) == 0);
+    return atexit (remove_folder);
+}
+
+static int64_t now_us (void *self)
+{
+    return ((struct world *)self)->now_us;
+}
+
+/* What is accepted can be written into a journal, and read again. */
+static int post (void *self, struct event *event, struct pollux_error *err)
+{
+    struct world *world = self;
+    struct wire_text_buffer buffer = {0};
+    struct wire_event decoded = {0};
+    struct wire_row row;
+    event->at_us = ++world->now_us;
+    int rc = cluster_check (&world->cluster, event, err);
+    if (rc < 0)
+        return rc;
+    must (wire_event_encode (&world->cluster, event, &buffer, &row, err) == 0);
+    must (wire_event_decode (&world->cluster, &row, "fuzz", &decoded, err) == 0);
+    wire_event_clear (&decoded);
+    wire_text_buffer_clear (&buffer);
+    if (world->api)
+        api_believe (world->api, event, 1, false);
+    return cluster_apply (&world->cluster, event, err);
+}
+
+static void happen (struct world *world, struct event event)
+{
+    must (post (world, &event, NULL) == 0);
+}
+
+static void add_job (struct world *world, const char *name, const char *owner)
+{
+    char *command[] = {"true", NULL}, *environment[] = {"KEY=secret", NULL};
+    struct job_spec spec = {
+        .max_replicas = 8, .weight = 1, .preemptible = true, .restart_delay_s = NAN};
+    struct launch launch = {.command = command,
+                            .environment = environment,
+                            .stop_signal = 15,
+                            .grace_s = 30,
+                            .max_failures = 3};
+    snprintf (spec.name, sizeof (spec.name), "%s", name);
+    snprintf (launch.owner, sizeof (launch.owner), "%s", owner);
+    happen (world,
+            (struct event){
+                .type = EVENT_SUBMIT,
+                .job = world->cluster.job_count,
+                .submit = {.spec = &spec,
+                           .hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN},
+                           .launch = &launch}});
+}
+
+/* a runs and is the asker's, b waits and is somebody else's, c is done. */
+static void populate (struct world *world)
+{
+    struct share share = {.node = 0, .replicas = 2};
+    for (int i = 0; i < 2; i++) {
+        struct event event = {
+            .type = EVENT_NODE, .job = -1, .node = {.slots = 4, .available = true}};
+        snprintf (event.node.name, sizeof (event.node.name), "n%d", i);
+        happen (world, event);
+    }
+    add_job (world, "a", "ann");
+    add_job (world, "b", "bob");
+    add_job (world, "c", "ann");
+    happen (world, (struct event){.type = EVENT_START,
+                                  .start = {.generation = 1, .placement = {&share, 1}}});
+    happen (world, (struct event){.type = EVENT_CANCEL, .job = 2});
+}
+
+static int authorize (void *self, const char *token, struct http_identity *ret)
+{
+    (void)self;
+    ret->role = 1U << (token[0] & 3);
+    snprintf (ret->name, sizeof (ret->name), "%s", ret->role == ROLE_JOB ? "a" : "ann");
+    return 0;
+}
+
+static void send_request (int socket, const uint8_t *data, size_t size)
+{
+    static const char *const types[] = {"application/json", "application/yaml", "text/plain", ""};
+    const char *text = (const char *)data + 2;
+    size_t left = size - 2, head = left;
+    const char *end = memmem (text, left, "\n\n", 2);
+    if (end)
+        head = (size_t)(end - text);
+    size_t body = end ? left - head - 2 : 0;
+    dprintf (socket, "%.*s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", (int)head, text);
+    dprintf (socket, "Authorization: Bearer %c\r\n", 'p' + (data[0] & 3));
+    if (end)
+        dprintf (socket, "Content-Type: %s\r\nContent-Length: %zu\r\n", types[data[1] & 3], body);
+    dprintf (socket, "\r\n");
+    if (body > 0)
+        must (write (socket, end + 2, body) == (ssize_t)body);
+}
+
+static void check_answer (const char *answer, size_t length)
+{
+    if (length == 0)
+        return; /* cut off: no HTTP at all */
+    must (strncmp (answer, "HTTP/1.", 7) == 0);
+    must (strncmp (answer + 8, " 500", 4) != 0);
+    const char *body = strstr (answer, "\r\n\r\n");
+    must (body != NULL);
+    if (memmem (answer, (size_t)(body - answer), "application/json", 16) && body[4]) {
+        json_t *json = json_loads (body + 4, JSON_DECODE_ANY, NULL);
+        must (json != NULL);
+        json_decref (json);
+    }
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    enum { TURNS = 50 };
+    static char answer[1 << 20];
+    struct world world = {.now_us = 1000000};
+    struct http_server *server = NULL;
+    int sockets[2];
+    if (size < 3 || size > 32768)
+        return 0;
+    populate (&world);
+    struct api_options options = {.cluster = &world.cluster,
+                                  .round = &by,
+                                  .backend = "local",
+                                  .runs = runs,
+                                  .started_us = 1,
+                                  .now_us = now_us,
+                                  .post = post,
+                                  .self = &world};
+    must (api_new (&options, &world.api, NULL) == 0);
+    struct http_options http = {.authorize = authorize, .self = world.api};
+    http.routes = api_routes (&http.route_count);
+    must (http_server_new (&http, 0, &server, NULL) == 0);
+    must (socketpair (AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets) == 0);
+    must (http_server_add (server, sockets[1], NULL) == 0);
+    send_request (sockets[0], data, size);
+    size_t length = 0;
+    ssize_t got = -1;
+    for (int turn = 0; turn < TURNS && got != 0; turn++) {
+        http_server_step (server, turn);
+        api_committed (world.api, 0);
+        http_server_release (server, 0, NULL);
+        while ((got = read (sockets[0], answer + length, sizeof (answer) - 1 - length)) > 0)
+            length += (size_t)got;
+    }
+    answer[length] = '\0';
+    check_answer (answer, length);
+    must (api_flush (world.api, NULL) == 0);
+    close (sockets[0]);
+    http_server_free (server);
+    api_free (world.api);
+    cluster_clear (&world.cluster);
+    return 0;
+}
