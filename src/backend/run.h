@@ -22,8 +22,7 @@
  *     RUN_LOST      neither: the supervisor died; what is left must be killed (run_kill)
  *
  * A generation that must not run any more while it is RUN_NONE is refused with run_refuse: a
- * supervisor that is still on its way then finds its place taken.  To stop a run, send SIGTERM to
- * its supervisor; a second one kills at once.
+ * supervisor that is still on its way then finds its place taken.  To stop a run: run_stop.
  *
  * Directories belong to this user and nobody else may write to them; symbolic links are refused.
  */
@@ -107,6 +106,12 @@ struct run_view {
  * damaged info of one that lives, -ELOOP and the like for what is no directory of ours. */
 int run_look (int root, const struct run_name *name, struct run_view *ret,
               struct pollux_error *err);
+
+/* Ask a supervisor, by its pidfd, to stop its run.  Asked again, also by another daemon that does not
+ * know of the first time, it changes nothing: the grace is not cut short.  (It is a SIGTERM with a
+ * value; a plain one that follows kills at once.)  -ESRCH if it is gone. */
+#define RUN_STOP_VALUE 0x73746f70
+int run_stop (int supervisor, struct pollux_error *err);
 
 /* Take the place of a run that was never started, so that it never will be: it is RUN_ENDED with
  * this status.  -EEXIST if a supervisor was faster: look again. */

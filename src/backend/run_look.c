@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "backend/agent_socket.h"
@@ -157,6 +158,17 @@ int run_open_log (int root, const struct run_name *name, int number, int *ret,
 }
 
 /* ---- The end of a run --------------------------------------------------------------------- */
+
+int run_stop (int supervisor, struct pollux_error *err)
+{
+    siginfo_t request = {.si_signo = SIGTERM, .si_code = SI_QUEUE};
+    request.si_pid = getpid ();
+    request.si_uid = getuid ();
+    request.si_value.sival_int = RUN_STOP_VALUE;
+    return pidfd_send_signal (supervisor, SIGTERM, &request, 0) < 0
+               ? fail (err, -errno, "cannot stop a supervisor: %s", strerror (errno))
+               : 0;
+}
 
 int run_kill (const struct run_view *view, struct pollux_error *err)
 {

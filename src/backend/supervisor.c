@@ -303,10 +303,18 @@ static void begin_killing (struct supervisor *supervisor, int64_t now_us)
     supervisor->kill_pause_us = KILL_PAUSE_US;
 }
 
-static void request_stop (struct supervisor *supervisor, int64_t now_us)
+/* Is it one of the requests that count once, however often they come? */
+static bool is_repeatable (int code, int value)
+{
+    return code == SI_QUEUE && value == RUN_STOP_VALUE;
+}
+
+static void request_stop (struct supervisor *supervisor, bool repeatable, int64_t now_us)
 {
     if (supervisor->ended && !supervisor->status.stopped)
         return; /* it has ended by itself, and what it left is being killed */
+    if (supervisor->status.stopped && repeatable)
+        return;
     if (supervisor->status.stopped) {
         supervisor->status.killed |= !supervisor->killing;
         begin_killing (supervisor, now_us);
@@ -409,7 +417,7 @@ static void take_signals (struct supervisor *supervisor, int64_t now_us)
     struct signalfd_siginfo signal;
     while (read (supervisor->signals, &signal, sizeof (signal)) == sizeof (signal))
         if (signal.ssi_signo != SIGCHLD)
-            request_stop (supervisor, now_us);
+            request_stop (supervisor, is_repeatable (signal.ssi_code, signal.ssi_int), now_us);
     reap (supervisor);
 }
 
@@ -504,7 +512,9 @@ static int tell_status (struct supervisor *supervisor, struct pollux_error *err)
     sigaddset (&signals, SIGINT);
     struct pollux_error why;
     while (run_write_status (&supervisor->run, &supervisor->status, &why) < 0) {
-        if (sigtimedwait (&signals, NULL, &pause) > 0)
+        siginfo_t signal;
+        if (sigtimedwait (&signals, &signal, &pause) > 0 &&
+            !is_repeatable (signal.si_code, signal.si_value.sival_int))
             return fail (err, -EIO, "the status was not written: %s", why.text);
     }
     return 0;

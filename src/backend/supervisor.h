@@ -4,7 +4,8 @@
  * run directory (backend/run.h).
  *
  *     SIGTERM, SIGINT    stop: the stop signal to the replica's process group; SIGKILL to the whole
- *                        tree after the grace.  A second one: SIGKILL now.
+ *                        tree after the grace.  A second one: SIGKILL now, but for those of
+ *                        run_stop, which are one however often they come.
  *
  * When the replica has ended, what it left behind is killed, and the status is written when no
  * process of the run is left.  A replica that the stop signal itself has ended may be a shell whose

@@ -339,8 +339,8 @@ static int apply_exit (struct cluster *cluster, const struct event *event, struc
         end_job (cluster, event->job, JOB_FAILED, event->at_us);
     else
         vacate (job, JOB_PENDING, event->at_us);
-    job->failed_last = kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
-    job->failures += job->failed_last;
+    job->failed_last = kind != EXITED_STOPPED && kind != EXITED_FINISHED;
+    job->failures += kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
     if (kind == EXITED_FAILED && job->launch) {
         job->desired = (struct placement){0}; /* others may have the slots meanwhile */
         double wait_s = launch_backoff (job->launch, job->failures);

@@ -9,5 +9,5 @@ const char *const event_names[] = {
 };
 _Static_assert(sizeof (event_names) / sizeof (event_names[0]) == EVENT_TYPES, "a name each");
 
-const char *const exit_names[] = {"finished", "stopped", "failed", "gave up"};
+const char *const exit_names[] = {"finished", "stopped", "failed", "gave up", "again"};
 _Static_assert(sizeof (exit_names) / sizeof (exit_names[0]) == EXIT_KINDS, "a name each");

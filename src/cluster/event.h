@@ -32,8 +32,9 @@ enum exit_kind {
     EXITED_STOPPED,  /* by the scheduler's choice; the job goes on later */
     EXITED_FAILED,   /* by itself; the job goes on later */
     EXITED_GAVE_UP,  /* by itself, once too often: the job has failed */
+    EXITED_AGAIN,    /* by no fault of its own, such as a port that was taken: it goes on at once */
 };
-enum { EXIT_KINDS = EXITED_GAVE_UP + 1 };
+enum { EXIT_KINDS = EXITED_AGAIN + 1 };
 extern const char *const exit_names[EXIT_KINDS];
 
 /* One job's part of EVENT_HINTS. */

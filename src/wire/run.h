@@ -12,6 +12,7 @@
  *     replica      {"version": 1, "pid": 4712, "start": "991830"}
  *     status       {"version": 1, "started": true, "code": 0, "signal": 0, "stopped": false,
  *                   "killed": false, "at_us": 1731705000000000, "why": "..."}
+ *     seats        {"version": 1, "port": 20001, "slots": [0, 1, 0]}
  *
  * Every reader accepts its own version and the one before (RUN_VERSION_OLDEST); unknown fields are
  * ignored.
@@ -33,6 +34,8 @@ enum { RUN_VERSION = 1, RUN_VERSION_OLDEST = 1 };
 /* 64 KiB for what a supervisor writes: two lists of 1024 numbers take 12 KiB, two paths 2 x 4 KiB
  * and six times that in JSON. */
 #define RUN_FILE_LIMIT ((size_t)64 << 10)
+/* 1 MiB: 2^16 numbers of at most four digits. */
+#define RUN_SEATS_LIMIT ((size_t)1 << 20)
 
 enum {
     RUN_LIST_LIMIT = 1 << 10, /* slots of a node, CPUs */
@@ -104,6 +107,14 @@ struct run_status {
     char why[RUN_WHY_SIZE]; /* a sentence if it could not be run; "" otherwise */
 };
 
+/* What the replicas of a generation must agree on: written by the daemon before it starts the first,
+ * so that another daemon that starts the rest says the same. */
+struct run_seats {
+    int port;   /* MASTER_PORT */
+    int *slots; /* of its node, by rank */
+    int count;
+};
+
 /* As a shell says it: the exit code, or 128 and the signal. */
 int run_status_code (const struct run_status *status);
 
@@ -118,6 +129,9 @@ int run_replica_encode (const struct run_process *replica, char **ret, size_t *r
 int run_status_encode (const struct run_status *status, char **ret, size_t *ret_length,
                        struct pollux_error *err);
 
+int run_seats_encode (const struct run_seats *seats, char **ret, size_t *ret_length,
+                      struct pollux_error *err);
+
 /* From text; name stands for it in messages.  On failure *ret is untouched: -EINVAL and the place,
  * -EPROTO for a version of the protocol that is not known here, -EFBIG, -ENOMEM. */
 int run_description_decode (const char *name, const char *text, size_t length,
@@ -129,6 +143,9 @@ int run_replica_decode (const char *name, const char *text, size_t length, struc
                         struct pollux_error *err);
 int run_status_decode (const char *name, const char *text, size_t length, struct run_status *ret,
                        struct pollux_error *err);
+/* ret->slots belongs to the caller (free). */
+int run_seats_decode (const char *name, const char *text, size_t length, struct run_seats *ret,
+                      struct pollux_error *err);
 
 /* Whether a message of an agent may be passed on: one JSON object of at most
  * RUN_MESSAGE_LIMIT bytes.  What it says is for the daemon to judge. */
