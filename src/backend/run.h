@@ -4,6 +4,9 @@
  *
  *     STATE/run/                   run_root_open
  *       JOB/GENERATION/            run_prepare: by the daemon, before it starts supervisors
+ *         seats                  what its replicas agree on, by the daemon, before the first
+ *         stop                   the daemon has asked all of them to stop
+ *         RANK.json              a description, for ranks that mpirun starts
  *         RANK/                    run_create: by the supervisor, whole and at once
  *           lock                   locked as long as the supervisor lives
  *           info                   who the supervisor is (wire/run.h)
@@ -57,6 +60,23 @@ struct run_path run_path (const struct run_name *name);
 
 /* Make JOB/GENERATION, so that supervisors can start; fine if it is there.  Durable. */
 int run_prepare (int root, const char *job, int generation, struct pollux_error *err);
+
+/* What the ranks of a generation agree on.  Reading: -ENOENT if it is not there; ret->slots is the
+ * caller's (free). */
+int run_write_seats (int root, const char *job, int generation, const struct run_seats *seats,
+                     struct pollux_error *err);
+int run_read_seats (int root, const char *job, int generation, struct run_seats *ret,
+                    struct pollux_error *err);
+
+/* Remember, for a daemon that comes after this one, that a stop was asked for before anything went
+ * wrong. */
+int run_mark_stop (int root, const char *job, int generation, struct pollux_error *err);
+bool run_stop_marked (int root, const char *job, int generation);
+
+/* Descriptions for mpirun's ranks, which remove theirs; and all that are left of `count`. */
+int run_write_description (int root, const struct run_name *name, const char *text, size_t length,
+                           struct pollux_error *err);
+void run_remove_descriptions (int root, const char *job, int generation, int count);
 
 /* ---- The supervisor's side ---------------------------------------------------------------- */
 
@@ -123,6 +143,10 @@ int run_refuse (int root, const struct run_name *name, const struct run_status *
  * die), or a negative errno value.  When none is left, a socket outside of the run directory is
  * removed, too.  Costs about 20 us per process of this machine. */
 int run_kill (const struct run_view *view, struct pollux_error *err);
+
+/* Nothing is left of a lost run: it is RUN_ENDED from now on, with this status. */
+int run_settle (int root, const struct run_name *name, const struct run_status *status,
+                struct pollux_error *err);
 
 /* Open out.log (number 0) or a rotated one for reading: a descriptor. -ENOENT if there is none. */
 int run_open_log (int root, const struct run_name *name, int number, int *ret,

@@ -147,6 +147,17 @@ void run_close (struct run *run)
     close_if_open (&run->generation);
 }
 
+int run_settle (int root, const struct run_name *name, const struct run_status *status,
+                struct pollux_error *err)
+{
+    struct run run = {.generation = -1, .directory = -1, .lock = -1};
+    int code = run_open_directory (root, name, &run.directory, err);
+    if (code == 0)
+        code = run_write_status (&run, status, err);
+    run_close (&run);
+    return code;
+}
+
 int run_refuse (int root, const struct run_name *name, const struct run_status *status,
                 struct pollux_error *err)
 {

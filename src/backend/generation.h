@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One generation of a job on this machine: its runs, from before their start until nothing of
+ * them is left.
+ *
+ *     WAITING --spawn--> COMING --directory--> RUNNING --status--> ENDED
+ *        |                  |                     |                  ^
+ *        +---- refused -----+--------------------------------------->+
+ *                                                 +--lost--> DYING --+
+ *
+ * Under mpi there is one run more, the last: mpirun, which is spawned and starts the others; they
+ * are COMING from the beginning.
+ */
+#ifndef BACKEND_GENERATION_H
+#define BACKEND_GENERATION_H
+
+#include "backend/local.h"
+#include "backend/run.h"
+#include "backend/seats.h"
+#include "backend/verdict.h"
+
+enum rank_phase {
+    RANK_WAITING, /* to be started */
+    RANK_COMING,  /* somebody is about to start it */
+    RANK_RUNNING,
+    RANK_DYING, /* its supervisor died: what is left is being killed */
+    RANK_ENDED,
+};
+
+struct rank {
+    struct generation *generation;
+    enum rank_phase phase;
+    int node;         /* in the cluster */
+    int supervisor;   /* pidfd; -1: not known */
+    int said;         /* its first words, see spawn.h; -1: none */
+    bool woken;       /* the pidfd says that it has ended */
+    bool has_replica; /* the command runs */
+    bool stop_sent, complained;
+};
+
+enum stop_reason {
+    STOP_NONE,
+    STOP_ASKED,  /* the scheduler wants it */
+    STOP_FAILED, /* one of them has failed, so the others go, too */
+};
+
+struct generation {
+    int job; /* in the cluster; -1: an orphan, to be killed */
+    char name[NAME_SIZE];
+    int number;
+    int world, count;       /* replicas; runs */
+    struct rank *ranks;     /* count of each */
+    struct ending *endings; /* of those that have ended */
+    struct run_seats seats; /* slots; port 0: not chosen yet */
+    enum stop_reason stop;
+    bool prepared;  /* directory and seats are there */
+    bool recovered; /* a supervisor of an earlier daemon may be on its way */
+    bool obsolete;  /* remove its directory at the end */
+    bool started, announce;
+    bool over;                 /* all have ended */
+    int64_t begun_us, idle_us; /* when it was begun here; when its last replica ended */
+    int64_t due_us, pause_us;  /* when to look next, and how long after that */
+};
+
+struct local {
+    int root, epoll;
+    char *directory; /* STATE/run */
+    char *program, *mpirun, *checkpoints, *url, *cgroup;
+    char **base;
+    const struct machine *machine;
+    int port_first, port_count, next_port;
+    int keep_generations, keep_jobs;
+    int (*token) (void *self, const char *job, char *ret, size_t size);
+    void (*log) (void *self, int level, const char *text);
+    void *self;
+    struct seats seats;
+    struct generation **generations; /* in no order */
+    int count, capacity;
+    struct collision {
+        int job, count;
+    } * collisions; /* ports that were taken, in succession */
+    int collision_count;
+    bool closing;
+    int budget;            /* of supervisors to spawn in this step */
+    struct run_view *view; /* of the last look */
+};
+
+int64_t local_now_us (void);
+void local_log (const struct local *local, int level, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+/* ---- generation.c ---- */
+
+/* Add a generation with so many replicas and, under mpi, one run more.  NULL: no memory. */
+struct generation *generation_add (struct local *local, const char *name, int number, int world,
+                                   bool mpi);
+/* Take it out: its seats are free again. */
+void generation_drop (struct local *local, struct generation *generation);
+/* What the clock and the runs demand. */
+void generation_step (struct local *local, const struct cluster *cluster,
+                      struct generation *generation, int64_t now_us);
+/* Stop it, once. */
+void generation_stop (struct local *local, struct generation *generation, enum stop_reason reason);
+/* Look at a run now, and believe what is seen; used at recovery, too.  -EPROTO and the like as
+ * run_look. */
+int generation_look (struct local *local, struct generation *generation, int rank,
+                     struct pollux_error *err);
+
+/* ---- generation_start.c ---- */
+
+/* Where the job runs: give each replica a slot, the lowest that are free.  0, or -ENOSPC or
+ * -ENOMEM. */
+int generation_seat (struct local *local, const struct cluster *cluster,
+                     struct generation *generation);
+/* Start one run, and what must be there before the first.  A failure is a sentence. */
+int generation_start (struct local *local, const struct cluster *cluster,
+                      struct generation *generation, int rank, struct pollux_error *err);
+
+#endif

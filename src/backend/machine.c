@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPUs are asked for once, at the start, from the program that comes with their driver; the lines
+ * are "INDEX, NAME, UUID".  A driver in trouble can make it hang, so it has a deadline.
+ */
+#define _GNU_SOURCE
+#include "backend/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/utf8.h"
+
+/* A line of nvidia-smi is below 100 bytes, and no machine has more than 64 GPUs. */
+enum { OUTPUT_SIZE = 64 << 10, DEADLINE_MS = 10000, GPUS_LIMIT = SLOTS_LIMIT };
+
+extern char **environ;
+
+/* ---- Declared nodes ----------------------------------------------------------------------- */
+
+static bool is_name (const char *text, size_t length)
+{
+    if (length < 1 || length >= NAME_SIZE || utf8_valid (text, length) != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
+            return false;
+    return true;
+}
+
+int machine_parse_node (const char *text, struct node *ret, struct pollux_error *err)
+{
+    struct node node = {.available = true};
+    const char *colon = strchr (text, ':');
+    const char *second = colon ? strchr (colon + 1, ':') : NULL;
+    char slots[16] = "";
+    int64_t count = 0;
+    size_t digits = !colon ? 0 : second ? (size_t)(second - colon - 1) : strlen (colon + 1);
+    if (digits > 0 && digits < sizeof (slots))
+        memcpy (slots, colon + 1, digits);
+    if (!colon || !is_name (text, (size_t)(colon - text)) || number_int64 (slots, &count) < 0 ||
+        count < 1 || count > SLOTS_LIMIT || (second && !is_name (second + 1, strlen (second + 1))))
+        return fail (err, -EINVAL,
+                     "node %s: expected NAME:SLOTS or NAME:SLOTS:TYPE with 1 to %d slots, such as "
+                     "left:4",
+                     excerpt (text, strlen (text)).text, SLOTS_LIMIT);
+    memcpy (node.name, text, (size_t)(colon - text));
+    node.slots = (int)count;
+    if (second)
+        strcpy (node.type, second + 1);
+    *ret = node;
+    return 0;
+}
+
+/* ---- GPUs --------------------------------------------------------------------------------- */
+
+static int64_t clock_ms (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Read until its end, the deadline or a full buffer; false unless it was the end. */
+static bool read_all (int file, char *text)
+{
+    int64_t end_ms = clock_ms () + DEADLINE_MS;
+    size_t length = 0;
+    struct pollfd wait = {.fd = file, .events = POLLIN};
+    while (length < OUTPUT_SIZE - 1) {
+        int64_t left_ms = end_ms - clock_ms ();
+        if (left_ms <= 0 || poll (&wait, 1, (int)left_ms) == 0)
+            return false;
+        ssize_t got = read (file, text + length, OUTPUT_SIZE - 1 - length);
+        if (got < 0 && errno != EINTR)
+            return false;
+        if (got == 0)
+            break;
+        length += got > 0 ? (size_t)got : 0;
+    }
+    text[length] = '\0';
+    return length < OUTPUT_SIZE - 1;
+}
+
+/* What a program prints; false if it cannot be run, fails or does not end. */
+static bool ask (const char *program, char *text)
+{
+    char *words[] = {(char *)program, "--query-gpu=index,name,uuid", "--format=csv,noheader", NULL};
+    int ends[2], pid, wait_status = -1;
+    posix_spawn_file_actions_t actions;
+    if (pipe2 (ends, O_CLOEXEC) < 0)
+        return false;
+    bool good = posix_spawn_file_actions_init (&actions) == 0;
+    if (good) {
+        good = posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDWR, 0) == 0 &&
+               posix_spawn_file_actions_adddup2 (&actions, ends[1], 1) == 0 &&
+               posix_spawn_file_actions_adddup2 (&actions, 0, 2) == 0 &&
+               posix_spawnp (&pid, program, &actions, NULL, words, environ) == 0;
+        posix_spawn_file_actions_destroy (&actions);
+    }
+    close (ends[1]);
+    if (good) {
+        good = read_all (ends[0], text);
+        if (!good)
+            kill (pid, SIGKILL);
+        good = waitpid (pid, &wait_status, 0) == pid && wait_status == 0 && good;
+    }
+    close (ends[0]);
+    return good;
+}
+
+/* One line: the GPU's number, and its name as a type. */
+static bool parse_gpu (char *line, int *ret_index, char type[NAME_SIZE])
+{
+    char *comma = strchr (line, ',');
+    int64_t index;
+    if (!comma)
+        return false;
+    *comma = '\0';
+    char *name = comma + 1 + strspn (comma + 1, " ");
+    name[strcspn (name, ",")] = '\0';
+    if (number_int64 (line, &index) < 0 || index < 0 || index > INT_MAX)
+        return false;
+    utf8_disarm (name);
+    size_t length = strlen (name) < NAME_SIZE - 1 ? strlen (name) : NAME_SIZE - 1;
+    memset (type, 0, NAME_SIZE);
+    memcpy (type, name, utf8_valid (name, length));
+    *ret_index = (int)index;
+    return true;
+}
+
+/* type is that of the first: a node has slots of one type. */
+static int find_gpus (const char *program, struct machine *machine, char type[NAME_SIZE],
+                      struct pollux_error *err)
+{
+    char *text = malloc (OUTPUT_SIZE), *rest;
+    machine->gpus = calloc (GPUS_LIMIT, sizeof (int));
+    if (!text || !machine->gpus) {
+        free (text);
+        return fail (err, -ENOMEM, "no memory for a list of GPUs");
+    }
+    if (ask (program ? program : "nvidia-smi", text)) {
+        char *line = strtok_r (text, "\n", &rest);
+        for (; line && machine->gpu_count < GPUS_LIMIT; line = strtok_r (NULL, "\n", &rest)) {
+            char name[NAME_SIZE];
+            if (!parse_gpu (line, &machine->gpus[machine->gpu_count], name))
+                continue;
+            if (machine->gpu_count++ == 0)
+                memcpy (type, name, NAME_SIZE);
+        }
+    }
+    free (text);
+    return 0;
+}
+
+/* ---- CPUs --------------------------------------------------------------------------------- */
+
+static int find_cpus (struct machine *machine, struct pollux_error *err)
+{
+    union {
+        unsigned char bytes[RUN_CPU_LIMIT / 8];
+        cpu_set_t set;
+    } mask;
+    memset (&mask, 0, sizeof (mask));
+    if (sched_getaffinity (0, sizeof (mask), &mask.set) < 0)
+        return fail (err, -errno, "cannot tell the CPUs of this machine: %s", strerror (errno));
+    machine->cpus = calloc (RUN_CPU_LIMIT, sizeof (int));
+    if (!machine->cpus)
+        return fail (err, -ENOMEM, "no memory for a list of CPUs");
+    for (int i = 0; i < RUN_CPU_LIMIT; i++)
+        if (CPU_ISSET_S ((size_t)i, sizeof (mask), &mask.set))
+            machine->cpus[machine->cpu_count++] = i;
+    return 0;
+}
+
+void machine_cpus (const struct machine *machine, const struct machine_node *node, int slot,
+                   struct run_list *ret)
+{
+    ret->count = 0;
+    if (node->gpu || machine->cpu_slots > machine->cpu_count)
+        return;
+    int64_t slots = machine->cpu_slots, at = node->first + slot;
+    int from = (int)(at * machine->cpu_count / slots);
+    int to = (int)((at + 1) * machine->cpu_count / slots);
+    for (int i = from; i < to && ret->count < RUN_LIST_LIMIT; i++)
+        ret->items[ret->count++] = machine->cpus[i];
+}
+
+/* ---- Nodes -------------------------------------------------------------------------------- */
+
+const struct machine_node *machine_find (const struct machine *machine, const char *name)
+{
+    for (int i = 0; i < machine->node_count; i++)
+        if (strcmp (machine->nodes[i].node.name, name) == 0)
+            return &machine->nodes[i];
+    return NULL;
+}
+
+/* Without --node: one node, named after the host. */
+static struct node whole_machine (const struct machine *machine)
+{
+    int most = machine->gpu_count > 0 ? machine->gpu_count : machine->cpu_count;
+    struct node node = {.slots = most < SLOTS_LIMIT ? most : SLOTS_LIMIT, .available = true};
+    char host[256] = "";
+    gethostname (host, sizeof (host) - 1);
+    host[strcspn (host, ".")] = '\0';
+    if (is_name (host, strlen (host)) && !strchr (host, ':'))
+        strcpy (node.name, host);
+    else
+        strcpy (node.name, "localhost");
+    return node;
+}
+
+static int add_node (struct machine *machine, struct node node, const char *gpu_type,
+                     int *gpus_given, struct pollux_error *err)
+{
+    struct machine_node *at = &machine->nodes[machine->node_count];
+    bool gpu = machine->gpu_count > 0 && strcmp (node.type, "cpu") != 0;
+    if (machine_find (machine, node.name))
+        return fail (err, -EINVAL, "node %s: declared twice", node.name);
+    if (gpu && *gpus_given + node.slots > machine->gpu_count)
+        return fail (err, -EINVAL,
+                     "node %s: %d slots, but of this machine's %d GPUs %d are left; for CPU slots "
+                     "write %s:%d:cpu",
+                     node.name, node.slots, machine->gpu_count, machine->gpu_count - *gpus_given,
+                     node.name, node.slots);
+    *at = (struct machine_node){.node = node, .gpu = gpu};
+    at->first = gpu ? *gpus_given : machine->cpu_slots;
+    *(gpu ? gpus_given : &machine->cpu_slots) += node.slots;
+    if (!*at->node.type)
+        strcpy (at->node.type, gpu ? gpu_type : "cpu");
+    machine->node_count++;
+    return 0;
+}
+
+int machine_discover (const char *nvidia_smi, const struct node *declared, int count,
+                      struct machine *ret, struct pollux_error *err)
+{
+    struct machine machine = {0};
+    char gpu_type[NAME_SIZE] = "gpu";
+    int gpus_given = 0;
+    int code = find_cpus (&machine, err);
+    if (code == 0)
+        code = find_gpus (nvidia_smi, &machine, gpu_type, err);
+    if (code == 0 && !(machine.nodes = calloc ((size_t)count + 1, sizeof (machine.nodes[0]))))
+        code = fail (err, -ENOMEM, "no memory for %d nodes", count);
+    for (int i = 0; code == 0 && i < count; i++)
+        code = add_node (&machine, declared[i], gpu_type, &gpus_given, err);
+    if (code == 0 && count == 0)
+        code = add_node (&machine, whole_machine (&machine), gpu_type, &gpus_given, err);
+    if (code < 0)
+        machine_clear (&machine);
+    else
+        *ret = machine;
+    return code;
+}
+
+void machine_clear (struct machine *machine)
+{
+    free (machine->nodes);
+    free (machine->gpus);
+    free (machine->cpus);
+    *machine = (struct machine){0};
+}
+
+/* ---- Cgroups ------------------------------------------------------------------------------ */
+
+/* This process's path in the hierarchy of version 2, from the line "0::/PATH"; false: none. */
+static bool own_cgroup (char *ret, size_t size)
+{
+    char *text, *rest;
+    size_t length;
+    bool found = false;
+    if (file_read ("/proc/self/cgroup", OUTPUT_SIZE, &text, &length, NULL) < 0)
+        return false;
+    for (char *line = strtok_r (text, "\n", &rest); line; line = strtok_r (NULL, "\n", &rest)) {
+        if (strncmp (line, "0::/", 4) == 0 && strlen (line + 3) < size) {
+            strcpy (ret, line + 3);
+            found = true;
+        }
+    }
+    free (text);
+    return found;
+}
+
+int machine_cgroup (char ret[RUN_PATH_SIZE], struct pollux_error *err)
+{
+    static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    char path[RUN_PATH_SIZE - 64], procs[RUN_PATH_SIZE];
+    if (!own_cgroup (path, sizeof (path)))
+        return fail (err, -ENOENT, "this system has no cgroup v2");
+    for (size_t i = 0; i < sizeof (mounts) / sizeof (mounts[0]); i++) {
+        const char *below = strcmp (path, "/") == 0 ? "" : path;
+        snprintf (procs, sizeof (procs), "%s%s/cgroup.procs", mounts[i], below);
+        if (access (procs, W_OK) == 0) {
+            snprintf (ret, RUN_PATH_SIZE, "%s%s", mounts[i], below);
+            return 0;
+        }
+    }
+    return fail (err, -ENOENT, "the cgroup %s is not delegated to this user",
+                 file_name (path).text);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a generation ended, from how its replicas did. */
+#ifndef BACKEND_VERDICT_H
+#define BACKEND_VERDICT_H
+
+#include "cluster/event.h"
+#include "wire/run.h"
+
+/* One replica's end. */
+struct ending {
+    struct run_status status;
+    bool lost; /* its supervisor died without telling; status.why may say more */
+};
+
+struct verdict_case {
+    const struct ending *endings; /* by rank */
+    int count;
+    bool stop_asked; /* by the scheduler, before anything else went wrong */
+    int failures;    /* of the job, before this */
+    int max_failures;
+    int taken_port; /* 0, or the port of the replicas, which another program had taken */
+};
+
+/* One end in words: "replica 3 ended with exit code 1", for who = "replica 3". */
+void ending_describe (const struct ending *ending, const char *who, struct pollux_error *ret);
+
+/* Did this replica neither finish nor end because it was asked to? */
+bool ending_failed (const struct ending *ending);
+
+/* All 0: finished.  After a request to stop: stopped, and a warning that work is lost unless every
+ * replica exited with 143.  Otherwise a failure: again for a port that was taken, gave up after
+ * more failures than are forgiven. */
+enum exit_kind verdict (const struct verdict_case *given, char detail[DETAIL_SIZE]);
+
+#endif
