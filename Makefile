@@ -179,6 +179,8 @@ tests: $(TESTS)
 unit: $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan|tsan for the others)
 $(TESTS:%=%.run): %.run: %
 	@tools/run-unit $(RUN) $<
+# These start programs of their flavour.
+$(B)/tests/test_local.run: $(B)/pollux
 
 .PHONY: test soak
 test: ## all tests, a few minutes; ends with `N passed, N failed`

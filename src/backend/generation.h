@@ -116,4 +116,10 @@ int generation_seat (struct local *local, const struct cluster *cluster,
 int generation_start (struct local *local, const struct cluster *cluster,
                       struct generation *generation, int rank, struct pollux_error *err);
 
+/* ---- local_recover.c ---- */
+
+/* Remove the directory of a generation that must not be there.  What still runs in it is killed
+ * first, as an orphan. */
+void local_remove (struct local *local, const char *job, int number);
+
 #endif

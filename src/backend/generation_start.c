@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/describe.h"
+#include "backend/briefing.h"
 #include "backend/generation.h"
 #include "backend/port.h"
 #include "backend/spawn.h"
@@ -80,11 +80,10 @@ static int make_path (char *path, struct pollux_error *err)
     }
 }
 
-static struct description_source source_of (const struct local *local,
-                                            const struct cluster *cluster,
-                                            const struct generation *generation)
+static struct briefing briefing_of (const struct local *local, const struct cluster *cluster,
+                                    const struct generation *generation)
 {
-    return (struct description_source){
+    return (struct briefing){
         .cluster = cluster,
         .job = cluster->jobs[generation->job],
         .machine = local->machine,
@@ -102,13 +101,13 @@ static struct description_source source_of (const struct local *local,
 static int prepare (struct local *local, const struct cluster *cluster,
                     struct generation *generation, struct pollux_error *err)
 {
-    struct description_source source = source_of (local, cluster, generation);
+    struct briefing briefing = briefing_of (local, cluster, generation);
     char checkpoint[RUN_PATH_SIZE];
     if (generation->prepared)
         return 0;
     int code = run_prepare (local->root, generation->name, generation->number, err);
     if (code == 0)
-        code = describe_checkpoint (&source, checkpoint, err);
+        code = briefing_checkpoint (&briefing, checkpoint, err);
     if (code == 0)
         code = make_path (checkpoint, err);
     if (code == 0 && generation->seats.port == 0) {
@@ -154,7 +153,7 @@ static int spawn_run (struct local *local, struct generation *generation, int ra
 }
 
 /* mpirun's ranks find theirs by their number. */
-static int leave_descriptions (struct local *local, const struct description_source *source,
+static int leave_descriptions (struct local *local, const struct briefing *briefing,
                                const struct generation *generation, struct pollux_error *err)
 {
     int code = 0;
@@ -163,7 +162,7 @@ static int leave_descriptions (struct local *local, const struct description_sou
         char *text;
         size_t length;
         memcpy (name.job, generation->name, NAME_SIZE);
-        code = describe (source, i, &text, &length, err);
+        code = briefing_describe (briefing, i, &text, &length, err);
         if (code < 0)
             break;
         code = run_write_description (local->root, &name, text, length, err);
@@ -176,17 +175,17 @@ static int leave_descriptions (struct local *local, const struct description_sou
 int generation_start (struct local *local, const struct cluster *cluster,
                       struct generation *generation, int rank, struct pollux_error *err)
 {
-    struct description_source source = source_of (local, cluster, generation);
+    struct briefing briefing = briefing_of (local, cluster, generation);
     char token[1025], *text;
     size_t length;
     if (local->url && local->token &&
         local->token (local->self, generation->name, token, sizeof (token)) == 0)
-        source.token = token;
+        briefing.token = token;
     int code = prepare (local, cluster, generation, err);
     if (code == 0 && rank == generation->world)
-        code = leave_descriptions (local, &source, generation, err);
+        code = leave_descriptions (local, &briefing, generation, err);
     if (code == 0)
-        code = describe (&source, rank, &text, &length, err);
+        code = briefing_describe (&briefing, rank, &text, &length, err);
     if (code == 0) {
         code = spawn_run (local, generation, rank, text, length, err);
         explicit_bzero (text, length);

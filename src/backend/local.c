@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/describe.h"
+#include "backend/briefing.h"
 #include "backend/generation.h"
 #include "backend/port.h"
 #include "base/error.h"
@@ -74,7 +74,7 @@ static char **copy_list (char *const *list)
     char **ret = calloc (count + 1, sizeof (ret[0]));
     for (size_t i = 0; ret && i < count; i++) {
         if (!(ret[i] = strdup (list[i]))) {
-            describe_free (ret);
+            briefing_free (ret);
             return NULL;
         }
     }
@@ -99,7 +99,7 @@ static int set_paths (struct local *local, const struct local_options *options,
     local->mpirun = copy (options->mpirun, "mpirun");
     local->url = copy (options->url, NULL);
     local->cgroup = copy (options->cgroup, NULL);
-    local->base = options->environment ? copy_list (options->environment) : describe_base ();
+    local->base = options->environment ? copy_list (options->environment) : briefing_base ();
     if (!local->directory || !local->checkpoints || !local->program || !local->mpirun ||
         !local->base || (options->url && !local->url) || (options->cgroup && !local->cgroup))
         return fail (err, -ENOMEM, "no memory for a backend");
@@ -154,7 +154,7 @@ void local_free (struct local *local)
     free (local->url);
     free (local->cgroup);
     free (local->view);
-    describe_free (local->base);
+    briefing_free (local->base);
     if (local->root >= 0)
         close (local->root);
     if (local->epoll >= 0)
@@ -412,10 +412,19 @@ static void clean_up (struct local *local, const struct generation *generation)
     if (generation->count > generation->world)
         run_remove_descriptions (local->root, generation->name, generation->number,
                                  generation->world);
-    if (generation->obsolete)
-        old = generation->number;
     if (old > 0 && run_remove (local->root, generation->name, old, &err) < 0)
         local_log (local, LOG_WARNING, "job %s: old logs stay: %s", generation->name, err.text);
+}
+
+static void end_orphan (struct local *local, struct generation *generation)
+{
+    char name[NAME_SIZE];
+    int number = generation->number;
+    bool obsolete = generation->obsolete;
+    memcpy (name, generation->name, NAME_SIZE);
+    generation_drop (local, generation);
+    if (obsolete)
+        local_remove (local, name, number);
 }
 
 int local_next_event (struct local *local, const struct cluster *cluster, struct event *ret)
@@ -430,14 +439,15 @@ int local_next_event (struct local *local, const struct cluster *cluster, struct
         }
         if (!generation->over)
             continue;
-        bool orphan = generation->job < 0;
-        if (!orphan)
-            make_exit (local, cluster, generation, ret);
+        if (generation->job < 0) {
+            end_orphan (local, generation);
+            i--;
+            continue;
+        }
+        make_exit (local, cluster, generation, ret);
         clean_up (local, generation);
         generation_drop (local, generation);
-        if (!orphan)
-            return 1;
-        i--;
+        return 1;
     }
     return 0;
 }

@@ -26,6 +26,7 @@
 
 /* More than the slots of any machine. */
 enum { RANKS_LIMIT = 1 << 16 };
+#define ORPHAN_PAUSE_US INT64_C (20000)
 
 /* ---- Generations that run ----------------------------------------------------------------- */
 
@@ -187,23 +188,35 @@ static void kill_orphan (struct local *local, const char *job, int number, int w
     generation->job = -1;
     generation->obsolete = obsolete;
     generation->stop = STOP_FAILED;
+    generation->due_us = local_now_us () + ORPHAN_PAUSE_US; /* it may be tried again and again */
     for (int i = 0; i < world; i++)
         generation->ranks[i].phase = RANK_COMING;
+}
+
+void local_remove (struct local *local, const char *job, int number)
+{
+    struct pollux_error err;
+    int alive = highest_alive (local, job, number) + 1;
+    int code = alive > 0 ? -EBUSY : run_remove (local->root, job, number, &err);
+    if (code == -EBUSY || code == -ENOTEMPTY) /* also one that is only just being made */
+        kill_orphan (local, job, number, alive > 0 ? alive : 1, true);
+    else if (code < 0)
+        local_log (local, LOG_WARNING, "job %s, generation %d: %s", job, number, err.text);
 }
 
 static void sweep_generation (struct local *local, const struct job *job, const char *name,
                               int number, bool too_old)
 {
-    struct pollux_error err;
     bool future = !job || number > job->generation;
     if (job && job_runs (job) && number == job->generation)
         return;
-    int highest = highest_alive (local, name, number);
-    bool remove = future || too_old || number <= job->generation - local->keep_generations;
-    if (highest >= 0)
-        kill_orphan (local, name, number, highest + 1, remove);
-    else if (remove && run_remove (local->root, name, number, &err) < 0)
-        local_log (local, LOG_WARNING, "job %s, generation %d: %s", name, number, err.text);
+    if (future || too_old || number <= job->generation - local->keep_generations) {
+        local_remove (local, name, number);
+    } else {
+        int alive = highest_alive (local, name, number) + 1;
+        if (alive > 0)
+            kill_orphan (local, name, number, alive, false);
+    }
 }
 
 static void sweep_job (struct local *local, const struct cluster *cluster, const char *name,

@@ -568,7 +568,7 @@ static void malformed_rows_are_refused (void **state)
         {"START", "b", "{\"generation\":-1,\"placement\":{}}", "generation: expected an integer"},
         {"STARTED", "b", "{}", "generation: expected an integer"},
         {"EXIT", "b", "{\"generation\":1,\"kind\":\"lost\"}",
-         "kind: expected \"finished\", \"stopped\", \"failed\" or \"gave up\", got "
+         "kind: expected \"finished\", \"stopped\", \"failed\", \"gave up\" or \"again\", got "
          "'\"lost\"'"},
         {"EXIT", "b", "{\"generation\":1,\"kind\":\"failed\",\"detail\":\"a\\nb\"}",
          "detail: expected a line of at most 159 bytes"},

@@ -317,6 +317,311 @@ static void test_supervisor_killed (void **state)
     assert_string_equal (lives->said, "");
 }
 
+/* ---- Daemons come and go ------------------------------------------------------------------ */
+
+static void test_adopted (void **state)
+{
+    struct lives *lives = *state;
+    int job = lives_submit (lives, "j", SAVES "touch ready.$RANK; " LOOP, NULL);
+    PLAN (lives, {1, 1});
+    AWAIT (lives, lives_has (lives, "ready.0") && lives_has (lives, "ready.1"));
+    AWAIT (lives, lives_seen (lives, EVENT_STARTED, job) == 1);
+    int pid = lives_supervisor (lives, "j", 1, 0);
+    lives_die (lives);
+    lives_return (lives);
+    for (int i = 0; i < 5; i++)
+        lives_step (lives);
+    assert_int_equal (lives_supervisor (lives, "j", 1, 0), pid);
+    assert_int_equal (lives_seen (lives, EVENT_START, job), 1);
+    assert_int_equal (lives_seen (lives, EVENT_STARTED, job), 1);
+    /* Its slots are known: another one goes elsewhere. */
+    int other = lives_submit (lives, "other", "true", NULL);
+    PLAN (lives, {1, 1}, {1, 0});
+    AWAIT (lives, phase (lives, other) == JOB_FINISHED);
+    char text[4096];
+    lives_read (lives, "run/other/1/0/info", text, sizeof (text));
+    assert_non_null (strstr (text, "\"slots\":[1]"));
+    /* Its end is noticed, also one that came while nobody was there. */
+    PLAN (lives, {0, 2});
+    lives_step (lives);
+    lives_die (lives);
+    for (int i = 0; i < 6000 && lives_processes (lives, false) > 0; i++)
+        usleep (10000);
+    lives_return (lives);
+    AWAIT (lives, lives_seen (lives, EVENT_EXIT, job) == 1);
+    assert_int_equal (lives_exit (lives, job)->kind, EXITED_STOPPED);
+    assert_string_equal (lives_exit (lives, job)->detail, "");
+    AWAIT (lives, lives_seen (lives, EVENT_STARTED, job) == 2);
+}
+
+/* Every rank was started once, and all were told the same port. */
+static void check_starts (const struct lives *lives, const char *file)
+{
+    char text[256];
+    int ranks = 0, lines = 0;
+    lives_read (lives, file, text, sizeof (text));
+    for (const char *at = text; *at; at = strchr (at, '\n') + 1, lines++) {
+        ranks |= 1 << (*at - '0');
+        assert_memory_equal (at + 1, text + 1, 6);
+    }
+    assert_int_equal (lines, 4);
+    assert_int_equal (ranks, 15);
+}
+
+/* A daemon that dies between the commit of START and the act, or in the midst of it. */
+static void test_start_is_repeated (void **state)
+{
+    struct lives *lives = *state;
+    struct pollux_error err;
+    int rounds = soak_count (300);
+    int (*replicas)[2] = calloc ((size_t)rounds, sizeof (replicas[0]));
+    assert_non_null (replicas);
+    for (int i = 0; i < rounds; i++) {
+        char name[32], file[64];
+        snprintf (name, sizeof (name), "j%d", i);
+        snprintf (file, sizeof (file), "starts.%s", name);
+        int job = lives_submit (lives, name, "echo $RANK.$MASTER_PORT >> starts.$POLLUX_JOB", NULL);
+        replicas[job][0] = replicas[job][1] = 2;
+        lives_plan (lives, i + 1, (const int (*)[2])replicas);
+        assert_int_equal (lives->loop.backend.reconcile (lives->local, &lives->loop, &err), 0);
+        assert_int_equal (lives_seen (lives, EVENT_START, job), 1);
+        if (i % 3 > 0)
+            lives->loop.backend.act (lives->local, &lives->loop.cluster, &err);
+        if (i % 3 > 1)
+            usleep ((unsigned)(i * 7919 % 20011));
+        lives_die (lives);
+        lives_return (lives);
+        AWAIT (lives, phase (lives, job) == JOB_FINISHED);
+        check_starts (lives, file);
+    }
+    free (replicas);
+}
+
+/* Runs that the journal does not know, or not so. */
+static void test_orphans (void **state)
+{
+    struct lives *lives = *state;
+    int job = lives_submit (lives, "j", "setsid sleep 1000 & touch ready.$RANK; " LOOP, NULL);
+    PLAN (lives, {1, 1});
+    AWAIT (lives, lives_has (lives, "ready.0") && lives_has (lives, "ready.1"));
+    AWAIT (lives, lives_seen (lives, EVENT_STARTED, job) == 1);
+    lives_die (lives);
+    struct job *known = lives->loop.cluster.jobs[job]; /* the journal was put back in time */
+    known->generation = 0;
+    known->phase = JOB_PENDING;
+    known->placement = (struct placement){0};
+    lives_return (lives);
+    assert_non_null (strstr (lives->said, "the journal does not know that it runs"));
+    AWAIT (lives, local_count (lives->local) == 0);
+    assert_int_equal (lives_processes (lives, false), 0);
+    assert_false (lives_has (lives, "run/j/1"));
+    AWAIT (lives, lives_seen (lives, EVENT_STARTED, job) == 2); /* and now for real */
+    assert_int_equal (lives_seen (lives, EVENT_EXIT, job), 0);
+}
+
+/* Logs of the last generations are kept, older ones go. */
+static void test_old_logs (void **state)
+{
+    struct lives *lives = *state;
+    int job = lives_submit (lives, "j", SAVES "touch ready.$POLLUX_GENERATION; " LOOP, NULL);
+    for (int i = 1; i <= 5; i++) {
+        char ready[32];
+        if (i % 2)
+            PLAN (lives, {1, 0});
+        else
+            PLAN (lives, {0, 1});
+        snprintf (ready, sizeof (ready), "ready.%d", i);
+        AWAIT (lives, lives_has (lives, ready));
+    }
+    assert_false (lives_has (lives, "run/j/1"));
+    assert_true (lives_has (lives, "run/j/2/0/out.log"));
+    lives_cancel (lives, job);
+    AWAIT (lives, phase (lives, job) == JOB_CANCELLED);
+    assert_false (lives_has (lives, "run/j/2"));
+    assert_true (lives_has (lives, "run/j/3/0/out.log"));
+}
+
+/* Stopping all, for a daemon that is to leave nothing behind. */
+static void test_stop_all (void **state)
+{
+    struct lives *lives = *state;
+    int first = lives_submit (lives, "first", SAVES LOOP, NULL);
+    int second = lives_submit (lives, "second", SAVES LOOP, NULL);
+    PLAN (lives, {2, 0}, {0, 2});
+    AWAIT (lives, lives_seen (lives, EVENT_STARTED, second) == 1);
+    local_stop_all (lives->local);
+    AWAIT (lives, local_count (lives->local) == 0);
+    assert_int_equal (phase (lives, first), JOB_PENDING);
+    assert_int_equal (lives_seen (lives, EVENT_START, first), 1);
+    assert_int_equal (lives_processes (lives, false), 0);
+}
+
+/* ---- Ports -------------------------------------------------------------------------------- */
+
+/* A port that somebody else has taken is not the job's failure, but not for ever. */
+static void test_port_taken (void **state)
+{
+    struct lives *lives = *state;
+    int job = lives_submit (
+        lives, "j", "echo \"bind: Address already in use\"; echo $MASTER_PORT >> ports; exit 1",
+        NULL);
+    PLAN (lives, {1, 0});
+    AWAIT (lives, lives_seen (lives, EVENT_EXIT, job) == 4);
+    int again = 0;
+    for (int i = 0; i < lives->count; i++)
+        again += lives->events[i].type == EVENT_EXIT && lives->events[i].kind == EXITED_AGAIN;
+    assert_int_equal (again, 3);
+    assert_int_equal (lives_exit (lives, job)->kind, EXITED_FAILED);
+    assert_int_equal (lives_job (lives, job)->failures, 1);
+    assert_int_equal (lives_job (lives, job)->restarts, 0);
+    char text[64];
+    lives_read (lives, "ports", text, sizeof (text));
+    assert_memory_not_equal (text, text + 6, 6); /* another one each time */
+}
+
+/* ---- Several programs under one mpirun ---------------------------------------------------- */
+
+/* Some systems have no mpirun. */
+static void need_mpirun (void)
+{
+    if (system ("command -v mpirun >/dev/null") != 0) {
+        fprintf (stderr, "SKIPPED: mpirun is not there\n");
+        skip ();
+    }
+}
+
+static struct launch mpi_launch (void)
+{
+    struct launch launch = lives_launch ();
+    launch.launcher = LAUNCHER_MPI;
+    return launch;
+}
+
+static void test_mpi_finishes (void **state)
+{
+    struct lives *lives = *state;
+    struct launch launch = mpi_launch ();
+    need_mpirun ();
+    int job = lives_submit (
+        lives, "j", "echo \"$RANK $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE $POLLUX_NODE\"",
+        &launch);
+    PLAN (lives, {1, 2});
+    AWAIT (lives, lives_seen (lives, EVENT_EXIT, job) == 1);
+    if (phase (lives, job) != JOB_FINISHED)
+        fail_msg ("%s\n%s", lives_exit (lives, job)->detail, lives->said);
+    char text[64];
+    lives_read (lives, "run/j/1/0/out.log", text, sizeof (text));
+    assert_string_equal (text, "0 0 3 a\n");
+    lives_read (lives, "run/j/1/2/out.log", text, sizeof (text));
+    assert_string_equal (text, "2 2 3 b\n");
+    assert_false (lives_has (lives, "run/j/1/0.json"));
+}
+
+/* Ranks save their work at their own pace, and mpirun does not come between. */
+static void test_mpi_stops (void **state)
+{
+    struct lives *lives = *state;
+    struct launch launch = mpi_launch ();
+    need_mpirun ();
+    int job = lives_submit (lives, "j",
+                            "trap 'until [ -e go.$RANK ]; do sleep 0.02; done; exit 143' TERM; "
+                            "touch ready.$RANK; " LOOP,
+                            &launch);
+    PLAN (lives, {2, 0});
+    AWAIT (lives, lives_has (lives, "ready.0") && lives_has (lives, "ready.1"));
+    lives_die (lives);
+    lives_return (lives); /* and is adopted */
+    PLAN (lives, {1, 1});
+    lives_step (lives);
+    lives_touch (lives, "go.1");
+    AWAIT (lives, lives_has (lives, "run/j/1/1/status"));
+    for (int i = 0; i < 50; i++)
+        lives_step (lives);
+    assert_true (lives_supervisor (lives, "j", 1, 0) > 0);
+    assert_true (lives_supervisor (lives, "j", 1, 2) > 0); /* mpirun's */
+    lives_touch (lives, "go.0");
+    AWAIT (lives, lives_seen (lives, EVENT_EXIT, job) == 1);
+    assert_int_equal (lives_exit (lives, job)->kind, EXITED_STOPPED);
+    assert_string_equal (lives_exit (lives, job)->detail, "");
+    AWAIT (lives, lives_seen (lives, EVENT_STARTED, job) >= 1);
+}
+
+/* One rank fails: the others have their grace. */
+static void test_mpi_fails (void **state)
+{
+    struct lives *lives = *state;
+    struct launch launch = mpi_launch ();
+    need_mpirun ();
+    int job =
+        lives_submit (lives, "j",
+                      "[ $RANK = 1 ] && { until [ -e ready.0 ]; do sleep 0.02; done; exit 3; }; "
+                      "trap 'until [ -e go ]; do sleep 0.02; done; touch saved; exit 143' TERM; "
+                      "touch ready.0; " LOOP,
+                      &launch);
+    PLAN (lives, {1, 1});
+    AWAIT (lives, lives_has (lives, "run/j/1/1/status"));
+    for (int i = 0; i < 50; i++)
+        lives_step (lives);
+    lives_touch (lives, "go");
+    AWAIT (lives, lives_seen (lives, EVENT_EXIT, job) == 1);
+    assert_int_equal (lives_exit (lives, job)->kind, EXITED_FAILED);
+    assert_string_equal (lives_exit (lives, job)->detail, "replica 1 ended with exit code 3");
+    assert_true (lives_has (lives, "saved"));
+}
+
+/* mpirun, its supervisor, or a rank's supervisor killed; no mpirun at all. */
+static void test_mpi_killed (void **state)
+{
+    struct lives *lives = *state;
+    struct launch launch = mpi_launch ();
+    need_mpirun ();
+    launch.max_failures = 100;
+    int job = lives_submit (
+        lives, "j", "setsid sleep 1000 & touch ready.$POLLUX_GENERATION.$RANK; " LOOP, &launch);
+    for (int i = 1; i <= 3; i++) {
+        char ready[2][32], text[256], file[64];
+        PLAN (lives, {1, 1});
+        for (int rank = 0; rank < 2; rank++)
+            snprintf (ready[rank], 32, "ready.%d.%d", i, rank);
+        AWAIT (lives, lives_has (lives, ready[0]) && lives_has (lives, ready[1]));
+        int pid = lives_supervisor (lives, "j", i, i == 3 ? 0 : 2);
+        if (i == 1) { /* mpirun itself */
+            snprintf (file, sizeof (file), "run/j/%d/2/replica", i);
+            lives_read (lives, file, text, sizeof (text));
+            pid = atoi (strstr (text, "\"pid\":") + 6);
+        }
+        assert_true (pid > 1);
+        kill (pid, SIGKILL);
+        AWAIT (lives, lives_seen (lives, EVENT_EXIT, job) == i);
+        assert_int_equal (lives_exit (lives, job)->kind, EXITED_FAILED);
+        if (i < 3 && !strstr (lives_exit (lives, job)->detail, "mpirun"))
+            fail_msg ("%s", lives_exit (lives, job)->detail);
+        assert_int_equal (lives_processes (lives, false), 0);
+        lives->now_us += 1000000000;
+    }
+    lives_cancel (lives, job);
+}
+
+static void test_mpi_early_stop (void **state)
+{
+    struct lives *lives = *state;
+    struct launch launch = mpi_launch ();
+    need_mpirun ();
+    for (int i = 0; i < 8; i++) {
+        char name[32];
+        int replicas[8][2] = {0};
+        snprintf (name, sizeof (name), "j%d", i);
+        int job = lives_submit (lives, name, "trap 'exit 143' TERM; " LOOP, &launch);
+        replicas[job][0] = replicas[job][1] = 1;
+        lives_plan (lives, i + 1, replicas);
+        for (int j = 0; j < 3 * i; j++)
+            lives_step (lives);
+        lives_cancel (lives, job);
+        AWAIT (lives, phase (lives, job) == JOB_CANCELLED);
+        assert_int_equal (lives_processes (lives, false), 0);
+    }
+}
+
 int main (void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown (test, lives_set_up, lives_tear_down)
@@ -331,6 +636,17 @@ int main (void)
         TEST (test_fails),
         TEST (test_cannot_start),
         TEST (test_supervisor_killed),
+        TEST (test_adopted),
+        TEST (test_start_is_repeated),
+        TEST (test_orphans),
+        TEST (test_old_logs),
+        TEST (test_stop_all),
+        TEST (test_port_taken),
+        TEST (test_mpi_finishes),
+        TEST (test_mpi_stops),
+        TEST (test_mpi_fails),
+        TEST (test_mpi_killed),
+        TEST (test_mpi_early_stop),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

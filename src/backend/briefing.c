@@ -8,7 +8,7 @@
  * one numbered LOCAL_RANK.
  */
 #define _GNU_SOURCE /* asprintf */
-#include "backend/describe.h"
+#include "backend/briefing.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ struct list {
     bool short_of_memory;
 };
 
-void describe_free (char **list)
+void briefing_free (char **list)
 {
     for (char **at = list; at && *at; at++)
         free (*at);
@@ -107,7 +107,7 @@ static void say (struct list *list, const char *format, ...)
     list_add (list, word);
 }
 
-char **describe_base (void)
+char **briefing_base (void)
 {
     struct list list = {0};
     const struct passwd *user = getpwuid (geteuid ());
@@ -122,7 +122,7 @@ char **describe_base (void)
     }
     if (!list.short_of_memory)
         return list.items;
-    describe_free (list.items);
+    briefing_free (list.items);
     return NULL;
 }
 
@@ -135,22 +135,22 @@ struct position {
     const struct machine_node *machine_node;
 };
 
-static int find_position (const struct description_source *source, int rank, struct position *ret,
+static int find_position (const struct briefing *briefing, int rank, struct position *ret,
                           struct pollux_error *err)
 {
-    struct placement placement = source->job->placement;
+    struct placement placement = briefing->job->placement;
     int first = 0;
     for (int i = 0; i < placement.count; i++) {
         struct share share = placement.shares[i];
         if (rank < first + share.replicas) {
-            const char *name = source->cluster->nodes[share.node].name;
+            const char *name = briefing->cluster->nodes[share.node].name;
             *ret = (struct position){.rank = rank,
                                      .world = placement_replicas (placement),
                                      .local_rank = rank - first,
                                      .local_world = share.replicas,
                                      .first = first,
                                      .node = name,
-                                     .machine_node = machine_find (source->machine, name)};
+                                     .machine_node = machine_find (briefing->machine, name)};
             return ret->machine_node
                        ? 0
                        : fail (err, -ENOENT, "node %s is none of this machine's", name);
@@ -163,14 +163,14 @@ static int find_position (const struct description_source *source, int rank, str
 /* ---- Variables ---------------------------------------------------------------------------- */
 
 /* The GPUs of all ranks on this node, in their order. */
-static void put_gpus (struct list *list, const struct description_source *source,
+static void put_gpus (struct list *list, const struct briefing *briefing,
                       const struct position *position)
 {
-    const struct machine *machine = source->machine;
+    const struct machine *machine = briefing->machine;
     char text[SLOTS_LIMIT * 12] = "";
     size_t length = 0;
     for (int i = 0; i < position->local_world; i++) {
-        int gpu = position->machine_node->first + source->seats->slots[position->first + i];
+        int gpu = position->machine_node->first + briefing->seats->slots[position->first + i];
         if (gpu < machine->gpu_count)
             length += (size_t)snprintf (text + length, sizeof (text) - length, "%s%d",
                                         i > 0 ? "," : "", machine->gpus[gpu]);
@@ -187,7 +187,7 @@ static void put_all (struct list *list, char *const *variables)
             list_set (list, known, strdup (*at));
 }
 
-static void put_position (struct list *list, const struct description_source *source,
+static void put_position (struct list *list, const struct briefing *briefing,
                           const struct position *position)
 {
     put (list, "RANK=%d", position->rank);
@@ -195,53 +195,48 @@ static void put_position (struct list *list, const struct description_source *so
     put (list, "LOCAL_RANK=%d", position->local_rank);
     put (list, "LOCAL_WORLD_SIZE=%d", position->local_world);
     put (list, "MASTER_ADDR=127.0.0.1");
-    put (list, "MASTER_PORT=%d", source->seats->port);
-    put (list, "POLLUX_JOB=%s", source->job->spec.name);
-    put (list, "POLLUX_GENERATION=%d", source->job->generation);
+    put (list, "MASTER_PORT=%d", briefing->seats->port);
+    put (list, "POLLUX_JOB=%s", briefing->job->spec.name);
+    put (list, "POLLUX_GENERATION=%d", briefing->job->generation);
     put (list, "POLLUX_NODE=%s", position->node);
-    put (list, "POLLUX_NODES=%d", source->job->placement.count);
+    put (list, "POLLUX_NODES=%d", briefing->job->placement.count);
 }
 
-int describe_checkpoint (const struct description_source *source, char ret[RUN_PATH_SIZE],
+int briefing_checkpoint (const struct briefing *briefing, char ret[RUN_PATH_SIZE],
                          struct pollux_error *err)
 {
-    const char *own = source->job->launch->checkpoint_dir, *name = source->job->spec.name;
+    const char *own = briefing->job->launch->checkpoint_dir, *name = briefing->job->spec.name;
     int length = own ? snprintf (ret, RUN_PATH_SIZE, "%s", own)
-                     : snprintf (ret, RUN_PATH_SIZE, "%s/%s", source->checkpoint_dir, name);
+                     : snprintf (ret, RUN_PATH_SIZE, "%s/%s", briefing->checkpoint_dir, name);
     return length < RUN_PATH_SIZE
                ? 0
                : fail (err, -ENAMETOOLONG, "the checkpoint directory's path is too long");
 }
 
-static int put_variables (struct list *list, const struct description_source *source,
+static int put_variables (struct list *list, const struct briefing *briefing,
                           const struct position *position, int cpus, struct pollux_error *err)
 {
     char checkpoint[RUN_PATH_SIZE];
-    int code = describe_checkpoint (source, checkpoint, err);
+    int code = briefing_checkpoint (briefing, checkpoint, err);
     if (code < 0)
         return code;
-    put_all (list, source->base);
+    put_all (list, briefing->base);
     if (!position->machine_node->gpu)
         put (list, "OMP_NUM_THREADS=%d", cpus > 0 ? cpus : 1);
-    put_all (list, source->job->launch->environment);
-    put_position (list, source, position);
+    put_all (list, briefing->job->launch->environment);
+    put_position (list, briefing, position);
     put (list, "POLLUX_CHECKPOINT_DIR=%s", checkpoint);
     if (position->machine_node->gpu)
-        put_gpus (list, source, position);
-    else if (source->machine->gpu_count > 0)
+        put_gpus (list, briefing, position);
+    else if (briefing->machine->gpu_count > 0)
         put (list, "CUDA_VISIBLE_DEVICES="); /* the GPUs are others' */
     return 0;
 }
 
 /* ---- Descriptions ------------------------------------------------------------------------- */
 
-int describe_count (const struct job *job)
-{
-    return placement_replicas (job->placement) + (job->launch->launcher == LAUNCHER_MPI);
-}
-
 /* A description that is filled but for command and environment, which are of the lists. */
-static struct run_description *start (const struct description_source *source, int rank,
+static struct run_description *start (const struct briefing *briefing, int rank,
                                       struct pollux_error *err)
 {
     struct run_description *description = calloc (1, sizeof (*description));
@@ -253,8 +248,9 @@ static struct run_description *start (const struct description_source *source, i
     description->grace_s = RUN_GRACE_DEFAULT;
     description->log_size = RUN_LOG_SIZE_DEFAULT;
     description->log_files = RUN_LOG_FILES_DEFAULT;
-    if (source->cgroup && asprintf (&description->cgroup, "%s/%s.%d.%d", source->cgroup,
-                                    source->job->spec.name, source->job->generation, rank) < 0)
+    if (briefing->cgroup &&
+        asprintf (&description->cgroup, "%s/%s.%d.%d", briefing->cgroup, briefing->job->spec.name,
+                  briefing->job->generation, rank) < 0)
         description->cgroup = NULL; /* it is a better way to kill, not a condition */
     return description;
 }
@@ -269,42 +265,42 @@ static int finish (struct run_description *description, struct list *words, stru
     description->environment = variables->items;
     if (code == 0)
         code = run_description_encode (description, ret, ret_length, err);
-    describe_free (words->items);
-    describe_free (variables->items);
+    briefing_free (words->items);
+    briefing_free (variables->items);
     free (description->cgroup);
     free (description);
     return code;
 }
 
-static int describe_rank (const struct description_source *source, int rank, char **ret,
-                          size_t *ret_length, struct pollux_error *err)
+static int describe_rank (const struct briefing *briefing, int rank, char **ret, size_t *ret_length,
+                          struct pollux_error *err)
 {
-    const struct launch *launch = source->job->launch;
+    const struct launch *launch = briefing->job->launch;
     struct list words = {0}, variables = {0};
     struct position position;
-    int code = find_position (source, rank, &position, err);
-    struct run_description *description = code == 0 ? start (source, rank, err) : NULL;
+    int code = find_position (briefing, rank, &position, err);
+    struct run_description *description = code == 0 ? start (briefing, rank, err) : NULL;
     if (!description)
         return code < 0 ? code : -ENOMEM;
     description->directory = launch->directory;
     description->stop_signal = launch->stop_signal;
     description->grace_s = launch->grace_s;
-    description->url = (char *)source->url;
-    description->token = (char *)source->token;
+    description->url = (char *)briefing->url;
+    description->token = (char *)briefing->token;
     description->slots.count = 1;
-    description->slots.items[0] = source->seats->slots[rank];
-    machine_cpus (source->machine, position.machine_node, source->seats->slots[rank],
+    description->slots.items[0] = briefing->seats->slots[rank];
+    machine_cpus (briefing->machine, position.machine_node, briefing->seats->slots[rank],
                   &description->cpus);
     for (char **at = launch->command; *at; at++)
         say (&words, "%s", *at);
-    code = put_variables (&variables, source, &position, description->cpus.count, err);
+    code = put_variables (&variables, briefing, &position, description->cpus.count, err);
     return finish (description, &words, &variables, code, ret, ret_length, err);
 }
 
 /* One mpirun on this machine, for as many ranks as there are replicas.  Nothing is bound to CPUs:
  * each rank's supervisor does that.  A rank that ends early, well or not, does not end the others:
  * that is for whoever reads their status files to decide. */
-static int describe_mpirun (const struct description_source *source, char **ret, size_t *ret_length,
+static int describe_mpirun (const struct briefing *briefing, char **ret, size_t *ret_length,
                             struct pollux_error *err)
 {
     static const char *const fixed[] = {"--oversubscribe",
@@ -316,12 +312,12 @@ static int describe_mpirun (const struct description_source *source, char **ret,
                                         "--mca",
                                         "orte_allowed_exit_without_sync",
                                         "1"};
-    int world = placement_replicas (source->job->placement);
+    int world = placement_replicas (briefing->job->placement);
     struct list words = {0}, variables = {0};
-    struct run_description *description = start (source, world, err);
+    struct run_description *description = start (briefing, world, err);
     if (!description)
         return -ENOMEM;
-    say (&words, "%s", source->mpirun);
+    say (&words, "%s", briefing->mpirun);
     if (geteuid () == 0)
         say (&words, "--allow-run-as-root");
     say (&words, "-np");
@@ -330,21 +326,22 @@ static int describe_mpirun (const struct description_source *source, char **ret,
     say (&words, "localhost:%d", world);
     for (size_t i = 0; i < sizeof (fixed) / sizeof (fixed[0]); i++)
         say (&words, "%s", fixed[i]);
-    say (&words, "%s", source->program);
+    say (&words, "%s", briefing->program);
     say (&words, "exec");
     say (&words, "--mpi");
     say (&words, "--run");
-    say (&words, "%s/%s/%d", source->directory, source->job->spec.name, source->job->generation);
-    put_all (&variables, source->base);
-    put_all (&variables, source->job->launch->environment);
+    say (&words, "%s/%s/%d", briefing->directory, briefing->job->spec.name,
+         briefing->job->generation);
+    put_all (&variables, briefing->base);
+    put_all (&variables, briefing->job->launch->environment);
     description->grace_s = 5;
     return finish (description, &words, &variables, 0, ret, ret_length, err);
 }
 
-int describe (const struct description_source *source, int rank, char **ret, size_t *ret_length,
-              struct pollux_error *err)
+int briefing_describe (const struct briefing *briefing, int rank, char **ret, size_t *ret_length,
+                       struct pollux_error *err)
 {
-    return rank < placement_replicas (source->job->placement)
-               ? describe_rank (source, rank, ret, ret_length, err)
-               : describe_mpirun (source, ret, ret_length, err);
+    return rank < placement_replicas (briefing->job->placement)
+               ? describe_rank (briefing, rank, ret, ret_length, err)
+               : describe_mpirun (briefing, ret, ret_length, err);
 }
