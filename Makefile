@@ -236,9 +236,13 @@ format: ## bring all C files into shape (clang-format)
 INSTALL ?= install
 COMPLETIONS := $(wildcard completion/*)
 man_dest = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
-INSTALLED = $(DESTDIR)$(BINDIR)/pollux $(DESTDIR)$(INCLUDEDIR)/pollux/pollux.h \
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+INSTALLED = $(addprefix $(DESTDIR)$(BINDIR)/,pollux polluxd) $(DESTDIR)$(INCLUDEDIR)/pollux/pollux.h \
 	$(addprefix $(DESTDIR)$(LIBDIR)/,libpollux.a libpollux.so libpollux.so.$(SOVERSION) $(SHARED)) \
 	$(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc $(foreach page,$(ALL_PAGES),$(call man_dest,$(page))) \
+	$(DESTDIR)$(UNITDIR)/polluxd.service $(DESTDIR)$(SYSUSERSDIR)/pollux.conf \
+	$(DESTDIR)$(DATADIR)/doc/pollux/polluxd.yaml \
 	$(DESTDIR)$(DATADIR)/bash-completion/completions/pollux \
 	$(DESTDIR)$(DATADIR)/zsh/site-functions/_pollux \
 	$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/pollux.fish
@@ -253,6 +257,10 @@ install: all ## install under PREFIX (/usr/local); DESTDIR for packagers
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' pollux.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR)
+	sed -e 's|@BINDIR@|$(BINDIR)|' systemd/polluxd.service.in > $(DESTDIR)$(UNITDIR)/polluxd.service
+	$(INSTALL) -D -m 644 systemd/pollux.sysusers $(DESTDIR)$(SYSUSERSDIR)/pollux.conf
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(DATADIR)/doc/pollux docs/polluxd.yaml
 	$(foreach page,$(PAGES),$(INSTALL) -D -m 644 $(page) $(call man_dest,$(page))$(newline))
 	$(foreach file,$(filter %.bash,$(COMPLETIONS)),$(INSTALL) -D -m 644 $(file) \
 		$(DESTDIR)$(DATADIR)/bash-completion/completions/pollux$(newline))

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/file.h"
+#include "base/home.h"
 
 #define DEFAULT_ADDRESS "http://127.0.0.1:7467"
 
@@ -27,24 +28,6 @@ static const char *variable (const char *name)
 {
     const char *value = getenv (name);
     return value && *value ? value : NULL;
-}
-
-static int find_state (char ret[PATH_MAX], struct pollux_error *err)
-{
-    const char *given = variable ("POLLUX_STATE"), *xdg = variable ("XDG_STATE_HOME"),
-               *home = variable ("HOME");
-    int length;
-    if (given)
-        length = snprintf (ret, PATH_MAX, "%s", given);
-    else if (geteuid () == 0)
-        length = snprintf (ret, PATH_MAX, "/var/lib/pollux");
-    else if (xdg)
-        length = snprintf (ret, PATH_MAX, "%s/pollux", xdg);
-    else
-        length = snprintf (ret, PATH_MAX, "%s/.local/state/pollux", home ? home : "");
-    if (length > PATH_MAX - 32)
-        return fail (err, -ENAMETOOLONG, "the state directory's path is too long");
-    return 0;
 }
 
 /* The first line of a small file, without the blanks at its end. */
@@ -155,7 +138,7 @@ int client_home_find (const char *server, struct client_home *ret, struct pollux
     memset (ret, 0, sizeof (*ret));
     const char *address = server ? server : variable ("POLLUX_SERVER");
     char path[PATH_MAX + 32];
-    int rc = find_state (ret->state, err);
+    int rc = home_state (ret->state, err);
     if (rc < 0)
         return rc;
     snprintf (path, sizeof (path), "%s/address", ret->state);

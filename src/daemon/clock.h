@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct clock {
-    int64_t offset_us; /* from the monotonic clock to that of events */
+    int64_t offset_us; /* from the time since the machine's start to that of events */
 };
 
 /* The wall clock's time now, but not before the last event. */
@@ -17,7 +17,7 @@ struct clock clock_start (int64_t last_event_us);
 
 int64_t clock_now_us (const struct clock *clock);
 
-/* A monotonic clock, also when the machine sleeps. */
+/* A monotonic clock, for durations and timers. */
 int64_t clock_monotonic_us (void);
 
 #endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * polluxd: the command line, the configuration under it, and the user to be.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/machine.h"
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/home.h"
+#include "base/options.h"
+#include "daemon/daemon.h"
+#include "daemon/state.h"
+#include "policy/policy.h"
+#include "wire/problems.h"
+#include "wire/strings.h"
+
+enum {
+    OPT_CONFIG = 1,
+    OPT_STATE,
+    OPT_LISTEN,
+    OPT_BACKEND,
+    OPT_NODE,
+    OPT_INTERVAL,
+    OPT_RESTART_DELAY,
+    OPT_POLICY,
+    OPT_FAIRNESS = 'p',
+    OPT_RUN_AS = 256,
+    OPT_ALLOW_ROOT,
+    OPT_STOP_JOBS,
+    OPT_LOG_LEVEL,
+    OPT_LOG_FORMAT,
+    OPT_CHECK,
+    OPT_VERSION,
+};
+
+static const struct command_option polluxd_options[] = {
+    {"config", "FILE", OPT_CONFIG, "read this configuration; options win over it"},
+    {"state", "DIR", OPT_STATE, "journal, tokens and logs; made if missing"},
+    {"listen", "ADDR", OPT_LISTEN, "ADDRESS:PORT or unix:/PATH; may be repeated (127.0.0.1:7467)"},
+    {"backend", "NAME", OPT_BACKEND, "who starts replicas: local"},
+    {"node", "NAME:SLOTS[:TYPE]", OPT_NODE, "a node of this machine; may be repeated"},
+    {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
+    {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "what a restart costs, until measured (30)"},
+    {"policy", "NAME", OPT_POLICY, "who decides (pollux)"},
+    {"fairness", "P", OPT_FAIRNESS, "exponent of the mean over jobs, -inf to 1 (-1)"},
+    {"run-as", "USER", OPT_RUN_AS, "become this user, and so do the jobs"},
+    {"allow-root", NULL, OPT_ALLOW_ROOT, "stay root, and so do the jobs"},
+    {"stop-jobs", NULL, OPT_STOP_JOBS, "stop all jobs when the daemon stops"},
+    {"log-level", "LEVEL", OPT_LOG_LEVEL, "error, warning, info or debug (info)"},
+    {"log-format", "FORMAT", OPT_LOG_FORMAT, "auto, plain, journald or json (auto)"},
+    {"check", NULL, OPT_CHECK, "read configuration and options, and stop"},
+    {"version", NULL, OPT_VERSION, "print the version"},
+};
+
+static const struct command polluxd_command = {
+    .name = "polluxd",
+    .program = "polluxd",
+    .operands = "",
+    .summary = "the scheduler",
+    .description =
+        "Runs jobs on this machine and divides its slots among them by goodput. Jobs are\n"
+        "submitted with `pollux submit`. It stays in the foreground and logs to standard error;\n"
+        "SIGTERM stops it and leaves jobs running, SIGHUP reads the configuration again.",
+    .options = polluxd_options,
+    .option_count = sizeof (polluxd_options) / sizeof (polluxd_options[0]),
+};
+
+/* What only the command line says. */
+struct request {
+    int argc;
+    char **argv;
+    bool check, version, stop_jobs;
+};
+
+/* ---- The configuration ---- */
+
+static int set_text (char **field, const char *text, struct pollux_error *err)
+{
+    char *copy = strdup (text);
+    if (!copy)
+        return fail (err, -ENOMEM, "no memory for the configuration");
+    free (*field);
+    *field = copy;
+    return 0;
+}
+
+/* A path from where we are. */
+static int set_path (char **field, const char *path, struct pollux_error *err)
+{
+    char here[PATH_MAX], *whole = NULL;
+    if (path[0] == '/')
+        return set_text (field, path, err);
+    if (!*path || !getcwd (here, sizeof (here)) || asprintf (&whole, "%s/%s", here, path) < 0)
+        return fail (err, -EINVAL, "--state: expected a directory, got %s", quote (path).text);
+    free (*field);
+    *field = whole;
+    return 0;
+}
+
+/* The first one takes the place of what the file says. */
+static int add_listen (struct wire_config *config, const char *address, bool first,
+                       struct pollux_error *err)
+{
+    size_t count = 0;
+    while (!first && config->listen[count])
+        count++;
+    char **list = calloc (count + 2, sizeof (list[0])), *copy = strdup (address);
+    if (!list || !copy) {
+        free (list);
+        free (copy);
+        return fail (err, -ENOMEM, "no memory for the configuration");
+    }
+    if (count > 0)
+        memcpy (list, config->listen, count * sizeof (list[0]));
+    list[count] = copy;
+    if (first)
+        wire_strings_free (config->listen);
+    else
+        free (config->listen);
+    config->listen = list;
+    return 0;
+}
+
+static int add_node (struct wire_config *config, const char *text, bool first,
+                     struct pollux_error *err)
+{
+    struct node node;
+    int rc = machine_parse_node (text, &node, err);
+    if (rc < 0)
+        return rc;
+    if (first)
+        config->node_count = 0;
+    return wire_config_add_node (config, &node, err);
+}
+
+static int set_name (char field[NAME_SIZE], const struct options *options, struct pollux_error *err)
+{
+    if (strlen (options->argument) >= NAME_SIZE)
+        return fail (err, -EINVAL, "--%s: expected a name, got %s", options->at->name,
+                     quote (options->argument).text);
+    strcpy (field, options->argument);
+    return 0;
+}
+
+static int set_choice (int *field, const struct options *options, const char *const *names,
+                       size_t count, struct pollux_error *err)
+{
+    size_t index = 0;
+    int rc = options_choice (options, names, count, &index, err);
+    if (rc == 0)
+        *field = (int)index;
+    return rc;
+}
+
+static int take_option (int id, const struct options *options, struct wire_config *config,
+                        bool first, struct pollux_error *err)
+{
+    static const char *const backends[] = {"local"};
+    int backend = 0;
+    switch (id) {
+    case OPT_STATE:
+        return set_path (&config->state, options->argument, err);
+    case OPT_LISTEN:
+        return add_listen (config, options->argument, first, err);
+    case OPT_BACKEND:
+        return set_choice (&backend, options, backends, 1, err);
+    case OPT_NODE:
+        return add_node (config, options->argument, first, err);
+    case OPT_INTERVAL:
+        return options_double (options, 0.01, 86400, &config->interval_s, err);
+    case OPT_RESTART_DELAY:
+        return options_double (options, 0, 86400, &config->restart_delay_s, err);
+    case OPT_POLICY:
+        return set_name (config->policy, options, err);
+    case OPT_FAIRNESS:
+        return options_double (options, -INFINITY, 1, &config->p, err);
+    case OPT_RUN_AS:
+        return set_name (config->run_as, options, err);
+    case OPT_ALLOW_ROOT:
+        config->allow_root = true;
+        return 0;
+    case OPT_LOG_LEVEL:
+        return set_choice (&config->log_level, options, wire_log_levels, WIRE_LOG_LEVELS, err);
+    case OPT_LOG_FORMAT:
+        return set_choice (&config->log_format, options, wire_log_formats, WIRE_LOG_FORMATS, err);
+    default:
+        return 0;
+    }
+}
+
+/* All problems of the file are told; the last sentence is the error's. */
+static int read_file (const char *path, struct wire_config *ret, struct pollux_error *err)
+{
+    const char *names[32] = {NULL};
+    for (int i = 0; policies[i] && i < 31; i++)
+        names[i] = policies[i]->name;
+    struct wire_problems problems = {0};
+    int rc = wire_config_read (path, names, &problems, ret, err);
+    if (rc != -EINVAL || problems.count < 2)
+        return rc;
+    for (int i = 0; i < problems.count; i++) {
+        struct pollux_error sentence;
+        wire_problem_fail (&problems.items[i], path, &sentence);
+        fprintf (stderr, "polluxd: %s\n", sentence.text);
+    }
+    return fail (err, rc, "%s has %d%s problems", path, problems.count,
+                 problems.more ? " and more" : "");
+}
+
+/* The file that the options name, or all defaults. */
+static int read_base (const struct request *request, struct wire_config *ret,
+                      struct pollux_error *err)
+{
+    struct options options = {
+        .command = &polluxd_command, .argc = request->argc, .argv = request->argv};
+    const char *path = NULL;
+    int id;
+    while ((id = options_next (&options, err)) > 0)
+        if (id == OPT_CONFIG)
+            path = options.argument;
+    if (id < 0)
+        return id;
+    if (path)
+        return read_file (path, ret, err);
+    char state[PATH_MAX];
+    int rc = home_state (state, err);
+    if (rc == 0)
+        rc = wire_config_default (ret, err);
+    if (rc == 0 && (rc = set_path (&ret->state, state, err)) < 0)
+        wire_config_clear (ret);
+    return rc;
+}
+
+/* The file, and the command line over it; also again, when the file has changed. */
+static int configure (void *self, struct wire_config *ret, struct pollux_error *err)
+{
+    struct request *request = self;
+    struct wire_config config;
+    int rc = read_base (request, &config, err), id = 0;
+    if (rc < 0)
+        return rc;
+    struct options options = {
+        .command = &polluxd_command, .argc = request->argc, .argv = request->argv};
+    bool seen[512] = {false};
+    while (rc == 0 && (id = options_next (&options, err)) > 0) {
+        rc = take_option (id, &options, &config, !seen[id], err);
+        seen[id] = true;
+        request->check |= id == OPT_CHECK;
+        request->version |= id == OPT_VERSION;
+        request->stop_jobs |= id == OPT_STOP_JOBS;
+    }
+    char **operands;
+    if (rc == 0 && id == 0 && options_operands (&options, &operands) > 0)
+        rc = fail (err, -EINVAL, "unexpected argument %s; see 'polluxd --help'",
+                   quote (operands[0]).text);
+    const struct policy *policy = NULL;
+    if (rc == 0 && id == 0)
+        rc = policy_find (config.policy, &policy, err);
+    rc = id < 0 ? id : rc;
+    if (rc < 0)
+        wire_config_clear (&config);
+    else
+        *ret = config;
+    return rc;
+}
+
+/* ---- Who to be ---- */
+
+static int become (const char *name, const char *state, struct pollux_error *err)
+{
+    errno = 0;
+    const struct passwd *user = getpwnam (name);
+    if (!user)
+        return fail (err, -EINVAL, "run-as: there is no user %s", quote (name).text);
+    int rc = state_prepare (state, user->pw_uid, user->pw_gid, err);
+    if (rc < 0)
+        return rc;
+    if (initgroups (user->pw_name, user->pw_gid) < 0 ||
+        setresgid (user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
+        setresuid (user->pw_uid, user->pw_uid, user->pw_uid) < 0)
+        return fail (err, -errno, "run-as: cannot become %s: %s", name, strerror (errno));
+    return 0;
+}
+
+/* Jobs are strangers' programs, and they run as we do. */
+static int choose_user (const struct wire_config *config, struct pollux_error *err)
+{
+    if (geteuid () == 0 && config->run_as[0])
+        return become (config->run_as, config->state, err);
+    if (geteuid () == 0 && !config->allow_root)
+        return fail (err, -EPERM,
+                     "jobs run as polluxd's user, and that is root: name another with --run-as "
+                     "USER, or accept it with --allow-root");
+    if (config->run_as[0]) {
+        const struct passwd *user = getpwnam (config->run_as);
+        if (!user || user->pw_uid != geteuid ())
+            return fail (err, -EPERM, "run-as: only root can become %s",
+                         quote (config->run_as).text);
+    }
+    return 0;
+}
+
+/* ---- Starting ---- */
+
+static struct logger chosen_logger (const struct wire_config *config)
+{
+    struct logger logger = logger_stderr ((enum log_level)config->log_level);
+    static const enum log_format formats[] = {LOG_PLAIN, LOG_PLAIN, LOG_JOURNALD, LOG_JSON};
+    if (config->log_format > 0)
+        logger.format = formats[config->log_format];
+    return logger;
+}
+
+/* pollux is beside us. */
+static int find_program (char ret[PATH_MAX], struct pollux_error *err)
+{
+    ssize_t length = readlink ("/proc/self/exe", ret, PATH_MAX - 1);
+    if (length < 0)
+        return fail (err, -errno, "cannot find out where polluxd is: %s", strerror (errno));
+    ret[length] = '\0';
+    char *slash = strrchr (ret, '/');
+    if ((size_t)(slash - ret) + sizeof ("/pollux") > PATH_MAX)
+        return fail (err, -ENAMETOOLONG, "the path of polluxd is too long");
+    strcpy (slash, "/pollux");
+    if (access (ret, X_OK) < 0)
+        return fail (err, -errno,
+                     "replicas are supervised by the command pollux, which should be beside "
+                     "polluxd: %s: %s",
+                     ret, strerror (errno));
+    return 0;
+}
+
+static int serve (struct request *request, const struct wire_config *config,
+                  struct pollux_error *err)
+{
+    char program[PATH_MAX];
+    int rc = choose_user (config, err);
+    if (rc == 0)
+        rc = find_program (program, err);
+    if (rc < 0)
+        return rc;
+    umask (077);
+    struct daemon_options options = {
+        .logger = chosen_logger (config),
+        .program = program,
+        .stop_jobs = request->stop_jobs,
+        .configure = configure,
+        .self = request,
+    };
+    struct daemon *daemon = NULL;
+    rc = daemon_new (&options, &daemon, err);
+    if (rc == 0)
+        rc = daemon_run (daemon, err);
+    daemon_free (daemon);
+    return rc;
+}
+
+static int complain (int code, const struct pollux_error *err)
+{
+    fprintf (stderr, "polluxd: %s\n", err->text);
+    return code == -EINVAL || code == -ENOENT || code == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int main (int argc, char **argv)
+{
+    setlocale (LC_CTYPE, "");
+    for (int i = 1; i < argc; i++)
+        if (strcmp (argv[i], "--help") == 0 || strcmp (argv[i], "-h") == 0) {
+            options_help (&polluxd_command, stdout);
+            return EXIT_OK;
+        }
+    struct request request = {.argc = argc, .argv = argv};
+    struct pollux_error err = {.text = ""};
+    struct wire_config config;
+    int rc = configure (&request, &config, &err);
+    if (rc < 0)
+        return complain (rc, &err);
+    if (request.version)
+        printf ("polluxd %s\n", pollux_version ());
+    else if (request.check)
+        printf ("polluxd: the configuration is good\n");
+    else
+        rc = serve (&request, &config, &err);
+    wire_config_clear (&config);
+    return rc < 0 ? complain (rc, &err) : EXIT_OK;
+}

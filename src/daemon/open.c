@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pieces of polluxd, put together in the order in which they need each other.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "daemon/inside.h"
+
+/* Decisions of that many slots times jobs take milliseconds; they get a thread. */
+enum { LONG_DECISION = 1 << 16 };
+
+struct round configured_round (const struct wire_config *config, const struct policy *policy)
+{
+    struct round round = {.interval_s = config->interval_s,
+                          .restart_delay_s = config->restart_delay_s,
+                          .p = config->p,
+                          .search = policy->search,
+                          .least_age_s = config->interval_s};
+    memcpy (round.policy, config->policy, sizeof (round.policy));
+    return round;
+}
+
+static int64_t api_now_us (void *self)
+{
+    return clock_now_us (&((struct daemon *)self)->clock);
+}
+
+static int api_post (void *self, struct event *event, struct pollux_error *err)
+{
+    return post (self, event, err);
+}
+
+static void api_reported (void *self, int job)
+{
+    struct daemon *daemon = self;
+    local_reported (daemon->local, &daemon->loop.cluster, job);
+}
+
+static int job_token (void *self, const char *job, char *ret, size_t size)
+{
+    struct daemon *daemon = self;
+    if (size < TOKEN_JOB_SIZE)
+        return -ENOSPC;
+    tokens_job (daemon->tokens, job, ret);
+    return 0;
+}
+
+static void backend_says (void *self, int level, const char *text)
+{
+    struct daemon *daemon = self;
+    enum log_level ours = level <= 3   ? LOG_ERROR
+                          : level == 4 ? LOG_WARNING
+                          : level <= 6 ? LOG_INFO
+                                       : LOG_DEBUG;
+    logger_write (&daemon->logger, ours, text, NULL, 0);
+}
+
+static void decided (void *self, const struct view *view, const struct plan *plan, double seconds)
+{
+    (void)view;
+    (void)plan;
+    struct daemon *daemon = self;
+    api_decided (daemon->api, seconds);
+    timetable_end (&daemon->timetable, clock_now_us (&daemon->clock), seconds);
+}
+
+static double now_s (void)
+{
+    return (double)clock_monotonic_us () * 1e-6;
+}
+
+/* ---- One piece each ---- */
+
+static int add_fd (const struct daemon *daemon, int fd, enum tag tag, struct pollux_error *err)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = tag};
+    return epoll_ctl (daemon->epoll, EPOLL_CTL_ADD, fd, &event) == 0
+               ? 0
+               : fail (err, -errno, "cannot watch a descriptor: %s", strerror (errno));
+}
+
+static int open_signals (struct daemon *daemon, struct pollux_error *err)
+{
+    sigset_t set;
+    sigemptyset (&set);
+    sigaddset (&set, SIGTERM);
+    sigaddset (&set, SIGINT);
+    sigaddset (&set, SIGHUP);
+    sigprocmask (SIG_BLOCK, &set, NULL);
+    signal (SIGPIPE, SIG_IGN);
+    daemon->epoll = epoll_create1 (EPOLL_CLOEXEC);
+    daemon->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (daemon->epoll < 0 || daemon->signals < 0)
+        return fail (err, -errno, "cannot wait for anything: %s", strerror (errno));
+    return add_fd (daemon, daemon->signals, TAG_SIGNAL, err);
+}
+
+static int open_journal (struct daemon *daemon, struct pollux_error *err)
+{
+    char *path = state_path (&daemon->state, "journal.db");
+    int rc = path ? store_open (path, STORE_DURABLE, &daemon->store, err)
+                  : fail (err, -ENOMEM, "no memory");
+    if (rc == 0)
+        rc = reader_open (path, &daemon->reader, err);
+    free (path);
+    if (rc == 0)
+        daemon->journal = store_journal (daemon->store);
+    return rc;
+}
+
+static int find_machine (struct daemon *daemon, struct pollux_error *err)
+{
+    const struct wire_config *config = &daemon->config;
+    const char *nvidia_smi = config->slots == WIRE_SLOTS_CPU ? "" : daemon->options->nvidia_smi;
+    return machine_discover (nvidia_smi, config->nodes, config->node_count, &daemon->machine, err);
+}
+
+/* The socket in the state directory, "unix:PATH"; "" if the path is too long for one. */
+static void socket_address (const struct daemon *daemon, char *ret, size_t size)
+{
+    int length = snprintf (ret, size, "unix:%s/pollux.sock", daemon->state.path);
+    if (length < 0 ||
+        (size_t)length - strlen ("unix:") >= sizeof (((struct sockaddr_un *)0)->sun_path))
+        *ret = '\0';
+}
+
+static int open_backend (struct daemon *daemon, struct pollux_error *err)
+{
+    char address[256], cgroup[RUN_PATH_SIZE], url[300];
+    socket_address (daemon, address, sizeof (address));
+    if (*address)
+        snprintf (url, sizeof (url), "%s", address);
+    else
+        snprintf (url, sizeof (url), "http://%s", daemon->config.listen[0]);
+    bool has_cgroup = machine_cgroup (cgroup, NULL) == 0;
+    struct local_options options = {
+        .state = daemon->state.path,
+        .program = daemon->options->program,
+        .checkpoints = daemon->config.checkpoints,
+        .url = url,
+        .cgroup = has_cgroup ? cgroup : NULL,
+        .machine = &daemon->machine,
+        .token = job_token,
+        .log = backend_says,
+        .self = daemon,
+    };
+    return local_new (&options, &daemon->local, err);
+}
+
+static int open_api (struct daemon *daemon, struct pollux_error *err)
+{
+    struct api_options options = {
+        .cluster = &daemon->loop.cluster,
+        .round = &daemon->round,
+        .backend = daemon->config.backend,
+        .tokens = daemon->tokens,
+        .reader = daemon->reader,
+        .runs = local_root (daemon->local),
+        .started_us = clock_now_us (&daemon->clock),
+        .now_us = api_now_us,
+        .post = api_post,
+        .reported = api_reported,
+        .self = daemon,
+    };
+    return api_new (&options, &daemon->api, err);
+}
+
+static int count_strings (char *const *strings)
+{
+    int count = 0;
+    while (strings && strings[count])
+        count++;
+    return count;
+}
+
+static int listen_all (struct daemon *daemon, struct pollux_error *err)
+{
+    const struct wire_config *config = &daemon->config;
+    int count = count_strings (config->listen);
+    const char **listen = calloc ((size_t)count + 1, sizeof (listen[0]));
+    if (!listen)
+        return fail (err, -ENOMEM, "no memory to listen");
+    for (int i = 0; i < count; i++)
+        listen[i] = config->listen[i];
+    char address[256];
+    socket_address (daemon, address, sizeof (address));
+    if (*address)
+        listen[count++] = address;
+    struct http_options options = {
+        .listen = listen,
+        .listen_count = count,
+        .hosts = (const char *const *)config->host_names,
+        .host_count = count_strings (config->host_names),
+        .limits = {.body_bytes = (size_t)config->max_body,
+                   .connections = config->connections,
+                   .per_address = config->connections_per_address,
+                   .rate = config->rate,
+                   .burst = config->burst},
+        .authorize = api_authorize,
+        .self = daemon->api,
+    };
+    options.routes = api_routes (&options.route_count);
+    int rc = http_server_new (&options, clock_monotonic_us (), &daemon->http, err);
+    free (listen);
+    return rc;
+}
+
+/* For `pollux`: where we really listen. */
+static int tell_address (struct daemon *daemon, struct pollux_error *err)
+{
+    char text[300];
+    const char *address = http_server_address (daemon->http, 0);
+    bool unix_socket = strncmp (address, "unix:", 5) == 0;
+    snprintf (text, sizeof (text), "%s%s\n", unix_socket ? "" : "http://", address);
+    return state_write (&daemon->state, "address", text, err);
+}
+
+/* ---- All of them ---- */
+
+/* What is remembered, then what there is now. */
+static int wake_up (struct daemon *daemon, struct pollux_error *err)
+{
+    int64_t last_full_us = 0;
+    int rc = recover (daemon, &last_full_us, err);
+    if (rc < 0)
+        return rc;
+    daemon->clock = clock_start (daemon->loop.cluster.now_us);
+    daemon->timetable =
+        timetable_start (daemon->config.interval_s, last_full_us, clock_now_us (&daemon->clock));
+    daemon->cold = daemon->retries = true;
+    daemon->loop.journal = watched_journal (daemon);
+    daemon->loop.stopwatch = (struct stopwatch){now_s, decided, daemon};
+    daemon->loop.thinker = thinking_thinker (daemon->thinking);
+    return loop_begin (&daemon->loop, err);
+}
+
+static int open_all (struct daemon *daemon, struct pollux_error *err)
+{
+    int rc = policy_find (daemon->config.policy, &daemon->loop.policy, err);
+    if (rc == 0 && daemon->loop.policy->oracle)
+        rc = fail (err, -EINVAL,
+                   "policy %s needs to know the future, which only a simulation does; choose "
+                   "another with --policy",
+                   daemon->config.policy);
+    if (rc == 0) {
+        daemon->round = configured_round (&daemon->config, daemon->loop.policy);
+        rc = state_open (daemon->config.state, &daemon->state, err);
+    }
+    if (rc == 0)
+        rc = open_signals (daemon, err);
+    if (rc == 0)
+        rc = tokens_open (daemon->state.path, &daemon->tokens, err);
+    if (rc == 0)
+        rc = open_journal (daemon, err);
+    if (rc == 0)
+        rc = find_machine (daemon, err);
+    if (rc == 0)
+        rc = thinking_new (LONG_DECISION, &daemon->thinking, err);
+    if (rc == 0)
+        rc = open_backend (daemon, err);
+    daemon->clock = clock_start (0); /* until the journal's last event is known */
+    if (rc == 0)
+        rc = open_api (daemon, err);
+    if (rc == 0)
+        rc = wake_up (daemon, err);
+    if (rc == 0)
+        rc = listen_all (daemon, err);
+    if (rc == 0)
+        rc = local_recover (daemon->local, &daemon->loop.cluster, err);
+    if (rc == 0) {
+        daemon->loop.backend = local_backend (daemon->local);
+        rc = declare_nodes (daemon, err);
+    }
+    if (rc == 0)
+        rc = add_fd (daemon, thinking_fd (daemon->thinking), TAG_THOUGHT, err);
+    if (rc == 0)
+        rc = add_fd (daemon, local_fd (daemon->local), TAG_LOCAL, err);
+    if (rc == 0)
+        rc = add_fd (daemon, http_server_fd (daemon->http), TAG_HTTP, err);
+    if (rc == 0) {
+        api_serve (daemon->api, daemon->http);
+        rc = tell_address (daemon, err);
+    }
+    return rc;
+}
+
+int daemon_new (const struct daemon_options *options, struct daemon **ret, struct pollux_error *err)
+{
+    struct daemon *daemon = calloc (1, sizeof (*daemon));
+    if (!daemon)
+        return fail (err, -ENOMEM, "no memory");
+    daemon->options = options;
+    daemon->logger = options->logger;
+    daemon->state.lock = daemon->epoll = daemon->signals = -1;
+    int rc = options->configure (options->self, &daemon->config, err);
+    if (rc == 0)
+        rc = open_all (daemon, err);
+    if (rc < 0) {
+        daemon_free (daemon);
+        return rc;
+    }
+    *ret = daemon;
+    return 0;
+}
+
+static void close_fd (int fd)
+{
+    if (fd >= 0)
+        close (fd);
+}
+
+void daemon_free (struct daemon *daemon)
+{
+    if (!daemon)
+        return;
+    http_server_free (daemon->http);
+    api_free (daemon->api);
+    local_free (daemon->local);
+    thinking_free (daemon->thinking);
+    loop_clear (&daemon->loop);
+    reader_close (daemon->reader);
+    store_close (daemon->store, NULL);
+    tokens_free (daemon->tokens);
+    machine_clear (&daemon->machine);
+    close_fd (daemon->signals);
+    close_fd (daemon->epoll);
+    state_close (&daemon->state);
+    wire_config_clear (&daemon->config);
+    free (daemon);
+}
