@@ -349,6 +349,8 @@ json_t *describe_status (const struct present *present, const char *backend, int
     }
     for (int i = 0; i < cluster->node_count; i++)
         slots += cluster->nodes[i].slots;
+    /* While there is nothing to decide no round is planned, and the last time has passed. */
+    bool planned = present->next_round_us != INT64_MAX && present->next_round_us > present->now_us;
     json_t *jobs = json_object ();
     bool whole = jobs != NULL;
     for (int i = 0; whole && i < JOB_PHASES; i++)
@@ -359,7 +361,7 @@ json_t *describe_status (const struct present *present, const char *backend, int
         "interval_s", describe_number (present->round->interval_s), "restart_delay_s",
         describe_number (present->round->restart_delay_s), "backend", backend, "now_at",
         describe_time (present->now_us), "started_at", describe_time (started_us), "next_round_at",
-        describe_time (present->next_round_us == INT64_MAX ? 0 : present->next_round_us), "nodes",
-        cluster->node_count, "slots", slots, "used_slots", used, "jobs", jobs);
+        describe_time (planned ? present->next_round_us : 0), "nodes", cluster->node_count, "slots",
+        slots, "used_slots", used, "jobs", jobs);
     return complete (object, whole && object);
 }

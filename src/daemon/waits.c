@@ -158,6 +158,10 @@ static void wait_for_room (struct room room, const struct job *job, int64_t now_
         add (ret, "waits for the next round");
         return;
     }
+    if (next_round_us <= now_us) {
+        add (ret, "waits for the next round, which is due");
+        return;
+    }
     add (ret, "waits for the next round, in ");
     add_seconds (ret, next_round_us - now_us);
 }

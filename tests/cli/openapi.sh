@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+# docs/openapi.json against the real daemon: every path and method is asked, with what succeeds
+# and with what is refused, and every answer has the status, the type and the shape that are
+# promised there.
+. tests/cli/lib.sh
+polluxd=${POLLUX%pollux}polluxd
+root=()
+[ "$(id -u)" != 0 ] || root=(--allow-root)
+
+until_true()
+{
+    local i
+    for ((i = 0; i < 3000; i++)); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.02
+    done
+    echo "waited for a minute in vain: $*" >&2
+    return 1
+}
+
+daemon=
+clean_up()
+{
+    [ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null
+}
+trap 'clean_up; finish' EXIT
+
+# shellcheck disable=SC2086
+$polluxd --state "$tmp/s" --listen 127.0.0.1:0 --node n0:2 --node n1:2:cpu --interval 1 --restart-delay 0 \
+    --stop-jobs "${root[@]}" 2>"$tmp/log" &
+daemon=$!
+until_true [ -s "$tmp/s/address" ] || not_ok "the daemon starts" "$(cat "$tmp/log")"
+url=$(cat "$tmp/s/address")
+admin=$(cat "$tmp/s/admin.token")
+
+# ---- Asking ----------------------------------------------------------------------------------
+
+# ask STATUS METHOD PATH [TARGET [BODY [TYPE]]]: PATH as in openapi.json, TARGET what stands for
+# it.  The answer is left in $tmp/answer.
+token=$admin
+ask()
+{
+    local wanted=$1 method=$2 path=$3 target=${4:-$3} body=${5-} type=${6:-application/json} answer got name data
+    local curl=(curl -sS -m 60 -X "$method" -o "$tmp/answer" -w '%{http_code} %{content_type}')
+    name="$method $target gives $wanted"
+    [ -z "$token" ] || curl+=(-H "Authorization: Bearer $token")
+    [ -z "$body" ] || curl+=(-H "Content-Type: $type" --data-binary "$body")
+    : >"$tmp/answer"
+    answer=$("${curl[@]}" "$url$target") || {
+        not_ok "$name" "curl failed: $answer"
+        return
+    }
+    got=${answer%% *}
+    type=${answer#* }
+    type=${type%%;*}
+    case $type in
+    application/json) cp "$tmp/answer" "$tmp/values" ;;
+    text/event-stream) sed -n 's/^data: //p' "$tmp/answer" >"$tmp/values" ;;
+    *) jq -Rs . "$tmp/answer" >"$tmp/values" ;;
+    esac
+    data=$(jq -r --slurpfile api docs/openapi.json --arg path "$path" --arg method "${method,,}" --arg status "$got" \
+        --arg type "$type" -f tests/cli/openapi.jq "$tmp/values" 2>&1)
+    if [ "$got" = "$wanted" ] && [ -z "$data" ]; then
+        ok "$name"
+        [ "${got:0:1}" != 2 ] || echo "$method $path" >>"$tmp/seen"
+    else
+        not_ok "$name" "got $got as $type" "$data" "$(head -c 600 "$tmp/answer")"
+    fi
+}
+field() { jq -r "$1" "$tmp/answer"; }
+phase_is() { [ "$(curl -sS -H "Authorization: Bearer $admin" "$url/v1/jobs/$1" | jq -r .phase)" = "$2" ]; }
+
+# ---- The walk --------------------------------------------------------------------------------
+
+ask 200 GET /healthz
+token=
+ask 401 GET /v1/jobs
+ask 200 GET /healthz
+token=$admin
+ask 200 GET /readyz
+ask 200 GET /metrics
+ask 200 GET /v1/status
+ask 200 GET /v1/plan
+ask 200 GET /v1/rounds
+ask 200 GET /v1/nodes
+ask 200 GET /v1/jobs
+ask 201 POST /v1/tokens '' '{"name": "ann", "role": "user"}'
+ann=$(field .token)
+ask 409 POST /v1/tokens '' '{"name": "ann", "role": "user"}'
+ask 400 POST /v1/tokens '' '{"name": "ann", "role": "king"}'
+ask 200 GET /v1/tokens
+
+token=$ann
+ask 201 POST /v1/jobs '' $'name: runner\ncommand: echo hello; sleep 1000\nenvironment: {KEY: value}\nallowed: pow2\nmax_replicas: 2\n' application/yaml
+ask 201 POST /v1/jobs '' '{"name": "failing", "command": "echo broken; exit 3", "max_failures": 0}'
+ask 201 POST /v1/jobs '' '{"name": "large", "command": ["true"], "min_replicas": 8, "max_replicas": 8, "allowed": [8]}'
+ask 409 POST /v1/jobs '' '{"name": "large", "command": ["true"]}'
+ask 400 POST /v1/jobs '' $'name: ../x\ncomand: true\nweight: -1\n' application/yaml
+check "all problems are told with their lines" jq -e '.problems | length >= 3 and all(.line > 0)' "$tmp/answer"
+ask 415 POST /v1/jobs '' 'command: true' text/plain
+until_true phase_is runner running
+until_true phase_is failing failed
+
+ask 200 GET /v1/jobs
+check "a list has the jobs in order of submission" jq -e '[.jobs[].name] == ["runner", "failing", "large"]' "$tmp/answer"
+ask 200 GET /v1/jobs '/v1/jobs?phase=live&owner=ann&limit=1'
+check "and goes on behind the last of a page" jq -e '.next == "runner"' "$tmp/answer"
+ask 400 GET /v1/jobs '/v1/jobs?limit=0'
+ask 400 GET /v1/jobs '/v1/jobs?colour=red'
+ask 200 GET '/v1/jobs/{name}' /v1/jobs/runner
+check "an owner sees the environment" jq -e '.environment == {"KEY": "value"}' "$tmp/answer"
+ask 200 GET '/v1/jobs/{name}' /v1/jobs/failing
+check "a failed job shows its last lines" jq -e '.last_lines == ["broken"]' "$tmp/answer"
+ask 200 GET '/v1/jobs/{name}' /v1/jobs/large
+check "one that waits says for what" jq -e '.waits_for | contains("needs 8 slots")' "$tmp/answer"
+ask 404 GET '/v1/jobs/{name}' /v1/jobs/nobody
+
+hints='"init_batch": 128, "max_batch": 8192, "min_local": 16, "max_local": 512, "accumulation": true,
+    "grad": {"sqr": 0.01, "var": 0.2}, "max_profiled_replicas": 2, "progress": 100, "total": 1e6, "m": 64, "s": 0,
+    "model": {"alpha_grad": 0.05, "beta_grad": 0.001, "alpha_node": 0.05, "beta_node": 0.001,
+    "alpha_local": 0.02, "beta_local": 0.001, "gamma": 2}'
+ask 200 GET '/v1/jobs/{name}' /v1/jobs/runner
+generation=$(field .generation)
+ask 202 POST '/v1/jobs/{name}/hints' /v1/jobs/runner/hints "{\"version\": 1, \"generation\": $generation, $hints}"
+ask 409 POST '/v1/jobs/{name}/hints' /v1/jobs/runner/hints "{\"version\": 1, \"generation\": 1000, $hints}"
+ask 400 POST '/v1/jobs/{name}/hints' /v1/jobs/runner/hints '{"version": 1, "generation": 1, "progress": -5}'
+ask 200 GET '/v1/jobs/{name}' /v1/jobs/runner
+check "a report is seen at once" jq -e '.goodput > 0 and .progress == 100 and .eta_s > 0' "$tmp/answer"
+check "and so is why one was refused" jq -e '.refused_report | contains("progress")' "$tmp/answer"
+ask 200 GET '/v1/jobs/{name}/explain' /v1/jobs/runner/explain
+ask 200 GET '/v1/jobs/{name}/explain' /v1/jobs/large/explain
+ask 409 GET '/v1/jobs/{name}/explain' /v1/jobs/failing/explain
+ask 200 GET '/v1/jobs/{name}/logs' '/v1/jobs/failing/logs?generation=1&rank=0&tail=5&follow=1'
+check "a log is what the program wrote" grep -qx broken "$tmp/answer"
+ask 404 GET '/v1/jobs/{name}/logs' /v1/jobs/large/logs
+ask 400 GET '/v1/jobs/{name}/logs' '/v1/jobs/failing/logs?rank=x'
+ask 200 POST '/v1/jobs/{name}/limits' /v1/jobs/runner/limits '{"max_replicas": 4, "weight": 2}'
+ask 400 POST '/v1/jobs/{name}/limits' /v1/jobs/runner/limits '{"min_replicas": 9}'
+ask 409 POST '/v1/jobs/{name}/limits' /v1/jobs/failing/limits '{"weight": 2}'
+ask 403 POST '/v1/nodes/{name}/drain' /v1/nodes/n0/drain
+ask 403 GET /v1/tokens
+token=$admin
+ask 200 POST '/v1/nodes/{name}/drain' /v1/nodes/n1/drain
+ask 404 POST '/v1/nodes/{name}/drain' /v1/nodes/n7/drain
+ask 200 GET /v1/nodes
+ask 200 POST '/v1/nodes/{name}/resume' /v1/nodes/n1/resume
+ask 404 POST '/v1/nodes/{name}/resume' /v1/nodes/n7/resume
+ask 202 POST '/v1/jobs/{name}/cancel' /v1/jobs/large/cancel
+ask 409 POST '/v1/jobs/{name}/cancel' /v1/jobs/large/cancel
+ask 404 POST '/v1/jobs/{name}/cancel' /v1/jobs/nobody/cancel
+ask 200 GET /v1/plan
+ask 200 GET /v1/rounds '/v1/rounds?limit=3'
+ask 400 GET /v1/rounds '/v1/rounds?limit=x'
+ask 200 GET /v1/events '/v1/events?follow=0&after=0'
+check "events have numbers without gaps" jq -se 'map(.seq) == [range(1; length + 1)]' "$tmp/values"
+ask 400 GET /v1/events '/v1/events?after=x'
+ask 200 GET /v1/status
+ask 200 DELETE '/v1/tokens/{name}' /v1/tokens/ann
+ask 404 DELETE '/v1/tokens/{name}' /v1/tokens/ann
+ask 200 GET /metrics
+
+# ---- All of it -------------------------------------------------------------------------------
+
+jq -r '.paths | to_entries[] | .key as $p | .value | keys[] | select(. != "parameters") | "\(ascii_upcase) \($p)"' \
+    docs/openapi.json | sort >"$tmp/promised"
+sort -u "$tmp/seen" >"$tmp/kept"
+check "every path and method was asked with success" diff "$tmp/promised" "$tmp/kept"
