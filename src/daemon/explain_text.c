@@ -87,7 +87,10 @@ static void say_current (struct speech *speech, const struct explanation *all)
     say (speech, "Job %s has %d replica%s", name, current->replicas, plural (current->replicas));
     if (current->goodput > 0) {
         say (speech, ": %.4g useful samples per second", current->goodput);
-        if (current->speedup > 0)
+        if (fabs (current->speedup - 1) < 0.005)
+            say (speech, ", as much as its fair share of %d slot%s would give it", all->fair,
+                 plural (all->fair));
+        else if (current->speedup > 0)
             say (speech, ", %.3g times what its fair share of %d slot%s would give it",
                  current->speedup, all->fair, plural (all->fair));
     }
