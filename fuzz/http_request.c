@@ -37,7 +37,7 @@ static void handle_echo (void *self, struct http_request *request)
     (void)self;
     must (name != NULL && name[0] != '\0' && strchr (name, '/') == NULL);
     must (utf8_valid (name, strlen (name)) == strlen (name));
-    must (body[length] == '\0' && length <= 4096);
+    must (length <= 4096 && body[length] == '\0');
     must (length == 0 || http_body_type (request) != 0);
     memcpy (copy, body, length);
     if (http_query (request, "a") != NULL)

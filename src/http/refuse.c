@@ -72,7 +72,7 @@ static void check_origin (struct http_request *request)
     else if (!check_host (head->host, connection->local.text, options->hosts, options->host_count))
         http_error (request, 421,
                     "the Host header does not name this server: use its address or localhost, or "
-                    "add the name to `hosts` in its configuration");
+                    "list the name under host_names in its configuration");
     else if (!check_site (head->origin, head->site, head->host))
         http_error (request, 403, "requests from pages of another site are refused");
 }
