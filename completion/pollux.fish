@@ -12,21 +12,28 @@ function __pollux_options
     pollux $words[2] --help 2>/dev/null | string replace -rf '^  (?:-[a-zA-Z], )?(--[a-z-]+=?)\S* +(.*)' '$1\t$2'
 end
 
-# Jobs or nodes that the daemon knows, for commands that want one; nothing if nobody answers.
-function __pollux_names
+# For a command that wants a job or a node: the one that lists them.
+function __pollux_lister
     set -l words (commandline -opc)
-    test (count $words) -ge 2; or return
-    set -l usage (pollux $words[2] --help 2>/dev/null | head -n 1)
-    if string match -qr '\[OPTION\]\.\.\. JOB' -- $usage
-        timeout 3 pollux list --quiet 2>/dev/null
-    else if string match -qr '\[OPTION\]\.\.\. NODE' -- $usage
-        timeout 3 pollux nodes --quiet 2>/dev/null
+    test (count $words) -ge 2; or return 1
+    string match -q -- "-*" (commandline -ct); and return 1
+    switch (pollux $words[2] --help 2>/dev/null | head -n 1)
+        case '*[OPTION]... JOB*'
+            echo list
+        case '*[OPTION]... NODE*'
+            echo nodes
+        case '*'
+            return 1
     end
+end
+
+# Names that the daemon knows; nothing if nobody answers.
+function __pollux_names
+    timeout 3 pollux (__pollux_lister) --quiet 2>/dev/null
 end
 
 complete -c pollux -f -n 'test (count (commandline -opc)) -eq 1' -a '(__pollux_commands)'
 complete -c pollux -f -n 'test (count (commandline -opc)) -eq 1' -a 'help --help --version'
 complete -c pollux -n 'test (count (commandline -opc)) -ge 2; and string match -q -- "-*" (commandline -ct)' \
     -f -a '(__pollux_options)'
-complete -c pollux -n 'test (count (commandline -opc)) -ge 2; and not string match -q -- "-*" (commandline -ct)' \
-    -a '(__pollux_names)'
+complete -c pollux -f -n '__pollux_lister >/dev/null' -a '(__pollux_names)'
