@@ -204,6 +204,11 @@ static int curve_make (const struct scene *scene, int index, struct explanation 
     return 0;
 }
 
+const char *plural (int count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static int impossible (struct explain_change *ret, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
 /* Always 0: that it cannot be is an answer. */
@@ -357,16 +362,17 @@ static int explain_more (struct scene *scene, int index, struct explain_change *
     int from = scene->stands[index].replicas, to = job_next_replicas (job, from);
     *ret = (struct explain_change){.goodput = NAN, .fitness = NAN, .point.replicas = to};
     if (to == 0)
-        return impossible (ret, "its limits allow no more than %d replicas", from);
+        return impossible (ret, "its limits allow no more than %d replica%s", from, plural (from));
     if (job_pinned (job))
         return impossible (ret, "it is not preemptible, so it stays as it is until it ends");
     if (to > scene->slots)
         return impossible (ret, "the nodes that take replicas have %d slots in all", scene->slots);
     if (to > job_trusted_replicas (job))
         return impossible (ret,
-                           "it has been measured with up to %d replicas, and its model is trusted "
+                           "it has been measured with up to %d replica%s, and its model is trusted "
                            "up to twice that",
-                           job->hints.max_profiled_replicas);
+                           job->hints.max_profiled_replicas,
+                           plural (job->hints.max_profiled_replicas));
     if (to > job_most_replicas (job))
         return impossible (ret, "with %d replicas its batch limits leave too few samples for each",
                            to);
@@ -438,20 +444,21 @@ static void find_limits (const struct scene *scene, int index, struct explanatio
     else if (!job->hints.has_model)
         add_limit (ret, "It reports no model: twice the replicas count as twice the speed.");
     if (replicas > 0 && replicas == spec->max_replicas)
-        add_limit (ret, "It has its maximum of %d replicas.", spec->max_replicas);
+        add_limit (ret, "It has its maximum of %d replica%s.", spec->max_replicas,
+                   plural (spec->max_replicas));
     else if (replicas > 0 && job->hints.has_model && trusted < spec->max_replicas &&
              job_next_replicas (job, replicas) > trusted)
         add_limit (ret,
-                   "It has been measured with up to %d replicas so far; it may have at most twice "
+                   "It has been measured with up to %d replica%s so far; it may have at most twice "
                    "as many until it has run with more.",
-                   job->hints.max_profiled_replicas);
+                   job->hints.max_profiled_replicas, plural (job->hints.max_profiled_replicas));
     if (most < trusted && job_next_replicas (job, replicas) > most)
         add_limit (
             ret, "Its batch limits (max_batch %lld, min_local %lld) feed at most %d replicas.",
             (long long)job->hints.limits.max_batch, (long long)job->hints.limits.min_local, most);
     if (replicas > 0 && replicas == spec->min_replicas)
-        add_limit (ret, "It has its minimum of %d replicas: with fewer it would have to stop.",
-                   spec->min_replicas);
+        add_limit (ret, "It has its minimum of %d replica%s: with fewer it would have to stop.",
+                   spec->min_replicas, plural (spec->min_replicas));
     if (spec->allowed.kind == ALLOWED_POW2)
         add_limit (ret, "It runs with powers of two only.");
     else if (spec->allowed.kind == ALLOWED_MULTIPLE && spec->allowed.multiple > 1)

@@ -58,4 +58,7 @@ struct explanation {
 /* The job of an index of the view.  -EINVAL if some job's hints are nonsense, -ENOMEM. */
 int explain (const struct view *view, int job, struct explanation *ret, struct pollux_error *err);
 
+/* "s" behind a noun, unless there is one of them. */
+const char *plural (int count);
+
 #endif

@@ -56,11 +56,6 @@ static void stop (struct speech *speech)
     speech->text[0] = '\0';
 }
 
-static const char *plural (int count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* "15 % faster", "3 times as fast", "as fast as now"; of a factor. */
 static void say_factor (struct speech *speech, double factor)
 {
