@@ -252,9 +252,8 @@ void store_free (struct store *store)
     /* After SQLite: to close any descriptor of a file gives up its locks there, too. */
     if (store->lock >= 0)
         close (store->lock);
-    free (store->saved);
+    free (store->ended);
     wire_text_buffer_clear (&store->text);
-    wire_text_buffer_clear (&store->state);
     wire_event_clear (&store->event);
     free (store);
 }

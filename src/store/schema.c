@@ -32,7 +32,8 @@ static const char *const migrations[] = {
           "CREATE TABLE snapshot (seq INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;"
           "INSERT INTO meta VALUES ('created_by', 'pollux " POLLUX_VERSION "');",
     [1] = "CREATE TABLE jobs (job INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, name TEXT NOT NULL,"
-          " ended INTEGER NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL) STRICT;",
+          " ended INTEGER NOT NULL, body TEXT NOT NULL) STRICT;"
+          "CREATE TABLE states (job INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;",
 };
 _Static_assert(sizeof (migrations) / sizeof (migrations[0]) == STORE_VERSION,
                "a migration to each version");

@@ -26,17 +26,10 @@ struct store {
     int pending;            /* events not committed yet */
     bool deciding;          /* the last ROUND waits for its PLAN */
     bool failed;
-    char *saved; /* by job: enum saved */
-    int saved_count;
-    struct wire_text_buffer text, state;
+    bool *ended; /* of the snapshot's jobs: nothing will ever change */
+    int job_count, job_capacity;
+    struct wire_text_buffer text;
     struct wire_event event;
-};
-
-/* What the snapshot has of a job. */
-enum saved {
-    SAVED_NOT,   /* nothing */
-    SAVED_LIVE,  /* how it was submitted, and its state then */
-    SAVED_ENDED, /* all that will ever be said of it */
 };
 
 /* Nothing that was not committed is kept, and nothing comes after.  Returns the code. */

@@ -2,13 +2,14 @@
 /*
  * Compaction: the cluster in place of the events that led to it, and back.
  *
- *     events  1 .. 90000          ->   snapshot  90000, what is known of the whole
- *     (jobs, snapshot empty)           jobs      a row each
- *                                      events    none; the next is 90001
+ *     events  1 .. 90000      ->   snapshot  90000, what is known of the whole
+ *     (the others empty)           jobs      how each of them was submitted
+ *                                  states    what has become of each
+ *                                  events    none; the next is 90001
  *
  * All of it in one transaction: whoever dies meanwhile leaves the one or the other.  How a job was
- * submitted is written once, and an ended job is never looked at again, so that the cost is that of
- * the jobs that have not ended.
+ * submitted is copied once, within the file, and a job that has ended is not looked at again: the
+ * cost is that of the states of jobs that have not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,20 +35,27 @@ bool store_compact_due (const struct store *store, int64_t keep_events)
 struct compaction {
     struct store *store;
     const struct cluster *cluster;
-    sqlite3_stmt *insert, *update, *header;
+    sqlite3_stmt *submitted, *ended, *state, *header;
     int64_t bytes;
     bool refused; /* by the texts, not by the file: it is as it was */
 };
 
 static int prepare (struct compaction *work, struct pollux_error *err)
 {
-    static const char insert[] = "INSERT OR REPLACE INTO jobs (job, at_us, name, ended, body, "
-                                 "state) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    static const char update[] = "UPDATE jobs SET state = ?2 WHERE job = ?1";
+    /* New jobs as they were submitted, numbered on; HINTS, which are long, are passed over without
+     * being read. */
+    static const char submitted[] =
+        "INSERT INTO jobs (job, at_us, name, ended, body) "
+        "SELECT ?1 + row_number () OVER (ORDER BY seq) - 1, at_us, job, 0, body "
+        "FROM events WHERE type = 'SUBMIT'";
+    static const char ended[] = "UPDATE jobs SET ended = 1, body = json_remove (body, "
+                                "'$.launch.environment', '$.oracle') WHERE job = ?1";
+    static const char state[] = "INSERT OR REPLACE INTO states (job, body) VALUES (?1, ?2)";
     static const char header[] = "INSERT INTO snapshot (seq, body) VALUES (?1, ?2)";
     sqlite3 *db = work->store->db;
-    if (sqlite3_prepare_v2 (db, insert, -1, &work->insert, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2 (db, update, -1, &work->update, NULL) == SQLITE_OK &&
+    if (sqlite3_prepare_v2 (db, submitted, -1, &work->submitted, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2 (db, ended, -1, &work->ended, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2 (db, state, -1, &work->state, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2 (db, header, -1, &work->header, NULL) == SQLITE_OK)
         return 0;
     return sql_fail (db, work->store->name.text, "compact it", err);
@@ -55,8 +63,9 @@ static int prepare (struct compaction *work, struct pollux_error *err)
 
 static void finalize (struct compaction *work)
 {
-    sqlite3_finalize (work->insert);
-    sqlite3_finalize (work->update);
+    sqlite3_finalize (work->submitted);
+    sqlite3_finalize (work->ended);
+    sqlite3_finalize (work->state);
     sqlite3_finalize (work->header);
 }
 
@@ -83,48 +92,39 @@ static int refuse (struct compaction *work, int code, const struct pollux_error 
     return fail (err, code, "%s: cannot compact it: %.150s", work->store->name.text, why->text);
 }
 
-static int write_job (struct compaction *work, int job, bool ended, struct pollux_error *err)
-{
-    struct store *store = work->store;
-    struct wire_row row;
-    struct pollux_error why;
-    int code = wire_job_save (work->cluster, job, &store->text, &store->state, &row, &why);
-    if (code < 0)
-        return refuse (work, code, &why, err);
-    sqlite3_bind_int64 (work->insert, 1, job);
-    sqlite3_bind_int64 (work->insert, 2, row.at_us);
-    sqlite3_bind_text (work->insert, 3, row.job, -1, SQLITE_STATIC);
-    sqlite3_bind_int (work->insert, 4, ended);
-    bind_text (work->insert, 5, &store->text);
-    bind_text (work->insert, 6, &store->state);
-    work->bytes += (int64_t)(store->text.length + store->state.length);
-    return step (work, work->insert, err);
-}
-
 static int write_state (struct compaction *work, int job, struct pollux_error *err)
 {
     struct store *store = work->store;
     struct pollux_error why;
-    int code = wire_state_save (work->cluster, job, &store->state, &why);
+    int code = wire_state_encode (work->cluster, job, &store->text, &why);
     if (code < 0)
         return refuse (work, code, &why, err);
-    sqlite3_bind_int64 (work->update, 1, job);
-    bind_text (work->update, 2, &store->state);
-    work->bytes += (int64_t)store->state.length;
-    return step (work, work->update, err);
+    sqlite3_bind_int64 (work->state, 1, job);
+    bind_text (work->state, 2, &store->text);
+    work->bytes += (int64_t)store->text.length;
+    return step (work, work->state, err);
 }
 
 static int write_jobs (struct compaction *work, struct pollux_error *err)
 {
+    struct store *store = work->store;
     const struct cluster *cluster = work->cluster;
-    int code = 0;
+    sqlite3_bind_int64 (work->submitted, 1, store->job_count);
+    int code = step (work, work->submitted, err);
+    if (code == 0 && store->job_count + sqlite3_changes (store->db) != cluster->job_count) {
+        work->refused = true;
+        return fail (err, -EINVAL, "%s: cannot compact it: %d jobs, and events of %d",
+                     store->name.text, cluster->job_count,
+                     store->job_count + sqlite3_changes (store->db));
+    }
     for (int i = 0; code == 0 && i < cluster->job_count; i++) {
         bool ended = !job_live (cluster->jobs[i]);
-        enum saved saved = (enum saved)work->store->saved[i];
-        if (saved == SAVED_NOT || (saved == SAVED_LIVE && ended))
-            code = write_job (work, i, ended, err);
-        else if (saved == SAVED_LIVE)
-            code = write_state (work, i, err);
+        if (i < store->job_count && store->ended[i])
+            continue; /* all has been said */
+        code = write_state (work, i, err);
+        sqlite3_bind_int64 (work->ended, 1, i);
+        if (code == 0 && ended)
+            code = step (work, work->ended, err);
     }
     return code;
 }
@@ -145,32 +145,26 @@ static int write_header (struct compaction *work, const struct round_summary *ro
     return step (work, work->header, err);
 }
 
-/* What the file has of each job; asked once, at the first compaction, and grown from then on. */
-static int load_saved (struct store *store, int job_count, struct pollux_error *err)
+/* Room to note which jobs have ended. */
+static int reserve (struct store *store, int job_count, struct pollux_error *err)
 {
-    if (job_count <= store->saved_count)
+    if (job_count <= store->job_capacity)
         return 0;
-    int capacity = 2 * job_count;
-    bool first = !store->saved;
-    char *saved = realloc (store->saved, (size_t)capacity);
-    if (!saved)
+    bool *ended = realloc (store->ended, 2 * (size_t)job_count * sizeof (ended[0]));
+    if (!ended)
         return fail (err, -ENOMEM, "%s: not enough memory for %d jobs", store->name.text,
                      job_count);
-    memset (saved + store->saved_count, SAVED_NOT, (size_t)(capacity - store->saved_count));
-    store->saved = saved;
-    store->saved_count = capacity;
-    if (!first)
-        return 0;
-    sqlite3_stmt *select = NULL;
-    int row = sqlite3_prepare_v2 (store->db, "SELECT job, ended FROM jobs", -1, &select, NULL);
-    while (select && (row = sqlite3_step (select)) == SQLITE_ROW) {
-        int64_t job = sqlite3_column_int64 (select, 0);
-        if (job >= 0 && job < job_count)
-            saved[job] = sqlite3_column_int (select, 1) ? SAVED_ENDED : SAVED_LIVE;
-    }
-    int code = row == SQLITE_DONE ? 0 : sql_fail (store->db, store->name.text, "compact it", err);
-    sqlite3_finalize (select);
-    return code;
+    store->ended = ended;
+    store->job_capacity = 2 * job_count;
+    return 0;
+}
+
+/* What the snapshot has, for the next compaction. */
+static void note_jobs (struct store *store, const struct cluster *cluster)
+{
+    for (int i = 0; i < cluster->job_count; i++)
+        store->ended[i] = !job_live (cluster->jobs[i]);
+    store->job_count = cluster->job_count;
 }
 
 static int compact (struct compaction *work, const struct round_summary *rounds, int round_count,
@@ -179,8 +173,6 @@ static int compact (struct compaction *work, const struct round_summary *rounds,
     struct store *store = work->store;
     const char *name = store->name.text;
     int code = sql_run (store->db, name, "compact it", "BEGIN IMMEDIATE", err);
-    if (code == 0)
-        code = load_saved (store, work->cluster->job_count, err);
     if (code == 0)
         code = prepare (work, err);
     if (code == 0)
@@ -208,6 +200,9 @@ int store_compact (struct store *store, const struct cluster *cluster,
         return fail (err, -EBUSY, "%s: cannot compact it: a round waits for its plan",
                      store->name.text);
     struct compaction work = {.store = store, .cluster = cluster};
+    code = reserve (store, cluster->job_count, err);
+    if (code < 0)
+        return code;
     code = compact (&work, rounds, round_count, err);
     if (code < 0 && work.refused) {
         sqlite3_exec (store->db, "ROLLBACK", NULL, NULL, NULL);
@@ -215,8 +210,7 @@ int store_compact (struct store *store, const struct cluster *cluster,
     }
     if (code < 0)
         return store_give_up (store, code);
-    for (int i = 0; i < cluster->job_count; i++)
-        store->saved[i] = job_live (cluster->jobs[i]) ? SAVED_LIVE : SAVED_ENDED;
+    note_jobs (store, cluster);
     store->snapshot = store->count;
     store->bytes = 0;
     store->snapshot_bytes = work.bytes;
@@ -247,7 +241,7 @@ static int restore_job (struct store *store, sqlite3_stmt *select, struct cluste
         !read_text (select, 3, &row.body, &row.length) || !read_text (select, 4, &state, &length))
         return fail (err, -EINVAL, "%s: damaged: job %d of the snapshot is missing; " SQL_REPAIR,
                      store->name.text, cluster->job_count);
-    store->snapshot_bytes += (int64_t)(row.length + length);
+    store->snapshot_bytes += (int64_t)length;
     return wire_job_restore (cluster, &row, state, length, name, now_us, memory, err);
 }
 
@@ -257,8 +251,8 @@ static int restore_jobs (struct store *store, const struct wire_past *past, stru
     sqlite3_stmt *select = NULL;
     struct wire_restored memory = {0};
     int code = 0, row = sqlite3_prepare_v2 (store->db,
-                                            "SELECT job, at_us, name, body, state FROM jobs "
-                                            "ORDER BY job",
+                                            "SELECT job, at_us, name, jobs.body, states.body "
+                                            "FROM jobs LEFT JOIN states USING (job) ORDER BY job",
                                             -1, &select, NULL);
     while (code == 0 && select && (row = sqlite3_step (select)) == SQLITE_ROW)
         code = restore_job (store, select, cluster, past->now_us, &memory, err);
@@ -269,6 +263,10 @@ static int restore_jobs (struct store *store, const struct wire_past *past, stru
                      store->name.text, cluster->job_count, past->job_count);
     sqlite3_finalize (select);
     wire_restored_clear (&memory);
+    if (code == 0)
+        code = reserve (store, cluster->job_count, err);
+    if (code == 0)
+        note_jobs (store, cluster);
     return code;
 }
 

@@ -7,7 +7,8 @@
  *     meta (key, value)                        version of these tables, software that made them
  *     events (seq, at_us, type, job, body)     seq without gaps; body as in wire/event.h
  *     snapshot (seq, body)                     what the events up to seq have led to: the whole
- *     jobs (job, at_us, name, ended, body, state)     and its jobs; as in wire/snapshot.h
+ *     jobs (job, at_us, name, ended, body)     how its jobs were submitted
+ *     states (job, body)                       and what has become of them; as in wire/snapshot.h
  *
  * To record:                                  To read:
  *
@@ -82,7 +83,8 @@ bool store_compact_due (const struct store *store, int64_t keep_events);
  * than was written since the one before. */
 #define STORE_KEEP_BYTES ((int64_t)256 << 20)
 
-/* Commit, and then let the cluster, which is the fold of all events so far, take their place: with
+/* Commit, and then let the cluster, which is the fold of the snapshot (store_restore) and all events
+ * so far, take their place: with
  * the newest rounds, oldest first, and its ended jobs as summaries.  Numbers of events go on.  The
  * policy's memory is not kept: the next full round must be cold, or a replay would differ.
  * -EBUSY: a round waits for its plan; -EINVAL or -EFBIG: a text cannot be made; then nothing has

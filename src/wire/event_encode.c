@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "wire/event.h"
@@ -55,30 +56,44 @@ static int put_submit (const struct event *event, json_t *body, struct pollux_er
     return launch ? wire_launch_put (event->submit.launch, launch, err) : -ENOMEM;
 }
 
-static int put_hints (const struct cluster *cluster, const struct event *event, json_t *body,
-                      struct pollux_error *err)
+static int put_report (const struct report *report, const char *name, json_t *fields,
+                       struct pollux_error *err)
 {
-    for (int i = 0; i < event->hints.count; i++) {
-        const struct report *report = &event->hints.reports[i];
-        if (report->job < 0 || report->job >= cluster->job_count)
-            return fail (err, -EINVAL, "job %d: there are %d jobs", report->job,
-                         cluster->job_count);
-        const char *name = cluster->jobs[report->job]->spec.name;
-        json_t *object = put_object (body, name, err);
-        if (!object)
-            return -ENOMEM;
-        struct pollux_error why;
-        int code = wire_hints_put (&report->hints, object, &why);
-        if (code == 0)
-            code = wire_members_encode (wire_batch_members, report, object, &why);
-        if (code == 0)
-            code = wire_members_encode (wire_report_members, report, object, &why);
-        if (code < 0)
-            return fail (err, code, "job %s: %.160s", name, why.text);
-    }
-    if (json_object_size (body) != (size_t)event->hints.count)
+    json_t *object = put_object (fields, name, err);
+    int code = object ? wire_hints_put (&report->hints, object, err) : -ENOMEM;
+    if (code == 0)
+        code = wire_members_encode (wire_batch_members, report, object, err);
+    return code < 0 ? code : wire_members_encode (wire_report_members, report, object, err);
+}
+
+static int encode_report (const struct cluster *cluster, const struct report *report, bool *seen,
+                          struct wire_text_buffer *buffer, struct pollux_error *err)
+{
+    if (report->job < 0 || report->job >= cluster->job_count)
+        return fail (err, -EINVAL, "job %d: there are %d jobs", report->job, cluster->job_count);
+    if (seen[report->job])
         return fail (err, -EINVAL, "two reports of one job");
-    return 0;
+    seen[report->job] = true;
+    const char *name = cluster->jobs[report->job]->spec.name;
+    struct pollux_error why = {"not enough memory"};
+    json_t *fields = json_object ();
+    int code = put_report (report, name, fields, &why);
+    if (code == 0)
+        code = wire_text_add (fields, WIRE_EVENT_LIMIT - 1, buffer, &why);
+    json_decref (fields);
+    return code < 0 ? fail (err, code, "job %s: %.160s", name, why.text) : 0;
+}
+
+/* Report by report: there may be very many. */
+static int encode_hints (const struct cluster *cluster, const struct event *event,
+                         struct wire_text_buffer *buffer, struct pollux_error *err)
+{
+    bool *seen = calloc ((size_t)cluster->job_count + 1, sizeof (seen[0]));
+    int code = seen ? wire_text_begin (buffer, err) : -ENOMEM;
+    for (int i = 0; code == 0 && i < event->hints.count; i++)
+        code = encode_report (cluster, &event->hints.reports[i], seen, buffer, err);
+    free (seen);
+    return code < 0 ? code : wire_text_end (buffer, err);
 }
 
 /* ---- Plans -------------------------------------------------------------------------------- */
@@ -147,8 +162,6 @@ static int put_body (const struct cluster *cluster, const struct event *event, j
     switch (event->type) {
     case EVENT_SUBMIT:
         return put_submit (event, body, err);
-    case EVENT_HINTS:
-        return put_hints (cluster, event, body, err);
     case EVENT_PLAN:
         return put_plan (cluster, event->plan, body, err);
     case EVENT_START:
@@ -177,21 +190,30 @@ static int find_job_name (const struct cluster *cluster, const struct event *eve
     return 0;
 }
 
+static int encode_body (const struct cluster *cluster, const struct event *event,
+                        struct wire_text_buffer *buffer, struct pollux_error *err)
+{
+    if (event->type == EVENT_HINTS)
+        return encode_hints (cluster, event, buffer, err);
+    json_t *body = json_object ();
+    int code = body ? put_body (cluster, event, body, err) : -ENOMEM;
+    if (code == 0)
+        code = wire_text_dump (body, WIRE_EVENT_LIMIT, buffer, err);
+    json_decref (body);
+    return code;
+}
+
 int wire_event_encode (const struct cluster *cluster, const struct event *event,
                        struct wire_text_buffer *buffer, struct wire_row *ret,
                        struct pollux_error *err)
 {
     const char *type = event_names[event->type], *job;
     struct pollux_error why = {""};
-    json_t *body = json_object ();
-    int code = body ? find_job_name (cluster, event, &job, &why) : -ENOMEM;
+    int code = find_job_name (cluster, event, &job, &why);
     if (code == 0 && event->at_us < 0)
         code = fail (&why, -EINVAL, "at %lld us: before the beginning", (long long)event->at_us);
     if (code == 0)
-        code = put_body (cluster, event, body, &why);
-    if (code == 0)
-        code = wire_text_dump (body, WIRE_EVENT_LIMIT, buffer, &why);
-    json_decref (body);
+        code = encode_body (cluster, event, buffer, &why);
     if (code < 0)
         return fail (err, code, "%s: %.200s", type, why.text[0] ? why.text : "not enough memory");
     *ret = (struct wire_row){.at_us = event->at_us,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clusters to texts and back.  One table for each of job, node and round serves both directions; a
- * job's specification travels as the SUBMIT event that it came with.
+ * Clusters to texts and back.  One table for each of job, node and round serves both directions; how a
+ * job was submitted travels as its SUBMIT event.
  */
 #include "wire/snapshot.h"
 
@@ -195,28 +195,6 @@ int wire_past_decode (const char *text, size_t length, const char *name, struct 
 
 /* ---- A job -------------------------------------------------------------------------------- */
 
-/* The SUBMIT that it could have come with; hints are in the state. */
-static int encode_submit (const struct cluster *cluster, const struct job *job,
-                          struct wire_text_buffer *buffer, struct wire_row *ret,
-                          struct pollux_error *err)
-{
-    bool live = job_live (job);
-    struct launch launch;
-    char *nothing[] = {NULL};
-    struct event event = {.at_us = job->submit_us,
-                          .type = EVENT_SUBMIT,
-                          .job = cluster->job_count,
-                          .submit = {.spec = &job->spec, .hints = no_hints, .launch = job->launch}};
-    if (live && job->oracle.count > 0)
-        event.submit.oracle = &job->oracle;
-    if (!live && job->launch) {
-        launch = *job->launch;
-        launch.environment = nothing;
-        event.submit.launch = &launch;
-    }
-    return wire_event_encode (cluster, &event, buffer, ret, err);
-}
-
 static struct hints summary_of_hints (const struct job *job)
 {
     struct hints hints = job->hints;
@@ -245,24 +223,17 @@ static int put_state (const struct cluster *cluster, const struct job *job, json
     return code;
 }
 
-int wire_state_save (const struct cluster *cluster, int job, struct wire_text_buffer *state,
-                     struct pollux_error *err)
+int wire_state_encode (const struct cluster *cluster, int job, struct wire_text_buffer *buffer,
+                       struct pollux_error *err)
 {
     struct pollux_error why = {""};
     json_t *object = json_object ();
     int code = put_state (cluster, cluster->jobs[job], object, &why);
     if (code == 0)
-        code = wire_text_dump (object, WIRE_EVENT_LIMIT, state, &why);
+        code = wire_text_dump (object, WIRE_EVENT_LIMIT, buffer, &why);
     json_decref (object);
     return code < 0 ? fail (err, code, "job %s: %.160s", cluster->jobs[job]->spec.name, why.text)
                     : 0;
-}
-
-int wire_job_save (const struct cluster *cluster, int job, struct wire_text_buffer *submit,
-                   struct wire_text_buffer *state, struct wire_row *ret, struct pollux_error *err)
-{
-    int code = encode_submit (cluster, cluster->jobs[job], submit, ret, err);
-    return code < 0 ? code : wire_state_save (cluster, job, state, err);
 }
 
 void wire_restored_clear (struct wire_restored *restored)

@@ -6,7 +6,7 @@
  *      "nodes": [{"name": "n0", "slots": 4, "available": true}],
  *      "rounds": [{"seq": 17, "at_us": 1699999940000000, "policy": "pollux", "fitness": 1.9, ...}]}
  *
- * then, for every job, the body of a SUBMIT event (event.h) and what has become of it since:
+ * then, for every job, the body of its SUBMIT event (event.h) and what has become of it since:
  *
  *     {"phase": "running", "generation": 3, "placement": {"n0": 4}, "hints": {...}, ...}
  *
@@ -40,13 +40,9 @@ int wire_past_encode (const struct cluster *cluster, const struct round_summary 
 int wire_past_decode (const char *text, size_t length, const char *name, struct cluster *cluster,
                       struct wire_past *ret, struct pollux_error *err);
 
-/* One job: the row of its SUBMIT, whose body is in the first buffer, and its state, in the second.
- */
-int wire_job_save (const struct cluster *cluster, int job, struct wire_text_buffer *submit,
-                   struct wire_text_buffer *state, struct wire_row *ret, struct pollux_error *err);
-/* The state alone. */
-int wire_state_save (const struct cluster *cluster, int job, struct wire_text_buffer *state,
-                     struct pollux_error *err);
+/* The text of a job's state, in the buffer. */
+int wire_state_encode (const struct cluster *cluster, int job, struct wire_text_buffer *buffer,
+                       struct pollux_error *err);
 
 /* Memory for a job on its way back, used again and again; zero to begin with. */
 struct wire_restored {
@@ -55,7 +51,8 @@ struct wire_restored {
 };
 void wire_restored_clear (struct wire_restored *restored);
 
-/* The other way: the cluster has one job more.  name stands for the texts in messages. */
+/* The other way: the cluster has one job more, of which the row of its SUBMIT (may lack its hints)
+ * and its state are given.  name stands for the texts in messages. */
 int wire_job_restore (struct cluster *cluster, const struct wire_row *submit, const char *state,
                       size_t length, const char *name, int64_t now_us, struct wire_restored *memory,
                       struct pollux_error *err);

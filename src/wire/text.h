@@ -18,4 +18,11 @@ void wire_text_buffer_clear (struct wire_text_buffer *buffer);
 int wire_text_dump (const json_t *object, size_t limit, struct wire_text_buffer *buffer,
                     struct pollux_error *err);
 
+/* An object of many fields, a few at a time, so that they need not be in memory together: begin,
+ * add the fields of any number of objects, end. */
+int wire_text_begin (struct wire_text_buffer *buffer, struct pollux_error *err);
+int wire_text_add (const json_t *fields, size_t limit, struct wire_text_buffer *buffer,
+                   struct pollux_error *err);
+int wire_text_end (struct wire_text_buffer *buffer, struct pollux_error *err);
+
 #endif

@@ -362,20 +362,20 @@ static void changed_snapshots_are_refused (void **state)
         {"UPDATE jobs SET name = 'job 0' WHERE job = 1", "there is one of that name already"},
         {"UPDATE jobs SET at_us = -1 WHERE job = 0", "run.db, job 0: at -1 us"},
         {"UPDATE jobs SET body = '[]' WHERE job = 1", "run.db, job 1:1:1: expected an object"},
-        {"UPDATE jobs SET state = '' WHERE job = 1", "run.db, job 1:1:1: empty"},
-        {"UPDATE jobs SET state = json_set (state, '$.phase', 'lost') WHERE job = 1",
+        {"UPDATE states SET body = '' WHERE job = 1", "run.db, job 1:1:1: empty"},
+        {"UPDATE states SET body = json_set (body, '$.phase', 'lost') WHERE job = 1",
          "phase: expected \"pending\""},
-        {"UPDATE jobs SET state = json_remove (state, '$.hints') WHERE job = 1", "hints: expected"},
-        {"UPDATE jobs SET state = json_set (state, '$.placement', json ('{\"n99\":1}')) WHERE job "
+        {"UPDATE states SET body = json_remove (body, '$.hints') WHERE job = 1", "hints: expected"},
+        {"UPDATE states SET body = json_set (body, '$.placement', json ('{\"n99\":1}')) WHERE job "
          "= 1",
          "placement.n99: expected a node that is known"},
-        {"UPDATE jobs SET state = json_set (json_remove (state, '$.placement', '$.desired'), "
+        {"UPDATE states SET body = json_set (json_remove (body, '$.placement', '$.desired'), "
          "'$.phase', 'running', '$.generation', 0) WHERE job = 1",
          "job 1: it runs, and never started"},
-        {"UPDATE jobs SET state = json_set (state, '$.phase', 'pending', '$.placement', "
+        {"UPDATE states SET body = json_set (body, '$.phase', 'pending', '$.placement', "
          "json ('{\"n0\":1}')) WHERE job = 1",
          "it has slots, and does not run"},
-        {"UPDATE jobs SET state = json_set (json_remove (state, '$.placement'), '$.phase', "
+        {"UPDATE states SET body = json_set (json_remove (body, '$.placement'), '$.phase', "
          "'finished', '$.end_us', 9e15) WHERE job = 1",
          "has yet to"},
     };
