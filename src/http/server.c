@@ -387,6 +387,7 @@ int http_server_new (const struct http_options *options, int64_t now_us, struct 
     if ((code = make_buckets (server, err)) < 0 || (code = start_mhd (server, err)) < 0 ||
         (code = listen_all (server, err)) < 0)
         goto failed;
+    server->options.listen = NULL; /* the caller's again */
     resume_accepting (server);
     *ret = server;
     return 0;

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+# The promises of docs/security.md, against a real daemon with real jobs: tokens and roles, bodies,
+# paths, pages of other sites, slow clients, files that somebody has meddled with, and other users of
+# this machine.
+. tests/cli/lib.sh
+POLLUXD=${POLLUXD-${POLLUX%/*}/polluxd}
+unset POLLUX_SERVER POLLUX_TOKEN_FILE
+chmod 755 "$tmp" # so that others get as far as STATE
+root=()
+[ "$(id -u)" != 0 ] || root=(--allow-root)
+secret=hidden-$RANDOM$RANDOM # in a job's environment
+
+# ---- A daemon and its clients --------------------------------------------------------------------
+
+daemons=()
+
+# daemon NAME [OPTION...]: one in $tmp/NAME; afterwards $state, $url, $admin.
+daemon()
+{
+    state=$tmp/$1
+    export POLLUX_STATE=$state
+    shift
+    $POLLUXD --state "$state" --listen 127.0.0.1:0 --node n0:4 --stop-jobs "$@" \
+        2>>"$tmp/log" </dev/null &
+    daemons+=($!)
+    for _ in {1..200}; do
+        pollux status >"$tmp/.up" 2>&1 && break
+        kill -0 ${daemons[-1]} 2>/dev/null || break
+        sleep 0.05
+    done
+    url=$(cat "$state/address")
+    admin=$(cat "$state/admin.token")
+}
+
+# Ends the last daemon with its jobs, then whatever supervisor it has left.
+stop()
+{
+    local pid=${daemons[-1]} info
+    kill $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    unset 'daemons[-1]'
+    for info in "$tmp"/*/run/*/*/*/info; do
+        [ -f "$info" ] || continue
+        pid=$(jq -r .supervisor.pid "$info")
+        grep -qsF "$tmp" "/proc/$pid/cmdline" && kill -KILL "$pid"
+    done
+    return 0
+}
+trap 'code=$?; while [ ${#daemons[@]} -gt 0 ]; do stop; done; (exit $code); finish' EXIT
+
+# ask TOKEN METHOD PATH [CURL OPTION...]: $status is that of HTTP, $out the body, $err the headers.
+ask()
+{
+    local token=$1 method=$2 path=$3 auth=()
+    shift 3
+    [ -z "$token" ] || auth=(-H "Authorization: Bearer $token")
+    ran="$method $path $*"
+    [ "$method" != HEAD ] || auth+=(-I)
+    status=$(curl -sg --path-as-is --max-time 60 -X "$method" "${auth[@]}" -D "$tmp/.err" \
+        -o "$tmp/.out" -w '%{http_code}' "$@" "$url$path")
+    out=$(tr -d '\0' <"$tmp/.out")
+    err=$(tr -d '\r' <"$tmp/.err")
+}
+json=(-H 'Content-Type: application/json')
+yaml=(-H 'Content-Type: application/yaml')
+
+# until COMMAND...: wait for it to succeed, up to a minute.
+until_true()
+{
+    for _ in {1..600}; do
+        "$@" >"$tmp/.until" 2>&1 && return 0
+        sleep 0.1
+    done
+    return 1
+}
+phase()
+{
+    [ "$(pollux show --json "$1" | jq -r .phase)" = "$2" ]
+}
+
+daemon main "${root[@]}"
+check "the daemon is up" [ -s "$state/address" ]
+pollux submit --name adams --env SECRET="$secret" -- sleep 1000 >/dev/null
+ann=$(pollux token new ann)
+eve=$(pollux token new --role read-only eve)
+until_true phase adams running
+check "a job runs" phase adams running
+
+# ---- Tokens --------------------------------------------------------------------------------------
+
+ask "" GET /healthz
+expect "healthz needs no token" status=200
+while read -r method path; do
+    ask "" "$method" "$path"
+    expect "no token: $method $path" status=401 out~'^{"error": ".*token.*"}' err~'^WWW-Authenticate: Bearer'
+    ask "${admin%?}" "$method" "$path"
+    expect "part of a token: $method $path" status=401 out!"$secret"
+done <<'END'
+GET /readyz
+GET /metrics
+GET /v1/status
+GET /v1/jobs
+POST /v1/jobs
+GET /v1/jobs/adams
+POST /v1/jobs/adams/cancel
+POST /v1/jobs/adams/limits
+GET /v1/jobs/adams/explain
+GET /v1/jobs/adams/logs
+POST /v1/jobs/adams/hints
+GET /v1/nodes
+POST /v1/nodes/n0/drain
+POST /v1/nodes/n0/resume
+GET /v1/plan
+GET /v1/rounds
+GET /v1/events
+GET /v1/tokens
+POST /v1/tokens
+DELETE /v1/tokens/ann
+END
+for token in x " " "$(printf 'a%.0s' {1..5000})" "$(sha256sum <<<"$admin" | cut -d' ' -f1)" \
+    "adams.$(printf '0%.0s' {1..64})" ".$admin" "../admin.token"; do
+    ask "$token" GET /v1/jobs/nosuch
+    expect "a wrong token: ${token:0:20}" status=401
+done
+ask "" GET /v1/jobs -H "Authorization: Basic $(printf 'admin:%s' "$admin" | base64 -w0)"
+expect "another kind of authorization" status=401
+ask "" GET "/v1/jobs?token=$admin"
+expect "a token in the query is none" status=401
+
+# ---- Roles ---------------------------------------------------------------------------------------
+
+ask "$admin" GET /v1/jobs/adams
+expect "an admin sees an environment" status=200 out~"$secret"
+for who in ann eve; do
+    ask "${!who}" GET /v1/jobs/adams
+    expect "$who sees the job, and not its environment" status=200 out~'"adams"' out!"$secret"
+    ask "${!who}" GET '/v1/events?follow=0&after=0'
+    expect "$who sees its events, and not its environment" status=200 out~adams out!"$secret"
+    ask "${!who}" GET /v1/jobs/adams/logs
+    expect "$who cannot read its log" status=403
+    ask "${!who}" POST /v1/jobs/adams/cancel
+    expect "$who cannot cancel it" status=403
+    ask "${!who}" POST /v1/jobs/adams/limits "${json[@]}" -d '{"max_replicas": 2}'
+    expect "$who cannot scale it" status=403
+    ask "${!who}" POST /v1/jobs/adams/hints "${json[@]}" -d '{"version": 1, "generation": 1}'
+    expect "$who cannot report for it" status=403
+    ask "${!who}" POST /v1/nodes/n0/drain
+    expect "$who cannot drain a node" status=403
+    ask "${!who}" GET /v1/tokens
+    expect "$who cannot list tokens" status=403
+    ask "${!who}" POST /v1/tokens "${json[@]}" -d '{"name": "mallory", "role": "admin"}'
+    expect "$who cannot make tokens" status=403 out!'"token"'
+    ask "${!who}" DELETE /v1/tokens/eve
+    expect "$who cannot revoke tokens" status=403
+done
+ask "$eve" POST /v1/jobs "${json[@]}" -d '{"command": "true"}'
+expect "read-only cannot submit" status=403
+ask "$ann" POST /v1/jobs "${json[@]}" -d '{"name": "anns", "command": "echo from ann; sleep 1000", "environment": {"KEY": "of-ann"}}'
+expect "a user can" status=201 out~'"owner": *"ann"'
+until_true phase anns running
+ask "$ann" GET /v1/jobs/anns
+expect "and sees the environment" status=200 out~of-ann
+ask "$eve" GET /v1/jobs/anns
+expect "which others do not" status=200 out!of-ann
+logs_have()
+{
+    ask "$ann" GET /v1/jobs/anns/logs
+    grep -q 'from ann' <<<"$out"
+}
+until_true logs_have
+check "an owner reads the log" logs_have
+ask "$ann" POST /v1/jobs "${json[@]}" -d '{"name": "forged", "owner": "admin", "command": "true"}'
+expect "nobody chooses another owner" status=400 out~owner
+ask "$ann" GET /v1/tokens
+expect "a list of tokens is the admin's" status=403
+ask "$admin" GET /v1/tokens
+expect "and has no secrets" status=200 out~'"ann"' out!"$ann" out!"$(printf %s "$ann" | sha256sum | cut -c1-64)"
+check "nor has the file" sh -c '! grep -q "$1" "$2"' - "$ann" "$state/tokens"
+
+# A job's token, computed by a stranger.
+token_of()
+{
+    printf '%s.%s' "$1" "$(printf %s "$1" | openssl dgst -sha256 -mac HMAC \
+        -macopt "hexkey:$(od -An -v -tx1 "$state/job.key" | tr -d ' \n')" | sed 's/.*[ =]//')"
+}
+job=$(token_of adams)
+report='{"version": 1, "generation": 1, "progress": 5, "total": 10}'
+ask "$job" POST /v1/jobs/adams/hints "${json[@]}" -d "$report"
+expect "a job reports for itself" status=202
+ask "$job" POST /v1/jobs/anns/hints "${json[@]}" -d "$report"
+expect "not for another" status=403
+ask "$job" POST /v1/jobs/nosuch/hints "${json[@]}" -d "$report"
+expect "nor does it learn which there are" status=403
+ask "anns.${job#*.}" POST /v1/jobs/anns/hints "${json[@]}" -d "$report"
+expect "one job's proof is none for another" status=401
+for path in /v1/jobs /v1/jobs/adams /v1/jobs/adams/logs /v1/status /v1/nodes /v1/events /metrics /v1/tokens; do
+    ask "$job" GET $path
+    expect "a job's token cannot GET $path" status=403
+done
+ask "$job" POST /v1/jobs/adams/cancel
+expect "a job's token cannot cancel" status=403
+ask "$admin" POST /v1/tokens "${json[@]}" -d '{"name": "x", "role": "job"}'
+expect "no token of role job is made" status=400
+ask "$admin" DELETE /v1/tokens/eve
+expect "a token is revoked" status=200
+ask "$eve" GET /v1/jobs
+expect "and worth nothing from then on" status=401
+
+# ---- Bodies --------------------------------------------------------------------------------------
+
+head -c 1100000 /dev/zero | tr '\0' ' ' >"$tmp/large"
+head -c 60000000 /dev/zero | tr '\0' ' ' >"$tmp/huge"
+ask "$admin" POST /v1/jobs "${json[@]}" --data-binary "@$tmp/large" -H Expect:
+expect "a body over the limit" status=413 out~error
+ask "$admin" POST /v1/jobs "${json[@]}" --data-binary "@$tmp/huge"
+expect "one far over it" status=413
+ask "$admin" POST /v1/jobs "${json[@]}" -H 'Transfer-Encoding: chunked' --data-binary "@$tmp/large"
+expect "one that does not say how long it is" status=413
+ask "" POST /v1/jobs "${json[@]}" --data-binary "@$tmp/huge"
+expect "without a token nobody waits for it" status=401
+for body in '' '{' '[]' 'null' '"x"' '{"command": }' '{"command": "a", "command": "b"}' \
+    "$(printf '[%.0s' {1..5000})" '{"command": "\u0000"}' "$(printf '{"command": "\377"}')"; do
+    ask "$admin" POST /v1/jobs "${json[@]}" --data-binary "$body"
+    expect "malformed JSON: ${body:0:20}" status=400 out~error
+    ask "$job" POST /v1/jobs/adams/hints "${json[@]}" --data-binary "$body"
+    expect "malformed hints: ${body:0:20}" status=400 out~error
+done
+bomb='a: &a [x,x,x,x,x,x,x,x,x]
+b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]
+c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]
+d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]
+e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]
+f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]
+g: [*f,*f,*f,*f,*f,*f,*f,*f,*f]
+command: *g'
+for body in ': :' 'command: [' "$bomb" "$(printf '[%.0s' {1..5000})" 'a: &a [*a]' \
+    'command: !!python/object/apply:os.system ["true"]'; do
+    ask "$admin" POST /v1/jobs "${yaml[@]}" --data-binary "$body"
+    expect "malformed YAML: ${body:0:20}" status=400 out~error
+done
+ask "$admin" POST /v1/jobs -d '{"command": "true"}'
+expect "a form of a page is no job" status=415
+ask "$admin" POST /v1/jobs -H 'Content-Type: text/plain' -d '{"command": "true"}'
+expect "nor is plain text" status=415
+ask "$admin" POST /v1/jobs -H 'Content-Type:' -d '{"command": "true"}'
+expect "nor what does not say what it is" status=415
+ask "$admin" POST /v1/jobs "${json[@]}" -H 'Content-Encoding: gzip' -d '{"command": "true"}'
+expect "nor what is compressed" status=415
+ask "$admin" GET /v1/jobs -H "X-Large: $(printf 'x%.0s' {1..40000})"
+check "too large a head is refused" [ "$status" = 431 -o "$status" = 413 -o "$status" = 000 ]
+
+# ---- Paths ---------------------------------------------------------------------------------------
+
+echo "not for you: $secret" >"$state/outside.log"
+for path in /v1/jobs/../../etc/passwd /v1/jobs/..%2f..%2fadmin.token /v1/jobs/%2e%2e/logs \
+    /v1/jobs/adams/../adams /v1/jobs/adams%2flogs /v1/jobs/adams%00 /v1/jobs//adams /v1/jobs/adams/ \
+    /v1/jobs/%zz /v1/jobs/%ff /v1/jobs/a%0d%0ab /../admin.token \
+    "/v1/jobs/$(printf 'x%.0s' {1..500})" /admin.token /v1/jobs/..; do
+    ask "$admin" GET "$path"
+    check "no way through ${path:0:40}" grep -Eq '^(400|404|405)$' <<<"$status"
+done
+while read -r query; do
+    ask "$admin" GET "/v1/jobs/adams/logs?$query"
+    check "no log at $query" grep -Eq '^(400|404)$' <<<"$status"
+    expect "and nothing of it: $query" out!"$secret"
+done <<'END'
+generation=..
+generation=../../..
+generation=1/../../..
+generation=-1
+generation=99999999999999999999
+rank=-1
+rank=../0
+rank=0%2f..%2f..
+rank=99
+generation=1&rank=..%2f..%2foutside.log
+tail=-1
+tail=99999999999999999999
+follow=2
+nosuch=1
+rank=0&rank=1
+END
+for name in ../x a/b .hidden -x .. . 'a b' $'a\nb' "$(printf 'x%.0s' {1..64})" 'é' '' 'a%2fb'; do
+    ask "$admin" POST /v1/jobs "${json[@]}" \
+        -d "$(jq -cn --arg name "$name" '{name: $name, command: "true"}')"
+    expect "no job is named '${name:0:20}'" status=400 out~name
+done
+check "nothing was made outside" [ -z "$(find "$tmp" -maxdepth 1 -name 'x*')" ]
+
+# ---- Pages of other sites --------------------------------------------------------------------------
+
+for host in evil.example evil.example:7467 localhost.evil.example 169.254.169.254 127.0.0.1.evil.example; do
+    ask "$admin" GET /v1/jobs -H "Host: $host"
+    expect "a name that was rebound: $host" status=421 out!adams
+    ask "" GET /healthz -H "Host: $host"
+    expect "not even for healthz: $host" status=421
+done
+ask "$admin" GET /v1/jobs -H 'Host: localhost:1'
+expect "loopback names are ours" status=200
+for header in 'Origin: http://evil.example' 'Origin: null' 'Origin: http://localhost:1' \
+    'Sec-Fetch-Site: cross-site' 'Sec-Fetch-Site: same-site'; do
+    ask "$admin" POST /v1/jobs/adams/cancel -H "$header"
+    expect "cross-site: $header" status=403
+done
+ask "" OPTIONS /v1/jobs -H 'Origin: http://evil.example' -H 'Access-Control-Request-Method: POST'
+expect "no permission is given across origins" status=403 err!Access-Control
+ask "$admin" GET /v1/jobs
+expect "nor offered" status=200 err!Access-Control err~'nosniff' err~'no-store'
+check "the job has survived all this" phase adams running
+
+# ---- Slow clients ----------------------------------------------------------------------------------
+
+port=${url##*:}
+# A head in drops; it ends when the server has had enough.
+drip()
+{
+    exec 3<>"/dev/tcp/127.0.0.1/$port" || return 1
+    printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ' >&3
+    while printf x >&3; do
+        read -r -t 0.5 -u 3
+        [ $? != 1 ] || return 0 # the end, not a pause
+    done
+}
+export -f drip
+export port
+drips=()
+for _ in {1..20}; do
+    timeout 120 bash -c drip 2>/dev/null &
+    drips+=($!)
+done
+for i in {1..10}; do
+    ask "$admin" GET /v1/jobs
+    [ "$status" = 200 ] || break
+done
+expect "slow clients do not keep others waiting" status=200
+cut=0
+for pid in "${drips[@]}"; do
+    wait $pid && cut=$((cut + 1))
+done
+check "and each is cut off" [ $cut = ${#drips[@]} ]
+
+# ---- Other users of this machine -------------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    stranger()
+    {
+        setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
+    }
+    check "the stranger gets as far as STATE" stranger test -x "$tmp"
+    for file in . admin.token tokens job.key journal.db address run run/adams/1/0/out.log run/adams/1/0/info; do
+        check "there is $file" test -e "$state/$file"
+        check "a stranger cannot read $file" sh -c '! "$@" >/dev/null 2>&1' - \
+            setpriv --reuid=65534 --regid=65534 --clear-groups -- cat "$state/$file"
+    done
+    chmod 711 "$state" # even if STATE were open
+    for file in admin.token tokens job.key journal.db address pollux.sock; do
+        check "$file is nobody else's by itself" sh -c '! "$@" >/dev/null 2>&1' - \
+            setpriv --reuid=65534 --regid=65534 --clear-groups -- cat "$state/$file"
+    done
+    run stranger curl -sS --unix-socket "$state/pollux.sock" http://localhost/healthz
+    expect "nor can a stranger use the socket" out= err~'.'
+    chmod 700 "$state"
+    run stranger curl -s "$url/v1/jobs"
+    expect "over TCP a stranger is asked for a token" out~token out!adams
+    replica=$(jq .pid "$state/run/adams/1/0/replica")
+    supervisor=$(jq .supervisor.pid "$state/run/adams/1/0/info")
+    check "the replica has its secret" grep -q "$secret" "/proc/$replica/environ"
+    for pid in "$replica" "$supervisor" "${daemons[-1]}"; do
+        check "a stranger cannot read the environment of $(cat "/proc/$pid/comm")" sh -c '! "$@" >/dev/null 2>&1' - \
+            setpriv --reuid=65534 --regid=65534 --clear-groups -- cat "/proc/$pid/environ"
+        run stranger cat "/proc/$pid/cmdline"
+        expect "its arguments have no secret" out!"$secret" out!"$admin" out!"${job#*.}"
+        run cat "/proc/$pid/environ"
+        expect "nor has its environment a token" out!"$admin" out!"${job#*.}"
+    done
+else
+    skip "other users: this needs root, to be one of them"
+fi
+
+# ---- Files that somebody has meddled with ------------------------------------------------------------
+
+# A job puts something else in place of its log.
+mkdir "$tmp/elsewhere"
+echo "not for you: $secret" >"$tmp/elsewhere/file"
+pollux submit --name linker -- sh -c "cd $state/run/linker/1/0 && rm out.log && ln -s $tmp/elsewhere/file out.log; sleep 1000" >/dev/null
+linked()
+{
+    [ -L "$state/run/linker/1/0/out.log" ]
+}
+until_true linked
+check "a job has replaced its log by a link" linked
+run timeout 20 "${POLLUX%% *}" logs linker
+expect "which is not followed" out!"$secret"
+pollux submit --name piper -- sh -c "cd $state/run/piper/1/0 && rm out.log && mkfifo out.log; sleep 1000" >/dev/null
+piped()
+{
+    [ -p "$state/run/piper/1/0/out.log" ]
+}
+until_true piped
+ask "$admin" GET /v1/jobs/piper/logs
+expect "nor does a pipe stop the daemon" out!"$secret"
+ask "" GET /healthz
+expect "which goes on" status=200
+check "what was linked to is untouched" [ "$(cat "$tmp/elsewhere/file")" = "not for you: $secret" ]
+for name in adams anns linker piper; do
+    pollux cancel $name >/dev/null
+done
+stop
+
+# refuses NAME REGEX: a daemon does not start, and says why.
+refuses()
+{
+    run timeout 60 $POLLUXD --state "$state" --listen 127.0.0.1:0 --node n0:1 "${root[@]}"
+    check "$1: it does not start" [ "$status" = 1 -o "$status" = 2 ]
+    expect "$1: and says why" err~"$2" err!"$admin"
+}
+for file in admin.token tokens job.key journal.db run; do
+    mv "$state/$file" "$tmp/elsewhere/$file"
+    ln -s "$tmp/elsewhere/$file" "$state/$file"
+    refuses "$file is a link" "$file.*link"
+    rm "$state/$file"
+    mv "$tmp/elsewhere/$file" "$state/$file"
+done
+for file in admin.token tokens job.key; do
+    chmod 644 "$state/$file"
+    refuses "$file can be read by others" "$file.*0644.*chmod 600"
+    chmod 600 "$state/$file"
+done
+mv "$state" "$tmp/real"
+ln -s "$tmp/real" "$state"
+refuses "STATE is a link" "$(basename "$state")"
+rm "$state"
+mv "$tmp/real" "$state"
+chmod 777 "$state"
+daemon main "${root[@]}"
+check "STATE that is open to others is closed" [ "$(stat -c %a "$state")" = 700 ]
+ask "$ann" GET /v1/jobs
+expect "tokens live on" status=200
+rm "$state/admin.token"
+kill -HUP ${daemons[-1]}
+renewed()
+{
+    ask "$admin" GET /v1/jobs
+    [ "$status" = 401 ] && [ -s "$state/admin.token" ]
+}
+until_true renewed
+check "a lost admin token is replaced at SIGHUP" renewed
+ask "$(cat "$state/admin.token")" GET /v1/tokens
+expect "by one that works" status=200
+stop
+
+# ---- Few connections ---------------------------------------------------------------------------------
+
+printf 'connections: 20\nconnections_per_address: 20\nrate: 1\nburst: 10\n' >"$tmp/few.yaml"
+daemon few --config "$tmp/few.yaml" "${root[@]}"
+port=${url##*:}
+fds=()
+for _ in {1..60}; do
+    exec {fd}<>"/dev/tcp/127.0.0.1/$port" && fds+=($fd)
+done
+ask "" GET /healthz
+expect "sixty silent connections do not fill twenty places" status=200
+for fd in "${fds[@]}"; do
+    exec {fd}>&-
+done
+for _ in {1..40}; do
+    printf 'url = "%s/v1/status"\noutput = "/dev/null"\n' "$url"
+done >"$tmp/many"
+run curl -s --max-time 60 -K "$tmp/many" -w '%{http_code}\n' -H "Authorization: Bearer $admin"
+expect "too many requests at once are told so" out~429
+stop
+
+# ---- Root --------------------------------------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ]; then
+    run timeout 60 $POLLUXD --state "$tmp/never" --listen 127.0.0.1:0 --node n0:1
+    check "root is refused" [ "$status" = 1 -o "$status" = 2 ]
+    expect "with what to do instead" err~'--run-as' err~'--allow-root'
+    daemon nobodys --run-as nobody
+    pollux submit --name who -- id -u >/dev/null
+    until_true phase who finished
+    check "with --run-as jobs are that user" [ "$(pollux logs who)" = "$(id -u nobody)" ]
+    check "and so is the state directory" [ "$(stat -c '%U %a' "$state")" = "nobody 700" ]
+    stop
+else
+    skip "root: this needs root"
+fi
