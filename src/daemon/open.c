@@ -107,9 +107,15 @@ static int open_signals (struct daemon *daemon, struct pollux_error *err)
 
 static int open_journal (struct daemon *daemon, struct pollux_error *err)
 {
+    static const char *const files[] = {"journal.db", "journal.db-wal", "journal.db-shm"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof (files) / sizeof (files[0]); i++)
+        rc = state_check (&daemon->state, files[i], err);
+    if (rc < 0)
+        return rc;
     char *path = state_path (&daemon->state, "journal.db");
-    int rc = path ? store_open (path, STORE_DURABLE, &daemon->store, err)
-                  : fail (err, -ENOMEM, "no memory");
+    rc = path ? store_open (path, STORE_DURABLE, &daemon->store, err)
+              : fail (err, -ENOMEM, "no memory");
     if (rc == 0)
         rc = reader_open (path, &daemon->reader, err);
     free (path);

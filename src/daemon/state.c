@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,22 @@ static int write_all (int fd, const char *text)
             left -= (size_t)written;
         }
     }
+    return 0;
+}
+
+int state_check (const struct state *state, const char *name, struct pollux_error *err)
+{
+    struct stat stat;
+    char *path = state_path (state, name);
+    if (!path)
+        return fail (err, -ENOMEM, "no memory");
+    bool there = lstat (path, &stat) == 0;
+    free (path);
+    if (there && S_ISLNK (stat.st_mode))
+        return fail (err, -ELOOP, "%s: a symbolic link: expected a file of polluxd's own", name);
+    if (there && (!S_ISREG (stat.st_mode) || stat.st_uid != geteuid ()))
+        return fail (err, -EPERM, "%s: expected a regular file that belongs to polluxd's user",
+                     name);
     return 0;
 }
 

@@ -32,6 +32,9 @@ void state_close (struct state *state);
 /* "STATE/name", the caller's (free); NULL: no memory. */
 char *state_path (const struct state *state, const char *name);
 
+/* The file is missing, or a regular one of ours.  -ELOOP for a link, -EPERM for somebody else's. */
+int state_check (const struct state *state, const char *name, struct pollux_error *err);
+
 /* Write a small file, 0600, whole or not at all. */
 int state_write (const struct state *state, const char *name, const char *text,
                  struct pollux_error *err);
