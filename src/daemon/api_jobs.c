@@ -270,6 +270,7 @@ static json_t *explain_job (const struct present *present, int index, struct pol
     }
     if (jobs && explanation && place >= 0) {
         struct view view = cluster_view (cluster, present->round);
+        view.nodes = cluster->nodes;
         view.jobs = jobs;
         view.job_count = cluster->live.count;
         if (explain (&view, place, explanation, err) == 0)
