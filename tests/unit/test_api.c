@@ -489,6 +489,29 @@ static void events_can_be_followed (void **state)
     assert_int_equal (http_server_counts (desk->server).streams, 0);
 }
 
+/* Whoever comes too late is told that there was more. */
+static void compacted_events_are_told_as_one (void **state)
+{
+    struct desk *desk = *state;
+    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
+    int follower = desk_stream (desk, desk->eve, "/v1/events"); /* behind event 3 */
+    assert_int_equal (0, store_compact (desk->store, &desk->town.cluster, NULL, 0, NULL));
+    struct reply reply = desk_ask (desk, desk->admin, "POST", "/v1/nodes/n0/drain", NULL, NULL);
+    assert_int_equal (reply.status, 200);
+    reply_clear (&reply);
+    reply = desk_ask (desk, desk->eve, "GET", "/v1/events?follow=0&after=1", NULL, NULL);
+    assert_int_equal (count_of (reply.body, "id: "), 2);
+    assert_int_equal (count_of (reply.body, "id: 3\nevent: COMPACTED\n"), 1);
+    assert_int_equal (count_of (reply.body, "id: 4\nevent: NODE\n"), 1);
+    reply_clear (&reply);
+    char *heard = desk_heard (desk, follower); /* who had seen them all misses nothing */
+    assert_int_equal (count_of (heard, "COMPACTED"), 0);
+    assert_int_equal (count_of (heard, "id: 4\nevent: NODE\n"), 1);
+    free (heard);
+    close (follower);
+    desk_turn (desk);
+}
+
 /* A client that does not read costs a bounded buffer, and gets everything in the end. */
 static void slow_followers_lose_nothing (void **state)
 {
@@ -686,6 +709,7 @@ int main (void)
         TEST (the_cluster_as_a_whole),
         TEST (tokens_come_and_go),
         TEST (events_can_be_followed),
+        TEST (compacted_events_are_told_as_one),
         TEST (slow_followers_lose_nothing),
         TEST (logs_are_tailed),
         TEST (logs_are_followed_over_rotation),
