@@ -180,7 +180,7 @@ unit: $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan|t
 $(TESTS:%=%.run): %.run: %
 	@tools/run-unit $(RUN) $<
 # These start programs of their flavour.
-$(B)/tests/test_local.run: $(B)/pollux
+$(B)/tests/test_local.run $(B)/tests/test_storm.run: $(B)/pollux
 
 .PHONY: test soak
 test: ## all tests, a few minutes; ends with `N passed, N failed`

@@ -576,6 +576,7 @@ static void test_mpi_killed (void **state)
     struct launch launch = mpi_launch ();
     need_mpirun ();
     launch.max_failures = 100;
+    launch.grace_s = 0.5; /* setsid hides from the stop signal */
     int job = lives_submit (
         lives, "j", "setsid sleep 1000 & touch ready.$POLLUX_GENERATION.$RANK; " LOOP, &launch);
     for (int i = 1; i <= 3; i++) {
