@@ -334,7 +334,7 @@ static int describe_mpirun (const struct briefing *briefing, char **ret, size_t 
          briefing->job->generation);
     put_all (&variables, briefing->base);
     put_all (&variables, briefing->job->launch->environment);
-    description->grace_s = 5;
+    description->grace_s = 2; /* its ranks have ended, or it would not be asked */
     return finish (description, &words, &variables, 0, ret, ret_length, err);
 }
 

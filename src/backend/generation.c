@@ -28,7 +28,9 @@
 #define PAUSE_US INT64_C (5000)
 #define PAUSE_LIMIT_US INT64_C (500000)
 /* mpirun ends by itself after its ranks; this is how long it may take. */
-#define IDLE_US INT64_C (10000000)
+#define IDLE_US INT64_C (2000000)
+/* After a full disk or the like. */
+#define HELD_US INT64_C (10000000)
 /* A supervisor that cannot begin says one sentence. */
 enum { SAID_SIZE = RUN_WHY_SIZE - 64 };
 
@@ -207,6 +209,13 @@ static void explain_absence (struct generation *generation, int rank, int wait_s
         snprintf (why, size, "its supervisor ended before it began");
 }
 
+/* This machine is in trouble: let it recover before anything else is started. */
+static void note_bad_luck (struct local *local, struct generation *generation)
+{
+    generation->unlucky = true;
+    local->held_us = local_now_us () + HELD_US;
+}
+
 /* No directory.  Somebody may be on the way; otherwise it never will be started. */
 static void see_none (struct local *local, struct generation *generation, int rank)
 {
@@ -223,6 +232,8 @@ static void see_none (struct local *local, struct generation *generation, int ra
     } else if (run->woken) {
         spawn_reap (run->supervisor, &wait_status);
         explain_absence (generation, rank, wait_status, why, sizeof (why));
+        if (WIFEXITED (wait_status) && WEXITSTATUS (wait_status) == 1)
+            note_bad_luck (local, generation); /* "what the system refused", pollux-exec(1) */
         refuse (local, generation, rank, false, why);
     }
 }
@@ -320,6 +331,21 @@ static bool is_unsure (const struct rank *run)
            (run->phase == RANK_RUNNING && (!run->has_replica || run->supervisor < 0));
 }
 
+static void start_rank (struct local *local, const struct cluster *cluster,
+                        struct generation *generation, int rank)
+{
+    struct pollux_error err = {.text = ""};
+    hurry (generation);
+    if (local->budget-- <= 0)
+        return;
+    int code = generation_start (local, cluster, generation, rank, &err);
+    if (code == 0 || generation->ranks[rank].phase != RANK_WAITING)
+        return;
+    if (generation_is_unlucky (code))
+        note_bad_luck (local, generation);
+    refuse (local, generation, rank, false, err.text);
+}
+
 static void step_rank (struct local *local, const struct cluster *cluster,
                        struct generation *generation, int rank)
 {
@@ -328,10 +354,7 @@ static void step_rank (struct local *local, const struct cluster *cluster,
     if (run->phase == RANK_WAITING && generation->stop != STOP_NONE) {
         refuse (local, generation, rank, true, "");
     } else if (run->phase == RANK_WAITING) {
-        if (local->budget-- > 0 && generation_start (local, cluster, generation, rank, &err) < 0 &&
-            run->phase == RANK_WAITING)
-            refuse (local, generation, rank, false, err.text);
-        hurry (generation);
+        start_rank (local, cluster, generation, rank);
     } else if (is_unsure (run) && generation_look (local, generation, rank, &err) < 0 &&
                !run->complained) {
         run->complained = true;

@@ -56,6 +56,7 @@ struct generation {
     bool prepared;  /* directory and seats are there */
     bool recovered; /* a supervisor of an earlier daemon may be on its way */
     bool obsolete;  /* remove its directory at the end */
+    bool unlucky;   /* this machine could not start it: not the job's failure */
     bool started, announce;
     bool over;                 /* all have ended */
     int64_t begun_us, idle_us; /* when it was begun here; when its last replica ended */
@@ -81,6 +82,7 @@ struct local {
     } * collisions; /* ports that were taken, in succession */
     int collision_count;
     bool closing;
+    int64_t held_us;       /* start nothing before this */
     int budget;            /* of supervisors to spawn in this step */
     struct run_view *view; /* of the last look */
 };
@@ -115,6 +117,9 @@ int generation_seat (struct local *local, const struct cluster *cluster,
 /* Start one run, and what must be there before the first.  A failure is a sentence. */
 int generation_start (struct local *local, const struct cluster *cluster,
                       struct generation *generation, int rank, struct pollux_error *err);
+
+/* Is it this machine's trouble, not the job's, that it could not be started? */
+bool generation_is_unlucky (int code);
 
 /* ---- local_recover.c ---- */
 

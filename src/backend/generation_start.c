@@ -110,6 +110,8 @@ static int prepare (struct local *local, const struct cluster *cluster,
         code = briefing_checkpoint (&briefing, checkpoint, err);
     if (code == 0)
         code = make_path (checkpoint, err);
+    if (code < 0 && briefing.job->launch->checkpoint_dir && generation_is_unlucky (code))
+        code = -EINVAL; /* where that is, is for the job to say */
     if (code == 0 && generation->seats.port == 0) {
         code = choose_port (local, err);
         generation->seats.port = code > 0 ? code : 0;
@@ -120,6 +122,16 @@ static int prepare (struct local *local, const struct cluster *cluster,
                                 &generation->seats, err);
     generation->prepared = code == 0;
     return code;
+}
+
+bool generation_is_unlucky (int code)
+{
+    static const int codes[] = {ENOSPC, EDQUOT, EROFS,  EIO,       EMFILE,
+                                ENFILE, ENOMEM, EAGAIN, EADDRINUSE};
+    for (size_t i = 0; i < sizeof (codes) / sizeof (codes[0]); i++)
+        if (code == -codes[i])
+            return true;
+    return false;
 }
 
 /* ---- Spawning ----------------------------------------------------------------------------- */

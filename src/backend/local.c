@@ -37,6 +37,7 @@ enum {
 };
 /* A port that another program took is noticed when the first replica binds it. */
 #define COLLISION_US INT64_C (120000000)
+#define ORPHAN_US INT64_C (60000000)
 
 int64_t local_now_us (void)
 {
@@ -184,11 +185,17 @@ void local_stop_all (struct local *local)
 
 /* ---- Reconciling: what may start ---------------------------------------------------------- */
 
-static bool has_orphans (const struct local *local)
+/* Which slots an orphan has is not known: nobody is started beside it.  But one that does not die
+ * must not hold up all for ever, only the job whose name it has. */
+static bool has_orphan (const struct local *local, const char *name)
 {
-    for (int i = 0; i < local->count; i++)
-        if (local->generations[i]->job < 0)
+    int64_t now_us = local_now_us ();
+    for (int i = 0; i < local->count; i++) {
+        const struct generation *generation = local->generations[i];
+        if (generation->job < 0 &&
+            (now_us < generation->begun_us + ORPHAN_US || strcmp (generation->name, name) == 0))
             return true;
+    }
     return false;
 }
 
@@ -230,12 +237,13 @@ static int reconcile (void *self, struct loop *loop, struct pollux_error *err)
     struct local *local = self;
     const struct cluster *cluster = &loop->cluster;
     int code = 0;
-    if (local->closing || has_orphans (local))
+    if (local->closing || local_now_us () < local->held_us)
         return 0;
     for (int i = 0; code == 0 && i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
         if (job->phase == JOB_PENDING && job->desired.count > 0 && job->launch &&
-            job->retry_us <= cluster->now_us && is_free (local, cluster, job->desired))
+            job->retry_us <= cluster->now_us && is_free (local, cluster, job->desired) &&
+            !has_orphan (local, job->spec.name))
             code = start_job (local, loop, cluster->live.indices[i], err);
     }
     return code;
@@ -297,7 +305,7 @@ void local_step (struct local *local, const struct cluster *cluster)
 
 int64_t local_due_us (const struct local *local)
 {
-    int64_t due_us = INT64_MAX;
+    int64_t due_us = local->held_us > local_now_us () ? local->held_us : INT64_MAX;
     for (int i = 0; i < local->count; i++)
         if (local->generations[i]->due_us < due_us)
             due_us = local->generations[i]->due_us;
@@ -365,6 +373,22 @@ static int taken_port (struct local *local, const struct generation *generation)
     return generation->seats.port;
 }
 
+/* Why a failure is not the job's own; NULL: it is. */
+static const char *find_excuse (struct local *local, const struct generation *generation,
+                                struct pollux_error *text)
+{
+    if (generation->unlucky) {
+        for (int i = 0; i < generation->count; i++)
+            if (ending_failed (&generation->endings[i]))
+                fail (text, 0, "not started: %s", generation->endings[i].status.why);
+        return text->text;
+    }
+    int port = taken_port (local, generation);
+    if (port > 0)
+        fail (text, 0, "port %d was taken by another program: started again on another one", port);
+    return port > 0 ? text->text : NULL;
+}
+
 /* Ranks that mpirun's end took with it say so. */
 static void blame_mpirun (struct generation *generation)
 {
@@ -391,12 +415,13 @@ static void make_exit (struct local *local, const struct cluster *cluster,
         .failures = job->failures,
         .max_failures = job->launch->max_failures,
     };
+    struct pollux_error excuse;
     bool failed = false;
     for (int i = 0; i < generation->world; i++)
         failed |= ending_failed (&generation->endings[i]);
     blame_mpirun (generation);
     if (failed && !given.stop_asked && job->phase != JOB_CANCELLING)
-        given.taken_port = taken_port (local, generation);
+        given.excuse = find_excuse (local, generation, &excuse);
     *ret = (struct event){.type = EVENT_EXIT, .job = generation->job};
     ret->exit.generation = generation->number;
     ret->exit.kind = verdict (&given, ret->exit.detail);

@@ -10,7 +10,8 @@
  *                 local_step (local, &loop.cluster)
  *     while (local_next_event (local, &loop.cluster, &event) > 0)
  *         event.at_us = now;  loop_take (&loop, &event);
- *     loop_settle (&loop)      posts START, commits, and starts and stops supervisors
+ *     loop_settle (&loop)      posts START, commits, and starts and stops supervisors; also when
+ *                              there was no event: a time to wait may be over
  *
  * What goes wrong with one job is an EXIT of that job with a sentence, never an error here.
  */

@@ -112,10 +112,8 @@ enum exit_kind verdict (const struct verdict_case *given, char detail[DETAIL_SIZ
     int first = culprit (given, true);
     if (given->stop_asked || first < 0)
         return judge_stop (given, detail);
-    if (given->taken_port) {
-        snprintf (detail, DETAIL_SIZE,
-                  "port %d was taken by another program meanwhile: started again on another one",
-                  given->taken_port);
+    if (given->excuse) {
+        say (detail, "", given->excuse);
         return EXITED_AGAIN;
     }
     return judge_failure (given, first, detail);

@@ -18,7 +18,7 @@ struct verdict_case {
     bool stop_asked; /* by the scheduler, before anything else went wrong */
     int failures;    /* of the job, before this */
     int max_failures;
-    int taken_port; /* 0, or the port of the replicas, which another program had taken */
+    const char *excuse; /* NULL, or why a failure is not the job's own */
 };
 
 /* One end in words: "replica 3 ended with exit code 1", for who = "replica 3". */
@@ -28,8 +28,8 @@ void ending_describe (const struct ending *ending, const char *who, struct pollu
 bool ending_failed (const struct ending *ending);
 
 /* All 0: finished.  After a request to stop: stopped, and a warning that work is lost unless every
- * replica exited with 143.  Otherwise a failure: again for a port that was taken, gave up after
- * more failures than are forgiven. */
+ * replica exited with 143.  Otherwise a failure: again with an excuse, gave up after more failures
+ * than are forgiven. */
 enum exit_kind verdict (const struct verdict_case *given, char detail[DETAIL_SIZE]);
 
 #endif

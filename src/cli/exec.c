@@ -120,6 +120,8 @@ static int supervise (const struct exec_arguments *arguments, struct pollux_erro
         rc = supervisor_run (root, &name, description, extra, &status, err);
         if (rc == 0)
             rc = arguments->mpi ? EXIT_OK : run_status_code (&status);
+        else if (rc == -EEXIST && arguments->mpi)
+            rc = EXIT_OK; /* refused by the daemon, which wants the other ranks to end in peace */
         else if (rc == -EIO && status.at_us > 0)
             rc = run_status_code (&status); /* this is the only place left to tell it */
     }

@@ -39,16 +39,17 @@ static void test_verdicts (void **state)
     static const char work[] = "work since the last checkpoint is lost: ";
     static const struct {
         struct ending endings[3];
-        int count, asked, failures, max_failures, port;
+        int count, asked, failures, max_failures;
+        const char *excuse;
         enum exit_kind kind;
         const char *detail; /* a part of it */
     } cases[] = {
-        {{EXIT (0)}, 1, 0, 0, 3, 0, EXITED_FINISHED, ""},
-        {{EXIT (0), EXIT (0), EXIT (0)}, 3, 0, 0, 3, 0, EXITED_FINISHED, ""},
-        {{STOPPED (0), EXIT (0)}, 2, 1, 0, 3, 0, EXITED_FINISHED, ""},
+        {{EXIT (0)}, 1, 0, 0, 3, NULL, EXITED_FINISHED, ""},
+        {{EXIT (0), EXIT (0), EXIT (0)}, 3, 0, 0, 3, NULL, EXITED_FINISHED, ""},
+        {{STOPPED (0), EXIT (0)}, 2, 1, 0, 3, NULL, EXITED_FINISHED, ""},
         /* Asked to stop. */
-        {{STOPPED (143), STOPPED (143)}, 2, 1, 0, 0, 0, EXITED_STOPPED, ""},
-        {{STOPPED (143), REFUSED}, 2, 1, 0, 0, 0, EXITED_STOPPED, ""},
+        {{STOPPED (143), STOPPED (143)}, 2, 1, 0, 0, NULL, EXITED_STOPPED, ""},
+        {{STOPPED (143), REFUSED}, 2, 1, 0, 0, NULL, EXITED_STOPPED, ""},
         {{STOPPED (143), STOPPED (0)},
          2,
          1,
@@ -57,7 +58,14 @@ static void test_verdicts (void **state)
          0,
          EXITED_STOPPED,
          "is lost: replica 1 ended with exit code 0"},
-        {{STOPPED (1)}, 1, 1, 0, 0, 0, EXITED_STOPPED, "is lost: replica 0 ended with exit code 1"},
+        {{STOPPED (1)},
+         1,
+         1,
+         0,
+         0,
+         NULL,
+         EXITED_STOPPED,
+         "is lost: replica 0 ended with exit code 1"},
         {{EXIT (1), STOPPED (143)},
          2,
          1,
@@ -82,13 +90,13 @@ static void test_verdicts (void **state)
          0,
          EXITED_STOPPED,
          "signal 9 (Killed) after its grace"},
-        {{STOPPED (143), LOST}, 2, 1, 0, 0, 0, EXITED_STOPPED, "replica 1 is lost: it died"},
+        {{STOPPED (143), LOST}, 2, 1, 0, 0, NULL, EXITED_STOPPED, "replica 1 is lost: it died"},
         /* By somebody else's SIGTERM to the supervisors: no failure either. */
-        {{STOPPED (143), STOPPED (143)}, 2, 0, 0, 0, 0, EXITED_STOPPED, ""},
-        {{STOPPED (2), EXIT (0)}, 2, 0, 0, 0, 0, EXITED_STOPPED, "is lost: replica 0"},
+        {{STOPPED (143), STOPPED (143)}, 2, 0, 0, 0, NULL, EXITED_STOPPED, ""},
+        {{STOPPED (2), EXIT (0)}, 2, 0, 0, 0, NULL, EXITED_STOPPED, "is lost: replica 0"},
         /* Failures. */
-        {{EXIT (143)}, 1, 0, 0, 1, 0, EXITED_FAILED, "replica 0 ended with exit code 143"},
-        {{EXIT (0), EXIT (1)}, 2, 0, 0, 1, 0, EXITED_FAILED, "replica 1 ended with exit code 1"},
+        {{EXIT (143)}, 1, 0, 0, 1, NULL, EXITED_FAILED, "replica 0 ended with exit code 143"},
+        {{EXIT (0), EXIT (1)}, 2, 0, 0, 1, NULL, EXITED_FAILED, "replica 1 ended with exit code 1"},
         {{STOPPED (143), EXIT (2), REFUSED},
          3,
          0,
@@ -105,7 +113,7 @@ static void test_verdicts (void **state)
          0,
          EXITED_GAVE_UP,
          "gave up after 4 failures: replica 1 ended with exit code 2"},
-        {{MISSING}, 1, 0, 0, 0, 0, EXITED_GAVE_UP, "replica 0: cannot run 'x'"},
+        {{MISSING}, 1, 0, 0, 0, NULL, EXITED_GAVE_UP, "replica 0: cannot run 'x'"},
         {{SIGNAL (SIGSEGV, false, false)},
          1,
          0,
@@ -114,12 +122,12 @@ static void test_verdicts (void **state)
          0,
          EXITED_FAILED,
          "replica 0 was ended by signal 11 (Segmentation fault)"},
-        {{SIGNAL (40, false, false)}, 1, 0, 0, 1, 0, EXITED_FAILED, "signal 40 (unknown)"},
-        {{LOST, STOPPED (143)}, 2, 0, 0, 1, 0, EXITED_FAILED, "replica 0 is lost: it died"},
-        /* A port that was taken: only where there was a failure. */
-        {{EXIT (1)}, 1, 0, 3, 3, 20001, EXITED_AGAIN, "port 20001 was taken"},
-        {{STOPPED (143)}, 1, 1, 0, 3, 20001, EXITED_STOPPED, ""},
-        {{EXIT (0)}, 1, 0, 0, 3, 20001, EXITED_FINISHED, ""},
+        {{SIGNAL (40, false, false)}, 1, 0, 0, 1, NULL, EXITED_FAILED, "signal 40 (unknown)"},
+        {{LOST, STOPPED (143)}, 2, 0, 0, 1, NULL, EXITED_FAILED, "replica 0 is lost: it died"},
+        /* An excuse counts only where there was a failure. */
+        {{EXIT (1)}, 1, 0, 3, 3, "the port", EXITED_AGAIN, "the port"},
+        {{STOPPED (143)}, 1, 1, 0, 3, "the port", EXITED_STOPPED, ""},
+        {{EXIT (0)}, 1, 0, 0, 3, "the port", EXITED_FINISHED, ""},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct verdict_case given = {.endings = cases[i].endings,
@@ -127,7 +135,7 @@ static void test_verdicts (void **state)
                                      .stop_asked = cases[i].asked,
                                      .failures = cases[i].failures,
                                      .max_failures = cases[i].max_failures,
-                                     .taken_port = cases[i].port};
+                                     .excuse = cases[i].excuse};
         char detail[DETAIL_SIZE];
         memset (detail, 'x', sizeof (detail));
         enum exit_kind kind = verdict (&given, detail);
