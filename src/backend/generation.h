@@ -81,8 +81,8 @@ struct local {
         int job, count;
     } * collisions; /* ports that were taken, in succession */
     int collision_count;
-    bool closing;
-    int64_t held_us;       /* start nothing before this */
+    bool closing, unsettled;
+    int64_t held_us;       /* start nothing before this; 0: no such time */
     int budget;            /* of supervisors to spawn in this step */
     struct run_view *view; /* of the last look */
 };

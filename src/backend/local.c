@@ -237,8 +237,10 @@ static int reconcile (void *self, struct loop *loop, struct pollux_error *err)
     struct local *local = self;
     const struct cluster *cluster = &loop->cluster;
     int code = 0;
+    local->unsettled = false;
     if (local->closing || local_now_us () < local->held_us)
         return 0;
+    local->held_us = 0;
     for (int i = 0; code == 0 && i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
         if (job->phase == JOB_PENDING && job->desired.count > 0 && job->launch &&
@@ -305,7 +307,7 @@ void local_step (struct local *local, const struct cluster *cluster)
 
 int64_t local_due_us (const struct local *local)
 {
-    int64_t due_us = local->held_us > local_now_us () ? local->held_us : INT64_MAX;
+    int64_t due_us = local->held_us > 0 ? local->held_us : INT64_MAX;
     for (int i = 0; i < local->count; i++)
         if (local->generations[i]->due_us < due_us)
             due_us = local->generations[i]->due_us;
@@ -448,6 +450,7 @@ static void end_orphan (struct local *local, struct generation *generation)
     bool obsolete = generation->obsolete;
     memcpy (name, generation->name, NAME_SIZE);
     generation_drop (local, generation);
+    local->unsettled = true;
     if (obsolete)
         local_remove (local, name, number);
 }
@@ -475,6 +478,11 @@ int local_next_event (struct local *local, const struct cluster *cluster, struct
         return 1;
     }
     return 0;
+}
+
+bool local_wants_settle (const struct local *local)
+{
+    return local->unsettled || (local->held_us > 0 && local_now_us () >= local->held_us);
 }
 
 void local_reported (struct local *local, const struct cluster *cluster, int job)

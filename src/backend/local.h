@@ -10,8 +10,8 @@
  *                 local_step (local, &loop.cluster)
  *     while (local_next_event (local, &loop.cluster, &event) > 0)
  *         event.at_us = now;  loop_take (&loop, &event);
- *     loop_settle (&loop)      posts START, commits, and starts and stops supervisors; also when
- *                              there was no event: a time to wait may be over
+ *     loop_settle (&loop)      posts START, commits, and starts and stops supervisors; after
+ *                              events, and when local_wants_settle
  *
  * What goes wrong with one job is an EXIT of that job with a sentence, never an error here.
  */
@@ -65,6 +65,10 @@ void local_step (struct local *local, const struct cluster *cluster);
 /* 1 and what has happened: a STARTED or an EXIT, whose time is the caller's to say, and which must
  * be taken; or 0. */
 int local_next_event (struct local *local, const struct cluster *cluster, struct event *ret);
+
+/* Is there something to be reconciled though there was no event?  A time to wait is over, or an
+ * orphan that held up others is gone. */
+bool local_wants_settle (const struct local *local);
 
 /* The job's agent has reported for this generation: that is when an adaptive job has STARTED.
  * Others have when all their replicas run. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -84,6 +85,7 @@ static enum step prepare (const struct run_description *description, int parent,
         return STEP_CGROUP;
     if (!arrange_descriptors (output, report))
         return STEP_PREPARE;
+    umask (022); /* as a login has it; a daemon's own is stricter */
     if (chdir (description->directory) < 0)
         return STEP_DIRECTORY;
     return set_cpus (&description->cpus) ? STEP_COMMAND : STEP_CPUS;

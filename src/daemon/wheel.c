@@ -194,6 +194,7 @@ static int turn (struct daemon *daemon, struct pollux_error *err)
     if (rc == 0) {
         http_server_step (daemon->http, clock_monotonic_us ());
         local_step (daemon->local, &daemon->loop.cluster);
+        daemon->dirty |= local_wants_settle (daemon->local);
         if (api_due_us (daemon->api) <= clock_now_us (&daemon->clock))
             api_step (daemon->api);
         rc = take_exits (daemon, err);

@@ -242,8 +242,9 @@ static void test_fails (void **state)
     launch.max_failures = 2;
     int job = lives_submit (
         lives, "j",
-        "[ $RANK = 1 ] && { until [ -e ready.0 ]; do sleep 0.02; done; exit 3; }; "
-        "trap 'echo $POLLUX_GENERATION >> stopped; exit 143' TERM; touch ready.0; " LOOP,
+        "[ $RANK = 1 ] && { until [ -e ready.$POLLUX_GENERATION ]; do sleep 0.02; done; exit 3; }; "
+        "trap 'echo $POLLUX_GENERATION >> stopped; exit 143' TERM; touch "
+        "ready.$POLLUX_GENERATION; " LOOP,
         &launch);
     for (int i = 1; i <= 3; i++) {
         PLAN (lives, {2, 0});
