@@ -13,6 +13,7 @@ secret=hidden-$RANDOM$RANDOM # in a job's environment
 # ---- A daemon and its clients --------------------------------------------------------------------
 
 daemons=()
+ended_badly=
 
 # daemon NAME [OPTION...]: one in $tmp/NAME; afterwards $state, $url, $admin.
 daemon()
@@ -37,7 +38,7 @@ stop()
 {
     local pid=${daemons[-1]} info
     kill $pid 2>/dev/null
-    wait $pid 2>/dev/null
+    wait $pid 2>/dev/null || ended_badly+=" $?"
     unset 'daemons[-1]'
     for info in "$tmp"/*/run/*/*/*/info; do
         [ -f "$info" ] || continue
@@ -328,7 +329,7 @@ for _ in {1..20}; do
     timeout 120 bash -c drip 2>/dev/null &
     drips+=($!)
 done
-for i in {1..10}; do
+for _ in {1..10}; do
     ask "$admin" GET /v1/jobs
     [ "$status" = 200 ] || break
 done
@@ -485,3 +486,6 @@ if [ "$(id -u)" = 0 ]; then
 else
     skip "root: this needs root"
 fi
+
+check "each daemon has ended well" [ -z "$ended_badly" ]
+check "and none was caught at a mistake" sh -c '! grep -E "Sanitizer|runtime error" "$1"' - "$tmp/log"
