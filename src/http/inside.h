@@ -121,6 +121,16 @@ struct http_server {
     struct http_counts counts;
 };
 
+/* ---- accept.c: letting clients in ----------------------------------------------------------- */
+
+/* Connections beyond the limit that may be closing while new ones are accepted. */
+enum { CLOSING_MAX = 128 };
+
+void accept_some (struct http_server *server, const struct listener *listener);
+/* Look at all listeners (again). */
+void accept_resume (struct http_server *server);
+void listener_watch (struct http_server *server, const struct listener *listener, bool on);
+
 /* ---- connection.c: the clients ------------------------------------------------------------- */
 
 void connection_notify (void *server, struct MHD_Connection *mhd, void **socket_context,

@@ -8,27 +8,21 @@
  *
  * We accept ourselves, so that several addresses feed one daemon of MHD and limits are ours.
  */
-#define _GNU_SOURCE
 #include "http/inside.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
 enum {
-    EVENTS = 64,         /* taken from the epoll at once */
-    ACCEPTS = 64,        /* of one address in one step, so that many clients cannot starve others */
-    RUNS = 8,            /* of MHD in one step, while it has something to do */
-    SLACK = 2 * ACCEPTS, /* connections that may be closing while new ones are accepted */
-    ANSWER_HEAD = 4096,  /* MHD builds the answer's head in the same memory as the request's */
-    ACCEPT_PAUSE_US = 200 * 1000, /* when there are no descriptors left */
+    EVENTS = 64,        /* taken from the epoll at once */
+    RUNS = 8,           /* of MHD in one step, while it has something to do */
+    ANSWER_HEAD = 4096, /* MHD builds the answer's head in the same memory as the request's */
 };
 
 static const struct http_limits defaults = {
@@ -72,119 +66,6 @@ static void fill_limits (struct http_limits *limits)
     DEFAULT (limits, idle_s);
     DEFAULT (limits, request_s);
     DEFAULT (limits, answer_s);
-}
-
-/* ---- Accepting -------------------------------------------------------------------------------- */
-
-/* At the limit, whoever has kept us waiting longest for a head makes room; only_of: of this
- * address.  False if nobody can. */
-static bool make_room (struct http_server *server, const char *only_of)
-{
-    struct connection *longest = NULL;
-    for (struct connection *at = server->connections; at != NULL; at = at->next)
-        if (at->phase == PHASE_HEAD && !at->closing &&
-            (only_of == NULL || strcmp (at->peer.text, only_of) == 0) &&
-            (longest == NULL || at->deadline.due_us < longest->deadline.due_us))
-            longest = at;
-    if (longest == NULL)
-        return false;
-    server->counts.cut_off++;
-    connection_cut (longest);
-    return true;
-}
-
-static bool has_room (struct http_server *server, const char *peer)
-{
-    const struct http_limits *limits = &server->options.limits;
-    int all = 0, same = 0;
-    if (server->counts.connections >= limits->connections + SLACK)
-        return false;
-    for (const struct connection *at = server->connections; at != NULL; at = at->next) {
-        all += !at->closing;
-        same += !at->closing && strcmp (at->peer.text, peer) == 0;
-    }
-    if (same >= limits->per_address)
-        return make_room (server, peer);
-    return all < limits->connections || make_room (server, NULL);
-}
-
-static void turn_away (struct http_server *server, int fd)
-{
-    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
-                               "Content-Type: application/json\r\nRetry-After: 1\r\n\r\n"
-                               "{\"error\": \"there are too many connections; try again\"}\n";
-    server->counts.turned_away++;
-    send (fd, text, sizeof (text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    close (fd);
-}
-
-static int add (struct http_server *server, int fd, const struct sockaddr_storage *peer,
-                socklen_t length)
-{
-    int one = 1;
-    if (!has_room (server, address_host ((const struct sockaddr *)peer).text)) {
-        turn_away (server, fd);
-        return -EMFILE;
-    }
-    if (peer->ss_family != AF_UNIX) /* a machine that is switched off does not say goodbye */
-        setsockopt (fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof (one));
-    server->counts.accepted++;
-    if (MHD_add_connection (server->mhd, fd, (const struct sockaddr *)peer, length) == MHD_YES)
-        return 0;
-    return -ENOMEM; /* MHD has closed it */
-}
-
-int http_server_add (struct http_server *server, int fd, struct pollux_error *err)
-{
-    struct sockaddr_storage peer = {.ss_family = AF_UNIX};
-    socklen_t length = sizeof (peer);
-    if (getpeername (fd, (struct sockaddr *)&peer, &length) < 0) {
-        int code = -errno;
-        close (fd);
-        return fail (err, code, "no connection: %s", strerror (-code));
-    }
-    int code = add (server, fd, &peer, length);
-    return code < 0 ? fail (err, code, "there are too many connections") : 0;
-}
-
-static void listen_for (struct http_server *server, const struct listener *listener, bool on)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)listener};
-    if (listener->fd >= 0)
-        epoll_ctl (server->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener->fd, &event);
-}
-
-/* Without descriptors or memory the waiting clients would wake us for ever: look away a while. */
-static void pause_accepting (struct http_server *server)
-{
-    for (int i = 0; i < server->options.listen_count; i++)
-        listen_for (server, &server->listeners[i], false);
-    server->accept_us = server->now_us + ACCEPT_PAUSE_US;
-}
-
-static void resume_accepting (struct http_server *server)
-{
-    for (int i = 0; i < server->options.listen_count; i++)
-        listen_for (server, &server->listeners[i], true);
-    server->accept_us = INT64_MAX;
-}
-
-static void accept_some (struct http_server *server, const struct listener *listener)
-{
-    for (int i = 0; i < ACCEPTS; i++) {
-        struct sockaddr_storage peer = {.ss_family = AF_UNIX};
-        socklen_t length = sizeof (peer);
-        int fd =
-            accept4 (listener->fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            add (server, fd, &peer, length);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            pause_accepting (server);
-            return;
-        } else if (errno != ECONNABORTED && errno != EINTR) {
-            return;
-        }
-    }
 }
 
 /* ---- The step ----------------------------------------------------------------------------------- */
@@ -231,7 +112,7 @@ void http_server_step (struct http_server *server, int64_t now_us)
 {
     server->now_us = now_us;
     if (server->accept_us <= now_us)
-        resume_accepting (server);
+        accept_resume (server);
     streams_expect (server);
     take_events (server);
     cut_late (server);
@@ -300,7 +181,7 @@ static int start_mhd (struct http_server *server, struct pollux_error *err)
         request_handle, server, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,
         MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
         request_log, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_alone, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(limits->connections + SLACK),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(limits->connections + CLOSING_MAX),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes + ANSWER_HEAD,
         MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (server->mhd == NULL)
@@ -388,7 +269,7 @@ int http_server_new (const struct http_options *options, int64_t now_us, struct 
         (code = listen_all (server, err)) < 0)
         goto failed;
     server->options.listen = NULL; /* the caller's again */
-    resume_accepting (server);
+    accept_resume (server);
     *ret = server;
     return 0;
 failed:
@@ -399,7 +280,7 @@ failed:
 static void close_listeners (struct http_server *server)
 {
     for (int i = 0; i < server->options.listen_count; i++) {
-        listen_for (server, &server->listeners[i], false);
+        listener_watch (server, &server->listeners[i], false);
         address_close (&server->listeners[i].address, server->listeners[i].fd);
         server->listeners[i].fd = -1;
     }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Letting clients in: as many as there may be, in all and of one address.  Clients that only hold a
+ * connection never keep others out: at the limit the one that has kept us waiting longest makes
+ * room.  Only if all of them have requests in work is a new one turned away.
+ */
+#define _GNU_SOURCE
+#include "http/inside.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+enum {
+    ACCEPTS = 64, /* of one address in one step, so that many clients cannot starve others */
+    ACCEPT_PAUSE_US = 200 * 1000, /* when there are no descriptors left */
+};
+
+/* At the limit, whoever has kept us waiting longest for a head makes room; only_of: of this
+ * address.  False if nobody can. */
+static bool make_room (struct http_server *server, const char *only_of)
+{
+    struct connection *longest = NULL;
+    for (struct connection *at = server->connections; at != NULL; at = at->next)
+        if (at->phase == PHASE_HEAD && !at->closing &&
+            (only_of == NULL || strcmp (at->peer.text, only_of) == 0) &&
+            (longest == NULL || at->deadline.due_us < longest->deadline.due_us))
+            longest = at;
+    if (longest == NULL)
+        return false;
+    server->counts.cut_off++;
+    connection_cut (longest);
+    return true;
+}
+
+static bool has_room (struct http_server *server, const char *peer)
+{
+    const struct http_limits *limits = &server->options.limits;
+    int all = 0, same = 0;
+    if (server->counts.connections >= limits->connections + CLOSING_MAX)
+        return false;
+    for (const struct connection *at = server->connections; at != NULL; at = at->next) {
+        all += !at->closing;
+        same += !at->closing && strcmp (at->peer.text, peer) == 0;
+    }
+    if (same >= limits->per_address)
+        return make_room (server, peer);
+    return all < limits->connections || make_room (server, NULL);
+}
+
+static void turn_away (struct http_server *server, int fd)
+{
+    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+                               "Content-Type: application/json\r\nRetry-After: 1\r\n\r\n"
+                               "{\"error\": \"there are too many connections; try again\"}\n";
+    server->counts.turned_away++;
+    send (fd, text, sizeof (text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close (fd);
+}
+
+static int add (struct http_server *server, int fd, const struct sockaddr_storage *peer,
+                socklen_t length)
+{
+    int one = 1;
+    if (!has_room (server, address_host ((const struct sockaddr *)peer).text)) {
+        turn_away (server, fd);
+        return -EMFILE;
+    }
+    if (peer->ss_family != AF_UNIX) /* a machine that is switched off does not say goodbye */
+        setsockopt (fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof (one));
+    server->counts.accepted++;
+    if (MHD_add_connection (server->mhd, fd, (const struct sockaddr *)peer, length) == MHD_YES)
+        return 0;
+    return -ENOMEM; /* MHD has closed it */
+}
+
+int http_server_add (struct http_server *server, int fd, struct pollux_error *err)
+{
+    struct sockaddr_storage peer = {.ss_family = AF_UNIX};
+    socklen_t length = sizeof (peer);
+    if (getpeername (fd, (struct sockaddr *)&peer, &length) < 0) {
+        int code = -errno;
+        close (fd);
+        return fail (err, code, "no connection: %s", strerror (-code));
+    }
+    int code = add (server, fd, &peer, length);
+    return code < 0 ? fail (err, code, "there are too many connections") : 0;
+}
+
+void listener_watch (struct http_server *server, const struct listener *listener, bool on)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)listener};
+    if (listener->fd >= 0)
+        epoll_ctl (server->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener->fd, &event);
+}
+
+/* Without descriptors or memory the waiting clients would wake us for ever: look away a while. */
+static void pause_accepting (struct http_server *server)
+{
+    for (int i = 0; i < server->options.listen_count; i++)
+        listener_watch (server, &server->listeners[i], false);
+    server->accept_us = server->now_us + ACCEPT_PAUSE_US;
+}
+
+void accept_resume (struct http_server *server)
+{
+    for (int i = 0; i < server->options.listen_count; i++)
+        listener_watch (server, &server->listeners[i], true);
+    server->accept_us = INT64_MAX;
+}
+
+void accept_some (struct http_server *server, const struct listener *listener)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        struct sockaddr_storage peer = {.ss_family = AF_UNIX};
+        socklen_t length = sizeof (peer);
+        int fd =
+            accept4 (listener->fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            add (server, fd, &peer, length);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            pause_accepting (server);
+            return;
+        } else if (errno != ECONNABORTED && errno != EINTR) {
+            return;
+        }
+    }
+}
