@@ -9,6 +9,7 @@
 #include "policy/speedup.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 
 #include "base/error.h"
@@ -29,6 +30,8 @@ static double one_node_goodput (const struct hints *hints, enum pollux_search se
     return rc == 0 ? best.goodput : 0;
 }
 
+enum { FAIR_REACH = 1 << 14 };
+
 double fair_goodput (const struct job *job, enum pollux_search search, int fair)
 {
     const struct hints *hints = &job->hints;
@@ -38,8 +41,11 @@ double fair_goodput (const struct job *job, enum pollux_search search, int fair)
      * the published search, which then goes past max_batch: one more is enough. */
     int64_t filled = hints->limits.max_batch / hints->limits.min_local + 1;
     int most = (int)(filled < POLLUX_REPLICAS_LIMIT ? filled : POLLUX_REPLICAS_LIMIT);
+    /* Whoever reports limits that fit no count at all must not hold up a round: a few milliseconds
+     * are enough to look for one. */
+    int far = fair < INT_MAX - FAIR_REACH ? fair + FAIR_REACH : INT_MAX;
     double goodput = one_node_goodput (hints, search, fair);
-    for (int k = fair + 1; k <= most && !(goodput > 0); k++)
+    for (int k = fair + 1; k <= most && k <= far && !(goodput > 0); k++)
         goodput = one_node_goodput (hints, search, k);
     for (int k = fair - 1 < most ? fair - 1 : most; k >= 1 && !(goodput > 0); k--)
         goodput = one_node_goodput (hints, search, k);
