@@ -160,11 +160,18 @@ static int compact (struct daemon *daemon, struct pollux_error *err)
         return 0;
     int count = 0;
     const struct round_summary *rounds = api_rounds (daemon->api, &count);
-    int rc = store_compact (daemon->store, &daemon->loop.cluster, rounds, count, err);
+    struct pollux_error why;
+    int rc = store_compact (daemon->store, &daemon->loop.cluster, rounds, count, &why);
+    if (rc == -EINVAL || rc == -EFBIG) { /* nothing has changed: a longer journal does no harm */
+        say (&daemon->logger, LOG_ERROR, "journal not compacted", LOG_TEXT ("why", why.text));
+        return 0;
+    }
+    if (rc < 0)
+        return fail (err, rc, "%s", why.text);
     daemon->cold = true;
     say (&daemon->logger, LOG_DEBUG, "journal compacted",
          LOG_INT ("events", store_count (daemon->store)));
-    return rc;
+    return 0;
 }
 
 static int settle (struct daemon *daemon, struct pollux_error *err)

@@ -21,6 +21,7 @@ struct store {
     int64_t seq;            /* of the last event read */
     int64_t count;          /* events in all, appended ones and those in the snapshot too */
     int64_t snapshot;       /* of these, up to this one, in the snapshot */
+    int64_t refused;        /* of these, when a compaction was refused last */
     int64_t bytes;          /* of the events behind it, as far as they were read or appended */
     int64_t snapshot_bytes; /* of the snapshot, once read or made */
     int pending;            /* events not committed yet */

@@ -26,8 +26,9 @@
 
 bool store_compact_due (const struct store *store, int64_t keep_events)
 {
+    int64_t since = store->refused > store->snapshot ? store->refused : store->snapshot;
     return !store->deciding && keep_events > 0 &&
-           (store->count - store->snapshot > keep_events ||
+           (store->count - since > keep_events ||
             store->bytes > STORE_KEEP_BYTES + store->snapshot_bytes);
 }
 
@@ -206,6 +207,8 @@ int store_compact (struct store *store, const struct cluster *cluster,
     code = compact (&work, rounds, round_count, err);
     if (code < 0 && work.refused) {
         sqlite3_exec (store->db, "ROLLBACK", NULL, NULL, NULL);
+        store->refused = store->count;
+        store->bytes = 0;
         return code;
     }
     if (code < 0)

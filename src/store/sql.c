@@ -19,7 +19,10 @@ int sql_fail (sqlite3 *db, const char *name, const char *doing, struct pollux_er
             err, -EIO,
             "%s: cannot %s: writing failed; check the disk, and limits and quotas of files", name,
             doing);
-    switch (sqlite3_errcode (db) & 0xff) {
+    int why = sqlite3_errcode (db) & 0xff;
+    if (system == ENOSPC && (why == SQLITE_IOERR || why == SQLITE_CANTOPEN))
+        why = SQLITE_FULL; /* also where files beside it could not be made */
+    switch (why) {
     case SQLITE_NOMEM:
         return fail (err, -ENOMEM, "%s: cannot %s: not enough memory", name, doing);
     case SQLITE_FULL:

@@ -84,11 +84,11 @@ bool store_compact_due (const struct store *store, int64_t keep_events);
 #define STORE_KEEP_BYTES ((int64_t)256 << 20)
 
 /* Commit, and then let the cluster, which is the fold of the snapshot (store_restore) and all events
- * so far, take their place: with
- * the newest rounds, oldest first, and its ended jobs as summaries.  Numbers of events go on.  The
- * policy's memory is not kept: the next full round must be cold, or a replay would differ.
+ * so far, take their place: with the newest rounds, oldest first, and its ended jobs as summaries.
+ * Numbers of events go on.  The policy's memory is not kept: the next full round must be cold, or a
+ * replay would differ.
  * -EBUSY: a round waits for its plan; -EINVAL or -EFBIG: a text cannot be made; then nothing has
- * changed.  Other failures are final. */
+ * changed, and it is due again after as many events more.  Other failures are final. */
 int store_compact (struct store *store, const struct cluster *cluster,
                    const struct round_summary *rounds, int round_count, struct pollux_error *err);
 

@@ -39,7 +39,7 @@ struct wire_config {
     int64_t max_body;          /* bytes of a request's body */
     double rate, burst;        /* requests per second and identity, in the long run and at once */
     int connections, connections_per_address;
-    int64_t keep_events; /* so many stay in the journal when it is compacted */
+    int64_t keep_events; /* the journal is compacted when there are more since its snapshot */
 };
 
 /* All defaults.  0 or -ENOMEM.  The caller's (wire_config_clear). */

@@ -328,6 +328,7 @@ static void unwritable_cluster (void **state)
     assert_non_null (strstr (err.text, "weight: expected a number"));
     cluster.live.jobs[0]->spec.weight = weight;
     assert_int_equal (snapshot, store_snapshot (store));
+    assert_false (store_compact_due (store, 1)); /* not again at once */
     struct event node = {
         .at_us = cluster.now_us, .type = EVENT_NODE, .job = -1, .node = {.name = "new"}};
     struct journal journal = store_journal (store);
