@@ -27,28 +27,23 @@ static struct client_path with (struct client_path path, const char *key, const 
     return client_path (path.text, value, "");
 }
 
-static struct client_path page_path (const struct jobs_filter *filter, const char *after)
+static struct client_path page_path (const struct jobs_filter *filter, const char *since,
+                                     const char *after)
 {
     struct client_path path = {"/v1/jobs?limit=1000"};
     path = with (path, "&phase=", filter->phase);
     path = with (path, "&owner=", filter->owner);
+    path = with (path, "&ended_after=", filter->recent ? since : NULL);
     return with (path, "&after=", after);
 }
 
-/* As long as it lives, a job's ended_at is null. */
-static bool is_recent (const json_t *job, double since)
-{
-    return !(answer_number (job, "ended_at") < since);
-}
-
-static int take_page (const json_t *page, const struct jobs_filter *filter, double since,
-                      json_t *jobs, struct pollux_error *err)
+static int take_page (const json_t *page, json_t *jobs, struct pollux_error *err)
 {
     json_t *job;
     size_t i;
     json_array_foreach (json_object_get (page, "jobs"), i, job)
     {
-        if ((!filter->recent || is_recent (job, since)) && json_array_append (jobs, job) < 0)
+        if (json_array_append (jobs, job) < 0)
             return fail (err, -ENOMEM, "not enough memory for the jobs");
     }
     return 0;
@@ -57,17 +52,18 @@ static int take_page (const json_t *page, const struct jobs_filter *filter, doub
 int jobs_get (struct client *client, const struct jobs_filter *filter, json_t **ret,
               struct pollux_error *err)
 {
-    time_t since = time (NULL) - recent_s;
+    char since[32];
+    snprintf (since, sizeof (since), "%lld", (long long)(time (NULL) - recent_s));
     json_t *jobs = json_array (), *page = NULL;
     const char *after = NULL;
     int rc = jobs ? 0 : fail (err, -ENOMEM, "not enough memory for the jobs");
     for (int pages = 0; rc == 0; pages++) {
         json_t *next = NULL;
-        rc = client_get (client, page_path (filter, after).text, &next, err);
+        rc = client_get (client, page_path (filter, since, after).text, &next, err);
         json_decref (page); /* which holds `after` */
         page = next;
         if (rc == 0)
-            rc = take_page (page, filter, (double)since, jobs, err);
+            rc = take_page (page, jobs, err);
         after = json_string_value (json_object_get (page, "next"));
         if (!after)
             break;

@@ -91,4 +91,8 @@ api_handler api_list_tokens, api_make_token, api_drop_token;
  * if one did. */
 json_t *api_last_lines (const struct api *api, const struct job *job, int lines);
 
+/* How a job has ended, as a shell says it: 0 if it finished, the code of the first replica that
+ * failed if it failed; null if it lives, was cancelled, or nobody can tell. */
+json_t *api_exit_code (const struct api *api, const struct job *job);
+
 #endif

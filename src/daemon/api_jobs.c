@@ -23,7 +23,8 @@ enum { LIST_MOST = 1000, LAST_LINES = 20 };
 /* Which jobs are asked for. */
 struct filter {
     bool phases[JOB_PHASES];
-    const char *owner; /* NULL: all */
+    const char *owner;      /* NULL: all */
+    int64_t ended_after_us; /* of those that have ended: not before */
 };
 
 /* "running,pending" or "live"; NULL: all. */
@@ -52,7 +53,7 @@ static int parse_phases (const char *text, bool ret[JOB_PHASES], struct pollux_e
 
 static bool matches (const struct filter *filter, const struct job *job)
 {
-    if (!filter->phases[job->phase])
+    if (!filter->phases[job->phase] || (!job_live (job) && job->end_us < filter->ended_after_us))
         return false;
     return !filter->owner || (job->launch && strcmp (job->launch->owner, filter->owner) == 0);
 }
@@ -89,13 +90,15 @@ void api_list_jobs (struct api *api, struct http_request *request)
 {
     struct filter filter = {.owner = http_query (request, "owner")};
     struct pollux_error err;
-    int64_t limit = 100;
+    int64_t limit = 100, ended_after = 0;
     if (parse_phases (http_query (request, "phase"), filter.phases, &err) < 0) {
         api_refuse (api, request, 400, "%s", err.text);
         return;
     }
-    if (api_query_int (api, request, "limit", 1, LIST_MOST, &limit) < 0)
+    if (api_query_int (api, request, "limit", 1, LIST_MOST, &limit) < 0 ||
+        api_query_int (api, request, "ended_after", 0, INT64_MAX / 1000000, &ended_after) < 0)
         return;
+    filter.ended_after_us = ended_after * 1000000;
     const char *after = http_query (request, "after");
     int from = after ? cluster_find_job (api->options.cluster, after) + 1 : 0;
     if (after && from == 0) {
@@ -128,6 +131,7 @@ void api_show_job (struct api *api, struct http_request *request)
     json_t *lines =
         owns && job->failures > 0 ? api_last_lines (api, job, LAST_LINES) : json_null ();
     if (object && (json_object_set_new (object, "last_lines", lines) < 0 ||
+                   json_object_set_new (object, "exit_code", api_exit_code (api, job)) < 0 ||
                    json_object_set_new (object, "warning", describe_warning (job)) < 0)) {
         json_decref (object);
         object = NULL;

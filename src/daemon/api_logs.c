@@ -164,21 +164,23 @@ void api_logs (struct api *api, struct http_request *request)
 
 /* ---- Last lines --------------------------------------------------------------------------- */
 
-/* The first replica that ended badly by itself; 0 if nobody can tell.  Of a large job the first
- * ones are looked at: they all run the same program. */
-static int find_failed (int root, const struct job *job)
+/* The first replica that ended badly by itself, and its exit code; 0 and 0 if nobody can tell.  Of a
+ * large job the first ones are looked at: they all run the same program. */
+static int find_failed (int root, const struct job *job, int *ret_code)
 {
     enum { RANKS = 64 };
     struct run_view *view = malloc (sizeof (*view));
     int failed = 0;
     struct run_name name = {.generation = job->generation};
     memcpy (name.job, job->spec.name, sizeof (name.job));
+    *ret_code = 0;
     for (int rank = 0; view && rank < RANKS; rank++) {
         name.rank = rank;
         if (run_look (root, &name, view, NULL) < 0 || view->state == RUN_NONE)
             break;
         if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
             failed = rank;
+            *ret_code = run_status_code (&view->status);
             break;
         }
     }
@@ -229,7 +231,8 @@ json_t *api_last_lines (const struct api *api, const struct job *job, int lines)
         return json_null ();
     struct log_tail tail = {.root = api->options.runs, .file = -1};
     tail.name.generation = job->generation;
-    tail.name.rank = find_failed (api->options.runs, job);
+    int code;
+    tail.name.rank = find_failed (api->options.runs, job, &code);
     memcpy (tail.name.job, job->spec.name, sizeof (tail.name.job));
     char text[MOST + 1];
     ssize_t length = log_tail_open (&tail, lines, NULL);
@@ -237,4 +240,14 @@ json_t *api_last_lines (const struct api *api, const struct job *job, int lines)
         length = read_last (&tail, text, MOST);
     log_tail_close (&tail);
     return length < 0 ? json_null () : split_lines (text, (size_t)length);
+}
+
+json_t *api_exit_code (const struct api *api, const struct job *job)
+{
+    int code = 0;
+    if (job->phase == JOB_FINISHED)
+        return json_integer (0);
+    if (job->phase == JOB_FAILED && api->options.runs >= 0 && run_is_job (job->spec.name))
+        find_failed (api->options.runs, job, &code);
+    return code > 0 ? json_integer (code) : json_null ();
 }

@@ -105,12 +105,15 @@ ask 200 GET /v1/jobs
 check "a list has the jobs in order of submission" jq -e '[.jobs[].name] == ["runner", "failing", "large"]' "$tmp/answer"
 ask 200 GET /v1/jobs '/v1/jobs?phase=live&owner=ann&limit=1'
 check "and goes on behind the last of a page" jq -e '.next == "runner"' "$tmp/answer"
+ask 200 GET /v1/jobs "/v1/jobs?ended_after=$(($(date +%s) + 3600))"
+check "those that ended long ago can be left out" jq -e '[.jobs[].name] == ["runner", "large"]' "$tmp/answer"
 ask 400 GET /v1/jobs '/v1/jobs?limit=0'
 ask 400 GET /v1/jobs '/v1/jobs?colour=red'
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/runner
 check "an owner sees the environment" jq -e '.environment == {"KEY": "value"}' "$tmp/answer"
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/failing
 check "a failed job shows its last lines" jq -e '.last_lines == ["broken"]' "$tmp/answer"
+check "and its exit code" jq -e '.exit_code > 0' "$tmp/answer"
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/large
 check "one that waits says for what" jq -e '.waits_for | contains("needs 8 slots")' "$tmp/answer"
 ask 404 GET '/v1/jobs/{name}' /v1/jobs/nobody

@@ -239,6 +239,8 @@ static void lists_have_pages (void **state)
         {"?phase=live", 200, 25},
         {"?phase=finished,failed", 200, 0},
         {"?phase=pending,running&limit=7", 200, 7},
+        {"?ended_after=0&limit=1000", 200, 25},
+        {"?ended_after=-1", 400, 0},
         {"?phase=runing", 400, 0},
         {"?limit=0", 400, 0},
         {"?limit=1001", 400, 0},
