@@ -229,3 +229,18 @@ struct answer_line answer_placement (const json_t *placement, size_t width)
     }
     return line;
 }
+
+struct answer_line answer_phases (const json_t *phases)
+{
+    struct answer_line line = {"none"};
+    const char *phase;
+    json_t *count;
+    size_t used = 0;
+    json_object_foreach ((json_t *)phases, phase, count)
+    {
+        if (json_number_value (count) > 0 && used + 64 < sizeof (line.text))
+            used += (size_t)snprintf (line.text + used, 64, "%s%.0f %.30s", used ? ", " : "",
+                                      json_number_value (count), phase);
+    }
+    return line;
+}

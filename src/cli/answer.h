@@ -45,4 +45,7 @@ struct answer_line {
 };
 struct answer_line answer_placement (const json_t *placement, size_t width);
 
+/* {"pending": 0, "running": 2, "failed": 1} as "2 running, 1 failed". */
+struct answer_line answer_phases (const json_t *phases);
+
 #endif

@@ -10,8 +10,6 @@ static const struct command_option status_options[] = {CLIENT_OPTION_ROWS};
 static void print_status (const json_t *status, const char *address, FILE *out)
 {
     double now = answer_number (status, "now_at");
-    const char *phase;
-    json_t *count;
     fprintf (out, "polluxd %s at %s, up for %s\n", answer_text (status, "version"), address,
              answer_duration (now - answer_number (status, "started_at")).text);
     fprintf (out, "policy   %s, p = %s, backend %s\n", answer_text (status, "policy"),
@@ -24,12 +22,7 @@ static void print_status (const json_t *status, const char *address, FILE *out)
              answer_count (answer_number (status, "nodes")).text,
              answer_count (answer_number (status, "used_slots")).text,
              answer_count (answer_number (status, "slots")).text);
-    fputs ("jobs    ", out);
-    json_object_foreach (json_object_get (status, "jobs"), phase, count)
-    {
-        fprintf (out, " %.0f %s", json_number_value (count), phase);
-    }
-    fputc ('\n', out);
+    fprintf (out, "jobs     %s\n", answer_phases (json_object_get (status, "jobs")).text);
 }
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)

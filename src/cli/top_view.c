@@ -99,8 +99,6 @@ static struct frame_style style_of (int key)
 static void draw_head (const struct top_state *state, struct frame *frame)
 {
     const json_t *status = state->status;
-    const char *phase, *between = "";
-    json_t *count;
     int column = frame_put (frame, 0, 0, bold, "polluxd %s", answer_text (status, "version"));
     if (status)
         frame_put (frame, 0, column + 3, plain,
@@ -120,13 +118,8 @@ static void draw_head (const struct top_state *state, struct frame *frame)
                        state->silent_s);
         return;
     }
-    column = 0;
-    json_object_foreach (json_object_get (status, "jobs"), phase, count)
-    {
-        column = frame_put (frame, 1, column, plain, "%s%.0f %s", between,
-                            json_number_value (count), phase);
-        between = ", ";
-    }
+    frame_put (frame, 1, 0, plain, "jobs: %s",
+               answer_phases (json_object_get (status, "jobs")).text);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------ */

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands around the daemon, with a daemon and real jobs: what they print, what they refuse,
+# and what they do while it is away.  Nothing here waits for a fixed time: `until_true` waits for a
+# condition.
+. tests/cli/lib.sh
+unset POLLUX_SERVER POLLUX_TOKEN_FILE
+export POLLUX_STATE=$tmp/s HOME=$tmp
+esc=$(printf '\033')
+polluxd=${POLLUX%pollux}polluxd
+root=()
+[ "$(id -u)" != 0 ] || root=(--allow-root)
+
+# ---- The daemon ------------------------------------------------------------------------------
+
+until_true()
+{
+    local i
+    for ((i = 0; i < 3000; i++)); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.02
+    done
+    echo "waited for a minute in vain: $*" >&2
+    return 1
+}
+
+daemon=
+start_daemon()
+{
+    # shellcheck disable=SC2086
+    $polluxd --state "$POLLUX_STATE" --listen "${listen-127.0.0.1:0}" --listen "unix:$tmp/sock" --node n0:2 \
+        --node n1:2 --interval 1 --restart-delay 0 --stop-jobs "${root[@]}" >>"$tmp/daemon.log" 2>&1 &
+    daemon=$!
+    until_true pollux status
+}
+
+stop_daemon()
+{
+    [ -n "$daemon" ] || return 0
+    kill -CONT $daemon 2>/dev/null
+    kill $daemon 2>/dev/null
+    wait $daemon
+    daemon=
+}
+
+background=()
+clean_up()
+{
+    local code=$?
+    [ ${#background[@]} = 0 ] || kill "${background[@]}" 2>/dev/null
+    stop_daemon
+    return $code
+}
+trap 'clean_up; finish' EXIT
+
+# phase JOB: of a job.  is JOB FILTER: what its JSON says.
+phase() { pollux show "$1" --json | jq -r .phase; }
+is() { pollux show "$1" --json | jq -e "$2"; }
+# On a terminal of 80 columns.
+on_terminal() { script -qec "stty cols 80 rows 24; $*" /dev/null </dev/null; }
+
+if start_daemon; then ok "the daemon starts"; else not_ok "the daemon starts" "$(cat "$tmp/daemon.log")"; fi
+address=$(cat "$POLLUX_STATE/address")
+
+# ---- The cluster -----------------------------------------------------------------------------
+
+run pollux status
+expect "status" status=0 out~'^polluxd [0-9.]+ at .*127\.0\.0\.1:' out~'^policy   pollux, p = -1.00, backend local$' \
+    out~'^cluster  2 nodes, 0 of 4 slots in use$' err=
+run pollux status --json
+check "status as JSON" jq -e '.slots == 4 and .nodes == 2' <<<"$out"
+run pollux nodes
+expect "nodes" status=0 out~'^node +type +slots +used +state +jobs$' out~'^n0 .* 2 +0 +available +-$' out~'^n1 ' err=
+run pollux nodes --quiet
+expect "names of nodes" status=0 out="n0
+n1"
+run pollux list
+expect "no jobs" status=0 out='No jobs.' err=
+run pollux status --server "unix:$tmp/sock"
+expect "over a Unix socket" status=0 out~'at unix:'
+run pollux status --server "${address#http://}"
+expect "an address without its scheme" status=0 out~'^polluxd'
+
+# ---- Submit, wait, logs ------------------------------------------------------------------------
+
+run pollux submit --wait --name hello -- sh -c 'echo hello; echo there >&2; sleep 0.1'
+expect "submit --wait: a job that finishes" status=0 out=hello err~'^pollux submit: hello: finished'
+run pollux logs hello
+expect "logs" status=0 out="hello
+there" err=
+run pollux logs --tail 1 hello
+expect "the last line" status=0 out=there
+run pollux logs hello --generation 1 --rank 0 -f
+expect "logs of a job that has ended, followed" status=0 out~'^hello' err=
+run pollux logs hello --generation 2
+expect "a run that never was" status=1 out= err~'^pollux logs: .*hello'
+run pollux logs hello --rank 5
+expect "a replica that never was" status=1 out= err~'^pollux logs: .*hello'
+run pollux logs nosuch
+expect "logs of no job" status=1 out= err~"^pollux logs: .*nosuch"
+
+run pollux submit --wait --name sad --max-failures 0 -- sh -c 'echo oh dear; exit 7'
+expect "submit --wait: a job that fails" out=sad err~'^pollux submit: sad: failed' status=7
+run pollux show sad
+expect "show: why it failed" status=0 out~'^phase +failed$' out~'^    oh dear$' out~'^command +sh -c .echo oh dear; exit 7.$'
+
+run pollux submit -- sleep 1000
+name=$out
+expect "the daemon makes a name" status=0 out~'^sleep-[0-9]+$' err=
+run pollux submit --name hello -- true
+expect "a name that is taken" status=1 out= err~'^pollux submit: .*hello'
+until_true is "$name" '.phase == "running"'
+run pollux show "$name"
+expect "show: a job that runs" status=0 out~'^phase +running$' out~'^placement +n[01]:1$' out~'^limits +0-?1? replicas' \
+    out~'^directory +/' out~"^owner +admin$" out~'^stop +by signal 15, SIGTERM' err=
+run pollux show nosuch
+expect "show no job" status=1 out= err~'nosuch'
+run pollux show ../status
+expect "show: no way out of the jobs" status=2 out= err~'^pollux show: '
+
+printf '%s\n' 'command: "printf \"\\033[31mred\\033[0m\\r50%%\\r100%%\\n\"; sleep 1000"' >"$tmp/evil.yaml"
+run pollux submit "$tmp/evil.yaml" --name evil
+expect "submit a file" status=0 out=evil err=
+until_true sh -c "$POLLUX logs evil | grep -q 100"
+run pollux logs evil
+expect "bytes pass into a pipe" status=0 out~"$esc\[31mred"
+run on_terminal "$POLLUX logs evil"
+expect "a terminal obeys nothing of a log" status=0 out~'\?\[31mred\?\[0m' out!"$esc" out~'^50%'
+run on_terminal "$POLLUX logs --raw evil"
+expect "unless it is asked to" status=0 out~"$esc\[31mred"
+
+# Followed to its end: every line once.
+pollux submit --name counter -- sh -c 'for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done' >"$tmp/name"
+run pollux logs -f counter
+expect "logs --follow, to the end of the job" status=0 out="line 1
+line 2
+line 3
+line 4
+line 5" err=
+
+# ---- Lists -------------------------------------------------------------------------------------
+
+run pollux list
+expect "list" status=0 out~'^job +phase +replicas +limits ' out~'^hello +finished +0 ' out~'^sad +failed ' \
+    out~"^$name +running +1 " out~' admin$' err=
+run pollux list --phase running --quiet
+expect "list by phase" status=0 out="$name
+evil"
+run pollux list --owner nobody
+expect "list by owner" status=0 out='No jobs.'
+run pollux list --json --all
+check "list as JSON" jq -e '[.jobs[].name] | index("hello") == 0' <<<"$out"
+pollux list --watch=0.1 >"$tmp/watch" 2>&1 &
+background+=($!)
+watched() { [ "$(grep -c '^hello ' "$tmp/watch")" -ge "$1" ]; }
+check "list --watch prints again and again" until_true watched 3
+
+# ---- Limits, cancel, nodes ---------------------------------------------------------------------
+
+run pollux scale "$name" --max 3 --weight 2
+expect "scale" status=0 out~"^$name: 0-3 replicas, weight 2.00$" err=
+check "scale: it is so" is "$name" '.max_replicas == 3 and .weight == 2 and .min_replicas == 0'
+run pollux scale "$name" --min 4
+expect "scale: limits that cannot be met" status=2 out= err~'^pollux scale: '
+run pollux scale hello --max 4
+expect "scale: a job that has ended" status=1 out= err~'^pollux scale: .*hello'
+run pollux drain n1
+expect "drain" status=0 out~'^n1: drained' err=
+run pollux nodes
+expect "a drained node" out~'^n1 .* drained '
+run pollux drain n7
+expect "drain: no such node" status=1 out= err~'n7'
+run pollux resume n1
+expect "resume" status=0 out~'^n1: available' err=
+run pollux cancel nosuch evil "$name"
+expect "cancel several, one of which is none" status=1 out~'^evil: ' out~"^$name: " err~'nosuch'
+until_true is evil '.phase == "cancelled"'
+check "cancelled" is "$name" '.phase == "cancelled" or .phase == "cancelling"'
+run pollux cancel evil
+expect "cancel: it has ended" status=1 out= err~'evil'
+
+# ---- Tokens ------------------------------------------------------------------------------------
+
+(umask 077 && pollux token new ann >"$tmp/ann" && pollux token new ben --role read-only >"$tmp/ben")
+check "a token is one word" grep -Eqx '[^ ]{20,}' "$tmp/ann"
+run pollux token list
+expect "tokens" status=0 out~'^ann +user$' out~'^ben +read-only$' out!"$(cat "$tmp/ann")"
+run pollux token new ann
+expect "a name that has a token" status=1 out= err~'ann'
+as() { POLLUX_TOKEN_FILE=$tmp/$1 pollux "${@:2}"; }
+run as ann submit --name hers --env SECRET=xyzzy -- sleep 1000
+expect "a user submits" status=0 out=hers err=
+check "the name is the owner" is hers '.owner == "ann"'
+run as ann cancel counter
+expect "not another's job" status=1 out= err~'counter'
+run as ann show hers
+expect "her own environment" status=0 out~'SECRET=xyzzy'
+run as ben show hers
+expect "not for others" status=0 out!xyzzy
+run as ben submit -- true
+expect "read-only submits nothing" status=1 out= err~'^pollux submit: '
+run as ann token list
+expect "tokens are for admins" status=1 out= err~'^pollux token: '
+run pollux token revoke ann
+expect "revoke" status=0 out~'ann is revoked' err=
+run as ann list
+expect "a revoked token" status=1 out= err~'does not know this token' err!"$(cat "$tmp/ann")"
+POLLUX_STATE=$tmp/none run pollux list --server "$address"
+expect "no token" status=1 out= err~'wants a token: POLLUX_TOKEN_FILE is not set, and .*/none/admin.token'
+
+# ---- Explain -----------------------------------------------------------------------------------
+
+# post PATH JSON: a request by hand; prints the status.
+post()
+{
+    local host=${address#*://} body=$2
+    exec 9<>"/dev/tcp/${host%:*}/${host##*:}" || return 1
+    printf 'POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s' \
+        "$1" "$host" "$(cat "$POLLUX_STATE/admin.token")" ${#body} "$body" >&9
+    head -n 1 <&9 | grep -o ' [0-9]* '
+    exec 9<&-
+}
+run pollux explain hers
+expect "explain a job without a model" status=0 out~'hers' err=
+pollux submit --name trains --adaptive --max 4 -- sleep 1000 >"$tmp/name"
+until_true is trains '.phase == "running"'
+generation=$(pollux show trains --json | jq .generation)
+answer=$(post /v1/jobs/trains/hints "{\"version\": 1, \"generation\": $generation, \"max_profiled_replicas\": 4,
+    \"progress\": 100, \"total\": 1000, \"m\": 128, \"s\": 1,
+    $(jq -c '{model, grad, init_batch, max_batch, min_local, max_local, accumulation}' examples/synthetic-resnet.json | sed 's/^{\|}$//g')}")
+check "the job reports" [ "$answer" = " 202 " ]
+until_true is trains '.goodput > 0'
+run pollux explain trains
+expect "explain" status=0 out~'^goodput \(useful samples/s\)$' out~'replicas +batch +goodput' out~'^now ' err=
+run pollux explain trains --json
+check "explain as JSON" jq -e '(.curve | length) > 1 and (.sentences | length) > 0' <<<"$out"
+run pollux show trains
+expect "show: how it trains" out~'^goodput +[0-9.]+ useful samples/s = throughput ' out~'^progress +10.0 %, '
+
+# ---- Top ---------------------------------------------------------------------------------------
+
+run pollux top --once
+expect "top --once" status=0 out~'^polluxd .* slots in use' out~'^n0 [a-z.]{2} +n1 [a-z.]{2}$' \
+    out~'^[a-z] trains +running ' out~'^  job +phase +repl +batch +goodput +effic\. +ETA +rest +age$' err=
+check "top fits into 80 columns" awk 'length > 80 { exit 1 }' <<<"$out"
+mkfifo "$tmp/keys"
+TERM=xterm script -qefc "stty cols 80 rows 24; $POLLUX top --interval 0.2" "$tmp/screen" <"$tmp/keys" >/dev/null 2>&1 &
+top=$!
+exec 8>"$tmp/keys"
+shows() { grep -aq -e "$1" "$tmp/screen"; }
+check "top draws the jobs" until_true shows trains
+kill -STOP $daemon
+check "top does not wait for a daemon that is silent" until_true shows 'no answer since'
+seen=$(stat -c %s "$tmp/screen")
+kill -CONT $daemon
+shows_again() { tail -c "+$((seen + 1))" "$tmp/screen" | grep -aq 'jobs:'; }
+check "and goes on when it answers" until_true shows_again
+printf q >&8
+wait $top
+check "top ends with q" [ $? = 0 ]
+exec 8>&-
+
+# ---- Names, completed --------------------------------------------------------------------------
+
+. completion/pollux.bash
+# completes WORDS...: what is offered for the last one.
+completes()
+{
+    COMP_WORDS=("$POLLUX" "$@")
+    COMP_CWORD=$#
+    _pollux
+    echo "${COMPREPLY[*]}"
+}
+check "names of jobs are completed" [ "$(completes show tr)" = trains ]
+check "names of nodes are completed" [ "$(completes drain n)" = "n0 n1" ]
+
+# ---- Events, and a daemon that comes back ------------------------------------------------------
+
+run pollux events
+expect "events" status=0 out~'^ +[0-9]+  20[0-9-]+ [0-9:]+  SUBMIT +hello ' out~'  EXIT +sad ' err=
+pollux events --json >"$tmp/events"
+check "events as JSON" jq -es 'length > 10 and (map(.seq) == (map(.seq) | sort | unique))' "$tmp/events"
+last=$(jq -s 'last.seq' "$tmp/events")
+run pollux events --after "$((last - 1))" --json
+check "events behind a number" jq -es --argjson last "$last" 'first.seq == $last' <<<"$out"
+pollux events -f --json --after "$last" >"$tmp/followed" 2>"$tmp/followed.err" &
+background+=($!)
+pollux submit --name before -- true >"$tmp/name"
+followed() { jq -es --arg job "$1" 'any(.type == "SUBMIT" and .job == $job)' "$tmp/followed"; }
+check "events --follow" until_true followed before
+stop_daemon
+run pollux list
+expect "the daemon is away" status=3 out= err~'is polluxd running'
+check "completion says nothing then" [ -z "$(completes show tr 2>&1)" ]
+listen=${address#http://} start_daemon
+pollux submit --name after -- true >"$tmp/name"
+check "events --follow goes on with the daemon that came back" until_true followed after
+check "no event was lost, none came twice" jq -es --argjson last "$last" \
+    'map(.seq) == [range($last + 1; $last + 1 + length)]' "$tmp/followed"
