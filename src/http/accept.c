@@ -43,6 +43,9 @@ static bool has_room (struct http_server *server, const char *peer)
     int all = 0, same = 0;
     if (server->counts.connections >= limits->connections + CLOSING_MAX)
         return false;
+    if (server->counts.connections < limits->per_address &&
+        server->counts.connections < limits->connections)
+        return true; /* without counting */
     for (const struct connection *at = server->connections; at != NULL; at = at->next) {
         all += !at->closing;
         same += !at->closing && strcmp (at->peer.text, peer) == 0;

@@ -27,6 +27,26 @@ static struct address_host address_of (int fd, int (*ask) (int, struct sockaddr 
     return address_host ((const struct sockaddr *)&storage);
 }
 
+static void put_first (struct connection *connection)
+{
+    struct http_server *server = connection->server;
+    connection->previous = NULL;
+    connection->next = server->connections;
+    if (connection->next != NULL)
+        connection->next->previous = connection;
+    server->connections = connection;
+}
+
+static void take_out (struct connection *connection)
+{
+    if (connection->next != NULL)
+        connection->next->previous = connection->previous;
+    if (connection->previous != NULL)
+        connection->previous->next = connection->next;
+    else
+        connection->server->connections = connection->next;
+}
+
 static void connection_begin (struct http_server *server, struct MHD_Connection *mhd,
                               void **socket_context)
 {
@@ -43,10 +63,7 @@ static void connection_begin (struct http_server *server, struct MHD_Connection 
     connection->peer = address_of (connection->fd, getpeername);
     connection->local = address_of (connection->fd, getsockname);
     connection->over_unix = strcmp (connection->local.text, "unix") == 0;
-    connection->next = server->connections;
-    if (connection->next != NULL)
-        connection->next->previous = connection;
-    server->connections = connection;
+    put_first (connection);
     server->counts.connections++;
     deadline_set (&server->deadlines, &connection->deadline,
                   server->now_us + (int64_t)(server->options.limits.head_s * 1e6));
@@ -63,12 +80,7 @@ static void connection_end (struct connection *connection)
     epoll_ctl (server->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
     server->half_closed -= connection->half_closed;
     deadline_clear (&server->deadlines, &connection->deadline);
-    if (connection->next != NULL)
-        connection->next->previous = connection->previous;
-    if (connection->previous != NULL)
-        connection->previous->next = connection->next;
-    else
-        server->connections = connection->next;
+    take_out (connection);
     server->counts.connections--;
     free (connection);
 }
@@ -130,9 +142,12 @@ void connection_cut (struct connection *connection)
 
 void connection_half_closed (struct connection *connection)
 {
-    if (!connection->half_closed)
-        connection->server->half_closed++;
+    if (connection->half_closed)
+        return;
     connection->half_closed = true;
+    connection->server->half_closed++;
+    take_out (connection); /* to the front, where the sweep finds it before all others */
+    put_first (connection);
 }
 
 /* Has everything been read that the client ever sent? */
@@ -144,11 +159,13 @@ static bool is_read (const struct connection *connection)
 
 void connections_sweep (struct http_server *server)
 {
-    if (server->half_closed == 0)
-        return;
-    for (struct connection *at = server->connections; at != NULL; at = at->next) {
+    struct connection *at = server->connections;
+    for (int left = server->half_closed; left > 0; at = at->next) {
         bool waits = at->phase == PHASE_HEAD || at->phase == PHASE_BODY;
-        if (at->half_closed && (at->phase == PHASE_STREAM || (waits && is_read (at))))
+        if (!at->half_closed)
+            continue;
+        left--;
+        if (at->phase == PHASE_STREAM || (waits && is_read (at)))
             connection_cut (at);
     }
 }
