@@ -199,6 +199,8 @@ demo: ## see it at work in a minute
 $(BENCHES): $(B)/bench/%: $(B)/obj/bench/%.o $(B)/rooms.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(B)/rooms.a $(LIBS) -o $@
+# This one measures the programs themselves.
+$(B)/bench/daemon_load: | $(B)/pollux $(B)/polluxd
 
 .PHONY: benches bench
 benches: $(BENCHES)
