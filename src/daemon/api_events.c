@@ -49,28 +49,36 @@ static void blank (const struct events *events, json_t *body)
     json_object_set_new (launch, "environment", json_null ());
 }
 
-static json_t *describe_body (const struct events *events, const struct wire_row *row)
+/* The body as text: as it is in the journal, unless something has to be hidden.  NULL: no memory. */
+static char *write_body (const struct events *events, const struct wire_row *row)
 {
+    bool hides = !events->secrets && strcmp (row->type, event_names[EVENT_SUBMIT]) == 0;
     if (row->length > body_most)
-        return json_null ();
+        return strdup ("null");
+    if (!hides && !memchr (row->body, '\n', row->length)) /* ours are lines; a line is data */
+        return strndup (row->body, row->length);
     json_t *body = json_loadb (row->body, row->length, 0, NULL);
-    if (body && !events->secrets && strcmp (row->type, event_names[EVENT_SUBMIT]) == 0)
+    if (body && hides)
         blank (events, body);
-    return body ? body : json_null ();
+    char *text = body ? json_dumps (body, JSON_COMPACT) : strdup ("null");
+    json_decref (body);
+    return text;
 }
 
 /* "id: 7\nevent: SUBMIT\ndata: {...}\n\n", the caller's; NULL: no memory. */
 static char *write_event (const struct events *events, int64_t seq, const struct wire_row *row)
 {
-    json_t *data = json_pack ("{s:I, s:f, s:s, s:s?, s:o}", "seq", (json_int_t)seq, "at",
-                              (double)row->at_us * 1e-6, "type", row->type, "job", row->job, "body",
-                              describe_body (events, row));
-    char *text = data ? json_dumps (data, JSON_COMPACT) : NULL, *event = NULL;
+    json_t *data = json_pack ("{s:I, s:f, s:s, s:s?}", "seq", (json_int_t)seq, "at",
+                              (double)row->at_us * 1e-6, "type", row->type, "job", row->job);
+    char *head = data ? json_dumps (data, JSON_COMPACT) : NULL, *body = write_body (events, row);
+    char *event = NULL;
     json_decref (data);
-    if (text &&
-        asprintf (&event, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)seq, row->type, text) < 0)
+    if (head && body &&
+        asprintf (&event, "id: %lld\nevent: %s\ndata: %.*s,\"body\":%s}\n\n", (long long)seq,
+                  row->type, (int)strlen (head) - 1, head, body) < 0)
         event = NULL;
-    free (text);
+    free (head);
+    free (body);
     return event;
 }
 

@@ -133,6 +133,12 @@ static void environments_are_hidden (void **state)
         assert_int_equal (json_is_null (json_object_get (job.json, "environment")), !seen);
         assert_int_equal (strstr (events.body, "s3cr3t") != NULL, seen);
         assert_non_null (strstr (events.body, "event: SUBMIT"));
+        /* Copied from the journal or written anew, it is the same. */
+        json_t *data = json_loads (strstr (strstr (events.body, "event: SUBMIT"), "data: ") + 6,
+                                   JSON_DISABLE_EOF_CHECK, NULL);
+        assert_int_equal (json_object_size (data), 5);
+        assert_true (json_is_object (json_object_get (json_object_get (data, "body"), "launch")));
+        json_decref (data);
         reply_clear (&job);
         reply_clear (&events);
     }
