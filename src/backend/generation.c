@@ -27,6 +27,8 @@
 
 #define PAUSE_US INT64_C (5000)
 #define PAUSE_LIMIT_US INT64_C (500000)
+/* A start takes half a millisecond, and ten where the disk is busy. */
+#define STARTING_US INT64_C (4000)
 /* mpirun ends by itself after its ranks; this is how long it may take. */
 #define IDLE_US INT64_C (2000000)
 /* After a full disk or the like. */
@@ -331,12 +333,21 @@ static bool is_unsure (const struct rank *run)
            (run->phase == RANK_RUNNING && (!run->has_replica || run->supervisor < 0));
 }
 
+/* A step starts one run at least, and no more when its time is over: others wait for answers. */
+static bool may_start (struct local *local)
+{
+    int64_t now_us = local_now_us ();
+    if (local->start_until_us == 0)
+        local->start_until_us = now_us + STARTING_US;
+    return now_us < local->start_until_us;
+}
+
 static void start_rank (struct local *local, const struct cluster *cluster,
                         struct generation *generation, int rank)
 {
     struct pollux_error err = {.text = ""};
     hurry (generation);
-    if (local->budget-- <= 0)
+    if (!may_start (local))
         return;
     int code = generation_start (local, cluster, generation, rank, &err);
     if (code == 0 || generation->ranks[rank].phase != RANK_WAITING)
@@ -448,7 +459,7 @@ static void plan_next (struct generation *generation, int64_t now_us)
     for (int i = 0; i < generation->count; i++) {
         unsure |= is_unsure (&generation->ranks[i]);
         if (generation->ranks[i].phase == RANK_WAITING)
-            generation->due_us = now_us; /* the budget was spent */
+            generation->due_us = now_us; /* the step's time was over */
     }
     if (unsure && generation->due_us > now_us) {
         generation->due_us = now_us + generation->pause_us;

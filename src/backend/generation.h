@@ -82,9 +82,9 @@ struct local {
     } * collisions; /* ports that were taken, in succession */
     int collision_count;
     bool closing, unsettled;
-    int64_t held_us;       /* start nothing before this; 0: no such time */
-    int budget;            /* of supervisors to spawn in this step */
-    struct run_view *view; /* of the last look */
+    int64_t held_us;        /* start nothing before this; 0: no such time */
+    int64_t start_until_us; /* in this step; 0: none was started so far */
+    struct run_view *view;  /* of the last look */
 };
 
 int64_t local_now_us (void);

@@ -31,7 +31,6 @@
 enum {
     KEEP_GENERATIONS = 3,
     KEEP_JOBS = 10000,
-    SPAWNS = 32,           /* in one step, of about half a millisecond each */
     COLLISIONS = 3,        /* in succession; then it is not the port's fault */
     COLLISION_TAIL = 8192, /* of a log, where a program says that its port was taken */
 };
@@ -263,7 +262,7 @@ static bool is_unwanted (const struct local *local, const struct job *job)
 static void step_due (struct local *local, const struct cluster *cluster)
 {
     int64_t now_us = local_now_us ();
-    local->budget = SPAWNS;
+    local->start_until_us = 0;
     for (int i = 0; i < local->count; i++)
         if (local->generations[i]->due_us <= now_us)
             generation_step (local, cluster, local->generations[i], now_us);
