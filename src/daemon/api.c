@@ -35,7 +35,7 @@ enum {
     ROUTE (GET, "/readyz", api_ready, ALL, 0, NULL)                                                \
     ROUTE (GET, "/metrics", api_metrics, READERS, 0, NULL)                                         \
     ROUTE (GET, "/v1/status", api_status, READERS, 0, NULL)                                        \
-    ROUTE (GET, "/v1/jobs", api_list_jobs, READERS, 0, "phase owner ended_after limit after")                  \
+    ROUTE (GET, "/v1/jobs", api_list_jobs, READERS, 0, "phase owner ended_after limit after")      \
     ROUTE (POST, "/v1/jobs", api_submit, OWNERS, HTTP_DURABLE | HTTP_JSON | HTTP_YAML, NULL)       \
     ROUTE (GET, "/v1/jobs/{name}", api_show_job, READERS, 0, NULL)                                 \
     ROUTE (POST, "/v1/jobs/{name}/cancel", api_cancel, OWNERS, HTTP_DURABLE, NULL)                 \
