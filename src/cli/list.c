@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/excerpt.h"
+#include "base/number.h"
 #include "cli/answer.h"
 #include "cli/client_options.h"
 #include "cli/jobs.h"
@@ -24,6 +25,10 @@ static const struct command_option list_options[] = {
     {"quiet", NULL, LIST_QUIET, "print the names only, one per line"},
     CLIENT_OPTION_ROWS,
 };
+
+/* Seconds: more often is of no use to anybody's eyes. */
+#define WATCH_LEAST 0.1
+#define WATCH_MOST 86400.0
 
 struct list_request {
     struct client_options client;
@@ -52,6 +57,21 @@ static int check_phases (const char *phases, struct pollux_error *err)
     }
 }
 
+/* Behind --watch the seconds may stand as a word of their own, too. */
+static int parse_seconds (const struct options *options, double *ret, struct pollux_error *err)
+{
+    char **words;
+    int count = options_operands (options, &words);
+    double value;
+    if (count != 1 || number_double (words[0], &value) < 0)
+        return client_options_no_operand (options, err);
+    if (value < WATCH_LEAST || value > WATCH_MOST)
+        return fail (err, -EINVAL, "--watch: expected a number from %g to %g, got %s", WATCH_LEAST,
+                     WATCH_MOST, quote (words[0]).text);
+    *ret = value;
+    return 0;
+}
+
 static int parse (struct options *options, struct list_request *ret, struct pollux_error *err)
 {
     int id, rc = 0;
@@ -73,13 +93,15 @@ static int parse (struct options *options, struct list_request *ret, struct poll
         case LIST_WATCH:
             ret->watch_s = 2;
             if (options->argument)
-                rc = options_double (options, 0.1, 86400, &ret->watch_s, err);
+                rc = options_double (options, WATCH_LEAST, WATCH_MOST, &ret->watch_s, err);
             break;
         default:
             rc = client_options_take (&ret->client, options, id);
         }
     }
     ret->filter.recent = !ret->all && !ret->filter.phase;
+    if (rc == 0 && ret->watch_s > 0)
+        return parse_seconds (options, &ret->watch_s, err);
     return rc < 0 ? rc : client_options_no_operand (options, err);
 }
 

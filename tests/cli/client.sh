@@ -80,6 +80,8 @@ list x|unexpected argument 'x'
 list --phase=runing|--phase: expected pending, running, .* got 'runing'
 list --phase=running,|--phase: expected
 list --watch=0|--watch: expected a number from 0.1
+list --watch 0|--watch: expected a number from 0.1
+list --watch x|unexpected argument 'x'
 show|expected JOB
 show a b|unexpected argument 'b'
 logs|expected JOB
