@@ -204,7 +204,7 @@ static int take_option (int id, const struct options *options, struct wire_confi
 static int read_file (const char *path, struct wire_config *ret, struct pollux_error *err)
 {
     const char *names[32] = {NULL};
-    for (int i = 0; policies[i] && i < 31; i++)
+    for (int i = 0; i < 31 && policies[i]; i++)
         names[i] = policies[i]->name;
     struct wire_problems problems = {0};
     int rc = wire_config_read (path, names, &problems, ret, err);
@@ -281,6 +281,7 @@ static int configure (void *self, struct wire_config *ret, struct pollux_error *
 static int become (const char *name, const char *state, struct pollux_error *err)
 {
     errno = 0;
+    // cppcheck-suppress getpwnamCalled ; there is one thread so far
     const struct passwd *user = getpwnam (name);
     if (!user)
         return fail (err, -EINVAL, "run-as: there is no user %s", quote (name).text);
@@ -300,10 +301,11 @@ static int choose_user (const struct wire_config *config, struct pollux_error *e
     if (geteuid () == 0 && config->run_as[0])
         return become (config->run_as, config->state, err);
     if (geteuid () == 0 && !config->allow_root)
-        return fail (err, -EPERM,
+        return fail (err, -EINVAL,
                      "jobs run as polluxd's user, and that is root: name another with --run-as "
                      "USER, or accept it with --allow-root");
     if (config->run_as[0]) {
+        // cppcheck-suppress getpwnamCalled ; as above
         const struct passwd *user = getpwnam (config->run_as);
         if (!user || user->pw_uid != geteuid ())
             return fail (err, -EPERM, "run-as: only root can become %s",
