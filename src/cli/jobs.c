@@ -13,9 +13,9 @@
 #include "cli/answer.h"
 #include "cli/table.h"
 
-/* Of 1000 jobs each, as many as the daemon gives at a time.  More pages would mean that it goes round
- * in circles. */
-enum { PAGES_LIMIT = 10000 };
+/* Of 250 jobs each: writing 1000 takes the daemon long enough for others to feel it.  So many pages
+ * would mean that it goes round in circles. */
+enum { PAGES_LIMIT = 40000 };
 
 static const int recent_s = 3600;
 
@@ -30,7 +30,7 @@ static struct client_path with (struct client_path path, const char *key, const 
 static struct client_path page_path (const struct jobs_filter *filter, const char *since,
                                      const char *after)
 {
-    struct client_path path = {"/v1/jobs?limit=1000"};
+    struct client_path path = {"/v1/jobs?limit=250"};
     path = with (path, "&phase=", filter->phase);
     path = with (path, "&owner=", filter->owner);
     path = with (path, "&ended_after=", filter->recent ? since : NULL);

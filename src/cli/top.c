@@ -30,7 +30,7 @@ static const struct command_option top_options[] = {
 /* What is asked for, one after the other. */
 enum question { ASK_STATUS, ASK_NODES, ASK_JOBS, QUESTIONS };
 static const char *const questions[QUESTIONS] = {"/v1/status", "/v1/nodes",
-                                                 "/v1/jobs?phase=live&limit=1000"};
+                                                 "/v1/jobs?phase=live&limit=250"};
 
 struct top {
     struct client *client;

@@ -154,6 +154,15 @@ background+=($!)
 watched() { [ "$(grep -c '^hello ' "$tmp/watch")" -ge "$1" ]; }
 check "list --watch prints again and again" until_true watched 3
 
+# More than a page of them: 260 jobs that wait for nodes that do not exist.
+many() { local i; for i in {1..260}; do pollux submit --name "many-$i" --min 5 --max 5 -- true || return 1; done >"$tmp/many"; }
+if [ -z "${POLLUX_BRIEF-}" ]; then
+    check "260 jobs are submitted" many
+    check "a list has all pages, in order, each job once" diff "$tmp/many" <(pollux list --phase pending --quiet)
+    # shellcheck disable=SC2046
+    check "cancelled, all in one command" pollux cancel $(cat "$tmp/many")
+fi
+
 # ---- Limits, cancel, nodes ---------------------------------------------------------------------
 
 run pollux scale "$name" --max 3 --weight 2
