@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "base/utf8.h"
@@ -32,42 +31,6 @@
 enum { OUTPUT_SIZE = 64 << 10, DEADLINE_MS = 10000, GPUS_LIMIT = SLOTS_LIMIT };
 
 extern char **environ;
-
-/* ---- Declared nodes ----------------------------------------------------------------------- */
-
-static bool is_name (const char *text, size_t length)
-{
-    if (length < 1 || length >= NAME_SIZE || utf8_valid (text, length) != length)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
-            return false;
-    return true;
-}
-
-int machine_parse_node (const char *text, struct node *ret, struct pollux_error *err)
-{
-    struct node node = {.available = true};
-    const char *colon = strchr (text, ':');
-    const char *second = colon ? strchr (colon + 1, ':') : NULL;
-    char slots[16] = "";
-    int64_t count = 0;
-    size_t digits = !colon ? 0 : second ? (size_t)(second - colon - 1) : strlen (colon + 1);
-    if (digits > 0 && digits < sizeof (slots))
-        memcpy (slots, colon + 1, digits);
-    if (!colon || !is_name (text, (size_t)(colon - text)) || number_int64 (slots, &count) < 0 ||
-        count < 1 || count > SLOTS_LIMIT || (second && !is_name (second + 1, strlen (second + 1))))
-        return fail (err, -EINVAL,
-                     "node %s: expected NAME:SLOTS or NAME:SLOTS:TYPE with 1 to %d slots, such as "
-                     "left:4",
-                     excerpt (text, strlen (text)).text, SLOTS_LIMIT);
-    memcpy (node.name, text, (size_t)(colon - text));
-    node.slots = (int)count;
-    if (second)
-        strcpy (node.type, second + 1);
-    *ret = node;
-    return 0;
-}
 
 /* ---- GPUs --------------------------------------------------------------------------------- */
 

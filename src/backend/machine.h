@@ -29,9 +29,6 @@ struct machine {
     int cpu_slots; /* of all nodes that have CPUs */
 };
 
-/* NAME:SLOTS[:TYPE].  -EINVAL and a sentence for anything else. */
-int machine_parse_node (const char *text, struct node *ret, struct pollux_error *err);
-
 /* Look at this machine.  nvidia_smi is the program to ask, NULL: nvidia-smi in the PATH; one that
  * is not there, or fails, means no GPUs.  declared: the nodes of --node, none for one node.
  * -EINVAL for nodes with more GPUs than there are, or of one name.  On success *ret is the

@@ -23,6 +23,7 @@
 #include "daemon/daemon.h"
 #include "daemon/state.h"
 #include "policy/policy.h"
+#include "wire/node.h"
 #include "wire/problems.h"
 #include "wire/strings.h"
 
@@ -137,7 +138,7 @@ static int add_node (struct wire_config *config, const char *text, bool first,
                      struct pollux_error *err)
 {
     struct node node;
-    int rc = machine_parse_node (text, &node, err);
+    int rc = wire_node_parse (text, &node, err);
     if (rc < 0)
         return rc;
     if (first)

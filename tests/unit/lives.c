@@ -15,6 +15,7 @@
 
 #include "backend/inside.h"
 #include "base/file.h"
+#include "wire/node.h"
 
 enum { STEP_MS = 20, MINUTE_US = 60000000 };
 
@@ -310,8 +311,8 @@ int lives_set_up (void **state)
     assert_non_null (lives);
     strcpy (lives->path, "/tmp/pollux-lives-XXXXXX");
     assert_non_null (mkdtemp (lives->path));
-    assert_int_equal (machine_parse_node ("a:2", &nodes[0], NULL), 0);
-    assert_int_equal (machine_parse_node ("b:2", &nodes[1], NULL), 0);
+    assert_int_equal (wire_node_parse ("a:2", &nodes[0], NULL), 0);
+    assert_int_equal (wire_node_parse ("b:2", &nodes[1], NULL), 0);
     assert_int_equal (machine_discover ("/no/nvidia-smi", nodes, 2, &lives->machine, NULL), 0);
     lives->now_us = 1000000;
     lives->loop.journal = (struct journal){.append = append, .self = lives};

@@ -15,6 +15,7 @@
 
 #include "backend/briefing.h"
 #include "backend/machine.h"
+#include "wire/node.h"
 #include "backend/port.h"
 #include "backend/seats.h"
 
@@ -45,7 +46,7 @@ static void test_declared_nodes (void **state)
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct node node = {.slots = -1};
         struct pollux_error err = {.text = ""};
-        int code = machine_parse_node (cases[i].text, &node, &err);
+        int code = wire_node_parse (cases[i].text, &node, &err);
         if (cases[i].slots == 0) {
             assert_int_equal (code, -EINVAL);
             assert_int_equal (node.slots, -1);
