@@ -27,7 +27,7 @@
 
 #define PAUSE_US INT64_C (5000)
 #define PAUSE_LIMIT_US INT64_C (500000)
-/* A start takes half a millisecond, and ten where the disk is busy. */
+/* A start takes half a millisecond, or ten where the disk is busy. */
 #define STARTING_US INT64_C (4000)
 /* mpirun ends by itself after its ranks; this is how long it may take. */
 #define IDLE_US INT64_C (2000000)
@@ -333,8 +333,9 @@ static bool is_unsure (const struct rank *run)
            (run->phase == RANK_RUNNING && (!run->has_replica || run->supervisor < 0));
 }
 
-/* A step starts one run at least, and no more when its time is over: others wait for answers. */
-static bool may_start (struct local *local)
+/* A step starts or refuses one run at least, and no more when its time is over: others wait for
+ * answers. */
+static bool has_time (struct local *local)
 {
     int64_t now_us = local_now_us ();
     if (local->start_until_us == 0)
@@ -346,9 +347,6 @@ static void start_rank (struct local *local, const struct cluster *cluster,
                         struct generation *generation, int rank)
 {
     struct pollux_error err = {.text = ""};
-    hurry (generation);
-    if (!may_start (local))
-        return;
     int code = generation_start (local, cluster, generation, rank, &err);
     if (code == 0 || generation->ranks[rank].phase != RANK_WAITING)
         return;
@@ -362,10 +360,14 @@ static void step_rank (struct local *local, const struct cluster *cluster,
 {
     struct rank *run = &generation->ranks[rank];
     struct pollux_error err = {.text = ""};
-    if (run->phase == RANK_WAITING && generation->stop != STOP_NONE) {
-        refuse (local, generation, rank, true, "");
-    } else if (run->phase == RANK_WAITING) {
-        start_rank (local, cluster, generation, rank);
+    if (run->phase == RANK_WAITING) {
+        hurry (generation);
+        if (!has_time (local))
+            return;
+        if (generation->stop != STOP_NONE)
+            refuse (local, generation, rank, true, "");
+        else
+            start_rank (local, cluster, generation, rank);
     } else if (is_unsure (run) && generation_look (local, generation, rank, &err) < 0 &&
                !run->complained) {
         run->complained = true;
