@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "wire/submission.h"
 #include "base/utf8.h"
 
 /* A line of nvidia-smi is below 100 bytes, and no machine has more than 64 GPUs. */
@@ -184,7 +185,7 @@ static struct node whole_machine (const struct machine *machine)
     char host[256] = "";
     gethostname (host, sizeof (host) - 1);
     host[strcspn (host, ".")] = '\0';
-    if (is_name (host, strlen (host)) && !strchr (host, ':'))
+    if (wire_is_job (host)) /* what a node may be called, too */
         strcpy (node.name, host);
     else
         strcpy (node.name, "localhost");
