@@ -69,10 +69,10 @@ static void *think (void *self)
     struct thinking *thinking = self;
     const struct view *view = view_copy_view (thinking->copy);
     int64_t from_us = clock_monotonic_us ();
-    thinking->rc =
-        thinking->fill
-            ? decide_fill (thinking->policy, view, &thinking->plan, &thinking->err)
-            : decide (thinking->policy, view, thinking->memory, &thinking->plan, &thinking->err);
+    thinking->rc = thinking->fill
+                       ? decide_fill (thinking->policy, view, &thinking->plan, &thinking->err)
+                       : decide_full (thinking->policy, view, thinking->memory, &thinking->plan,
+                                      &thinking->err);
     thinking->seconds = (double)(clock_monotonic_us () - from_us) * 1e-6;
     eventfd_write (thinking->done, 1);
     return NULL;

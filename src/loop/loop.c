@@ -32,7 +32,7 @@ static int decide_round (struct loop *loop, const struct round *round, struct po
         return ready < 0 ? ready : 0; /* the plan comes later */
     double from_s = stopwatch->now_s ? stopwatch->now_s () : 0;
     int rc = round->fill ? decide_fill (loop->policy, &view, &loop->plan, err)
-                         : decide (loop->policy, &view, &loop->memory, &loop->plan, err);
+                         : decide_full (loop->policy, &view, &loop->memory, &loop->plan, err);
     if (rc < 0)
         return rc;
     if (stopwatch->now_s)

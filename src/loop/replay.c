@@ -92,7 +92,7 @@ static int take_round (struct replay *replay, const struct event *event, struct 
         return rc;
     struct view view = cluster_view (&replay->cluster, round);
     rc = round->fill ? decide_fill (policy, &view, &replay->plan, err)
-                     : decide (policy, &view, &replay->memory, &replay->plan, err);
+                     : decide_full (policy, &view, &replay->memory, &replay->plan, err);
     replay->waiting = rc == 0;
     return rc;
 }

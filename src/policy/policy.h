@@ -41,6 +41,12 @@ void memory_clear (struct memory *memory);
 int decide (const struct policy *policy, const struct view *view, struct memory *memory,
             struct plan *plan, struct pollux_error *err);
 
+/* The same, but jobs that may not be moved stay on nodes that are drained (not available, though
+ * they have slots), which policies know nothing of: they see the rest as a cluster of its own.  The
+ * plan's fitness is that of the rest. */
+int decide_full (const struct policy *policy, const struct view *view, struct memory *memory,
+                 struct plan *plan, struct pollux_error *err);
+
 /* The same, but earlier plans stand (every job's desired placement) and only free slots are given
  * out, to jobs that have none: nobody restarts because somebody came or went.  The policy sees the
  * free slots as a cluster of their own, and remembers nothing of it. */

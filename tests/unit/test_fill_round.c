@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rounds that only fill free slots: earlier plans stand, and whoever has or is promised nothing
- * gets of what is left.
+ * gets of what is left.  And full ones: who stays on a drained node.
  */
 #include "unit.h"
 #include "views.h"
@@ -79,6 +79,41 @@ static void lost_slots_move_nobody (void **state)
     scene_clear (&scene);
 }
 
+/* A full round moves those from a drained node that may be moved; of the others not even a share
+ * beside it. */
+static void drained_nodes_keep_the_pinned (void **state)
+{
+    (void)state;
+    for (const struct policy *const *policy = policies; *policy; policy++) {
+        struct scene scene;
+        struct memory memory;
+        struct plan plan = {0};
+        if ((*policy)->oracle)
+            continue;
+        scene_init (&scene, 3);
+        add (&scene, "stays", 3, "0:2 1:1", "0:2 1:1");
+        add (&scene, "moves", 1, "0:1", "0:1");
+        scene.jobs[0].spec.preemptible = false;
+        scene.jobs[1].spec.preemptible = true;
+        scene.nodes[0].available = false;
+        assert_int_equal (0, memory_new (*policy, &memory, NULL));
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal (0, decide_full (*policy, &scene.view, &memory, &plan, NULL));
+            assert_true (placement_equal (plan_placement (&plan, 0), scene.jobs[0].placement));
+            struct placement moved = plan_placement (&plan, 1);
+            assert_true (moved.count > 0);
+            for (int j = 0; j < moved.count; j++)
+                assert_int_not_equal (moved.shares[j].node, 0);
+        }
+        scene.nodes[0].slots = 0; /* now it is gone */
+        assert_int_equal (0, decide_full (*policy, &scene.view, &memory, &plan, NULL));
+        assert_false (placement_equal (plan_placement (&plan, 0), scene.jobs[0].placement));
+        plan_clear (&plan);
+        memory_clear (&memory);
+        scene_clear (&scene);
+    }
+}
+
 /* Any policy, any scene: whoever has something keeps it, and nobody gets what another one has. */
 static void nobody_restarts (void **state)
 {
@@ -122,9 +157,8 @@ static void nobody_restarts (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (earlier_plans_stand),
-        cmocka_unit_test (moving_jobs_hold_both),
-        cmocka_unit_test (lost_slots_move_nobody),
+        cmocka_unit_test (earlier_plans_stand),    cmocka_unit_test (moving_jobs_hold_both),
+        cmocka_unit_test (lost_slots_move_nobody), cmocka_unit_test (drained_nodes_keep_the_pinned),
         cmocka_unit_test (nobody_restarts),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

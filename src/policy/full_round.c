@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A full round: the policy decides for all, but for jobs that may not be moved and are on a node
+ * that is drained.  Those finish where they are.
+ */
+#include <errno.h>
+
+#include "base/error.h"
+#include "policy/policy.h"
+#include "policy/rest.h"
+
+/* Is there a node that takes nobody, though it is there?  One that has gone has no slots. */
+static bool is_drained (const struct node *node)
+{
+    return !node->available && node->slots > 0;
+}
+
+/* Does the policy decide for it? */
+static bool takes_part (const struct view *view, const struct job *job)
+{
+    bool drained = false;
+    if (!job_pinned (job))
+        return true;
+    for (int i = 0; i < job->placement.count; i++) {
+        struct share share = job->placement.shares[i];
+        const struct node *node = &view->nodes[share.node];
+        if (node->slots < share.replicas)
+            return true; /* it cannot stay */
+        drained |= is_drained (node);
+    }
+    return !drained;
+}
+
+static bool all_take_part (const struct view *view)
+{
+    bool drained = false;
+    for (int i = 0; i < view->node_count && !drained; i++)
+        drained = is_drained (&view->nodes[i]);
+    for (int i = 0; i < view->job_count && drained; i++)
+        if (!takes_part (view, view->jobs[i]))
+            return false;
+    return true;
+}
+
+static int decide_rest (const struct policy *policy, const struct view *view, struct memory *memory,
+                        struct plan *plan, struct pollux_error *err)
+{
+    struct rest rest;
+    struct plan decided = {0};
+    if (rest_new (view, takes_part, &rest) < 0)
+        return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
+    int rc = decide (policy, &rest.view, memory, &decided, err);
+    if (rc == 0) {
+        rc = plan_reset (plan, view->job_count);
+        for (int i = 0; rc == 0 && i < view->job_count; i++)
+            if (!takes_part (view, view->jobs[i]))
+                rc = plan_place (plan, i, view->jobs[i]->placement);
+        if (rc == 0)
+            rc = rest_place (&rest, &decided, plan);
+        if (rc < 0)
+            fail (err, rc, "no memory for a plan of %d jobs", view->job_count);
+        plan->fitness = decided.fitness;
+        plan->bound = decided.bound;
+        plan->price = decided.price;
+    }
+    plan_clear (&decided);
+    rest_clear (&rest);
+    return rc;
+}
+
+int decide_full (const struct policy *policy, const struct view *view, struct memory *memory,
+                 struct plan *plan, struct pollux_error *err)
+{
+    return all_take_part (view) ? decide (policy, view, memory, plan, err)
+                                : decide_rest (policy, view, memory, plan, err);
+}
