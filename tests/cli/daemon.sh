@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+# polluxd end to end, with real processes on virtual nodes: starting and refusing to, jobs of every
+# kind, replicas that change while jobs run, drains, limits, signals, and a journal that is decided
+# again to the same plans.
+. tests/cli/lib_daemon.sh
+nodes=(--node a:2 --node b:2)
+usual=("${nodes[@]}" --interval 0.4)
+
+# ---- Who may start ------------------------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ]; then
+    run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0
+    expect "root must be accepted" status=1 out= err~'--run-as USER.*--allow-root'
+    holds "and nothing is made before" [ ! -e "$tmp/r" ]
+else
+    skip "root must be accepted (not root)"
+fi
+run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 --policy nosuch
+expect "an unknown policy" status=2 out= err~nosuch
+run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --policy optimus-oracle --node a:0
+expect "a node without slots" status=2 out= err~'a:0'
+run $POLLUXD --state "$tmp/r" --listen nosuch "${root[@]}"
+expect "an address that is none" status=2 out= err~nosuch
+run $POLLUXD --config "$tmp/nosuch.yaml"
+expect "a missing configuration" status=2 out= err~'nosuch\.yaml'
+
+start_daemon "${usual[@]}"
+port=$(sed 's/.*://' "$state/address")
+run $POLLUXD --state "$state" --listen 127.0.0.1:0 "${root[@]}"
+expect "a second daemon on the same state refuses" status=1 out= err~"another polluxd uses .*$state"
+run $POLLUXD --state "$tmp/s2" --listen "127.0.0.1:$port" "${root[@]}"
+expect "a port in use is named" status=1 out= err~"127.0.0.1:$port.*in use"
+run pollux status
+expect "the first daemon did not notice" status=0 out~'0 of 4 slots in use'
+run $POLLUXD --check "${usual[@]}"
+expect "--check only looks" status=0 out~'good' err=
+
+# ---- One job ------------------------------------------------------------------------------------
+
+# A prompt start, for the next full round is an hour away.
+stop_daemon
+holds "a daemon ends with 0 at SIGTERM" [ "$status" = 0 ]
+start_daemon "${nodes[@]}" --interval 3600
+submit first -- sh -c 'echo before; sleep 0.2'
+soon "a full round comes at once after the start" is first '.phase == "finished"'
+submit prompt -- "$worker"
+soon "on a free machine a job starts at once, without a full round" is prompt '.phase == "running"'
+submit prompt2 --max 3 -- "$worker"
+soon "and another, on what is left" is prompt2 '.phase == "running" and .replicas == 3'
+holds "the first has stayed" is prompt '.generation == 1 and .replicas == 1'
+submit waits -- true
+soon "a third one waits, and is told for what" is waits '.phase == "pending" and (.waits_for | length) > 0'
+run pollux cancel waits
+expect "cancel a pending job" status=0
+holds "it is cancelled" is waits '.phase == "cancelled" and .generation == 0'
+run pollux cancel waits
+expect "once is enough" status=1 err~'waits'
+end_jobs prompt prompt2
+holds "done, with no restart" is prompt2 '.phase == "finished" and .restarts == 0 and .failures == 0'
+
+# ---- Environment --------------------------------------------------------------------------------
+
+cat >"$tmp/tell" <<END
+#!/bin/sh
+{ env | sort; echo "ARGS \$*"; echo "PWD \$(pwd)"; grep Cpus_allowed_list /proc/self/status; } >"$tmp/env.\$POLLUX_JOB.\$RANK.new"
+mv "$tmp/env.\$POLLUX_JOB.\$RANK.new" "$tmp/env.\$POLLUX_JOB.\$RANK"
+exec "$worker"
+END
+chmod 755 "$tmp/tell"
+secrets=$(cat "$state/admin.token")
+submit env --replicas 4 --env GREETING='a b=c' --directory "$tmp" --checkpoint-dir "$tmp/ck" -- "$tmp/tell" one 'two  words'
+soon "four replicas on two nodes" is env '.placement == {a: 2, b: 2}'
+for rank in 0 1 2 3; do
+    until_true [ -e "$tmp/env.env.$rank" ]
+    run cat "$tmp/env.env.$rank"
+    node=a
+    [ $rank -lt 2 ] || node=b
+    expect "variables of rank $rank" status=0 out~"^RANK=$rank\$" out~'^WORLD_SIZE=4$' \
+        out~"^LOCAL_RANK=$((rank % 2))\$" out~'^LOCAL_WORLD_SIZE=2$' out~'^MASTER_ADDR=127.0.0.1$' \
+        out~'^MASTER_PORT=[0-9]+$' out~'^POLLUX_JOB=env$' out~'^POLLUX_GENERATION=1$' out~"^POLLUX_NODE=$node\$" \
+        out~'^POLLUX_NODES=2$' out~"^POLLUX_SOCKET=." out~"^POLLUX_CHECKPOINT_DIR=$tmp/ck\$" out~'^POLLUX_RUN=env\.1\.' \
+        out~'^OMP_NUM_THREADS=[1-9]' out~'^GREETING=a b=c$' out~'^ARGS one two  words$' out~"^PWD $tmp\$" \
+        out!TOKEN out!"$secrets" out!POLLUX_STATE out!CUDA_VISIBLE_DEVICES
+done
+holds "all know the same port" [ "$(cat "$tmp"/env.env.* | grep MASTER_PORT | sort -u | wc -l)" = 1 ]
+holds "the socket is there" [ -S "$(sed -n 's/^POLLUX_SOCKET=//p' "$tmp/env.env.3")" ]
+holds "the checkpoint directory is there" [ -d "$tmp/ck" ]
+words=$(for pid in $(left_over) $daemon; do cat "/proc/$pid/cmdline" "/proc/$pid/environ" 2>/dev/null | tr '\0' ' '; done)
+holds "no token in the words and variables of any process" [ -z "$(grep -F -e "$secrets" -e '"token"' <<<"$words")" ]
+end_jobs env
+
+# ---- Failures -----------------------------------------------------------------------------------
+
+submit fails --max-failures 2 --backoff 0.1 -- sh -c 'echo "attempt $POLLUX_GENERATION"; echo "and why" >&2; exit 7'
+soon "a job that fails too often has failed" is fails '.phase == "failed"'
+run pollux show fails
+expect "show says how, with its last lines" status=0 out~'gave up after 3 failures' out~'exit code 7' out~'attempt 3' out~'and why'
+holds "it was tried three times, none of them a restart" is fails '.generation == 3 and .failures == 3 and .restarts == 0'
+run pollux logs fails --generation 1
+expect "the log of an earlier attempt" status=0 out~'attempt 1'
+submit signal --max-failures 0 -- sh -c 'kill -SEGV $$'
+soon "a signal is a failure, too" is signal '.phase == "failed"'
+holds "and is named" is signal '.detail | test ("signal 11")'
+submit missing --max-failures 0 -- "$tmp/no-such-program"
+soon "a command that is not there fails" is missing '.phase == "failed"'
+holds "and says so" is missing '.detail | test ("no-such-program")'
+submit other --replicas 2 --max-failures 0 -- sh -c '[ $RANK = 0 ] && exec sleep 1000; exit 3'
+soon "one replica's failure stops the others" is other '.phase == "failed"'
+holds "and is the one that is told" is other '.detail | test ("replica 1.*3")'
+submit again --max-failures 5 --backoff 0.1 -- sh -c '[ $POLLUX_GENERATION = 3 ]'
+soon "failures that are forgiven" is again '.phase == "finished" and .generation == 3 and .failures == 2'
+submit patient --max-failures 5 --backoff 600 -- false
+soon "a backoff is waited for" is patient '.phase == "pending" and .failures == 1 and .generation == 1'
+run pollux cancel patient
+expect "cancel a job that waits for its next attempt" status=0
+holds "it is cancelled, too" is patient '.phase == "cancelled"'
+
+# ---- Cancelling ---------------------------------------------------------------------------------
+
+submit long --replicas 2 -- "$worker"
+soon "runs" is long '.replicas == 2'
+run pollux cancel long
+expect "cancel a running job" status=0
+soon "it is stopped and cancelled" is long '.phase == "cancelled"'
+submit stubborn --grace 0.3 -- sh -c 'trap "" TERM; echo deaf; while :; do sleep 0.1; done'
+until_true eval 'pollux logs stubborn | grep -q deaf'
+run pollux cancel stubborn
+soon "it is killed after its grace" is stubborn '.phase == "cancelled"'
+submit finisher -- sh -c 'trap "exit 0" TERM; echo ready; while :; do sleep 0.1; done'
+until_true eval 'pollux logs finisher | grep -q ready'
+run pollux cancel finisher
+soon "one that ends well when cancelled" has_ended finisher
+check_rest "after failures and cancels"
+
+# ---- Elastic jobs -------------------------------------------------------------------------------
+
+stop_daemon
+start_daemon "${usual[@]}"
+submit big --max 4 -- "$worker"
+soon "an elastic job has the whole machine" is big '.replicas == 4'
+submit small --max 4 -- "$worker"
+soon "and gives up half of it when another comes" is small '.replicas == 2'
+soon "both run with two" is big '.replicas == 2'
+holds "it was restarted by choice, not by failure" is big '.restarts >= 1 and .failures == 0 and .warning == null'
+soon "its replicas know their new world" grep -q '^big [2-9][0-9]* 1 2 ' "$starts"
+end_jobs small
+soon "it grows when the other has left" is big '.replicas == 4'
+submit stay --replicas 2 -- "$worker"
+soon "one that asks for two gets them" is stay '.replicas == 2 and .generation == 1'
+soon "the elastic one has the rest" is big '.replicas == 2'
+submit third --max 4 -- "$worker"
+soon "three share four slots" is third '.replicas == 1'
+soon "one each for those that can" is big '.replicas == 1'
+holds "the one that cannot be moved was not" is stay '.replicas == 2 and .generation == 1'
+end_jobs stay third
+
+# Work that is lost is told.
+submit careless --max 2 -- sh -c 'echo started; sleep 1000'
+soon "a job that saves nothing runs" is careless '.phase == "running"'
+run pollux cancel big
+soon "it moves or grows into what is free" is careless '.replicas == 2'
+submit mover --min 3 --max 3 -- "$worker"
+until_true eval 'is careless ".restarts >= 1 or .replicas == 1" || is mover ".replicas == 3"'
+soon "it was stopped for another" is mover '.phase == "running"'
+soon "and its owner is told what that cost" is careless '(.warning // .detail // "") | test ("since the last checkpoint is lost")'
+run pollux cancel careless
+end_jobs mover
+until_true has_ended careless
+
+# ---- Limits -------------------------------------------------------------------------------------
+
+stop_daemon
+start_daemon --node a:4 --node b:3 --interval 0.4
+submit pow --max 7 --allowed pow2 -- "$worker"
+soon "powers of two: four of seven" is pow '.replicas == 4'
+end_jobs pow
+cat >"$tmp/multiple.yaml" <<END
+name: multiple
+command: ["$worker"]
+max_replicas: 7
+allowed: {multiple_of: 3}
+END
+run pollux submit "$tmp/multiple.yaml"
+expect "a job file" status=0 out=multiple
+soon "multiples of three: six of seven" is multiple '.replicas == 6'
+end_jobs multiple
+submit least --min 5 --max 7 -- "$worker"
+soon "all of it" is least '.replicas == 7'
+submit one -- "$worker"
+soon "not below its minimum" is one '.replicas == 1'
+soon "but down to it" is least '.replicas >= 5 and .replicas <= 6'
+submit two --min 2 --max 2 -- "$worker"
+run pollux scale one --max 2
+expect "a job that is not elastic has one size" status=0
+run pollux scale two --min 1 --max 1
+expect "scale" status=0
+soon "limits can be changed" is two '.replicas == 1'
+run pollux scale least --max 2
+soon "minimum above maximum is refused" [ "$status" != 0 ]
+run pollux scale least --min 1 --max 2
+expect "both at once" status=0
+soon "and it shrinks" is least '.replicas == 2'
+run pollux submit --name bad --min 3 --max 2 -- true
+expect "limits that contradict each other" status=2 err~min_replicas
+end_jobs least one two
+stop_daemon
+start_daemon --node a:6 --interval 0.4
+submit light --max 6 --allowed 2,4 -- "$worker"
+submit heavy --max 6 --allowed 2,4 --weight 50 -- "$worker"
+soon "who weighs more gets more" is heavy '.replicas == 4'
+soon "who weighs less gets less" is light '.replicas == 2'
+run pollux scale light --weight 5000
+expect "a weight can be changed" status=0
+soon "and the other way round" is light '.replicas == 4'
+end_jobs light heavy
+
+# ---- Draining -----------------------------------------------------------------------------------
+
+stop_daemon
+start_daemon "${usual[@]}"
+submit fixed --replicas 2 -- "$worker"
+soon "a job that stays" is fixed '.replicas == 2'
+fixed_node=$(of fixed '.placement | keys[0]')
+submit moves --max 2 -- "$worker"
+soon "a job that moves" is moves '.replicas == 2'
+moves_node=$(of moves '.placement | keys[0]')
+holds "each has a node" [ "$fixed_node" != "$moves_node" ]
+end_jobs fixed
+run pollux drain "$moves_node"
+expect "drain" status=0
+soon "the preemptible job moves to the other node" is moves ".placement == {\"$fixed_node\": 2}"
+submit late -- "$worker"
+soon "nobody starts on a drained node" is late '.phase == "pending"'
+run pollux nodes
+expect "nodes show it" status=0 out~"^$moves_node .* drain"
+run pollux resume "$moves_node"
+expect "resume" status=0
+soon "a node that is back takes jobs at once" is late ".placement == {\"$moves_node\": 1}"
+run pollux drain "$moves_node"
+soon "it finishes where it is" is late '.phase == "running" and .generation == 1'
+stop_daemon
+start_daemon "${usual[@]}"
+holds "a drain survives the daemon" is late '.phase == "running" and .generation == 1'
+run pollux nodes --json
+holds "it is drained still" jq -e ".nodes[] | select (.name == \"$moves_node\") | .available == false" <<<"$out"
+run pollux resume "$moves_node"
+end_jobs late moves
+
+# ---- mpirun -------------------------------------------------------------------------------------
+
+if command -v mpirun >/dev/null; then
+    cat >"$tmp/rank" <<END
+#!/bin/sh
+trap 'echo saved; exit 143' TERM
+echo "\$POLLUX_JOB \$POLLUX_GENERATION \$RANK \$WORLD_SIZE \$POLLUX_NODE \$\$ \$POLLUX_RUN \$OMPI_COMM_WORLD_RANK \$OMPI_COMM_WORLD_SIZE" >>"$starts"
+while [ ! -e "$tmp/end/\$POLLUX_JOB" ]; do sleep 0.1; done
+END
+    chmod 755 "$tmp/rank"
+    submit mpi --max 4 --launcher mpi -- "$tmp/rank"
+    soon "a job under mpirun" is mpi '.replicas == 4'
+    all_ranks() { [ "$(grep -c "^mpi $(of mpi .generation) " "$starts")" = "$1" ]; }
+    soon "all of its ranks run" all_ranks 4
+    holds "ranks are mpirun's" [ -z "$(awk '$1 == "mpi" && ($3 != $8 || $4 != $9)' "$starts")" ]
+    submit rival --replicas 2 -- "$worker"
+    soon "it shrinks" is mpi '.replicas == 2 and .failures == 0'
+    soon "to two ranks" all_ranks 2
+    holds "ranks had their time to save" is mpi '.warning == null'
+    end_jobs mpi rival
+    holds "finished" is mpi '.phase == "finished" and .failures == 0'
+    submit mpibad --replicas 2 --max-failures 0 --launcher mpi -- sh -c '[ $RANK = 1 ] && exit 5; sleep 1000'
+    soon "a rank that fails" is mpibad '.phase == "failed"'
+    holds "is told by its own exit code" is mpibad '.detail | test ("replica 1.*5")'
+else
+    skip "mpirun is not here"
+fi
+
+# ---- Signals ------------------------------------------------------------------------------------
+
+stop_daemon
+cat >"$tmp/config.yaml" <<END
+interval: 1
+keep_events: 100000
+END
+start_daemon --config "$tmp/config.yaml" "${nodes[@]}"
+sed -i 's/interval: 1/interval: 2/' "$tmp/config.yaml"
+kill -HUP "$daemon"
+reloaded() { pollux status --json | jq -e '.interval_s == 2'; }
+soon "SIGHUP reads the configuration again" reloaded
+echo 'intervall: 7' >>"$tmp/config.yaml"
+kill -HUP "$daemon"
+soon "a wrong one is told" grep -q 'not reloaded.*intervall' "$log"
+holds "and changes nothing" reloaded
+sed -i '$d' "$tmp/config.yaml"
+submit stays --max 4 -- "$worker"
+soon "a job" is stays '.replicas == 4'
+before=$(of stays .generation)
+stop_daemon
+holds "SIGTERM ends the daemon well" [ "$status" = 0 ]
+holds "and leaves the job running" [ "$(left_over | wc -l)" -ge 8 ]
+run pollux list
+expect "nobody answers" status=3 err~'is polluxd running'
+start_daemon --config "$tmp/config.yaml" "${nodes[@]}" --stop-jobs
+holds "the next daemon adopts it" is stays ".phase == \"running\" and .generation == $before and .replicas == 4"
+stop_daemon
+holds "--stop-jobs ends well, too" [ "$status" = 0 ]
+holds "and leaves nothing" [ -z "$(left_over)" ]
+start_daemon --config "$tmp/config.yaml" "${nodes[@]}"
+soon "the next daemon goes on with it" is stays ".phase == \"running\" and .generation > $before and .failures == 0"
+end_jobs stays
+holds "and it finishes" is stays '.phase == "finished"'
+check_rest "after all that"
+
+# ---- The journal --------------------------------------------------------------------------------
+
+check_replay "the journal of a running daemon, across restarts, is decided again to the same plans"
+stop_daemon
+check_replay "so is that of one that has ended"
+holds "no node ever had more replicas than slots" [ -z "$(crowded "$state/journal.db")" ]
+echo "keep_events: 1000" >"$tmp/config.yaml"
+# Rounds come fast, so that there is much to compact.
+many_events() { [ "$(sqlite3 "$state/journal.db" 'SELECT max(seq) FROM events')" -gt $((first + $1)) ]; }
+first=$(sqlite3 "$state/journal.db" 'SELECT max(seq) FROM events')
+for i in 1 2 3; do
+    start_daemon --config "$tmp/config.yaml" "${nodes[@]}" --interval 0.01
+    submit "keep$i" --max 4 -- "$worker"
+    submit "kept$i" --max 3 --max-failures 1 --backoff 0 -- sh -c 'sleep 0.2; [ $POLLUX_GENERATION != 1 ]'
+    until_true has_ended "kept$i"
+    until_true many_events $((i * 700))
+    end_jobs "keep$i"
+    stop_daemon "$([ $i = 2 ] && echo KILL || echo TERM)"
+done
+holds "old events are in a snapshot" [ "$(sqlite3 "$state/journal.db" 'SELECT min(seq) FROM events')" -gt 100 ]
+check_replay "a compacted journal of several daemons, too"
+start_daemon --config "$tmp/config.yaml" "${nodes[@]}"
+holds "jobs from before the snapshot are known" is fails '.phase == "failed" and .failures == 3'
+holds "with their last lines" is fails '.last_lines | length > 0'
+for i in 1 2 3; do
+    holds "job keep$i has finished" is "keep$i" '.phase == "finished"'
+    holds "job kept$i ran twice" is "kept$i" '.phase == "finished" and .failures == 1'
+done
+stop_daemon
+
+# ---- GPUs and CPUs ------------------------------------------------------------------------------
+
+cpus=$(nproc)
+if [ "$cpus" -ge 2 ]; then
+    start_daemon --node c:2 --interval 0.4
+    submit pinned --replicas 2 -- "$tmp/tell"
+    until_true [ -e "$tmp/env.pinned.0" ] && until_true [ -e "$tmp/env.pinned.1" ]
+    lists=$(sed -n 's/^Cpus_allowed_list:\s*//p' "$tmp/env.pinned.0" "$tmp/env.pinned.1")
+    holds "slots have CPUs of their own" [ "$(sort -u <<<"$lists" | wc -l)" = 2 ]
+    holds "as many threads as CPUs" grep -q "^OMP_NUM_THREADS=$((cpus / 2))\$" "$tmp/env.pinned.0"
+    end_jobs pinned
+    stop_daemon
+else
+    skip "slots have CPUs of their own (there is one)"
+fi
+mkdir "$tmp/bin"
+cat >"$tmp/bin/nvidia-smi" <<'END'
+#!/bin/sh
+# As the real one answers to --query-gpu=index,name.
+case "$*" in
+*query-gpu*) printf '0, Stand-in GPU\n1, Stand-in GPU\n2, Stand-in GPU\n' ;;
+*) printf 'GPU 0: Stand-in GPU\nGPU 1: Stand-in GPU\nGPU 2: Stand-in GPU\n' ;;
+esac
+END
+chmod 755 "$tmp/bin/nvidia-smi"
+rm -rf "$state"
+path=$PATH
+PATH=$tmp/bin:$PATH start_daemon --interval 1
+PATH=$path
+run pollux status --json
+holds "nvidia-smi's GPUs are the slots (stand-in program)" jq -e '.slots == 3 and .nodes == 1' <<<"$out"
+submit gpu1 -- "$tmp/tell"
+submit gpu2 --replicas 2 -- "$tmp/tell"
+for file in gpu1.0 gpu2.0 gpu2.1; do
+    until_true [ -e "$tmp/env.$file" ]
+done
+devices() { sed -n 's/^CUDA_VISIBLE_DEVICES=//p' "$tmp/env.$1"; }
+holds "one GPU" [ "$(devices gpu1.0 | tr ',' '\n' | wc -l)" = 1 ]
+holds "two GPUs, seen by both replicas" [ "$(devices gpu2.0 | tr ',' '\n' | wc -l),$(devices gpu2.0)" = "2,$(devices gpu2.1)" ]
+holds "no GPU twice" [ -z "$(printf '%s\n' "$(devices gpu1.0)" "$(devices gpu2.0)" | tr ',' '\n' | sort | uniq -d)" ]
+end_jobs gpu1 gpu2
+stop_daemon
+
+# ---- Another user -------------------------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
+    state=$tmp/nobody/state
+    mkdir -m 755 "$tmp/nobody"
+    chmod 711 "$tmp"
+    export POLLUX_STATE=$state
+    root=(--run-as nobody)
+    cp "$POLLUX" "$tmp/bin/pollux"
+    cp "$POLLUXD" "$tmp/bin/polluxd"
+    chmod 755 "$tmp/bin"
+    POLLUXD=$tmp/bin/polluxd
+    start_daemon "${usual[@]}"
+    holds "the daemon is that user" [ "$(stat -c %U "/proc/$daemon")" = nobody ]
+    holds "the state is theirs alone" [ "$(stat -c '%U %a' "$state")" = 'nobody 700' ]
+    submit who --directory / -- sh -c 'id -un; id -G; umask'
+    soon "a job runs as that user" is who '.phase == "finished"'
+    run pollux logs who
+    expect "and is nobody else" out~'^nobody$' out!'^0 | 0 | 0$'
+    stop_daemon
+    start_daemon "${usual[@]}"
+    holds "the next daemon knows it" is who '.phase == "finished"'
+    stop_daemon
+else
+    skip "--run-as (not root)"
+fi
+check_rest "at the end"

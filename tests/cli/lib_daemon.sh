@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests with a polluxd and real jobs: starting and ending it, waiting for what must come true,
+# and leaving nothing behind, however the test ends.
+#
+#     . tests/cli/lib_daemon.sh
+#     start_daemon --node a:2 --interval 1      state in $state, log in $log, its pid in $daemon
+#     submit ok --max 2 -- worker               a job, which is acknowledged
+#     soon "it runs" is ok '.replicas == 2'     one check, true within a minute or two
+#
+# Nothing here waits for a fixed time, and nothing asserts how long anything takes.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+POLLUXD=${POLLUXD-${POLLUX}d}
+unset POLLUX_SERVER POLLUX_TOKEN_FILE POLLUX_FAULT
+state=$tmp/state log=$tmp/polluxd.log daemon=
+export POLLUX_STATE=$state
+root=()
+[ "$(id -u)" != 0 ] || root=(--allow-root)
+# Others look into this folder when the daemon is not who runs the test.
+chmod 711 "$tmp"
+: >"$log"
+
+# ---- Nothing is left behind ---------------------------------------------------------------------
+
+# The processes of this test that live: supervisors and replicas, whoever their parent is.
+left_over()
+{
+    local pid
+    {
+        grep -lzs -e "^POLLUX_CHECKPOINT_DIR=$tmp/" -e "^POLLUX_SOCKET=$tmp/" /proc/[0-9]*/environ
+        grep -lzs -e "^$tmp/state/run/" /proc/[0-9]*/cmdline
+    } | cut -d / -f 3 | sort -un | while read -r pid; do
+        lives "$pid" && echo "$pid"
+    done
+}
+nothing_left() { [ -z "$(left_over)" ]; }
+
+sweep()
+{
+    local i pids
+    for ((i = 0; i < 200; i++)); do
+        pids=$(left_over)
+        [ -n "$pids" ] || break
+        # shellcheck disable=SC2086
+        kill -KILL $pids 2>/dev/null
+        sleep 0.05
+    done
+    while umount "$tmp/mount" 2>/dev/null; do :; done
+}
+
+finish_daemon()
+{
+    local code=$?
+    trap '' INT TERM HUP
+    [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null
+    # shellcheck disable=SC2046
+    [ -z "$(jobs -p)" ] || kill -KILL $(jobs -p) 2>/dev/null
+    wait 2>/dev/null
+    sweep
+    return $code
+}
+trap 'finish_daemon; finish' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'exit 129' HUP
+
+# ---- Waiting ------------------------------------------------------------------------------------
+
+# until_true COMMAND...: wait until it succeeds; fails after two minutes (PATIENCE seconds), or when
+# the daemon has died.
+until_true()
+{
+    local until=$((SECONDS + ${PATIENCE-120}))
+    while [ $SECONDS -le $until ]; do
+        "$@" >/dev/null 2>&1 && return 0
+        [ -z "$daemon" ] || lives "$daemon" || break
+        sleep 0.05
+    done
+    return 1
+}
+
+# The end of the daemon's log, for those who read about a failure.
+tell() { tail -n 25 "$log"; }
+
+# soon NAME COMMAND...: one check, that it comes true.
+soon()
+{
+    local name=$1
+    shift
+    if until_true "$@"; then
+        ok "$name"
+    else
+        not_ok "$name" "waited in vain for: $*" "$("$@" 2>&1 | tail -n 5)" "$(pollux list 2>&1)" "$(tell)"
+    fi
+}
+
+# holds NAME COMMAND...: one check, that it is true now.
+holds()
+{
+    local name=$1 output
+    shift
+    if output=$("$@" 2>&1); then
+        ok "$name"
+    else
+        not_ok "$name" "failed: $*" "$output" "$(tell)"
+    fi
+}
+
+# ---- The daemon ---------------------------------------------------------------------------------
+
+# launch_daemon OPTION...: in the background, without waiting for it.
+launch_daemon()
+{
+    # shellcheck disable=SC2086
+    $POLLUXD --state "$state" --listen 127.0.0.1:0 --restart-delay 0 "${root[@]}" "$@" 2>>"$log" >&2 </dev/null &
+    daemon=$!
+}
+
+lives() { grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
+answers() { [ -e "$state/address" ] && pollux status; }
+
+# start_daemon OPTION...: and it answers.  Without one the test is over.
+start_daemon()
+{
+    rm -f "$state/address"
+    launch_daemon "$@"
+    until_true answers && return 0
+    not_ok "the daemon starts" "polluxd $*" "$(tell)"
+    exit 1
+}
+
+# stop_daemon [SIGNAL]: and it is gone; $status is how it ended.
+stop_daemon()
+{
+    [ -n "$daemon" ] || return 0
+    kill "-${1-TERM}" "$daemon"
+    wait "$daemon" 2>/dev/null
+    status=$?
+    daemon=
+}
+
+# ---- Jobs ---------------------------------------------------------------------------------------
+
+# submit NAME OPTION... -- COMMAND...: a job that must be acknowledged.
+submit()
+{
+    local name=$1
+    shift
+    run pollux submit --name "$name" "$@"
+    [ "$status" = 0 ] && [ "$out" = "$name" ] || expect "submit $name" status=0 out="$name"
+}
+
+# of JOB FILTER: what its JSON says.  is JOB FILTER: whether it says so.
+of() { pollux show "$1" --json | jq -r "$2"; }
+is() { pollux show "$1" --json | jq -e "$2"; }
+has_ended() { is "$1" '.phase == "finished" or .phase == "failed" or .phase == "cancelled"'; }
+
+# Run until a file $tmp/end/JOB is there, saving at the stop signal; each start leaves a line
+# "JOB GENERATION RANK WORLD NODE PID RUN" in $starts.
+starts=$tmp/starts
+mkdir "$tmp/end"
+chmod 755 "$tmp/end"
+: >"$starts"
+chmod 666 "$starts"
+cat >"$tmp/worker" <<END
+#!/bin/sh
+trap 'exit 143' TERM
+echo "\$POLLUX_JOB \$POLLUX_GENERATION \$RANK \$WORLD_SIZE \$POLLUX_NODE \$\$ \$POLLUX_RUN" >>"$starts"
+while [ ! -e "$tmp/end/\$POLLUX_JOB" ]; do sleep 0.1; done
+END
+chmod 755 "$tmp/worker"
+worker=$tmp/worker
+
+# end JOB...: let them finish.
+end()
+{
+    local job
+    for job in "$@"; do
+        : >"$tmp/end/$job"
+    done
+}
+
+# end_jobs JOB...: and wait for it.
+end_jobs()
+{
+    local job
+    end "$@"
+    for job in "$@"; do
+        until_true has_ended "$job" || not_ok "$job ends" "$(pollux show "$job" 2>&1)" "$(tell)"
+    done
+}
+
+# ---- What must always hold ----------------------------------------------------------------------
+
+# twice: replicas of which there were two starts; there must be none.
+twice() { awk '{ print $1, $2, $3 }' "$starts" | sort | uniq -d; }
+
+# crowded: moments, by the journal, when more replicas ran on a node than it has slots.
+crowded()
+{
+    sqlite3 -json "$1" "SELECT seq, type, job, body FROM events ORDER BY seq" | jq -c '
+        reduce .[] as $e ({slots: {}, runs: {}, bad: []};
+            ($e.body | fromjson) as $b |
+            if $e.type == "NODE" then .slots[$b.name] = ([.slots[$b.name] // 0, $b.slots] | max)
+            elif $e.type == "START" then
+                if .runs[$e.job] then .bad += [$e] else . end |
+                .runs[$e.job] = $b.placement |
+                ([.runs[] | to_entries[]] | group_by (.key) | map ({key: .[0].key, value: (map (.value) | add)}) | from_entries) as $used |
+                .slots as $slots |
+                if any ($used | to_entries[]; .value > ($slots[.key] // 0)) then .bad += [$e] else . end
+            elif $e.type == "EXIT" then .runs |= del (.[$e.job])
+            else . end) | .bad[]'
+}
+
+# check_replay NAME: the journal, as it is at rest or in use, is decided again to the same plans.
+check_replay()
+{
+    run pollux replay "$state/journal.db"
+    expect "$1" status=0 out~'All [0-9]+ plans are the same' err=
+}
+
+# check_rest NAME: nothing runs, and nothing was started twice.
+check_rest()
+{
+    soon "$1: no process is left" nothing_left
+    holds "$1: no replica was started twice" [ -z "$(twice)" ]
+}
