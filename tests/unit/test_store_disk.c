@@ -23,7 +23,8 @@ static void on_disk (int (*steps) (void), const char *options)
 {
     pid_t child = fork ();
     if (child == 0) {
-        if (unshare (CLONE_NEWNS) < 0 || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        if (unshare (CLONE_NEWNS) < 0 ||
+            mount ("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount ("pollux-test", journal_folder, "tmpfs", 0, options) < 0)
             _exit (CANNOT_MOUNT);
         _exit (steps ());
