@@ -11,6 +11,7 @@
 #include "backend/briefing.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -248,9 +250,12 @@ static struct run_description *start (const struct briefing *briefing, int rank,
     description->grace_s = RUN_GRACE_DEFAULT;
     description->log_size = RUN_LOG_SIZE_DEFAULT;
     description->log_files = RUN_LOG_FILES_DEFAULT;
+    /* Other daemons on this machine may have jobs of the same names in the same place. */
+    uint64_t chance = 0;
     if (briefing->cgroup &&
-        asprintf (&description->cgroup, "%s/%s.%d.%d", briefing->cgroup, briefing->job->spec.name,
-                  briefing->job->generation, rank) < 0)
+        (getrandom (&chance, sizeof (chance), 0) != sizeof (chance) ||
+         asprintf (&description->cgroup, "%s/%s.%d.%d.%016" PRIx64, briefing->cgroup,
+                   briefing->job->spec.name, briefing->job->generation, rank, chance) < 0))
         description->cgroup = NULL; /* it is a better way to kill, not a condition */
     return description;
 }
