@@ -37,8 +37,9 @@ static void thinks_as_the_loop_does (void **state)
         assert_int_equal (loop_begin (&loop, NULL), 0);
         assert_int_equal (memory_new (loop.policy, &memory, NULL), 0);
         assert_int_equal (thinking_new (0, &thinking, NULL), 0);
-        assert_int_equal (round.fill ? decide_fill (loop.policy, &scene.view, &expected, NULL)
-                                     : decide (loop.policy, &scene.view, &memory, &expected, NULL),
+        assert_int_equal (round.fill
+                              ? decide_fill (loop.policy, &scene.view, &expected, NULL)
+                              : decide_full (loop.policy, &scene.view, &memory, &expected, NULL),
                           0);
         struct thinker thinker = thinking_thinker (thinking);
         assert_false (thinking_busy (thinking));
