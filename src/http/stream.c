@@ -199,14 +199,22 @@ void stream_leave (struct http_stream *stream)
     server->gone = stream;
 }
 
+/* NULL: it has none, or none any more: one that was cut off may outlive its request for a step. */
+static struct http_stream *stream_of (const struct connection *connection)
+{
+    return connection->request != NULL ? connection->request->stream : NULL;
+}
+
 void streams_expect (struct http_server *server)
 {
     if (!server->expect)
         return;
     server->expect = false;
-    for (struct connection *at = server->connections; at != NULL; at = at->next)
-        if (at->phase == PHASE_STREAM && at->request->stream->expect)
-            expect (at->request->stream);
+    for (struct connection *at = server->connections; at != NULL; at = at->next) {
+        struct http_stream *stream = stream_of (at);
+        if (stream != NULL && stream->expect)
+            expect (stream);
+    }
 }
 
 void streams_tell (struct http_server *server)
@@ -215,7 +223,7 @@ void streams_tell (struct http_server *server)
         server->tell = false;
         /* Owners may do anything to streams in here, but connections come and go in MHD_run only. */
         for (struct connection *at = server->connections; at != NULL; at = at->next) {
-            struct http_stream *stream = at->request != NULL ? at->request->stream : NULL;
+            struct http_stream *stream = stream_of (at);
             if (stream == NULL)
                 continue;
             const struct http_stream_owner *owner = stream->owner;

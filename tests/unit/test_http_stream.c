@@ -120,6 +120,35 @@ static void test_client_goes (void **state)
     assert_int_equal (http_server_counts (served->server).connections, 0);
 }
 
+/* One goes away while another is pushed to, and a third keeps the server so busy that the step ends
+ * before the first is forgotten, at each of the moments at which that can be. */
+static void test_one_of_two_goes (void **state)
+{
+    struct served *served = *state;
+    served_start (served);
+    for (int round = 0; round < 96; round++) {
+        int first = open_stream (served, 0), second = open_stream (served, 1);
+        struct http_stream *stays = served->stream;
+        int busy = served_connect (served, 0);
+        for (int i = 0; i < round % 24; i++)
+            served_say (busy, "GET /open HTTP/1.1\r\n" HOST "\r\n");
+        close (first);
+        for (int i = 0; i < round / 24; i++)
+            http_server_step (served->server, served->now_us);
+        http_stream_push (stays, "stays", 5);
+        served_hear (served, second, "stays");
+        http_stream_end (stays);
+        served_hear (served, second, "0\r\n\r\n");
+        for (int turns = 0; turns < 1000 && served->gone <= round; turns++) {
+            served_run (served);
+            usleep (100);
+        }
+        assert_int_equal (served->gone, round + 1);
+        close (second);
+        close (busy);
+    }
+}
+
 /* Nobody reads: the buffer fills, and after a minute without progress the client is gone. */
 static void test_no_reader (void **state)
 {
@@ -220,8 +249,9 @@ int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, served_set_up, served_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST (test_chunks),    TEST (test_old_client),  TEST (test_drop),   TEST (test_client_goes),
-        TEST (test_no_reader), TEST (test_slow_reader), TEST (test_limits),
+        TEST (test_chunks),      TEST (test_old_client),      TEST (test_drop),
+        TEST (test_client_goes), TEST (test_one_of_two_goes), TEST (test_no_reader),
+        TEST (test_slow_reader), TEST (test_limits),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
