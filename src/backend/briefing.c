@@ -112,6 +112,7 @@ static void say (struct list *list, const char *format, ...)
 char **briefing_base (void)
 {
     struct list list = {0};
+    // cppcheck-suppress getpwuidCalled ; at the start, where there is one thread
     const struct passwd *user = getpwuid (geteuid ());
     const char *language = getenv ("LANG");
     put (&list, "PATH=%s", default_path);

@@ -288,7 +288,7 @@ int lives_processes (const struct lives *lives, bool kill_them)
     const struct dirent *entry;
     int count = 0;
     assert_non_null (list);
-    while ((entry = readdir (list))) {
+    while ((entry = readdir (list))) { /* cppcheck-suppress readdirCalled */
         int pid = atoi (entry->d_name);
         if (pid <= 0 || pid == getpid () ||
             (!mentions (entry->d_name, "cmdline", lives->path) &&

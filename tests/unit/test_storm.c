@@ -77,7 +77,7 @@ static void plan_calmly (struct storm *storm)
             if ((used += storm->replicas[job][node]) > SLOTS)
                 storm->replicas[job][node] = 0;
     storm->lives->now_us += 600000000;
-    lives_plan (storm->lives, JOBS, (const int(*)[2])storm->replicas);
+    lives_plan (storm->lives, JOBS, (const int (*)[2])storm->replicas);
 }
 
 /* Of all processes of this test, one that is not the daemon's own thread. */
