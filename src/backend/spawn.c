@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/file.h"
 
 /* A file in memory with this text; -errno. */
@@ -74,7 +75,7 @@ static int actions_init (posix_spawn_file_actions_t *actions, int input, int sai
 /* The pid, or -errno. */
 static int start (char *const *words, int input, int said)
 {
-    char *environment[] = {NULL};
+    char *environment[] = {fault_variable (), NULL};
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     int pid = 0, code = attributes_init (&attributes);
@@ -93,6 +94,7 @@ int spawn (char *const *words, const char *text, size_t length, struct spawned *
            struct pollux_error *err)
 {
     int said = -1, pid = 0, code = 0;
+    fault_point ("spawn");
     int input = memory_file ("pollux-description", text, length);
     if (input >= 0)
         said = memory_file ("pollux-said", "", 0);
@@ -107,6 +109,7 @@ int spawn (char *const *words, const char *text, size_t length, struct spawned *
         kill (pid, SIGKILL);
         waitpid (pid, NULL, 0);
     }
+    fault_point ("spawned");
     if (input >= 0)
         close (input);
     if (code == 0)

@@ -40,6 +40,7 @@
 #include "backend/log.h"
 #include "backend/replica.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/file.h"
 
 #define SECOND_US INT64_C (1000000)
@@ -194,6 +195,7 @@ static int open_directory (struct supervisor *supervisor, int root, const struct
     if (code < 0)
         return code;
     make_cgroup (supervisor);
+    fault_point ("run-publish");
     return run_publish (&supervisor->run, name, &supervisor->info, err);
 }
 
@@ -245,6 +247,7 @@ static int start (struct supervisor *supervisor, char **extra, struct pollux_err
     if (!environment)
         return fail (err, -ENOMEM, "not enough memory");
     int code = 0, cgroup = open_cgroup (supervisor);
+    fault_point ("run-start");
     if (pipe2 (ends, O_CLOEXEC) < 0) {
         code = fail (err, -errno, "no pipe: %s", strerror (errno));
     } else {
@@ -273,6 +276,7 @@ static void take_report (struct supervisor *supervisor)
         return;
     int code =
         replica_report (&supervisor->replica, supervisor->description, supervisor->status.why);
+    fault_point ("run-started");
     supervisor->status.started = code == 0;
     supervisor->status.code = code;
     if (code > 0) {
@@ -511,12 +515,14 @@ static int tell_status (struct supervisor *supervisor, struct pollux_error *err)
     sigaddset (&signals, SIGTERM);
     sigaddset (&signals, SIGINT);
     struct pollux_error why;
+    fault_point ("run-status");
     while (run_write_status (&supervisor->run, &supervisor->status, &why) < 0) {
         siginfo_t signal;
         if (sigtimedwait (&signals, &signal, &pause) > 0 &&
             !is_repeatable (signal.si_code, signal.si_value.sival_int))
             return fail (err, -EIO, "the status was not written: %s", why.text);
     }
+    fault_point ("run-ended");
     return 0;
 }
 

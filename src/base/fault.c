@@ -3,6 +3,7 @@
  * Death at a named moment, in builds for tests alone.  The count of visits is the one global
  * variable of the house: points are anywhere, and nobody is to hand a state to them.
  */
+#define _GNU_SOURCE /* environ */
 #include "base/fault.h"
 
 #ifdef POLLUX_FAULTS
@@ -22,6 +23,15 @@ void fault_point (const char *name)
         return;
     if (atomic_fetch_add (&visits, 1) + 1 == strtol (wish + length + 1, NULL, 10))
         kill (getpid (), SIGKILL);
+}
+
+char *fault_variable (void)
+{
+    static const char name[] = "POLLUX_FAULT=";
+    for (char **at = environ; *at; at++)
+        if (strncmp (*at, name, sizeof (name) - 1) == 0)
+            return *at;
+    return NULL;
 }
 
 #else

@@ -11,7 +11,14 @@
 
 #ifdef POLLUX_FAULTS
 void fault_point (const char *name);
+/* "POLLUX_FAULT=POINT:N", for a program that starts another with an environment of its own; NULL
+ * if nothing is wished. */
+char *fault_variable (void);
 #else
+static inline char *fault_variable (void)
+{
+    return NULL;
+}
 static inline void fault_point (const char *name)
 {
     (void)name;
