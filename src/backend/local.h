@@ -53,7 +53,8 @@ struct backend local_backend (struct local *local);
 
 /* After the journal has been folded, before anything else: adopt what runs, read how the rest
  * ended, and start what was committed but not started.  Whatever runs though it should not, is
- * killed.  -EPROTO if a supervisor that lives speaks a version that is not known here. */
+ * killed.  -EPROTO if a supervisor that lives speaks a version that is not known here, -EINVAL if
+ * there are runs and the journal is empty: then it is not the one that started them. */
 int local_recover (struct local *local, const struct cluster *cluster, struct pollux_error *err);
 
 /* A descriptor for epoll, and when to step though it is not readable: in microseconds of

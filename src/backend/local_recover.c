@@ -22,6 +22,7 @@
 #include "backend/inside.h"
 #include "backend/run_open.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/number.h"
 
 /* More than the slots of any machine. */
@@ -261,11 +262,35 @@ static int64_t oldest_kept_us (const struct local *local, const struct cluster *
     return oldest_us;
 }
 
+/* A journal that knows nothing at all, beside runs, is not the one that started them. */
+static int check_journal (const struct local *local, const struct cluster *cluster,
+                          struct pollux_error *err)
+{
+    DIR *list;
+    const char *entry;
+    if (cluster->job_count > 0 || cluster->node_count > 0)
+        return 0;
+    int code = inside_list (local->root, &list, err);
+    if (code < 0)
+        return code;
+    while (code == 0 && (entry = inside_next (list)))
+        if (run_is_job (entry))
+            code =
+                fail (err, -EINVAL,
+                      "journal.db is empty, but there are runs of job %s: restore a copy; or, to "
+                      "begin anew, end what still runs (pollux exec) and remove %s",
+                      entry, file_name (local->directory).text);
+    closedir (list);
+    return code;
+}
+
 int local_recover (struct local *local, const struct cluster *cluster, struct pollux_error *err)
 {
     DIR *list;
     const char *entry;
-    int code = recover_jobs (local, cluster, err);
+    int code = check_journal (local, cluster, err);
+    if (code == 0)
+        code = recover_jobs (local, cluster, err);
     if (code == 0)
         code = inside_list (local->root, &list, err);
     if (code < 0)
