@@ -325,7 +325,7 @@ for i in 1 2 3; do
     submit "keep$i" --max 4 -- "$worker"
     submit "kept$i" --max 3 --max-failures 1 --backoff 0 -- sh -c 'sleep 0.2; [ $POLLUX_GENERATION != 1 ]'
     until_true has_ended "kept$i"
-    until_true many_events $((i * 700))
+    until_true many_events $((i * 400))
     end_jobs "keep$i"
     stop_daemon "$([ $i = 2 ] && echo KILL || echo TERM)"
 done

@@ -27,7 +27,7 @@ left_over()
     local pid
     {
         grep -lzs -e "^POLLUX_CHECKPOINT_DIR=$tmp/" -e "^POLLUX_SOCKET=$tmp/" /proc/[0-9]*/environ
-        grep -lzs -e "^$tmp/state/run/" /proc/[0-9]*/cmdline
+        grep -lzs -e "^$tmp/.*/run/" /proc/[0-9]*/cmdline
     } | cut -d / -f 3 | sort -un | while read -r pid; do
         lives "$pid" && echo "$pid"
     done
@@ -128,6 +128,16 @@ start_daemon()
     exit 1
 }
 
+# until_gone PID: wait for the end of a process; quietly, whatever ends it.
+until_gone()
+{
+    local until=$((SECONDS + ${PATIENCE-120}))
+    while lives "$1" && [ $SECONDS -le $until ]; do
+        sleep 0.02
+    done 2>/dev/null
+    ! lives "$1"
+}
+
 # stop_daemon [SIGNAL]: and it is gone; $status is how it ended.
 stop_daemon()
 {
@@ -194,7 +204,8 @@ end_jobs()
 # twice: replicas of which there were two starts; there must be none.
 twice() { awk '{ print $1, $2, $3 }' "$starts" | sort | uniq -d; }
 
-# crowded: moments, by the journal, when more replicas ran on a node than it has slots.
+# crowded JOURNAL: moments when more replicas ran on a node than it ever had slots, or two
+# generations of a job.  Of what is in a snapshot, it knows nothing.
 crowded()
 {
     sqlite3 -json "$1" "SELECT seq, type, job, body FROM events ORDER BY seq" | jq -c '
@@ -206,7 +217,7 @@ crowded()
                 .runs[$e.job] = $b.placement |
                 ([.runs[] | to_entries[]] | group_by (.key) | map ({key: .[0].key, value: (map (.value) | add)}) | from_entries) as $used |
                 .slots as $slots |
-                if any ($used | to_entries[]; .value > ($slots[.key] // 0)) then .bad += [$e] else . end
+                if any ($used | to_entries[]; .value > ($slots[.key] // 1e9)) then .bad += [$e] else . end
             elif $e.type == "EXIT" then .runs |= del (.[$e.job])
             else . end) | .bad[]'
 }
