@@ -82,6 +82,7 @@ struct local {
     } * collisions; /* ports that were taken, in succession */
     int collision_count;
     bool closing, unsettled;
+    int exits;              /* told so far */
     int64_t held_us;        /* start nothing before this; 0: no such time */
     int64_t start_until_us; /* in this step; 0: none was started so far */
     struct run_view *view;  /* of the last look */
@@ -126,5 +127,7 @@ bool generation_is_unlucky (int code);
 /* Remove the directory of a generation that must not be there.  What still runs in it is killed
  * first, as an orphan. */
 void local_remove (struct local *local, const char *job, int number);
+/* Of jobs that ended long ago, remove the logs. */
+void local_prune (struct local *local, const struct cluster *cluster);
 
 #endif

@@ -31,6 +31,7 @@
 enum {
     KEEP_GENERATIONS = 3,
     KEEP_JOBS = 10000,
+    PRUNE_EXITS = 1000,    /* a look at each of 20,000 jobs takes 20 ms */
     COLLISIONS = 3,        /* in succession; then it is not the port's fault */
     COLLISION_TAIL = 8192, /* of a log, where a program says that its port was taken */
 };
@@ -474,6 +475,8 @@ int local_next_event (struct local *local, const struct cluster *cluster, struct
         make_exit (local, cluster, generation, ret);
         clean_up (local, generation);
         generation_drop (local, generation);
+        if (++local->exits % PRUNE_EXITS == 0)
+            local_prune (local, cluster);
         return 1;
     }
     return 0;

@@ -284,6 +284,16 @@ static int check_journal (const struct local *local, const struct cluster *clust
     return code;
 }
 
+void local_prune (struct local *local, const struct cluster *cluster)
+{
+    int64_t oldest_us = oldest_kept_us (local, cluster);
+    for (int i = 0; i < cluster->job_count; i++) {
+        const struct job *job = cluster->jobs[i];
+        if (!job_live (job) && job->end_us < oldest_us)
+            sweep_job (local, cluster, job->spec.name, oldest_us);
+    }
+}
+
 int local_recover (struct local *local, const struct cluster *cluster, struct pollux_error *err)
 {
     DIR *list;

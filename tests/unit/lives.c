@@ -98,6 +98,7 @@ void lives_return (struct lives *lives)
     struct local_options options = {.state = lives->path,
                                     .program = program,
                                     .machine = &lives->machine,
+                                    .keep_jobs = lives->keep_jobs,
                                     .url = "http://127.0.0.1:9",
                                     .token = give_token,
                                     .log = take_log,

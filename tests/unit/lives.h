@@ -13,6 +13,7 @@ struct lives {
     struct loop loop;
     struct machine machine;
     struct local *local;
+    int keep_jobs;  /* 0: the default */
     int64_t now_us; /* of events */
     struct lives_event {
         enum event_type type;

@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lives.h"
@@ -442,6 +443,57 @@ static void test_old_logs (void **state)
     assert_true (lives_has (lives, "run/j/3/0/out.log"));
 }
 
+/* Of jobs that ended, the youngest keep their logs; others lose them when a daemon comes. */
+static void test_old_jobs (void **state)
+{
+    struct lives *lives = *state;
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        int replicas[4][2] = {0};
+        snprintf (name, sizeof (name), "j%d", i);
+        int job = lives_submit (lives, name, "true", NULL);
+        replicas[job][0] = 1;
+        lives_plan (lives, 4, (const int (*)[2])replicas);
+        AWAIT (lives, phase (lives, job) == JOB_FINISHED);
+    }
+    lives_die (lives);
+    lives->keep_jobs = 2;
+    lives_return (lives);
+    assert_false (lives_has (lives, "run/j0") || lives_has (lives, "run/j1"));
+    assert_true (lives_has (lives, "run/j2/1/0/out.log") &&
+                 lives_has (lives, "run/j3/1/0/out.log"));
+}
+
+/* What this machine cannot do now is not the job's failure. */
+static void test_bad_luck (void **state)
+{
+    struct lives *lives = *state;
+    struct launch launch = lives_launch ();
+    launch.max_failures = 0;
+    int job = lives_submit (lives, "j", "true", &launch);
+    struct rlimit limit, none;
+    int lowest = dup (0);
+    close (lowest);
+    PLAN (lives, {1, 1});
+    assert_int_equal (getrlimit (RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = (rlim_t)lowest + 2; /* enough to look, not to start */
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 100 && lives_seen (lives, EVENT_EXIT, job) == 0; i++)
+        lives_step (lives);
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal (lives_exit (lives, job)->kind, EXITED_AGAIN);
+    assert_non_null (strstr (lives_exit (lives, job)->detail, "Too many open files"));
+    assert_int_equal (phase (lives, job), JOB_PENDING);
+    assert_int_equal (lives_job (lives, job)->failures, 0);
+    lives_step (lives); /* it is left in peace for a while */
+    assert_int_equal (lives_seen (lives, EVENT_START, job), 1);
+    assert_true (local_due_us (lives->local) < INT64_MAX);
+    lives_die (lives);
+    lives_return (lives);
+    AWAIT (lives, phase (lives, job) == JOB_FINISHED);
+}
+
 /* Stopping all, for a daemon that is to leave nothing behind. */
 static void test_stop_all (void **state)
 {
@@ -643,6 +695,8 @@ int main (void)
         TEST (test_orphans),
         TEST (test_old_logs),
         TEST (test_stop_all),
+        TEST (test_old_jobs),
+        TEST (test_bad_luck),
         TEST (test_port_taken),
         TEST (test_mpi_finishes),
         TEST (test_mpi_stops),
