@@ -135,6 +135,24 @@ int process_open (const struct run_process *process, const char *boot, int *ret,
     return code;
 }
 
+/* A mask of signals in /proc/PID/status; all of them if it is not found. */
+static uint64_t signal_mask (const char *status, const char *name)
+{
+    const char *line = strstr (status, name);
+    return line ? strtoull (line + strlen (name), NULL, 16) : UINT64_MAX;
+}
+
+bool process_dies_by (int pid, int signal)
+{
+    char path[32], text[4096];
+    snprintf (path, sizeof (path), "/proc/%d/status", pid);
+    if (read_small (path, text, sizeof (text)) <= 0)
+        return false;
+    uint64_t survived = signal_mask (text, "\nSigCgt:\t") | signal_mask (text, "\nSigIgn:\t") |
+                        signal_mask (text, "\nSigBlk:\t");
+    return !(survived >> (signal - 1) & 1);
+}
+
 /* ---- All processes ------------------------------------------------------------------------ */
 
 static int table_add (struct table *table, struct entry entry)

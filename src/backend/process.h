@@ -37,4 +37,8 @@ int process_signal_tree (const struct process_tree *tree, int signal, struct pol
  * one, in its process group: a shell and what it wraps.  Returns how many pids it wrote, 0..limit. */
 int process_chain (int pid, int *ret, int limit);
 
+/* Would this signal end the process: is it neither handled nor ignored nor held back?  False also
+ * if there is no such process. */
+bool process_dies_by (int pid, int signal);
+
 #endif

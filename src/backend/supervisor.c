@@ -48,6 +48,8 @@
 #define KILL_PAUSE_US (SECOND_US / 100)
 #define KILL_PAUSE_LIMIT_US SECOND_US
 #define STATUS_PAUSE_US (SECOND_US / 2)
+/* A shell that the stop signal ends is gone by then. */
+#define RELAY_US SECOND_US
 /* For the last hints, after the replica's end. */
 #define FLUSH_US SECOND_US
 /* As much as a pipe holds; a signal waits for no more than that. */
@@ -82,6 +84,8 @@ struct supervisor {
     int64_t kill_us, kill_pause_us; /* when to SIGKILL, first or again */
     struct link chain[CHAIN];
     int chain_count, complaints;
+    int relay;        /* that many of the chain have had the stop signal; then all have */
+    int64_t relay_us; /* when all have it at the latest; 0: they had */
 };
 
 static int64_t clock_us (clockid_t clock)
@@ -298,6 +302,35 @@ static void note_chain (struct supervisor *supervisor)
         supervisor->chain[i] = (struct link){.pid = pids[i]};
 }
 
+static void send_stop (const struct supervisor *supervisor, int pid)
+{
+    kill (pid, supervisor->description->stop_signal);
+    kill (pid, SIGCONT); /* one that is halted hears nothing else */
+}
+
+/* The stop signal, to all of the process group at once; but shells that it ends have it first, one
+ * after the other.  A shell that dies while its command ends can still take that one's exit status
+ * with it; if it is gone before, the command is our child, and its status ours to see. */
+static void relay_stop (struct supervisor *supervisor, int64_t now_us)
+{
+    const struct link *chain = supervisor->chain;
+    int at = supervisor->relay;
+    if (supervisor->relay_us == 0)
+        return;
+    if (now_us < supervisor->relay_us) {
+        if (at > 0 && !chain[at - 1].reaped)
+            return;
+        if (at + 1 < supervisor->chain_count &&
+            process_dies_by (chain[at].pid, supervisor->description->stop_signal)) {
+            supervisor->relay++;
+            send_stop (supervisor, chain[at].pid);
+            return;
+        }
+    }
+    supervisor->relay_us = 0;
+    send_stop (supervisor, -supervisor->replica.pid);
+}
+
 static void begin_killing (struct supervisor *supervisor, int64_t now_us)
 {
     if (supervisor->killing)
@@ -326,8 +359,8 @@ static void request_stop (struct supervisor *supervisor, bool repeatable, int64_
     }
     supervisor->status.stopped = true;
     note_chain (supervisor);
-    kill (-supervisor->replica.pid, supervisor->description->stop_signal);
-    kill (-supervisor->replica.pid, SIGCONT); /* one that is halted hears nothing else */
+    supervisor->relay_us = now_us + RELAY_US;
+    relay_stop (supervisor, now_us);
     supervisor->kill_us = now_us + (int64_t)(supervisor->description->grace_s * (double)SECOND_US);
 }
 
@@ -358,6 +391,7 @@ static void reap (struct supervisor *supervisor)
 /* What the clock and the dead demand. */
 static void advance (struct supervisor *supervisor, int64_t now_us)
 {
+    relay_stop (supervisor, now_us);
     if (supervisor->ended && !by_stop_signal (supervisor, supervisor->wait_status))
         begin_killing (supervisor, now_us);
     if (!supervisor->killing && supervisor->status.stopped && now_us >= supervisor->kill_us) {
@@ -435,6 +469,8 @@ static int wait_ms (const struct supervisor *supervisor, int64_t now_us)
     int64_t due_us = INT64_MAX;
     if (supervisor->status.stopped || supervisor->killing)
         due_us = supervisor->kill_us;
+    if (supervisor->relay_us > 0)
+        due_us = earlier (due_us, supervisor->relay_us);
     if (supervisor->forward)
         due_us = earlier (due_us, forward_due_us (supervisor->forward));
     if (due_us == INT64_MAX)
