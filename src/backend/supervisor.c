@@ -511,12 +511,12 @@ static void turn (struct supervisor *supervisor)
 
 /* How the replica ended: its own end, or that of the one command of a shell that the stop signal
  * has ended.  A link that is not reaped here was by its parent, which died in the same moment: its
- * end was no different. */
+ * end was no different.  A command's success is not the shell's: that may have had more to do. */
 static void judge (struct supervisor *supervisor)
 {
     int wait_status = supervisor->wait_status;
     for (int i = 1; i < supervisor->chain_count && by_stop_signal (supervisor, wait_status); i++)
-        if (supervisor->chain[i].reaped)
+        if (supervisor->chain[i].reaped && supervisor->chain[i].wait_status != 0)
             wait_status = supervisor->chain[i].wait_status;
     if (!supervisor->status.started)
         return;

@@ -10,7 +10,7 @@
  * When the replica has ended, what it left behind is killed, and the status is written when no
  * process of the run is left.  A replica that the stop signal itself has ended may be a shell whose
  * command is still busy: then the others have their grace, too, and if the shell had exactly one
- * child, that one's end is the replica's.
+ * child, that one's end is the replica's, unless it was a success: the shell might have gone on.
  */
 #ifndef BACKEND_SUPERVISOR_H
 #define BACKEND_SUPERVISOR_H

@@ -240,6 +240,12 @@ touch "$tmp/wrapper.go"
 end
 ended "through a shell: the command's end counts" 143 0 true false
 check "through a shell: it came to its end" in_log saved
+begin unfinished '' sh -c "sh -c 'trap \"touch $tmp/unfinished; exit 0\" TERM; echo ready; while :; do sleep 0.05; done'; echo never"
+until_true in_log ready
+kill "$pid"
+end
+ended "through a shell: a command's success is not the shell's" 0 15 true false
+check "though it came to its end" [ -e "$tmp/unfinished" ]
 begin shells '' sh -c "bash -c 'echo bash \$\$; sh $tmp/worker $tmp/shells.go; true'; echo never"
 until_true in_log ready
 kill "$pid"
