@@ -9,6 +9,8 @@
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
 
+#include <stddef.h>
+
 #ifdef POLLUX_FAULTS
 void fault_point (const char *name);
 /* "POLLUX_FAULT=POINT:N", for a program that starts another with an environment of its own; NULL
