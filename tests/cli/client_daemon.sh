@@ -153,6 +153,7 @@ pollux list --watch 0.1 >"$tmp/watch" 2>&1 &
 background+=($!)
 watched() { [ "$(grep -c '^hello ' "$tmp/watch")" -ge "$1" ]; }
 check "list --watch prints again and again" until_true watched 3
+kill "${background[-1]}"
 
 # More than a page of them: 260 jobs that wait for nodes that do not exist.
 many() { local i; for i in {1..260}; do pollux submit --name "many-$i" --min 5 --max 5 -- true || return 1; done >"$tmp/many"; }
