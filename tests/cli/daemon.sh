@@ -221,7 +221,7 @@ start_daemon "${usual[@]}"
 submit fixed --replicas 2 -- "$worker"
 soon "a job that stays" is fixed '.replicas == 2'
 fixed_node=$(of fixed '.placement | keys[0]')
-submit moves --min 2 --max 2 --preemptible -- "$worker"
+submit moves --max 2 -- "$worker"
 soon "a job that moves" is moves '.replicas == 2'
 moves_node=$(of moves '.placement | keys[0]')
 holds "each has a node" [ "$fixed_node" != "$moves_node" ]
@@ -229,22 +229,40 @@ end_jobs fixed
 run pollux drain "$moves_node"
 expect "drain" status=0
 soon "the preemptible job moves to the other node" is moves ".placement == {\"$fixed_node\": 2}"
-submit late --weight 0.001 -- "$worker"
-soon "nobody starts on a drained node" is late '.phase == "pending"'
+end_jobs moves
 run pollux nodes
 expect "nodes show it" status=0 out~"^$moves_node .* drain"
 run pollux resume "$moves_node"
 expect "resume" status=0
-soon "a node that is back takes jobs at once" is late ".placement == {\"$moves_node\": 1}"
-run pollux drain "$moves_node"
-soon "it finishes where it is" is late '.phase == "running" and .generation == 1'
+
+# Only prompt rounds, and nobody who could be moved.
+stop_daemon
+start_daemon "${nodes[@]}" --interval 3600
+submit full --replicas 2 -- "$worker"
+soon "one node is full" is full '.replicas == 2'
+other=$(of full '.placement | if has ("a") then "b" else "a" end')
+submit early -- "$worker"
+soon "a job on the other" is early ".placement == {\"$other\": 1}"
+run pollux drain "$other"
+expect "drain that" status=0
+submit late -- "$worker"
+soon "nobody starts on a drained node" is late '.phase == "pending"'
+run pollux resume "$other"
+soon "a node that is back takes jobs at once" is late ".placement == {\"$other\": 1}"
+run pollux drain "$other"
 stop_daemon
 start_daemon "${usual[@]}"
-holds "a drain survives the daemon" is late '.phase == "running" and .generation == 1'
+rounds() { sqlite3 "$state/journal.db" "SELECT count(*) FROM events WHERE type = 'ROUND'"; }
+before=$(rounds)
+some_rounds() { [ "$(rounds)" -gt $((before + 3)) ]; }
+soon "full rounds" some_rounds
+for job in early late full; do
+    holds "jobs that are not preemptible finish where they are: $job" is $job '.phase == "running" and .generation == 1'
+done
 run pollux nodes --json
-holds "it is drained still" jq -e ".nodes[] | select (.name == \"$moves_node\") | .available == false" <<<"$out"
-run pollux resume "$moves_node"
-end_jobs late moves
+holds "a drain survives the daemon" jq -e ".nodes[] | select (.name == \"$other\") | .available == false" <<<"$out"
+run pollux resume "$other"
+end_jobs full early late
 
 # ---- mpirun -------------------------------------------------------------------------------------
 

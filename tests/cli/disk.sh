@@ -15,8 +15,8 @@ refuses()
 {
     local name=$1 what wanted=()
     shift
-    launch_daemon "${usual[@]}" 2>/dev/null
     : >"$log"
+    launch_daemon "${usual[@]}"
     until_gone "$daemon" || kill -KILL "$daemon"
     wait "$daemon" 2>/dev/null
     status=$? out='' err=$(cat "$log") ran=polluxd
@@ -164,7 +164,7 @@ for ((i = 0; i < tries; i++)); do
     spoil flip $at "\\x$(printf %02x $((RANDOM % 256)))\\x$(printf %02x $((RANDOM % 256)))\\x$(printf %02x $((RANDOM % 256)))"
     rm -f "$state/address"
     : >"$log"
-    launch_daemon "${usual[@]}" 2>/dev/null
+    launch_daemon "${usual[@]}"
     until_true eval 'answers || ! lives "$daemon"'
     if lives "$daemon"; then
         [ "$(count)" = 7 ] || bad+=("byte $at: $(count) jobs instead of 7")
