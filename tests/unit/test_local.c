@@ -375,7 +375,7 @@ static void test_start_is_repeated (void **state)
 {
     struct lives *lives = *state;
     struct pollux_error err;
-    int rounds = soak_count (300);
+    int rounds = soak_count (150);
     int (*replicas)[2] = calloc ((size_t)rounds, sizeof (replicas[0]));
     assert_non_null (replicas);
     for (int i = 0; i < rounds; i++) {

@@ -149,7 +149,7 @@ static void test_storm (void **state)
 {
     struct storm storm = {.lives = *state};
     struct lives *lives = storm.lives;
-    int turns = soak_count (8000);
+    int turns = soak_count (4000);
     storm.rng = rng_seed (20211);
     for (int i = 0; i < turns; i++) {
         turn (&storm);
