@@ -350,7 +350,7 @@ static void start_rank (struct local *local, const struct cluster *cluster,
     int code = generation_start (local, cluster, generation, rank, &err);
     if (code == 0 || generation->ranks[rank].phase != RANK_WAITING)
         return;
-    if (generation_is_unlucky (code))
+    if (code != -EINVAL)
         note_bad_luck (local, generation);
     refuse (local, generation, rank, false, err.text);
 }

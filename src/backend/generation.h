@@ -115,12 +115,10 @@ int generation_look (struct local *local, struct generation *generation, int ran
  * -ENOMEM. */
 int generation_seat (struct local *local, const struct cluster *cluster,
                      struct generation *generation);
-/* Start one run, and what must be there before the first.  A failure is a sentence. */
+/* Start one run, and what must be there before the first.  -EINVAL for what is the job's own fault;
+ * all other failures are this machine's, or the daemon's. */
 int generation_start (struct local *local, const struct cluster *cluster,
                       struct generation *generation, int rank, struct pollux_error *err);
-
-/* Is it this machine's trouble, not the job's, that it could not be started? */
-bool generation_is_unlucky (int code);
 
 /* ---- local_recover.c ---- */
 

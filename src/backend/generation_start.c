@@ -109,10 +109,8 @@ static int prepare (struct local *local, const struct cluster *cluster,
     int code = run_prepare (local->root, generation->name, generation->number, err);
     if (code == 0)
         code = briefing_checkpoint (&briefing, checkpoint, err);
-    if (code == 0)
-        code = make_path (checkpoint, err);
-    if (code < 0 && briefing.job->launch->checkpoint_dir && generation_is_unlucky (code))
-        code = -EINVAL; /* where that is, is for the job to say */
+    if (code == 0 && make_path (checkpoint, err) < 0)
+        code = briefing.job->launch->checkpoint_dir ? -EINVAL : -EIO; /* whose choice it was */
     if (code == 0 && generation->seats.port == 0) {
         code = choose_port (local, err);
         generation->seats.port = code > 0 ? code : 0;
@@ -123,16 +121,6 @@ static int prepare (struct local *local, const struct cluster *cluster,
                                 &generation->seats, err);
     generation->prepared = code == 0;
     return code;
-}
-
-bool generation_is_unlucky (int code)
-{
-    static const int codes[] = {ENOSPC, EDQUOT, EROFS,  EIO,       EMFILE,
-                                ENFILE, ENOMEM, EAGAIN, EADDRINUSE};
-    for (size_t i = 0; i < sizeof (codes) / sizeof (codes[0]); i++)
-        if (code == -codes[i])
-            return true;
-    return false;
 }
 
 /* ---- Spawning ----------------------------------------------------------------------------- */

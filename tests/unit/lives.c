@@ -90,24 +90,30 @@ static void find_program (char *ret, size_t size)
     strcat (ret, "/pollux");
 }
 
-void lives_return (struct lives *lives)
+int lives_try_return (struct lives *lives, struct pollux_error *err)
 {
     char program[4096];
-    struct pollux_error err = {.text = ""};
     find_program (program, sizeof (program));
     struct local_options options = {.state = lives->path,
-                                    .program = program,
+                                    .program = *lives->program ? lives->program : program,
                                     .machine = &lives->machine,
                                     .keep_jobs = lives->keep_jobs,
                                     .url = "http://127.0.0.1:9",
                                     .token = give_token,
                                     .log = take_log,
                                     .self = lives};
-    if (local_new (&options, &lives->local, &err) < 0)
-        fail_msg ("local_new: %s", err.text);
+    int code = local_new (&options, &lives->local, err);
+    if (code < 0)
+        return code;
     lives->loop.backend = local_backend (lives->local);
-    if (local_recover (lives->local, &lives->loop.cluster, &err) < 0)
-        fail_msg ("local_recover: %s", err.text);
+    return local_recover (lives->local, &lives->loop.cluster, err);
+}
+
+void lives_return (struct lives *lives)
+{
+    struct pollux_error err = {.text = ""};
+    if (lives_try_return (lives, &err) < 0)
+        fail_msg ("%s", err.text);
 }
 
 void lives_die (struct lives *lives)

@@ -9,7 +9,8 @@
 enum { LIVES_EVENTS = 4096 };
 
 struct lives {
-    char path[64]; /* of the state directory */
+    char path[64];     /* of the state directory */
+    char program[128]; /* "": the pollux of this flavour */
     struct loop loop;
     struct machine machine;
     struct local *local;
@@ -62,6 +63,7 @@ void lives_fail (struct lives *lives, const char *what);
 /* The daemon dies, and another one comes. */
 void lives_die (struct lives *lives);
 void lives_return (struct lives *lives);
+int lives_try_return (struct lives *lives, struct pollux_error *err);
 
 const struct job *lives_job (const struct lives *lives, int job);
 /* How many events of a type there are for a job, and the last EXIT. */

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "unit.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -494,6 +495,56 @@ static void test_bad_luck (void **state)
     AWAIT (lives, phase (lives, job) == JOB_FINISHED);
 }
 
+/* Nor is it if pollux itself is gone for a while. */
+static void test_no_program (void **state)
+{
+    struct lives *lives = *state;
+    char command[256];
+    struct launch launch = lives_launch ();
+    launch.max_failures = 0;
+    int job = lives_submit (lives, "j", "true", &launch);
+    lives_die (lives);
+    snprintf (lives->program, sizeof (lives->program), "%s/program", lives->path);
+    snprintf (command, sizeof (command), "cp /bin/true %s", lives->program);
+    assert_int_equal (system (command), 0);
+    lives_return (lives);
+    assert_int_equal (unlink (lives->program), 0);
+    PLAN (lives, {1, 1});
+    AWAIT (lives, lives_seen (lives, EVENT_EXIT, job) == 1);
+    assert_int_equal (lives_exit (lives, job)->kind, EXITED_AGAIN);
+    assert_non_null (strstr (lives_exit (lives, job)->detail, "No such file"));
+    lives_die (lives);
+    lives->program[0] = '\0';
+    lives_return (lives);
+    AWAIT (lives, phase (lives, job) == JOB_FINISHED);
+}
+
+/* A supervisor that speaks a language of the future is not touched, nor started beside. */
+static void test_newer_version (void **state)
+{
+    struct lives *lives = *state;
+    char text[4096], path[128];
+    struct pollux_error err = {.text = ""};
+    lives_submit (lives, "j", SAVES LOOP, NULL);
+    PLAN (lives, {1, 0});
+    AWAIT (lives, lives_seen (lives, EVENT_STARTED, 0) == 1);
+    int pid = lives_supervisor (lives, "j", 1, 0);
+    lives_die (lives);
+    lives_read (lives, "run/j/1/0/info", text, sizeof (text));
+    char *version = strstr (text, "\"version\":1");
+    assert_non_null (version);
+    version[10] = '9';
+    snprintf (path, sizeof (path), "%s/run/j/1/0/info", lives->path);
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    fputs (text, file);
+    fclose (file);
+    assert_int_equal (lives_try_return (lives, &err), -EPROTO);
+    assert_non_null (strstr (err.text, "start the newer polluxd"));
+    lives_die (lives);
+    assert_int_equal (kill (pid, 0), 0);
+}
+
 /* Stopping all, for a daemon that is to leave nothing behind. */
 static void test_stop_all (void **state)
 {
@@ -697,6 +748,8 @@ int main (void)
         TEST (test_stop_all),
         TEST (test_old_jobs),
         TEST (test_bad_luck),
+        TEST (test_no_program),
+        TEST (test_newer_version),
         TEST (test_port_taken),
         TEST (test_mpi_finishes),
         TEST (test_mpi_stops),
