@@ -74,7 +74,6 @@ void cluster_clear (struct cluster *cluster)
     names_clear (&cluster->job_names);
     names_clear (&cluster->node_names);
     free (cluster->nodes);
-    free (cluster->offered);
     *cluster = (struct cluster){0};
 }
 
@@ -109,8 +108,6 @@ static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
 static int apply_node (struct cluster *cluster, const struct event *event, struct pollux_error *err)
 {
     int known = cluster_find_node (cluster, event->node.name);
-    free (cluster->offered); /* what the next round gives out is for that to say */
-    cluster->offered = NULL;
     if (known >= 0) {
         cluster->nodes[known] = event->node;
         return 0;
@@ -275,56 +272,19 @@ static void age (struct job *job, const struct event *round)
     job->age_s = fmax ((double)job->age_us * US, round->round.least_age_s);
 }
 
-/* Does the job run on a node that takes no replicas any more, but may not be moved?  A program
- * then finishes there.  (In simulations such a node is gone, and so is what ran on it.) */
-static bool finishes (const struct cluster *cluster, const struct job *job)
-{
-    if (!job->launch || !job_pinned (job))
-        return false;
-    for (int i = 0; i < job->placement.count; i++)
-        if (!cluster->nodes[job->placement.shares[i].node].available)
-            return true;
-    return false;
-}
-
-/* Take what a job holds out of what is offered. */
-static int withhold (struct cluster *cluster, const struct job *job, struct pollux_error *err)
-{
-    if (!cluster->offered) {
-        size_t size = (size_t)cluster->node_count * sizeof (cluster->nodes[0]);
-        cluster->offered = malloc (size);
-        if (!cluster->offered)
-            return fail (err, -ENOMEM, "no memory for %d nodes", cluster->node_count);
-        memcpy (cluster->offered, cluster->nodes, size);
-    }
-    for (int i = 0; i < job->placement.count; i++) {
-        struct share share = job->placement.shares[i];
-        struct node *node = &cluster->offered[share.node];
-        node->slots -= share.replicas < node->slots ? share.replicas : node->slots;
-        node->available = node->available && node->slots > 0;
-    }
-    return 0;
-}
-
 static int apply_round (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
-    int rc = 0;
+    (void)err;
     cluster->active.count = 0;
-    free (cluster->offered);
-    cluster->offered = NULL;
-    for (int i = 0; rc == 0 && i < cluster->live.count; i++) {
+    for (int i = 0; i < cluster->live.count; i++) {
         struct job *job = cluster->live.jobs[i];
         charge (job, event->at_us);
         age (job, event);
-        if (job->phase == JOB_CANCELLING || job->retry_us > event->at_us)
-            continue;
-        if (finishes (cluster, job))
-            rc = withhold (cluster, job, err);
-        else
+        if (job->phase != JOB_CANCELLING && job->retry_us <= event->at_us)
             list_add (&cluster->active, job, cluster->live.indices[i]);
     }
-    return rc;
+    return 0;
 }
 
 /* A plan is an intention; START and EXIT tell what became of it.  It may come a while after its
@@ -410,7 +370,7 @@ int cluster_apply (struct cluster *cluster, const struct event *event, struct po
 struct view cluster_view (const struct cluster *cluster, const struct round *round)
 {
     return (struct view){
-        .nodes = cluster->offered ? cluster->offered : cluster->nodes,
+        .nodes = cluster->nodes,
         .node_count = cluster->node_count,
         .jobs = (const struct job *const *)cluster->active.jobs,
         .job_count = cluster->active.count,

@@ -21,10 +21,7 @@ struct cluster {
     int job_count, job_capacity;
     struct job_list live;   /* those that have not ended */
     struct job_list active; /* those that the last round decides on: live then, not cancelled, not
-                             * waiting to be tried again after a failure, not finishing on a node
-                             * that was drained */
-    struct node *offered;   /* what it gives out: the nodes without what those finishing hold; NULL
-                             * if there are none */
+                             * waiting to be tried again after a failure */
     struct names node_names, job_names;
     int64_t now_us; /* of the last event */
 };

@@ -73,47 +73,6 @@ static void life_of_a_job (void **state)
     cluster_clear (&cluster);
 }
 
-/* Programs that may not be moved finish on a drained node; what else they hold is not given out. */
-static void drained_nodes_are_left_by_those_who_may_move (void **state)
-{
-    (void)state;
-    struct cluster cluster = {0};
-    struct job_spec specs[] = {spec_named ("moves", 0), spec_named ("stays", 0)};
-    specs[1].preemptible = false;
-    struct launch launch = {.max_failures = 3};
-    struct event nodes[] = {node_event ("n0", 4), node_event ("n1", 4), node_event ("n2", 4)};
-    for (size_t i = 0; i < COUNT (nodes); i++)
-        assert_int_equal (0, cluster_apply (&cluster, &nodes[i], NULL));
-    for (int i = 0; i < 2; i++) {
-        struct event submit = submit_event (0, i, &specs[i]);
-        submit.submit.launch = &launch;
-        assert_int_equal (0, cluster_apply (&cluster, &submit, NULL));
-        struct event start = {
-            .type = EVENT_START,
-            .job = i,
-            .start = {.generation = 1, .placement = {(struct share[]){{0, 1}, {1, 1}}, 2}}};
-        assert_int_equal (0, cluster_apply (&cluster, &start, NULL));
-    }
-    struct event round = {.type = EVENT_ROUND, .job = -1};
-    assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
-    assert_int_equal (cluster.active.count, 2);
-    nodes[0].node.available = false;
-    assert_int_equal (0, cluster_apply (&cluster, &nodes[0], NULL));
-    assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
-    assert_int_equal (cluster.active.count, 1);
-    assert_string_equal (cluster.active.jobs[0]->spec.name, "moves");
-    struct view view = cluster_view (&cluster, &round.round);
-    assert_int_equal (view.nodes[1].slots, 3);
-    assert_int_equal (view.nodes[2].slots, 4);
-    assert_int_equal (cluster.nodes[1].slots, 4);
-    nodes[0].node.available = true; /* and back */
-    assert_int_equal (0, cluster_apply (&cluster, &nodes[0], NULL));
-    assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
-    assert_int_equal (cluster.active.count, 2);
-    assert_int_equal (cluster_view (&cluster, &round.round).nodes[1].slots, 4);
-    cluster_clear (&cluster);
-}
-
 static void misfits_change_nothing (void **state)
 {
     (void)state;
@@ -514,7 +473,6 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (life_of_a_job),
-        cmocka_unit_test (drained_nodes_are_left_by_those_who_may_move),
         cmocka_unit_test (misfits_change_nothing),
         cmocka_unit_test (cancelled_jobs_end_with_their_run),
         cmocka_unit_test (failures_wait),
