@@ -178,8 +178,7 @@ struct present api_present (const struct api *api)
 
 void api_reply (struct api *api, struct http_request *request, int status, json_t *body)
 {
-    /* 16 digits: microseconds of this century, and 0.1 is 0.1. */
-    char *text = body ? json_dumps (body, JSON_COMPACT | JSON_REAL_PRECISION (16)) : NULL;
+    char *text = body ? json_dumps (body, API_JSON) : NULL;
     json_decref (body);
     api->status = text ? status : 503;
     http_answer (request, status, "application/json", text, text ? strlen (text) : 1);

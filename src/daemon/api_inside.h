@@ -7,6 +7,9 @@
 #include "daemon/describe.h"
 #include "daemon/metrics.h"
 
+/* How documents are written.  16 digits: microseconds of this century, and 0.1 is 0.1. */
+#define API_JSON (JSON_COMPACT | JSON_REAL_PRECISION (16))
+
 struct follower;
 
 struct api {

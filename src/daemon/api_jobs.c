@@ -71,7 +71,7 @@ static int next_match (const struct cluster *cluster, const struct filter *filte
 static bool write_job (FILE *file, const struct present *present, int index)
 {
     json_t *job = describe_job (present, index);
-    bool written = job && json_dumpf (job, file, JSON_COMPACT) == 0;
+    bool written = job && json_dumpf (job, file, API_JSON) == 0;
     json_decref (job);
     return written;
 }
@@ -305,7 +305,6 @@ static json_t *explain_job (const struct present *present, int index, struct pol
     }
     if (jobs && explanation && place >= 0) {
         struct view view = cluster_view (cluster, present->round);
-        view.nodes = cluster->nodes;
         view.jobs = jobs;
         view.job_count = cluster->live.count;
         if (explain (&view, place, explanation, err) == 0)
