@@ -330,6 +330,7 @@ int generation_look (struct local *local, struct generation *generation, int ran
 static bool is_unsure (const struct rank *run)
 {
     return run->phase == RANK_COMING || run->phase == RANK_DYING || run->woken ||
+           (run->phase == RANK_WAITING && run->complained) ||
            (run->phase == RANK_RUNNING && (!run->has_replica || run->supervisor < 0));
 }
 
@@ -361,7 +362,8 @@ static void step_rank (struct local *local, const struct cluster *cluster,
     struct rank *run = &generation->ranks[rank];
     struct pollux_error err = {.text = ""};
     if (run->phase == RANK_WAITING) {
-        hurry (generation);
+        if (!run->complained)
+            hurry (generation);
         if (!has_time (local))
             return;
         if (generation->stop != STOP_NONE)
@@ -460,7 +462,7 @@ static void plan_next (struct generation *generation, int64_t now_us)
     generation->due_us = INT64_MAX;
     for (int i = 0; i < generation->count; i++) {
         unsure |= is_unsure (&generation->ranks[i]);
-        if (generation->ranks[i].phase == RANK_WAITING)
+        if (generation->ranks[i].phase == RANK_WAITING && !generation->ranks[i].complained)
             generation->due_us = now_us; /* the step's time was over */
     }
     if (unsure && generation->due_us > now_us) {
