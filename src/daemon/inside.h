@@ -34,7 +34,7 @@ struct daemon {
     struct timetable timetable;
     bool cold;    /* the next full round has no memory of earlier ones */
     bool dirty;   /* something happened that has not been settled */
-    bool retries; /* it may have been a failure: somebody is to be tried again */
+    bool retries; /* it may have been a failure, whose retry is not in the timetable yet */
     int stopping; /* times that we were asked to */
     int broken;   /* why the journal can no longer be trusted to know everything; 0: it does */
     struct pollux_error why;
@@ -59,6 +59,9 @@ struct journal watched_journal (struct daemon *daemon);
 
 /* How full rounds decide, by the configuration. */
 struct round configured_round (const struct wire_config *config, const struct policy *policy);
+
+/* The policy of that name, if a daemon can have it. */
+int choose_policy (const char *name, const struct policy **ret, struct pollux_error *err);
 
 /* Read the configuration and the tokens again; what cannot change while running is told. */
 void reload (struct daemon *daemon);

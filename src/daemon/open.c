@@ -30,6 +30,20 @@ struct round configured_round (const struct wire_config *config, const struct po
     return round;
 }
 
+int choose_policy (const char *name, const struct policy **ret, struct pollux_error *err)
+{
+    const struct policy *policy = NULL;
+    int rc = policy_find (name, &policy, err);
+    if (rc == 0 && policy->oracle)
+        rc = fail (err, -EINVAL,
+                   "policy %s needs to know the future, which only a simulation does; choose "
+                   "another with --policy",
+                   name);
+    if (rc == 0)
+        *ret = policy;
+    return rc;
+}
+
 static int64_t api_now_us (void *self)
 {
     return clock_now_us (&((struct daemon *)self)->clock);
@@ -252,12 +266,7 @@ static int wake_up (struct daemon *daemon, struct pollux_error *err)
 
 static int open_all (struct daemon *daemon, struct pollux_error *err)
 {
-    int rc = policy_find (daemon->config.policy, &daemon->loop.policy, err);
-    if (rc == 0 && daemon->loop.policy->oracle)
-        rc = fail (err, -EINVAL,
-                   "policy %s needs to know the future, which only a simulation does; choose "
-                   "another with --policy",
-                   daemon->config.policy);
+    int rc = choose_policy (daemon->config.policy, &daemon->loop.policy, err);
     if (rc == 0) {
         daemon->round = configured_round (&daemon->config, daemon->loop.policy);
         rc = state_open (daemon->config.state, &daemon->state, err);

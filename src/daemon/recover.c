@@ -14,11 +14,13 @@ int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_err
     struct cluster *cluster = &daemon->loop.cluster;
     struct wire_past past = {0};
     int rc = store_restore (daemon->store, cluster, &past, err);
+    int64_t last_us = 0;
+    for (int i = 0; i < past.round_count; i++)
+        last_us = past.rounds[i].fill ? last_us : past.rounds[i].at_us;
     api_restore (daemon->api, past.rounds, past.round_count);
     wire_past_clear (&past);
     struct source source = store_source (daemon->store);
     struct event event;
-    int64_t last_us = 0;
     while (rc == 0 && (rc = source.next (source.self, cluster, &event, err)) == 1) {
         api_believe (daemon->api, &event, store_seq (daemon->store), true);
         rc = cluster_apply (cluster, &event, err);

@@ -18,26 +18,45 @@ static bool same_list (char *const *a, char *const *b)
     return !*a && !*b;
 }
 
-/* The first field that only a restart changes; NULL: all is well. */
-static const char *fixed_field (const struct wire_config *old, const struct wire_config *new)
+static bool same_nodes (const struct wire_config *a, const struct wire_config *b)
 {
-    if (!same_text (old->state, new->state))
-        return "state";
-    if (!same_list (old->listen, new->listen))
-        return "listen";
-    if (!same_list (old->host_names, new->host_names))
-        return "host_names";
-    if (!same_text (old->backend, new->backend))
-        return "backend";
-    if (!same_text (old->checkpoints, new->checkpoints))
-        return "checkpoints";
-    if (!same_text (old->run_as, new->run_as))
-        return "run_as";
-    if (old->node_count != new->node_count ||
-        (old->node_count > 0 &&
-         memcmp (old->nodes, new->nodes, (size_t)old->node_count * sizeof (old->nodes[0])) != 0))
-        return "nodes";
-    return NULL;
+    if (a->node_count != b->node_count)
+        return false;
+    for (int i = 0; i < a->node_count; i++)
+        if (strcmp (a->nodes[i].name, b->nodes[i].name) != 0 ||
+            strcmp (a->nodes[i].type, b->nodes[i].type) != 0 ||
+            a->nodes[i].slots != b->nodes[i].slots)
+            return false;
+    return true;
+}
+
+/* What only a restart changes. */
+static void tell_fixed (const struct logger *logger, const struct wire_config *old,
+                        const struct wire_config *new)
+{
+    const struct {
+        const char *name;
+        bool same;
+    } fields[] = {
+        {"state", same_text (old->state, new->state)},
+        {"listen", same_list (old->listen, new->listen)},
+        {"host_names", same_list (old->host_names, new->host_names)},
+        {"backend", same_text (old->backend, new->backend)},
+        {"nodes", same_nodes (old, new)},
+        {"slots", old->slots == new->slots},
+        {"checkpoints", same_text (old->checkpoints, new->checkpoints)},
+        {"run_as", same_text (old->run_as, new->run_as)},
+        {"log_format", old->log_format == new->log_format},
+        {"max_body", old->max_body == new->max_body},
+        {"rate", old->rate == new->rate},
+        {"burst", old->burst == new->burst},
+        {"connections", old->connections == new->connections},
+        {"connections_per_address", old->connections_per_address == new->connections_per_address},
+    };
+    for (size_t i = 0; i < sizeof (fields) / sizeof (fields[0]); i++)
+        if (!fields[i].same)
+            say (logger, LOG_WARNING, "only a restart can change this",
+                 LOG_TEXT ("field", fields[i].name));
 }
 
 static int read_again (struct daemon *daemon, struct wire_config *ret, const struct policy **policy,
@@ -46,7 +65,7 @@ static int read_again (struct daemon *daemon, struct wire_config *ret, const str
     int rc = daemon->options->configure (daemon->options->self, ret, err);
     if (rc < 0)
         return rc;
-    rc = policy_find (ret->policy, policy, err);
+    rc = choose_policy (ret->policy, policy, err);
     if (rc == 0)
         rc = tokens_reload (daemon->tokens, err);
     if (rc < 0)
@@ -64,10 +83,7 @@ void reload (struct daemon *daemon)
              LOG_TEXT ("why", err.text));
         return;
     }
-    const char *fixed = fixed_field (&daemon->config, &config);
-    if (fixed)
-        say (&daemon->logger, LOG_WARNING, "only a restart can change this",
-             LOG_TEXT ("field", fixed));
+    tell_fixed (&daemon->logger, &daemon->config, &config);
     if (policy != daemon->loop.policy)
         daemon->cold = true;
     daemon->loop.policy = policy;

@@ -88,15 +88,11 @@ static int take_thought (struct daemon *daemon, struct pollux_error *err)
 /* Those who failed are tried again when their time has come. */
 static void wish_retries (struct daemon *daemon, int64_t now_us)
 {
-    if (!daemon->retries)
-        return;
-    daemon->retries = false;
     const struct job_list *live = &daemon->loop.cluster.live;
+    daemon->retries = false;
     for (int i = 0; i < live->count; i++)
-        if (live->jobs[i]->phase == JOB_PENDING && live->jobs[i]->retry_us > now_us) {
+        if (live->jobs[i]->phase == JOB_PENDING && live->jobs[i]->retry_us > now_us)
             timetable_wish (&daemon->timetable, live->jobs[i]->retry_us);
-            daemon->retries = true; /* and look again then */
-        }
 }
 
 /* Would a prompt round find somebody who waits, and a slot for them? */
@@ -122,12 +118,13 @@ static int hold_round (struct daemon *daemon, struct pollux_error *err)
     if (daemon->stopping || thinking_busy (daemon->thinking) ||
         daemon->loop.cluster.live.count == 0)
         return 0;
-    wish_retries (daemon, now_us);
+    if (daemon->retries)
+        wish_retries (daemon, now_us);
     enum round_kind kind = timetable_due (&daemon->timetable, now_us);
     if (kind == ROUND_NONE)
         return 0;
     timetable_begin (&daemon->timetable, kind, now_us);
-    wish_retries (daemon, now_us);
+    wish_retries (daemon, now_us); /* the others' times are still to come */
     api_plan_round (daemon->api, daemon->timetable.full_us);
     if (kind == ROUND_PROMPT && !somebody_fits (daemon, now_us))
         return 0;

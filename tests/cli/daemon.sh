@@ -309,6 +309,13 @@ kill -HUP "$daemon"
 soon "a wrong one is told" grep -q 'not reloaded.*intervall' "$log"
 holds "and changes nothing" reloaded
 sed -i '$d' "$tmp/config.yaml"
+printf 'policy: srtf\nrate: 999\n' >>"$tmp/config.yaml"
+kill -HUP "$daemon"
+soon "so is a policy that only a simulation can have" grep -q 'not reloaded.*srtf needs to know the future' "$log"
+sed -i '/srtf/d' "$tmp/config.yaml"
+kill -HUP "$daemon"
+soon "and what only a restart changes" grep -q 'only a restart.*rate' "$log"
+sed -i '$d' "$tmp/config.yaml"
 submit stays --max 4 -- "$worker"
 soon "a job" is stays '.replicas == 4'
 before=$(of stays .generation)
