@@ -2,8 +2,9 @@
 /*
  * Moments at which a program may die, for tests of what is left then.
  *
- * In builds with -DPOLLUX_FAULTS (all that have a FLAVOUR: those of the tests) the variable POLLUX_FAULT=POINT:N lets a
- * program kill itself with SIGKILL when it comes to the point of that name for the N-th time.
+ * In builds with -DPOLLUX_FAULTS (all that have a FLAVOUR: those of the tests) the variable
+ * POLLUX_FAULT=POINT:N lets a program kill itself with SIGKILL when it comes to the point of that
+ * name for the N-th time.
  * docs/architecture.md lists the points.  Other builds have none of it, and look at no variable.
  */
 #ifndef BASE_FAULT_H
