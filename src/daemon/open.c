@@ -85,6 +85,7 @@ static void decided (void *self, const struct view *view, const struct plan *pla
     (void)plan;
     struct daemon *daemon = self;
     api_decided (daemon->api, seconds);
+    thinking_took (daemon->thinking, seconds);
     timetable_end (&daemon->timetable, clock_now_us (&daemon->clock), seconds);
 }
 

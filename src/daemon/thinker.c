@@ -6,6 +6,7 @@
 #include "daemon/thinker.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,13 @@
 #include "base/error.h"
 #include "daemon/clock.h"
 
+/* Whoever asks something meanwhile should not notice. */
+static const double LONG_S = 0.005;
+
 struct thinking {
     int64_t threshold;
-    int done; /* eventfd */
+    double recent_s; /* what lately took longest, half of it forgotten with each decision */
+    int done;        /* eventfd */
     bool busy;
     pthread_t thread;
     struct view_copy *copy;
@@ -82,7 +87,8 @@ static int begin (void *self, struct loop *loop, const struct view *view, const 
                   struct pollux_error *err)
 {
     struct thinking *thinking = self;
-    if ((int64_t)view_slots (view) * view->job_count < thinking->threshold)
+    bool large = (int64_t)view_slots (view) * view->job_count >= thinking->threshold;
+    if (!large && thinking->recent_s < LONG_S)
         return 0;
     thinking->copy = view_copy (view);
     if (!thinking->copy)
@@ -102,6 +108,11 @@ static int begin (void *self, struct loop *loop, const struct view *view, const 
 struct thinker thinking_thinker (struct thinking *thinking)
 {
     return (struct thinker){.begin = begin, .self = thinking};
+}
+
+void thinking_took (struct thinking *thinking, double seconds)
+{
+    thinking->recent_s = fmax (seconds, thinking->recent_s / 2);
 }
 
 bool thinking_busy (const struct thinking *thinking)

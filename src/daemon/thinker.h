@@ -21,6 +21,10 @@ void thinking_free (struct thinking *thinking);
 
 struct thinker thinking_thinker (struct thinking *thinking);
 
+/* A decision, made here or in the loop, has taken so long.  After a long one the next are expected
+ * to be long, too, whatever their size: some policies search for a second among a few jobs. */
+void thinking_took (struct thinking *thinking, double seconds);
+
 /* Is a decision being made, or has it not been taken?  No ROUND may be posted then. */
 bool thinking_busy (const struct thinking *thinking);
 

@@ -78,6 +78,20 @@ static void short_decisions_stay_in_the_loop (void **state)
     struct thinker thinker = thinking_thinker (thinking);
     assert_int_equal (thinker.begin (thinker.self, &loop, &scene.view, &round, NULL), 0);
     assert_false (thinking_busy (thinking));
+    /* Unless they were not short lately. */
+    assert_int_equal (loop_begin (&loop, NULL), 0);
+    thinking_took (thinking, 1);
+    int threads = 0, rc;
+    for (; (rc = thinker.begin (thinker.self, &loop, &scene.view, &round, NULL)) == 1; threads++) {
+        const struct plan *plan;
+        double seconds;
+        wait_for (thinking);
+        assert_int_equal (thinking_finish (thinking, &plan, &seconds, NULL), 0);
+        thinking_took (thinking, 0.0001);
+    }
+    assert_int_equal (rc, 0);
+    assert_int_equal (threads, 8); /* 1 s / 2^8 < 5 ms */
+    loop_clear (&loop);
     thinking_free (thinking);
     scene_clear (&scene);
 }
