@@ -146,29 +146,44 @@ static int find_machine (struct daemon *daemon, struct pollux_error *err)
     return machine_discover (nvidia_smi, config->nodes, config->node_count, &daemon->machine, err);
 }
 
-/* The socket in the state directory, "unix:PATH"; "" if the path is too long for one. */
+/* The socket in the state directory, "unix:PATH"; "" if that is too long for one, or for a run's
+ * description. */
 static void socket_address (const struct daemon *daemon, char *ret, size_t size)
 {
     int length = snprintf (ret, size, "unix:%s/pollux.sock", daemon->state.path);
-    if (length < 0 ||
-        (size_t)length - strlen ("unix:") >= sizeof (((struct sockaddr_un *)0)->sun_path))
+    if (length < 0 || (size_t)length >= sizeof (((struct sockaddr_un *)0)->sun_path))
         *ret = '\0';
+}
+
+/* Where supervisors on this machine report: the socket or else the first address, unless that is
+ * not known yet or is another machine's, too. */
+static bool report_url (const struct daemon *daemon, char *ret, size_t size)
+{
+    static const char *const here[] = {"127.", "[::1]:", "localhost:"};
+    const char *listen = daemon->config.listen[0], *colon = strrchr (listen, ':');
+    socket_address (daemon, ret, size);
+    if (*ret)
+        return true;
+    snprintf (ret, size, "http://%s", listen);
+    for (size_t i = 0; i < sizeof (here) / sizeof (here[0]); i++)
+        if (strncmp (listen, here[i], strlen (here[i])) == 0 && colon && strcmp (colon, ":0") != 0)
+            return true;
+    say (&daemon->logger, LOG_WARNING,
+         "jobs cannot report: the path of the state directory is too long for a socket in it",
+         LOG_TEXT ("state", daemon->state.path));
+    return false;
 }
 
 static int open_backend (struct daemon *daemon, struct pollux_error *err)
 {
-    char address[256], cgroup[RUN_PATH_SIZE], url[300];
-    socket_address (daemon, address, sizeof (address));
-    if (*address)
-        snprintf (url, sizeof (url), "%s", address);
-    else
-        snprintf (url, sizeof (url), "http://%s", daemon->config.listen[0]);
+    char cgroup[RUN_PATH_SIZE], url[300];
+    bool has_url = report_url (daemon, url, sizeof (url));
     bool has_cgroup = machine_cgroup (cgroup, NULL) == 0;
     struct local_options options = {
         .state = daemon->state.path,
         .program = daemon->options->program,
         .checkpoints = daemon->config.checkpoints,
-        .url = url,
+        .url = has_url ? url : NULL,
         .cgroup = has_cgroup ? cgroup : NULL,
         .machine = &daemon->machine,
         .token = job_token,

@@ -408,6 +408,18 @@ holds "no GPU twice" [ -z "$(printf '%s\n' "$(devices gpu1.0)" "$(devices gpu2.0
 end_jobs gpu1 gpu2
 stop_daemon
 
+# ---- Long paths ---------------------------------------------------------------------------------
+
+# Of a socket in the state directory: one that a socket could have and its URL not, and one too long.
+for length in 93 150; do
+    state=$tmp/$(printf "%0$((length - ${#tmp} - 1))d" 0)
+    export POLLUX_STATE=$state
+    start_daemon "${usual[@]}"
+    submit far -- true
+    soon "a state directory whose path has $length bytes" is far '.phase == "finished"'
+    stop_daemon
+done
+
 # ---- Another user -------------------------------------------------------------------------------
 
 if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
