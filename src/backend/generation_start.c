@@ -17,7 +17,6 @@
 #include "backend/port.h"
 #include "backend/spawn.h"
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/file.h"
 
 /* ---- Seats and ports ---------------------------------------------------------------------- */
@@ -148,9 +147,7 @@ static int spawn_run (struct local *local, struct generation *generation, int ra
     if (asprintf (&path, "%s/%s", local->directory, run_path (&name).text) < 0)
         return fail (err, -ENOMEM, "not enough memory");
     char *words[] = {local->program, "exec", "--run", path, NULL};
-    fault_point ("spawn");
     int code = spawn (words, text, length, &spawned, err);
-    fault_point ("spawned");
     free (path);
     return code < 0 ? code : watch (local, &generation->ranks[rank], spawned, err);
 }
