@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cli/answer.h"
-#include "cli/client_options.h"
 #include "cli/plot.h"
+#include "cli/question.h"
 #include "cli/table.h"
 
 static const struct command_option explain_options[] = {CLIENT_OPTION_ROWS};
@@ -155,24 +155,9 @@ static int print_explanation (const json_t *explanation, FILE *out, struct pollu
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
-    struct client_options request = {0};
-    struct client *client = NULL;
-    const char *name = NULL;
-    json_t *answer = NULL;
-    int rc = client_options_parse (options, &request, err);
-    if (rc == 0)
-        rc = options_operand (options, &name, err);
-    if (rc == 0)
-        rc = client_open (request.server, &client, err);
-    if (rc == 0)
-        rc = client_get (client, client_path ("/v1/jobs/", name, "/explain").text, &answer, err);
-    if (rc == 0 && request.json)
-        rc = answer_json (json_incref (answer), out, err);
-    else if (rc == 0 && (rc = answer_disarm (answer, err)) == 0)
-        rc = print_explanation (answer, out, err);
-    json_decref (answer);
-    client_close (client);
-    return rc;
+    static const struct question question = {
+        .before = "/v1/jobs/", .after = "/explain", .print = print_explanation};
+    return question_ask (&question, options, out, err);
 }
 
 const struct command explain_command = {

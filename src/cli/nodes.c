@@ -3,7 +3,7 @@
  * pollux nodes, drain and resume: the machines, and taking them out of use and back.
  */
 #include "cli/answer.h"
-#include "cli/client_options.h"
+#include "cli/question.h"
 #include "cli/table.h"
 
 enum { NODES_QUIET = CLIENT_OPTION_NEXT };
@@ -78,41 +78,28 @@ static int run_nodes (struct options *options, FILE *out, struct pollux_error *e
     return rc;
 }
 
-/* POST /v1/nodes/NAME/drain or resume. */
-static int run_change (struct options *options, const char *change, FILE *out,
-                       struct pollux_error *err)
+static int print_node (const json_t *node, FILE *out, struct pollux_error *err)
 {
-    struct client_options request = {0};
-    struct client *client = NULL;
-    const char *name = NULL;
-    json_t *node = NULL;
-    int rc = client_options_parse (options, &request, err);
-    if (rc == 0)
-        rc = options_operand (options, &name, err);
-    if (rc == 0)
-        rc = client_open (request.server, &client, err);
-    if (rc == 0)
-        rc = client_post (client, client_path ("/v1/nodes/", name, change).text, NULL, &node, err);
-    if (rc == 0 && request.json)
-        rc = answer_json (json_incref (node), out, err);
-    else if (rc == 0 && (rc = answer_disarm (node, err)) == 0)
-        fprintf (out, "%s: %s, %s of %s slots in use\n", answer_text (node, "name"),
-                 answer_true (node, "available") ? "available" : "drained",
-                 answer_count (answer_number (node, "used")).text,
-                 answer_count (answer_number (node, "slots")).text);
-    json_decref (node);
-    client_close (client);
-    return rc;
+    (void)err;
+    fprintf (out, "%s: %s, %s of %s slots in use\n", answer_text (node, "name"),
+             answer_true (node, "available") ? "available" : "drained",
+             answer_count (answer_number (node, "used")).text,
+             answer_count (answer_number (node, "slots")).text);
+    return 0;
 }
 
 static int run_drain (struct options *options, FILE *out, struct pollux_error *err)
 {
-    return run_change (options, "/drain", out, err);
+    static const struct question question = {
+        .before = "/v1/nodes/", .after = "/drain", .changes = true, .print = print_node};
+    return question_ask (&question, options, out, err);
 }
 
 static int run_resume (struct options *options, FILE *out, struct pollux_error *err)
 {
-    return run_change (options, "/resume", out, err);
+    static const struct question question = {
+        .before = "/v1/nodes/", .after = "/resume", .changes = true, .print = print_node};
+    return question_ask (&question, options, out, err);
 }
 
 const struct command nodes_command = {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/answer.h"
-#include "cli/client_options.h"
+#include "cli/question.h"
 
 static const struct command_option show_options[] = {CLIENT_OPTION_ROWS};
 
@@ -156,8 +156,9 @@ static void print_last_lines (const json_t *job, FILE *out)
     }
 }
 
-static void print_job (const json_t *job, FILE *out)
+static int print_job (const json_t *job, FILE *out, struct pollux_error *err)
 {
+    (void)err;
     const json_t *desired = json_object_get (job, "desired"),
                  *placement = json_object_get (job, "placement");
     fprintf (out, "%-12s %s\n%-12s %s\n", "job", answer_text (job, "name"), "phase",
@@ -175,28 +176,14 @@ static void print_job (const json_t *job, FILE *out)
     print_times (job, out);
     print_launch (job, out);
     print_last_lines (job, out);
+    return 0;
 }
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
-    struct client_options request = {0};
-    struct client *client = NULL;
-    const char *name = NULL;
-    json_t *job = NULL;
-    int rc = client_options_parse (options, &request, err);
-    if (rc == 0)
-        rc = options_operand (options, &name, err);
-    if (rc == 0)
-        rc = client_open (request.server, &client, err);
-    if (rc == 0)
-        rc = client_get (client, client_path ("/v1/jobs/", name, "").text, &job, err);
-    if (rc == 0 && request.json)
-        rc = answer_json (json_incref (job), out, err);
-    else if (rc == 0 && (rc = answer_disarm (job, err)) == 0)
-        print_job (job, out);
-    json_decref (job);
-    client_close (client);
-    return rc;
+    static const struct question question = {
+        .before = "/v1/jobs/", .after = "", .print = print_job};
+    return question_ask (&question, options, out, err);
 }
 
 const struct command show_command = {
