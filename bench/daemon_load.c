@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -216,6 +217,7 @@ static void start (struct server *server, const char *polluxd)
     }
     server->pid = fork ();
     if (server->pid == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGTERM); /* whatever becomes of us, it and its jobs stop */
         execv (polluxd, (char **)arguments);
         die (polluxd);
     }
