@@ -195,28 +195,6 @@ enum wire_syntax wire_syntax_of_path (const char *path)
     return length >= 5 && strcasecmp (path + length - 5, ".json") == 0 ? WIRE_JSON : WIRE_YAML;
 }
 
-int wire_syntax_of_type (const char *type, enum wire_syntax *ret, struct pollux_error *err)
-{
-    static const struct {
-        const char *type;
-        enum wire_syntax syntax;
-    } types[] = {
-        {"application/json", WIRE_JSON},   {"application/yaml", WIRE_YAML},
-        {"application/x-yaml", WIRE_YAML}, {"text/yaml", WIRE_YAML},
-        {"text/x-yaml", WIRE_YAML},
-    };
-    size_t length = strcspn (type, "; \t");
-    for (size_t i = 0; i < sizeof (types) / sizeof (types[0]); i++) {
-        if (strlen (types[i].type) == length && strncasecmp (type, types[i].type, length) == 0) {
-            *ret = types[i].syntax;
-            return 0;
-        }
-    }
-    return fail (err, -EINVAL,
-                 "expected a body of type application/yaml or application/json, got %s",
-                 excerpt (type, strnlen (type, 80)).text);
-}
-
 /* ---- Places ------------------------------------------------------------------------------- */
 
 struct wire_place wire_root (const struct wire_document *document)

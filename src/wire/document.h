@@ -18,8 +18,6 @@ enum wire_syntax { WIRE_JSON, WIRE_YAML };
 
 /* By the end of a path: JSON for ".json", YAML for all others. */
 enum wire_syntax wire_syntax_of_path (const char *path);
-/* By the type of a body, "application/yaml; charset=utf-8"; -EINVAL if it is neither. */
-int wire_syntax_of_type (const char *type, enum wire_syntax *ret, struct pollux_error *err);
 
 /* Read a file of at most limit bytes ("-" is the standard input), or text from memory, which is
  * copied; name stands for the file in messages.  A byte-order mark is skipped; an object with

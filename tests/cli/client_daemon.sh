@@ -2,63 +2,16 @@
 # The commands around the daemon, with a daemon and real jobs: what they print, what they refuse,
 # and what they do while it is away.  Nothing here waits for a fixed time: `until_true` waits for a
 # condition.
-. tests/cli/lib.sh
-unset POLLUX_SERVER POLLUX_TOKEN_FILE
-export POLLUX_STATE=$tmp/s HOME=$tmp
+. tests/cli/lib_daemon.sh
+export HOME=$tmp
 esc=$(printf '\033')
-polluxd=${POLLUX%pollux}polluxd
-root=()
-[ "$(id -u)" != 0 ] || root=(--allow-root)
-
-# ---- The daemon ------------------------------------------------------------------------------
-
-until_true()
-{
-    local i
-    for ((i = 0; i < 3000; i++)); do
-        "$@" >/dev/null 2>&1 && return 0
-        sleep 0.02
-    done
-    echo "waited for a minute in vain: $*" >&2
-    return 1
-}
-
-daemon=
-start_daemon()
-{
-    # shellcheck disable=SC2086
-    $polluxd --state "$POLLUX_STATE" --listen "${listen-127.0.0.1:0}" --listen "unix:$tmp/sock" --node n0:2 \
-        --node n1:2 --interval 1 --restart-delay 0 --stop-jobs "${root[@]}" >>"$tmp/daemon.log" 2>&1 &
-    daemon=$!
-    until_true pollux status
-}
-
-stop_daemon()
-{
-    [ -n "$daemon" ] || return 0
-    kill -CONT $daemon 2>/dev/null
-    kill $daemon 2>/dev/null
-    wait $daemon
-    daemon=
-}
-
 background=()
-clean_up()
-{
-    local code=$?
-    [ ${#background[@]} = 0 ] || kill "${background[@]}" 2>/dev/null
-    stop_daemon
-    return $code
-}
-trap 'clean_up; finish' EXIT
+usual=(--listen "unix:$tmp/sock" --node n0:2 --node n1:2 --interval 1 --stop-jobs)
 
-# phase JOB: of a job.  is JOB FILTER: what its JSON says.
-phase() { pollux show "$1" --json | jq -r .phase; }
-is() { pollux show "$1" --json | jq -e "$2"; }
 # On a terminal of 80 columns.
 on_terminal() { script -qec "stty cols 80 rows 24; $*" /dev/null </dev/null; }
 
-if start_daemon; then ok "the daemon starts"; else not_ok "the daemon starts" "$(cat "$tmp/daemon.log")"; fi
+start_daemon "${usual[@]}"
 address=$(cat "$POLLUX_STATE/address")
 
 # ---- The cluster -----------------------------------------------------------------------------
@@ -301,7 +254,7 @@ stop_daemon
 run pollux list
 expect "the daemon is away" status=3 out= err~'is polluxd running'
 check "completion says nothing then" [ -z "$(completes show tr 2>&1)" ]
-listen=${address#http://} start_daemon
+listen=${address#http://} start_daemon "${usual[@]}"
 pollux submit --name after -- true >"$tmp/name"
 check "events --follow goes on with the daemon that came back" until_true followed after
 check "no event was lost, none came twice" jq -es --argjson last "$last" \

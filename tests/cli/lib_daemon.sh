@@ -107,11 +107,12 @@ holds()
 
 # ---- The daemon ---------------------------------------------------------------------------------
 
-# launch_daemon OPTION...: in the background, without waiting for it.
+# launch_daemon OPTION...: in the background, without waiting for it; $listen is where, if not on any
+# free port.
 launch_daemon()
 {
     # shellcheck disable=SC2086
-    $POLLUXD --state "$state" --listen 127.0.0.1:0 --restart-delay 0 "${root[@]}" "$@" 2>>"$log" >&2 </dev/null &
+    $POLLUXD --state "$state" --listen "${listen-127.0.0.1:0}" --restart-delay 0 "${root[@]}" "$@" 2>>"$log" >&2 </dev/null &
     daemon=$!
 }
 

@@ -2,36 +2,10 @@
 # docs/openapi.json against the real daemon: every path and method is asked, with what succeeds
 # and with what is refused, and every answer has the status, the type and the shape that are
 # promised there.
-. tests/cli/lib.sh
-polluxd=${POLLUX%pollux}polluxd
-root=()
-[ "$(id -u)" != 0 ] || root=(--allow-root)
-
-until_true()
-{
-    local i
-    for ((i = 0; i < 3000; i++)); do
-        "$@" >/dev/null 2>&1 && return 0
-        sleep 0.02
-    done
-    echo "waited for a minute in vain: $*" >&2
-    return 1
-}
-
-daemon=
-clean_up()
-{
-    [ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null
-}
-trap 'clean_up; finish' EXIT
-
-# shellcheck disable=SC2086
-$polluxd --state "$tmp/s" --listen 127.0.0.1:0 --node n0:2 --node n1:2:cpu --interval 1 --restart-delay 0 \
-    --stop-jobs "${root[@]}" 2>"$tmp/log" &
-daemon=$!
-until_true [ -s "$tmp/s/address" ] || not_ok "the daemon starts" "$(cat "$tmp/log")"
-url=$(cat "$tmp/s/address")
-admin=$(cat "$tmp/s/admin.token")
+. tests/cli/lib_daemon.sh
+start_daemon --node n0:2 --node n1:2:cpu --interval 1 --stop-jobs
+url=$(cat "$state/address")
+admin=$(cat "$state/admin.token")
 
 # ---- Asking ----------------------------------------------------------------------------------
 
@@ -168,3 +142,5 @@ jq -r '.paths | to_entries[] | .key as $p | .value | keys[] | select(. != "param
     docs/openapi.json | sort >"$tmp/promised"
 sort -u "$tmp/seen" >"$tmp/kept"
 check "every path and method was asked with success" diff "$tmp/promised" "$tmp/kept"
+stop_daemon
+check "the daemon ends well after all that" [ "$status" = 0 ]

@@ -429,16 +429,6 @@ static void test_syntax (void **state)
     assert_int_equal (wire_syntax_of_path ("json"), WIRE_YAML);
     assert_int_equal (wire_syntax_of_path ("job.yml"), WIRE_YAML);
     assert_int_equal (wire_syntax_of_path ("-"), WIRE_YAML);
-    enum wire_syntax syntax;
-    struct pollux_error err;
-    assert_int_equal (wire_syntax_of_type ("Application/JSON; charset=utf-8", &syntax, &err), 0);
-    assert_int_equal (syntax, WIRE_JSON);
-    assert_int_equal (wire_syntax_of_type ("text/yaml", &syntax, &err), 0);
-    assert_int_equal (syntax, WIRE_YAML);
-    SAYS (wire_syntax_of_type ("text/plain", &syntax, &err),
-          "expected a body of type application/yaml or application/json, got 'text/plain'");
-    SAYS (wire_syntax_of_type ("application/jsonx", &syntax, &err),
-          "expected a body of type application/yaml or application/json, got 'application/jsonx'");
 }
 
 int main (void)
