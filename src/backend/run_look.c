@@ -165,9 +165,10 @@ int run_stop (int supervisor, struct pollux_error *err)
     request.si_pid = getpid ();
     request.si_uid = getuid ();
     request.si_value.sival_int = RUN_STOP_VALUE;
-    return pidfd_send_signal (supervisor, SIGTERM, &request, 0) < 0
-               ? fail (err, -errno, "cannot stop a supervisor: %s", strerror (errno))
-               : 0;
+    if (pidfd_send_signal (supervisor, SIGTERM, &request, 0) < 0)
+        return fail (err, -errno, "cannot stop a supervisor: %s", strerror (errno));
+    pidfd_send_signal (supervisor, SIGCONT, NULL, 0); /* one that is halted hears nothing else */
+    return 0;
 }
 
 int run_kill (const struct run_view *view, struct pollux_error *err)

@@ -208,6 +208,19 @@ static void test_early_stop (void **state)
     assert_int_equal (lives_processes (lives, false), 0);
 }
 
+/* A supervisor that somebody has halted. */
+static void test_halted (void **state)
+{
+    struct lives *lives = *state;
+    int job = lives_submit (lives, "j", SAVES "touch ready; " LOOP, NULL);
+    PLAN (lives, {1, 0});
+    AWAIT (lives, lives_has (lives, "ready"));
+    kill (lives_supervisor (lives, "j", 1, 0), SIGSTOP);
+    lives_cancel (lives, job);
+    AWAIT (lives, phase (lives, job) == JOB_CANCELLED);
+    assert_string_equal (lives_exit (lives, job)->detail, "");
+}
+
 /* The daemon asks again after its return: the grace is not cut short. */
 static void test_stop_is_repeatable (void **state)
 {
@@ -737,6 +750,7 @@ int main (void)
         TEST (test_drained),
         TEST (test_stops),
         TEST (test_early_stop),
+        TEST (test_halted),
         TEST (test_stop_is_repeatable),
         TEST (test_fails),
         TEST (test_cannot_start),
