@@ -51,9 +51,9 @@ words_of()
     local many=(--max-failures $forgive --backoff 0.05)
     case $1 in
     ok*) words=("${many[@]}") ;;
-    two*) words=(--replicas 2 "${many[@]}") ;;
+    two*) words=(--replicas 2 --no-preemptible "${many[@]}") ;;
     wide*) words=(--max 4 "${many[@]}") ;;
-    mpi*) words=(--replicas 2 --launcher mpi "${many[@]}") ;;
+    mpi*) words=(--replicas 2 --no-preemptible --launcher mpi "${many[@]}") ;;
     bad*) words=(--max-failures 1 --backoff 0.05) ;;
     dead*) words=(--max-failures 0) ;;
     stop*) words=(--max 2 "${many[@]}") ;;

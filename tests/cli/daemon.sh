@@ -145,7 +145,7 @@ holds "it was restarted by choice, not by failure" is big '.restarts >= 1 and .f
 soon "its replicas know their new world" grep -q '^big [2-9][0-9]* 1 2 ' "$starts"
 end_jobs small
 soon "it grows when the other has left" is big '.replicas == 4'
-submit stay --replicas 2 -- "$worker"
+submit stay --replicas 2 --no-preemptible -- "$worker"
 soon "one that asks for two gets them" is stay '.replicas == 2 and .generation == 1'
 soon "the elastic one has the rest" is big '.replicas == 2'
 submit third --max 4 -- "$worker"
@@ -218,7 +218,7 @@ end_jobs light heavy
 
 stop_daemon
 start_daemon "${usual[@]}"
-submit fixed --replicas 2 -- "$worker"
+submit fixed --replicas 2 --no-preemptible -- "$worker"
 soon "a job that stays" is fixed '.replicas == 2'
 fixed_node=$(of fixed '.placement | keys[0]')
 submit moves --max 2 -- "$worker"
@@ -238,7 +238,7 @@ expect "resume" status=0
 # Only prompt rounds, and nobody who could be moved.
 stop_daemon
 start_daemon "${nodes[@]}" --interval 3600
-submit full --replicas 2 -- "$worker"
+submit full --replicas 2 --no-preemptible -- "$worker"
 soon "one node is full" is full '.replicas == 2'
 other=$(of full '.placement | if has ("a") then "b" else "a" end')
 submit early -- "$worker"
