@@ -274,6 +274,7 @@ static int wake_up (struct daemon *daemon, struct pollux_error *err)
     daemon->timetable =
         timetable_start (daemon->config.interval_s, last_full_us, clock_now_us (&daemon->clock));
     daemon->cold = daemon->retries = true;
+    daemon->dirty = true; /* what was committed may not have been done, such as a cancel */
     daemon->loop.journal = watched_journal (daemon);
     daemon->loop.stopwatch = (struct stopwatch){now_s, decided, daemon};
     daemon->loop.thinker = thinking_thinker (daemon->thinking);

@@ -228,6 +228,19 @@ start_daemon "${usual[@]}"
 stop_feeding
 check_all "after deaths at points of commits"
 
+# What was committed is done by the next daemon at once, though no round comes and nothing happens.
+fresh undone
+start_daemon "${options[@]}" --interval 3600
+submit stop1 -- "$tmp/job"
+until_true grep -q '^stop1 ' "$starts"
+stop_daemon
+POLLUX_FAULT=committed:1 start_daemon "${options[@]}" --interval 3600
+run pollux cancel stop1
+expect "a cancel whose answer was lost" status=3 err~'no answer'
+ended_by_itself || not_ok "the daemon dies when the cancel is committed" "$(tell)"
+start_daemon "${options[@]}" --interval 3600
+soon "is carried out by the next daemon" is stop1 '.phase == "cancelled"'
+
 # A supervisor that dies is a failure of its run, which is tried again.
 fresh supervisors
 forgive=1000 forgiving=true

@@ -264,6 +264,20 @@ holds "a drain survives the daemon" jq -e ".nodes[] | select (.name == \"$other\
 run pollux resume "$other"
 end_jobs full early late
 
+# ---- Other nodes --------------------------------------------------------------------------------
+
+submit wanders --max 4 -- "$worker"
+soon "a job on both nodes" is wanders '.placement == {a: 2, b: 2}'
+stop_daemon
+start_daemon --node a:2 --interval 0.4
+soon "a node that is gone with the old daemon is left" is wanders '.placement == {a: 2}'
+stop_daemon
+start_daemon --node c:3 --interval 0.4
+soon "for another one, too" is wanders '.placement == {c: 3} and .failures == 0'
+end_jobs wanders
+stop_daemon
+start_daemon "${usual[@]}"
+
 # ---- mpirun -------------------------------------------------------------------------------------
 
 if command -v mpirun >/dev/null; then
