@@ -238,9 +238,11 @@ static int reconcile (void *self, struct loop *loop, struct pollux_error *err)
     const struct cluster *cluster = &loop->cluster;
     int code = 0;
     local->unsettled = false;
-    if (local->closing || local_now_us () < local->held_us)
+    if (local_now_us () < local->held_us)
         return 0;
-    local->held_us = 0;
+    local->held_us = 0; /* also when nothing is to be started: it would be due for ever */
+    if (local->closing)
+        return 0;
     for (int i = 0; code == 0 && i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
         if (job->phase == JOB_PENDING && job->desired.count > 0 && job->launch &&
