@@ -114,7 +114,7 @@ int api_authorize (void *self, const char *token, struct http_identity *ret)
     return api->options.tokens ? tokens_check (api->options.tokens, token, ret) : -EACCES;
 }
 
-void api_serve (struct api *api, const struct http_server *server)
+void api_serve (struct api *api, struct http_server *server)
 {
     api->server = server;
 }

@@ -62,7 +62,7 @@ const struct http_route *api_routes (int *ret_count);
 int api_authorize (void *self, const char *token, struct http_identity *ret);
 
 /* The server that calls the handlers, for its counts. */
-void api_serve (struct api *api, const struct http_server *server);
+void api_serve (struct api *api, struct http_server *server);
 
 /* An event is about to be applied, as number seq of the journal.  recovering: it is read from
  * there. */

@@ -14,7 +14,7 @@ struct follower;
 
 struct api {
     struct api_options options;
-    const struct http_server *server;
+    struct http_server *server;
     struct reports reports;
     struct rounds rounds;
     struct round_summary *listed; /* for api_rounds */

@@ -108,8 +108,11 @@ void api_drop_token (struct api *api, struct http_request *request)
     struct pollux_error err;
     int rc = api->options.tokens && name ? tokens_remove (api->options.tokens, name, &err)
                                          : fail (&err, -ENOENT, "there is no such token");
-    if (rc < 0)
+    if (rc < 0) {
         api_refuse (api, request, status_of (rc), "%s", err.text);
-    else
-        api_reply_text (api, request, 200, "application/json", "{}");
+        return;
+    }
+    if (api->server)
+        http_server_cut_off (api->server, name); /* who follows something, does so no longer */
+    api_reply_text (api, request, 200, "application/json", "{}");
 }

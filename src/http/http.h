@@ -160,6 +160,10 @@ int http_server_held (const struct http_server *server);
  * http_server_busy is 0 or patience ends, then http_server_free. */
 void http_server_stop (struct http_server *server);
 
+/* Cut off the streams of those who go by that name, whatever their role: their token is not good any
+ * more. */
+void http_server_cut_off (struct http_server *server, const char *name);
+
 /* Connections that still have a request in work. */
 int http_server_busy (const struct http_server *server);
 

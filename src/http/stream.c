@@ -205,6 +205,13 @@ static struct http_stream *stream_of (const struct connection *connection)
     return connection->request != NULL ? connection->request->stream : NULL;
 }
 
+void http_server_cut_off (struct http_server *server, const char *name)
+{
+    for (struct connection *at = server->connections; at != NULL; at = at->next)
+        if (stream_of (at) != NULL && strcmp (at->request->identity.name, name) == 0)
+            connection_cut (at);
+}
+
 void streams_expect (struct http_server *server)
 {
     if (!server->expect)

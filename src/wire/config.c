@@ -219,7 +219,7 @@ static void check_policy (struct reader *reader)
               wire_choice (&reader->root, "policy", reader->policies, count, &policy, reader->err));
 }
 
-static void check_burst (struct reader *reader)
+static void check_connections (struct reader *reader)
 {
     const struct wire_config *config = &reader->config;
     struct wire_place place = wire_field (&reader->root, "connections_per_address");
@@ -246,7 +246,7 @@ static int read_root (struct reader *reader)
     read_list (reader, "host_names", 0, wrong_host, &config->host_names);
     read_nodes (reader);
     check_policy (reader);
-    check_burst (reader);
+    check_connections (reader);
     return reader->code;
 }
 

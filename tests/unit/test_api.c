@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -520,6 +521,29 @@ static void compacted_events_are_told_as_one (void **state)
     desk_turn (desk);
 }
 
+/* A stream ends with the token that asked for it, and no other one. */
+static void deleted_tokens_end_their_streams (void **state)
+{
+    struct desk *desk = *state;
+    int eve = desk_stream (desk, desk->eve, "/v1/events"),
+        ann = desk_stream (desk, desk->ann, "/v1/events");
+    free (desk_heard (desk, eve));
+    free (desk_heard (desk, ann));
+    assert_int_equal (200, desk_status (desk, desk->admin, "DELETE", "/v1/tokens/eve", NULL, NULL));
+    assert_int_equal (201,
+                      desk_status (desk, desk->ann, "POST", "/v1/jobs", as_yaml, "command: x"));
+    char *heard = desk_heard (desk, eve), *others = desk_heard (desk, ann);
+    assert_null (strstr (heard, "SUBMIT"));
+    assert_non_null (strstr (others, "SUBMIT"));
+    char byte;
+    assert_int_equal (0, recv (eve, &byte, 1, MSG_DONTWAIT));
+    assert_int_equal (-1, recv (ann, &byte, 1, MSG_DONTWAIT));
+    free (heard);
+    free (others);
+    close (eve);
+    close (ann);
+}
+
 /* A client that does not read costs a bounded buffer, and gets everything in the end. */
 static void slow_followers_lose_nothing (void **state)
 {
@@ -718,6 +742,7 @@ int main (void)
         TEST (tokens_come_and_go),
         TEST (events_can_be_followed),
         TEST (compacted_events_are_told_as_one),
+        TEST (deleted_tokens_end_their_streams),
         TEST (slow_followers_lose_nothing),
         TEST (logs_are_tailed),
         TEST (logs_are_followed_over_rotation),
