@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -345,6 +346,18 @@ static int find_program (char ret[PATH_MAX], struct pollux_error *err)
     return 0;
 }
 
+/* A descriptor per connection, and one per replica: more than what a login is given.  Replicas
+ * inherit it. */
+static void raise_descriptors (void)
+{
+    static const rlim_t enough = 1 << 16;
+    struct rlimit limit;
+    if (getrlimit (RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= enough)
+        return;
+    limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+    setrlimit (RLIMIT_NOFILE, &limit);
+}
+
 static int serve (struct request *request, const struct wire_config *config,
                   struct pollux_error *err)
 {
@@ -355,6 +368,7 @@ static int serve (struct request *request, const struct wire_config *config,
     if (rc < 0)
         return rc;
     umask (077);
+    raise_descriptors ();
     struct daemon_options options = {
         .logger = chosen_logger (config),
         .program = program,
