@@ -12,6 +12,7 @@
 #define DAEMON_DAEMON_H
 
 #include "daemon/logger.h"
+#include "policy/policy.h"
 #include "wire/config.h"
 
 struct daemon;
@@ -26,6 +27,9 @@ struct daemon_options {
     int (*configure) (void *self, struct wire_config *ret, struct pollux_error *err);
     void *self;
 };
+
+/* The policy of that name.  -ENOENT lists those that there are; -EINVAL: a daemon cannot have it. */
+int daemon_policy (const char *name, const struct policy **ret, struct pollux_error *err);
 
 /* Open the state, fold the journal, take over what runs, and listen.  -EBUSY: another daemon has
  * this state. */

@@ -60,9 +60,6 @@ struct journal watched_journal (struct daemon *daemon);
 /* How full rounds decide, by the configuration. */
 struct round configured_round (const struct wire_config *config, const struct policy *policy);
 
-/* The policy of that name, if a daemon can have it. */
-int choose_policy (const char *name, const struct policy **ret, struct pollux_error *err);
-
 /* Read the configuration and the tokens again; what cannot change while running is told. */
 void reload (struct daemon *daemon);
 

@@ -269,7 +269,7 @@ static int configure (void *self, struct wire_config *ret, struct pollux_error *
                    quote (operands[0]).text);
     const struct policy *policy = NULL;
     if (rc == 0 && id == 0)
-        rc = policy_find (config.policy, &policy, err);
+        rc = daemon_policy (config.policy, &policy, err);
     rc = id < 0 ? id : rc;
     if (rc < 0)
         wire_config_clear (&config);

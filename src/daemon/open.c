@@ -30,7 +30,7 @@ struct round configured_round (const struct wire_config *config, const struct po
     return round;
 }
 
-int choose_policy (const char *name, const struct policy **ret, struct pollux_error *err)
+int daemon_policy (const char *name, const struct policy **ret, struct pollux_error *err)
 {
     const struct policy *policy = NULL;
     int rc = policy_find (name, &policy, err);
@@ -283,7 +283,7 @@ static int wake_up (struct daemon *daemon, struct pollux_error *err)
 
 static int open_all (struct daemon *daemon, struct pollux_error *err)
 {
-    int rc = choose_policy (daemon->config.policy, &daemon->loop.policy, err);
+    int rc = daemon_policy (daemon->config.policy, &daemon->loop.policy, err);
     if (rc == 0) {
         daemon->round = configured_round (&daemon->config, daemon->loop.policy);
         rc = state_open (daemon->config.state, &daemon->state, err);

@@ -65,7 +65,7 @@ static int read_again (struct daemon *daemon, struct wire_config *ret, const str
     int rc = daemon->options->configure (daemon->options->self, ret, err);
     if (rc < 0)
         return rc;
-    rc = choose_policy (ret->policy, policy, err);
+    rc = daemon_policy (ret->policy, policy, err);
     if (rc == 0)
         rc = tokens_reload (daemon->tokens, err);
     if (rc < 0)

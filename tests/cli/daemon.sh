@@ -17,7 +17,9 @@ else
 fi
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 --policy nosuch
 expect "an unknown policy" status=2 out= err~nosuch
-run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --policy optimus-oracle --node a:0
+run $POLLUXD --policy srtf --check
+expect "a policy for simulations alone" status=2 out= err~'srtf needs to know the future'
+run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --node a:0
 expect "a node without slots" status=2 out= err~'a:0'
 run $POLLUXD --state "$tmp/r" --listen nosuch "${root[@]}"
 expect "an address that is none" status=2 out= err~nosuch
