@@ -120,6 +120,12 @@ int generation_seat (struct local *local, const struct cluster *cluster,
 int generation_start (struct local *local, const struct cluster *cluster,
                       struct generation *generation, int rank, struct pollux_error *err);
 
+/* ---- local_exit.c ---- */
+
+/* The EXIT event of a generation that is over. */
+void local_exit (struct local *local, const struct cluster *cluster, struct generation *generation,
+                 struct event *ret);
+
 /* ---- local_recover.c ---- */
 
 /* Remove the directory of a generation that must not be there.  What still runs in it is killed
