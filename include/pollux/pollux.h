@@ -360,4 +360,8 @@ double pollux_rate_advance (struct pollux_rate *rate, struct pollux_grad grad);
 #ifdef __cplusplus
 }
 #endif
+
+/* The agent inside a training program, and what it needs to be stopped and resumed. */
+#include <pollux/agent.h>
+#include <pollux/checkpoint.h>
 #endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deciding and following.  Replica 0 puts its decision into a few doubles, which is exact for all
+ * of them (batches are below 2^53); the caller's broadcast carries them; everybody, replica 0 too,
+ * takes them in from there.  So replicas cannot disagree, not even in the last bit of a factor.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/error.h"
+
+/* First of the numbers, and unlikely to be the first of others': version 1. */
+static const double mark = 20210714001.;
+
+/* Factors and progress of the update with this step's batch. */
+static double decide_update (struct pollux_agent *agent, double *factors)
+{
+    struct pollux_rate rate = {
+        .init_batch = agent->tuner.limits.init_batch,
+        .total_batch = (int64_t)pollux_total_batch (agent->world.shape, agent->watch.batch),
+        .progress = agent->progress,
+        .warmup_epochs = agent->warmup_epochs,
+        .dataset_size = agent->dataset_size,
+    };
+    for (int g = 0; g < agent->groups; g++) {
+        double factor = 1;
+        if (!agent->observe)
+            factor = pollux_rule_factor (agent->rule, &rate, pollux_noise_group (agent->noise, g));
+        factors[g] = isfinite (factor) ? factor : 1;
+    }
+    double gain = pollux_rate_advance (&rate, pollux_noise_grad (agent->noise));
+    if (!isfinite (gain))
+        return 0;
+    agent->progress = rate.progress;
+    return gain;
+}
+
+static enum pollux_verdict verdict_of (const struct pollux_agent *agent)
+{
+    if (agent->total > 0 && agent->progress >= agent->total)
+        return POLLUX_DONE;
+    return pollux_agent_stopping (agent) ? POLLUX_STOP : POLLUX_GO;
+}
+
+/* The last report says how far training came, and does not wait for its second. */
+static void report_if_due (struct pollux_agent *agent, enum pollux_verdict verdict, double now_s)
+{
+    bool last = verdict != POLLUX_GO && !agent->said_last;
+    if (last || reporter_due (&agent->reporter, agent->news, agent->tuner.period_s, now_s))
+        agent_report (agent, now_s);
+    agent->said_last = verdict != POLLUX_GO;
+}
+
+static void decide (struct pollux_agent *agent)
+{
+    double now_s = agent->now_s (agent->clock), gain = 0;
+    double *numbers = agent->numbers, *factors = numbers + NUMBER_FACTORS;
+    bool updates = agent->watch.open && !agent->skip && !agent->decided;
+    for (int g = 0; g < agent->groups; g++)
+        factors[g] = agent->factors[g];
+    if (updates)
+        gain = decide_update (agent, factors);
+    agent->decided = true; /* asking twice in a step is no second update */
+    struct pollux_grad grad = pollux_noise_grad (agent->noise);
+    agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, now_s);
+    agent->news |= tuner_choose (&agent->tuner, grad, now_s);
+    enum pollux_verdict verdict = verdict_of (agent);
+    report_if_due (agent, verdict, now_s);
+    numbers[NUMBER_MARK] = mark;
+    numbers[NUMBER_M] = (double)agent->tuner.batch.m;
+    numbers[NUMBER_S] = (double)agent->tuner.batch.s;
+    numbers[NUMBER_VERDICT] = verdict;
+    numbers[NUMBER_SKIP] = agent->watch.open && agent->skip;
+    numbers[NUMBER_GAIN] = gain;
+    numbers[NUMBER_PROGRESS] = agent->progress;
+}
+
+double *pollux_agent_decide (struct pollux_agent *agent, size_t *ret_count)
+{
+    *ret_count = (size_t)NUMBER_FACTORS + (size_t)agent->groups;
+    if (agent_is_here (agent) && agent_decides (agent))
+        decide (agent);
+    return agent->numbers;
+}
+
+/* Is it a whole number from low on that a batch can have? */
+static bool is_count (double value, double low)
+{
+    return value >= low && value <= (double)POLLUX_BATCH_LIMIT && value == floor (value);
+}
+
+static int check_numbers (const struct pollux_agent *agent, struct pollux_error *err)
+{
+    const double *numbers = agent->numbers;
+    if (numbers[NUMBER_MARK] != mark)
+        return fail (err, -EINVAL,
+                     "agent: no advice: call pollux_agent_decide, then broadcast its numbers from "
+                     "replica 0 (this is replica %d)",
+                     agent->world.rank);
+    double verdict = numbers[NUMBER_VERDICT];
+    bool legal = is_count (numbers[NUMBER_M], 1) && is_count (numbers[NUMBER_S], 0) &&
+                 numbers[NUMBER_M] * (numbers[NUMBER_S] + 1) <= 2 * (double)POLLUX_BATCH_LIMIT &&
+                 (verdict == POLLUX_GO || verdict == POLLUX_STOP || verdict == POLLUX_DONE) &&
+                 (numbers[NUMBER_SKIP] == 0 || numbers[NUMBER_SKIP] == 1) &&
+                 isfinite (numbers[NUMBER_GAIN]) && numbers[NUMBER_PROGRESS] >= 0 &&
+                 isfinite (numbers[NUMBER_PROGRESS]);
+    for (int g = 0; legal && g < agent->groups; g++)
+        legal = isfinite (numbers[NUMBER_FACTORS + g]) && numbers[NUMBER_FACTORS + g] >= 0;
+    return legal ? 0
+                 : fail (err, -EINVAL,
+                         "agent: advice that cannot be; do all replicas broadcast the same number "
+                         "of doubles (%d groups here)?",
+                         agent->groups);
+}
+
+int pollux_agent_follow (struct pollux_agent *agent, struct pollux_advice *ret,
+                         struct pollux_error *err)
+{
+    if (!agent_is_here (agent)) {
+        *ret = agent->advice;
+        return 0;
+    }
+    int code = check_numbers (agent, err);
+    if (code < 0)
+        return code;
+    const double *numbers = agent->numbers;
+    struct pollux_batch before = agent->advice.batch;
+    agent->advice = (struct pollux_advice){
+        .batch = {(int64_t)numbers[NUMBER_M], (int64_t)numbers[NUMBER_S]},
+        .verdict = (int)numbers[NUMBER_VERDICT],
+        .skip = numbers[NUMBER_SKIP] != 0,
+        .gain = numbers[NUMBER_GAIN],
+        .progress = numbers[NUMBER_PROGRESS],
+    };
+    for (int g = 0; g < agent->groups; g++)
+        agent->factors[g] = numbers[NUMBER_FACTORS + g];
+    agent->progress = agent->advice.progress;
+    agent->tuner.batch = agent->advice.batch;
+    if (before.m != agent->advice.batch.m || before.s != agent->advice.batch.s)
+        agent->unmeasured |= !agent->watch.open;
+    agent->numbers[NUMBER_MARK] = 0; /* old advice is no advice */
+    *ret = agent->advice;
+    return 0;
+}
+
+double pollux_agent_factor (const struct pollux_agent *agent, int group)
+{
+    return group >= 0 && group < agent->groups ? agent->factors[group] : 1;
+}

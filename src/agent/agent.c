@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's life and what it is told: opening, the marks of a step, gradient statistics, signals,
+ * the report.  What it makes of that is in advice.c; what it knows from earlier generations comes
+ * through state.c.
+ *
+ * Every entry asks first whether this is still the process that opened the agent, so that children
+ * (loaders of data, say) never speak for their parent.
+ */
+#define _GNU_SOURCE
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/environment.h"
+#include "agent/message.h"
+#include "agent/signals.h"
+#include "base/error.h"
+
+static const double default_period_s = 30, least_period_s = 1;
+
+static double monotonic_s (void *unused)
+{
+    (void)unused;
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double now_s (const struct pollux_agent *agent)
+{
+    return agent->now_s (agent->clock);
+}
+
+bool agent_is_here (const struct pollux_agent *agent)
+{
+    return agent->pid == getpid ();
+}
+
+/* ---- Opening ------------------------------------------------------------------------------ */
+
+void pollux_setup_default (int64_t init_batch, struct pollux_setup *ret)
+{
+    *ret = (struct pollux_setup){
+        .limits = {.init_batch = init_batch,
+                   .max_batch = init_batch,
+                   .min_local = 1,
+                   .max_local = init_batch},
+        .groups = 1,
+    };
+}
+
+static int check_limits (const struct pollux_limits *limits, struct pollux_error *err)
+{
+    if (limits->init_batch < 1 || limits->max_batch < limits->init_batch ||
+        limits->max_batch > POLLUX_BATCH_LIMIT)
+        return fail (err, -EINVAL,
+                     "agent: expected 1 <= init_batch <= max_batch <= 2^40, got %lld and %lld",
+                     (long long)limits->init_batch, (long long)limits->max_batch);
+    if (limits->min_local < 1 || limits->max_local < limits->min_local ||
+        limits->max_local > POLLUX_BATCH_LIMIT)
+        return fail (err, -EINVAL,
+                     "agent: expected 1 <= min_local <= max_local <= 2^40, got %lld and %lld",
+                     (long long)limits->min_local, (long long)limits->max_local);
+    return 0;
+}
+
+static int check_fixed (struct pollux_batch batch, int replicas, struct pollux_error *err)
+{
+    double total = pollux_total_batch ((struct pollux_shape){1, replicas}, batch);
+    if (batch.m < 0 || batch.s < 0 || (batch.m > 0 && !(total <= (double)POLLUX_BATCH_LIMIT)))
+        return fail (err, -EINVAL,
+                     "agent: a fixed batch has m >= 1, s >= 0 and at most 2^40 samples, got m = "
+                     "%lld, s = %lld",
+                     (long long)batch.m, (long long)batch.s);
+    return 0;
+}
+
+static int check_setup (const struct pollux_setup *setup, struct pollux_error *err)
+{
+    int code = check_limits (&setup->limits, err);
+    if (code < 0)
+        return code;
+    if (!(setup->total >= 0 && isfinite (setup->total)) ||
+        !(setup->warmup_epochs >= 0 && isfinite (setup->warmup_epochs)))
+        return fail (err, -EINVAL,
+                     "agent: total and warmup_epochs must be 0 or more, got %g and %g",
+                     setup->total, setup->warmup_epochs);
+    if (!(setup->period_s == 0 ||
+          (setup->period_s >= least_period_s && isfinite (setup->period_s))))
+        return fail (err, -EINVAL, "agent: the period is %g s at least, or 0 for %g s, got %g",
+                     least_period_s, default_period_s, setup->period_s);
+    if (setup->observe && setup->fixed.m < 1)
+        return fail (err, -EINVAL,
+                     "agent: to observe, it must know the batch: set fixed to the m and s in use");
+    if (setup->rule && strcmp (setup->rule, "legw") == 0 &&
+        (setup->dataset_size < 1 || setup->dataset_size > POLLUX_BATCH_LIMIT))
+        return fail (err, -EINVAL, "agent: legw needs dataset_size, 1..2^40 samples, got %lld",
+                     (long long)setup->dataset_size);
+    return 0;
+}
+
+static int agent_init (struct pollux_agent *agent, const struct pollux_setup *setup,
+                       struct pollux_error *err)
+{
+    const char *directory = getenv ("POLLUX_CHECKPOINT_DIR");
+    agent->world = setup->world;
+    int code = setup->world.shape.replicas ? 0 : pollux_world_read (&agent->world, err);
+    if (code == 0)
+        code = environment_check (&agent->world, err);
+    if (code == 0)
+        code = check_fixed (setup->fixed, agent->world.shape.replicas, err);
+    if (code == 0)
+        code = pollux_rule_by_name (setup->rule ? setup->rule : "adascale", &agent->rule, err);
+    if (code == 0)
+        code = pollux_noise_new (setup->groups, setup->limits.init_batch, &agent->noise, err);
+    if (code < 0)
+        return code;
+    size_t groups = (size_t)setup->groups;
+    agent->groups = setup->groups;
+    agent->numbers = calloc (NUMBER_FACTORS + groups, sizeof (agent->numbers[0]));
+    agent->factors = calloc (groups, sizeof (agent->factors[0]));
+    agent->checkpoint_dir = directory && *directory ? strdup (directory) : NULL;
+    if (!agent->numbers || !agent->factors || (directory && *directory && !agent->checkpoint_dir))
+        return fail (err, -ENOMEM, "agent: no memory for %d groups", setup->groups);
+    for (size_t g = 0; g < groups; g++)
+        agent->factors[g] = 1;
+    agent->observe = setup->observe;
+    agent->total = setup->total;
+    agent->warmup_epochs = setup->warmup_epochs;
+    agent->dataset_size = setup->dataset_size;
+    agent->unmeasured = true;
+    tuner_start (&agent->tuner, &setup->limits, agent->world.shape,
+                 setup->period_s > 0 ? setup->period_s : default_period_s);
+    tuner_fix (&agent->tuner, setup->fixed);
+    agent->advice = (struct pollux_advice){.batch = agent->tuner.batch};
+    if (agent_decides (agent) && agent->world.generation > 0)
+        reporter_open (&agent->reporter, getenv ("POLLUX_SOCKET"));
+    return 0;
+}
+
+int pollux_agent_open (const struct pollux_setup *setup, struct pollux_agent **ret,
+                       struct pollux_error *err)
+{
+    int code = check_setup (setup, err);
+    if (code < 0)
+        return code;
+    struct pollux_agent *agent = calloc (1, sizeof (*agent));
+    if (!agent)
+        return fail (err, -ENOMEM, "agent: no memory");
+    agent->pid = getpid ();
+    agent->now_s = monotonic_s;
+    reporter_open (&agent->reporter, NULL);
+    code = agent_init (agent, setup, err);
+    if (code < 0)
+        pollux_agent_close (agent);
+    else
+        *ret = agent;
+    return code;
+}
+
+void pollux_agent_close (struct pollux_agent *agent)
+{
+    if (!agent)
+        return;
+    /* A child has a copy of the memory and of the socket to give back, and no word to say. */
+    if (agent_is_here (agent)) {
+        if (agent->numbers && !agent->said_last)
+            agent_report (agent, now_s (agent));
+        if (agent->signal)
+            signals_release (agent->signal);
+    }
+    reporter_close (&agent->reporter);
+    pollux_noise_free (agent->noise);
+    free (agent->checkpoint_dir);
+    free (agent->factors);
+    free (agent->numbers);
+    free (agent);
+}
+
+struct pollux_world pollux_agent_world (const struct pollux_agent *agent)
+{
+    return agent->world;
+}
+
+const char *pollux_agent_checkpoint_dir (const struct pollux_agent *agent)
+{
+    return agent->checkpoint_dir;
+}
+
+void pollux_agent_set_total (struct pollux_agent *agent, double total)
+{
+    if (agent_is_here (agent))
+        agent->total = total > 0 && isfinite (total) ? total : 0;
+}
+
+int pollux_agent_set_fixed (struct pollux_agent *agent, struct pollux_batch batch,
+                            struct pollux_error *err)
+{
+    int code = check_fixed (batch, agent->world.shape.replicas, err);
+    if (code == 0 && batch.m == 0 && agent->observe)
+        code = fail (err, -EINVAL, "agent: an observed program chooses its batch itself");
+    if (code < 0 || !agent_is_here (agent))
+        return code;
+    tuner_fix (&agent->tuner, batch);
+    agent->advice.batch = agent->tuner.batch;
+    agent->unmeasured = true;
+    return 0;
+}
+
+/* ---- Stopping ----------------------------------------------------------------------------- */
+
+int pollux_agent_catch (struct pollux_agent *agent, int signal, struct pollux_error *err)
+{
+    if (!agent_is_here (agent))
+        return 0;
+    if (agent->signal)
+        return fail (err, -EBUSY, "agent: it has signal %d already", agent->signal);
+    int code = signals_hold (signal, &agent->signal_count, err);
+    if (code == 0)
+        agent->signal = signal;
+    return code;
+}
+
+bool pollux_agent_stopping (const struct pollux_agent *agent)
+{
+    return agent_is_here (agent) &&
+           (agent->stop || (agent->signal && signals_count (agent->signal) != agent->signal_count));
+}
+
+void pollux_agent_stop (struct pollux_agent *agent)
+{
+    if (agent_is_here (agent))
+        agent->stop = true;
+}
+
+/* ---- Measuring ---------------------------------------------------------------------------- */
+
+void pollux_agent_pass_begin (struct pollux_agent *agent)
+{
+    if (!agent_is_here (agent))
+        return;
+    agent->tuner.has_passes = agent->tuner.pass_begun = true;
+    agent->unmeasured = true;
+}
+
+void pollux_agent_step_begin (struct pollux_agent *agent)
+{
+    if (!agent_is_here (agent))
+        return;
+    agent->skip = agent->decided = false;
+    stopwatch_begin (&agent->watch, agent->advice.batch, now_s (agent));
+}
+
+void pollux_agent_sync_begin (struct pollux_agent *agent)
+{
+    if (agent_is_here (agent))
+        stopwatch_sync_begin (&agent->watch, now_s (agent));
+}
+
+void pollux_agent_sync_end (struct pollux_agent *agent)
+{
+    if (agent_is_here (agent))
+        stopwatch_sync_end (&agent->watch, now_s (agent));
+}
+
+void pollux_agent_sync_time (struct pollux_agent *agent, double seconds)
+{
+    if (agent_is_here (agent))
+        stopwatch_sync (&agent->watch, seconds);
+}
+
+void pollux_agent_micro_end (struct pollux_agent *agent)
+{
+    if (agent_is_here (agent))
+        stopwatch_micro_end (&agent->watch, now_s (agent));
+}
+
+void pollux_agent_step_end (struct pollux_agent *agent)
+{
+    struct stopwatch_step step;
+    if (!agent_is_here (agent) || !stopwatch_end (&agent->watch, now_s (agent), &step))
+        return;
+    if (agent_decides (agent) && !agent->unmeasured)
+        profile_add (&agent->profile, agent->world.shape, agent->watch.batch.m, step.grad_s,
+                     step.step_s);
+    /* A batch that was changed within this step is the next one's. */
+    agent->unmeasured = agent->watch.batch.m != agent->advice.batch.m ||
+                        agent->watch.batch.s != agent->advice.batch.s;
+}
+
+int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const double *micro_sqr,
+                            const double *mean_sqr, struct pollux_error *err)
+{
+    struct pollux_batch batch = agent->watch.batch;
+    if (!agent_is_here (agent) || !agent_decides (agent))
+        return 0;
+    if (!agent->watch.open)
+        return fail (err, -EINVAL, "agent: gradients belong between step_begin and step_end");
+    if (parts != 1 && parts != batch.s + 1)
+        return fail (err, -EINVAL, "agent: parts must be s + 1 = %lld, or 1, got %lld",
+                     (long long)batch.s + 1, (long long)parts);
+    if (parts == 1)
+        batch = (struct pollux_batch){batch.m * (batch.s + 1), 0};
+    int code = pollux_noise_update (agent->noise, agent->world.shape.replicas, batch, micro_sqr,
+                                    mean_sqr, err);
+    agent->skip = code == -EDOM;
+    return code;
+}
+
+/* The one micro-gradient of a step with n = 1. */
+static int64_t single_m (const struct pollux_agent *agent)
+{
+    struct pollux_batch batch = agent->watch.open ? agent->watch.batch : agent->advice.batch;
+    return batch.m * (batch.s + 1);
+}
+
+int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot,
+                                   const double *diff_sqr, struct pollux_error *err)
+{
+    if (!agent_is_here (agent) || !agent_decides (agent))
+        return 0;
+    if (!agent->watch.open)
+        return fail (err, -EINVAL, "agent: gradients belong between step_begin and step_end");
+    if (agent->world.shape.replicas > 1)
+        return fail (err, -EINVAL, "agent: %d replicas have more than one gradient to compare",
+                     agent->world.shape.replicas);
+    int code = pollux_noise_update_single (agent->noise, single_m (agent), dot, diff_sqr, err);
+    agent->skip = code == -EDOM;
+    return code;
+}
+
+bool pollux_agent_paired (const struct pollux_agent *agent)
+{
+    return agent->world.shape.replicas == 1 && pollux_noise_paired (agent->noise, single_m (agent));
+}
+
+/* ---- Telling ------------------------------------------------------------------------------ */
+
+void agent_report (struct pollux_agent *agent, double at_s)
+{
+    char text[MESSAGE_SIZE];
+    const struct tuner *tuner = &agent->tuner;
+    struct message message = {
+        .generation = agent->world.generation,
+        .model = tuner->fitted ? &tuner->fit.model : NULL,
+        .grad = pollux_noise_grad (agent->noise),
+        .limits = tuner->limits,
+        .max_profiled_replicas = agent->profile.max_replicas,
+        .progress = agent->progress,
+        .total = agent->total,
+        .batch = tuner->batch,
+    };
+    if (agent->reporter.file >= 0)
+        reporter_send (&agent->reporter, text, message_write (&message, text), at_s);
+    agent->news = false;
+}
+
+void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status *ret)
+{
+    struct pollux_grad grad = pollux_noise_grad (agent->noise);
+    double weight = pollux_noise_weight (agent->noise);
+    *ret = (struct pollux_status){
+        .batch = agent->advice.batch,
+        .progress = agent->progress,
+        .total = agent->total,
+        .grad = grad,
+        .noise_scale =
+            weight > 0 ? pollux_noise_scale (grad, agent->tuner.limits.init_batch) : (double)NAN,
+        .noise_weight = weight,
+        .noise_biased = pollux_noise_biased (agent->noise),
+        .fitted = agent->tuner.fitted,
+        .fit = agent->tuner.fit,
+        .best = agent->tuner.best,
+        .samples = agent->profile.count,
+        .max_profiled_replicas = agent->profile.max_replicas,
+        .reports_sent = agent->reporter.sent,
+        .reports_lost = agent->reporter.lost,
+        .report_error = agent->reporter.error,
+    };
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What writing and reading checkpoints share: the object, the list of checkpoints, and the checksum
+ * of a file.  Files are opened without following links and without waiting, since a directory may
+ * hold anything.
+ */
+#define _GNU_SOURCE
+#include "agent/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/checksum.h"
+#include "base/error.h"
+#include "base/number.h"
+
+struct pollux_checkpoint *checkpoint_new (const char *directory)
+{
+    struct pollux_checkpoint *checkpoint = calloc (1, sizeof (*checkpoint));
+    if (!checkpoint)
+        return NULL;
+    checkpoint->parent = checkpoint->folder = -1;
+    checkpoint->directory = strdup (directory);
+    if (!checkpoint->directory) {
+        free (checkpoint);
+        return NULL;
+    }
+    return checkpoint;
+}
+
+int checkpoint_set_path (struct pollux_checkpoint *checkpoint, const char *name,
+                         struct pollux_error *err)
+{
+    char *path;
+    if (asprintf (&path, "%s/%s", checkpoint->directory, name) < 0)
+        return fail (err, -ENOMEM, "checkpoint: no memory");
+    free (checkpoint->path);
+    checkpoint->path = path;
+    return 0;
+}
+
+const char *pollux_checkpoint_path (const struct pollux_checkpoint *checkpoint)
+{
+    return checkpoint->path;
+}
+
+int64_t pollux_checkpoint_number (const struct pollux_checkpoint *checkpoint)
+{
+    return checkpoint->number;
+}
+
+int64_t checkpoint_number (const char *name)
+{
+    const size_t prefix = sizeof (CHECKPOINT_PREFIX) - 1;
+    int64_t number;
+    if (strncmp (name, CHECKPOINT_PREFIX, prefix) != 0 || name[prefix] < '1' ||
+        name[prefix] > '9' || number_int64 (name + prefix, &number) < 0 || number == INT64_MAX)
+        return 0;
+    return number;
+}
+
+static int compare_falling (const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static int list_from (DIR *folder, int64_t **ret, size_t *ret_count, struct pollux_error *err)
+{
+    int64_t *numbers = NULL;
+    size_t count = 0, capacity = 0;
+    for (const struct dirent *entry; (entry = readdir (folder));) {
+        int64_t number = checkpoint_number (entry->d_name);
+        if (number < 1)
+            continue;
+        if (count == capacity) {
+            capacity = capacity ? 2 * capacity : 16;
+            int64_t *more = realloc (numbers, capacity * sizeof (more[0]));
+            if (!more) {
+                free (numbers);
+                return fail (err, -ENOMEM, "checkpoint: no memory");
+            }
+            numbers = more;
+        }
+        numbers[count++] = number;
+    }
+    if (count > 0)
+        qsort (numbers, count, sizeof (numbers[0]), compare_falling);
+    *ret = numbers;
+    *ret_count = count;
+    return 0;
+}
+
+int checkpoint_list (int parent, int64_t **ret, size_t *ret_count, struct pollux_error *err)
+{
+    int file = openat (parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = file < 0 ? NULL : fdopendir (file);
+    if (!folder) {
+        int code = fail (err, -errno, "checkpoint: cannot list them: %s", strerror (errno));
+        if (file >= 0)
+            close (file);
+        return code;
+    }
+    int code = list_from (folder, ret, ret_count, err);
+    closedir (folder);
+    return code;
+}
+
+/* Read a file to its end; what is beyond the expected size is an error where ret holds it. */
+static int sum_pieces (int file, const char *name, int64_t *size, uint64_t *ret_checksum,
+                       uint8_t *ret, struct pollux_error *err)
+{
+    struct checksum checksum = checksum_start ();
+    uint8_t *piece = malloc (CHECKPOINT_PIECE);
+    if (!piece)
+        return fail (err, -ENOMEM, "%s: no memory", name);
+    int code = 0;
+    size_t filled = 0;
+    for (bool end = false; code == 0 && !end;) {
+        ssize_t got = read (file, piece + filled, CHECKPOINT_PIECE - filled);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            code = fail (err, -errno, "%s: cannot read: %s", name, strerror (errno));
+        else
+            filled += (size_t)got;
+        end = got == 0;
+        if (code < 0 || (filled < CHECKPOINT_PIECE && !end))
+            continue;
+        if (ret && (int64_t)(checksum.size + filled) > *size)
+            code = fail (err, -EBADMSG, "%s: it has grown", name);
+        else if (ret)
+            memcpy (ret + checksum.size, piece, filled);
+        checksum_add (&checksum, piece, filled);
+        filled = 0;
+    }
+    free (piece);
+    if (code == 0) {
+        *size = (int64_t)checksum.size;
+        *ret_checksum = checksum_end (&checksum);
+    }
+    return code;
+}
+
+int checkpoint_sum (int folder, const char *name, int64_t *size, uint64_t *ret_checksum, void *ret,
+                    struct pollux_error *err)
+{
+    struct stat stat;
+    int file = openat (folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return fail (err, -errno, "%s: %s", name, strerror (errno));
+    int code = fstat (file, &stat) < 0 ? fail (err, -errno, "%s: %s", name, strerror (errno)) : 0;
+    if (code == 0 && !S_ISREG (stat.st_mode))
+        code = fail (err, -EBADMSG, "%s: not a regular file", name);
+    if (code == 0)
+        code = sum_pieces (file, name, size, ret_checksum, ret, err);
+    close (file);
+    return code;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a checkpoint so that it is whole or not there, whenever the program or the machine dies:
+ *
+ *     files in .new-X, synced --> MANIFEST, synced --> .new-X synced --> rename to checkpoint-N
+ *     --> directory synced --> older ones renamed to .old-N, then removed
+ *
+ * A folder .new-X is locked by its writer; one without a lock is what a dead writer left, and the
+ * next one removes it.  On file systems without locks for folders it stays.
+ */
+#define _GNU_SOURCE
+#include "agent/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/checksum.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/file.h"
+
+static int fail_at (const struct pollux_checkpoint *checkpoint, const char *what, int error,
+                    struct pollux_error *err)
+{
+    return fail (err, -error, "checkpoint %s: %s: %s", file_name (checkpoint->path).text, what,
+                 strerror (error));
+}
+
+/* ---- Removing ----------------------------------------------------------------------------- */
+
+/* A folder of files; best effort, as the next commit tries again. */
+static void remove_folder (int parent, const char *name)
+{
+    int file = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = file < 0 ? NULL : fdopendir (file);
+    if (!folder) {
+        if (file >= 0)
+            close (file);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir (folder));)
+        if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0) {
+            unlinkat (file, entry->d_name, 0);
+            fault_point ("checkpoint-remove");
+        }
+    unlinkat (parent, name, AT_REMOVEDIR);
+    closedir (folder);
+}
+
+/* What a dead writer left; a living one holds the lock. */
+static void remove_abandoned (int parent, const char *name)
+{
+    int folder = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder >= 0 && flock (folder, LOCK_EX | LOCK_NB) == 0)
+        remove_folder (parent, name);
+    if (folder >= 0)
+        close (folder);
+}
+
+static void remove_leftovers (int parent)
+{
+    int file = openat (parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = file < 0 ? NULL : fdopendir (file);
+    if (!folder) {
+        if (file >= 0)
+            close (file);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir (folder));) {
+        if (strncmp (entry->d_name, CHECKPOINT_OLD, sizeof (CHECKPOINT_OLD) - 1) == 0)
+            remove_folder (parent, entry->d_name);
+        else if (strncmp (entry->d_name, CHECKPOINT_NEW, sizeof (CHECKPOINT_NEW) - 1) == 0)
+            remove_abandoned (parent, entry->d_name);
+    }
+    closedir (folder);
+}
+
+/* All but the newest; out of sight first, so that none is seen half removed. */
+static void remove_older (int parent, int keep)
+{
+    int64_t *numbers = NULL;
+    size_t count = 0;
+    if (checkpoint_list (parent, &numbers, &count, NULL) < 0)
+        return;
+    for (size_t i = keep > 1 ? (size_t)keep : 1; i < count; i++) {
+        char name[48], old[48];
+        snprintf (name, sizeof (name), CHECKPOINT_PREFIX "%lld", (long long)numbers[i]);
+        snprintf (old, sizeof (old), CHECKPOINT_OLD "%lld", (long long)numbers[i]);
+        if (renameat (parent, name, parent, old) == 0)
+            remove_folder (parent, old);
+    }
+    free (numbers);
+}
+
+/* ---- Beginning ---------------------------------------------------------------------------- */
+
+/* Make, open and lock a folder; 0, or -EAGAIN if somebody took it for abandoned meanwhile. */
+static int lock_folder (struct pollux_checkpoint *checkpoint, const char *name)
+{
+    struct stat ours, there;
+    int folder = openat (checkpoint->parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return errno == ENOENT ? -EAGAIN : -errno;
+    /* A file system without locks has nobody who removes what is not locked. */
+    bool busy = flock (folder, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    if (busy || fstat (folder, &ours) < 0 ||
+        fstatat (checkpoint->parent, name, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+        ours.st_ino != there.st_ino) {
+        close (folder);
+        return -EAGAIN;
+    }
+    checkpoint->folder = folder;
+    return 0;
+}
+
+static int make_folder (struct pollux_checkpoint *checkpoint, struct pollux_error *err)
+{
+    char name[64];
+    int code = -EAGAIN;
+    for (int i = 0; code == -EAGAIN && i < 1000; i++) {
+        snprintf (name, sizeof (name), CHECKPOINT_NEW "%lld-%d", (long long)getpid (), i);
+        if (mkdirat (checkpoint->parent, name, 0777) == 0)
+            code = lock_folder (checkpoint, name);
+        else if (errno != EEXIST)
+            code = -errno;
+    }
+    if (code < 0)
+        return fail (err, code, "checkpoint: cannot make %s/%s: %s",
+                     file_name (checkpoint->directory).text, name, strerror (-code));
+    checkpoint->writing = true;
+    checkpoint->pid = getpid ();
+    return checkpoint_set_path (checkpoint, name, err);
+}
+
+int pollux_checkpoint_begin (const char *directory, struct pollux_checkpoint **ret,
+                             struct pollux_error *err)
+{
+    struct pollux_checkpoint *checkpoint = checkpoint_new (directory);
+    if (!checkpoint)
+        return fail (err, -ENOMEM, "checkpoint: no memory");
+    int code = 0;
+    if (mkdir (directory, 0777) < 0 && errno != EEXIST)
+        code = fail (err, -errno, "checkpoint: cannot make %s: %s", file_name (directory).text,
+                     strerror (errno));
+    if (code == 0) {
+        checkpoint->parent = open (directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (checkpoint->parent < 0)
+            code = fail (err, -errno, "checkpoint: cannot open %s: %s", file_name (directory).text,
+                         strerror (errno));
+    }
+    if (code == 0) {
+        remove_leftovers (checkpoint->parent);
+        code = make_folder (checkpoint, err);
+    }
+    if (code < 0)
+        pollux_checkpoint_close (checkpoint);
+    else
+        *ret = checkpoint;
+    return code;
+}
+
+void pollux_checkpoint_close (struct pollux_checkpoint *checkpoint)
+{
+    if (!checkpoint)
+        return;
+    /* A child of fork has a copy of this, and nothing to remove. */
+    if (checkpoint->writing && checkpoint->path && checkpoint->pid == getpid ())
+        remove_folder (checkpoint->parent, strrchr (checkpoint->path, '/') + 1);
+    if (checkpoint->folder >= 0)
+        close (checkpoint->folder);
+    if (checkpoint->parent >= 0)
+        close (checkpoint->parent);
+    manifest_free (&checkpoint->manifest);
+    free (checkpoint->directory);
+    free (checkpoint->path);
+    free (checkpoint);
+}
+
+/* ---- Files -------------------------------------------------------------------------------- */
+
+/* 0 or an errno value. */
+static int write_all (int file, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write (file, data, size);
+        if (written < 0 && errno != EINTR)
+            return errno;
+        if (written > 0) {
+            data += written;
+            size -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+/* A new file in place of one of that name, not synced. */
+static int put_file (struct pollux_checkpoint *checkpoint, const char *name, const void *data,
+                     size_t size, struct pollux_error *err)
+{
+    int file = openat (checkpoint->folder, name,
+                       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (file < 0)
+        return fail_at (checkpoint, name, errno, err);
+    int error = write_all (file, data, size);
+    if (close (file) < 0 && error == 0)
+        error = errno;
+    fault_point ("checkpoint-write");
+    return error ? fail_at (checkpoint, name, error, err) : 0;
+}
+
+int pollux_checkpoint_write (struct pollux_checkpoint *checkpoint, const char *name,
+                             const void *data, size_t size, struct pollux_error *err)
+{
+    if (!checkpoint->writing)
+        return fail (err, -EINVAL, "checkpoint %s: it is complete; begin another",
+                     file_name (checkpoint->path).text);
+    if (!manifest_is_name (name))
+        return fail (err, -EINVAL,
+                     "checkpoint: a file cannot be called '%.140s': 1..%d of A-Z a-z 0-9 . _ -, no "
+                     "dot first, and not " MANIFEST_NAME,
+                     name, MANIFEST_NAME_LIMIT);
+    int code = put_file (checkpoint, name, data, size, err);
+    if (code < 0)
+        return code;
+    struct checksum checksum = checksum_start ();
+    checksum_add (&checksum, data, size);
+    return manifest_set (&checkpoint->manifest, name, (int64_t)size, checksum_end (&checksum), err);
+}
+
+/* ---- Committing --------------------------------------------------------------------------- */
+
+static int sync_file (const struct pollux_checkpoint *checkpoint, const char *name,
+                      struct pollux_error *err)
+{
+    int file = openat (checkpoint->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return fail_at (checkpoint, name, errno, err);
+    int error = fsync (file) < 0 ? errno : 0;
+    close (file);
+    return error ? fail_at (checkpoint, name, error, err) : 0;
+}
+
+/* A file that somebody wrote into the folder, or one of ours. */
+static int take_file (struct pollux_checkpoint *checkpoint, const char *name,
+                      struct pollux_error *err)
+{
+    struct pollux_error why;
+    const struct manifest_file *known = manifest_find (&checkpoint->manifest, name);
+    int64_t size;
+    uint64_t checksum;
+    if (!manifest_is_name (name))
+        return fail (err, -EINVAL,
+                     "checkpoint %s: a file cannot be called '%.60s': 1..%d of A-Z a-z 0-9 . _ -",
+                     file_name (checkpoint->path).text, name, MANIFEST_NAME_LIMIT);
+    int code = checkpoint_sum (checkpoint->folder, name, &size, &checksum, NULL, &why);
+    if (code < 0)
+        return fail (err, code, "checkpoint %s: %s", file_name (checkpoint->path).text, why.text);
+    if (!known)
+        code = manifest_set (&checkpoint->manifest, name, size, checksum, err);
+    else if (known->size != size || known->checksum != checksum)
+        code = fail (err, -EBADMSG, "checkpoint %s: %s is not as it was written",
+                     file_name (checkpoint->path).text, name);
+    return code < 0 ? code : sync_file (checkpoint, name, err);
+}
+
+static int take_files (struct pollux_checkpoint *checkpoint, struct pollux_error *err)
+{
+    int file = openat (checkpoint->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
+    DIR *folder = file < 0 ? NULL : fdopendir (file);
+    if (!folder) {
+        code = fail_at (checkpoint, "cannot list it", errno, err);
+        if (file >= 0)
+            close (file);
+        return code;
+    }
+    size_t taken = 0;
+    for (const struct dirent *entry; code == 0 && (entry = readdir (folder));)
+        if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0 &&
+            strcmp (entry->d_name, MANIFEST_NAME) != 0) {
+            code = take_file (checkpoint, entry->d_name, err);
+            taken++;
+        }
+    closedir (folder);
+    if (code == 0 && taken != checkpoint->manifest.count)
+        code = fail (err, -EBADMSG, "checkpoint %s: of %zu files written, %zu are there",
+                     file_name (checkpoint->path).text, checkpoint->manifest.count, taken);
+    return code;
+}
+
+static int put_manifest (struct pollux_checkpoint *checkpoint, struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    int code = manifest_encode (&checkpoint->manifest, &text, &length, err);
+    if (code < 0)
+        return code;
+    code = put_file (checkpoint, MANIFEST_NAME, text, length, err);
+    free (text);
+    if (code == 0)
+        code = sync_file (checkpoint, MANIFEST_NAME, err);
+    fault_point ("checkpoint-manifest");
+    if (code == 0 && fsync (checkpoint->folder) < 0)
+        code = fail_at (checkpoint, "cannot be synced", errno, err);
+    return code;
+}
+
+/* The next free number; rename refuses a place that another writer has taken meanwhile. */
+static int give_name (struct pollux_checkpoint *checkpoint, struct pollux_error *err)
+{
+    int64_t *numbers = NULL;
+    size_t count = 0;
+    char name[48], *from = strrchr (checkpoint->path, '/') + 1;
+    int code = checkpoint_list (checkpoint->parent, &numbers, &count, err);
+    if (code < 0)
+        return code;
+    int64_t number = count > 0 ? numbers[0] : 0;
+    free (numbers);
+    fault_point ("checkpoint-rename");
+    do {
+        if (++number >= INT64_MAX)
+            return fail_at (checkpoint, "no number is left", ERANGE, err);
+        snprintf (name, sizeof (name), CHECKPOINT_PREFIX "%lld", (long long)number);
+        code = renameat (checkpoint->parent, from, checkpoint->parent, name) < 0 ? errno : 0;
+    } while (code == EEXIST || code == ENOTEMPTY || code == ENOTDIR);
+    if (code)
+        return fail_at (checkpoint, "cannot be renamed", code, err);
+    fault_point ("checkpoint-renamed");
+    checkpoint->number = number;
+    checkpoint->writing = false;
+    code = checkpoint_set_path (checkpoint, name, err);
+    if (code == 0 && fsync (checkpoint->parent) < 0)
+        code = fail_at (checkpoint, "its directory cannot be synced", errno, err);
+    return code;
+}
+
+int pollux_checkpoint_commit (struct pollux_checkpoint *checkpoint, int keep,
+                              struct pollux_error *err)
+{
+    if (!checkpoint->writing)
+        return fail (err, -EINVAL, "checkpoint %s: it is complete already",
+                     file_name (checkpoint->path).text);
+    if (keep < 1)
+        return fail (err, -EINVAL, "checkpoint: at least 1 must be kept, got %d", keep);
+    int code = take_files (checkpoint, err);
+    if (code == 0)
+        code = put_manifest (checkpoint, err);
+    if (code == 0)
+        code = give_name (checkpoint, err);
+    if (code == 0)
+        remove_older (checkpoint->parent, keep);
+    return code;
+}

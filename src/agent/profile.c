@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was measured of a job's step times, in a bounded table.
+ *
+ * A mean is over all steps at first, and forgets once it has a thousand of them: a machine that has
+ * become slower is believed after a while, one slow step among many never.
+ */
+#include "agent/profile.h"
+
+/* Steps that a mean remembers. */
+static const int64_t memory_steps = 1000;
+
+/* pollux_fit's range of times. */
+static const double least_s = 1e-9, most_s = 1e9;
+
+static struct profile_entry *find_or_make (struct profile *profile, struct pollux_shape shape,
+                                           int64_t m)
+{
+    struct profile_entry *oldest = &profile->entries[0];
+    for (int i = 0; i < profile->count; i++) {
+        struct profile_entry *entry = &profile->entries[i];
+        if (entry->shape.nodes == shape.nodes && entry->shape.replicas == shape.replicas &&
+            entry->m == m)
+            return entry;
+        if (entry->met_at < oldest->met_at)
+            oldest = entry;
+    }
+    if (profile->count < PROFILE_LIMIT)
+        oldest = &profile->entries[profile->count++];
+    *oldest = (struct profile_entry){.shape = shape, .m = m};
+    return oldest;
+}
+
+bool profile_add (struct profile *profile, struct pollux_shape shape, int64_t m, double grad_s,
+                  double step_s)
+{
+    if (!(grad_s >= least_s && grad_s <= most_s && step_s >= least_s && step_s <= most_s))
+        return false;
+    struct profile_entry *entry = find_or_make (profile, shape, m);
+    if (entry->steps < memory_steps)
+        entry->steps++;
+    entry->grad_s += (grad_s - entry->grad_s) / (double)entry->steps;
+    entry->step_s += (step_s - entry->step_s) / (double)entry->steps;
+    entry->met_at = ++profile->steps;
+    if (shape.replicas > profile->max_replicas)
+        profile->max_replicas = shape.replicas;
+    return true;
+}
+
+size_t profile_samples (const struct profile *profile, struct pollux_sample ret[PROFILE_LIMIT])
+{
+    for (int i = 0; i < profile->count; i++) {
+        const struct profile_entry *entry = &profile->entries[i];
+        ret[i] = (struct pollux_sample){entry->shape, entry->m, entry->grad_s, entry->step_s,
+                                        .weight = 1};
+    }
+    return (size_t)profile->count;
+}

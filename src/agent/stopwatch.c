@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The times of one update: s micro-steps, then one with synchronisation.
+ *
+ *     |-- micro --|-- micro --|-- micro -->|== sync ==>|       T = end - begin
+ *
+ * Where the end of each of the first s micro-steps was marked, they tell the time of computing, and
+ * what is left of T is the last one.  Otherwise T without the waiting is s+1 times computing;
+ * the optimizer's time is shared among them.
+ */
+#include "agent/stopwatch.h"
+
+#include <math.h>
+
+void stopwatch_begin (struct stopwatch *watch, struct pollux_batch batch, double now_s)
+{
+    *watch = (struct stopwatch){.open = true, .batch = batch, .begin_s = now_s};
+}
+
+void stopwatch_sync_begin (struct stopwatch *watch, double now_s)
+{
+    if (!watch->open || watch->syncing)
+        return;
+    watch->syncing = true;
+    watch->sync_begin_s = now_s;
+}
+
+void stopwatch_sync_end (struct stopwatch *watch, double now_s)
+{
+    if (!watch->open || !watch->syncing)
+        return;
+    watch->syncing = false;
+    stopwatch_sync (watch, now_s - watch->sync_begin_s);
+}
+
+void stopwatch_sync (struct stopwatch *watch, double seconds)
+{
+    if (watch->open && seconds > 0)
+        watch->sync_s += seconds;
+}
+
+void stopwatch_micro_end (struct stopwatch *watch, double now_s)
+{
+    if (!watch->open)
+        return;
+    watch->micro_steps++;
+    watch->micro_end_s = now_s;
+}
+
+bool stopwatch_end (struct stopwatch *watch, double now_s, struct stopwatch_step *ret)
+{
+    if (!watch->open)
+        return false;
+    stopwatch_sync_end (watch, now_s);
+    watch->open = false;
+    double whole_s = now_s - watch->begin_s, extra = (double)watch->batch.s;
+    if (watch->batch.s > 0 && watch->micro_steps == watch->batch.s) {
+        double micro_s = watch->micro_end_s - watch->begin_s;
+        *ret = (struct stopwatch_step){micro_s / extra, whole_s - micro_s};
+    } else {
+        /* Somebody else's clock may have counted more waiting than there was time. */
+        double sync_s = fmin (watch->sync_s, whole_s);
+        double grad_s = (whole_s - sync_s) / (extra + 1);
+        *ret = (struct stopwatch_step){grad_s, grad_s + sync_s};
+    }
+    return true;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_STOPWATCH_H
+#define AGENT_STOPWATCH_H
+
+#include "pollux/pollux.h"
+
+/* One step from begin to end, on any clock in seconds that does not go back.  A zeroed one is
+ * ready.  Calls out of order do nothing. */
+struct stopwatch {
+    bool open;                 /* between begin and end */
+    struct pollux_batch batch; /* of this step */
+    double begin_s, sync_s;
+    bool syncing;
+    double sync_begin_s;
+    int64_t micro_steps; /* ended, without synchronisation */
+    double micro_end_s;  /* when the last of them ended */
+};
+
+/* Times of a step that has ended. */
+struct stopwatch_step {
+    double grad_s, step_s; /* as in struct pollux_sample */
+};
+
+void stopwatch_begin (struct stopwatch *watch, struct pollux_batch batch, double now_s);
+void stopwatch_sync_begin (struct stopwatch *watch, double now_s);
+void stopwatch_sync_end (struct stopwatch *watch, double now_s);
+void stopwatch_sync (struct stopwatch *watch, double seconds);
+void stopwatch_micro_end (struct stopwatch *watch, double now_s);
+
+/* False if no step was open. */
+bool stopwatch_end (struct stopwatch *watch, double now_s, struct stopwatch_step *ret);
+
+#endif

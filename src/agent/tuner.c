@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When an agent changes its mind.
+ *
+ * It fits at most once a period, when steps were measured since.  The first fit of a generation is
+ * early, after a few steps, or at once where a checkpoint brought measurements along: that is
+ * when most is learned.  A batch is chosen when a pass over the data begins, or every period in a
+ * loop without passes.  The first choice with a model is taken; later ones must promise 5 % more
+ * goodput, since every change costs a little: buffers, and an estimate of the noise at n = 1.
+ *
+ * All of it is on the training thread.  A fit takes a fraction of a millisecond and comes every
+ * 30 s (bench/agent.c), so that a thread of its own would cost more than it saves.
+ */
+#include "agent/tuner.h"
+
+#include <math.h>
+
+/* Steps before the first fit: the mean of fewer is worth little. */
+static const uint64_t first_steps = 10;
+
+/* More goodput than this factor, or the batch stays. */
+static const double improvement = 1.05;
+
+/* M0 / K samples, in as few micro-steps as max_local allows. */
+static struct pollux_batch first_batch (const struct pollux_limits *limits, int replicas)
+{
+    int64_t local = (limits->init_batch + replicas - 1) / replicas, s = 0;
+    if (local > limits->max_local && limits->accumulation)
+        s = (local + limits->max_local - 1) / limits->max_local - 1;
+    int64_t m = (local + s) / (s + 1);
+    m = m < limits->min_local ? limits->min_local : m;
+    m = m > limits->max_local ? limits->max_local : m;
+    return (struct pollux_batch){m, s};
+}
+
+void tuner_start (struct tuner *tuner, const struct pollux_limits *limits,
+                  struct pollux_shape shape, double period_s)
+{
+    *tuner = (struct tuner){
+        .limits = *limits,
+        .shape = shape,
+        .period_s = period_s,
+        .batch = first_batch (limits, shape.replicas),
+        .fitted_at_s = -INFINITY,
+        .chosen_at_s = -INFINITY,
+    };
+}
+
+void tuner_fix (struct tuner *tuner, struct pollux_batch batch)
+{
+    tuner->fixed = batch.m > 0;
+    if (tuner->fixed)
+        tuner->batch = batch;
+}
+
+static void predict (struct tuner *tuner, struct pollux_grad grad)
+{
+    struct pollux_best best;
+    if (pollux_best_batch (&tuner->fit.model, grad, &tuner->limits, POLLUX_EXACT, tuner->shape,
+                           &best, NULL) == 0)
+        tuner->best = best;
+}
+
+/* Is there enough to fit, and not too soon? */
+static bool fit_due (const struct tuner *tuner, const struct profile *profile, double now_s)
+{
+    if (profile->steps == tuner->fitted_steps)
+        return false;
+    if (tuner->fitted_at_s > -INFINITY)
+        return now_s - tuner->fitted_at_s >= tuner->period_s;
+    return profile->steps - tuner->fitted_steps >= first_steps;
+}
+
+bool tuner_refit (struct tuner *tuner, const struct profile *profile, struct pollux_grad grad,
+                  double now_s)
+{
+    struct pollux_sample samples[PROFILE_LIMIT];
+    struct pollux_fit fit;
+    if (!fit_due (tuner, profile, now_s))
+        return false;
+    size_t count = profile_samples (profile, samples);
+    tuner->fitted_at_s = now_s;
+    tuner->fitted_steps = profile->steps;
+    if (pollux_fit (samples, count, tuner->fitted ? &tuner->fit.model : NULL, &fit, NULL) < 0)
+        return false; /* no memory: the fit of before stands */
+    tuner->fit = fit;
+    tuner->fitted = true;
+    predict (tuner, grad);
+    return true;
+}
+
+/* Passes or, where the program tells of none, periods. */
+static bool choice_due (const struct tuner *tuner, double now_s)
+{
+    return tuner->has_passes ? tuner->pass_begun : now_s - tuner->chosen_at_s >= tuner->period_s;
+}
+
+bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, double now_s)
+{
+    if (!tuner->fitted || !choice_due (tuner, now_s)) {
+        tuner->pass_begun = false; /* without a model the moment passes by */
+        return false;
+    }
+    tuner->pass_begun = false;
+    tuner->chosen_at_s = now_s;
+    predict (tuner, grad);
+    struct pollux_batch best = tuner->best.batch, now = tuner->batch;
+    if (tuner->fixed || !(tuner->best.goodput > 0))
+        return false;
+    double goodput =
+        pollux_goodput (&tuner->fit.model, grad, tuner->limits.init_batch, tuner->shape, now);
+    /* A batch below M0, all that the limits allowed at the start, has none. */
+    if (tuner->adopted && tuner->best.goodput <= improvement * goodput)
+        return false;
+    tuner->adopted = true;
+    tuner->batch = best;
+    return best.m != now.m || best.s != now.s;
+}
