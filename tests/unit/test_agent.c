@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent as a training program sees it: where it is, what it advises, how it stops, what it
+ * saves; on a clock of the test's own, with gradients that are drawn, so that the truth is known.
+ */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/environment.h"
+#include "base/bytes.h"
+
+/* ---- Where it is -------------------------------------------------------------------------- */
+
+/* "NAME=value NAME=value ..." as an environment. */
+static const char *look (const void *context, const char *name)
+{
+    static char value[64];
+    size_t length = strlen (name);
+    for (const char *at = context; at; at = strchr (at, ' ')) {
+        at += *at == ' ';
+        if (strncmp (at, name, length) == 0 && at[length] == '=') {
+            snprintf (value, sizeof (value), "%.*s", (int)strcspn (at + length + 1, " "),
+                      at + length + 1);
+            return value;
+        }
+    }
+    return NULL;
+}
+
+static void test_environment (void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *variables;
+        struct pollux_world world;
+    } cases[] = {
+        {"", {0, 0, {1, 1}, 0}},
+        {"RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 POLLUX_NODES=4 POLLUX_GENERATION=5",
+         {3, 1, {4, 8}, 5}},
+        {"RANK=3 WORLD_SIZE=8 LOCAL_RANK=3 LOCAL_WORLD_SIZE=4 GROUP_WORLD_SIZE=2",
+         {3, 3, {2, 8}, 0}},
+        {"RANK=0 WORLD_SIZE=5 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2", {0, 0, {3, 5}, 0}},
+        {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 "
+         "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+         {2, 0, {2, 4}, 0}},
+        {"SLURM_PROCID=1 SLURM_NTASKS=6 SLURM_LOCALID=1 SLURM_NNODES=2", {1, 1, {2, 6}, 0}},
+        {"SLURM_PROCID=1 SLURM_NTASKS=6 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=1 "
+         "SLURM_NNODES=3",
+         {1, 0, {1, 2}, 0}},
+        {"SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_NNODES=4", {0, 0, {1, 1}, 0}},
+        /* torchrun within Slurm; a rank alone is no pair. */
+        {"SLURM_PROCID=1 SLURM_NTASKS=2 RANK=7 WORLD_SIZE=16 LOCAL_WORLD_SIZE=8",
+         {7, 0, {2, 16}, 0}},
+        {"RANK=7 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2",
+         {1, 0, {1, 2}, 0}},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct pollux_world world;
+        struct pollux_error err = {.text = ""};
+        if (environment_world (look, cases[i].variables, &world, &err) < 0)
+            fail_msg ("%s: %s", cases[i].variables, err.text);
+        const struct pollux_world *want = &cases[i].world;
+        if (world.rank != want->rank || world.local_rank != want->local_rank ||
+            world.shape.nodes != want->shape.nodes ||
+            world.shape.replicas != want->shape.replicas || world.generation != want->generation)
+            fail_msg ("%s: got rank %d (%d), %d nodes, %d replicas, generation %d",
+                      cases[i].variables, world.rank, world.local_rank, world.shape.nodes,
+                      world.shape.replicas, world.generation);
+    }
+    static const struct {
+        const char *variables, *named;
+    } wrong[] = {{"RANK=8 WORLD_SIZE=8", "RANK"},
+                 {"RANK=x WORLD_SIZE=8", "RANK"},
+                 {"RANK=0 WORLD_SIZE=0", "WORLD_SIZE"},
+                 {"RANK=0 WORLD_SIZE=99999999999999999999", "WORLD_SIZE"},
+                 {"RANK=0 WORLD_SIZE=2 POLLUX_NODES=-1", "POLLUX_NODES"},
+                 {"POLLUX_GENERATION=none", "POLLUX_GENERATION"}};
+    for (size_t i = 0; i < COUNT (wrong); i++) {
+        struct pollux_world world;
+        struct pollux_error err = {.text = ""};
+        assert_int_equal (environment_world (look, wrong[i].variables, &world, &err), -EINVAL);
+        assert_non_null (strstr (err.text, wrong[i].named));
+    }
+}
+
+/* ---- A training program on the test's clock ------------------------------------------------- */
+
+static double clock_of (void *context)
+{
+    return *(double *)context;
+}
+
+static struct pollux_setup setup_of (int replicas, int nodes)
+{
+    struct pollux_setup setup;
+    pollux_setup_default (64, &setup);
+    setup.limits = (struct pollux_limits){64, 4096, 1, 512, true};
+    setup.world.shape = (struct pollux_shape){nodes, replicas};
+    return setup;
+}
+
+static struct pollux_agent *agent_of (const struct pollux_setup *setup, double *clock_s)
+{
+    struct pollux_agent *agent;
+    struct pollux_error err = {.text = ""};
+    if (pollux_agent_open (setup, &agent, &err) < 0)
+        fail_msg ("%s", err.text);
+    agent->now_s = clock_of;
+    agent->clock = clock_s;
+    return agent;
+}
+
+static struct pollux_advice advise (struct pollux_agent *agent)
+{
+    size_t count;
+    struct pollux_advice advice;
+    struct pollux_error err = {.text = ""};
+    pollux_agent_decide (agent, &count);
+    if (pollux_agent_follow (agent, &advice, &err) < 0)
+        fail_msg ("%s", err.text);
+    return advice;
+}
+
+static const struct pollux_model truth = {0.02, 0.0005, 0.05, 0.004, 0.01, 0.001, 1.6};
+
+enum { DIM = 400 };
+
+/* The gradient of m samples: the true one has squared norm 1, noise has variance `noise` per sample
+ * in all, so that phi = noise. */
+static void draw (struct rng *rng, double noise, int64_t m, double ret[DIM])
+{
+    for (int d = 0; d < DIM; d++)
+        ret[d] = (1 + sqrt (noise / (double)m) * rng_gaussian (rng)) / sqrt (DIM);
+}
+
+/* One update, timed by the true model. */
+static struct pollux_advice train (struct pollux_agent *agent, struct rng *rng, double noise,
+                                   double *clock_s, double kept[DIM])
+{
+    struct pollux_batch batch = agent->advice.batch;
+    struct pollux_shape shape = agent->world.shape;
+    double grad_s = pollux_grad_time (&truth, batch.m), g[DIM], mean[DIM] = {0}, micro_sqr = 0;
+    double whole_s = pollux_iter_time (&truth, shape, batch);
+    int64_t n = shape.replicas * (batch.s + 1);
+    pollux_agent_step_begin (agent);
+    for (int64_t i = 0; i < batch.s; i++)
+        *clock_s += grad_s, pollux_agent_micro_end (agent);
+    for (int64_t i = 0; i < n; i++) {
+        draw (rng, noise, batch.m, g);
+        micro_sqr += pollux_sqr_f64 (g, DIM, NULL, NULL) / (double)n;
+        for (int d = 0; d < DIM; d++)
+            mean[d] += g[d] / (double)n;
+    }
+    *clock_s += grad_s;
+    pollux_agent_sync_begin (agent);
+    *clock_s += whole_s - (double)(batch.s + 1) * grad_s;
+    pollux_agent_sync_end (agent);
+    if (n > 1) {
+        double mean_sqr = pollux_sqr_f64 (mean, DIM, NULL, NULL);
+        assert_int_equal (pollux_agent_gradients (agent, batch.s + 1, &micro_sqr, &mean_sqr, NULL),
+                          0);
+    } else {
+        struct pollux_pair pair = pollux_pair_f64 (kept, g, DIM, NULL, NULL);
+        assert_int_equal (pollux_agent_gradients_single (agent, &pair.dot, &pair.diff_sqr, NULL),
+                          0);
+        memcpy (kept, g, sizeof (g));
+    }
+    struct pollux_advice advice = advise (agent);
+    pollux_agent_step_end (agent);
+    return advice;
+}
+
+/* Within 20 % after 200 steps, the batch fixed to M0. */
+static void test_noise_of_known_scale (void **unused)
+{
+    (void)unused;
+    static const int counts[] = {1, 2, 4};
+    for (size_t i = 0; i < COUNT (counts); i++)
+        for (int with_accumulation = 0; with_accumulation < 2; with_accumulation++) {
+            double clock_s = 0, kept[DIM] = {0}, noise = 640;
+            struct pollux_setup setup = setup_of (counts[i], 1);
+            setup.fixed =
+                (struct pollux_batch){64 / counts[i] / (1 + with_accumulation), with_accumulation};
+            struct pollux_agent *agent = agent_of (&setup, &clock_s);
+            struct rng rng = rng_stream (8, i);
+            pollux_agent_pass_begin (agent);
+            advise (agent);
+            for (int step = 0; step < 200; step++)
+                train (agent, &rng, noise, &clock_s, kept);
+            struct pollux_status status;
+            pollux_agent_status (agent, &status);
+            if (fabs (status.noise_scale - noise) > 0.2 * noise)
+                fail_msg ("K = %d, s = %d: noise scale %g, expected %g", counts[i],
+                          with_accumulation, status.noise_scale, noise);
+            assert_int_equal (status.noise_biased, counts[i] == 1 && !with_accumulation);
+            pollux_agent_close (agent);
+        }
+}
+
+/* The factor is the rule's, progress the sum of gains, and the batch M0 gives 1 each. */
+static void test_factor_and_progress (void **unused)
+{
+    (void)unused;
+    static const char *const names[] = {"adascale", "adamscale", "linear", "sqrt"};
+    for (size_t i = 0; i < COUNT (names); i++) {
+        double clock_s = 0, kept[DIM] = {0}, progress = 0;
+        struct pollux_setup setup = setup_of (4, 2);
+        struct pollux_error err;
+        setup.rule = names[i];
+        setup.fixed = (struct pollux_batch){64, 1}; /* 8 times M0 */
+        setup.total = 700;
+        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        struct rng rng = rng_seed (2);
+        struct pollux_advice advice = advise (agent);
+        assert_int_equal (advice.batch.m, 64);
+        assert_true (advice.gain == 0 && advice.progress == 0);
+        while (advice.verdict == POLLUX_GO) {
+            advice = train (agent, &rng, 200, &clock_s, kept);
+            progress += advice.gain;
+            double gain = pollux_gain (pollux_noise_grad (agent->noise), 8);
+            const double want[] = {gain, sqrt (gain), 8, sqrt (8)};
+            assert_true (relative (pollux_agent_factor (agent, 0), want[i]) < 1e-12);
+            assert_true (relative (progress, advice.progress) < 1e-12);
+            assert_true (advice.gain >= 1 && advice.gain <= 8.000001);
+        }
+        assert_int_equal (advice.verdict, POLLUX_DONE);
+        assert_true (advice.progress >= 700 && advice.progress < 708.001);
+        assert_true (pollux_agent_factor (agent, 1) == 1 && pollux_agent_factor (agent, -1) == 1);
+        setup.rule = "none";
+        struct pollux_agent *none;
+        assert_int_equal (pollux_agent_open (&setup, &none, &err), -ENOENT);
+        pollux_agent_close (agent);
+    }
+}
+
+/* Asking twice is no second update; a skipped one is none. */
+static void test_skipped_and_asked_twice (void **unused)
+{
+    (void)unused;
+    double clock_s = 0, bad = NAN, good = 1, micro = 2;
+    struct pollux_setup setup = setup_of (2, 1);
+    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_error err;
+    assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &good, &err), -EINVAL);
+    advise (agent);
+    pollux_agent_step_begin (agent);
+    assert_int_equal (pollux_agent_gradients (agent, 1, &bad, &good, &err), -EDOM);
+    struct pollux_advice advice = advise (agent);
+    assert_true (advice.skip && advice.progress == 0 && advice.gain == 0);
+    pollux_agent_step_end (agent);
+    pollux_agent_step_begin (agent);
+    assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &good, &err), 0);
+    assert_int_equal (pollux_agent_gradients (agent, 5, &micro, &good, &err), -EINVAL);
+    advice = advise (agent);
+    assert_true (!advice.skip && advice.progress == 1);
+    advice = advise (agent);
+    assert_true (advice.progress == 1);
+    pollux_agent_step_end (agent);
+    assert_false (pollux_agent_paired (agent));
+    pollux_agent_close (agent);
+}
+
+/* ---- Following ------------------------------------------------------------------------------ */
+
+static void test_all_follow_replica_0 (void **unused)
+{
+    (void)unused;
+    double clock_s = 0, kept[DIM];
+    struct pollux_setup setup = setup_of (2, 1);
+    struct pollux_agent *first = agent_of (&setup, &clock_s);
+    setup.world.rank = 1;
+    struct pollux_agent *second = agent_of (&setup, &clock_s);
+    struct pollux_advice a, b;
+    struct pollux_error err;
+    struct rng rng = rng_seed (4);
+    setup.period_s = 1;
+    size_t count, other;
+    /* Not broadcast: refused, and as before. */
+    pollux_agent_decide (second, &count);
+    assert_int_equal (pollux_agent_follow (second, &b, &err), -EINVAL);
+    assert_non_null (strstr (err.text, "broadcast"));
+    pollux_agent_pass_begin (first);
+    a = advise (first);
+    for (int step = 0; step < 50; step++) {
+        if (step % 20 == 0)
+            pollux_agent_pass_begin (first);
+        if (step == 40)
+            pollux_agent_stop (first);
+        pollux_agent_step_begin (second);
+        a = train (first, &rng, 2000, &clock_s, kept);
+        double *to = pollux_agent_decide (second, &other);
+        pollux_agent_decide (first, &count);
+        assert_int_equal (count, other);
+        memcpy (to, first->numbers, count * sizeof (to[0]));
+        to[NUMBER_GAIN] = a.gain;
+        assert_int_equal (pollux_agent_follow (second, &b, &err), 0);
+        pollux_agent_follow (first, &a, &err);
+        pollux_agent_step_end (second);
+        assert_true (a.batch.m == b.batch.m && a.batch.s == b.batch.s && a.verdict == b.verdict &&
+                     a.progress == b.progress && a.skip == b.skip);
+        assert_true (pollux_agent_factor (first, 0) == pollux_agent_factor (second, 0));
+        assert_int_equal (b.verdict, step < 40 ? POLLUX_GO : POLLUX_STOP);
+    }
+    /* Numbers that no agent has written. */
+    for (int i = 0; i <= NUMBER_FACTORS; i++) {
+        static const double strange[] = {NAN, INFINITY, -1, 1e300};
+        for (size_t k = 0; k < COUNT (strange); k++) {
+            pollux_agent_decide (first, &count);
+            memcpy (second->numbers, first->numbers, count * sizeof (second->numbers[0]));
+            second->numbers[i] = strange[k];
+            int code = pollux_agent_follow (second, &b, &err);
+            bool may = isfinite (strange[k]) &&
+                       (i == NUMBER_GAIN || (strange[k] > 0 && i >= NUMBER_PROGRESS));
+            assert_int_equal (code, may ? 0 : -EINVAL);
+        }
+    }
+    pollux_agent_close (first);
+    pollux_agent_close (second);
+}
+
+/* ---- Stopping ------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t before_called;
+
+static void handler_before (int signal)
+{
+    before_called = signal;
+}
+
+static void test_signal (void **unused)
+{
+    (void)unused;
+    double clock_s = 0;
+    struct pollux_setup setup = setup_of (1, 1);
+    struct pollux_error err;
+    struct sigaction action = {.sa_handler = handler_before}, now, old;
+    assert_int_equal (sigaction (SIGTERM, &action, &old), 0);
+    for (int round = 0; round < 3; round++) {
+        struct pollux_agent *agent = agent_of (&setup, &clock_s),
+                            *other = agent_of (&setup, &clock_s);
+        assert_int_equal (pollux_agent_catch (agent, SIGKILL, &err), -EINVAL);
+        assert_int_equal (pollux_agent_catch (agent, 1000, &err), -EINVAL);
+        assert_int_equal (pollux_agent_catch (agent, SIGTERM, &err), 0);
+        assert_int_equal (pollux_agent_catch (agent, SIGTERM, &err), -EBUSY);
+        assert_int_equal (pollux_agent_catch (other, SIGTERM, &err), 0);
+        assert_int_equal (advise (agent).verdict, POLLUX_GO);
+        before_called = 0;
+        raise (SIGTERM);
+        assert_int_equal (before_called, SIGTERM);
+        assert_true (pollux_agent_stopping (agent) && pollux_agent_stopping (other));
+        assert_int_equal (advise (agent).verdict, POLLUX_STOP);
+        pollux_agent_close (agent);
+        sigaction (SIGTERM, NULL, &now);
+        assert_true (now.sa_handler != handler_before);
+        pollux_agent_close (other);
+        sigaction (SIGTERM, NULL, &now);
+        assert_true (now.sa_handler == handler_before);
+    }
+    /* Without one before, the signal does not kill any more. */
+    signal (SIGTERM, SIG_DFL);
+    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    assert_int_equal (pollux_agent_catch (agent, SIGTERM, &err), 0);
+    raise (SIGTERM);
+    assert_true (pollux_agent_stopping (agent));
+    pollux_agent_close (agent);
+    sigaction (SIGTERM, &old, NULL);
+}
+
+/* Threads with agents of their own, and signals meanwhile. */
+static void *one_thread (void *arg)
+{
+    double clock_s = 0, kept[DIM] = {0};
+    struct pollux_setup setup = setup_of (1, 1);
+    struct rng rng = rng_seed (9);
+    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    assert_int_equal (pollux_agent_catch (agent, SIGUSR1, NULL), 0);
+    advise (agent);
+    for (int step = 0; step < 30; step++) {
+        train (agent, &rng, 100, &clock_s, kept);
+        if (step % 10 == 0)
+            raise (SIGUSR1);
+    }
+    bool stopping = pollux_agent_stopping (agent);
+    pollux_agent_close (agent);
+    return stopping ? arg : NULL;
+}
+
+static void test_threads (void **unused)
+{
+    (void)unused;
+    signal (SIGUSR1, SIG_IGN);
+    pthread_t threads[4];
+    int names[4];
+    for (size_t i = 0; i < COUNT (threads); i++)
+        assert_int_equal (pthread_create (&threads[i], NULL, one_thread, &names[i]), 0);
+    for (size_t i = 0; i < COUNT (threads); i++) {
+        void *ret;
+        pthread_join (threads[i], &ret);
+        assert_ptr_equal (ret, &names[i]);
+    }
+}
+
+/* A child of fork changes nothing and says nothing. */
+static void test_inert_after_fork (void **unused)
+{
+    (void)unused;
+    double clock_s = 0, kept[DIM] = {0};
+    struct pollux_setup setup = setup_of (1, 1);
+    struct rng rng = rng_seed (1);
+    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    assert_int_equal (pollux_agent_catch (agent, SIGUSR2, NULL), 0);
+    advise (agent);
+    train (agent, &rng, 100, &clock_s, kept);
+    pid_t child = fork ();
+    if (child == 0) {
+        struct pollux_advice advice;
+        size_t count;
+        pollux_agent_stop (agent);
+        pollux_agent_pass_begin (agent);
+        pollux_agent_step_begin (agent);
+        pollux_agent_decide (agent, &count);
+        bool calm = pollux_agent_follow (agent, &advice, NULL) == 0 &&
+                    advice.verdict == POLLUX_GO && advice.progress == 1 && !agent->watch.open &&
+                    !pollux_agent_stopping (agent);
+        pollux_agent_step_end (agent);
+        pollux_agent_close (agent);
+        _exit (calm ? 0 : 1);
+    }
+    int status;
+    waitpid (child, &status, 0);
+    assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
+    assert_int_equal (train (agent, &rng, 100, &clock_s, kept).verdict, POLLUX_GO);
+    pollux_agent_close (agent);
+}
+
+/* ---- Saving --------------------------------------------------------------------------------- */
+
+static void test_state (void **unused)
+{
+    (void)unused;
+    double clock_s = 0, kept[DIM] = {0};
+    struct pollux_setup setup = setup_of (2, 1);
+    struct rng rng = rng_seed (6);
+    struct pollux_agent *agent = agent_of (&setup, &clock_s), *other;
+    struct pollux_error err = {.text = ""};
+    advise (agent);
+    for (int step = 0; step < 40; step++)
+        train (agent, &rng, 300, &clock_s, kept);
+    size_t size = pollux_agent_state_size (agent);
+    uint8_t *data = malloc (size), *again = malloc (size);
+    assert_int_equal (pollux_agent_state_save (agent, data, size - 1, &err), -ENOSPC);
+    assert_int_equal (pollux_agent_state_save (agent, data, size, &err), 0);
+    /* At another number of replicas. */
+    setup.world.shape = (struct pollux_shape){2, 4};
+    other = agent_of (&setup, &clock_s);
+    if (pollux_agent_state_restore (other, data, size, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (pollux_agent_state_save (other, again, size, &err), 0);
+    assert_memory_equal (data, again, size);
+    assert_true (other->progress == agent->progress);
+    /* The first decision fits what was measured elsewhere, and adopts a batch. */
+    pollux_agent_pass_begin (other);
+    advise (other);
+    assert_true (other->tuner.fitted && other->tuner.adopted);
+    assert_int_equal (other->profile.max_replicas, 2);
+    /* Every bent byte and every cut is noticed, and changes nothing. */
+    pollux_agent_state_save (other, again, size, &err);
+    for (size_t at = 0; at < size; at++) {
+        data[at] ^= 1;
+        assert_int_equal (pollux_agent_state_restore (other, data, size, &err), -EINVAL);
+        data[at] ^= 1;
+        assert_int_equal (pollux_agent_state_restore (other, data, at, &err), -EINVAL);
+    }
+    uint8_t *now = malloc (size);
+    assert_int_equal (pollux_agent_state_save (other, now, size, &err), 0);
+    assert_memory_equal (again, now, size);
+    pollux_agent_close (other);
+    /* Another M0 is another job. */
+    pollux_setup_default (65, &setup);
+    setup.world.shape = (struct pollux_shape){1, 1};
+    other = agent_of (&setup, &clock_s);
+    assert_int_equal (pollux_agent_state_restore (other, data, size, &err), -EINVAL);
+    assert_non_null (strstr (err.text, "initial batch"));
+    pollux_agent_close (other);
+    pollux_agent_close (agent);
+    free (data);
+    free (again);
+    free (now);
+}
+
+/* Stopped at a random step and resumed from its bytes, training is the same, bit by bit. */
+static void test_resumed_is_the_same (void **unused)
+{
+    (void)unused;
+    struct rng chance = rng_seed (12);
+    for (int round = 0; round < 10; round++) {
+        int stop = 1 + (int)rng_below (&chance, 60);
+        double clock_s = 0, kept[DIM] = {0}, lone_kept[DIM] = {0};
+        struct pollux_setup setup = setup_of (round % 2 ? 1 : 4, 1);
+        setup.fixed = (struct pollux_batch){32, 0};
+        struct pollux_agent *agent = agent_of (&setup, &clock_s),
+                            *lone = agent_of (&setup, &clock_s);
+        struct rng rng = rng_seed (3), lone_rng = rng;
+        advise (agent);
+        advise (lone);
+        for (int step = 0; step < 80; step++) {
+            if (step == stop) {
+                size_t size = pollux_agent_state_size (agent);
+                uint8_t *data = malloc (size);
+                assert_int_equal (pollux_agent_state_save (agent, data, size, NULL), 0);
+                pollux_agent_close (agent);
+                agent = agent_of (&setup, &clock_s);
+                assert_int_equal (pollux_agent_state_restore (agent, data, size, NULL), 0);
+                free (data);
+            }
+            struct pollux_advice a = train (agent, &rng, 300, &clock_s, kept);
+            struct pollux_advice b = train (lone, &lone_rng, 300, &clock_s, lone_kept);
+            assert_true (a.progress == b.progress && a.gain == b.gain);
+            assert_true (pollux_agent_factor (agent, 0) == pollux_agent_factor (lone, 0));
+        }
+        pollux_agent_close (agent);
+        pollux_agent_close (lone);
+    }
+}
+
+static void test_state_in_a_checkpoint (void **unused)
+{
+    (void)unused;
+    char directory[] = "/tmp/pollux-test-XXXXXX", command[64];
+    assert_non_null (mkdtemp (directory));
+    setenv ("POLLUX_CHECKPOINT_DIR", directory, 1);
+    double clock_s = 0, kept[DIM] = {0};
+    struct pollux_setup setup = setup_of (1, 1);
+    struct rng rng = rng_seed (6);
+    struct pollux_error err = {.text = ""};
+    struct pollux_checkpoint *checkpoint;
+    struct pollux_agent *agent = agent_of (&setup, &clock_s), *other = agent_of (&setup, &clock_s);
+    unsetenv ("POLLUX_CHECKPOINT_DIR");
+    assert_string_equal (pollux_agent_checkpoint_dir (agent), directory);
+    advise (agent);
+    train (agent, &rng, 300, &clock_s, kept);
+    assert_int_equal (pollux_checkpoint_begin (directory, &checkpoint, &err), 0);
+    assert_int_equal (pollux_agent_save (agent, checkpoint, &err), 0);
+    assert_int_equal (pollux_checkpoint_commit (checkpoint, 2, &err), 0);
+    pollux_checkpoint_close (checkpoint);
+    assert_int_equal (pollux_checkpoint_open (directory, &checkpoint, NULL, &err), 0);
+    assert_int_equal (pollux_agent_restore (other, checkpoint, &err), 0);
+    assert_true (other->progress == 1);
+    pollux_checkpoint_close (checkpoint);
+    assert_int_equal (pollux_checkpoint_begin (directory, &checkpoint, &err), 0);
+    assert_int_equal (pollux_agent_restore (other, checkpoint, &err), -ENOENT);
+    pollux_checkpoint_close (checkpoint);
+    pollux_agent_close (agent);
+    pollux_agent_close (other);
+    snprintf (command, sizeof (command), "rm -rf %s", directory);
+    assert_int_equal (system (command), 0);
+}
+
+static void test_setups_that_cannot_be (void **unused)
+{
+    (void)unused;
+    struct pollux_agent *agent;
+    struct pollux_error err;
+    struct pollux_setup good = setup_of (1, 1), bad[12];
+    for (size_t i = 0; i < COUNT (bad); i++)
+        bad[i] = good;
+    bad[0].limits.init_batch = 0;
+    bad[1].limits.max_batch = 63;
+    bad[2].limits.min_local = 0;
+    bad[3].limits.max_local = POLLUX_BATCH_LIMIT + 1;
+    bad[4].groups = 0;
+    bad[5].total = NAN;
+    bad[6].period_s = 0.5;
+    bad[7].observe = true;
+    bad[8].rule = "legw";
+    bad[9].world.rank = 1;
+    bad[10].world.shape.nodes = 2;
+    bad[11].fixed = (struct pollux_batch){POLLUX_BATCH_LIMIT, 1};
+    for (size_t i = 0; i < COUNT (bad); i++) {
+        err.text[0] = '\0';
+        if (pollux_agent_open (&bad[i], &agent, &err) != -EINVAL || !err.text[0])
+            fail_msg ("setup %zu was taken", i);
+    }
+    pollux_agent_close (NULL);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_environment),
+        cmocka_unit_test (test_noise_of_known_scale),
+        cmocka_unit_test (test_factor_and_progress),
+        cmocka_unit_test (test_skipped_and_asked_twice),
+        cmocka_unit_test (test_all_follow_replica_0),
+        cmocka_unit_test (test_signal),
+        cmocka_unit_test (test_threads),
+        cmocka_unit_test (test_inert_after_fork),
+        cmocka_unit_test (test_state),
+        cmocka_unit_test (test_resumed_is_the_same),
+        cmocka_unit_test (test_state_in_a_checkpoint),
+        cmocka_unit_test (test_setups_that_cannot_be),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's habits on a clock of the test's own: what is measured and what is not, when it fits,
+ * when it chooses a batch and when it keeps the one it has.
+ */
+#include "unit.h"
+
+#include "agent/agent.h"
+
+static double clock_of (void *context)
+{
+    return *(double *)context;
+}
+
+/* A job on the test's clock; its steps take what `truth` says. */
+struct job {
+    struct pollux_agent *agent;
+    struct pollux_setup setup;
+    double clock_s;
+    struct pollux_model truth;
+    double phi; /* of the gradients that it pretends to have */
+    int fits, changes;
+};
+
+static void job_open (struct job *job, int nodes, int replicas)
+{
+    *job = (struct job){.truth = {0.02, 0.0005, 0.05, 0.004, 0.01, 0.001, 1.6}, .phi = 500};
+    pollux_setup_default (64, &job->setup);
+    job->setup.limits = (struct pollux_limits){64, 8192, 1, 512, true};
+    job->setup.world.shape = (struct pollux_shape){nodes, replicas};
+}
+
+static void job_start (struct job *job)
+{
+    struct pollux_error err;
+    if (pollux_agent_open (&job->setup, &job->agent, &err) < 0)
+        fail_msg ("%s", err.text);
+    job->agent->now_s = clock_of;
+    job->agent->clock = &job->clock_s;
+}
+
+static struct pollux_advice advise (struct job *job)
+{
+    size_t count;
+    struct pollux_advice advice;
+    struct pollux_batch before = job->agent->advice.batch;
+    double fitted_at_s = job->agent->tuner.fitted_at_s;
+    pollux_agent_decide (job->agent, &count);
+    assert_int_equal (pollux_agent_follow (job->agent, &advice, NULL), 0);
+    job->fits += job->agent->tuner.fitted_at_s != fitted_at_s;
+    job->changes += advice.batch.m != before.m || advice.batch.s != before.s;
+    return advice;
+}
+
+/* One update with gradients that have exactly the noise scale phi. */
+static struct pollux_advice step (struct job *job)
+{
+    struct pollux_agent *agent = job->agent;
+    struct pollux_batch batch = agent->advice.batch;
+    struct pollux_shape shape = agent->world.shape;
+    double grad_s = pollux_grad_time (&job->truth, batch.m);
+    double micro_sqr = 1 + job->phi / (double)batch.m, n = shape.replicas * (double)(batch.s + 1);
+    double mean_sqr = 1 + job->phi / (double)batch.m / n;
+    double dot = 1, diff_sqr = 2 * job->phi / (double)(batch.m * (batch.s + 1));
+    pollux_agent_step_begin (agent);
+    job->clock_s += (double)(batch.s + 1) * grad_s;
+    pollux_agent_sync_begin (agent);
+    job->clock_s += pollux_iter_time (&job->truth, shape, batch) - (double)(batch.s + 1) * grad_s;
+    pollux_agent_sync_end (agent);
+    if (n > 1)
+        assert_int_equal (pollux_agent_gradients (agent, batch.s + 1, &micro_sqr, &mean_sqr, NULL),
+                          0);
+    else
+        assert_int_equal (pollux_agent_gradients_single (agent, &dot, &diff_sqr, NULL), 0);
+    struct pollux_advice advice = advise (job);
+    pollux_agent_step_end (agent);
+    return advice;
+}
+
+static void steps (struct job *job, int count)
+{
+    for (int i = 0; i < count; i++)
+        step (job);
+}
+
+/* The first step of a pass is not measured. */
+static void test_first_step_is_dropped (void **unused)
+{
+    (void)unused;
+    struct job job;
+    job_open (&job, 1, 2);
+    job_start (&job);
+    pollux_agent_pass_begin (job.agent);
+    advise (&job);
+    job.truth.alpha_grad = 5; /* warming up */
+    step (&job);
+    assert_int_equal (job.agent->profile.steps, 0);
+    job.truth.alpha_grad = 0.02;
+    steps (&job, 5);
+    assert_int_equal (job.agent->profile.steps, 5);
+    pollux_agent_pass_begin (job.agent);
+    job.truth.alpha_grad = 5;
+    step (&job);
+    assert_int_equal (job.agent->profile.steps, 5);
+    double grad_s = job.agent->profile.entries[0].grad_s;
+    assert_true (relative (grad_s, 0.02 + 0.0005 * 32) < 1e-9);
+    pollux_agent_close (job.agent);
+}
+
+/* Ends of micro-steps tell computing from an overlapped synchronisation. */
+static void test_stopwatch (void **unused)
+{
+    (void)unused;
+    struct stopwatch watch = {.open = false};
+    struct stopwatch_step times;
+    assert_false (stopwatch_end (&watch, 1, &times));
+    stopwatch_sync_begin (&watch, 1);
+    stopwatch_micro_end (&watch, 1);
+    stopwatch_begin (&watch, (struct pollux_batch){8, 2}, 10);
+    stopwatch_micro_end (&watch, 11);
+    stopwatch_micro_end (&watch, 12);
+    assert_true (stopwatch_end (&watch, 13.5, &times));
+    assert_true (times.grad_s == 1 && times.step_s == 1.5);
+    /* Without marks: waiting is measured. */
+    stopwatch_begin (&watch, (struct pollux_batch){8, 1}, 10);
+    stopwatch_sync_begin (&watch, 12);
+    stopwatch_sync_begin (&watch, 12.5); /* twice is once */
+    stopwatch_sync_end (&watch, 13);
+    stopwatch_sync_end (&watch, 14);
+    stopwatch_sync (&watch, 1);
+    stopwatch_sync (&watch, -1);
+    assert_true (stopwatch_end (&watch, 14, &times));
+    assert_true (times.grad_s == 1 && times.step_s == 3);
+    /* More waiting than time; a wait that was not ended. */
+    stopwatch_begin (&watch, (struct pollux_batch){8, 0}, 10);
+    stopwatch_sync (&watch, 100);
+    assert_true (stopwatch_end (&watch, 12, &times) && times.grad_s == 0 && times.step_s == 2);
+    stopwatch_begin (&watch, (struct pollux_batch){8, 0}, 10);
+    stopwatch_sync_begin (&watch, 11);
+    assert_true (stopwatch_end (&watch, 12, &times) && times.grad_s == 1 && times.step_s == 2);
+}
+
+/* A fit after ten steps, then one every 30 s at most. */
+static void test_fits_on_its_schedule (void **unused)
+{
+    (void)unused;
+    struct job job;
+    job_open (&job, 1, 2);
+    job_start (&job);
+    advise (&job);
+    steps (&job, 11); /* the first is dropped, and the fit sees those before it */
+    assert_int_equal (job.fits, 0);
+    step (&job);
+    assert_int_equal (job.fits, 1);
+    double start_s = job.clock_s;
+    while (job.clock_s < start_s + 300)
+        step (&job);
+    assert_in_range (job.fits, 10, 11);
+    /* Nothing new is nothing to fit. */
+    int fits = job.fits;
+    for (int i = 0; i < 5; i++) {
+        job.clock_s += 100;
+        advise (&job);
+    }
+    assert_in_range (job.fits, fits, fits + 1);
+    pollux_agent_close (job.agent);
+}
+
+/* With passes: only where one begins; the first time without condition, then for 5 % more. */
+static void test_batch_changes_at_passes (void **unused)
+{
+    (void)unused;
+    struct job job;
+    struct pollux_status status;
+    job_open (&job, 1, 2);
+    job_start (&job);
+    pollux_agent_pass_begin (job.agent);
+    struct pollux_advice advice = advise (&job);
+    assert_true (advice.batch.m == 32 && advice.batch.s == 0); /* M0 over the replicas */
+    steps (&job, 200);
+    assert_int_equal (job.changes, 0);
+    pollux_agent_pass_begin (job.agent);
+    advice = advise (&job);
+    assert_int_equal (job.changes, 1);
+    pollux_agent_status (job.agent, &status);
+    assert_true (status.fitted && advice.batch.m == status.best.batch.m);
+    assert_true (pollux_total_batch (job.setup.world.shape, advice.batch) > 64);
+    /* The same knowledge: nothing to gain. */
+    steps (&job, 1500);
+    pollux_agent_pass_begin (job.agent);
+    advise (&job);
+    int changes = job.changes;
+    for (int pass = 0; pass < 5; pass++) {
+        steps (&job, 500);
+        pollux_agent_pass_begin (job.agent);
+        advise (&job);
+    }
+    assert_int_equal (job.changes, changes);
+    /* Noise grows, and the batch with it, at the pass. */
+    double before = pollux_total_batch (job.setup.world.shape, job.agent->advice.batch);
+    job.phi = 20000;
+    steps (&job, 2000);
+    assert_int_equal (job.changes, changes);
+    pollux_agent_pass_begin (job.agent);
+    advice = advise (&job);
+    assert_true (pollux_total_batch (job.setup.world.shape, advice.batch) > 2 * before);
+    pollux_agent_close (job.agent);
+}
+
+/* Without passes: every period. */
+static void test_batch_changes_at_periods (void **unused)
+{
+    (void)unused;
+    struct job job;
+    job_open (&job, 1, 1);
+    job.setup.period_s = 5;
+    job_start (&job);
+    advise (&job);
+    double changed_s = -1000;
+    for (int i = 0; i < 3000; i++) {
+        int changes = job.changes;
+        job.phi = 500 * exp (i / 500.);
+        step (&job);
+        if (job.changes > changes) {
+            assert_true (job.clock_s - changed_s >= 5 * (1 - 1e-9));
+            changed_s = job.clock_s;
+        }
+    }
+    assert_in_range (job.changes, 2, 60);
+    pollux_agent_close (job.agent);
+}
+
+/* After three configurations, step times of a fourth are predicted within 15 %. */
+static void test_predicts_step_times (void **unused)
+{
+    (void)unused;
+    static const struct pollux_shape shapes[] = {{1, 1}, {1, 2}, {1, 4}};
+    struct job job;
+    uint8_t state[20000];
+    size_t size = 0;
+    for (size_t i = 0; i < COUNT (shapes); i++) {
+        job_open (&job, shapes[i].nodes, shapes[i].replicas);
+        job_start (&job);
+        if (size > 0)
+            assert_int_equal (pollux_agent_state_restore (job.agent, state, size, NULL), 0);
+        for (int pass = 0; pass < 3; pass++) {
+            pollux_agent_pass_begin (job.agent);
+            advise (&job);
+            steps (&job, 800);
+        }
+        size = pollux_agent_state_size (job.agent);
+        assert_true (size <= sizeof (state));
+        assert_int_equal (pollux_agent_state_save (job.agent, state, size, NULL), 0);
+        if (i + 1 < COUNT (shapes))
+            pollux_agent_close (job.agent);
+    }
+    job.clock_s += 100;
+    step (&job);
+    struct pollux_status status;
+    pollux_agent_status (job.agent, &status);
+    assert_int_equal (status.max_profiled_replicas, 4);
+    for (int replicas = 1; replicas <= 4; replicas++)
+        for (int64_t m = 16; m <= 256; m *= 2) {
+            struct pollux_shape shape = {1, replicas};
+            struct pollux_batch batch = {m, 1};
+            double predicted = pollux_iter_time (&status.fit.model, shape, batch);
+            double measured = pollux_iter_time (&job.truth, shape, batch);
+            if (relative (predicted, measured) > 0.15)
+                fail_msg ("K = %d, m = %d: %g s predicted, %g s measured", replicas, (int)m,
+                          predicted, measured);
+        }
+    pollux_agent_close (job.agent);
+}
+
+/* Observing changes nothing, and knows as much. */
+static void test_observe (void **unused)
+{
+    (void)unused;
+    struct job job;
+    struct pollux_status status;
+    job_open (&job, 1, 2);
+    job.setup.observe = true;
+    job.setup.fixed = (struct pollux_batch){100, 0};
+    job_start (&job);
+    for (int pass = 0; pass < 5; pass++) {
+        pollux_agent_pass_begin (job.agent);
+        struct pollux_advice advice = advise (&job);
+        for (int i = 0; i < 400; i++) {
+            advice = step (&job);
+            assert_true (advice.batch.m == 100 && advice.batch.s == 0);
+            assert_true (pollux_agent_factor (job.agent, 0) == 1);
+        }
+        assert_true (advice.progress > 400 * (pass + 1)); /* the batch is above M0 */
+    }
+    pollux_agent_status (job.agent, &status);
+    assert_true (status.fitted && status.best.goodput > 0);
+    assert_true (status.best.batch.m * (status.best.batch.s + 1) != 100);
+    assert_true (relative (status.noise_scale, 500) < 0.01);
+    /* It may say that it uses another one now. */
+    assert_int_equal (pollux_agent_set_fixed (job.agent, (struct pollux_batch){50, 1}, NULL), 0);
+    assert_int_equal (step (&job).batch.m, 50);
+    pollux_agent_close (job.agent);
+}
+
+/* The first batch, where limits and replicas do not fit M0. */
+static void test_first_batch (void **unused)
+{
+    (void)unused;
+    static const struct {
+        struct pollux_limits limits;
+        int replicas;
+        struct pollux_batch batch;
+    } cases[] = {
+        {{64, 64, 1, 64, false}, 1, {64, 0}},   {{64, 64, 1, 64, false}, 3, {22, 0}},
+        {{64, 256, 32, 64, false}, 4, {32, 0}}, {{64, 256, 1, 16, true}, 1, {16, 3}},
+        {{65, 256, 1, 16, true}, 1, {13, 4}},   {{64, 256, 1, 16, false}, 2, {16, 0}},
+        {{1, 256, 1, 16, true}, 8, {1, 0}},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct tuner tuner;
+        tuner_start (&tuner, &cases[i].limits, (struct pollux_shape){1, cases[i].replicas}, 30);
+        if (tuner.batch.m != cases[i].batch.m || tuner.batch.s != cases[i].batch.s)
+            fail_msg ("case %zu: m = %d, s = %d", i, (int)tuner.batch.m, (int)tuner.batch.s);
+    }
+}
+
+/* The table is bounded; what was not met for longest goes. */
+static void test_profile_is_bounded (void **unused)
+{
+    (void)unused;
+    static struct profile profile;
+    struct pollux_sample samples[PROFILE_LIMIT];
+    const struct pollux_shape shape = {1, 1};
+    for (int64_t m = 1; m <= 3 * PROFILE_LIMIT; m++) {
+        assert_true (profile_add (&profile, shape, m, 1e-3 * (double)m, 2e-3 * (double)m));
+        assert_true (profile_add (&profile, shape, 1, 1e-3, 2e-3));
+    }
+    assert_false (profile_add (&profile, shape, 1, 0, 1));
+    assert_false (profile_add (&profile, shape, 1, 1, NAN));
+    assert_false (profile_add (&profile, shape, 1, 1, 1e10));
+    assert_int_equal (profile_samples (&profile, samples), PROFILE_LIMIT);
+    bool first = false, last = false;
+    for (int i = 0; i < PROFILE_LIMIT; i++) {
+        first |= samples[i].m == 1;
+        last |= samples[i].m == 3 * PROFILE_LIMIT;
+        assert_true (samples[i].m == 1 || samples[i].m > 2 * PROFILE_LIMIT);
+        assert_true (relative (samples[i].grad_s, 1e-3 * (double)samples[i].m) < 1e-9);
+    }
+    assert_true (first && last);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_first_step_is_dropped),
+        cmocka_unit_test (test_stopwatch),
+        cmocka_unit_test (test_fits_on_its_schedule),
+        cmocka_unit_test (test_batch_changes_at_passes),
+        cmocka_unit_test (test_batch_changes_at_periods),
+        cmocka_unit_test (test_predicts_step_times),
+        cmocka_unit_test (test_observe),
+        cmocka_unit_test (test_first_batch),
+        cmocka_unit_test (test_profile_is_bounded),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
