@@ -240,7 +240,8 @@ COMPLETIONS := $(wildcard completion/*)
 man_dest = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
-INSTALLED = $(addprefix $(DESTDIR)$(BINDIR)/,pollux polluxd) $(DESTDIR)$(INCLUDEDIR)/pollux/pollux.h \
+HEADERS := $(wildcard include/pollux/*.h)
+INSTALLED = $(addprefix $(DESTDIR)$(BINDIR)/,pollux polluxd) $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
 	$(addprefix $(DESTDIR)$(LIBDIR)/,libpollux.a libpollux.so libpollux.so.$(SOVERSION) $(SHARED)) \
 	$(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc $(foreach page,$(ALL_PAGES),$(call man_dest,$(page))) \
 	$(DESTDIR)$(UNITDIR)/polluxd.service $(DESTDIR)$(SYSUSERSDIR)/pollux.conf \
@@ -252,7 +253,7 @@ INSTALLED = $(addprefix $(DESTDIR)$(BINDIR)/,pollux polluxd) $(DESTDIR)$(INCLUDE
 .PHONY: install uninstall
 install: all ## install under PREFIX (/usr/local); DESTDIR for packagers
 	$(foreach command,$(COMMANDS),$(INSTALL) -D -m 755 -t $(DESTDIR)$(BINDIR) $(command)$(newline))
-	$(INSTALL) -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pollux include/pollux/pollux.h
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pollux $(HEADERS)
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR) $(B)/$(SHARED) $(B)/libpollux.a
 	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libpollux.so.$(SOVERSION)
 	ln -sf libpollux.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libpollux.so

@@ -13,8 +13,9 @@
  *
  * Conventions.  Functions that can be refused return 0 or a negative errno value, write their
  * outputs (ret) only on success, and put a sentence into err, which may be NULL.  Functions that
- * return a double return NaN outside their domain.  There is no global state: every function may
- * be called from any thread, and on distinct objects at the same time.
+ * return a double return NaN outside their domain.  There is no global state (but for
+ * pollux_agent_catch): every function may be called from any thread, and on distinct objects at the
+ * same time.
  */
 #ifndef POLLUX_POLLUX_H
 #define POLLUX_POLLUX_H

@@ -4,8 +4,10 @@
  * side.  Each step is one-to-one in the lane and in the word, so that one wrong word always ends in
  * a wrong lane; the rotation carries the upper bits down, which multiplying alone never does.
  */
+#define _DEFAULT_SOURCE /* le64toh */
 #include "agent/checksum.h"
 
+#include <endian.h>
 #include <string.h>
 
 static const uint64_t prime = 0x9e3779b185ebca87u;
@@ -16,19 +18,18 @@ static inline uint64_t step (uint64_t lane, uint64_t word)
     return (lane << 29 | lane >> 35) * prime;
 }
 
-/* Least significant byte first on every machine; compilers see one load. */
+/* Least significant byte first on every machine. */
 static inline uint64_t word_at (const uint8_t *at)
 {
-    uint64_t word = 0;
-    for (int i = 0; i < 8; i++)
-        word |= (uint64_t)at[i] << (8 * i);
-    return word;
+    uint64_t word;
+    memcpy (&word, at, sizeof (word));
+    return le64toh (word);
 }
 
-static void add_block (struct checksum *checksum, const uint8_t *block)
+static inline void add_block (uint64_t lanes[CHECKSUM_LANES], const uint8_t *block)
 {
     for (int i = 0; i < CHECKSUM_LANES; i++)
-        checksum->lanes[i] = step (checksum->lanes[i], word_at (block + 8 * i));
+        lanes[i] = step (lanes[i], word_at (block + 8 * i));
 }
 
 struct checksum checksum_start (void)
@@ -42,14 +43,18 @@ struct checksum checksum_start (void)
 void checksum_add (struct checksum *checksum, const void *data, size_t size)
 {
     const uint8_t *at = data;
+    uint64_t
+        lanes[CHECKSUM_LANES]; /* in registers: bytes might be the lanes themselves otherwise */
+    memcpy (lanes, checksum->lanes, sizeof (lanes));
     checksum->size += size;
     for (; size >= CHECKSUM_BLOCK; at += CHECKSUM_BLOCK, size -= CHECKSUM_BLOCK)
-        add_block (checksum, at);
+        add_block (lanes, at);
     if (size > 0) {
         uint8_t last[CHECKSUM_BLOCK] = {0}; /* the size tells zeros from nothing */
         memcpy (last, at, size);
-        add_block (checksum, last);
+        add_block (lanes, last);
     }
+    memcpy (checksum->lanes, lanes, sizeof (lanes));
 }
 
 uint64_t checksum_end (const struct checksum *checksum)

@@ -9,7 +9,7 @@ version=$(sed -n 's/^#define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux
 run make -s install DESTDIR="$root" PREFIX=/opt/pollux
 expect "make install" status=0
 
-for file in bin/pollux include/pollux/pollux.h lib/libpollux.a lib/libpollux.so \
+for file in bin/pollux include/pollux/pollux.h include/pollux/agent.h include/pollux/checkpoint.h include/pollux/mpi.h lib/libpollux.a lib/libpollux.so \
     "lib/libpollux.so.$version" lib/pkgconfig/pollux.pc share/man/man1/pollux.1 share/man/man3/pollux.3 \
     share/bash-completion/completions/pollux share/zsh/site-functions/_pollux \
     share/fish/vendor_completions.d/pollux.fish; do

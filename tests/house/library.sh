@@ -9,7 +9,7 @@ names()
     nm "$@" | awk 'NF == 3 { print $3 }' | grep -v -x -E '_init|_fini|_end|_edata|__bss_start' | sort
 }
 # Preprocessed, so that functions which only a comment mentions do not count.
-declared=$(gcc -E -P include/pollux/pollux.h | grep -o -E '\bpollux_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
+declared=$(gcc -E -P -Iinclude include/pollux/pollux.h | grep -o -E '\bpollux_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
 
 run names -D --defined-only $shared
 expect "the shared library exports pollux_ names" status=0 out~'^pollux_version$'

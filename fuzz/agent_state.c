@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as a saved agent, once as they are and once with both checksums made right, so that the
+ * fields behind them are reached.  What is accepted is saved as the same bytes, and must survive
+ * deciding, steps and saving again.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/bytes.h"
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
+
+enum { GROUPS = 2, NOISE = 64 + 16 * GROUPS };
+
+static void demand (bool truth)
+{
+    if (!truth)
+        abort ();
+}
+
+static void live (struct pollux_agent *agent)
+{
+    double one[GROUPS] = {1, 1}, two[GROUPS] = {2, 2};
+    struct pollux_advice advice;
+    struct pollux_status status;
+    size_t count;
+    pollux_agent_pass_begin (agent);
+    for (int i = 0; i < 3; i++) {
+        pollux_agent_decide (agent, &count);
+        int code = pollux_agent_follow (agent, &advice, NULL);
+        /* Progress of 1e308 may overflow; nothing else may be wrong. */
+        demand (code == 0 || !isfinite (agent->progress));
+        pollux_agent_step_begin (agent);
+        code = pollux_agent_gradients (agent, agent->watch.batch.s + 1, two, one, NULL);
+        demand (code == 0 || code == -EDOM);
+        pollux_agent_step_end (agent);
+    }
+    pollux_agent_status (agent, &status);
+    demand (status.batch.m >= 1 && status.batch.s >= 0);
+}
+
+static void restore (const uint8_t *data, size_t size)
+{
+    struct pollux_setup setup;
+    struct pollux_agent *agent;
+    struct pollux_error err = {.text = ""};
+    pollux_setup_default (64, &setup);
+    setup.limits = (struct pollux_limits){64, 4096, 1, 512, true};
+    setup.groups = GROUPS;
+    setup.world.shape = (struct pollux_shape){1, 2};
+    demand (pollux_agent_open (&setup, &agent, NULL) == 0);
+    int code = pollux_agent_state_restore (agent, data, size, &err);
+    demand (code == 0 || (code == -EINVAL && *err.text));
+    if (code == 0) {
+        uint8_t *again = malloc (size);
+        demand (again && pollux_agent_state_size (agent) == size);
+        demand (pollux_agent_state_save (agent, again, size, NULL) == 0);
+        demand (!agent->tuner.fitted || memcmp (data, again, size) == 0);
+        free (again);
+    }
+    live (agent);
+    size = pollux_agent_state_size (agent);
+    uint8_t *saved = malloc (size);
+    demand (saved && pollux_agent_state_save (agent, saved, size, NULL) == 0);
+    code = pollux_agent_state_restore (agent, saved, size, NULL);
+    demand (code == 0 || !isfinite (agent->progress));
+    free (saved);
+    pollux_agent_close (agent);
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    restore (data, size);
+    if (size >= NOISE + 8) {
+        uint8_t *right = malloc (size), *noise = right + size - 8 - NOISE;
+        if (!right)
+            return 0;
+        memcpy (right, data, size);
+        bytes_put_u64 (noise + NOISE - 8, bytes_checksum (noise, NOISE - 8));
+        bytes_put_u64 (right + size - 8, bytes_checksum (right, size - 8));
+        restore (right, size);
+        free (right);
+    }
+    return 0;
+}
