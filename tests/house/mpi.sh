@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Replicas under mpirun follow one agent (pollux/mpi.h): they agree on all advice, a signal to one of
+# them stops all after the same update, and they go on at another number of replicas.
+. tests/cli/lib.sh
+
+if ! command -v mpicc mpirun >/dev/null; then
+    skip "no mpicc, no mpirun"
+    exit 0
+fi
+run mpicc -Wall -Wextra -Werror -Iinclude tests/house/replicas.c build/libpollux.a -lm -pthread -o "$tmp/replicas"
+expect "compiles with mpi.h" status=0
+if command -v mpicxx >/dev/null; then
+    run mpicxx -std=c++11 -DOMPI_SKIP_MPICXX -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - <<<'#include <pollux/mpi.h>'
+    expect "mpi.h is C++" status=0
+fi
+
+# replicas K ARGUMENTS...: what they print.
+replicas()
+{
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        OMPI_MCA_mpi_yield_when_idle=1 timeout 60 mpirun -n "$1" "$tmp/replicas" "${@:2}"
+}
+# How many different lines there are, but for the rank and what it has seen.
+agreed()
+{
+    sed 's/^[0-9]* of//; s/, seen .*//' <<<"$out" | sort -u | wc -l
+}
+
+run replicas 3 40 "$tmp/checkpoints" 2
+expect "three replicas, one gets SIGTERM" status=0 out~'2 of 3: 21 updates, stop'
+check "all stop after the same update, with the same advice" [ "$(agreed)" = 1 ]
+run replicas 2 60 "$tmp/checkpoints"
+expect "two go on from there" status=0 out~'0 of 2: 60 updates, go' out~'1 of 2: 60 updates, go'
+check "and agree" [ "$(agreed)" = 1 ]
+run replicas 1 61 "$tmp/checkpoints"
+expect "and one goes on alone" status=0 out~'0 of 1: 61 updates, go'
