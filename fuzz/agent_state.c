@@ -76,9 +76,10 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     restore (data, size);
     if (size >= NOISE + 8) {
-        uint8_t *right = malloc (size), *noise = right + size - 8 - NOISE;
+        uint8_t *right = malloc (size);
         if (!right)
             return 0;
+        uint8_t *noise = right + size - 8 - NOISE;
         memcpy (right, data, size);
         bytes_put_u64 (noise + NOISE - 8, bytes_checksum (noise, NOISE - 8));
         bytes_put_u64 (right + size - 8, bytes_checksum (right, size - 8));

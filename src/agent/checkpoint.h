@@ -3,6 +3,7 @@
 #ifndef AGENT_CHECKPOINT_H
 #define AGENT_CHECKPOINT_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "agent/manifest.h"
@@ -32,6 +33,11 @@ int checkpoint_set_path (struct pollux_checkpoint *checkpoint, const char *name,
 
 /* The number of a name "checkpoint-N", 0 if it is none. */
 int64_t checkpoint_number (const char *name);
+
+/* A folder in a directory, to be listed; NULL, and errno: it cannot be opened.  The next name in it
+ * but for "." and ".."; NULL at the end. */
+DIR *checkpoint_folder (int parent, const char *name);
+const char *checkpoint_next (DIR *folder);
 
 /* Numbers of the checkpoints in a directory, largest first; the caller's (free). */
 int checkpoint_list (int parent, int64_t **ret, size_t *ret_count, struct pollux_error *err);

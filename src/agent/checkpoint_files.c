@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "agent/checkpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,6 +64,27 @@ int64_t checkpoint_number (const char *name)
     return number;
 }
 
+DIR *checkpoint_folder (int parent, const char *name)
+{
+    int file = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = file < 0 ? NULL : fdopendir (file);
+    if (!folder && file >= 0) {
+        int error = errno;
+        close (file);
+        errno = error;
+    }
+    return folder;
+}
+
+const char *checkpoint_next (DIR *folder)
+{
+    const struct dirent *entry;
+    do
+        entry = readdir (folder); /* cppcheck-suppress readdirCalled */
+    while (entry && (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0));
+    return entry ? entry->d_name : NULL;
+}
+
 static int compare_falling (const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -75,8 +95,8 @@ static int list_from (DIR *folder, int64_t **ret, size_t *ret_count, struct poll
 {
     int64_t *numbers = NULL;
     size_t count = 0, capacity = 0;
-    for (const struct dirent *entry; (entry = readdir (folder));) {
-        int64_t number = checkpoint_number (entry->d_name);
+    for (const char *name; (name = checkpoint_next (folder));) {
+        int64_t number = checkpoint_number (name);
         if (number < 1)
             continue;
         if (count == capacity) {
@@ -99,14 +119,9 @@ static int list_from (DIR *folder, int64_t **ret, size_t *ret_count, struct poll
 
 int checkpoint_list (int parent, int64_t **ret, size_t *ret_count, struct pollux_error *err)
 {
-    int file = openat (parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = file < 0 ? NULL : fdopendir (file);
-    if (!folder) {
-        int code = fail (err, -errno, "checkpoint: cannot list them: %s", strerror (errno));
-        if (file >= 0)
-            close (file);
-        return code;
-    }
+    DIR *folder = checkpoint_folder (parent, ".");
+    if (!folder)
+        return fail (err, -errno, "checkpoint: cannot list them: %s", strerror (errno));
     int code = list_from (folder, ret, ret_count, err);
     closedir (folder);
     return code;

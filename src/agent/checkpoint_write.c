@@ -11,7 +11,6 @@
 #define _GNU_SOURCE
 #include "agent/checkpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,18 +37,13 @@ static int fail_at (const struct pollux_checkpoint *checkpoint, const char *what
 /* A folder of files; best effort, as the next commit tries again. */
 static void remove_folder (int parent, const char *name)
 {
-    int file = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *folder = file < 0 ? NULL : fdopendir (file);
-    if (!folder) {
-        if (file >= 0)
-            close (file);
+    DIR *folder = checkpoint_folder (parent, name);
+    if (!folder)
         return;
+    for (const char *file; (file = checkpoint_next (folder));) {
+        unlinkat (dirfd (folder), file, 0);
+        fault_point ("checkpoint-remove");
     }
-    for (const struct dirent *entry; (entry = readdir (folder));)
-        if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0) {
-            unlinkat (file, entry->d_name, 0);
-            fault_point ("checkpoint-remove");
-        }
     unlinkat (parent, name, AT_REMOVEDIR);
     closedir (folder);
 }
@@ -66,18 +60,14 @@ static void remove_abandoned (int parent, const char *name)
 
 static void remove_leftovers (int parent)
 {
-    int file = openat (parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = file < 0 ? NULL : fdopendir (file);
-    if (!folder) {
-        if (file >= 0)
-            close (file);
+    DIR *folder = checkpoint_folder (parent, ".");
+    if (!folder)
         return;
-    }
-    for (const struct dirent *entry; (entry = readdir (folder));) {
-        if (strncmp (entry->d_name, CHECKPOINT_OLD, sizeof (CHECKPOINT_OLD) - 1) == 0)
-            remove_folder (parent, entry->d_name);
-        else if (strncmp (entry->d_name, CHECKPOINT_NEW, sizeof (CHECKPOINT_NEW) - 1) == 0)
-            remove_abandoned (parent, entry->d_name);
+    for (const char *name; (name = checkpoint_next (folder));) {
+        if (strncmp (name, CHECKPOINT_OLD, sizeof (CHECKPOINT_OLD) - 1) == 0)
+            remove_folder (parent, name);
+        else if (strncmp (name, CHECKPOINT_NEW, sizeof (CHECKPOINT_NEW) - 1) == 0)
+            remove_abandoned (parent, name);
     }
     closedir (folder);
 }
@@ -272,19 +262,14 @@ static int take_file (struct pollux_checkpoint *checkpoint, const char *name,
 
 static int take_files (struct pollux_checkpoint *checkpoint, struct pollux_error *err)
 {
-    int file = openat (checkpoint->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
-    DIR *folder = file < 0 ? NULL : fdopendir (file);
-    if (!folder) {
-        code = fail_at (checkpoint, "cannot list it", errno, err);
-        if (file >= 0)
-            close (file);
-        return code;
-    }
+    DIR *folder = checkpoint_folder (checkpoint->folder, ".");
+    if (!folder)
+        return fail_at (checkpoint, "cannot list it", errno, err);
+    int code = 0;
     size_t taken = 0;
-    for (const struct dirent *entry; code == 0 && (entry = readdir (folder));)
-        if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0 &&
-            strcmp (entry->d_name, MANIFEST_NAME) != 0) {
-            code = take_file (checkpoint, entry->d_name, err);
+    for (const char *name; code == 0 && (name = checkpoint_next (folder));)
+        if (strcmp (name, MANIFEST_NAME) != 0) {
+            code = take_file (checkpoint, name, err);
             taken++;
         }
     closedir (folder);

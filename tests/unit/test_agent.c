@@ -373,6 +373,35 @@ static void test_signal (void **unused)
     sigaction (SIGTERM, &old, NULL);
 }
 
+/* A handler that was put before the agent's, and calls it. */
+static struct sigaction behind;
+
+static void handler_in_front (int signal, siginfo_t *info, void *context)
+{
+    behind.sa_sigaction (signal, info, context);
+}
+
+/* The agent's handler stays behind it when the agent goes, and the next agent makes no circle. */
+static void test_signal_chain (void **unused)
+{
+    (void)unused;
+    double clock_s = 0;
+    struct pollux_setup setup = setup_of (1, 1);
+    struct sigaction front = {.sa_sigaction = handler_in_front, .sa_flags = SA_SIGINFO};
+    for (int round = 0; round < 3; round++) {
+        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        assert_int_equal (pollux_agent_catch (agent, SIGWINCH, NULL), 0);
+        if (round == 0)
+            assert_int_equal (sigaction (SIGWINCH, &front, &behind), 0);
+        assert_false (pollux_agent_stopping (agent));
+        raise (SIGWINCH);
+        assert_true (pollux_agent_stopping (agent));
+        pollux_agent_close (agent);
+        raise (SIGWINCH);
+    }
+    signal (SIGWINCH, SIG_DFL);
+}
+
 /* Threads with agents of their own, and signals meanwhile. */
 static void *one_thread (void *arg)
 {
@@ -600,6 +629,7 @@ int main (void)
         cmocka_unit_test (test_skipped_and_asked_twice),
         cmocka_unit_test (test_all_follow_replica_0),
         cmocka_unit_test (test_signal),
+        cmocka_unit_test (test_signal_chain),
         cmocka_unit_test (test_threads),
         cmocka_unit_test (test_inert_after_fork),
         cmocka_unit_test (test_state),
