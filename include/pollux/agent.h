@@ -5,17 +5,18 @@
  * which learning rate, and when to stop.  In every replica:
  *
  *     pollux_agent_open (&setup, &agent, &err)
- *     pollux_agent_restore (agent, checkpoint, &err)             if there is one
- *     pollux_agent_pass_begin (agent)                            each pass over the data
- *     ADVISE                                                     m and s for the first update
+ *     pollux_agent_restore (agent, checkpoint, &err)      if there is one
+ *     pollux_agent_pass_begin (agent)                     at a start, and at each pass over the data
+ *     ADVISE                                              m and s of the first update
  *     until advice.verdict is not POLLUX_GO
  *         pollux_agent_step_begin (agent)
  *         s+1 micro-steps of m samples
- *         pollux_agent_sync_begin (agent); sum gradients and norms; pollux_agent_sync_end (agent)
+ *         pollux_agent_sync_begin (agent)
+ *         mean of gradients and of squared norms over the replicas
+ *         pollux_agent_sync_end (agent)
  *         pollux_agent_gradients (agent, ...)
- *         ADVISE                                                 factors for this update, m and s
- *         unless advice.skip: an optimizer step with           of the next
- *             rate x pollux_agent_factor (agent, group)
+ *         ADVISE                                          factors of this update, m and s of the next
+ *         unless advice.skip, an optimizer step with rate x pollux_agent_factor (agent, group)
  *         pollux_agent_step_end (agent)
  *     pollux_agent_close (agent)
  *
@@ -125,8 +126,8 @@ int pollux_agent_set_fixed (struct pollux_agent *agent, struct pollux_batch batc
 
 /* ---- Measuring -------------------------------------------------------------------------- */
 
-/* A pass over the data begins: the next decision chooses the batch, and the first step is not
- * measured.  A program that never calls this has its batch chosen every period instead. */
+/* A pass over the data begins, or goes on after a start: the next decision chooses the batch, and
+ * the first step is not measured.  A program that never calls this has its batch chosen every period instead. */
 void pollux_agent_pass_begin (struct pollux_agent *agent);
 
 /* Around one update of the parameters with the batch last advised. */

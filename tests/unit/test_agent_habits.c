@@ -207,6 +207,33 @@ static void test_batch_changes_at_passes (void **unused)
     pollux_agent_close (job.agent);
 }
 
+/* The rule itself, from every batch: adopted the first time, then for more than 5 %. */
+static void test_five_per_cent (void **unused)
+{
+    (void)unused;
+    const struct pollux_limits limits = {64, 8192, 1, 512, true};
+    const struct pollux_shape shape = {1, 2};
+    const struct pollux_grad grad = {1, 10};
+    int kept = 0, changed = 0;
+    for (int64_t m = 32; m <= 512; m++)
+        for (int adopted = 0; adopted < 2; adopted++) {
+            struct tuner tuner;
+            tuner_start (&tuner, &limits, shape, 30);
+            tuner.fit.model = (struct pollux_model){0.02, 0.0005, 0.05, 0.004, 0.01, 0.001, 1.6};
+            tuner.fitted = tuner.has_passes = tuner.pass_begun = true;
+            tuner.adopted = adopted;
+            tuner.batch = (struct pollux_batch){m, 0};
+            double now = pollux_goodput (&tuner.fit.model, grad, 64, shape, tuner.batch);
+            bool has_changed = tuner_choose (&tuner, grad, 0);
+            bool better = tuner.best.goodput > (adopted ? 1.05 : 1) * now;
+            assert_int_equal (has_changed, better);
+            assert_false (tuner_choose (&tuner, grad, 1)); /* until the next pass */
+            kept += adopted && !has_changed && tuner.best.goodput > now;
+            changed += adopted && has_changed;
+        }
+    assert_true (kept > 20 && changed > 20);
+}
+
 /* Without passes: every period. */
 static void test_batch_changes_at_periods (void **unused)
 {
@@ -356,6 +383,7 @@ int main (void)
         cmocka_unit_test (test_stopwatch),
         cmocka_unit_test (test_fits_on_its_schedule),
         cmocka_unit_test (test_batch_changes_at_passes),
+        cmocka_unit_test (test_five_per_cent),
         cmocka_unit_test (test_batch_changes_at_periods),
         cmocka_unit_test (test_predicts_step_times),
         cmocka_unit_test (test_observe),

@@ -253,6 +253,7 @@ static void test_missing_and_foreign (void **state)
 
 /* ---- Death -------------------------------------------------------------------------------- */
 
+#ifdef POLLUX_FAULTS
 /* A child saves `value` and dies at the n-th visit of the point; true if it lived on. */
 static bool save_and_die (const char *directory, int value, const char *point, int visit)
 {
@@ -269,6 +270,7 @@ static bool save_and_die (const char *directory, int value, const char *point, i
     assert_true (WIFSIGNALED (status) ? WTERMSIG (status) == SIGKILL : WEXITSTATUS (status) == 0);
     return WIFEXITED (status);
 }
+#endif
 
 static void test_killed_at_every_point (void **state)
 {
