@@ -205,7 +205,11 @@ void api_refuse (struct api *api, struct http_request *request, int status, cons
 void api_refuse_event (struct api *api, struct http_request *request, int code,
                        const struct pollux_error *err)
 {
-    api_refuse (api, request, code == -EINVAL ? 409 : 507, "%s", err->text);
+    api_refuse (api, request,
+                code == -EINVAL      ? 409
+                : code == -ESHUTDOWN ? 503
+                                     : 507,
+                "%s", err->text);
 }
 
 /* ---- Parts of requests -------------------------------------------------------------------- */

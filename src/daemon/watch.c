@@ -96,6 +96,9 @@ struct journal watched_journal (struct daemon *daemon)
 
 int post (struct daemon *daemon, struct event *event, struct pollux_error *err)
 {
+    if (daemon->broken)
+        return fail (err, daemon->broken == -EINVAL ? -EIO : daemon->broken, "%s",
+                     daemon->why.text);
     event->at_us = clock_now_us (&daemon->clock);
     int rc = cluster_check (&daemon->loop.cluster, event, err);
     if (rc < 0)

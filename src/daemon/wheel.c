@@ -214,9 +214,11 @@ static int turn (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
-/* Let the last answers be read. */
+/* Let the last answers be read; nothing is remembered any more. */
 static void say_goodbye (struct daemon *daemon)
 {
+    if (!daemon->broken)
+        daemon->broken = fail (&daemon->why, -ESHUTDOWN, "polluxd is stopping");
     int64_t until_us = clock_monotonic_us () + GOODBYE_US;
     http_server_stop (daemon->http);
     for (;;) {
