@@ -32,7 +32,7 @@ struct daemon_options {
 int daemon_policy (const char *name, const struct policy **ret, struct pollux_error *err);
 
 /* Open the state, fold the journal, take over what runs, and listen.  -EBUSY: another daemon has
- * this state. */
+ * this state; -EBADMSG: it is damaged, or not what it should be; -EINVAL: the configuration is. */
 int daemon_new (const struct daemon_options *options, struct daemon **ret,
                 struct pollux_error *err);
 

@@ -378,8 +378,8 @@ static int serve (struct request *request, const struct wire_config *config,
     };
     struct daemon *daemon = NULL;
     rc = daemon_new (&options, &daemon, err);
-    if (rc == 0)
-        rc = daemon_run (daemon, err);
+    if (rc == 0 && daemon_run (daemon, err) < 0)
+        rc = -EIO; /* whatever it was, it was no wrong usage */
     daemon_free (daemon);
     return rc;
 }

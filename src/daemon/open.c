@@ -281,19 +281,25 @@ static int wake_up (struct daemon *daemon, struct pollux_error *err)
     return loop_begin (&daemon->loop, err);
 }
 
+/* What is wrong with the state is no wrong usage, whatever it is called where it was found. */
+static int of_state (int rc)
+{
+    return rc == -EINVAL || rc == -ENOENT || rc == -EEXIST ? -EBADMSG : rc;
+}
+
 static int open_all (struct daemon *daemon, struct pollux_error *err)
 {
     int rc = daemon_policy (daemon->config.policy, &daemon->loop.policy, err);
     if (rc == 0) {
         daemon->round = configured_round (&daemon->config, daemon->loop.policy);
-        rc = state_open (daemon->config.state, &daemon->state, err);
+        rc = of_state (state_open (daemon->config.state, &daemon->state, err));
     }
     if (rc == 0)
         rc = open_signals (daemon, err);
     if (rc == 0)
-        rc = tokens_open (daemon->state.path, &daemon->tokens, err);
+        rc = of_state (tokens_open (daemon->state.path, &daemon->tokens, err));
     if (rc == 0)
-        rc = open_journal (daemon, err);
+        rc = of_state (open_journal (daemon, err));
     if (rc == 0)
         rc = find_machine (daemon, err);
     if (rc == 0)
@@ -304,11 +310,11 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
     if (rc == 0)
         rc = open_api (daemon, err);
     if (rc == 0)
-        rc = wake_up (daemon, err);
+        rc = of_state (wake_up (daemon, err));
     if (rc == 0)
         rc = listen_all (daemon, err);
     if (rc == 0)
-        rc = local_recover (daemon->local, &daemon->loop.cluster, err);
+        rc = of_state (local_recover (daemon->local, &daemon->loop.cluster, err));
     if (rc == 0) {
         daemon->loop.backend = local_backend (daemon->local);
         rc = declare_nodes (daemon, err);
