@@ -42,7 +42,7 @@ stop()
     unset 'daemons[-1]'
     for info in "$tmp"/*/run/*/*/*/info; do
         [ -f "$info" ] || continue
-        pid=$(jq -r .supervisor.pid "$info")
+        pid=$(jq -r .pid "$info")
         grep -qsF "$tmp" "/proc/$pid/cmdline" && kill -KILL "$pid"
     done
     return 0
@@ -364,14 +364,15 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     run stranger curl -s "$url/v1/jobs"
     expect "over TCP a stranger is asked for a token" out~token out!adams
     replica=$(jq .pid "$state/run/adams/1/0/replica")
-    supervisor=$(jq .supervisor.pid "$state/run/adams/1/0/info")
+    supervisor=$(jq .pid "$state/run/adams/1/0/info")
     check "the replica has its secret" grep -q "$secret" "/proc/$replica/environ"
+    check "the supervisor is one" grep -qzF "$state/run/adams" "/proc/$supervisor/cmdline"
     for pid in "$replica" "$supervisor" "${daemons[-1]}"; do
         check "a stranger cannot read the environment of $(cat "/proc/$pid/comm")" sh -c '! "$@" >/dev/null 2>&1' - \
             setpriv --reuid=65534 --regid=65534 --clear-groups -- cat "/proc/$pid/environ"
-        run stranger cat "/proc/$pid/cmdline"
+        run stranger tr '\0' ' ' <"/proc/$pid/cmdline"
         expect "its arguments have no secret" out!"$secret" out!"$admin" out!"${job#*.}"
-        run cat "/proc/$pid/environ"
+        run tr '\0' ' ' <"/proc/$pid/environ"
         expect "nor has its environment a token" out!"$admin" out!"${job#*.}"
     done
 else
