@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "pollux/pollux.h"
 
 /* ---- Disarming -------------------------------------------------------------------------------- */
 
@@ -197,7 +198,10 @@ struct answer_word answer_limits (const json_t *job)
     double min = answer_number (job, "min_replicas"), max = answer_number (job, "max_replicas");
     if (min == max)
         return answer_count (max);
-    snprintf (word.text, sizeof (word.text), "%.0f-%.0f", min, max);
+    if (max >= POLLUX_REPLICAS_LIMIT)
+        snprintf (word.text, sizeof (word.text), "%.0f+", min);
+    else
+        snprintf (word.text, sizeof (word.text), "%.0f-%.0f", min, max);
     return isfinite (min) && isfinite (max) ? word : dash;
 }
 

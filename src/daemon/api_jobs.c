@@ -189,7 +189,7 @@ static bool expect_live (struct api *api, struct http_request *request, const st
 {
     if (job_live (job))
         return true;
-    api_refuse (api, request, 409, "job %s has ended already: it is %s", job->spec.name,
+    api_refuse (api, request, 409, "job %s has ended already (%s)", job->spec.name,
                 job_phase_names[job->phase]);
     return false;
 }
