@@ -97,7 +97,7 @@ COMMANDS := $(if $(CLI_OBJECTS),$(B)/pollux) $(if $(DAEMON_MAIN),$(B)/polluxd)
 ALL_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
 PAGES := $(if $(shell command -v scdoc 2>/dev/null),$(ALL_PAGES))
 C_FILES := $(wildcard $(foreach dir,include/pollux src/* tests/unit tests/house bench fuzz \
-	examples,$(dir)/*.c $(dir)/*.h))
+	examples examples/c,$(dir)/*.c $(dir)/*.h))
 
 # ---- Building -------------------------------------------------------------------------------
 
@@ -190,10 +190,23 @@ soak: ## all tests with full counts, long fuzzing and the timing targets
 	@tools/setup test
 	@POLLUX_SOAK=1 tools/test
 
-.PHONY: demo
-demo: ## see it at work in a minute
-	@tools/setup build
-	@$(MAKE) --no-print-directory -s all
+# The trainers of examples/c: built where there are MPI and OpenBLAS, which `tools/setup demo` installs.
+# The compiler's own name for it is taken, so that flavours and their flags hold here too.
+MPICC ?= $(if $(shell command -v mpicc 2>/dev/null),OMPI_CC='$(CC)' MPICH_CC='$(CC)' mpicc)
+TRAINER_PARTS := $(filter-out %/plain.o %/trainer.o,$(call objects,examples/c/*.c))
+TRAINERS := $(B)/examples/plain $(B)/examples/trainer
+$(TRAINER_PARTS) $(call objects,examples/c/plain.c examples/c/trainer.c): private CC := $(MPICC)
+$(TRAINERS): $(B)/examples/%: $(B)/obj/examples/c/%.o $(TRAINER_PARTS) $(B)/libpollux.a
+	@mkdir -p $(@D)
+	$(MPICC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(TRAINER_PARTS) $(B)/libpollux.a -lopenblas -lm -o $@
+
+.PHONY: examples demo
+examples: ## the trainers of examples/c, where there are MPI and OpenBLAS
+	@tools/setup --check demo
+	@$(MAKE) --no-print-directory $(TRAINERS)
+demo: ## see it at work in two minutes: real training jobs under polluxd
+	@tools/setup demo
+	@$(MAKE) --no-print-directory -s all examples
 	@tools/demo
 
 $(BENCHES): $(B)/bench/%: $(B)/obj/bench/%.o $(B)/rooms.a
@@ -305,5 +318,5 @@ define newline
 endef
 
 ALL_OBJECTS := $(ROOM_OBJECTS) $(CLI_OBJECTS) $(DAEMON_MAIN) $(TEST_OBJECTS) $(TEST_HELPERS) $(BENCH_OBJECTS) \
-	$(FUZZ_OBJECTS)
+	$(FUZZ_OBJECTS) $(call objects,examples/c/*.c)
 -include $(ALL_OBJECTS:.o=.d)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both trainers do in an update: gradients of micro-batches, sums over replicas, records. */
+#ifndef STEP_H
+#define STEP_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "data.h"
+
+/* Declared costs: where many replicas share few cores, each sleeps until its share of the work
+ * would be done on a device of its own, so that more replicas are really faster.  All 0: flat out. */
+struct pace {
+    double sample_s, step_s, sync_s;
+};
+
+/* Mean loss of m samples and, in ret_gradient, its gradient. */
+double micro_step (const struct network *network, const struct data *data, const float *weights,
+                   const int64_t *indices, int64_t m, const struct pace *pace, float *ret_gradient);
+
+/* Sum arrays over all replicas, in place. */
+void sum_replicas (float *gradient, size_t length, double *numbers, int count,
+                   const struct pace *pace);
+
+/* Mean loss of the samples that are not trained with. */
+double held_out_loss (const struct network *network, const struct data *data, const float *weights);
+
+/* Monotonic seconds. */
+double now_s (void);
+
+/* Records for those who check: DIR/samples.RANK has a line for each micro-step, the number of the update
+ * and the samples; DIR/updates.csv, of replica 0, one for each update. */
+struct trace {
+    FILE *samples, *updates;
+};
+
+struct trace_update {
+    int64_t update, m, s;
+    int replicas, generation;
+    double loss, factor, gain, progress, noise_scale, step_s;
+};
+
+/* directory may be NULL: nothing is recorded. */
+struct trace trace_open (const char *directory, int rank);
+void trace_samples (struct trace *trace, int64_t update, const int64_t *indices, int64_t m);
+void trace_update (struct trace *trace, const struct trace_update *update);
+void trace_close (struct trace *trace);
+
+#endif
