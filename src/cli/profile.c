@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pollux profile: makes profiles of the jobs of a journal, and of their submissions a workload, so
+ * that what a daemon did can be simulated.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/options.h"
+#include "cli/command.h"
+#include "sim/profile.h"
+#include "sim/recorded.h"
+#include "sim/workload.h"
+#include "store/store.h"
+
+enum { OPTION_WORKLOAD = 1 };
+
+static const struct command_option option_rows[] = {
+    {"workload", "FILE.csv", OPTION_WORKLOAD, "write when they were submitted, for pollux sim"},
+};
+
+struct request {
+    const char *path, *workload;
+};
+
+/* What is read of the journal. */
+struct history {
+    struct cluster cluster;
+    struct recorded recorded;
+    int64_t from_us;
+};
+
+/* What is made of it. */
+struct profiles {
+    struct profile *items;
+    int *jobs; /* by profile, the job's index */
+    int count;
+};
+
+static int parse (struct options *options, struct request *ret, struct pollux_error *err)
+{
+    struct request request = {0};
+    int id;
+    while ((id = options_next (options, err)) > 0)
+        request.workload = options->argument;
+    if (id == 0)
+        id = options_operand (options, &request.path, err);
+    if (id == 0)
+        *ret = request;
+    return id;
+}
+
+static int read_journal (const char *path, struct history *history, struct pollux_error *err)
+{
+    struct store *store;
+    int code = store_open (path, STORE_READ, &store, err);
+    if (code < 0)
+        return code;
+    struct source source = store_source (store);
+    struct event event;
+    code = store_restore (store, &history->cluster, NULL, err);
+    if (code == 0)
+        code = recorded_begin (&history->recorded, &history->cluster, err);
+    history->from_us = history->cluster.now_us;
+    while (code == 0 && (code = source.next (source.self, &history->cluster, &event, err)) == 1) {
+        struct pollux_error why;
+        if (store_seq (store) == 1)
+            history->from_us = event.at_us;
+        code = cluster_apply (&history->cluster, &event, &why);
+        if (code < 0)
+            fail (err, code, "%s, event %lld: %.120s", file_name (path).text,
+                  (long long)store_seq (store), why.text);
+        else
+            code = recorded_event (&history->recorded, &history->cluster, &event, err);
+    }
+    store_close (store, NULL);
+    return code;
+}
+
+/* A profile of each job that told enough; of others the reason is told. */
+static int make_profiles (const char *path, const struct history *history, struct profiles *ret,
+                          struct pollux_error *err)
+{
+    const struct cluster *cluster = &history->cluster;
+    size_t room = (size_t)cluster->job_count + 1;
+    struct pollux_error why;
+    ret->items = calloc (room, sizeof (ret->items[0]));
+    ret->jobs = calloc (room, sizeof (ret->jobs[0]));
+    if (!ret->items || !ret->jobs)
+        return fail (err, -ENOMEM, "no memory for %zu profiles", room);
+    for (int i = 0; i < cluster->job_count; i++) {
+        struct profile *next = &ret->items[ret->count];
+        if (recorded_profile (&history->recorded, cluster, i, next, &why) == 0)
+            ret->jobs[ret->count++] = i;
+        else
+            fprintf (stderr, "pollux profile: job %s is left out: %s\n",
+                     cluster->jobs[i]->spec.name, why.text);
+    }
+    if (ret->count == 0)
+        return fail (err, -EINVAL,
+                     "%s: no job told how it trains (model, noise, work in all); with an agent it "
+                     "would",
+                     file_name (path).text);
+    return 0;
+}
+
+/* ---- The workload ------------------------------------------------------------------------- */
+
+static void fill_workload (const struct history *history, const struct profiles *profiles,
+                           const struct world *world, struct workload_job *ret)
+{
+    int64_t from_us = history->from_us;
+    for (int i = 0; i < profiles->count; i++) {
+        int64_t at_us = history->cluster.jobs[profiles->jobs[i]]->submit_us;
+        from_us = at_us < from_us ? at_us : from_us;
+    }
+    for (int i = 0; i < profiles->count; i++) {
+        const struct job *job = history->cluster.jobs[profiles->jobs[i]];
+        const struct pollux_limits *limits = &profiles->items[i].limits;
+        int64_t batch = job->spec.fixed_batch;
+        if (batch < limits->init_batch || batch > limits->max_batch)
+            batch = limits->init_batch;
+        int most = (int)(batch / limits->min_local), asked = job->spec.fixed_replicas;
+        struct workload_job *row = &ret[i];
+        *row = (struct workload_job){.submit_s = (double)(job->submit_us - from_us) * 1e-6,
+                                     .app = world_app (world, profiles->items[i].name),
+                                     .replicas = asked > 0 && asked <= most ? asked : 1,
+                                     .batch = batch};
+        memcpy (row->name, job->spec.name, sizeof (row->name));
+    }
+}
+
+static int write_workload (const char *path, const struct history *history,
+                           const struct profiles *profiles, struct pollux_error *err)
+{
+    struct world *world;
+    int code = world_of_profiles (profiles->items, profiles->count, &world, err);
+    if (code < 0)
+        return code;
+    struct workload workload = {calloc ((size_t)profiles->count, sizeof (workload.jobs[0])),
+                                profiles->count};
+    FILE *file = NULL;
+    if (!workload.jobs)
+        code = fail (err, -ENOMEM, "no memory for %d jobs", profiles->count);
+    else if (!(file = fopen (path, "we")))
+        code = fail (err, -errno, "%s: cannot write: %s", file_name (path).text, strerror (errno));
+    if (code == 0) {
+        fill_workload (history, profiles, world, workload.jobs);
+        code = workload_write (&workload, file, err);
+    }
+    if (file && fclose (file) != 0 && code == 0)
+        code = fail (err, -errno, "%s: cannot write: %s", file_name (path).text, strerror (errno));
+    free (workload.jobs);
+    world_free (world);
+    return code;
+}
+
+/* How to simulate it: the cluster and the rounds as they were. */
+static void advise (const char *workload, const struct history *history)
+{
+    const struct cluster *cluster = &history->cluster;
+    const struct recorded *recorded = &history->recorded;
+    const struct round *round = &recorded->round;
+    int slots = cluster->node_count > 0 ? cluster->nodes[0].slots : 0;
+    for (int i = 1; i < cluster->node_count; i++)
+        if (cluster->nodes[i].slots != slots)
+            slots = 0;
+    if (slots == 0 || !*round->policy)
+        return;
+    double delay_s =
+        recorded->delays > 0 ? recorded->delay_s / recorded->delays : round->restart_delay_s;
+    fprintf (stderr,
+             "pollux sim %s --profiles PROFILES --policy %s --nodes %d --gpus-per-node %d "
+             "--interval %.6g --restart-delay %.3g --p %.6g\n",
+             file_name (workload).text, round->policy, cluster->node_count, slots,
+             round->interval_s, delay_s, round->p);
+}
+
+static int run (struct options *options, FILE *out, struct pollux_error *err)
+{
+    struct request request = {0};
+    struct history history = {0};
+    struct profiles profiles = {0};
+    int code = parse (options, &request, err);
+    if (code == 0)
+        code = read_journal (request.path, &history, err);
+    if (code == 0)
+        code = make_profiles (request.path, &history, &profiles, err);
+    if (code == 0 && request.workload)
+        code = write_workload (request.workload, &history, &profiles, err);
+    if (code == 0)
+        code =
+            profiles_write (profiles.items, profiles.count, out, NULL) < 0 ? EXIT_FAILED : EXIT_OK;
+    if (code == EXIT_OK && request.workload)
+        advise (request.workload, &history);
+    free (profiles.items);
+    free (profiles.jobs);
+    recorded_clear (&history.recorded);
+    cluster_clear (&history.cluster);
+    return code;
+}
+
+const struct command profile_command = {
+    .name = "profile",
+    .operands = "FILE.db",
+    .summary = "make profiles of the jobs of a journal, to simulate what happened",
+    .description =
+        "Prints the jobs of a daemon's journal, or of a recorded simulation, as profiles (JSON)\n"
+        "for --profiles of pollux sim: each with the model that was fitted last, its noise on the\n"
+        "way, its limits and its work in all.  With --workload their submissions are written, "
+        "too,\n"
+        "and the command that simulates them is told.  A job that did not tell enough is left out.",
+    .options = option_rows,
+    .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    .run = run,
+};
