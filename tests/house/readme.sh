@@ -22,4 +22,3 @@ for typed in "$tmp"/*.cmd; do
     ' "$tmp/out" >"$tmp/cut"
     check "README: $(sed 's/\\$//' "$typed" | tr -s '\n ' '  ')" diff "${typed%.cmd}.txt" "$tmp/cut"
 done
-check "the demo runs to its end" tools/demo

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+# The circle, with real training under polluxd: a job measures, reports, is resized, resumes with other batches and
+# learning rates, and ends with a loss as if nothing had happened; and it does not care what
+# becomes of the daemon.  What is said of times is for `make soak` alone: this machine may be busy.
+. tests/cli/lib_daemon.sh
+. tests/cli/lib_trainer.sh
+
+pace=(--pace 0.0002 --pace-step 0.004 --pace-sync 0.002)
+adaptive=(--adaptive --launcher mpi --grace 60 --backoff 1 --env OMPI_MCA_mpi_yield_when_idle=1)
+train_for=5000
+if [ -n "$soak" ]; then
+    # Slower, so that what this machine adds to a step is small.
+    pace=(--pace 0.001 --pace-step 0.02 --pace-sync 0.01)
+fi
+
+# ---- One job, 1 -> 4 -> 2 replicas --------------------------------------------------------------
+
+mkdir "$tmp/trace"
+start_daemon --node left:2 --node right:2 --interval 1
+submit job "${adaptive[@]}" --max 1 --checkpoint-dir "$tmp/saved" -- "$trainer" mlp --total $train_for --rate 0.05 \
+    --report 1 --trace "$tmp/trace" "${pace[@]}"
+# more N: updates are made, so many more than there are.
+more()
+{
+    local until=$(($(updates "$tmp/trace") + $1))
+    until_true reached $until
+}
+reached() { [ "$(updates "$tmp/trace")" -ge "$1" ]; } # asks nobody: there may be no daemon
+trained() { has_ended job || [ "$(column "$tmp/trace" replicas | tail -n 100 | grep -c "^$1\$")" = 100 ]; }
+soon "with one replica it reports how it trains" is job '.noise_scale > 0 and .goodput > 0 and .progress > 0 and .eta_s > 0'
+holds "and what it is made for" is job '.total == '$train_for' and .hints.init_batch == 32 and .hints.max_profiled_replicas == 1'
+pollux scale job --min 4 --max 4 >/dev/null
+soon "it goes on with four" trained 4
+holds "of which the daemon knows" is job '.replicas == 4 and .hints.max_profiled_replicas == 4 and .batch.total >= 32'
+run pollux explain job
+expect "and says what they are worth" status=0 out~'^Job job has 4 replicas: [0-9.]+ useful samples' err=
+pollux scale job --min 2 --max 2 >/dev/null
+soon "and with two" trained 2
+
+# ---- Whatever becomes of the daemon -------------------------------------------------------------
+
+# Stopped, it answers nobody, and supervisors wait for it; training does not.
+generation=$(of job .generation)
+kill -STOP "$daemon"
+holds "a daemon that hangs keeps no step" more 60
+kill -CONT "$daemon"
+stop_daemon KILL
+daemon=
+holds "nor does one that is dead" more 60
+start_daemon --node left:2 --node right:2 --interval 1
+holds "one that comes back finds it as it was" is job ".generation == $generation and .restarts == 2"
+before=$(of job '.progress // 0')
+soon "and hears of its progress again" is job ".progress > $before"
+PATIENCE=600 soon "the job comes to its end" is job '.phase == "finished"'
+holds "without a failure" is job '.failures == 0 and .restarts == 2'
+
+# ---- What the records of its updates say --------------------------------------------------------
+
+check "1, 4 and 2 replicas in turn" [ "$(column "$tmp/trace" replicas | uniq | tr '\n' ' ')" = "1 4 2 " ]
+check "no update is missing or made twice" cmp <(column "$tmp/trace" update) <(seq 0 $(($(updates "$tmp/trace") - 2)))
+seen()
+{
+    cat "$tmp"/trace/samples.* | awk '
+        { for (i = 2; i <= NF; i++) { seen[$i]++; all++ } }
+        END {
+            passes = int(all / 8192)
+            for (i = 0; i < 8192; i++)
+                if (seen[i] != passes && seen[i] != passes + 1) { print "sample", i, "was seen", seen[i] + 0, "times in", passes, "passes"; exit 1 }
+            exit passes < 1
+        }'
+}
+check "every sample was seen once per pass" seen
+# The factor is the gain, (r + 1) / (r M0 / M + 1) with r the noise at M0 = 32 (shown as noise scale = 32 r).
+check "the learning rate follows AdaScale's rule at every update" awk -F, '
+    NR > 1 {
+        r = $10 / 32; scale = $3 * $4 * ($5 + 1) / 32; gain = (r + 1) / (r / scale + 1)
+        if ($10 != "nan" && ($7 / gain > 1.0001 || $7 / gain < 0.9999)) { print; bad = 1 }
+        if ($7 != $8) { print; bad = 1 }
+    }
+    END { exit bad || NR < 100 }' "$tmp/trace/updates.csv"
+check "progress is the sum of the gains" awk -F, '
+    NR > 1 { sum += $8; if ($9 / sum > 1.00001 || $9 / sum < 0.99999) { print; exit 1 } }' "$tmp/trace/updates.csv"
+check "as noise grew, so did the batch" awk -F, '
+    NR == 301 { noise = $10; batch = $3 * $4 * ($5 + 1) }
+    END { print "noise", noise, "->", $10, "batch", batch, "->", $3 * $4 * ($5 + 1)
+          exit !($10 > noise && $3 * $4 * ($5 + 1) > 32 && NR > 301) }' "$tmp/trace/updates.csv"
+# Losses of single batches vary: the means of fifty before and after a resize differ by no more than five
+# times what that explains.
+check "the loss goes on where it was" awk -F, '
+    NR > 1 { loss[NR] = $6; replicas[NR] = $3 }
+    END {
+        for (i = 52; i <= NR - 50; i++) {
+            if (replicas[i] == replicas[i - 1]) continue
+            changes++
+            for (j = 0; j < 2; j++) { sum[j] = square[j] = 0 }
+            for (k = 1; k <= 50; k++) {
+                sum[0] += loss[i - k]; square[0] += loss[i - k] ^ 2
+                sum[1] += loss[i + k - 1]; square[1] += loss[i + k - 1] ^ 2
+            }
+            variance = (square[0] / 50 - (sum[0] / 50) ^ 2 + square[1] / 50 - (sum[1] / 50) ^ 2) / 50
+            jump = (sum[1] - sum[0]) / 50
+            if (jump > 5 * sqrt(variance)) { print "at update", i - 2, "by", jump, "with", sqrt(variance); exit 1 }
+        }
+        exit changes != 2
+    }' "$tmp/trace/updates.csv"
+run pollux logs job
+held=$(sed -n 's/^finished at .*held-out loss \([0-9.]*\)$/\1/p' <<<"$out")
+check "and ends low: $held" true_that "$held > 0 && $held < 1.1"
+check_replay "the journal is decided again to the same plans"
+stop_daemon
+
+# ---- Times, for make soak -----------------------------------------------------------------------
+
+if [ -n "$soak" ]; then
+    # The model that was reported last, and the mean time of the steps of every configuration with a hundred or more.
+    sqlite3 "$state/journal.db" "SELECT body FROM events WHERE type = 'HINTS' ORDER BY seq DESC LIMIT 1" |
+        jq -c '.job.model' >"$tmp/model.json"
+    awk -F, 'NR > 1 { key = $3 "," $4 "," $5; if (key == last) { n[key]++; sum[key] += $11 } last = key }
+        END { for (key in n) if (n[key] >= 100) print key "," sum[key] / n[key] }' "$tmp/trace/updates.csv" >"$tmp/means.csv"
+    check "there are three configurations at least" [ "$(wc -l <"$tmp/means.csv")" -ge 3 ]
+    check "the fitted model predicts measured steps within 15 %" jq -n -e --slurpfile model "$tmp/model.json" --rawfile rows "$tmp/means.csv" '
+        $model[0] as $p | [$rows | split("\n")[] | select(. != "") | split(",") | map(tonumber) | . as [$k, $m, $s, $mean] |
+            ($p.alpha_grad + $p.beta_grad * $m) as $grad |
+            (if $k == 1 then 0 elif $k <= 2 then $p.alpha_local + $p.beta_local * ([$k - 2, 0] | max)
+             else $p.alpha_node + $p.beta_node * ($k - 2) end) as $sync |
+            ($s * $grad + pow(pow($grad; $p.gamma) + pow($sync; $p.gamma); 1 / $p.gamma)) / $mean] |
+        debug | all(. > 0.85 and . < 1.15)'
+
+    # A mix of jobs for real, and the same in a simulation.
+    rm -rf "$state"
+    start_daemon --node left:4 --node right:4 --interval 5 --restart-delay 2
+    slow=(--pace 0.001 --pace-step 0.01 --pace-sync 0.005)
+    i=0
+    for words in "mlp --total 4500" "cnn --total 2500" "mlp --total 3000" "cnn --total 2000"; do
+        i=$((i + 1))
+        # shellcheck disable=SC2086
+        submit "mix$i" "${adaptive[@]}" -- "$trainer" $words --seed $i --report 2 "${slow[@]}"
+        sleep 12
+    done
+    for i in 1 2 3 4; do
+        PATIENCE=600 soon "job $i of the mix is done" is "mix$i" '.phase == "finished"'
+    done
+    real=$(pollux list --json | jq '[.jobs[] | .ended_at - .submitted_at] | add / length')
+    stop_daemon
+    run pollux profile "$state/journal.db" --workload "$tmp/mix.csv"
+    expect "their journal becomes profiles" status=0 err~'^pollux sim'
+    printf '%s\n' "$out" >"$tmp/mix.json"
+    words=$(sed -n "s|^pollux sim .* --profiles PROFILES ||p" <<<"$err")
+    # shellcheck disable=SC2086
+    simulated=$(pollux sim "$tmp/mix.csv" --profiles "$tmp/mix.json" $words --max-replicas 8 --json - |
+        jq '.policies.pollux.mean_avg_jct')
+    check "mean JCT for real $real s, simulated $simulated s: within 15 %" \
+        true_that "$simulated > 0.85 * $real && $simulated < 1.15 * $real"
+fi
+check_rest "at the end"
