@@ -86,11 +86,11 @@ static double softmax_loss (float *logits, const int *labels, int64_t m, int cla
     double loss = 0;
     for (int64_t i = 0; i < m; i++) {
         float *row = logits + i * classes, top = row[0];
-        double sum = 0;
         for (int c = 1; c < classes; c++)
             top = row[c] > top ? row[c] : top;
         loss += top - row[labels[i]];
-        for (int c = 0; c < classes; c++)
+        double sum = row[0] = expf (row[0] - top);
+        for (int c = 1; c < classes; c++)
             sum += row[c] = expf (row[c] - top);
         loss += log (sum);
         for (int c = 0; c < classes; c++)

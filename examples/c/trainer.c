@@ -150,7 +150,8 @@ int main (int argc, char **argv)
     float *gradient = allocate ((int64_t)length, sizeof (float));
     float *part = allocate ((int64_t)length, sizeof (float));
     float *previous = allocate ((int64_t)length, sizeof (float));
-    int64_t *indices = NULL;
+    int64_t most = options.fixed_m > options.max_local ? options.fixed_m : options.max_local;
+    int64_t *indices = allocate (most, sizeof (int64_t));
     network->init (options.seed, weights);
 
     struct training training = {
@@ -182,7 +183,6 @@ int main (int argc, char **argv)
         pollux_agent_step_begin (agent);
 
         memset (gradient, 0, length * sizeof (float));
-        indices = realloc (indices, (size_t)batch.m * sizeof (indices[0]));
         for (int64_t i = 0; i <= batch.s; i++) {
             if (pollux_sampler_take (&at->sampler, replicas, rank, batch, i, indices, &err) < 0)
                 give_up (&err);
