@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The circle, with real training under polluxd: a job measures, reports, is resized, resumes with other batches and
 # learning rates, and ends with a loss as if nothing had happened; and it does not care what
-# becomes of the daemon.  What is said of times is for `make soak` alone: this machine may be busy.
+# becomes of the daemon.  (How long it all takes is for tests/soak/times.sh: this machine may be busy.)
 . tests/cli/lib_daemon.sh
 . tests/cli/lib_trainer.sh
 
 pace=(--pace 0.0002 --pace-step 0.004 --pace-sync 0.002)
 adaptive=(--adaptive --launcher mpi --grace 60 --backoff 1 --env OMPI_MCA_mpi_yield_when_idle=1)
 train_for=5000
-if [ -n "$soak" ]; then
-    # Slower, so that what this machine adds to a step is small.
-    pace=(--pace 0.001 --pace-step 0.02 --pace-sync 0.01)
-fi
 
 # ---- One job, 1 -> 4 -> 2 replicas --------------------------------------------------------------
 
@@ -109,47 +105,4 @@ check "and ends low: $held" true_that "$held > 0 && $held < 1.1"
 check_replay "the journal is decided again to the same plans"
 stop_daemon
 
-# ---- Times, for make soak -----------------------------------------------------------------------
-
-if [ -n "$soak" ]; then
-    # The model that was reported last, and the mean time of the steps of every configuration with a hundred or more.
-    sqlite3 "$state/journal.db" "SELECT body FROM events WHERE type = 'HINTS' ORDER BY seq DESC LIMIT 1" |
-        jq -c '.job.model' >"$tmp/model.json"
-    awk -F, 'NR > 1 { key = $3 "," $4 "," $5; if (key == last) { n[key]++; sum[key] += $11 } last = key }
-        END { for (key in n) if (n[key] >= 100) print key "," sum[key] / n[key] }' "$tmp/trace/updates.csv" >"$tmp/means.csv"
-    check "there are three configurations at least" [ "$(wc -l <"$tmp/means.csv")" -ge 3 ]
-    check "the fitted model predicts measured steps within 15 %" jq -n -e --slurpfile model "$tmp/model.json" --rawfile rows "$tmp/means.csv" '
-        $model[0] as $p | [$rows | split("\n")[] | select(. != "") | split(",") | map(tonumber) | . as [$k, $m, $s, $mean] |
-            ($p.alpha_grad + $p.beta_grad * $m) as $grad |
-            (if $k == 1 then 0 elif $k <= 2 then $p.alpha_local + $p.beta_local * ([$k - 2, 0] | max)
-             else $p.alpha_node + $p.beta_node * ($k - 2) end) as $sync |
-            ($s * $grad + pow(pow($grad; $p.gamma) + pow($sync; $p.gamma); 1 / $p.gamma)) / $mean] |
-        debug | all(. > 0.85 and . < 1.15)'
-
-    # A mix of jobs for real, and the same in a simulation.
-    rm -rf "$state"
-    start_daemon --node left:4 --node right:4 --interval 5 --restart-delay 2
-    slow=(--pace 0.001 --pace-step 0.01 --pace-sync 0.005)
-    i=0
-    for words in "mlp --total 4500" "cnn --total 2500" "mlp --total 3000" "cnn --total 2000"; do
-        i=$((i + 1))
-        # shellcheck disable=SC2086
-        submit "mix$i" "${adaptive[@]}" -- "$trainer" $words --seed $i --report 2 "${slow[@]}"
-        sleep 12
-    done
-    for i in 1 2 3 4; do
-        PATIENCE=600 soon "job $i of the mix is done" is "mix$i" '.phase == "finished"'
-    done
-    real=$(pollux list --json | jq '[.jobs[] | .ended_at - .submitted_at] | add / length')
-    stop_daemon
-    run pollux profile "$state/journal.db" --workload "$tmp/mix.csv"
-    expect "their journal becomes profiles" status=0 err~'^pollux sim'
-    printf '%s\n' "$out" >"$tmp/mix.json"
-    words=$(sed -n "s|^pollux sim .* --profiles PROFILES ||p" <<<"$err")
-    # shellcheck disable=SC2086
-    simulated=$(pollux sim "$tmp/mix.csv" --profiles "$tmp/mix.json" $words --max-replicas 8 --json - |
-        jq '.policies.pollux.mean_avg_jct')
-    check "mean JCT for real $real s, simulated $simulated s: within 15 %" \
-        true_that "$simulated > 0.85 * $real && $simulated < 1.15 * $real"
-fi
 check_rest "at the end"
