@@ -28,11 +28,13 @@ usual=("${options[@]}" --interval 0.2)
 
 # ---- Jobs ---------------------------------------------------------------------------------------
 
-# Every start is recorded first of all; then each kind has its way.
+# Every start is recorded first of all; then each kind has its way.  All leave a process behind that
+# tries to get away.
 cat >"$tmp/job" <<END
 #!/bin/sh
 trap 'exit 143' TERM
 echo "\$POLLUX_JOB \$POLLUX_GENERATION \$RANK \$WORLD_SIZE \$POLLUX_NODE \$\$ \$POLLUX_RUN" >>"$starts"
+setsid sleep 1000 &
 case \$POLLUX_JOB in
 ok*) sleep 0.1 ;;
 two*) sleep 0.2 ;;
@@ -246,7 +248,7 @@ fresh supervisors
 forgive=1000 forgiving=true
 for point in run-publish run-start run-started run-status run-ended; do
     POLLUX_FAULT=$point:1 start_daemon "${usual[@]}"
-    for job in "ok-$point" "two-$point" "wide-$point"; do
+    for job in "two-$point" "wide-$point"; do
         words_of "$job"
         submit "$job" "${words[@]}" -- "$tmp/job"
         echo "$job" >>"$tmp/acknowledged"
@@ -266,7 +268,7 @@ fresh everybody
 peaceful=1
 start_feeding 0
 start_daemon "${usual[@]}"
-for ((kill = 0; kill < kills * 2; kill++)); do
+for ((kill = 0; kill < kills + kills / 2; kill++)); do
     if [ $((RANDOM % 6)) = 0 ]; then
         stop_daemon KILL
         launch_daemon "${usual[@]}"
