@@ -102,7 +102,7 @@ run pollux list --owner nobody
 expect "list by owner" status=0 out='No jobs.'
 run pollux list --json --all
 check "list as JSON" jq -e '[.jobs[].name] | index("hello") == 0' <<<"$out"
-pollux list --watch 0.1 >"$tmp/watch" 2>&1 &
+$POLLUX list --watch 0.1 >"$tmp/watch" 2>&1 &
 background+=($!)
 watched() { [ "$(grep -c '^hello ' "$tmp/watch")" -ge "$1" ]; }
 check "list --watch prints again and again" until_true watched 3
