@@ -122,7 +122,7 @@ static void print_times (const json_t *job, FILE *out)
     fprintf (out, "%-12s %s since its submission, %s of them with slots\n", "age",
              answer_duration (answer_number (job, "age_s")).text,
              answer_duration (answer_number (job, "run_s")).text);
-    fprintf (out, "%-12s generation %s, %s restarts, %s failures (%s are forgiven)\n", "runs",
+    fprintf (out, "%-12s generation %s, %s restarts, %s failures (forgiven: %s)\n", "runs",
              answer_count (answer_number (job, "generation")).text,
              answer_count (answer_number (job, "restarts")).text,
              answer_count (answer_number (job, "failures")).text,

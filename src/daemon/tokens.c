@@ -403,7 +403,7 @@ int tokens_add (struct tokens *tokens, unsigned role, const char *name, char ret
                      name);
     if (find (tokens, name) >= 0 || strcmp (name, "admin") == 0)
         return fail (err, -EEXIST,
-                     "%s has a token already: delete it first, or choose another name", name);
+                     "%s has a token already: revoke it first, or choose another name", name);
     if (tokens->count == TOKEN_NAMES_MAX)
         return fail (err, -ENOSPC, "there are %d tokens already: delete one first",
                      TOKEN_NAMES_MAX);
