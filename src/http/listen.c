@@ -157,7 +157,8 @@ failed:;
     if (fd >= 0)
         close (fd);
     return fail (err, code, "cannot listen on %s: %s%s", address->text, strerror (-code),
-                 code == -EADDRINUSE ? "; stop what does already, or choose another with --listen" : "");
+                 code == -EADDRINUSE ? "; stop what does already, or choose another with --listen"
+                                     : "");
 }
 
 void address_close (const struct address *address, int fd)
