@@ -31,14 +31,17 @@ reach()
     local name=$1 network=$2 target=$3 seed
     shift 3
     for seed in $seeds; do
-        train 1 "$network" --seed "$seed" --batch 16 --total 20000 --target "$target" --samples 4096 \
+        train 1 "$network" --seed "$seed" --batch 16 --total 20000 --target "$target" --samples "$samples" \
             --evaluate 20 --report 1 "$@"
         [ "$status" = 0 ] || not_ok "$network reaches its target, $name" "$err" "$out"
         sed -n 's/^finished at progress \([0-9.]*\) after \([0-9]*\) updates.*/\1 \2/p' <<<"$out"
     done | awk '{ progress += $1; updates += $2; n++ } END { print progress / n, updates / n }'
 }
-for case in mlp:1.15:0.03 cnn:1.25:0.1; do
-    IFS=: read -r network target rate <<<"$case"
+# There are samples enough that the target is learned, not lost to overfitting: the promise is about the training loss.
+# (With 2048 samples the cnn's held-out loss stays above 1.2 while that of training falls to 0.7; then 8 M0 takes up
+# to 1.5 times the progress to a held-out loss of 1.5, though losses of training keep together within some per cent.)
+for case in mlp:1.2:0.02:2048 cnn:1.4:0.1:4096; do
+    IFS=: read -r network target rate samples <<<"$case"
     read -r progress updates < <(reach "with M0" "$network" "$target" --rate "$rate" --fixed 16,0)
     read -r progress8 updates8 < <(reach "with 8 M0" "$network" "$target" --rate "$rate" --fixed 32,3)
     read -r progress_own updates_own < <(reach "with its own batch" "$network" "$target" --rate "$rate" --pace-step 0.002)
@@ -94,11 +97,15 @@ interrupt()
     echo $stopped >"$dir/stops"
     [ $stopped -ge $stops ]
 }
+interrupt "$tmp/resized" 1 4 2 >"$tmp/resized/log" 2>&1 &
+resizing=$!
 check "the same, stopped $stops times at random updates" interrupt "$tmp/stopped" 2
+wait $resizing
+resized=$?
 check "ends with the same weights, bit by bit" cmp "$(weights "$tmp/whole/saved")" "$(weights "$tmp/stopped/saved")"
 check "after the same updates, with the same losses and factors" cmp \
     <(cut -d, -f 1,3-10 "$tmp/whole/updates.csv") <(cut -d, -f 1,3-10 "$tmp/stopped/updates.csv")
-check "the same with 1, 4 and 2 replicas in turn" interrupt "$tmp/resized" 1 4 2
+check "the same, stopped as often, with 1, 4 and 2 replicas in turn" eval 'cat "$tmp/resized/log"; [ $resized = 0 ]'
 check "ends with the same weights but for rounding" alike "$(weights "$tmp/whole/saved")" "$(weights "$tmp/resized/saved")" 1e-3
 
 # Every sample once per pass, whoever had it.
