@@ -31,6 +31,9 @@
 #define STARTING_US INT64_C (4000)
 /* mpirun ends by itself after its ranks; this is how long it may take. */
 #define IDLE_US INT64_C (2000000)
+/* How long mpirun may take to start its ranks.  One whose supervisor is killed before it has begun
+ * never comes, and mpirun does not tell. */
+#define COMING_US INT64_C (60000000)
 /* After a full disk or the like. */
 #define HELD_US INT64_C (10000000)
 /* A supervisor that cannot begin says one sentence. */
@@ -218,7 +221,19 @@ static void note_bad_luck (struct local *local, struct generation *generation)
     local->held_us = local_now_us () + HELD_US;
 }
 
-/* No directory.  Somebody may be on the way; otherwise it never will be started. */
+static bool is_gone (const struct rank *run)
+{
+    return run->phase == RANK_ENDED || run->phase == RANK_DYING;
+}
+
+static bool is_late (const struct generation *generation, const struct rank *mpirun)
+{
+    return mpirun->phase == RANK_RUNNING && mpirun->has_replica &&
+           local_now_us () >= generation->begun_us + COMING_US;
+}
+
+/* No directory.  Somebody may be on the way; otherwise it never will be started.  If mpirun went
+ * without a request, that is a failure, although all are stopped because of it. */
 static void see_none (struct local *local, struct generation *generation, int rank)
 {
     struct rank *run = &generation->ranks[rank];
@@ -227,10 +242,12 @@ static void see_none (struct local *local, struct generation *generation, int ra
     char why[RUN_WHY_SIZE];
     if (generation->job < 0) {
         end_rank (generation, rank, &(struct run_status){0}, false);
+    } else if (mpirun && is_gone (mpirun) && generation->stop != STOP_ASKED) {
+        refuse (local, generation, rank, false, "mpirun ended before it was started");
     } else if (generation->stop != STOP_NONE && run->supervisor < 0) {
         refuse (local, generation, rank, true, "");
-    } else if (mpirun && mpirun->phase == RANK_ENDED) {
-        refuse (local, generation, rank, false, "mpirun ended before it was started");
+    } else if (mpirun && is_late (generation, mpirun)) {
+        refuse (local, generation, rank, false, "mpirun has not started it for a minute");
     } else if (run->woken) {
         spawn_reap (run->supervisor, &wait_status);
         explain_absence (generation, rank, wait_status, why, sizeof (why));
@@ -392,8 +409,7 @@ static bool must_stop (const struct generation *generation)
         if (generation->endings[i].lost || status->code != 0 || status->signal != 0)
             return true;
     }
-    return mpirun && ended < generation->world &&
-           (mpirun->phase == RANK_ENDED || mpirun->phase == RANK_DYING);
+    return mpirun && ended < generation->world && is_gone (mpirun);
 }
 
 static void send_stop (struct local *local, struct rank *run)

@@ -304,6 +304,17 @@ END
     submit mpibad --replicas 2 --max-failures 0 --launcher mpi -- sh -c '[ $RANK = 1 ] && exit 5; sleep 1000'
     soon "a rank that fails" is mpibad '.phase == "failed"'
     holds "is told by its own exit code" is mpibad '.detail | test ("replica 1.*5")'
+    mkdir "$tmp/broken" "$tmp/idle"
+    printf '#!/bin/sh\necho "no such network"; exit 9\n' >"$tmp/broken/mpirun"
+    printf '#!/bin/sh\nexec sleep 1000\n' >"$tmp/idle/mpirun"
+    chmod 755 "$tmp/broken/mpirun" "$tmp/idle/mpirun"
+    submit mpibroken --replicas 2 --max-failures 2 --backoff 0.1 --launcher mpi --env PATH="$tmp/broken:$PATH" -- true
+    soon "an mpirun that starts nothing is a failure" is mpibroken '.phase == "failed" and .failures == 3 and .restarts == 0'
+    holds "and is blamed" is mpibroken '.detail | test ("mpirun.*9")'
+    if [ -n "${POLLUX_SOAK-}" ]; then
+        submit mpiidle --replicas 2 --max-failures 0 --launcher mpi --env PATH="$tmp/idle:$PATH" -- true
+        soon "so is one that starts nothing and stays" is mpiidle '.phase == "failed"'
+    fi
 else
     skip "mpirun is not here"
 fi
