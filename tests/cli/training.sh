@@ -44,7 +44,7 @@ for case in mlp:1.2:0.02:2048 cnn:1.4:0.1:4096; do
     IFS=: read -r network target rate samples <<<"$case"
     read -r progress updates < <(reach "with M0" "$network" "$target" --rate "$rate" --fixed 16,0)
     read -r progress8 updates8 < <(reach "with 8 M0" "$network" "$target" --rate "$rate" --fixed 32,3)
-    read -r progress_own updates_own < <(reach "with its own batch" "$network" "$target" --rate "$rate" --pace-step 0.002)
+    read -r progress_own updates_own < <(reach "with its own batch" "$network" "$target" --rate "$rate" --pace-step 0.006)
     check "$network with 8 M0: progress $progress8 instead of $progress" \
         true_that "$progress8 > 0 && $progress8 <= 1.1 * $progress"
     check "and $updates8 updates instead of $updates" true_that "$updates8 < 0.5 * $updates"
