@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -71,14 +72,30 @@ static int check_directory (int fd, const char *path, struct pollux_error *err)
     return 0;
 }
 
+/* A process that a dead daemon had begun to start has the lock as well, until it is another program:
+ * for milliseconds. */
+static int try_lock (int fd)
+{
+    static const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    int tries = 50;
+    while (flock (fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return -errno;
+        if (--tries == 0)
+            return -EBUSY;
+        nanosleep (&pause, NULL);
+    }
+    return 0;
+}
+
 static int lock_directory (int directory, const char *path, int *ret, struct pollux_error *err)
 {
     int fd = openat (directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail (err, -errno, "state directory %s: cannot write there: %s",
                      file_name (path).text, strerror (errno));
-    if (flock (fd, LOCK_EX | LOCK_NB) < 0) {
-        int code = errno == EWOULDBLOCK ? -EBUSY : -errno;
+    int code = try_lock (fd);
+    if (code < 0) {
         close (fd);
         return code == -EBUSY
                    ? fail (err, code,
