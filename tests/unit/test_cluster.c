@@ -252,6 +252,37 @@ static void late_plan (void **state)
     cluster_clear (&cluster);
 }
 
+/* Nor one that was started meanwhile, where an earlier plan had it, and that may not be moved. */
+static void late_plan_of_a_pinned_job (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    struct job_spec spec = spec_named ("a", 1);
+    spec.preemptible = false;
+    struct plan plan = {0};
+    struct event events[] = {
+        node_event ("n0", 4),
+        node_event ("n1", 4),
+        submit_event (S, 0, &spec),
+        {.at_us = 2 * S, .type = EVENT_ROUND, .job = -1},
+        {.at_us = 2 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan},
+        {.at_us = 3 * S, .type = EVENT_ROUND, .job = -1},
+        {.at_us = 4 * S,
+         .type = EVENT_START,
+         .start = {.generation = 1, .placement = {(struct share[]){{0, 1}}, 1}}},
+    };
+    assert_int_equal (0, plan_reset (&plan, 1));
+    assert_int_equal (0, plan_place (&plan, 0, (struct placement){(struct share[]){{0, 1}}, 1}));
+    for (size_t i = 0; i < COUNT (events); i++)
+        assert_int_equal (0, cluster_apply (&cluster, &events[i], NULL));
+    struct event late = {.at_us = 5 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan};
+    assert_int_equal (0, plan_place (&plan, 0, (struct placement){(struct share[]){{1, 1}}, 1}));
+    assert_int_equal (0, cluster_apply (&cluster, &late, NULL));
+    assert_true (placement_equal (cluster.jobs[0]->desired, cluster.jobs[0]->placement));
+    plan_clear (&plan);
+    cluster_clear (&cluster);
+}
+
 /* Young jobs count as older, and a start's delay is measured. */
 static void ages_and_delays (void **state)
 {
@@ -477,6 +508,7 @@ int main (void)
         cmocka_unit_test (cancelled_jobs_end_with_their_run),
         cmocka_unit_test (failures_wait),
         cmocka_unit_test (late_plan),
+        cmocka_unit_test (late_plan_of_a_pinned_job),
         cmocka_unit_test (ages_and_delays),
         cmocka_unit_test (many_jobs_are_found),
         cmocka_unit_test (many_nodes_are_found),
