@@ -161,6 +161,8 @@ submit careless --max 2 -- sh -c 'echo started; sleep 1000'
 soon "a job that saves nothing runs" is careless '.phase == "running"'
 run pollux cancel big
 soon "it moves or grows into what is free" is careless '.replicas == 2'
+both_speak() { pollux logs careless --rank 0 | grep started && pollux logs careless --rank 1 | grep started; }
+soon "it has something to lose" both_speak
 submit mover --min 3 --max 3 -- "$worker"
 until_true eval 'is careless ".restarts >= 1 or .replicas == 1" || is mover ".replicas == 3"'
 soon "it was stopped for another" is mover '.phase == "running"'
