@@ -140,6 +140,8 @@ stop_daemon
 start_daemon "${usual[@]}"
 submit big --max 4 -- "$worker"
 soon "an elastic job has the whole machine" is big '.replicas == 4'
+all_began() { [ "$(grep -c '^big 1 ' "$starts")" = 4 ]; }
+soon "all of its replicas work" all_began
 submit small --max 4 -- "$worker"
 soon "and gives up half of it when another comes" is small '.replicas == 2'
 soon "both run with two" is big '.replicas == 2'
