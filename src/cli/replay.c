@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "store/store.h"
+#include "wire/placement.h"
 
 enum { REPLAY_JSON = 1, REPLAY_TOLERANCE };
 
@@ -95,15 +96,6 @@ static int replay_all (const char *path, struct store *store, struct replay *rep
 
 /* ---- For programs ------------------------------------------------------------------------- */
 
-static json_t *placement_json (const struct cluster *cluster, struct placement placement)
-{
-    json_t *object = json_object ();
-    for (int i = 0; i < placement.count; i++)
-        json_object_set_new (object, cluster->nodes[placement.shares[i].node].name,
-                             json_integer (placement.shares[i].replicas));
-    return object;
-}
-
 /* Infinite where a policy says so: null, as where it says nothing. */
 static json_t *number_json (double number)
 {
@@ -122,10 +114,10 @@ static json_t *difference_json (const struct replay *replay)
                       replay->round.policy, "software", replay->round.software, "job",
                       difference->job ? difference->job->spec.name : NULL, "part",
                       replay_names[difference->part], "recorded",
-                      placed ? placement_json (cluster, difference->recorded)
+                      placed ? wire_placement_encode (cluster, difference->recorded)
                              : number_json (difference->recorded_value),
                       "decided",
-                      placed ? placement_json (cluster, difference->decided)
+                      placed ? wire_placement_encode (cluster, difference->decided)
                              : number_json (difference->decided_value));
 }
 

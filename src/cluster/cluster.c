@@ -276,6 +276,7 @@ static int apply_round (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
     (void)err;
+    cluster->round_us = event->at_us;
     cluster->active.count = 0;
     for (int i = 0; i < cluster->live.count; i++) {
         struct job *job = cluster->live.jobs[i];
@@ -288,15 +289,14 @@ static int apply_round (struct cluster *cluster, const struct event *event,
 }
 
 /* A plan is an intention; START and EXIT tell what became of it.  It may come a while after its
- * round: it says nothing of jobs that have ended or failed since, and does not move one that has
- * been started since and may not be moved. */
+ * round: it says nothing of jobs that have ended, failed or been started since. */
 static int apply_plan (struct cluster *cluster, const struct event *event, struct pollux_error *err)
 {
     const struct plan *plan = event->plan;
     for (int i = 0; i < plan->job_count; i++) {
         struct job *job = cluster->active.jobs[i];
         bool waits = job->phase == JOB_PENDING && job->retry_us <= event->at_us;
-        bool runs = job->phase == JOB_RUNNING && !job_pinned (job);
+        bool runs = job->phase == JOB_RUNNING && job->start_us <= cluster->round_us;
         if ((waits || runs) && job_desire (job, plan_placement (plan, i)) < 0)
             return fail (err, -ENOMEM, "no memory for a plan of %d jobs", plan->job_count);
     }

@@ -23,7 +23,8 @@ struct cluster {
     struct job_list active; /* those that the last round decides on: live then, not cancelled, not
                              * waiting to be tried again after a failure */
     struct names node_names, job_names;
-    int64_t now_us; /* of the last event */
+    int64_t now_us;   /* of the last event */
+    int64_t round_us; /* of the last round */
 };
 
 /* Free what it holds; NULL and zero are fine. */

@@ -11,6 +11,7 @@
 
 #include "daemon/pace.h"
 #include "policy/speedup.h"
+#include "wire/placement.h"
 #include "wire/spec.h"
 
 static const double US = 1e-6;
@@ -39,18 +40,6 @@ json_t *describe_batch (struct pollux_batch batch, double total)
 static json_t *text_or_null (const char *text)
 {
     return text && text[0] ? json_string (text) : json_null ();
-}
-
-static json_t *describe_placement (const struct cluster *cluster, struct placement placement)
-{
-    json_t *object = json_object ();
-    for (int i = 0; object && i < placement.count; i++)
-        if (json_object_set_new (object, cluster->nodes[placement.shares[i].node].name,
-                                 json_integer (placement.shares[i].replicas)) < 0) {
-            json_decref (object);
-            return NULL;
-        }
-    return object;
 }
 
 static json_t *describe_allowed (const struct allowed *allowed)
@@ -167,8 +156,8 @@ json_t *describe_job (const struct present *present, int index)
                    text_or_null (job->launch ? job->launch->owner : NULL), "phase",
                    job_phase_names[job->phase], "waits_for", describe_waiting (present, job),
                    "replicas", placement_replicas (job->placement), "placement",
-                   describe_placement (present->cluster, job->placement), "desired",
-                   describe_placement (present->cluster, job->desired));
+                   wire_placement_encode (present->cluster, job->placement), "desired",
+                   wire_placement_encode (present->cluster, job->desired));
     bool whole = object && put_spec (object, job) && put_times (object, present, job) &&
                  put_pace (object, present, index) &&
                  put (object, "detail", text_or_null (job->detail));
@@ -332,7 +321,7 @@ json_t *describe_plan (const struct present *present)
     for (int i = 0; whole && i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
         if (job->desired.count > 0)
-            whole = put (placements, job->spec.name, describe_placement (cluster, job->desired));
+            whole = put (placements, job->spec.name, wire_placement_encode (cluster, job->desired));
     }
     whole = whole && json_object_set (object, "placements", placements) == 0;
     json_decref (placements);

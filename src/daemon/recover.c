@@ -3,28 +3,11 @@
  * What the daemon knows when it starts: the fold of the journal, and the nodes of its
  * configuration.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "daemon/inside.h"
 #include "wire/snapshot.h"
-
-/* Each row can be read, but do they follow from each other? */
-static int believe (struct daemon *daemon, const struct event *event, struct pollux_error *err)
-{
-    struct cluster *cluster = &daemon->loop.cluster;
-    int64_t seq = store_seq (daemon->store);
-    struct pollux_error why;
-    int rc = cluster_check (cluster, event, &why);
-    if (rc < 0)
-        return fail (err, -EBADMSG,
-                     "%.80s/journal.db: damaged: event %lld does not fit those before it: %.120s; "
-                     "restore a copy",
-                     daemon->state.path, (long long)seq, why.text);
-    api_believe (daemon->api, event, seq, true);
-    return cluster_apply (cluster, event, err);
-}
 
 int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_error *err)
 {
@@ -39,7 +22,8 @@ int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_err
     struct source source = store_source (daemon->store);
     struct event event;
     while (rc == 0 && (rc = source.next (source.self, cluster, &event, err)) == 1) {
-        rc = believe (daemon, &event, err);
+        api_believe (daemon->api, &event, store_seq (daemon->store), true);
+        rc = cluster_apply (cluster, &event, err);
         if (event.type == EVENT_ROUND && !event.round.fill)
             last_us = event.at_us;
     }

@@ -12,13 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lock.h"
 
 /* mkdir -p; parents that are missing are made for everyone to pass, the last one for us alone.  1:
  * that one is new. */
@@ -72,29 +71,13 @@ static int check_directory (int fd, const char *path, struct pollux_error *err)
     return 0;
 }
 
-/* A process that a dead daemon had begun to start has the lock as well, until it is another program:
- * for milliseconds. */
-static int try_lock (int fd)
-{
-    static const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
-    int tries = 50;
-    while (flock (fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK)
-            return -errno;
-        if (--tries == 0)
-            return -EBUSY;
-        nanosleep (&pause, NULL);
-    }
-    return 0;
-}
-
 static int lock_directory (int directory, const char *path, int *ret, struct pollux_error *err)
 {
     int fd = openat (directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail (err, -errno, "state directory %s: cannot write there: %s",
                      file_name (path).text, strerror (errno));
-    int code = try_lock (fd);
+    int code = lock_take (fd, 0);
     if (code < 0) {
         close (fd);
         return code == -EBUSY

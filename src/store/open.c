@@ -3,7 +3,6 @@
  * Opening a journal: what the file is, who else writes it, whether it is whole, and of which
  * version.
  */
-#define _GNU_SOURCE /* open file description locks */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "store/create.h"
 #include "store/schema.h"
 #include "store/self.h"
@@ -98,28 +97,18 @@ static int connect_reader (struct store *store, struct pollux_error *err)
 /* A byte that SQLite never locks, far behind the end of every database. */
 static const off_t LOCK_BYTE = (off_t)1 << 62;
 
-/* How long to wait for a writer that is about to go. */
-enum { LOCK_TRIES = 40, LOCK_PAUSE_NS = 50000000 };
-
 /* SQLite lets writers take turns.  Here there is one, for as long as it lives, or two programs
- * would believe different things.  The lock goes with the process, however that ends; for a moment
- * it may be held by a child of a killed one that is about to become another program. */
+ * would believe different things. */
 static int lock_writer (struct store *store, struct pollux_error *err)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
     store->lock = open (store->path, O_RDWR | O_CLOEXEC);
     if (store->lock < 0)
         return 0; /* SQLite will find out, and say why */
-    for (int i = 0; fcntl (store->lock, F_OFD_SETLK, &lock) < 0; i++) {
-        if (errno != EAGAIN && errno != EACCES)
-            return 0; /* a file system without locks: SQLite's have to do */
-        if (i == LOCK_TRIES)
-            return fail (err, -EBUSY,
-                         "%s: another program writes to it; there can only be one: stop that first",
-                         store->name.text);
-        nanosleep (&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
-    }
-    return 0;
+    if (lock_take (store->lock, LOCK_BYTE) == -EBUSY)
+        return fail (err, -EBUSY,
+                     "%s: another program writes to it; there can only be one: stop that first",
+                     store->name.text);
+    return 0; /* also on a file system without locks: SQLite's have to do */
 }
 
 /* ---- What is in it ------------------------------------------------------------------------ */

@@ -188,6 +188,10 @@ static int store_next (void *self, const struct cluster *cluster, struct event *
     code = wire_event_decode (cluster, &row, name, &store->event, err);
     if (code < 0)
         return code;
+    struct pollux_error why;
+    if (cluster_check (cluster, &store->event.event, &why) < 0)
+        return fail (err, -EINVAL, "%s: damaged: it does not fit those before: %.80s; " SQL_REPAIR,
+                     name, why.text);
     store->seq++;
     store->bytes += (int64_t)row.length;
     *ret = store->event.event;

@@ -71,8 +71,9 @@ int store_restore (struct store *store, struct cluster *cluster, struct wire_pas
 
 /* The events behind the snapshot in order; at the end, asking again gives those that came since.
  * An event borrows from the store until the next one.  Rows that are missing, malformed or of an
- * unknown type are refused, with their number.  -ESTALE: the next ones are in a snapshot, because
- * nobody has asked for that or because it was made just now. */
+ * unknown type, or do not fit what the cluster believes, are refused, with their number.
+ * -ESTALE: the next ones are in a snapshot, because nobody has asked for that or because it was
+ * made just now. */
 struct source store_source (struct store *store);
 
 /* Have there been more than keep_events events since the last snapshot, or STORE_KEEP_BYTES and

@@ -49,20 +49,30 @@ int wire_placement_decode (const struct wire_place *object, const struct cluster
     return code;
 }
 
+json_t *wire_placement_encode (const struct cluster *cluster, struct placement placement)
+{
+    json_t *object = json_object ();
+    for (int i = 0; object && i < placement.count; i++)
+        if (json_object_set_new (object, cluster->nodes[placement.shares[i].node].name,
+                                 json_integer (placement.shares[i].replicas)) < 0) {
+            json_decref (object);
+            return NULL;
+        }
+    return object;
+}
+
 int wire_placement_put (const struct cluster *cluster, struct placement placement, json_t *object,
                         const char *key, struct pollux_error *err)
 {
-    json_t *shares = json_object ();
-    int code = wire_put (object, key, shares, err);
-    for (int i = 0; code == 0 && i < placement.count; i++) {
+    for (int i = 0; i < placement.count; i++) {
         struct share share = placement.shares[i];
         if (share.node < 0 || share.node >= cluster->node_count || share.replicas < 1 ||
             share.replicas > SLOTS_LIMIT)
             return fail (err, -EINVAL, "%s: %d replicas on node %d, of %d nodes", key,
                          share.replicas, share.node, cluster->node_count);
-        code =
-            wire_put (shares, cluster->nodes[share.node].name, json_integer (share.replicas), err);
     }
+    json_t *shares = wire_placement_encode (cluster, placement);
+    int code = wire_put (object, key, shares, err);
     if (code == 0 && json_object_size (shares) != (size_t)placement.count)
         code = fail (err, -EINVAL, "%s: two shares on one node", key);
     return code;

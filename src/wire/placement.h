@@ -19,7 +19,10 @@ int wire_placement_decode (const struct wire_place *object, const struct cluster
                            struct wire_shares *memory, struct placement *ret,
                            struct pollux_error *err);
 
-/* Add it to an object under a key. */
+/* {"n0": 4, "n3": 2}, the caller's (json_decref).  NULL: not enough memory. */
+json_t *wire_placement_encode (const struct cluster *cluster, struct placement placement);
+
+/* The same under a key of an object, after a look at it: -EINVAL for what decoding would refuse. */
 int wire_placement_put (const struct cluster *cluster, struct placement placement, json_t *object,
                         const char *key, struct pollux_error *err);
 

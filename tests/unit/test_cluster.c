@@ -252,13 +252,13 @@ static void late_plan (void **state)
     cluster_clear (&cluster);
 }
 
-/* Nor one that was started meanwhile, where an earlier plan had it, and that may not be moved. */
-static void late_plan_of_a_pinned_job (void **state)
+/* Nor one that was started meanwhile, where an earlier plan had it: it would be moved for nothing,
+ * or though it may not be moved. */
+static void late_plan_of_a_started_job (void **state)
 {
     (void)state;
     struct cluster cluster = {0};
     struct job_spec spec = spec_named ("a", 1);
-    spec.preemptible = false;
     struct plan plan = {0};
     struct event events[] = {
         node_event ("n0", 4),
@@ -279,6 +279,11 @@ static void late_plan_of_a_pinned_job (void **state)
     assert_int_equal (0, plan_place (&plan, 0, (struct placement){(struct share[]){{1, 1}}, 1}));
     assert_int_equal (0, cluster_apply (&cluster, &late, NULL));
     assert_true (placement_equal (cluster.jobs[0]->desired, cluster.jobs[0]->placement));
+    struct event round = {.at_us = 6 * S, .type = EVENT_ROUND, .job = -1};
+    late.at_us = 7 * S; /* the next one may move it again */
+    assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+    assert_int_equal (0, cluster_apply (&cluster, &late, NULL));
+    assert_int_equal (cluster.jobs[0]->desired.shares[0].node, 1);
     plan_clear (&plan);
     cluster_clear (&cluster);
 }
@@ -508,7 +513,7 @@ int main (void)
         cmocka_unit_test (cancelled_jobs_end_with_their_run),
         cmocka_unit_test (failures_wait),
         cmocka_unit_test (late_plan),
-        cmocka_unit_test (late_plan_of_a_pinned_job),
+        cmocka_unit_test (late_plan_of_a_started_job),
         cmocka_unit_test (ages_and_delays),
         cmocka_unit_test (many_jobs_are_found),
         cmocka_unit_test (many_nodes_are_found),
