@@ -114,7 +114,7 @@ changed "an unknown type" "UPDATE events SET type = 'MERGE' WHERE seq = 50" stat
 changed "an unknown policy" "UPDATE events SET body = replace(body, 'tiresias', 'oracle')" status=2 out= \
     err~"changed\.db, event [0-9]+: no policy is called 'oracle'; there are pollux, "
 changed "an event that does not fit" "UPDATE events SET at_us = 1 WHERE seq = 100" status=2 out= \
-    err~'changed\.db, event 100: [A-Z]+ at 1 us, after an event at '
+    err~'changed\.db, event 100: damaged: it does not fit those before: [A-Z]+ at 1 us, after an event at '
 changed "an event missing" "DELETE FROM events WHERE seq = 50" status=2 err~'damaged: event 50 is missing'
 changed "a malformed body" "UPDATE events SET body = '{\"name\":4}' WHERE seq = 3" status=2 \
     err~"changed\.db, event 3:1:9: name: expected a name of 1 to 63 bytes, got '4'"
