@@ -144,6 +144,14 @@ void pollux_agent_sync_time (struct pollux_agent *agent, double seconds);
  * synchronisation overlaps with computing and cannot be told apart. */
 void pollux_agent_micro_end (struct pollux_agent *agent);
 
+/* This update has so many samples, not K m (s+1): the last of a pass, or a total that K does not
+ * divide.  Within a step, before its decision, and for that step alone: gain, progress, factors and
+ * statistics are those of its size, parts may be fewer than s + 1, and its times are left out of
+ * the profile, unless rounding m up explains the difference.  Only replica 0 needs to be told: what
+ * follows from it travels with the advice; others may be.
+ * -EINVAL outside of a step or after its decision, and for samples outside 1..POLLUX_BATCH_LIMIT. */
+int pollux_agent_samples (struct pollux_agent *agent, int64_t samples, struct pollux_error *err);
+
 /* The statistics of this update (pollux_noise_update): per group, mean over n = replicas x parts
  * micro-gradients of their squared norms, and squared norm of the mean.  parts is s + 1; or 1
  * where only the mean of a replica's micro-steps is seen.  Nothing to do but for replica 0.

@@ -322,6 +322,9 @@ struct pollux_pair pollux_pair_f64 (const double *g0, const double *g1, size_t l
  *     linear      M/M0
  *     sqrt        sqrt (M/M0)
  *     legw        sqrt (M/M0) min (1, progress / (warm-up epochs x M/M0 x dataset/M0))
+ *
+ * M may be less than M0, as in the last update of a pass.  Its samples count as they do in M0, so
+ * here and in progress its gain is M/M0.
  */
 struct pollux_rule;
 

@@ -19,7 +19,7 @@ static double decide_update (struct pollux_agent *agent, double *factors)
 {
     struct pollux_rate rate = {
         .init_batch = agent->tuner.limits.init_batch,
-        .total_batch = (int64_t)pollux_total_batch (agent->world.shape, agent->watch.batch),
+        .total_batch = agent_samples (agent),
         .progress = agent->progress,
         .warmup_epochs = agent->warmup_epochs,
         .dataset_size = agent->dataset_size,

@@ -254,6 +254,7 @@ void pollux_agent_step_begin (struct pollux_agent *agent)
     if (!agent_is_here (agent))
         return;
     agent->skip = agent->decided = false;
+    agent->samples = 0;
     stopwatch_begin (&agent->watch, agent->advice.batch, now_s (agent));
 }
 
@@ -281,12 +282,39 @@ void pollux_agent_micro_end (struct pollux_agent *agent)
         stopwatch_micro_end (&agent->watch, now_s (agent));
 }
 
+int64_t agent_samples (const struct pollux_agent *agent)
+{
+    return agent->samples ? agent->samples
+                          : (int64_t)pollux_total_batch (agent->world.shape, agent->watch.batch);
+}
+
+/* Every micro-batch of this step, if as equal as can be, has m samples at most and one has m. */
+static bool step_is_full (const struct pollux_agent *agent)
+{
+    int64_t parts = agent->world.shape.replicas * (agent->watch.batch.s + 1);
+    return (agent_samples (agent) + parts - 1) / parts == agent->watch.batch.m;
+}
+
+int pollux_agent_samples (struct pollux_agent *agent, int64_t samples, struct pollux_error *err)
+{
+    if (!agent_is_here (agent) || !agent_decides (agent))
+        return 0;
+    if (!agent->watch.open || agent->decided)
+        return fail (err, -EINVAL,
+                     "agent: samples belong between step_begin and the decision on that step");
+    if (samples < 1 || samples > POLLUX_BATCH_LIMIT)
+        return fail (err, -EINVAL, "agent: an update has 1 to 2^40 samples, got %lld",
+                     (long long)samples);
+    agent->samples = samples;
+    return 0;
+}
+
 void pollux_agent_step_end (struct pollux_agent *agent)
 {
     struct stopwatch_step step;
     if (!agent_is_here (agent) || !stopwatch_end (&agent->watch, now_s (agent), &step))
         return;
-    if (agent_decides (agent) && !agent->unmeasured)
+    if (agent_decides (agent) && !agent->unmeasured && step_is_full (agent))
         profile_add (&agent->profile, agent->world.shape, agent->watch.batch.m, step.grad_s,
                      step.step_s);
     /* A batch that was changed within this step is the next one's. */
@@ -294,21 +322,27 @@ void pollux_agent_step_end (struct pollux_agent *agent)
                         agent->watch.batch.s != agent->advice.batch.s;
 }
 
+/* Samples in one of n equal micro-gradients, to the nearest if they are only nearly equal. */
+static int64_t samples_in (const struct pollux_agent *agent, int64_t n)
+{
+    int64_t m = (agent_samples (agent) + n / 2) / n;
+    return m > 1 ? m : 1;
+}
+
 int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const double *micro_sqr,
                             const double *mean_sqr, struct pollux_error *err)
 {
-    struct pollux_batch batch = agent->watch.batch;
     if (!agent_is_here (agent) || !agent_decides (agent))
         return 0;
     if (!agent->watch.open)
         return fail (err, -EINVAL, "agent: gradients belong between step_begin and step_end");
-    if (parts != 1 && parts != batch.s + 1)
+    int64_t most = agent->watch.batch.s + 1;
+    if (parts < 1 || parts > most || (parts > 1 && parts < most && !agent->samples))
         return fail (err, -EINVAL, "agent: parts must be s + 1 = %lld, or 1, got %lld",
-                     (long long)batch.s + 1, (long long)parts);
-    if (parts == 1)
-        batch = (struct pollux_batch){batch.m * (batch.s + 1), 0};
-    int code = pollux_noise_update (agent->noise, agent->world.shape.replicas, batch, micro_sqr,
-                                    mean_sqr, err);
+                     (long long)most, (long long)parts);
+    int replicas = agent->world.shape.replicas;
+    struct pollux_batch batch = {samples_in (agent, replicas * parts), parts - 1};
+    int code = pollux_noise_update (agent->noise, replicas, batch, micro_sqr, mean_sqr, err);
     agent->skip = code == -EDOM;
     return code;
 }
@@ -316,8 +350,8 @@ int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const dou
 /* The one micro-gradient of a step with n = 1. */
 static int64_t single_m (const struct pollux_agent *agent)
 {
-    struct pollux_batch batch = agent->watch.open ? agent->watch.batch : agent->advice.batch;
-    return batch.m * (batch.s + 1);
+    return agent->watch.open ? agent_samples (agent)
+                             : agent->advice.batch.m * (agent->advice.batch.s + 1);
 }
 
 int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot,

@@ -47,6 +47,7 @@ struct pollux_agent {
     bool unmeasured; /* the coming step is not like those after it */
     bool skip;       /* the update of this step is not finite */
     bool decided;    /* progress has this step */
+    int64_t samples; /* of this step, if told; 0: K m (s+1) */
     double progress;
 
     int signal; /* held; 0: none */
@@ -63,6 +64,9 @@ static inline bool agent_decides (const struct pollux_agent *agent)
 {
     return agent->world.rank == 0;
 }
+
+/* All samples of this step's update. */
+int64_t agent_samples (const struct pollux_agent *agent);
 
 /* Whether this is the process that opened the agent. */
 bool agent_is_here (const struct pollux_agent *agent);

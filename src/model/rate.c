@@ -20,16 +20,24 @@ static double rate_scale (const struct pollux_rate *rate)
     return (double)rate->total_batch / (double)rate->init_batch;
 }
 
+/* A batch below M0, the last of a pass say, is worth no more than its samples: they count as in M0.
+ * The formula would trust an estimate of little noise, or none yet, with a whole update. */
+static double rate_gain (const struct pollux_rate *rate, struct pollux_grad grad)
+{
+    double scale = rate_scale (rate);
+    return scale < 1 ? scale : pollux_gain (grad, scale);
+}
+
 /* Johnson et al., AdaScale SGD (2020): as many steps of batch M0 as this step is worth. */
 static double adascale (const struct pollux_rate *rate, struct pollux_grad grad)
 {
-    return pollux_gain (grad, rate_scale (rate));
+    return rate_gain (rate, grad);
 }
 
 /* AdaScale for optimizers that divide by the gradient's own size. */
 static double adamscale (const struct pollux_rate *rate, struct pollux_grad grad)
 {
-    return sqrt (pollux_gain (grad, rate_scale (rate)));
+    return sqrt (rate_gain (rate, grad));
 }
 
 /* Goyal et al. (2017). */
@@ -114,7 +122,7 @@ double pollux_rate_advance (struct pollux_rate *rate, struct pollux_grad grad)
 {
     if (!rate_legal (rate) || !grad_legal (grad))
         return NAN;
-    double gain = pollux_gain (grad, rate_scale (rate));
+    double gain = rate_gain (rate, grad);
     rate->progress += gain;
     return gain;
 }

@@ -267,6 +267,118 @@ static void test_skipped_and_asked_twice (void **unused)
     pollux_agent_close (agent);
 }
 
+/* One update of so many samples, if not 0, in 10 s; micro_sqr 2, mean_sqr 1. */
+static struct pollux_advice train_samples (struct pollux_agent *agent, int64_t samples,
+                                           int64_t parts, double *clock_s)
+{
+    double micro = 2, mean = 1;
+    struct pollux_error err = {.text = ""};
+    pollux_agent_step_begin (agent);
+    if (samples && pollux_agent_samples (agent, samples, &err) < 0)
+        fail_msg ("%s", err.text);
+    *clock_s += 10;
+    if (pollux_agent_gradients (agent, parts, &micro, &mean, &err) < 0)
+        fail_msg ("%s", err.text);
+    struct pollux_advice advice = advise (agent);
+    pollux_agent_step_end (agent);
+    return advice;
+}
+
+/* An update of its own size: its gain, factor and statistics, and no time in the profile unless
+ * rounding explains it; then all is as before. */
+static void test_samples_of_one_update (void **unused)
+{
+    (void)unused;
+    static const struct {
+        int64_t samples, parts;
+        bool measured;
+    } cases[] = {
+        {0, 2, true},   {64, 2, true},   {61, 2, true},   {61, 1, true},
+        {60, 2, false}, {30, 1, false},  {4, 2, false},   {1, 1, false},
+        {65, 2, false}, {128, 2, false}, {120, 1, false},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        double clock_s = 0;
+        struct pollux_setup setup = setup_of (2, 1);
+        setup.fixed = (struct pollux_batch){16, 1}; /* M0 = 64 in all */
+        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        advise (agent);
+        train_samples (agent, 0, 2, &clock_s); /* the first is not measured */
+        uint64_t steps = agent->profile.steps;
+        struct pollux_noise *noise;
+        double micro = 2, mean = 1, total = cases[i].samples ? (double)cases[i].samples : 64;
+        struct pollux_advice advice =
+            train_samples (agent, cases[i].samples, cases[i].parts, &clock_s);
+        assert_int_equal (agent->profile.steps - steps, cases[i].measured);
+        /* The estimate of two such updates, by hand. */
+        assert_int_equal (pollux_noise_new (1, 64, &noise, NULL), 0);
+        pollux_noise_update (noise, 2, (struct pollux_batch){16, 1}, &micro, &mean, NULL);
+        int64_t m = (int64_t)fmax (round (total / (2. * (double)cases[i].parts)), 1);
+        pollux_noise_update (noise, 2, (struct pollux_batch){m, cases[i].parts - 1}, &micro, &mean,
+                             NULL);
+        struct pollux_grad grad = pollux_noise_grad (noise), got = pollux_noise_grad (agent->noise);
+        assert_true (grad.sqr == got.sqr && grad.var == got.var);
+        pollux_noise_free (noise);
+        double gain = total < 64 ? total / 64 : pollux_gain (grad, total / 64);
+        assert_true (advice.gain == gain && pollux_agent_factor (agent, 0) == gain);
+        assert_true (advice.progress == 1 + gain);
+        advice = train_samples (agent, 0, 2, &clock_s);
+        assert_true (advice.gain == 1 && pollux_agent_factor (agent, 0) == 1);
+        pollux_agent_close (agent);
+    }
+}
+
+static void test_samples_out_of_place (void **unused)
+{
+    (void)unused;
+    double clock_s = 0, micro = 2, mean = 1;
+    struct pollux_setup setup = setup_of (2, 1);
+    setup.fixed = (struct pollux_batch){8, 3};
+    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_error err;
+    assert_int_equal (pollux_agent_samples (agent, 10, &err), -EINVAL);
+    advise (agent);
+    pollux_agent_step_begin (agent);
+    assert_int_equal (pollux_agent_samples (agent, 0, &err), -EINVAL);
+    assert_int_equal (pollux_agent_samples (agent, POLLUX_BATCH_LIMIT + 1, &err), -EINVAL);
+    /* Fewer parts only where fewer samples explain them. */
+    assert_int_equal (pollux_agent_gradients (agent, 3, &micro, &mean, &err), -EINVAL);
+    assert_int_equal (pollux_agent_samples (agent, 40, &err), 0);
+    assert_int_equal (pollux_agent_gradients (agent, 5, &micro, &mean, &err), -EINVAL);
+    assert_int_equal (pollux_agent_gradients (agent, 0, &micro, &mean, &err), -EINVAL);
+    assert_int_equal (pollux_agent_gradients (agent, 3, &micro, &mean, &err), 0);
+    advise (agent);
+    assert_int_equal (pollux_agent_samples (agent, 40, &err), -EINVAL);
+    assert_non_null (strstr (err.text, "decision"));
+    pollux_agent_step_end (agent);
+    pollux_agent_close (agent);
+    /* Others than replica 0 may say it, and are not asked. */
+    setup.world.rank = 1;
+    agent = agent_of (&setup, &clock_s);
+    pollux_agent_step_begin (agent);
+    assert_int_equal (pollux_agent_samples (agent, 40, &err), 0);
+    pollux_agent_step_end (agent);
+    pollux_agent_close (agent);
+    /* n = 1: compared only with a gradient of as many samples. */
+    setup = setup_of (1, 1);
+    setup.fixed = (struct pollux_batch){64, 0};
+    agent = agent_of (&setup, &clock_s);
+    static const int64_t samples[] = {0, 40, 40, 0}, paired[] = {false, false, true, false};
+    advise (agent);
+    for (size_t i = 0; i < COUNT (samples); i++) {
+        pollux_agent_step_begin (agent);
+        if (samples[i])
+            assert_int_equal (pollux_agent_samples (agent, samples[i], &err), 0);
+        assert_int_equal (pollux_agent_paired (agent), paired[i]);
+        assert_int_equal (pollux_agent_gradients_single (agent, paired[i] ? &mean : NULL,
+                                                         paired[i] ? &micro : NULL, &err),
+                          0);
+        advise (agent);
+        pollux_agent_step_end (agent);
+    }
+    pollux_agent_close (agent);
+}
+
 /* ---- Following ------------------------------------------------------------------------------ */
 
 static void test_all_follow_replica_0 (void **unused)
@@ -627,6 +739,8 @@ int main (void)
         cmocka_unit_test (test_noise_of_known_scale),
         cmocka_unit_test (test_factor_and_progress),
         cmocka_unit_test (test_skipped_and_asked_twice),
+        cmocka_unit_test (test_samples_of_one_update),
+        cmocka_unit_test (test_samples_out_of_place),
         cmocka_unit_test (test_all_follow_replica_0),
         cmocka_unit_test (test_signal),
         cmocka_unit_test (test_signal_chain),

@@ -79,6 +79,14 @@ static void test_factors (void **unused)
         {"legw", 100, 1, 1, 25, 5, 0.5}, /* at M0 it is the user's own warm-up */
         {"legw", 400, 1, 1, 0, 0, 2},    /* none */
         {"legw", 400, 1, 1, 10, 0.5, 1},
+        /* below M0 samples count as in M0, whatever is known of the noise */
+        {"adascale", 25, 1, 0, 0, 0, 0.25},
+        {"adascale", 25, 1, 1, 0, 0, 0.25},
+        {"adascale", 25, 0, 0, 0, 0, 0.25},
+        {"adamscale", 25, 1, 1, 0, 0, 0.5},
+        {"linear", 25, 1, 1, 0, 0, 0.25},
+        {"sqrt", 25, 1, 1, 0, 0, 0.5},
+        {"legw", 25, 1, 1, 1e9, 5, 0.5},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct pollux_rate rate = {100, cases[i].total_batch, cases[i].progress,
@@ -156,6 +164,12 @@ static void test_progress (void **unused)
     pollux_rate_advance (&rate, (struct pollux_grad){2, 0});
     pollux_rate_advance (&rate, (struct pollux_grad){0, 0});
     assert_true (rate.progress == 66);
+    /* A pass of 640 samples at M0 is 6.4, its short last update included. */
+    rate = (struct pollux_rate){.init_batch = 100, .total_batch = 100};
+    for (int i = 0; i < 6; i++)
+        pollux_rate_advance (&rate, grad);
+    rate.total_batch = 40;
+    assert_true (pollux_rate_advance (&rate, grad) == 0.4 && relative (rate.progress, 6.4) < 1e-15);
 }
 
 /* A training loop in small: two groups of different noise get different factors, progress uses
