@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent inside a training program: pollux/agent.h, where every call is explained.
+
+It measures steps and gradient noise, reports to its supervisor, and advises: which batch, which
+learning rate, and when to stop.  How the numbers of decide() travel to the other replicas is the
+caller's business; pollux.torch does all of it.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from enum import IntEnum
+from errno import EDOM
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
+
+from ._library import (
+    CAdvice,
+    CBatch,
+    CError,
+    CLimits,
+    CSetup,
+    CShape,
+    CStatus,
+    CWorld,
+    check,
+    closed,
+    library,
+)
+from .model import Batch, Best, Fit, Grad
+
+__all__ = ["Advice", "Agent", "Batch", "Status", "Verdict", "World", "world"]
+
+
+class World(NamedTuple):
+    """A replica among replicas, as its launcher says."""
+
+    rank: int
+    local_rank: int
+    nodes: int
+    replicas: int
+    generation: int
+
+
+class Verdict(IntEnum):
+    GO = 0
+    STOP = 1  # save a checkpoint after this update and leave
+    DONE = 2  # progress has reached the total
+
+
+_VERDICTS = tuple(Verdict)
+
+
+class Advice(NamedTuple):
+    """Equal on all replicas.  batch is for the next update; gain is the progress of this one."""
+
+    batch: Batch
+    verdict: Verdict
+    skip: bool  # this update holds an inf or a NaN: no optimizer step
+    gain: float
+    progress: float
+
+
+class Status(NamedTuple):
+    """What the agent knows.  Only replica 0 measures.  fit and best are None before a fit."""
+
+    batch: Batch
+    progress: float
+    total: float  # 0: unknown
+    grad: Grad
+    noise_scale: float  # samples; NaN: unknown
+    noise_weight: float
+    noise_biased: bool
+    fit: Optional[Fit]
+    best: Optional[Best]
+    samples: int  # configurations measured
+    max_profiled_replicas: int
+    reports_sent: int
+    reports_lost: int
+    report_error: int  # errno value of the last one lost; 0: none was
+
+
+def _world_of(c: CWorld) -> World:
+    return World(c.rank, c.local_rank, c.shape.nodes, c.shape.replicas, c.generation)
+
+
+def world() -> World:
+    """Where this process is, by the variables of polluxd, torchrun, Open MPI or Slurm; one replica
+    if there are none.  PolluxError names the variable that cannot be."""
+    c, error = CWorld(), CError()
+    check(library().pollux_world_read(ctypes.byref(c), ctypes.byref(error)), error)
+    return _world_of(c)
+
+
+class Agent:
+    """One per process.  max_batch is M0 and local_batch (1, M0) if nobody says; rule None is
+    adascale; total in updates with batch M0 (0: unknown); fixed: train with this batch; observe:
+    measure and report only; period_s: refit and report so often (0: 30 s); world None: as the
+    environment says.  Belongs to one thread at a time; inert in a child of fork."""
+
+    def __init__(
+        self,
+        init_batch: int,
+        *,
+        max_batch: Optional[int] = None,
+        local_batch: Optional[Tuple[int, int]] = None,
+        accumulation: bool = True,
+        groups: int = 1,
+        rule: Optional[str] = None,
+        total: float = 0.0,
+        warmup_epochs: float = 0.0,
+        dataset_size: int = 0,
+        fixed: Optional[Batch] = None,
+        observe: bool = False,
+        period_s: float = 0.0,
+        world: Optional[World] = None,
+    ) -> None:
+        lib = library()
+        low, high = local_batch or (1, init_batch)
+        limits = CLimits(init_batch, max_batch or init_batch, low, high, accumulation)
+        setup = CSetup(
+            limits=limits,
+            groups=groups,
+            rule=rule.encode() if rule is not None else None,
+            total=total,
+            warmup_epochs=warmup_epochs,
+            dataset_size=dataset_size,
+            fixed=CBatch(*fixed) if fixed else CBatch(0, 0),
+            observe=observe,
+            period_s=period_s,
+        )
+        if world:
+            shape = CShape(world.nodes, world.replicas)
+            setup.world = CWorld(world.rank, world.local_rank, shape, world.generation)
+        self._library = lib
+        self._error = CError()
+        self._err = ctypes.byref(self._error)
+        handle = ctypes.c_void_p()
+        code = lib.pollux_agent_open(ctypes.byref(setup), ctypes.byref(handle), self._err)
+        check(code, self._error)
+        self._handle: Any = handle
+        self._world = _world_of(lib.pollux_agent_world(handle))
+        directory = lib.pollux_agent_checkpoint_dir(handle)
+        self._checkpoint_dir = os.fsdecode(directory) if directory else None
+        self._bind(groups)
+
+    def _bind(self, groups: int) -> None:
+        """What every step needs, looked up and made once."""
+        lib = self._library
+        self.groups = groups
+        self._c_step_begin = lib.pollux_agent_step_begin
+        self._c_step_end = lib.pollux_agent_step_end
+        self._c_micro_end = lib.pollux_agent_micro_end
+        self._c_sync_time = lib.pollux_agent_sync_time
+        self._c_gradients = lib.pollux_agent_gradients
+        self._c_gradients_single = lib.pollux_agent_gradients_single
+        self._c_paired = lib.pollux_agent_paired
+        self._c_stopping = lib.pollux_agent_stopping
+        self._c_decide = lib.pollux_agent_decide
+        self._c_follow = lib.pollux_agent_follow
+        self._c_factor = lib.pollux_agent_factor
+        self._first = (ctypes.c_double * groups)()
+        self._second = (ctypes.c_double * groups)()
+        self._advice = CAdvice()
+        self._advice_ref = ctypes.byref(self._advice)
+        self._count = ctypes.c_size_t()
+        self._count_ref = ctypes.byref(self._count)
+        self._numbers: Any = None
+        self._numbers_at = 0
+
+    def close(self) -> None:
+        """Send a last report and take back the signal handler.  May be called again."""
+        handle = self._handle
+        if isinstance(handle, ctypes.c_void_p):
+            self._handle = closed("agent")
+            self._numbers = None
+            self._library.pollux_agent_close(handle)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            self.close()
+
+    def world(self) -> World:
+        """Where this process is."""
+        return self._world
+
+    def checkpoint_dir(self) -> Optional[str]:
+        """POLLUX_CHECKPOINT_DIR when the agent was opened; None if nobody has said."""
+        return self._checkpoint_dir
+
+    # ---- Stopping -----------------------------------------------------------------------------
+
+    def catch(self, signal: int) -> None:
+        """Let a signal, SIGTERM say, become advice to stop; a handler of before is called too."""
+        check(self._library.pollux_agent_catch(self._handle, signal, self._err), self._error)
+
+    def stopping(self) -> bool:
+        """Whether this replica was asked to stop."""
+        return self._c_stopping(self._handle)
+
+    def stop(self) -> None:
+        """Ask to stop: the next decision will, if this is replica 0."""
+        self._library.pollux_agent_stop(self._handle)
+
+    def set_total(self, total: float) -> None:
+        """The work in all, in updates with batch M0; 0: unknown."""
+        self._library.pollux_agent_set_total(self._handle, total)
+
+    def set_fixed(self, batch: Optional[Batch]) -> None:
+        """Train with this batch; None: choose again."""
+        c = CBatch(*batch) if batch else CBatch(0, 0)
+        check(self._library.pollux_agent_set_fixed(self._handle, c, self._err), self._error)
+
+    # ---- Measuring ----------------------------------------------------------------------------
+
+    def pass_begin(self) -> None:
+        """A pass over the data begins, or goes on after a start: the batch is chosen anew."""
+        self._library.pollux_agent_pass_begin(self._handle)
+
+    def step_begin(self) -> None:
+        """An update begins."""
+        self._c_step_begin(self._handle)
+
+    def step_end(self) -> None:
+        """The update is made, or skipped."""
+        self._c_step_end(self._handle)
+
+    def sync_time(self, seconds: float) -> None:
+        """So long this update has waited for the other replicas, besides what was said before."""
+        self._c_sync_time(self._handle, seconds)
+
+    def micro_end(self) -> None:
+        """One of the s micro-steps without synchronisation has ended."""
+        self._c_micro_end(self._handle)
+
+    def samples(self, total: int) -> None:
+        """This update has so many samples over all replicas, not K m (s+1)."""
+        check(self._library.pollux_agent_samples(self._handle, total, self._err), self._error)
+
+    def gradients(
+        self, parts: int, micro_sqr: Sequence[float], mean_sqr: Sequence[float]
+    ) -> bool:
+        """The statistics of this update, one number per group: mean over replicas x parts
+        micro-gradients of their squared norms, and squared norm of the mean.  False: not finite,
+        the advice will be to skip this update.  Does nothing but on replica 0."""
+        self._first[:] = micro_sqr
+        self._second[:] = mean_sqr
+        code = self._c_gradients(self._handle, parts, self._first, self._second, self._err)
+        return code == 0 or self._not_finite(code)
+
+    def gradients_single(
+        self, dot: Optional[Sequence[float]], diff_sqr: Optional[Sequence[float]]
+    ) -> bool:
+        """The same for one micro-gradient, against that of the update before; None twice if there
+        is none."""
+        first = second = None
+        if dot is not None:
+            first = self._first
+            first[:] = dot
+        if diff_sqr is not None:
+            second = self._second
+            second[:] = diff_sqr
+        code = self._c_gradients_single(self._handle, first, second, self._err)
+        return code == 0 or self._not_finite(code)
+
+    def _not_finite(self, code: int) -> bool:
+        if code != -EDOM:
+            check(code, self._error)
+        return False
+
+    @property
+    def paired(self) -> bool:
+        """Whether a kept gradient of the update before can be compared with."""
+        return self._c_paired(self._handle)
+
+    # ---- Advice -------------------------------------------------------------------------------
+
+    def decide(self) -> Any:
+        """Replica 0 decides.  Returns the doubles to broadcast from replica 0, in place: a ctypes
+        array in the agent's own memory, the same one each time, not to be used after close."""
+        at = self._c_decide(self._handle, self._count_ref)
+        if at != self._numbers_at:
+            self._numbers = (ctypes.c_double * self._count.value).from_address(at)
+            self._numbers_at = at
+        return self._numbers
+
+    def follow(self) -> Advice:
+        """Take the numbers in, on every replica.  PolluxError if they are no advice."""
+        code = self._c_follow(self._handle, self._advice_ref, self._err)
+        if code < 0:
+            check(code, self._error)
+        c = self._advice
+        batch = c.batch
+        return Advice(
+            Batch(batch.m, batch.s), _VERDICTS[c.verdict], c.skip, c.gain, c.progress
+        )
+
+    def factor(self, group: int) -> float:
+        """The factor on the learning rate of a group, for this update."""
+        return self._c_factor(self._handle, group)
+
+    # ---- Looking and saving -------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """What the agent knows."""
+        c = CStatus()
+        self._library.pollux_agent_status(self._handle, ctypes.byref(c))
+        return Status(
+            Batch.of(c.batch),
+            c.progress,
+            c.total,
+            Grad.of(c.grad),
+            c.noise_scale,
+            c.noise_weight,
+            c.noise_biased,
+            Fit.of(c.fit) if c.fitted else None,
+            Best.of(c.best) if c.fitted else None,
+            c.samples,
+            c.max_profiled_replicas,
+            c.reports_sent,
+            c.reports_lost,
+            c.report_error,
+        )
+
+    def save_state(self) -> bytes:
+        """Progress, noise averages, measured times and the model; equal on all machines."""
+        size = self._library.pollux_agent_state_size(self._handle)
+        data = ctypes.create_string_buffer(size)
+        code = self._library.pollux_agent_state_save(self._handle, data, size, self._err)
+        check(code, self._error)
+        return data.raw
+
+    def restore_state(self, data: bytes) -> None:
+        """The state of an agent with equal groups and M0, at any number of replicas.  PolluxError
+        says what is wrong with other bytes; the agent is then as before."""
+        code = self._library.pollux_agent_state_restore(
+            self._handle, data, len(data), self._err
+        )
+        check(code, self._error)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints that are whole or not there, and positions in the data: pollux/checkpoint.h.
+
+    with Checkpoint.begin(directory) as checkpoint:         newest, note = Checkpoint.newest(directory)
+        checkpoint.write("model", data)                     if newest:
+        checkpoint.commit(keep=3)                               data = newest.read("model")
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from errno import EINVAL, ENOENT
+from typing import Any, Optional, Tuple, Union
+
+from ._library import CBatch, CError, CSampler, PolluxError, check, closed, library
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Checkpoint:
+    """One that is being written (begin), or one that is read (newest).  A context manager: what
+    was not committed is removed at its end."""
+
+    def __init__(self, handle: ctypes.c_void_p) -> None:
+        """Not to be called: Checkpoint.begin and Checkpoint.newest are."""
+        self._library = library()
+        self._handle: Any = handle
+
+    @classmethod
+    def begin(cls, directory: Path) -> Checkpoint:
+        """Begin one in a directory, which is made if it is missing (its parent must be there)."""
+        handle, error = ctypes.c_void_p(), CError()
+        code = library().pollux_checkpoint_begin(
+            os.fsencode(directory), ctypes.byref(handle), ctypes.byref(error)
+        )
+        check(code, error)
+        return cls(handle)
+
+    @classmethod
+    def newest(cls, directory: Path) -> Tuple[Optional[Checkpoint], str]:
+        """The newest whole one and a sentence on newer ones that are damaged, "" if none is.  None
+        if there is none, so training begins; PolluxError if all are damaged."""
+        handle, note, error = ctypes.c_void_p(), CError(), CError()
+        code = library().pollux_checkpoint_open(
+            os.fsencode(directory),
+            ctypes.byref(handle),
+            ctypes.byref(note),
+            ctypes.byref(error),
+        )
+        if code == -ENOENT:
+            return None, ""
+        check(code, error)
+        return cls(handle), note.text.decode(errors="replace")
+
+    @property
+    def path(self) -> str:
+        """The folder to write files to by other means before the commit; or to read them from."""
+        return os.fsdecode(self._library.pollux_checkpoint_path(self._handle))
+
+    @property
+    def number(self) -> int:
+        """The number in its name; 0 for one that is not committed yet."""
+        return self._library.pollux_checkpoint_number(self._handle)
+
+    def write(self, name: str, data: Any) -> None:
+        """Add a file of any bytes.  A name is 1 to 128 of A-Z a-z 0-9 . _ - and does not start
+        with a dot."""
+        if not isinstance(data, bytes):
+            data = memoryview(data).cast("B")
+            data = bytes(data) if data.readonly else (ctypes.c_char * len(data)).from_buffer(data)
+        error = CError()
+        code = self._library.pollux_checkpoint_write(
+            self._handle, os.fsencode(name), data, len(data), ctypes.byref(error)
+        )
+        check(code, error)
+
+    def commit(self, keep: int) -> None:
+        """Make it durable and the newest, then remove all but the `keep` newest.  Blocks until the
+        disk has it all, while other threads run.  On failure those before are as they were."""
+        error = CError()
+        code = self._library.pollux_checkpoint_commit(self._handle, keep, ctypes.byref(error))
+        check(code, error)
+
+    def read(self, name: str) -> bytes:
+        """A whole file, its checksum looked at again."""
+        size = self._library.pollux_checkpoint_size(self._handle, os.fsencode(name))
+        if size < 0:
+            raise PolluxError(-size, f"{self.path} has no file '{name}'")
+        data, error = ctypes.create_string_buffer(max(size, 1)), CError()
+        code = self._library.pollux_checkpoint_read(
+            self._handle, os.fsencode(name), data, size, ctypes.byref(error)
+        )
+        check(code, error)
+        return ctypes.string_at(data, size)
+
+    def close(self) -> None:
+        """Give it back; what was not committed is removed.  May be called again."""
+        handle = self._handle
+        if isinstance(handle, ctypes.c_void_p):
+            self._handle = closed("checkpoint")
+            self._library.pollux_checkpoint_close(handle)
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *unused: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            self.close()
+
+
+def indices(seed: int, length: int, pass_: int, offset: int, count: int) -> array[int]:
+    """The samples at `count` consecutive positions of one pass over a dataset: indices 0 to
+    length-1 in an order that depends on seed and pass alone, the same on every machine."""
+    ret = array("q", bytes(8 * max(count, 0)))
+    if count < 0 or offset < 0 or offset + count > length:
+        raise PolluxError(
+            EINVAL,
+            f"sampler: positions {offset} to {offset + count} are not within a pass of {length}",
+        )
+    if count == 0:
+        return ret
+    sampler, error = CSampler(seed & (1 << 64) - 1, length, pass_, offset), CError()
+    code = library().pollux_sampler_take(
+        ctypes.byref(sampler), 1, 0, CBatch(count, 0), 0, ret.buffer_info()[0], ctypes.byref(error)
+    )
+    check(code, error)
+    return ret
