@@ -285,11 +285,14 @@ static void take_report (struct supervisor *supervisor)
     supervisor->status.code = code;
     if (code > 0) {
         log_mark (&supervisor->log, "%s", supervisor->status.why);
-    } else if (process_identify (supervisor->replica.pid, &replica, &err) < 0 ||
-               run_write_replica (&supervisor->run, &replica, &err) < 0) {
-        /* It serves to find the process group if we are killed; the run's id does that, too. */
-        log_mark (&supervisor->log, "%s", err.text);
+        return;
     }
+    /* It serves to find the process group if we are killed; the run's id does that, too. */
+    code = process_identify (supervisor->replica.pid, &replica, &err);
+    if (code == 0)
+        code = run_write_replica (&supervisor->run, &replica, &err);
+    if (code < 0 && code != -ESRCH) /* it may have ended by now */
+        log_mark (&supervisor->log, "%s", err.text);
 }
 
 /* ---- Stopping ----------------------------------------------------------------------------- */

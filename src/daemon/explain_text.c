@@ -28,6 +28,12 @@ struct duration_text duration_text (double seconds)
     return ret;
 }
 
+/* Four digits that count, and no exponent however large it is. */
+static int decimals (double rate)
+{
+    return rate >= 1000 ? 0 : rate >= 100 ? 1 : rate >= 10 ? 2 : 3;
+}
+
 /* ---- Sentences ---------------------------------------------------------------------------- */
 
 /* One sentence at work, and the array of those that are done. */
@@ -81,7 +87,8 @@ static void say_current (struct speech *speech, const struct explanation *all)
     }
     say (speech, "Job %s has %d replica%s", name, current->replicas, plural (current->replicas));
     if (current->goodput > 0) {
-        say (speech, ": %.4g useful samples per second", current->goodput);
+        say (speech, ": %.*f useful samples per second", decimals (current->goodput),
+             current->goodput);
         if (fabs (current->speedup - 1) < 0.005)
             say (speech, ", as much as its fair share of %d slot%s would give it", all->fair,
                  plural (all->fair));
@@ -107,7 +114,8 @@ static void say_self (struct speech *speech, const struct explanation *all,
         say (speech, " ");
         say_factor (speech, change->goodput);
     } else if (change->point.goodput > 0) {
-        say (speech, " at %.4g useful samples per second", change->point.goodput);
+        say (speech, " at %.*f useful samples per second", decimals (change->point.goodput),
+             change->point.goodput);
     } else {
         say (speech, " at a speed that nobody knows yet");
     }
