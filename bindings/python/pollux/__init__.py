@@ -3,9 +3,12 @@
 
     pollux.torch     three lines in a PyTorch training script
     pollux.model     goodput, best batch and fit, for numbers and numpy arrays
-    pollux.agent     what pollux.torch is made of, for other frameworks; pollux.checkpoint too
+    pollux.decide, pollux.simulate     the scheduler's decisions, for notebooks
+    pollux.agent, pollux.checkpoint    what pollux.torch is made of, for other frameworks
 """
+from . import model
 from ._library import PolluxError
+from .command import decide, simulate
 
 __version__ = "0.1.0"
-__all__ = ["PolluxError", "__version__"]
+__all__ = ["PolluxError", "__version__", "decide", "model", "simulate"]

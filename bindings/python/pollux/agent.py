@@ -158,8 +158,8 @@ class Agent:
         self._c_decide = lib.pollux_agent_decide
         self._c_follow = lib.pollux_agent_follow
         self._c_factor = lib.pollux_agent_factor
-        self._first = (ctypes.c_double * groups)()
-        self._second = (ctypes.c_double * groups)()
+        self._first: Any = (ctypes.c_double * groups)()
+        self._second: Any = (ctypes.c_double * groups)()
         self._advice = CAdvice()
         self._advice_ref = ctypes.byref(self._advice)
         self._count = ctypes.c_size_t()

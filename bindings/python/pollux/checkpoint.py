@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints that are whole or not there, and positions in the data: pollux/checkpoint.h.
 
-    with Checkpoint.begin(directory) as checkpoint:         newest, note = Checkpoint.newest(directory)
-        checkpoint.write("model", data)                     if newest:
-        checkpoint.commit(keep=3)                               data = newest.read("model")
+    with Checkpoint.begin(directory) as checkpoint:
+        checkpoint.write("model", data)
+        checkpoint.commit(keep=3)
+
+    newest, note = Checkpoint.newest(directory)
+    if newest:
+        data = newest.read("model")
 """
 from __future__ import annotations
 

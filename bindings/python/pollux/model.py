@@ -4,15 +4,26 @@
     goodput = throughput x efficiency         (useful samples per second)
 
 Words: K replicas on N nodes; m samples in one replica's micro-batch; s extra accumulation steps;
-M = K m (s+1) the total batch; M0 the user's own total batch.
+M = K m (s+1) the total batch; M0 = init_batch the user's own total batch.
+
+Every number may be an array instead, those within a model, grad or limits too; arrays are broadcast
+against each other as numpy does, and give arrays.  Lists of equal length give lists, without numpy.
+Outside their domain functions give NaN, as in C; best_batch, curve and fit raise PolluxError.
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ._library import CBatch, CBest, CError, CFit, CGrad, CLimits, CModel, CSample, CShape
+from ._library import check, library
+
+# ---- Values -----------------------------------------------------------------------------------
 
 
 class Model(NamedTuple):
-    """The throughput model; times in seconds."""
+    """The throughput model.  One micro-step computes for alpha_grad + beta_grad m seconds; the
+    gradients are summed in alpha + beta (K-2), with the constants of one node (local) or of many
+    (node); gamma >= 1 says how far the two overlap."""
 
     alpha_grad: float
     beta_grad: float
@@ -29,8 +40,8 @@ class Model(NamedTuple):
 
 
 class Grad(NamedTuple):
-    """Gradient statistics at batch M0: squared norm of the true gradient, variance of its
-    estimate."""
+    """Gradient statistics at batch M0: squared norm of the true gradient, and total variance of
+    its estimate."""
 
     sqr: float
     var: float
@@ -53,6 +64,17 @@ class Batch(NamedTuple):
         return cls(c.m, c.s)
 
 
+class Limits(NamedTuple):
+    """What a job may choose from, in samples: M0 <= M <= max_batch, min_local <= m <= max_local,
+    s > 0 only with accumulation."""
+
+    init_batch: int
+    max_batch: int
+    min_local: int
+    max_local: int
+    accumulation: bool = True
+
+
 class Best(NamedTuple):
     """The best batch of a placement.  goodput 0 and batch (0, 0) where no batch is legal."""
 
@@ -65,8 +87,16 @@ class Best(NamedTuple):
         return cls(Batch.of(c.batch), c.goodput)
 
 
+class Curve(NamedTuple):
+    """The best batches for 1, 2, ... replicas, on one node and on two or more."""
+
+    one_node: List[Best]
+    many_nodes: List[Best]
+
+
 class Fit(NamedTuple):
-    """A fitted model and what it is worth: root mean squares of the logarithm's error."""
+    """A fitted model and what it is worth: the errors are root mean squares over the samples of
+    the logarithm's error, so that 0.1 means about 10 %; loss is what the fit minimises."""
 
     model: Model
     loss: float
@@ -77,3 +107,229 @@ class Fit(NamedTuple):
     def of(cls, c: Any) -> Fit:
         """From the structure in C."""
         return cls(Model.of(c.model), c.loss, c.grad_error, c.step_error)
+
+
+ModelLike = Union[Model, Sequence[Any], Mapping[str, Any]]
+GradLike = Union[Grad, Sequence[Any], Mapping[str, Any]]
+LimitsLike = Union[Limits, Sequence[Any], Mapping[str, Any]]
+
+# ---- Numbers, lists and arrays ----------------------------------------------------------------
+
+
+def _fields(kind: Any, value: Any) -> Tuple[Any, ...]:
+    """The fields of a value that comes as itself, as a sequence, or as a mapping of a problem file,
+    which may have others besides."""
+    if isinstance(value, Mapping):
+        missing = [name for name in kind._fields if name not in value]
+        if missing:
+            raise TypeError(f"{kind.__name__} has no {missing[0]}: {dict(value)!r}")
+        return tuple(value[name] for name in kind._fields)
+    return tuple(kind(*value))
+
+
+def _whole(value: Any, bits: int = 64) -> int:
+    """An integer that C can hold."""
+    whole = int(value)
+    if whole != value:
+        raise ValueError(f"expected a whole number, got {value!r}")
+    if not -(1 << bits - 1) <= whole < 1 << bits - 1:
+        raise OverflowError(f"{value!r} is too large a number")
+    return whole
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range))
+
+
+def _rows(values: Sequence[Any]) -> Tuple[List[Tuple[Any, ...]], Callable[[List[Any]], Any]]:
+    """The values as rows of plain numbers, and what makes of a column of results the shape that
+    they all have together: a number, a list or an array."""
+    if any(getattr(value, "ndim", 0) > 0 for value in values):
+        import numpy
+
+        arrays = numpy.broadcast_arrays(*values)
+        shape = arrays[0].shape
+        rows = list(zip(*(array.ravel().tolist() for array in arrays)))
+        return rows, lambda column: numpy.array(column).reshape(shape)
+    if any(_is_list(value) for value in values):
+        length = max(len(value) for value in values if _is_list(value))
+        columns = [value if _is_list(value) else [value] * length for value in values]
+        if any(len(column) != length for column in columns):
+            raise ValueError("lists must have equal lengths")
+        return list(zip(*columns)), list
+    return [tuple(values)], lambda column: column[0]
+
+
+def _each(function: Callable[..., Any], *values: Any) -> Any:
+    """A function of plain numbers, for all of them."""
+    rows, shape = _rows(values)
+    return shape([function(*row) for row in rows])
+
+
+# ---- Goodput ----------------------------------------------------------------------------------
+
+
+def _placement(replicas: Any, nodes: Any, m: Any, s: Any) -> Tuple[CShape, CBatch]:
+    return CShape(_whole(nodes, 32), _whole(replicas, 32)), CBatch(_whole(m), _whole(s))
+
+
+def step_time(model: ModelLike, replicas: Any, m: Any, s: Any = 0, *, nodes: Any = 1) -> Any:
+    """Seconds of one whole iteration: s micro-steps, then one overlapped with synchronisation."""
+    c = library().pollux_iter_time
+
+    def one(*row: Any) -> float:
+        return c(CModel(*row[:7]), *_placement(*row[7:]))
+
+    return _each(one, *_fields(Model, model), replicas, nodes, m, s)
+
+
+def throughput(model: ModelLike, replicas: Any, m: Any, s: Any = 0, *, nodes: Any = 1) -> Any:
+    """Samples per second."""
+    c = library().pollux_throughput
+
+    def one(*row: Any) -> float:
+        return c(CModel(*row[:7]), *_placement(*row[7:]))
+
+    return _each(one, *_fields(Model, model), replicas, nodes, m, s)
+
+
+def noise_scale(grad: GradLike, init_batch: Any) -> Any:
+    """M0 var / sqr, in samples."""
+    c = library().pollux_noise_scale
+    return _each(
+        lambda sqr, var, m0: c(CGrad(sqr, var), _whole(m0)), *_fields(Grad, grad), init_batch
+    )
+
+
+def gain(grad: GradLike, scale: Any) -> Any:
+    """Progress of one update with batch scale x M0, counted in updates with batch M0."""
+    c = library().pollux_gain
+    return _each(lambda sqr, var, x: c(CGrad(sqr, var), x), *_fields(Grad, grad), scale)
+
+
+def efficiency(grad: GradLike, init_batch: Any, total_batch: Any) -> Any:
+    """Progress per sample relative to M0, in (0, 1], for total_batch >= init_batch."""
+    c = library().pollux_efficiency
+    return _each(
+        lambda sqr, var, m0, total: c(CGrad(sqr, var), _whole(m0), total),
+        *_fields(Grad, grad),
+        init_batch,
+        total_batch,
+    )
+
+
+def goodput(
+    model: ModelLike,
+    grad: GradLike,
+    init_batch: Any,
+    replicas: Any,
+    m: Any,
+    s: Any = 0,
+    *,
+    nodes: Any = 1,
+) -> Any:
+    """Useful samples per second: throughput x efficiency, for M >= M0."""
+    c = library().pollux_goodput
+
+    def one(*row: Any) -> float:
+        return c(CModel(*row[:7]), CGrad(*row[7:9]), _whole(row[9]), *_placement(*row[10:]))
+
+    return _each(
+        one, *_fields(Model, model), *_fields(Grad, grad), init_batch, replicas, nodes, m, s
+    )
+
+
+# ---- The best batch ---------------------------------------------------------------------------
+
+_SEARCHES = ("exact", "reference")
+
+
+def _search(name: str) -> int:
+    if name not in _SEARCHES:
+        raise ValueError(f"search is exact or reference, got {name!r}")
+    return _SEARCHES.index(name)
+
+
+def _limits(init: Any, most: Any, low: Any, high: Any, accumulation: Any) -> CLimits:
+    return CLimits(_whole(init), _whole(most), _whole(low), _whole(high), bool(accumulation))
+
+
+def best_batch(
+    model: ModelLike,
+    grad: GradLike,
+    limits: LimitsLike,
+    replicas: Any,
+    *,
+    nodes: Any = 1,
+    search: str = "exact",
+) -> Best:
+    """The batch with most goodput on a placement; the smaller total batch on a tie.  Of arrays, a
+    Best of arrays."""
+    c, how = library().pollux_best_batch, _search(search)
+    best, error = CBest(), CError()
+
+    def one(*row: Any) -> Tuple[int, int, float]:
+        shape = CShape(_whole(row[15], 32), _whole(row[14], 32))
+        code = c(CModel(*row[:7]), CGrad(*row[7:9]), _limits(*row[9:14]), how, shape, best, error)
+        check(code, error)
+        return best.batch.m, best.batch.s, best.goodput
+
+    fields = *_fields(Model, model), *_fields(Grad, grad), *_fields(Limits, limits)
+    rows, shape = _rows((*fields, replicas, nodes))
+    results = [one(*row) for row in rows]
+    m, s, most = (shape([result[i] for result in results]) for i in range(3))
+    return Best(Batch(m, s), most)
+
+
+def curve(
+    model: ModelLike,
+    grad: GradLike,
+    limits: LimitsLike,
+    max_replicas: int,
+    *,
+    search: str = "exact",
+) -> Curve:
+    """The best batches for 1 to max_replicas replicas at once, much faster than one by one.  Takes
+    numbers only."""
+    count, error = _whole(max_replicas, 32), CError()
+    one_node, many_nodes = ((CBest * max(count, 1))() for _ in range(2))
+    code = library().pollux_curve(
+        CModel(*_fields(Model, model)),
+        CGrad(*_fields(Grad, grad)),
+        _limits(*_fields(Limits, limits)),
+        _search(search),
+        count,
+        one_node,
+        many_nodes,
+        error,
+    )
+    check(code, error)
+    return Curve([Best.of(c) for c in one_node], [Best.of(c) for c in many_nodes])
+
+
+# ---- Fitting ----------------------------------------------------------------------------------
+
+
+def fit(
+    replicas: Any,
+    m: Any,
+    grad_s: Any,
+    step_s: Any,
+    *,
+    nodes: Any = 1,
+    weight: Any = 1.0,
+    last: Optional[ModelLike] = None,
+) -> Fit:
+    """Fit the throughput model to measured step times, a column each: on `replicas` replicas of
+    `nodes` nodes with m samples a micro-step without synchronisation took grad_s seconds, and the
+    last one with it step_s.  A sample of weight 2 counts like two.  last is the job's previous
+    model: kept as far as the samples do not care."""
+    rows, _ = _rows((nodes, replicas, m, grad_s, step_s, weight))
+    samples = (CSample * max(len(rows), 1))(
+        *(CSample(CShape(_whole(n, 32), _whole(k, 32)), _whole(b), *t) for n, k, b, *t in rows)
+    )
+    previous = CModel(*_fields(Model, last)) if last is not None else None
+    result, error = CFit(), CError()
+    code = library().pollux_fit(samples, len(rows), previous, result, error)
+    check(code, error)
+    return Fit.of(result)
