@@ -16,7 +16,6 @@ from ctypes import (
     c_char,
     c_char_p,
     c_double,
-    c_float,
     c_int,
     c_int64,
     c_size_t,
@@ -255,13 +254,11 @@ SIGNATURES = {
     "pollux_noise_size": (c_size_t, [_handle]),
     "pollux_noise_save": (c_int, [_handle, c_void_p, c_size_t, _error]),
     "pollux_noise_restore": (c_int, [_handle, c_void_p, c_size_t, _error]),
-    "pollux_sqr_f32": (c_double, [POINTER(c_float), c_size_t, POINTER(c_float), _adam]),
-    "pollux_sqr_f64": (c_double, [_doubles, c_size_t, _doubles, _adam]),
-    "pollux_pair_f32": (
-        CPair,
-        [POINTER(c_float), POINTER(c_float), c_size_t, POINTER(c_float), _adam],
-    ),
-    "pollux_pair_f64": (CPair, [_doubles, _doubles, c_size_t, _doubles, _adam]),
+    # Addresses of arrays, such as Tensor.data_ptr() gives them.
+    "pollux_sqr_f32": (c_double, [c_void_p, c_size_t, c_void_p, _adam]),
+    "pollux_sqr_f64": (c_double, [c_void_p, c_size_t, c_void_p, _adam]),
+    "pollux_pair_f32": (CPair, [c_void_p, c_void_p, c_size_t, c_void_p, _adam]),
+    "pollux_pair_f64": (CPair, [c_void_p, c_void_p, c_size_t, c_void_p, _adam]),
     # Learning-rate rules
     "pollux_rule_by_name": (c_int, [c_char_p, _handles, _error]),
     "pollux_rule_at": (c_void_p, [c_size_t]),

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pollux for PyTorch: three lines make a training script adaptive, elastic and resumable.
+
+    import pollux.torch as px
+    px.init()
+    model, opt, loader = px.prepare(model, opt, loader, max_batch=4096, local_batch=(32, 256))
+    for epoch in px.epochs(30):
+        for x, y in loader:
+            ...                     # unchanged
+
+The loader's batch_size is M0: the total batch that the learning rate was chosen for.  From then on the
+batch follows the gradient noise and the number of replicas, and the learning rate follows the batch.
+docs/pytorch.md tells the rest.
+"""
+from __future__ import annotations
+
+from typing import Any, Iterable, Iterator, Optional, Tuple
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, IterableDataset
+
+from ..agent import Agent, Batch
+from .data import ElasticLoader, EvaluationLoader, check
+from .loop import epochs as _epochs, steps as _steps
+from .report import Accumulator
+from .session import STOPPED, Session
+
+__all__ = ["Accumulator", "STOPPED", "epochs", "evaluation", "init", "metrics", "observe", "prepare", "rank",
+           "replicas", "save", "session", "steps", "track"]
+
+_session: Optional[Session] = None
+
+
+def session() -> Session:
+    """That of px.init()."""
+    if _session is None:
+        raise RuntimeError("call px.init() first")
+    return _session
+
+
+def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None, log: Optional[str] = None,
+         writer: Any = None, save_every: float = 300.0, report_every: float = 30.0, adapt: bool = True,
+         seed: int = 0) -> None:
+    """Begin: find the other replicas, by the variables of polluxd, torchrun, Open MPI or Slurm, or be alone.
+
+    checkpoint    directory for checkpoints; by default POLLUX_CHECKPOINT_DIR; neither: none are written
+    backend       of torch.distributed; by default nccl with CUDA and gloo without
+    log, writer   write metrics every report_every seconds: a file of JSON lines; anything with add_scalar()
+    save_every    seconds between checkpoints, besides that of a stop
+    adapt         False: measure, save and stop, but leave batch and learning rate alone
+    seed          of the order of the samples
+    """
+    global _session
+    if _session is not None:
+        raise RuntimeError("px.init() was called before")
+    _session = Session(checkpoint, backend=backend, log=log, writer=writer, save_every=save_every,
+                       report_every=report_every, adapt=adapt, seed=seed)
+
+
+def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader, *,
+            max_batch: Optional[int] = None, local_batch: Optional[Tuple[int, int]] = None,
+            accumulation: bool = True, rule: Optional[str] = None, scheduler: Any = None, scaler: Any = None,
+            ddp: Optional[dict] = None, warmup_epochs: float = 0.0
+            ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, Any]:
+    """Make them adaptive.  Returns the model, in DDP if there are several replicas, the same optimizer, and an
+    elastic loader.
+
+    max_batch     largest total batch; by default M0
+    local_batch   smallest and largest batch of one replica's micro-step; by default 1 and M0
+    accumulation  whether an update may have several micro-steps
+    rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw; by default adamscale for optimizers
+                  like Adam, else adascale
+    scheduler     one that is stepped with every update: its clock will be progress, in updates with M0
+    scaler        a gradient scaler that was made before px.init(), or is not torch's
+    ddp           options for DistributedDataParallel
+    warmup_epochs for legw
+    """
+    it = session()
+    check(loader)
+    init_batch = int(loader.batch_size)  # type: ignore[arg-type]
+    it.dataset_size = 0 if isinstance(loader.dataset, IterableDataset) else len(loader.dataset)  # type: ignore
+    most = max(max_batch or init_batch, init_batch)
+    if it.dataset_size:
+        most = max(min(most, it.dataset_size), init_batch)
+    low, high = local_batch or (1, init_batch)
+    agent = Agent(
+        init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
+        groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer), observe=not it.adapt,
+        fixed=None if it.adapt else it.fixed(init_batch, high), warmup_epochs=warmup_epochs,
+        dataset_size=it.dataset_size, period_s=it.period_s, world=it.world)
+    module = model.module if isinstance(model, DistributedDataParallel) else model
+    it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
+    if it.world.replicas > 1:
+        if not isinstance(model, DistributedDataParallel):
+            model = DistributedDataParallel(model, **(ddp or {}))
+        it.ddp = model
+        it.gradients.attach(model)
+    if scheduler is not None:
+        it.wraps.scheduler(scheduler, by_progress=True)
+    if scaler is not None:
+        it.wraps.scaler(scaler)
+    it.loader = ElasticLoader(loader, it)
+    return model, optimizer, it.loader
+
+
+def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader
+            ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, DataLoader]:
+    """Measure noise and times and report them, and change nothing: batch, rate and data stay the program's own,
+    and so does DDP.  The loader's batch_size is taken for that of one replica."""
+    it = session()
+    local = int(loader.batch_size or 1)
+    init_batch = local * it.world.replicas
+    agent = Agent(init_batch, max_batch=init_batch, local_batch=(1, init_batch), observe=True,
+                  groups=len(optimizer.param_groups) + 1, rule=_rule_of(optimizer),
+                  fixed=Batch(local, 0), period_s=it.period_s, world=it.world)
+    it.open(model, optimizer, agent, init_batch=init_batch, observe=True)
+    agent.pass_begin()
+    it.advise()
+    it.begin_observing()
+    return model, optimizer, loader
+
+
+def epochs(count: int, by: str = "passes") -> Iterator[int]:
+    """Epochs, from where training stopped: `count` passes over the data; by="progress": as many passes as it takes
+    to get as far as `count` passes with M0 would."""
+    return _epochs(session(), count, by)
+
+
+def steps(count: int) -> Iterator[int]:
+    """Iterations until `count` updates with M0, or what is worth as much, are done; yields how many are.  Data is
+    taken by next() from one iter(loader), which does not end."""
+    return _steps(session(), count)
+
+
+def evaluation(loader: DataLoader, stoppable: bool = False) -> Iterable[Any]:
+    """This replica's share of a loader for validation: every sample in exactly one replica.  Sum over the replicas by
+    px.Accumulator.  A request to stop waits until training goes on, unless it is stoppable."""
+    return EvaluationLoader(loader, session(), stoppable)
+
+
+def save() -> None:
+    """Write a checkpoint after this update.  To be called on all replicas."""
+    session().save_wanted = True
+
+
+def track(name: str, thing: Any) -> Any:
+    """Save and restore something with state_dict() and load_state_dict() as well.  Returns it."""
+    session().saver.track(name, thing)
+    return thing
+
+
+def metrics() -> dict[str, Any]:
+    """epoch, progress, replicas, batch (total), local_batch, accumulation, throughput, efficiency, goodput,
+    noise_scale, gain (of the last update) and lr_factor (per parameter group).  None: not known yet."""
+    return session().metrics()
+
+
+def rank() -> int:
+    """Of this replica, 0 to replicas() - 1."""
+    return session().world.rank
+
+
+def replicas() -> int:
+    return session().world.replicas
+
+
+def _rule_of(optimizer: torch.optim.Optimizer) -> str:
+    return "adamscale" if all("betas" in group for group in optimizer.param_groups) else "adascale"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The few words that replicas exchange, by torch.distributed; nothing is said with one replica."""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+class Sum:
+    """Numbers on their way to being summed over the replicas."""
+
+    def __init__(self, tensor: Tensor, work) -> None:
+        self._tensor = tensor
+        self._work = work
+
+    def wait(self) -> None:
+        if self._work is not None:
+            self._work.wait()
+            self._work = None
+
+    def values(self) -> list[float]:
+        self.wait()
+        return self._tensor.tolist()
+
+
+class Collectives:
+    """Replica `rank` among `replicas`."""
+
+    def __init__(self, rank: int, replicas: int) -> None:
+        self.rank = rank
+        self.replicas = replicas
+        self._device = torch.device("cpu")
+        if replicas > 1 and "nccl" in str(dist.get_backend()):
+            self._device = torch.device("cuda", torch.cuda.current_device())
+
+    def sum_later(self, values: Sequence[float]) -> Sum:
+        tensor = torch.tensor(values, dtype=torch.float64, device=self._device)
+        work = dist.all_reduce(tensor, async_op=True) if self.replicas > 1 else None
+        return Sum(tensor, work)
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        return self.sum_later(values).values()
+
+    def mean_later(self, tensor: Tensor) -> "torch.futures.Future[Tensor]":
+        """The mean over the replicas, in place, as a communication hook of DDP returns it."""
+        tensor.div_(self.replicas)
+        future = dist.all_reduce(tensor, async_op=True).get_future()
+        return future.then(lambda done: done.value()[0])
+
+    def mean(self, tensor: Tensor) -> None:
+        dist.all_reduce(tensor.div_(self.replicas))
+
+    def broadcast(self, values: Sequence[float]) -> list[float]:
+        """Replica 0's numbers; others give as many."""
+        if self.replicas == 1:
+            return list(values)
+        tensor = torch.tensor(values, dtype=torch.float64, device=self._device)
+        dist.broadcast(tensor, 0)
+        return tensor.tolist()
+
+    def gather(self, thing: Any) -> list[Any]:
+        """What every replica has, by rank; on all replicas."""
+        if self.replicas == 1:
+            return [thing]
+        things: list[Any] = [None] * self.replicas
+        dist.all_gather_object(things, thing)
+        return things
+
+    def barrier(self) -> None:
+        if self.replicas > 1:
+            self.sum([0.0])

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one session of a process: the agent, and the update that is under way.
+
+    begin_update                 the loader, before the first micro-step
+        begin_micro              the loader, before it hands out a batch
+        ... the user's forward, backward, clipping ...
+        step                     the user's opt.step(): nothing in all but the last micro-step; there
+                                 the replicas agree on the learning rate and on the next batch
+        settle                   the loader, when the user comes back for more
+    boundary                     nothing is under way: time to save, and to leave
+
+Replica 0 decides; what it decided travels in one broadcast per update.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from typing import Any, Callable, Iterator, Optional
+
+import torch
+import torch.distributed as dist
+
+from .. import model
+from ..agent import Advice, Agent, Batch, Status, Verdict, World, world as read_world
+from .collectives import Collectives
+from .gradients import Gradients, Measured, MicroStep
+from .plan import Position, Update
+from .report import Reporter
+from .saving import Saver, restore_random_state
+from .wraps import Wraps
+
+STOPPED = 143  # how a program ends that was asked to stop and has saved its work
+
+
+class Session:
+    """All that px knows of this process."""
+
+    def __init__(self, checkpoint: Optional[str], *, backend: Optional[str], log: Optional[str],
+                 writer: Any, save_every: float, report_every: float, adapt: bool, seed: int) -> None:
+        self.world = read_world()
+        _join(self.world, backend)
+        self.collectives = Collectives(self.world.rank, self.world.replicas)
+        self.adapt = adapt
+        self.seed = seed
+        self.period_s = report_every
+        self.reporter = Reporter(log if self.leads else None, writer if self.leads else None,
+                                 report_every)
+        self.saver = Saver(checkpoint or os.environ.get("POLLUX_CHECKPOINT_DIR"), save_every)
+        self.wraps = Wraps(lambda: self.accumulating, lambda: self.progress)
+        self.agent: Optional[Agent] = None
+        self.model: Optional[torch.nn.Module] = None
+        self.optimizer: Optional[torch.optim.Optimizer] = None
+        self.gradients: Optional[Gradients] = None
+        self.ddp: Optional[torch.nn.parallel.DistributedDataParallel] = None
+        self.position = Position()
+        self.dataset_size = 0
+        self.init_batch = 0
+        self.epoch = 0
+        self.until_progress = False
+        self.endless = False
+        self.advice = Advice(Batch(0, 0), Verdict.GO, False, 0.0, 0.0)
+        self.update: Optional[Update] = None
+        self.micro = 0
+        self.finished = False
+        self.save_wanted = False
+        self.restored = False
+        self._grad = (1.0, 0.0)
+        self.loader: Any = None
+        self.random_state: Optional[dict] = None  # of a checkpoint, until training goes on
+
+    # ---- What it is -----------------------------------------------------------------------
+
+    @property
+    def leads(self) -> bool:
+        return self.world.rank == 0
+
+    @property
+    def accumulating(self) -> bool:
+        """Whether this is a micro-step that does not update."""
+        return self.update is not None and self.micro + 1 < self.update.micro_steps
+
+    @property
+    def progress(self) -> float:
+        return self.advice.progress
+
+    @property
+    def done(self) -> bool:
+        return self.until_progress and self.advice.verdict == Verdict.DONE
+
+    def open(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, agent: Agent, *,
+             init_batch: int, observe: bool) -> None:
+        if self.agent is not None:
+            raise RuntimeError("px.prepare() was called before: one model and one optimizer per process")
+        self.agent, self.model, self.optimizer = agent, model, optimizer
+        self.init_batch = init_batch
+        agent.catch(signal.SIGTERM)
+        self.gradients = Gradients(
+            optimizer, self.collectives, measures=self.leads, observe=observe,
+            loss_scale=self.wraps.loss_scale, stopping=agent.stopping,
+            on_sync=agent.sync_time)
+        self.wraps.optimizer(optimizer, self.observed_step if observe else self.step)
+
+    # ---- The update ------------------------------------------------------------------------
+
+    def begin_update(self, update: Update) -> None:
+        self.update, self.micro, self.finished = update, 0, False
+        self.agent.step_begin()
+        if update.short:
+            self.agent.samples(update.samples)
+        self.gradients.begin_update(update.comparable, self.agent.paired)
+
+    def begin_micro(self, micro: int) -> None:
+        update = self.update
+        if micro > 0:
+            self.agent.micro_end()
+        self.micro = micro
+        last = micro + 1 == update.micro_steps
+        if self.ddp is not None:
+            self.ddp.require_backward_grad_sync = last
+        self.gradients.begin_micro(
+            MicroStep(last, update.weight(micro), not update.even, update.micro_steps))
+
+    def step(self, original: Callable[..., Any], closure: Optional[Callable[[], Any]]) -> Any:
+        """What opt.step() has become."""
+        if self.update is None:
+            return original(closure) if closure is not None else original()
+        if self.accumulating:
+            return closure() if closure is not None else None
+        loss = None
+        several = isinstance(self.optimizer, torch.optim.LBFGS)  # it evaluates as often as it likes
+        if closure is not None and not several:
+            with torch.enable_grad():
+                loss = closure()
+        if not self.finished:
+            self._finish(skipped=False)
+        if not self.advice.skip:
+            with self._scaled_rates():
+                if several:
+                    loss = original(closure)
+                else:
+                    original()
+        self.agent.step_end()
+        return loss
+
+    def settle(self) -> None:
+        """The user has done with the update, also without a step: then it was skipped."""
+        update = self.update
+        if update is None:
+            return
+        if not self.finished:
+            self._finish(skipped=True)
+            self.agent.step_end()
+        self.reporter.updated(update.samples)
+        self.position.advance(update.samples)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Nothing is under way any more."""
+        self.update = None
+        self.gradients.end()
+
+    def _finish(self, skipped: bool) -> None:
+        measured = self.gradients.take()
+        if self.gradients.anybody_stops:
+            self.agent.stop()
+        if self.leads:
+            if skipped:
+                measured.micro = measured.mean = [float("nan")] * self.gradients.groups
+                self._hand_over(measured)
+            elif measured.complete:
+                self._hand_over(measured)
+        self.finished = True
+        self.advise()
+
+    def _hand_over(self, measured: Measured) -> None:
+        if measured.single:
+            self.agent.gradients_single(measured.micro, measured.mean)
+        else:
+            self.agent.gradients(measured.parts, measured.micro, measured.mean)
+
+    @contextlib.contextmanager
+    def _scaled_rates(self) -> Iterator[None]:
+        """The rates of this update; schedulers see those of M0 before and after."""
+        groups = self.optimizer.param_groups
+        rates = [group["lr"] for group in groups]
+        try:
+            for index, group in enumerate(groups):
+                group["lr"] = rates[index] * self.factor(index)
+            yield
+        finally:
+            for group, rate in zip(groups, rates):
+                group["lr"] = rate
+
+    def factor(self, group: int) -> float:
+        if self.update is not None and self.update.samples < self.init_batch:
+            return 1.0  # the last batch of a pass, as plain training takes it
+        return self.agent.factor(min(group, self.gradients.groups - 1))
+
+    # ---- Advice ----------------------------------------------------------------------------
+
+    def advise(self) -> None:
+        """Replica 0 decides, and all follow."""
+        numbers = self.agent.decide()
+        words = [0.0, 1.0, 0.0]
+        if self.leads:
+            status = self.agent.status()
+            words = [float(self.saver.due()), *status.grad]
+        words = self.collectives.broadcast(words + list(numbers)) if self.world.replicas > 1 else words
+        if self.world.replicas > 1:
+            numbers[:] = words[3:]
+        self.save_wanted |= words[0] > 0
+        self._grad = (words[1], words[2])
+        self.advice = self.agent.follow()
+
+    def boundary(self) -> None:
+        """Between updates: leave if asked to, save if it is time."""
+        if self.advice.verdict == Verdict.STOP:
+            self.leave()
+        if self.save_wanted:
+            self.save_wanted = False
+            self.saver.save(self, wait=False)
+        self.reporter.report(self.metrics)
+
+    def leave(self) -> None:
+        self.saver.save(self, wait=True)
+        self.collectives.barrier()
+        self.agent.close()
+        sys.stdout.flush()
+        raise SystemExit(STOPPED)
+
+    def begin_pass(self, choose: bool) -> None:
+        """The loader is asked for data: a pass begins or goes on."""
+        if choose:
+            self.agent.pass_begin()
+        self.advise()
+        self.boundary()
+
+    def restore(self) -> None:
+        """Go on from the newest checkpoint, once."""
+        if not self.restored:
+            self.restored = True
+            self.saver.restore(self)
+
+    def resume_random_state(self) -> None:
+        """Just before data is fetched, as it was saved."""
+        if self.random_state is not None:
+            restore_random_state(self.random_state)
+            self.random_state = None
+
+    def stop_if_asked(self) -> None:
+        """In the middle of an evaluation: all replicas leave if one was asked to, and come back to its beginning."""
+        if self.collectives.sum([float(self.agent.stopping())])[0] > 0:
+            self.leave()
+
+    def end(self) -> None:
+        """Training is done: save that."""
+        self.saver.save(self, wait=True, between=True)
+        self.saver.join()
+
+    def sync_buffers(self) -> None:
+        """All replicas evaluate with the buffers of replica 0, and DDP need not see to it in a forward that not every
+        replica makes."""
+        if self.ddp is not None:
+            if self.ddp.broadcast_buffers and self.world.replicas > 1:
+                for buffer in self.model.buffers():
+                    dist.broadcast(buffer, 0)
+            self.ddp.require_forward_param_sync = False
+
+    # ---- Batches ---------------------------------------------------------------------------
+
+    def fixed(self, init_batch: int, largest: int) -> Batch:
+        """M0 for these replicas, in as few micro-steps as can be."""
+        local = -(-init_batch // self.world.replicas)
+        parts = -(-local // largest)
+        return Batch(-(-local // parts), parts - 1)
+
+    def samples_of(self, batch: Batch) -> int:
+        """Of a whole update."""
+        if not self.adapt:
+            return self.init_batch
+        return self.world.replicas * batch.m * (batch.s + 1)
+
+    def efficiency(self) -> float:
+        """Of the batch as things stand; 1 while it is not known."""
+        total = self.samples_of(self.advice.batch)
+        if self._grad == (1.0, 0.0) or total < self.init_batch:
+            return 1.0
+        return float(model.efficiency(self._grad, self.init_batch, total))
+
+    # ---- A program that is only observed ---------------------------------------------------
+
+    def observed_step(self, original: Callable[..., Any], closure: Optional[Callable[[], Any]]) -> Any:
+        result = original(closure) if closure is not None else original()
+        measured = self.gradients.take()
+        if self.leads and measured.complete:
+            local = max(self.init_batch // self.world.replicas, 1)
+            self.agent.set_fixed(Batch(local, measured.parts - 1))
+            self._hand_over(measured)
+        self.advise()
+        self.agent.step_end()
+        self.reporter.updated(self.init_batch * measured.parts)
+        self.reporter.report(self.metrics)
+        self.begin_observing()
+        return result
+
+    def begin_observing(self) -> None:
+        self.agent.step_begin()
+        self.gradients.begin_update(True, self.agent.paired)
+        self.gradients.begin_micro(MicroStep(True, 1.0, False, 1))
+
+    # ---- Looking ---------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        return self.agent.status()
+
+    def metrics(self) -> dict[str, Any]:
+        """See pollux.torch.metrics."""
+        return self.reporter.metrics(self, self._grad)
+
+
+def _join(world: World, backend: Optional[str]) -> None:
+    """The process group of torch.distributed, unless the program has made one."""
+    if world.replicas == 1 or dist.is_initialized():
+        return
+    if torch.cuda.is_available():
+        torch.cuda.set_device(world.local_rank % torch.cuda.device_count())
+    if "MASTER_ADDR" not in os.environ:
+        os.environ["MASTER_ADDR"] = _first_host(world)
+    if "MASTER_PORT" not in os.environ:
+        # The same on all replicas of a job, and seldom that of another one.
+        os.environ["MASTER_PORT"] = str(20000 + int(os.environ.get("SLURM_JOB_ID", "0")) % 20000)
+    dist.init_process_group(backend or ("nccl" if torch.cuda.is_available() else "gloo"),
+                            rank=world.rank, world_size=world.replicas)
+
+
+def _first_host(world: World) -> str:
+    if world.nodes == 1:
+        return "127.0.0.1"
+    for name in ("SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"):
+        if os.environ.get(name):
+            return os.environ[name]
+    raise RuntimeError(f"{world.replicas} replicas on {world.nodes} nodes cannot find each other: set MASTER_ADDR and "
+                       "MASTER_PORT to an address of replica 0, as torchrun does")
