@@ -13,7 +13,7 @@ expect "an unknown set" status=2 err~'^usage'
 # A tree of its own, whose log may be spoilt.
 setup=$tmp/tree/tools/setup
 mkdir -p "$tmp/tree/tools"
-cp tools/setup "$setup"
+cp tools/setup tools/find-python "$tmp/tree/tools"
 bin=$tmp/bin
 mkdir "$bin"
 for tool in bash cat dirname env grep id mkdir mktemp rm sed tail touch uname; do
@@ -24,6 +24,19 @@ run env PATH="$bin" "$setup" --check build
 expect "names what a build misses" status=1 err~'^  gcc +the C compiler' err~'^  libjansson-dev'
 run env PATH="$bin" "$setup" build
 expect "no Debian" status=1 err~'no Debian' err~'^  gcc'
+
+# A Python that has torch, but no pytest, is the one that gets it.
+printf '#!/bin/bash\n[[ " $* " != *" pytest "* ]]\n' >"$tmp/python"
+chmod +x "$tmp/python"
+PYTHON=$tmp/python run tools/setup --check test
+expect "names a module that Python misses" status=1 err~'^  python3-pytest' err!'python3-torch'
+run tools/find-python torch numpy pytest
+expect "finds a Python that has them all" status=0
+check "which it has" "$out" -c 'import torch, numpy, pytest'
+run tools/find-python no_such_module
+expect "no Python has that" status=1 out= err~'no_such_module.*tools/setup'
+PYTHON=/bin/false run tools/find-python sys
+expect "a given Python is the only one" status=1 err~'looked at /bin/false'
 
 # A package manager that knows nothing before its first update, and notes what it is asked.
 cat >"$bin/apt-get" <<'END'
