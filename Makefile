@@ -46,6 +46,8 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
+# Where a Python of this machine looks under PREFIX; if none does, where Debian's would.
+PYTHONDIR ?= $(eval PYTHONDIR := $$(shell tools/find-python --folder '$(PREFIX)'))$(PYTHONDIR)
 
 # ---- Flags ----------------------------------------------------------------------------------
 
@@ -254,6 +256,8 @@ man_dest = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 HEADERS := $(wildcard include/pollux/*.h)
+PYTHON_FILES := $(patsubst bindings/python/%,%,$(wildcard $(foreach suffix,*.py py.typed,\
+	bindings/python/pollux/$(suffix) bindings/python/pollux/*/$(suffix))))
 INSTALLED = $(addprefix $(DESTDIR)$(BINDIR)/,pollux polluxd) $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
 	$(addprefix $(DESTDIR)$(LIBDIR)/,libpollux.a libpollux.so libpollux.so.$(SOVERSION) $(SHARED)) \
 	$(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc $(foreach page,$(ALL_PAGES),$(call man_dest,$(page))) \
@@ -261,7 +265,8 @@ INSTALLED = $(addprefix $(DESTDIR)$(BINDIR)/,pollux polluxd) $(HEADERS:include/%
 	$(DESTDIR)$(DATADIR)/doc/pollux/polluxd.yaml \
 	$(DESTDIR)$(DATADIR)/bash-completion/completions/pollux \
 	$(DESTDIR)$(DATADIR)/zsh/site-functions/_pollux \
-	$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/pollux.fish
+	$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/pollux.fish \
+	$(addprefix $(DESTDIR)$(PYTHONDIR)/,$(PYTHON_FILES))
 
 .PHONY: install uninstall
 install: all ## install under PREFIX (/usr/local); DESTDIR for packagers
@@ -284,10 +289,14 @@ install: all ## install under PREFIX (/usr/local); DESTDIR for packagers
 		$(DESTDIR)$(DATADIR)/zsh/site-functions/_pollux$(newline))
 	$(foreach file,$(filter %.fish,$(COMPLETIONS)),$(INSTALL) -D -m 644 $(file) \
 		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/pollux.fish$(newline))
+	$(foreach file,$(PYTHON_FILES),$(INSTALL) -D -m 644 bindings/python/$(file) \
+		$(DESTDIR)$(PYTHONDIR)/$(file)$(newline))
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 uninstall: ## remove what `make install` with the same variables installed
 	rm -f $(INSTALLED)
+	rm -rf $(addprefix $(DESTDIR)$(PYTHONDIR)/,$(addsuffix __pycache__,$(sort $(dir $(PYTHON_FILES)))))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/pollux 2>/dev/null
+	-find $(DESTDIR)$(PYTHONDIR)/pollux -depth -type d -empty -delete 2>/dev/null
 
 # Packages are built from a copy of the sources, because Debian's tools write beside them; the
 # tests are run by `make test`, not again here, and what a build needs is checked by our own rule
@@ -309,7 +318,7 @@ clean: ## remove all that was built
 help: ## this list
 	@echo "make TARGET, with TARGET one of"
 	@sed -n 's/^\([a-z-]*\):[^#]* ## \(.*\)/\1\t\2/p' Makefile | expand -t 12 | sed 's/^/  /'
-	@echo "Variables: PREFIX DESTDIR CC CFLAGS CPPFLAGS LDFLAGS FLAVOUR=gcc|clang|asan|tsan B=FOLDER"
+	@echo "Variables: PREFIX DESTDIR PYTHONDIR CC CFLAGS CPPFLAGS LDFLAGS FLAVOUR=gcc|clang|asan|tsan B=FOLDER"
 
 # A line break, so that a foreach in a recipe gives one command each.
 define newline

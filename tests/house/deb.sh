@@ -7,7 +7,7 @@ unset MAKEFLAGS MAKELEVEL
 version=$(sed -n 's/^#define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)
 run make deb
 expect "make deb" status=0 out~"build/deb/pollux_$version"
-packages=(build/deb/{pollux,libpollux0,libpollux-dev}_"$version"_*.deb)
+packages=(build/deb/{pollux,libpollux0,libpollux-dev,python3-pollux}_"$version"_*.deb)
 for package in "${packages[@]}"; do
     check "unpacks: $(basename "$package")" dpkg-deb -x "$package" "$tmp/root"
 done
@@ -18,6 +18,14 @@ for file in usr/bin/pollux usr/include/pollux/pollux.h "$libdir"/libpollux.{a,so
     usr/share/bash-completion/completions/pollux usr/share/doc/{pollux,libpollux0}/copyright; do
     check "packaged: $file" [ -e "$tmp/root/$file" ]
 done
+check "packaged: the Python package, whole" diff -r -x __pycache__ bindings/python/pollux \
+    "$tmp/root/usr/lib/python3/dist-packages/pollux"
+run env LD_LIBRARY_PATH="$tmp/root/$libdir" PYTHONPATH="$tmp/root/usr/lib/python3/dist-packages" \
+    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c 'import pollux.agent; print(pollux.agent.world())'
+expect "the packaged Python package runs" status=0 out~'replicas=1'
+run dpkg-deb -f build/deb/python3-pollux_"$version"_all.deb Depends Suggests
+expect "it needs Python and the library, and torch only if wished" status=0 \
+    out~'^Depends: libpollux0 \(.*python3' out~'^Suggests: .*python3-torch' out!'^Depends:.*torch'
 check "the packaged command runs" "$tmp/root/usr/bin/pollux" --version
 run dpkg-deb -f build/deb/libpollux0_"$version"_*.deb Depends
 expect "the library needs libc only" status=0 out~'^libc6 \([^,]*\)$'

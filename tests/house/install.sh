@@ -17,6 +17,22 @@ for file in bin/pollux include/pollux/pollux.h include/pollux/agent.h include/po
 done
 check "the installed command runs" "$root/opt/pollux/bin/pollux" --version
 
+# Python: where nobody looks under a prefix, the folder that Debian's would have.
+folder=$root/opt/pollux/lib/python3/dist-packages
+check "installed: the Python package, whole" diff -r -x __pycache__ bindings/python/pollux "$folder/pollux"
+run env -u POLLUX_BUILD PATH="$root/opt/pollux/bin:$PATH" PYTHONPATH="$folder" "$(tools/find-python)" -c '
+import pollux, pollux.agent
+print(pollux._library.library()._name)
+print(pollux.command.command())
+print(pollux.agent.Agent(64).world())'
+expect "the installed Python package finds its library and the command" status=0 \
+    out~"^$root/opt/pollux/lib/libpollux.so.0$" out~"^$root/opt/pollux/bin/pollux$" out~'replicas=1'
+run tools/find-python --folder /usr/local
+expect "a folder that Python looks in" status=0 out~'^/usr/local/lib/python3'
+run make -s install DESTDIR="$tmp/other" PREFIX=/opt/pollux PYTHONDIR=/somewhere
+expect "PYTHONDIR is for the asking" status=0
+check "installed there" [ -s "$tmp/other/somewhere/pollux/__init__.py" ]
+
 export PKG_CONFIG_LIBDIR=$root/opt/pollux/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 check "pkg-config tells the version" [ "$(pkg-config --modversion pollux)" = "$version" ]
 
@@ -41,4 +57,5 @@ build_and_run()
 make -s install DESTDIR="$root" PREFIX=/opt/pollux >"$tmp/log" 2>&1
 run make -s uninstall DESTDIR="$root" PREFIX=/opt/pollux
 expect "make uninstall" status=0
+check "no folder of the Python package is left" [ ! -e "$folder/pollux" ]
 check "nothing is left behind" [ -z "$(find "$root" -not -type d)" ]
