@@ -26,7 +26,7 @@ from .loop import epochs as _epochs, steps as _steps
 from .report import Accumulator
 from .session import STOPPED, Session
 
-__all__ = ["Accumulator", "STOPPED", "epochs", "evaluation", "init", "metrics", "observe", "prepare", "rank",
+__all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe", "prepare", "rank",
            "replicas", "save", "session", "steps", "track"]
 
 _session: Optional[Session] = None
@@ -56,6 +56,15 @@ def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None, log
         raise RuntimeError("px.init() was called before")
     _session = Session(checkpoint, backend=backend, log=log, writer=writer, save_every=save_every,
                        report_every=report_every, adapt=adapt, seed=seed)
+
+
+def close() -> None:
+    """End the session, without a checkpoint: the program's objects are its own again, and px.init()
+    may be called again, in a notebook say.  A process group stays, for the next session to use."""
+    global _session
+    if _session is not None:
+        _session.close()
+        _session = None
 
 
 def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader, *,

@@ -102,6 +102,17 @@ class Session:
             on_sync=agent.sync_time)
         self.wraps.optimizer(optimizer, self.observed_step if observe else self.step)
 
+    def close(self) -> None:
+        """Leave everything that was the program's as it was; torch.distributed goes on."""
+        self.saver.join()
+        if self.agent is not None:
+            self.abandon()
+            self.gradients.detach()
+            self.agent.close()
+        if self.ddp is not None:
+            self.ddp.require_backward_grad_sync = True
+        self.wraps.close()
+
     # ---- The update ------------------------------------------------------------------------
 
     def begin_update(self, update: Update) -> None:

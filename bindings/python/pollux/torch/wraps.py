@@ -18,45 +18,66 @@ TOLERANCE = 1e-6  # of progress, which is a sum of rounded numbers
 
 
 class Wraps:
-    """The objects of one session."""
+    """The objects of one session; close() leaves them as they were before."""
 
     def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float]) -> None:
         self._accumulating = accumulating
         self._progress = progress
+        self._undo: list[Callable[[], None]] = []
         self.schedulers: list[weakref.ref] = []
         self.scalers: list[weakref.ref] = []
         self.by_progress: Optional[ProgressClock] = None
-        for name in _scheduler_classes():
-            _notice(getattr(torch.optim.lr_scheduler, name), self.scheduler)
-        for scaler in _scaler_classes():
-            _notice(scaler, self.scaler)
+        for cls in _scheduler_classes():
+            self._undo.append(_notice(cls, self.scheduler))
+        for cls in _scaler_classes():
+            self._undo.append(_notice(cls, self.scaler))
 
-    def optimizer(self, optimizer: torch.optim.Optimizer,
-                  step: Callable[[Callable[..., Any], Optional[Callable]], Any]) -> None:
+    def close(self) -> None:
+        """Take everything back, the last first."""
+        while self._undo:
+            self._undo.pop()()
+
+    def optimizer(self, optimizer: torch.optim.Optimizer, step: Callable[..., Any]) -> None:
         """Let opt.step() be step(original, closure).  Anything that holds the optimizer sees it."""
         original = optimizer.step
+        before = vars(optimizer).get("step")
+        opened = True
 
         @functools.wraps(original)
-        def wrapped(_self: torch.optim.Optimizer, closure: Optional[Callable] = None) -> Any:
-            return step(original, closure)
-        optimizer.step = types.MethodType(wrapped, optimizer)  # type: ignore[method-assign]
+        def wrapped(_self: torch.optim.Optimizer, closure: Optional[Callable] = None,
+                    **options: Any) -> Any:
+            inner = functools.partial(original, **options) if options else original
+            if opened:
+                return step(inner, closure)
+            return inner(closure) if closure is not None else inner()
+
+        def undo() -> None:
+            nonlocal opened
+            opened = False  # a scheduler may have put its own around it, which stays
+            if vars(optimizer).get("step") is method:
+                del optimizer.step
+                if before is not None:
+                    optimizer.step = before  # type: ignore[method-assign]
+        method = types.MethodType(wrapped, optimizer)
+        optimizer.step = method  # type: ignore[method-assign]
+        self._undo.append(undo)
 
     def scheduler(self, scheduler: Any, by_progress: bool = False) -> None:
         """Let it rest while gradients are accumulated; by_progress: let its clock be progress."""
         if not _known(scheduler, self.schedulers):
             self.schedulers.append(weakref.ref(scheduler))
-            _override(scheduler, "step", self._rest)
+            self._undo.append(_override(scheduler, {"step": self._rest}))
         if by_progress:
             self.by_progress = ProgressClock(self._accumulating, self._progress)
-            _override(scheduler, "step", self.by_progress.step)
+            self._undo.append(_override(scheduler, {"step": self.by_progress.step}))
 
     def scaler(self, scaler: Any) -> None:
         """Let a torch.cuda.amp.GradScaler, or what behaves like one, rest likewise."""
         if not _known(scaler, self.scalers):
             self.scalers.append(weakref.ref(scaler))
-            for name in ("unscale_", "step", "update"):
-                if hasattr(scaler, name):
-                    _override(scaler, name, self._rest)
+            self._undo.append(_override(scaler, {
+                name: self._rest for name in ("unscale_", "step", "update")
+                if hasattr(scaler, name)}))
 
     def loss_scale(self) -> float:
         """By which gradients are larger than they would be."""
@@ -88,28 +109,44 @@ class ProgressClock:
             original(*args, **options)
 
 
-def _override(thing: Any, name: str, method: Callable[..., Any]) -> None:
-    """Let thing.name(...) be method(original, ...).  By a class of its own, so that what the thing holds, and saves as
-    its state, is as before."""
+def _override(thing: Any, methods: dict[str, Callable[..., Any]]) -> Callable[[], None]:
+    """Let thing.name(...) be method(original, ...), by a class of its own, so that what the thing
+    holds, and saves as its state, is as before.  Returns what takes that back."""
     cls = type(thing)
 
-    @functools.wraps(getattr(cls, name, method))
-    def overriding(self: Any, *args: Any, **options: Any) -> Any:
-        return method(functools.partial(getattr(cls, name), self), *args, **options)
-    try:
-        thing.__class__ = type(cls.__name__, (cls,), {name: overriding, "__module__": cls.__module__})
-    except TypeError:  # it is of a kind that cannot have another class
-        original = getattr(thing, name)
-        setattr(thing, name, lambda *args, **options: method(original, *args, **options))
+    def overriding(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(getattr(cls, name))
+        def call(self: Any, *args: Any, **options: Any) -> Any:
+            return method(functools.partial(getattr(cls, name), self), *args, **options)
+        return call
+
+    def __reduce_ex__(self: Any, protocol: int) -> Any:  # copies, pickled or not, are as without us
+        current = type(self)
+        self.__class__ = cls
+        try:
+            return self.__reduce_ex__(protocol)
+        finally:
+            self.__class__ = current
+    body: dict[str, Any] = {name: overriding(name, method) for name, method in methods.items()}
+    body.update(__reduce_ex__=__reduce_ex__, __module__=cls.__module__, __doc__=cls.__doc__,
+                __qualname__=cls.__qualname__, __slots__=())
+    thing.__class__ = type(cls.__name__, (cls,), body)
+    reference = weakref.ref(thing)
+
+    def undo() -> None:
+        alive = reference()
+        if alive is not None:
+            alive.__class__ = cls
+    return undo
 
 
 def _known(thing: Any, references: list[weakref.ref]) -> bool:
     return any(reference() is thing for reference in references)
 
 
-def _scheduler_classes() -> list[str]:
+def _scheduler_classes() -> list[type]:
     module = torch.optim.lr_scheduler
-    return [name for name, thing in vars(module).items()
+    return [thing for thing in vars(module).values()
             if isinstance(thing, type) and thing.__module__ == module.__name__
             and hasattr(thing, "step") and hasattr(thing, "state_dict")]
 
@@ -119,12 +156,19 @@ def _scaler_classes() -> list[type]:
     return [scaler for scaler in found if scaler is not None]
 
 
-def _notice(cls: type, notice: Callable[[Any], None]) -> None:
-    """Call notice(object) for every object of a class when it has been made."""
-    original = cls.__init__
+def _notice(cls: type, notice: Callable[[Any], None]) -> Callable[[], None]:
+    """Call notice(object) for every object of a class when it has been made.  Returns what takes
+    that back."""
+    if "__init__" not in vars(cls):
+        return lambda: None  # that of a base, which notices
+    original = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(original)
     def made(self: Any, *args: Any, **options: Any) -> None:
         original(self, *args, **options)
         notice(self)
+
+    def undo() -> None:
+        cls.__init__ = original  # type: ignore[misc]
     cls.__init__ = made  # type: ignore[misc]
+    return undo
