@@ -14,6 +14,7 @@
 #include "cli/answer.h"
 #include "cli/client_options.h"
 #include "cli/submit_job.h"
+#include "cli/submit_script.h"
 #include "wire/submission.h"
 
 enum { SUBMIT_DRY_RUN = CLIENT_OPTION_NEXT, SUBMIT_WAIT };
@@ -40,10 +41,14 @@ static int parse_words (struct options *options, int behind, struct submit_reque
     char **words;
     int count = options_operands (options, &words), before = count - behind;
     if (count == 0)
-        return fail (err, -EINVAL, "expected FILE.yaml or -- COMMAND; see 'pollux submit --help'");
+        return fail (err, -EINVAL,
+                     "expected FILE.yaml, SCRIPT.py or -- COMMAND; see 'pollux submit --help'");
+    bool script = before > 0 && submit_script_is (words[0]);
     if (before > 1)
-        return fail (err, -EINVAL, "unexpected argument %s: a command stands behind '--'",
-                     quote (words[1]).text);
+        return fail (err, -EINVAL, "unexpected argument %s: %s behind '--'", quote (words[1]).text,
+                     script ? "arguments of a script stand" : "a command stands");
+    if (script)
+        return submit_script_take (ret->job, words[0], words + before, behind, err);
     if (before == 1)
         ret->file = words[0];
     return behind > 0 ? submit_job_command (ret->job, words + before, behind, err) : 0;
@@ -51,7 +56,7 @@ static int parse_words (struct options *options, int behind, struct submit_reque
 
 static int parse (struct options *options, struct submit_request *ret, struct pollux_error *err)
 {
-    int id, rc = 0, behind = options_behind_dashes (options);
+    int id = 0, rc = 0, behind = options_behind_dashes (options);
     while (rc == 0 && (id = options_next (options, err)) != 0) {
         if (id >= SUBMIT_OPTION_FIRST)
             rc = submit_job_take (ret->job, options, id, err);
@@ -60,6 +65,8 @@ static int parse (struct options *options, struct submit_request *ret, struct po
         ret->dry_run |= id == SUBMIT_DRY_RUN;
         ret->wait |= id == SUBMIT_WAIT;
     }
+    if (id < 0)
+        submit_script_hint (options, err);
     return rc < 0 ? rc : parse_words (options, behind, ret, err);
 }
 
@@ -235,15 +242,14 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 
 const struct command submit_command = {
     .name = "submit",
-    .operands = "FILE.yaml | -- COMMAND [ARGUMENT]...",
+    .operands = "FILE.yaml | SCRIPT.py [-- ARGUMENT...] | -- COMMAND [ARGUMENT]...",
     .summary = "hand a job to the daemon",
     .description =
-        "Submits what a job file describes, or a command, and prints the job's name.  Options say\n"
-        "the same as the file's fields, and override them.  A command alone is one replica that "
-        "is\n"
-        "not moved; more is asked for with --max or --adaptive.  Variables of this environment "
-        "are\n"
-        "not passed on unless --env names them.",
+        "Submits what a job file describes, a Python script, or a command, and prints the job's\n"
+        "name.  Options say the same as the file's fields, and override them.  A script is run by\n"
+        "the python3 that PATH has here, and is adaptive.  A command alone is one replica that is\n"
+        "not moved; more is asked for with --max or --adaptive.  Variables of this environment\n"
+        "are not passed on unless --env names them.",
     .options = submit_options,
     .option_count = sizeof (submit_options) / sizeof (submit_options[0]),
     .run = run,

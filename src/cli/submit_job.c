@@ -145,7 +145,8 @@ int submit_job_take (json_t *job, const struct options *options, int id, struct 
     case SUBMIT_NO_PREEMPTIBLE:
         return put (job, "preemptible", json_boolean (id == SUBMIT_PREEMPTIBLE), err);
     case SUBMIT_ADAPTIVE:
-        return put (job, "adaptive", json_true (), err);
+    case SUBMIT_NO_ADAPTIVE:
+        return put (job, "adaptive", json_boolean (id == SUBMIT_ADAPTIVE), err);
     case SUBMIT_FIXED_BATCH:
         return put_int (job, "fixed_batch", options, 1, POLLUX_BATCH_LIMIT, err);
     case SUBMIT_LAUNCHER:
@@ -181,24 +182,37 @@ int submit_job_command (json_t *job, char **words, int count, struct pollux_erro
     return put (job, "command", command, err);
 }
 
-static int make_absolute (json_t *job, const char *key, const char *here, struct pollux_error *err)
+int submit_path_absolute (const char *what, const char *path, char ret[SUBMIT_PATH_SIZE],
+                          struct pollux_error *err)
+{
+    char here[PATH_MAX] = "";
+    if (strlen (path) >= PATH_MAX)
+        return fail (err, -ENAMETOOLONG, "%s: the path is too long", what);
+    if (*path == '/') {
+        strcpy (ret, path);
+        return 0;
+    }
+    if (!getcwd (here, sizeof (here)))
+        return fail (err, -errno, "cannot tell the current directory: %s", strerror (errno));
+    while (strncmp (path, "./", 2) == 0)
+        path += 1 + strspn (path + 1, "/");
+    snprintf (ret, SUBMIT_PATH_SIZE, "%s/%s", strcmp (here, "/") ? here : "",
+              strcmp (path, ".") ? path : "");
+    return 0;
+}
+
+static int make_absolute (json_t *job, const char *key, struct pollux_error *err)
 {
     const char *path = json_string_value (json_object_get (job, key));
-    char absolute[2 * PATH_MAX];
+    char absolute[SUBMIT_PATH_SIZE];
     if (!path || !*path || *path == '/')
         return 0;
-    if (strlen (path) >= PATH_MAX)
-        return fail (err, -ENAMETOOLONG, "%s: the path is too long", key);
-    snprintf (absolute, sizeof (absolute), "%s/%s", strcmp (here, "/") ? here : "",
-              strcmp (path, ".") ? path : "");
-    return put_text (job, key, absolute, err);
+    int rc = submit_path_absolute (key, path, absolute, err);
+    return rc < 0 ? rc : put_text (job, key, absolute, err);
 }
 
 int submit_job_place (json_t *job, struct pollux_error *err)
 {
-    char here[PATH_MAX];
-    if (!getcwd (here, sizeof (here)))
-        return fail (err, -errno, "cannot tell the current directory: %s", strerror (errno));
-    int rc = make_absolute (job, "directory", here, err);
-    return rc < 0 ? rc : make_absolute (job, "checkpoint_dir", here, err);
+    int rc = make_absolute (job, "directory", err);
+    return rc < 0 ? rc : make_absolute (job, "checkpoint_dir", err);
 }

@@ -4,6 +4,7 @@
 #define CLI_SUBMIT_JOB_H
 
 #include <jansson.h>
+#include <limits.h>
 
 #include "base/options.h"
 
@@ -18,6 +19,7 @@ enum submit_option_id {
     SUBMIT_PREEMPTIBLE,
     SUBMIT_NO_PREEMPTIBLE,
     SUBMIT_ADAPTIVE,
+    SUBMIT_NO_ADAPTIVE,
     SUBMIT_FIXED_BATCH,
     SUBMIT_LAUNCHER,
     SUBMIT_DIRECTORY,
@@ -40,6 +42,7 @@ enum submit_option_id {
         {"preemptible", NULL, SUBMIT_PREEMPTIBLE, "it may be stopped and resumed elsewhere"},      \
         {"no-preemptible", NULL, SUBMIT_NO_PREEMPTIBLE, "it runs where it started, to its end"},   \
         {"adaptive", NULL, SUBMIT_ADAPTIVE, "it tunes its batch to its replicas and reports"},     \
+        {"no-adaptive", NULL, SUBMIT_NO_ADAPTIVE, "it does not, although it is a Python script"},  \
         {"fixed-batch", "M", SUBMIT_FIXED_BATCH, "its total batch, if it is not adaptive"},        \
         {"launcher", "env|mpi", SUBMIT_LAUNCHER, "a process per replica, or one mpirun"},          \
         {"directory", "DIR", SUBMIT_DIRECTORY, "where it runs (here)"},                            \
@@ -57,6 +60,11 @@ int submit_job_take (json_t *job, const struct options *options, int id, struct 
 
 /* The command, of count words. */
 int submit_job_command (json_t *job, char **words, int count, struct pollux_error *err);
+
+/* A path as seen from here, without a leading "./"; `what` names it in errors. */
+enum { SUBMIT_PATH_SIZE = 2 * PATH_MAX };
+int submit_path_absolute (const char *what, const char *path, char ret[SUBMIT_PATH_SIZE],
+                          struct pollux_error *err);
 
 /* Make its directories absolute, as seen from here. */
 int submit_job_place (json_t *job, struct pollux_error *err);

@@ -111,9 +111,9 @@ expect "top without a terminal" status=2 out= err~"no terminal; 'pollux list --w
 # ---- Jobs, checked before they are sent ------------------------------------------------------
 
 run pollux submit
-expect "submit: nothing" status=2 out= err~'expected FILE.yaml or -- COMMAND'
+expect "submit: nothing" status=2 out= err~'expected FILE.yaml, SCRIPT.py or -- COMMAND'
 run pollux submit --
-expect "submit: no command" status=2 out= err~'expected FILE.yaml or -- COMMAND'
+expect "submit: no command" status=2 out= err~'expected FILE.yaml, SCRIPT.py or -- COMMAND'
 run pollux submit "$tmp/nosuch.yaml"
 expect "submit: no file" status=2 out= err~"no such file; a command stands behind '--'"
 run pollux submit a b
@@ -156,6 +156,46 @@ check "options win, variables are merged" jq -e '.name == "resnet" and .command 
 pollux submit --dry-run "$tmp/job.yaml" >"$tmp/job.json"
 dry "$tmp/job.json"
 check "what --dry-run prints is a job file" diff <(echo "$out") "$tmp/job.json"
+
+# A Python script, by its name or its first line, with the python3 of this PATH.
+mkdir -p "$tmp/venv/bin" "$tmp/project"
+ln -s /bin/true "$tmp/venv/bin/python3"
+echo 'print(1)' >"$tmp/project/train.py"
+printf '#!/usr/bin/env python3\nprint(1)\n' >"$tmp/project/train"
+printf '#!/bin/sh\n# python\n' >"$tmp/project/other"
+script() { (cd "$tmp/project" && PATH=relative:$tmp/venv/bin:$PATH "$root/$POLLUX" submit --dry-run "$@"); }
+root=$PWD
+[[ $POLLUX != /* ]] || root=
+run script train.py
+expect "a script" status=0 err=
+check "a script adapts, by this Python" jq -e --arg at "$tmp" '.adaptive and .preemptible and .launcher == "env" and
+    .command == [$at + "/venv/bin/python3", $at + "/project/train.py"] and .directory == $at + "/project" and
+    (.name | not) and .max_replicas > 1000' <<<"$out"
+run script ./train.py --max 2 --no-adaptive --launcher mpi -- --lr 0.1 -- x
+expect "a script with options and arguments" status=0 err=
+check "options win, arguments follow" jq -e --arg at "$tmp" '(.adaptive | not) and .max_replicas == 2 and .launcher == "mpi"
+    and .command == [$at + "/venv/bin/python3", $at + "/project/train.py", "--lr", "0.1", "--", "x"]' <<<"$out"
+run script train --directory /x
+expect "a script by its first line" status=0 err=
+check "its path is absolute, wherever it runs" jq -e --arg at "$tmp" '.directory == "/x" and
+    .command[1] == $at + "/project/train" and .adaptive' <<<"$out"
+run script --fixed-batch 64 train.py
+check "a fixed batch is not adapted" jq -e '.fixed_batch == 64 and (.adaptive | not)' <<<"$out"
+run script other
+expect "another script is no Python script" status=2 err~'other:'
+run script train.py --lr 1
+expect "an option of the script" status=2 out= err~"unknown option '--lr'.*; options of 'train.py' stand behind '--'"
+run script train.py 1
+expect "an argument of the script" status=2 out= err~"unexpected argument '1': arguments of a script stand behind '--'"
+run script nosuch.py
+expect "no such script" status=2 out= err~'nosuch.py: no such file$'
+run script ../project.py
+expect "no such script, elsewhere" status=2 out= err~'project.py: no such file$'
+mkdir "$tmp/project/folder.py" "$tmp/none"
+run script folder.py
+expect "a folder is no script" status=2 out= err~'folder.py: no such file$'
+run env PATH="$tmp/none" "$root/$POLLUX" submit --dry-run "$tmp/project/train.py"
+expect "no Python here" status=2 out= err~'no python3 on PATH here; name one'
 
 cat >"$tmp/bad.yaml" <<'END'
 name: a b

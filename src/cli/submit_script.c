@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Python script as a job.  Those who write `pollux submit train.py` have a training script with
+ * an agent in it, so it adapts and is started by env; and they mean the Python that they would get
+ * by typing python3 here, a virtual environment's say, which the daemon cannot know.
+ */
+#include "cli/submit_script.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/excerpt.h"
+#include "base/file.h"
+#include "cli/submit_job.h"
+
+static bool has_python_line (const char *path)
+{
+    char line[256] = "";
+    struct stat status;
+    /* Only a file: opening anything else may wait for ever. */
+    FILE *file = stat (path, &status) == 0 && S_ISREG (status.st_mode) ? fopen (path, "r") : NULL;
+    if (!file)
+        return false;
+    bool python = fgets (line, sizeof (line), file) && strncmp (line, "#!", 2) == 0 &&
+                  strstr (line, "python");
+    fclose (file);
+    return python;
+}
+
+bool submit_script_is (const char *word)
+{
+    size_t length = strlen (word);
+    return (length > 3 && strcmp (word + length - 3, ".py") == 0) || has_python_line (word);
+}
+
+/* The first python3 of PATH, as it is named there: a virtual environment's is a link that must
+ * not be followed.  Folders that are not absolute mean something else to the daemon. */
+static int find_python (char ret[PATH_MAX], struct pollux_error *err)
+{
+    const char *path = getenv ("PATH");
+    for (const char *at = path ? path : ""; *at; at += *at == ':') {
+        struct stat status;
+        size_t length = strcspn (at, ":");
+        int whole =
+            snprintf (ret, PATH_MAX, "%.*s/python3", (int)(length < PATH_MAX ? length : 0), at);
+        if (*at == '/' && whole < PATH_MAX && access (ret, X_OK) == 0 && stat (ret, &status) == 0 &&
+            S_ISREG (status.st_mode))
+            return 0;
+        at += length;
+    }
+    return fail (err, -ENOENT,
+                 "no python3 on PATH here; name one: pollux submit --adaptive -- "
+                 "/PATH/TO/python3 SCRIPT");
+}
+
+static int put_default (json_t *job, const char *key, json_t *value, struct pollux_error *err)
+{
+    if (!value || json_object_set_new (job, key, value) < 0)
+        return fail (err, -ENOMEM, "not enough memory for the job");
+    return 0;
+}
+
+int submit_script_take (json_t *job, const char *script, char **arguments, int count,
+                        struct pollux_error *err)
+{
+    char python[PATH_MAX], path[SUBMIT_PATH_SIZE];
+    struct stat status;
+    if (stat (script, &status) < 0 || !S_ISREG (status.st_mode))
+        return fail (err, -ENOENT, "%s: no such file", file_name (script).text);
+    int rc = find_python (python, err);
+    if (rc == 0)
+        rc = submit_path_absolute ("script", script, path, err);
+    char **words = rc == 0 ? calloc ((size_t)count + 2, sizeof (words[0])) : NULL;
+    if (rc == 0 && !words)
+        rc = fail (err, -ENOMEM, "not enough memory for the job");
+    if (rc == 0) {
+        words[0] = python;
+        words[1] = path;
+        for (int i = 0; i < count; i++)
+            words[2 + i] = arguments[i];
+        rc = submit_job_command (job, words, count + 2, err);
+    }
+    free (words);
+    if (rc == 0 && !json_object_get (job, "adaptive") && !json_object_get (job, "fixed_batch"))
+        rc = put_default (job, "adaptive", json_true (), err);
+    if (rc == 0 && !json_object_get (job, "launcher"))
+        rc = put_default (job, "launcher", json_string ("env"), err);
+    return rc;
+}
+
+void submit_script_hint (const struct options *options, struct pollux_error *err)
+{
+    for (int i = 1; i < options->argc && strcmp (options->argv[i], "--") != 0; i++) {
+        const char *word = options->argv[i];
+        size_t used = strlen (err->text);
+        if (*word == '-' || !submit_script_is (word))
+            continue;
+        snprintf (err->text + used, sizeof (err->text) - used, "; options of %s stand behind '--'",
+                  quote (word).text);
+        return;
+    }
+}
