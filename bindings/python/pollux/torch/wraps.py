@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is put around the user's objects, so that an unchanged loop can have micro-steps.
 
-In a micro-step that does not update, opt.step(), scheduler.step() and a scaler's unscale_(), step() and
-update() do nothing.  Schedulers and scalers that are made after px.init() are noticed when they are made;
-others can be named to px.prepare().
+In a micro-step that does not update, opt.step(), scheduler.step() and a scaler's unscale_(), step()
+and update() do nothing.  Schedulers and scalers that are made after px.init() are noticed when they
+are made; others can be named to px.prepare().
 """
 from __future__ import annotations
 
+import copyreg
 import functools
 import types
 import weakref
@@ -92,8 +93,8 @@ class Wraps:
 
 
 class ProgressClock:
-    """A scheduler that counts updates with batch M0: each call lets it make as many steps as the update
-    was worth."""
+    """A scheduler that counts updates with batch M0: each call lets it make as many steps as the
+    update was worth."""
 
     def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float]) -> None:
         self.steps = 0
@@ -124,9 +125,11 @@ def _override(thing: Any, methods: dict[str, Callable[..., Any]]) -> Callable[[]
         current = type(self)
         self.__class__ = cls
         try:
-            return self.__reduce_ex__(protocol)
+            make, args, *rest = self.__reduce_ex__(protocol)
         finally:
             self.__class__ = current
+        # pickle insists that what copyreg.__newobj__ makes is of the very class of self.
+        return (cls.__new__ if make is copyreg.__newobj__ else make, args, *rest)
     body: dict[str, Any] = {name: overriding(name, method) for name, method in methods.items()}
     body.update(__reduce_ex__=__reduce_ex__, __module__=cls.__module__, __doc__=cls.__doc__,
                 __qualname__=cls.__qualname__, __slots__=())
