@@ -4,6 +4,7 @@ the `pollux` command run for notebooks."""
 from __future__ import annotations
 
 import csv
+import doctest
 import json
 import math
 import subprocess
@@ -170,6 +171,12 @@ def test_fit_finds_a_known_model():
     np.testing.assert_allclose(predicted, step_s, rtol=0.02)
     again = fit(replicas, m, grad_s, step_s, nodes=nodes, weight=2.0, last=found.model)
     assert again.loss <= found.loss + 1e-9
+
+
+def test_readme(root, monkeypatch):
+    monkeypatch.chdir(root)
+    done = doctest.testfile(str(root / "README.md"), module_relative=False)
+    assert done.attempted > 5 and done.failed == 0
 
 
 # ---- Refusals ---------------------------------------------------------------------------------
