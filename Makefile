@@ -177,8 +177,10 @@ $(TEST_OBJECTS) $(TEST_HELPERS): EXTRA_CFLAGS := -Itests/unit
 
 .PHONY: tests unit $(TESTS:%=%.run)
 tests: $(TESTS)
-# RUN is what to put before a test program, such as valgrind.
-unit: $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan|tsan for the others)
+# RUN is what to put before a test program, such as valgrind.  The longest go first, so that none of
+# them is waited for at the end.
+LONGEST := $(filter $(TESTS),$(patsubst %,$(B)/tests/test_%,storm local snapshot store pollux))
+unit: $(LONGEST:%=%.run) $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan|tsan for the others)
 $(TESTS:%=%.run): %.run: %
 	@tools/run-unit $(RUN) $<
 # These start programs of their flavour.

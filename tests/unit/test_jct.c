@@ -343,7 +343,7 @@ static void published_workloads (void **state)
     (void)state;
     struct figures means[KINDS];
     int effort = soak_count (1000);
-    if (effort < 100)
+    if (effort < 10)
         return;
     if (effort == 1000) {
         compare (1, 6, means);

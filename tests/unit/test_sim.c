@@ -15,7 +15,7 @@
 /* Slow tools look at a part. */
 static bool brief (void)
 {
-    return soak_count (1000) < 100;
+    return soak_count (1000) < 10;
 }
 
 static struct world *published_world (void)

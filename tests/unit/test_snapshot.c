@@ -533,7 +533,7 @@ static void killed_at_every_point (void **state)
 #ifdef POLLUX_FAULTS
     static const char *const points[] = {"append",  "commit",         "committed",
                                          "compact", "compact-commit", "compacted"};
-    int stride = soak_count (1000) < 10 ? 6 : 1;
+    int stride = soak_count (1000) < 10 ? 19 : 1;
     for (size_t i = 0; i < COUNT (points); i++) {
         int visit = 1 - stride, status;
         do {

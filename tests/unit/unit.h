@@ -18,14 +18,16 @@
 
 #define COUNT(array) (sizeof (array) / sizeof ((array)[0]))
 
-/* A case count: the full one under POLLUX_SOAK=1, a few under POLLUX_BRIEF=1 (slow tools), a tenth
- * otherwise. */
+/* A case count: a few under POLLUX_BRIEF=1 (slow tools), the full one under POLLUX_SOAK=1, some
+ * under POLLUX_BRIEF=some (sanitizers), a tenth otherwise. */
 static inline int soak_count (int full)
 {
     const char *soak = getenv ("POLLUX_SOAK"), *brief = getenv ("POLLUX_BRIEF");
     if (brief && strcmp (brief, "1") == 0)
         return full / 1000 + 1;
-    return soak && strcmp (soak, "1") == 0 ? full : full / 10;
+    if (soak && strcmp (soak, "1") == 0)
+        return full;
+    return brief && strcmp (brief, "some") == 0 ? full / 40 + 1 : full / 10;
 }
 
 /* A number spread evenly over the orders of magnitude between low and high. */
