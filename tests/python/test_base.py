@@ -5,11 +5,13 @@ trip."""
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import pickle
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 
@@ -344,6 +346,26 @@ def test_closed_is_closed():
     for call in (agent.step_begin, agent.decide, agent.status, agent.save_state):
         with pytest.raises(ctypes.ArgumentError, match="this agent is closed"):
             call()
+
+
+def test_last_report_when_the_interpreter_ends(tmp_path):
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(path)
+        server.settimeout(10)
+        done = python(
+            "from pollux.agent import Agent\n"
+            "agent = Agent(64)\n"
+            "for _ in range(3):\n"
+            "    agent.step_begin(); agent.decide(); agent.follow(); agent.step_end()\n",
+            POLLUX_SOCKET=path,
+            POLLUX_GENERATION="1",
+        )
+        assert done.returncode == 0, done.stderr
+        said = []
+        while not said or said[-1]["progress"] < 3:
+            said.append(json.loads(server.recv(65536)))
+    assert said[-1]["progress"] == 3 and said[-1]["generation"] == 1
 
 
 def test_checkpoint_dir(monkeypatch):

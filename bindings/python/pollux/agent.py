@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import weakref
 from enum import IntEnum
 from errno import EDOM
 from typing import Any, NamedTuple, Optional, Sequence, Tuple
@@ -138,6 +139,9 @@ class Agent:
         code = lib.pollux_agent_open(ctypes.byref(setup), ctypes.byref(handle), self._err)
         check(code, self._error)
         self._handle: Any = handle
+        # When it is closed, forgotten, or at the latest when the interpreter ends: so that the
+        # last report says how far training came.
+        self._give_back = weakref.finalize(self, lib.pollux_agent_close, handle)
         self._world = _world_of(lib.pollux_agent_world(handle))
         directory = lib.pollux_agent_checkpoint_dir(handle)
         self._checkpoint_dir = os.fsdecode(directory) if directory else None
@@ -169,15 +173,9 @@ class Agent:
 
     def close(self) -> None:
         """Send a last report and take back the signal handler.  May be called again."""
-        handle = self._handle
-        if isinstance(handle, ctypes.c_void_p):
-            self._handle = closed("agent")
-            self._numbers = None
-            self._library.pollux_agent_close(handle)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            self.close()
+        self._handle = closed("agent")
+        self._numbers = None
+        self._give_back()
 
     def world(self) -> World:
         """Where this process is."""

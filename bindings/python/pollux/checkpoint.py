@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import weakref
 from array import array
 from errno import EINVAL, ENOENT
 from typing import Any, Optional, Tuple, Union
@@ -30,6 +31,8 @@ class Checkpoint:
         """Not to be called: Checkpoint.begin and Checkpoint.newest are."""
         self._library = library()
         self._handle: Any = handle
+        self._give_back = weakref.finalize(self, self._library.pollux_checkpoint_close, handle)
+        self._give_back.atexit = False  # a thread that still writes it may be cut off, as by a kill
 
     @classmethod
     def begin(cls, directory: Path) -> Checkpoint:
@@ -100,20 +103,14 @@ class Checkpoint:
 
     def close(self) -> None:
         """Give it back; what was not committed is removed.  May be called again."""
-        handle = self._handle
-        if isinstance(handle, ctypes.c_void_p):
-            self._handle = closed("checkpoint")
-            self._library.pollux_checkpoint_close(handle)
+        self._handle = closed("checkpoint")
+        self._give_back()
 
     def __enter__(self) -> Checkpoint:
         return self
 
     def __exit__(self, *unused: Any) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            self.close()
 
 
 def indices(seed: int, length: int, pass_: int, offset: int, count: int) -> array[int]:
