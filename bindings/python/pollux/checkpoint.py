@@ -113,7 +113,7 @@ class Checkpoint:
         self.close()
 
 
-def indices(seed: int, length: int, pass_: int, offset: int, count: int) -> array[int]:
+def indices(seed: int, length: int, pass_: int, offset: int, count: int) -> array:
     """The samples at `count` consecutive positions of one pass over a dataset: indices 0 to
     length-1 in an order that depends on seed and pass alone, the same on every machine."""
     ret = array("q", bytes(8 * max(count, 0)))
