@@ -46,8 +46,7 @@ static int find_python (char ret[PATH_MAX], struct pollux_error *err)
     for (const char *at = path ? path : ""; *at; at += *at == ':') {
         struct stat status;
         size_t length = strcspn (at, ":");
-        int whole =
-            snprintf (ret, PATH_MAX, "%.*s/python3", (int)(length < PATH_MAX ? length : 0), at);
+        int whole = snprintf (ret, PATH_MAX, "%.*s/python3", (int)length, at);
         if (*at == '/' && whole < PATH_MAX && access (ret, X_OK) == 0 && stat (ret, &status) == 0 &&
             S_ISREG (status.st_mode))
             return 0;
