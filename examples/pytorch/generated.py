@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data that need no download: images of ten kinds, and text of a made-up language.
+
+Equal arguments give equal data.  What is to be learned is the same for all of them; `seed` draws
+the samples, so train and validate with different ones.  They are drawn at random and noisy, so
+that gradients are noisy as those of real data are.
+"""
+from __future__ import annotations
+
+import random
+
+import torch
+from torch import Tensor
+from torch.utils.data import TensorDataset
+
+KINDS = 10
+SIDE = 16
+LETTERS = " abcdefghijklmnopqrstuvwxyz"
+
+
+def images(samples: int, seed: int) -> TensorDataset:
+    """(samples, 1, SIDE, SIDE) images and their kinds: a pattern per kind, anywhere in the image,
+    stronger or weaker, behind noise."""
+    patterns = torch.randn(KINDS, 1, 4, 4, generator=torch.Generator().manual_seed(-1))
+    patterns = torch.nn.functional.interpolate(patterns, SIDE, mode="bicubic", align_corners=False)
+    draw = torch.Generator().manual_seed(seed)
+    kinds = torch.randint(KINDS, (samples,), generator=draw)
+    rows = torch.arange(SIDE) + torch.randint(SIDE, (samples, 1), generator=draw)
+    columns = torch.arange(SIDE) + torch.randint(SIDE, (samples, 1), generator=draw)
+    moved = patterns[kinds.view(-1, 1, 1), 0, rows.unsqueeze(2) % SIDE, columns.unsqueeze(1) % SIDE]
+    strength = 0.5 + torch.rand(samples, 1, 1, generator=draw)
+    noise = torch.randn(samples, SIDE, SIDE, generator=draw)
+    return TensorDataset((strength * moved + noise).unsqueeze(1), kinds)
+
+
+def sentences(samples: int, seed: int, length: int = 32) -> TensorDataset:
+    """(samples, length) letters, as numbers, and for each the letter that comes next."""
+    words = _language()
+    draw = random.Random(seed)
+    word, letters = next(iter(words)), []
+    while len(letters) < samples * length + 1:
+        letters.extend(word + " ")
+        word = draw.choices(*words[word])[0]
+    codes = torch.tensor([LETTERS.index(letter) for letter in letters[: samples * length + 1]])
+    return TensorDataset(codes[:-1].view(samples, length), codes[1:].view(samples, length))
+
+
+def _language() -> dict[str, tuple[list[str], list[float]]]:
+    """64 words, and for each the words that may follow it, with their weights."""
+    draw = random.Random(1)
+    words: list[str] = []
+    while len(words) < 64:
+        word = "".join(draw.choices(LETTERS[1:], k=draw.randint(1, 6)))
+        if word not in words:
+            words.append(word)
+    return {word: (draw.sample(words, 8), [draw.expovariate(1) for _ in range(8)])
+            for word in words}
+
+
+def letters_of(codes: Tensor) -> str:
+    """Text to look at."""
+    return "".join(LETTERS[code] for code in codes.tolist())
