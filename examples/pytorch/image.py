@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An image classifier on generated data, with Pollux:
+
+    pollux submit image.py              # or with python3, torchrun, srun
+"""
+import argparse
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+
+import pollux.torch as px
+from generated import KINDS, images
+
+
+class Block(nn.Module):
+    """Two convolutions and a way around them."""
+
+    def __init__(self, inside: int, outside: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(inside, outside, 3, stride, 1)
+        self.second = nn.Conv2d(outside, outside, 3, 1, 1)
+        self.around = nn.Conv2d(inside, outside, 1, stride)
+        self.norms = nn.ModuleList(nn.GroupNorm(4, outside) for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norms[0](self.first(x)).relu()
+        return (self.norms[1](self.second(y)) + self.around(x)).relu()
+
+
+def network() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), Block(8, 16, 2), Block(16, 32, 2),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, KINDS))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Train an image classifier.")
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=64, help="samples per update, in all")
+    parser.add_argument("--samples", type=int, default=16384, help="samples to train with")
+    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--target", type=float, default=0.0, help="stop at this validation loss")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+
+    px.init(seed=args.seed)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(args.seed)
+
+    data, held_out = images(args.samples, args.seed + 1), images(2048, args.seed + 2)
+    loader = DataLoader(data, args.batch, shuffle=True)
+    validation = px.evaluation(DataLoader(held_out, 256))
+    model = network().to(device)
+    optimizer = torch.optim.SGD(model.parameters(), args.lr, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.3)
+    model, optimizer, loader = px.prepare(model, optimizer, loader, max_batch=16 * args.batch,
+                                          local_batch=(8, 256))
+
+    for epoch in px.epochs(args.epochs):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = cross_entropy(model(x.to(device)), y.to(device))
+            loss.backward()
+            optimizer.step()
+        schedule.step()
+
+        model.eval()
+        sums = px.Accumulator()
+        with torch.no_grad():
+            for x, y in validation:
+                out, y = model(x.to(device)), y.to(device)
+                sums.add(loss=cross_entropy(out, y, reduction="sum"),
+                         right=(out.argmax(1) == y).sum(), count=len(y))
+        seen = sums.totals()
+        loss, right = seen["loss"] / seen["count"], seen["right"] / seen["count"]
+        if px.rank() == 0:
+            print(f"epoch {epoch + 1}: validation loss {loss:.3f}, {right:.1%} right", flush=True)
+        if loss <= args.target:
+            break
+
+
+if __name__ == "__main__":
+    main()

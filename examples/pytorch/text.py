@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small transformer that reads letters of a made-up language and tells the next one:
+
+    pollux submit text.py              # or with python3, torchrun, srun
+"""
+import argparse
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+
+import pollux.torch as px
+from generated import LETTERS, sentences
+
+
+class Transformer(nn.Module):
+    """A few layers of attention to what came before."""
+
+    def __init__(self, width: int = 48, heads: int = 4, layers: int = 2, length: int = 32) -> None:
+        super().__init__()
+        self.letters = nn.Embedding(len(LETTERS), width)
+        self.places = nn.Parameter(torch.zeros(length, width))
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True,
+                                           norm_first=True)
+        self.layers = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width))
+        self.out = nn.Linear(width, len(LETTERS))
+        mask = torch.full((length, length), float("-inf")).triu(1)
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.layers(self.letters(x) + self.places, self.mask))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Train a small language model.")
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=32, help="samples per update, in all")
+    parser.add_argument("--samples", type=int, default=8192, help="samples to train with")
+    parser.add_argument("--lr", type=float, default=2e-3)
+    parser.add_argument("--target", type=float, default=0.0, help="stop at this validation loss")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+
+    px.init(seed=args.seed)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(args.seed)
+
+    data, held_out = sentences(args.samples, args.seed + 1), sentences(1024, args.seed + 2)
+    loader = DataLoader(data, args.batch, shuffle=True)
+    validation = px.evaluation(DataLoader(held_out, 256))
+    model = Transformer().to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), args.lr, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / 100))
+    model, optimizer, loader = px.prepare(model, optimizer, loader, max_batch=16 * args.batch,
+                                          local_batch=(8, 256), scheduler=schedule)
+
+    for epoch in px.epochs(args.epochs):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = cross_entropy(model(x.to(device)).flatten(0, 1), y.to(device).flatten())
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+
+        model.eval()
+        sums = px.Accumulator()
+        with torch.no_grad():
+            for x, y in validation:
+                out, y = model(x.to(device)).flatten(0, 1), y.to(device).flatten()
+                sums.add(loss=cross_entropy(out, y, reduction="sum"), count=len(y))
+        seen = sums.totals()
+        loss = seen["loss"] / seen["count"]
+        if px.rank() == 0:
+            print(f"epoch {epoch + 1}: validation loss {loss:.3f} nats per letter", flush=True)
+        if loss <= args.target:
+            break
+
+
+if __name__ == "__main__":
+    main()
