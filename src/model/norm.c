@@ -4,57 +4,32 @@
  *
  * The noise estimator lives on the difference of two squared norms that may be nearly equal, so
  * they are summed in double also for float gradients (whose squares leave float's range at 1e-23
- * and 1e+19), in blocks: eight lanes within a block, a compensated sum over the blocks.  The
- * relative error of a squared norm stays below 70 roundings, 8e-15, for any length, and is a few
- * 1e-16 in practice.  The lanes are written out because a compiler may not reorder a sum.
+ * and 1e+19), in blocks: eight lanes within a block (norm_block.c), a compensated sum over the
+ * blocks.  The relative error of a squared norm stays below 70 roundings, 8e-15, for any length,
+ * and is a few 1e-16 in practice.
  *
  *     array --load--> 512 doubles (in L1) --/ P--> 512 doubles --lanes--> block sum --> total
  */
 #include "pollux/pollux.h"
 
 #include <math.h>
-#include <string.h>
 
-enum { BLOCK = 512 };
+#include "model/norm_block.h"
 
-/* Two doubles that are computed with together, on x86-64 and arm64 alike. */
-typedef double lanes __attribute__ ((vector_size (16)));
-
-/* A gradient in the caller's type, and how a block of it becomes doubles: count elements, then
- * zeros.  The loops run over whole blocks because gcc -O2 vectorises constant counts only. */
+/* A gradient in the caller's type, and how a block of it becomes doubles. */
 struct array {
     const void *data;
-    void (*load) (const void *data, size_t start, size_t count, double ret[restrict BLOCK]);
+    void (*load) (const void *data, size_t start, size_t count, double ret[BLOCK]);
 };
-
-static void load_f32 (const void *data, size_t start, size_t count, double ret[restrict BLOCK])
-{
-    const float *from = (const float *)data + start;
-    float padded[BLOCK];
-    if (count < BLOCK) {
-        memset (padded, 0, sizeof (padded));
-        memcpy (padded, from, count * sizeof (float));
-        from = padded;
-    }
-    for (size_t i = 0; i < BLOCK; i++)
-        ret[i] = (double)from[i];
-}
-
-static void load_f64 (const void *data, size_t start, size_t count, double ret[restrict BLOCK])
-{
-    if (count < BLOCK)
-        memset (ret, 0, BLOCK * sizeof (double));
-    memcpy (ret, (const double *)data + start, count * sizeof (double));
-}
 
 static struct array array_f32 (const float *data)
 {
-    return (struct array){data, load_f32};
+    return (struct array){data, norm_block_here ()->load_f32};
 }
 
 static struct array array_f64 (const double *data)
 {
-    return (struct array){data, load_f64};
+    return (struct array){data, norm_block_here ()->load_f64};
 }
 
 /* Adam's P, reduced to what an element needs: P = sqrt (exp_avg_sq x unbias) + eps. */
@@ -88,48 +63,13 @@ static bool precondition_init (struct array exp_avg_sq, const struct pollux_adam
 }
 
 /* A block of 1/P.  Behind the end it is 1, so that zeros there stay zeros. */
-static void block_inverse (const struct precondition *pre, size_t start, size_t count,
-                           double ret[BLOCK])
+static void block_inverse (const struct norm_block *block, const struct precondition *pre,
+                           size_t start, size_t count, double ret[BLOCK])
 {
-    const double unbias = pre->unbias, eps = pre->eps;
     pre->exp_avg_sq.load (pre->exp_avg_sq.data, start, count, ret);
-    for (size_t i = 0; i < BLOCK; i++)
-        ret[i] = 1 / (sqrt (ret[i] * unbias) + eps);
+    block->invert (ret, pre->unbias, pre->eps);
     for (size_t i = count; i < BLOCK; i++)
         ret[i] = 1;
-}
-
-static void block_multiply (double x[restrict BLOCK], const double by[restrict BLOCK])
-{
-    for (size_t i = 0; i < BLOCK; i++)
-        x[i] *= by[i];
-}
-
-static void block_subtract (double x[restrict BLOCK], const double y[restrict BLOCK])
-{
-    for (size_t i = 0; i < BLOCK; i++)
-        x[i] -= y[i];
-}
-
-static lanes lanes_product (const double *x, const double *y)
-{
-    lanes a, b;
-    memcpy (&a, x, sizeof (a));
-    memcpy (&b, y, sizeof (b));
-    return a * b;
-}
-
-static double block_dot (const double x[BLOCK], const double y[BLOCK])
-{
-    lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    for (size_t i = 0; i < BLOCK; i += 8) {
-        s0 += lanes_product (x + i, y + i);
-        s1 += lanes_product (x + i + 2, y + i + 2);
-        s2 += lanes_product (x + i + 4, y + i + 4);
-        s3 += lanes_product (x + i + 6, y + i + 6);
-    }
-    lanes all = (s0 + s1) + (s2 + s3);
-    return all[0] + all[1];
 }
 
 /* Neumaier's sum: error holds what the roundings of value have lost. */
@@ -153,16 +93,17 @@ static double array_sqr (struct array g, size_t length, struct array exp_avg_sq,
     struct precondition pre;
     if (!precondition_init (exp_avg_sq, adam, &pre))
         return NAN;
+    const struct norm_block *block = norm_block_here ();
     struct sum sqr = {0, 0};
     double x[BLOCK], inverse[BLOCK];
     for (size_t start = 0; start < length; start += BLOCK) {
         size_t count = length - start < BLOCK ? length - start : BLOCK;
         g.load (g.data, start, count, x);
         if (pre.active) {
-            block_inverse (&pre, start, count, inverse);
-            block_multiply (x, inverse);
+            block_inverse (block, &pre, start, count, inverse);
+            block->multiply (x, inverse);
         }
-        sum_add (&sqr, block_dot (x, x));
+        sum_add (&sqr, block->dot (x, x));
     }
     return sqr.value + sqr.error;
 }
@@ -173,6 +114,7 @@ static struct pollux_pair array_pair (struct array g0, struct array g1, size_t l
     struct precondition pre;
     if (!precondition_init (exp_avg_sq, adam, &pre))
         return (struct pollux_pair){NAN, NAN};
+    const struct norm_block *block = norm_block_here ();
     struct sum dot = {0, 0}, diff = {0, 0};
     double x[BLOCK], y[BLOCK], inverse[BLOCK];
     for (size_t start = 0; start < length; start += BLOCK) {
@@ -180,13 +122,13 @@ static struct pollux_pair array_pair (struct array g0, struct array g1, size_t l
         g0.load (g0.data, start, count, x);
         g1.load (g1.data, start, count, y);
         if (pre.active) {
-            block_inverse (&pre, start, count, inverse);
-            block_multiply (x, inverse);
-            block_multiply (y, inverse);
+            block_inverse (block, &pre, start, count, inverse);
+            block->multiply (x, inverse);
+            block->multiply (y, inverse);
         }
-        sum_add (&dot, block_dot (x, y));
-        block_subtract (x, y);
-        sum_add (&diff, block_dot (x, x));
+        sum_add (&dot, block->dot (x, y));
+        block->subtract (x, y);
+        sum_add (&diff, block->dot (x, x));
     }
     return (struct pollux_pair){dot.value + dot.error, diff.value + diff.error};
 }

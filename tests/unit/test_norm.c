@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "base/rng.h"
+#include "model/norm_block.h"
 #include "pollux/pollux.h"
 
 enum { LENGTH = 3000 };
@@ -173,12 +174,40 @@ static void test_adam_domain (void **unused)
     assert_true (isnan (pollux_sqr_f32 (g, 2, negative, &legal)));
 }
 
+/* The loops for this processor and those for any: not a bit of difference. */
+static void test_processors (void **unused)
+{
+    (void)unused;
+    static const size_t counts[] = {0, 1, 7, 100, BLOCK - 1, BLOCK};
+    const struct norm_block *here = norm_block_here (), *plain_loops = norm_block_plain ();
+    const struct norm_block *each[2] = {here, plain_loops};
+    struct arrays *arrays = malloc (sizeof (*arrays));
+    double x[2][BLOCK], y[2][BLOCK], dot[2];
+    for (int size = -30; size <= 15; size += 15) {
+        arrays_fill (arrays, pow (10, size));
+        for (size_t c = 0; c < COUNT (counts); c++) {
+            for (int i = 0; i < 2; i++) {
+                each[i]->load_f64 (arrays->f64[2], 3, counts[c], x[i]);
+                each[i]->load_f32 (arrays->f32[0], 3, counts[c], y[i]);
+                each[i]->invert (x[i], 1.7, 1e-8);
+                each[i]->multiply (y[i], x[i]);
+                each[i]->subtract (x[i], y[i]);
+                dot[i] = each[i]->dot (x[i], y[i]);
+            }
+            assert_memory_equal (x[0], x[1], sizeof (x[0]));
+            assert_memory_equal (y[0], y[1], sizeof (y[0]));
+            assert_memory_equal (&dot[0], &dot[1], sizeof (dot[0]));
+        }
+    }
+    free (arrays);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_lengths),     cmocka_unit_test (test_sizes),
         cmocka_unit_test (test_long_arrays), cmocka_unit_test (test_not_finite),
-        cmocka_unit_test (test_adam_domain),
+        cmocka_unit_test (test_adam_domain), cmocka_unit_test (test_processors),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
