@@ -165,6 +165,11 @@ int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const dou
 int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot,
                                    const double *diff_sqr, struct pollux_error *err);
 
+/* Skip this update, for a reason that its statistics do not tell: the program's gradient scaler met
+ * an inf, say.  Within a step, in the place of its statistics, before its decision.  Nothing to do
+ * but for replica 0. */
+void pollux_agent_skip (struct pollux_agent *agent);
+
 /* Whether a kept gradient of the update before can be compared with. */
 bool pollux_agent_paired (const struct pollux_agent *agent);
 
@@ -180,7 +185,7 @@ enum pollux_verdict {
 struct pollux_advice {
     struct pollux_batch batch;
     int verdict;     /* enum pollux_verdict */
-    bool skip;       /* this update holds an inf or a NaN: no optimizer step */
+    bool skip;       /* an inf or a NaN, or pollux_agent_skip: no optimizer step */
     double gain;     /* progress of this update; 0 outside a step, or if it is skipped */
     double progress; /* updates with batch M0, this one included */
 };

@@ -369,6 +369,12 @@ int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot
     return code;
 }
 
+void pollux_agent_skip (struct pollux_agent *agent)
+{
+    if (agent_is_here (agent) && agent->watch.open)
+        agent->skip = true;
+}
+
 bool pollux_agent_paired (const struct pollux_agent *agent)
 {
     return agent->world.shape.replicas == 1 && pollux_noise_paired (agent->noise, single_m (agent));

@@ -264,6 +264,17 @@ static void test_skipped_and_asked_twice (void **unused)
     assert_true (advice.progress == 1);
     pollux_agent_step_end (agent);
     assert_false (pollux_agent_paired (agent));
+    pollux_agent_skip (agent); /* not within a step: nothing */
+    pollux_agent_step_begin (agent);
+    assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &good, &err), 0);
+    advice = advise (agent);
+    assert_true (!advice.skip && advice.progress == 2);
+    pollux_agent_step_end (agent);
+    pollux_agent_step_begin (agent);
+    pollux_agent_skip (agent);
+    advice = advise (agent);
+    assert_true (advice.skip && advice.progress == 2 && advice.gain == 0);
+    pollux_agent_step_end (agent);
     pollux_agent_close (agent);
 }
 

@@ -287,6 +287,7 @@ SIGNATURES = {
     "pollux_agent_samples": (c_int, [_handle, c_int64, _error]),
     "pollux_agent_gradients": (c_int, [_handle, c_int64, _doubles, _doubles, _error]),
     "pollux_agent_gradients_single": (c_int, [_handle, _doubles, _doubles, _error]),
+    "pollux_agent_skip": (None, [_handle]),
     "pollux_agent_paired": (c_bool, [_handle]),
     "pollux_agent_decide": (c_void_p, [_handle, POINTER(c_size_t)]),
     "pollux_agent_follow": (c_int, [_handle, POINTER(CAdvice), _error]),

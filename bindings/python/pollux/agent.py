@@ -168,6 +168,9 @@ class Agent:
         self._advice_ref = ctypes.byref(self._advice)
         self._count = ctypes.c_size_t()
         self._count_ref = ctypes.byref(self._count)
+        self._status = CStatus()
+        self._status_ref = ctypes.byref(self._status)
+        self._c_status = lib.pollux_agent_status
         self._numbers: Any = None
         self._numbers_at = 0
 
@@ -265,6 +268,10 @@ class Agent:
             check(code, self._error)
         return False
 
+    def skip(self) -> None:
+        """Skip this update, in the place of its statistics.  Does nothing but on replica 0."""
+        self._library.pollux_agent_skip(self._handle)
+
     @property
     def paired(self) -> bool:
         """Whether a kept gradient of the update before can be compared with."""
@@ -318,6 +325,12 @@ class Agent:
             c.reports_lost,
             c.report_error,
         )
+
+    def grad(self) -> Tuple[float, float]:
+        """sqr and var of status(), and nothing else: for every update."""
+        self._c_status(self._handle, self._status_ref)
+        grad = self._status.grad
+        return grad.sqr, grad.var
 
     def save_state(self) -> bytes:
         """Progress, noise averages, measured times and the model; equal on all machines."""
