@@ -315,7 +315,12 @@ static struct excerpt found (const struct wire_place *place, size_t offset)
     size_t end = place_end (place, offset);
     if (!place->value || end == offset) /* `key:` and no more, in YAML */
         return (struct excerpt){.text = "nothing"};
-    return excerpt (place->document->text + offset, end - offset);
+    const char *text = place->document->text + offset;
+    bool quoted = end - offset >= 2 && text[0] == '"' && text[end - offset - 1] == '"';
+    struct excerpt ret = excerpt (text + quoted, end - offset - 2 * quoted);
+    if (quoted) /* once, and so that "1" and 1 are told apart */
+        ret.text[0] = ret.text[strlen (ret.text) - 1] = '"';
+    return ret;
 }
 
 /* The sentence for wire_fail and wire_fail_key. */

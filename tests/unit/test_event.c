@@ -508,8 +508,7 @@ static void malformed_rows_are_refused (void **state)
         {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"1\",\"fill\":1}", "fill: expected true"},
         {"ROUND", NULL, "{" ROUND ",\"p\":-1,\"seed\":\"1\",\"cold\":\"no\"}",
          "cold: expected true"},
-        {"ROUND", NULL, "{\"policy\":\"\"}",
-         "policy: expected a name of 1 to 63 bytes, got '\"\"'"},
+        {"ROUND", NULL, "{\"policy\":\"\"}", "policy: expected a name of 1 to 63 bytes, got \"\""},
         {"ROUND", NULL, "{}", "policy: expected a name of 1 to 63 bytes, got nothing"},
         {"NODE", NULL, "{\"name\":\"x\",\"slots\":-1,\"available\":true}",
          "slots: expected an integer"},
@@ -569,7 +568,7 @@ static void malformed_rows_are_refused (void **state)
         {"STARTED", "b", "{}", "generation: expected an integer"},
         {"EXIT", "b", "{\"generation\":1,\"kind\":\"lost\"}",
          "kind: expected \"finished\", \"stopped\", \"failed\", \"gave up\" or \"again\", got "
-         "'\"lost\"'"},
+         "\"lost\""},
         {"EXIT", "b", "{\"generation\":1,\"kind\":\"failed\",\"detail\":\"a\\nb\"}",
          "detail: expected a line of at most 159 bytes"},
         {"EXIT", "b", "{\"generation\":1,\"kind\":\"failed\",\"detail\":1}",

@@ -101,7 +101,7 @@ static void test_nonsense (void **state)
         {HEAD ",\"grad\":{\"sqr\":-1,\"var\":1}}", -EINVAL,
          "hints:1:43: grad.sqr: expected a number from 0 to 1e+300, got '-1'"},
         {HEAD ",\"grad\":{\"sqr\":\"inf\",\"var\":1}}", -EINVAL,
-         "hints:1:43: grad.sqr: expected a number from 0 to 1e+300, got '\"inf\"'"},
+         "hints:1:43: grad.sqr: expected a number from 0 to 1e+300, got \"inf\""},
         {HEAD ",\"model\":{\"alpha_grad\":1e13}}", -EINVAL,
          "hints:1:51: model.alpha_grad: expected a number from 0 to 1e+12, got '1e13'"},
         {HEAD ",\"progress\":-1}", -EINVAL,
@@ -109,7 +109,7 @@ static void test_nonsense (void **state)
         {HEAD ",\"progress\":NaN}", -EINVAL, NULL},
         {HEAD ",\"progress\":1e999}", -EINVAL, NULL},
         {HEAD ",\"total\":\"many\"}", -EINVAL,
-         "hints:1:37: total: expected a number from 0 to 1e+18, got '\"many\"'"},
+         "hints:1:37: total: expected a number from 0 to 1e+18, got \"many\""},
         {HEAD ",\"max_profiled_replicas\":1048577}", -EINVAL,
          "hints:1:53: max_profiled_replicas: expected an integer from 0 to 1048576, got "
          "'1048577'"},

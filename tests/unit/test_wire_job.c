@@ -107,7 +107,7 @@ static const struct {
     {TEXT ("{\n  \"model\": {\"alpha_grad\": 1}\n}"),
      "job.json:2:12: model.beta_grad: expected a number from 0 to 1e+12, got nothing"},
     {TEXT ("{\"model\": {\"alpha_grad\": \"1\"}}"),
-     "job.json:1:26: model.alpha_grad: expected a number from 0 to 1e+12, got '\"1\"'"},
+     "job.json:1:26: model.alpha_grad: expected a number from 0 to 1e+12, got \"1\""},
     {TEXT ("{\"model\": {\"alpha_grad\": -0.5}}"),
      "job.json:1:26: model.alpha_grad: expected a number from 0 to 1e+12, got '-0.5'"},
     {TEXT ("{\"model\": {\"alpha_grad\": null}}"),

@@ -133,16 +133,16 @@ static void test_refused (void **state)
          "row:1:33: environment.: expected a name of letters, digits and underscores that starts "
          "with no digit"},
         {"{\"command\":[\"a\"],\"directory\":\"home\"," REST "}",
-         "row:1:30: directory: expected an absolute path below 4096 bytes, got '\"home\"'"},
+         "row:1:30: directory: expected an absolute path below 4096 bytes, got \"home\""},
         {"{\"command\":[\"a\"],\"launcher\":\"ssh\"}",
-         "row:1:29: launcher: expected \"env\" or \"mpi\", got '\"ssh\"'"},
+         "row:1:29: launcher: expected \"env\" or \"mpi\", got \"ssh\""},
         {"{\"command\":[\"a\"],\"launcher\":\"env\",\"grace\":1,\"max_failures\":1,\"backoff\":"
          "601}",
          "row:1:72: backoff: expected a number from 0 to 600, got '601'"},
         {"{\"command\":[\"a\"],\"launcher\":\"env\",\"grace\":1,\"max_failures\":1,\"backoff\":1,"
          "\"stop_signal\":\"SIGKILL\"}",
          "row:1:88: stop_signal: expected a signal that a process can handle: neither SIGKILL nor "
-         "SIGSTOP, got '\"SIGKILL\"'"},
+         "SIGSTOP, got \"SIGKILL\""},
         {"{\"command\":[\"a\"],\"launcher\":\"env\",\"grace\":1,\"max_failures\":1,\"backoff\":1,"
          "\"stop_signal\":65}",
          "row:1:88: stop_signal: expected a signal such as SIGTERM, or its number, got '65'"},
