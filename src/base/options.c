@@ -119,8 +119,9 @@ int options_next (struct options *options, struct pollux_error *err)
                 *letter++ = ':';
         }
     }
-    if (!options->at)
+    if (!options->under_way)
         optind = 0;
+    options->under_way = true;
     opterr = 0;
     optopt = 0;
     int found = getopt_long (options->argc, options->argv, letters, table, NULL);

@@ -2,6 +2,7 @@
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/command.h"
@@ -11,12 +12,13 @@ struct options {
     const struct command *command;
     int argc;
     char **argv;                     /* argv[0] is the subcommand's name */
+    bool under_way;                  /* options_next has been called */
     const struct command_option *at; /* the option that options_next returned last */
     const char *argument;            /* and its argument, or NULL: none was given */
 };
 
 /* The id of the next option, 0 behind the last one, -EINVAL for one that is not known or lacks
- * its argument. */
+ * its argument; the next call goes on behind that. */
 int options_next (struct options *options, struct pollux_error *err);
 
 /* The current option's argument as a number in min..max. */

@@ -116,6 +116,9 @@ static int add_listen (struct wire_config *config, const char *address, bool fir
                        struct pollux_error *err)
 {
     size_t count = 0;
+    const char *wrong = wire_wrong_listen (address);
+    if (wrong)
+        return fail (err, -EINVAL, "--listen: %s, got %s", wrong, quote (address).text);
     while (!first && config->listen[count])
         count++;
     char **list = calloc (count + 2, sizeof (list[0])), *copy = strdup (address);
@@ -229,11 +232,9 @@ static int read_base (const struct request *request, struct wire_config *ret,
         .command = &polluxd_command, .argc = request->argc, .argv = request->argv};
     const char *path = NULL;
     int id;
-    while ((id = options_next (&options, err)) > 0)
+    while ((id = options_next (&options, NULL)) != 0) /* what is wrong is said later */
         if (id == OPT_CONFIG)
             path = options.argument;
-    if (id < 0)
-        return id;
     if (path)
         return read_file (path, ret, err);
     char state[PATH_MAX];
@@ -245,32 +246,56 @@ static int read_base (const struct request *request, struct wire_config *ret,
     return rc;
 }
 
-/* The file, and the command line over it; also again, when the file has changed. */
-static int configure (void *self, struct wire_config *ret, struct pollux_error *err)
+/* One more thing is wrong: those before it are told now, the last one by the caller. */
+static int add_problem (int before, int code, const struct pollux_error *problem,
+                        struct pollux_error *err)
 {
-    struct request *request = self;
-    struct wire_config config;
-    int rc = read_base (request, &config, err), id = 0;
-    if (rc < 0)
-        return rc;
+    if (code == 0)
+        return before;
+    if (before < 0)
+        fprintf (stderr, "polluxd: %s\n", err->text);
+    *err = *problem;
+    return code;
+}
+
+/* The command line over a configuration.  All that is wrong with it is said. */
+static int take_options (struct request *request, struct wire_config *config,
+                         struct pollux_error *err)
+{
     struct options options = {
         .command = &polluxd_command, .argc = request->argc, .argv = request->argv};
+    struct pollux_error problem = {.text = ""};
+    const struct policy *policy = NULL;
     bool seen[512] = {false};
-    while (rc == 0 && (id = options_next (&options, err)) > 0) {
-        rc = take_option (id, &options, &config, !seen[id], err);
+    int rc = 0, id;
+    while ((id = options_next (&options, &problem)) != 0) {
+        int code = id < 0 ? id : take_option (id, &options, config, !seen[id], &problem);
+        rc = add_problem (rc, code, &problem, err);
+        if (id < 0)
+            continue;
         seen[id] = true;
         request->check |= id == OPT_CHECK;
         request->version |= id == OPT_VERSION;
         request->stop_jobs |= id == OPT_STOP_JOBS;
     }
     char **operands;
-    if (rc == 0 && id == 0 && options_operands (&options, &operands) > 0)
-        rc = fail (err, -EINVAL, "unexpected argument %s; see 'polluxd --help'",
-                   quote (operands[0]).text);
-    const struct policy *policy = NULL;
-    if (rc == 0 && id == 0)
-        rc = daemon_policy (config.policy, &policy, err);
-    rc = id < 0 ? id : rc;
+    if (options_operands (&options, &operands) > 0)
+        rc = add_problem (rc,
+                          fail (&problem, -EINVAL, "unexpected argument %s; see 'polluxd --help'",
+                                quote (operands[0]).text),
+                          &problem, err);
+    return add_problem (rc, daemon_policy (config->policy, &policy, &problem), &problem, err);
+}
+
+/* The file, and the command line over it; also again, when the file has changed. */
+static int configure (void *self, struct wire_config *ret, struct pollux_error *err)
+{
+    struct wire_config config;
+    struct pollux_error problem = {.text = ""};
+    int rc = read_base (self, &config, err);
+    if (rc < 0 && wire_config_default (&config, NULL) < 0)
+        return rc;
+    rc = add_problem (rc, take_options (self, &config, &problem), &problem, err);
     if (rc < 0)
         wire_config_clear (&config);
     else

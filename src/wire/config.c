@@ -26,7 +26,7 @@ static const char *const slots_names[] = {"auto", "cpu"};
 static const struct wire_member config_members[] = {
     {WIRE_MEMBER (wire_config, slots, WIRE_CHOICE), .max = WIRE_SLOTS_CPU, .names = slots_names},
     {WIRE_MEMBER (wire_config, policy, WIRE_NAME)},
-    {WIRE_FIELD ("interval", wire_config, interval_s, WIRE_DOUBLE), .min = 1, .max = 86400},
+    {WIRE_FIELD ("interval", wire_config, interval_s, WIRE_DOUBLE), .min = 0.01, .max = 86400},
     {WIRE_FIELD ("restart_delay", wire_config, restart_delay_s, WIRE_DOUBLE), .max = 86400},
     {WIRE_FIELD ("fairness", wire_config, p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
     {WIRE_MEMBER (wire_config, run_as, WIRE_NAME), .optional = true},
@@ -117,7 +117,7 @@ int wire_config_add_node (struct wire_config *config, const struct node *node,
 
 /* ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH; whether it is one of this machine's is for the server
  * to find out. */
-static const char *wrong_address (const char *text)
+const char *wire_wrong_listen (const char *text)
 {
     int64_t port;
     const char *colon = strrchr (text, ':');
@@ -242,7 +242,7 @@ static int read_root (struct reader *reader)
         note (reader, wire_choice (&reader->root, "backend", backends, 1, &choice, reader->err));
     read_path (reader, "state", &config->state);
     read_path (reader, "checkpoints", &config->checkpoints);
-    read_list (reader, "listen", 1, wrong_address, &config->listen);
+    read_list (reader, "listen", 1, wire_wrong_listen, &config->listen);
     read_list (reader, "host_names", 0, wrong_host, &config->host_names);
     read_nodes (reader);
     check_policy (reader);
@@ -317,7 +317,7 @@ json_t *wire_config_encode (const struct wire_config *config, struct pollux_erro
     if (code == 0)
         code = wire_string_put (object, "state", config->state, wire_wrong_path, err);
     if (code == 0)
-        code = wire_strings_put (object, "listen", config->listen, wrong_address, err);
+        code = wire_strings_put (object, "listen", config->listen, wire_wrong_listen, err);
     if (code == 0)
         code = wire_strings_put (object, "host_names", config->host_names, wrong_host, err);
     if (code == 0)

@@ -55,6 +55,9 @@ int wire_config_parse (const char *name, const char *text, size_t length,
                        const char *const *policies, struct wire_problems *problems,
                        struct wire_config *ret, struct pollux_error *err);
 
+/* Why a text is no address to listen on; NULL if it is one. */
+const char *wire_wrong_listen (const char *text);
+
 /* Another node, as an option declares it.  -EEXIST if there is one of that name. */
 int wire_config_add_node (struct wire_config *config, const struct node *node,
                           struct pollux_error *err);

@@ -23,6 +23,14 @@ run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --node a:0
 expect "a node without slots" status=2 out= err~'a:0'
 run $POLLUXD --state "$tmp/r" --listen nosuch "${root[@]}"
 expect "an address that is none" status=2 out= err~nosuch
+printf 'interval: 0\nlisten: here\n' >"$tmp/bad.yaml"
+run $POLLUXD --check --config "$tmp/bad.yaml" --listen 127.0.0.1 --interval 0 --nod a --policy nosuch --log-level loud x
+expect "--check names all that is wrong" status=2 out= err~"^polluxd: .*bad.yaml.*interval: expected a number from 0.01 to 86400, got '0'" \
+    err~"^polluxd: .*bad.yaml.*listen: expected ADDRESS:PORT" err~"^polluxd: --listen: expected ADDRESS:PORT.* got '127.0.0.1'" \
+    err~"^polluxd: --interval: expected a number from 0.01 to 86400, got '0'" err~"^polluxd: .*'?a'?" \
+    err~'^polluxd: --log-level: expected' err~"^polluxd: unexpected argument 'x'" err~"^polluxd: .*nosuch"
+run $POLLUXD --check --intervall 1 --nodes a:1 --interval 0.5
+expect "--check goes on behind unknown options" status=2 out= err~'intervall' err~'nodes' err!'--interval: '
 run $POLLUXD --config "$tmp/nosuch.yaml"
 expect "a missing configuration" status=2 out= err~'nosuch\.yaml'
 

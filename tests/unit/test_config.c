@@ -154,7 +154,7 @@ static void test_all_at_once (void **state)
         "c:12:3: nodes[6]: expected NAME:SLOTS or NAME:SLOTS:TYPE with 1 to 1024 slots, such as "
         "left:4, got ''a:1:''",
         "c:13:9: policy: expected \"pollux\" or \"fifo\", got 'bestest'",
-        "c:14:11: interval: expected a number from 1 to 86400, got '0'",
+        "c:14:11: interval: expected a number from 0.01 to 86400, got '0'",
         "c:15:11: fairness: expected a number up to 1, or \"-inf\", got '2'",
         "c:16:13: allow_root: expected true or false, got '1'",
         "c:17:12: log_level: expected \"error\", \"warning\", \"info\" or \"debug\", got 'loud'",
