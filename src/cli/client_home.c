@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -22,7 +23,8 @@
 #include "base/file.h"
 #include "base/home.h"
 
-#define DEFAULT_ADDRESS "http://127.0.0.1:7467"
+#define DEFAULT_PORT ":7467"
+#define DEFAULT_ADDRESS "http://127.0.0.1" DEFAULT_PORT
 
 static const char *variable (const char *name)
 {
@@ -66,6 +68,13 @@ static bool is_plain (const char *text)
     return true;
 }
 
+/* Of HOST, which may be an IPv6 address in brackets, at the start of a text. */
+static size_t host_length (const char *host)
+{
+    size_t length = strcspn (host, host[0] == '[' ? "]" : ":/");
+    return length + (host[length] == ']');
+}
+
 /* An address's URL or socket. */
 static int understand (struct client_home *home, struct pollux_error *err)
 {
@@ -86,10 +95,15 @@ static int understand (struct client_home *home, struct pollux_error *err)
         end--;
     if (!is_plain (address) || !(isalnum ((unsigned char)*host) || *host == '[') ||
         strchr (host, '@') || strchr (host, '?') || (!scheme && strstr (address, "://")))
-        return fail (err, -EINVAL,
-                     "address %s: expected HOST:PORT, http://HOST:PORT, https://HOST or unix:/PATH",
-                     quote (address).text);
-    snprintf (home->url, sizeof (home->url), "%s%.*s", scheme ? "" : "http://", (int)end, address);
+        return fail (
+            err, -EINVAL,
+            "address %s: expected HOST[:PORT], http://HOST[:PORT], https://HOST or unix:/PATH",
+            quote (address).text);
+    /* Without a port it is polluxd's; behind https there is somebody else in front of it. */
+    size_t name = (size_t)(host - address) + host_length (host), rest = end - name;
+    bool lacks_port = address[name] != ':' && !starts (address, "https://");
+    snprintf (home->url, sizeof (home->url), "%s%.*s%s%.*s", scheme ? "" : "http://", (int)name,
+              address, lacks_port ? DEFAULT_PORT : "", (int)rest, address + name);
     return 0;
 }
 
@@ -100,12 +114,23 @@ static bool is_here (const struct client_home *home)
     if (home->socket[0])
         return true;
     const char *host = strstr (home->url, "://") + 3;
-    size_t length = host[0] == '[' ? strcspn (host, "]") + 1 : strcspn (host, ":/");
+    size_t length = host_length (host);
     for (size_t i = 0; i < sizeof (hosts) / sizeof (hosts[0]); i++) {
         if (strlen (hosts[i]) == length && strncmp (host, hosts[i], length) == 0)
             return true;
     }
     return false;
+}
+
+/* A token is a password. */
+static void warn_if_open (const char *path)
+{
+    struct stat status;
+    if (stat (path, &status) == 0 && S_ISREG (status.st_mode) && (status.st_mode & 044))
+        fprintf (stderr,
+                 "pollux: warning: POLLUX_TOKEN_FILE: %s can be read by others (mode %04o); "
+                 "chmod 600 it\n",
+                 file_name (path).text, (unsigned)status.st_mode & 07777);
 }
 
 static int find_token (struct client_home *home, struct pollux_error *err)
@@ -127,6 +152,8 @@ static int find_token (struct client_home *home, struct pollux_error *err)
     }
     if (rc < 0 && given)
         return fail (err, rc, "POLLUX_TOKEN_FILE: %s", reason.text);
+    if (given)
+        warn_if_open (given);
     if (rc < 0)
         snprintf (home->no_token, sizeof (home->no_token),
                   "POLLUX_TOKEN_FILE is not set, and %.140s", reason.text);

@@ -57,6 +57,12 @@ run pollux status --server "unix:$tmp/no.sock"
 expect "a socket that is not there" status=3 err~"no answer from 'unix:"
 http_proxy=http://127.0.0.1:3 all_proxy=http://127.0.0.1:3 run pollux status --server $nobody
 expect "no proxy is asked" status=3 err~'port 1 '
+for address in 127.0.0.9 http://127.0.0.9/; do
+    run pollux status --server $address
+    expect "without a port it is polluxd's: $address" status=3 err~"no answer from '$address'.* port 7467 "
+done
+run pollux status --server '[::1]:1'
+expect "a port behind an address in brackets" status=3 err!7467
 
 # ---- Tokens ----------------------------------------------------------------------------------
 
@@ -68,6 +74,14 @@ expect "a file that holds no token" status=2 err~'what it holds is no token' err
 : >"$tmp/bad"
 POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $nobody
 expect "an empty token file" status=2 err~'expected one line'
+echo secret >"$tmp/open"
+chmod 644 "$tmp/open"
+POLLUX_TOKEN_FILE=$tmp/open run pollux status --server $nobody
+expect "a token that others can read" status=3 out= \
+    err~'^pollux: warning: POLLUX_TOKEN_FILE: .*/open can be read by others \(mode 0644\); chmod 600' err!secret
+chmod 600 "$tmp/open"
+POLLUX_TOKEN_FILE=$tmp/open run pollux status --server $nobody
+expect "and one that they cannot" status=3 err!warning
 
 # ---- Words -----------------------------------------------------------------------------------
 
