@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "daemon/inside.h"
+#include "daemon/tokens.h"
 
 /* Decisions of that many slots times jobs take milliseconds; they get a thread. */
 enum { LONG_DECISION = 1 << 16 };
@@ -243,6 +244,7 @@ static int listen_all (struct daemon *daemon, struct pollux_error *err)
                    .rate = config->rate,
                    .burst = config->burst},
         .authorize = api_authorize,
+        .role_name = role_name,
         .self = daemon->api,
     };
     options.routes = api_routes (&options.route_count);

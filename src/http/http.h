@@ -115,7 +115,8 @@ struct http_options {
      * roles, with any bytes a stranger has sent (no NUL); must take constant time for a wrong
      * secret. */
     int (*authorize) (void *self, const char *token, struct http_identity *ret);
-    void *self; /* for authorize and the handlers */
+    const char *(*role_name) (unsigned role); /* of one bit, for refusals; NULL if it is no role */
+    void *self;                               /* for authorize and the handlers */
 };
 
 /* ---- The server ---------------------------------------------------------------------------- */

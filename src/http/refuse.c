@@ -124,6 +124,25 @@ static void refuse_token (struct http_request *request, const char *sentence)
     http_error (request, 401, "%s", sentence);
 }
 
+/* Says which roles it takes, where they have names. */
+static void refuse_role (struct http_request *request)
+{
+    const struct http_options *options = &request->connection->server->options;
+    const char *own = options->role_name ? options->role_name (request->identity.role) : NULL;
+    unsigned wanted = request->route->roles;
+    char names[128] = "";
+    for (unsigned bit = 1; own && bit != 0 && bit <= wanted; bit <<= 1) {
+        size_t used = strlen (names);
+        const char *name = wanted & bit ? options->role_name (bit) : NULL;
+        if (name)
+            snprintf (names + used, sizeof (names) - used, "%s%s", used ? " or " : "; it takes ",
+                      name);
+    }
+    http_error (request, 403, "the role of this token%s%s%s does not permit %s %s%s",
+                own ? ", " : "", own ? own : "", own ? "," : "", http_method_names[request->method],
+                request->raw, names);
+}
+
 static void check_token (struct http_request *request)
 {
     const struct http_options *options = &request->connection->server->options;
@@ -136,8 +155,7 @@ static void check_token (struct http_request *request)
              options->authorize (options->self, token, &request->identity) < 0)
         refuse_token (request, "the token is not known here");
     else if ((request->identity.role & request->route->roles) == 0)
-        http_error (request, 403, "the role of this token does not permit %s %s",
-                    http_method_names[request->method], request->raw);
+        refuse_role (request);
 }
 
 static void check_rate (struct http_request *request)
