@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/number.h"
 #include "daemon/api_inside.h"
 #include "daemon/clock.h"
@@ -214,22 +215,42 @@ void api_refuse_event (struct api *api, struct http_request *request, int code,
 
 /* ---- Parts of requests -------------------------------------------------------------------- */
 
+/* There is no such job or node, but perhaps one that was meant. */
+static void refuse_name (struct api *api, struct http_request *request, const char *kind,
+                         const struct nearest *nearest)
+{
+    const char *best = nearest->best;
+    api_refuse (api, request, 404, "there is no %s %s%s%s%s", kind, nearest->word,
+                best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
+}
+
+/* Of jobs, the last ones are compared: 4096 take at most a few milliseconds. */
 int api_job (struct api *api, struct http_request *request)
 {
+    const struct cluster *cluster = api->options.cluster;
     const char *name = http_param (request, "name");
-    int job = name ? cluster_find_job (api->options.cluster, name) : -1;
-    if (job < 0)
-        api_refuse (api, request, 404, "there is no job %s", name ? name : "");
-    return job;
+    int job = name ? cluster_find_job (cluster, name) : -1;
+    if (job >= 0)
+        return job;
+    struct nearest nearest = nearest_start (name ? name : "", name ? strlen (name) : 0);
+    for (int i = cluster->job_count - 1; i >= 0 && i >= cluster->job_count - 4096; i--)
+        nearest_try (&nearest, cluster->jobs[i]->spec.name);
+    refuse_name (api, request, "job", &nearest);
+    return -1;
 }
 
 int api_node (struct api *api, struct http_request *request)
 {
     const char *name = http_param (request, "name");
-    int node = name ? cluster_find_node (api->options.cluster, name) : -1;
-    if (node < 0)
-        api_refuse (api, request, 404, "there is no node %s", name ? name : "");
-    return node;
+    const struct cluster *cluster = api->options.cluster;
+    int node = name ? cluster_find_node (cluster, name) : -1;
+    if (node >= 0)
+        return node;
+    struct nearest nearest = nearest_start (name ? name : "", name ? strlen (name) : 0);
+    for (int i = 0; i < cluster->node_count; i++)
+        nearest_try (&nearest, cluster->nodes[i].name);
+    refuse_name (api, request, "node", &nearest);
+    return -1;
 }
 
 bool api_owns (struct http_request *request, const struct job *job)
