@@ -160,7 +160,8 @@ struct answer_word answer_rate (double rate)
 struct answer_word answer_share (double share)
 {
     struct answer_word word;
-    snprintf (word.text, sizeof (word.text), "%.1f %%", 100 * share);
+    double percent = 100 * share;
+    snprintf (word.text, sizeof (word.text), "%.1f %%", fabs (percent) < 0.05 ? 0.0 : percent);
     return isfinite (share) ? word : dash;
 }
 

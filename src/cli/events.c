@@ -39,11 +39,19 @@ struct event_reader {
 
 /* ---- Printing --------------------------------------------------------------------------------- */
 
-/* Events are single lines: on a terminal, cut to its width. */
-static void print_event (struct event_reader *reader, const json_t *event)
+/* Events are single lines: on a terminal, cut to its width.  The body is JSON, whose own escapes
+ * say what was in its texts; the rest of the event is disarmed. */
+static int print_event (struct event_reader *reader, json_t *event, struct pollux_error *err)
 {
     char head[256];
     char *body = json_dumps (json_object_get (event, "body"), JSON_COMPACT | JSON_ENCODE_ANY);
+    int rc = answer_disarm (event, err);
+    if (rc < 0) {
+        free (body);
+        return rc;
+    }
+    if (body)
+        utf8_disarm (body);
     int used =
         snprintf (head, sizeof (head), "%6s  %s  %-7.16s  %-16.63s ",
                   answer_count (answer_number (event, "seq")).text,
@@ -56,6 +64,7 @@ static void print_event (struct event_reader *reader, const json_t *event)
     else
         fprintf (reader->out, "%s%s\n", head, text);
     free (body);
+    return 0;
 }
 
 static int take_event (struct event_reader *reader, const char *text, struct pollux_error *err)
@@ -67,8 +76,8 @@ static int take_event (struct event_reader *reader, const char *text, struct pol
         return fail (err, -EHOSTUNREACH, "an event of the daemon is no JSON");
     if (reader->json)
         rc = answer_json_line (json_incref (event), reader->out, err);
-    else if ((rc = answer_disarm (event, err)) == 0)
-        print_event (reader, event);
+    else
+        rc = print_event (reader, event, err);
     json_decref (event);
     if (rc == 0 && fflush (reader->out) != 0)
         rc = fail (err, -EIO, "the output cannot be written");

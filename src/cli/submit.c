@@ -197,6 +197,22 @@ static void print_problems (const json_t *problems)
     json_decref (copy);
 }
 
+/* A job that no round can start is accepted, since nodes may come; but not without a word. */
+static void note_size (struct client *client, const json_t *job)
+{
+    json_t *status = NULL;
+    double needs = answer_number (job, "min_replicas");
+    if (!(needs > 1) || client_get (client, "/v1/status", &status, NULL) < 0)
+        return;
+    double slots = answer_number (status, "slots");
+    if (needs > slots)
+        fprintf (stderr,
+                 "pollux submit: note: it needs %g slots, and all nodes together have %g: it waits "
+                 "until there are more\n",
+                 needs, slots);
+    json_decref (status);
+}
+
 static int submit (const struct submit_request *request, FILE *out, struct pollux_error *err)
 {
     struct client *client = NULL;
@@ -217,6 +233,8 @@ static int submit (const struct submit_request *request, FILE *out, struct pollu
             fprintf (out, "%s\n", answer_text (job, "name"));
     }
     json_decref (job);
+    if (rc == 0)
+        note_size (client, request->job);
     if (rc == 0 && *name && request->wait) {
         fflush (out);
         rc = wait_for (client, name, err);

@@ -67,6 +67,10 @@ expect "show: a job that runs" status=0 out~'^phase +running$' out~'^placement +
     out~'^directory +/' out~"^owner +admin$" out~'^stop +by signal 15, SIGTERM' err=
 run pollux show nosuch
 expect "show no job" status=1 out= err~'nosuch'
+run pollux show helol
+expect "show: the job that was meant" status=1 out= err='pollux show: there is no job helol; did you mean hello?'
+run pollux drain n3
+expect "drain: the node that was meant" status=1 out= err~'there is no node n3; did you mean n[01]\?$'
 run pollux show ../status
 expect "show: no way out of the jobs" status=2 out= err~'^pollux show: '
 
@@ -80,6 +84,15 @@ run on_terminal "$POLLUX logs evil"
 expect "a terminal obeys nothing of a log" status=0 out~'\?\[31mred\?\[0m' out!"$esc" out~'^50%'
 run on_terminal "$POLLUX logs --raw evil"
 expect "unless it is asked to" status=0 out~"$esc\[31mred"
+
+run pollux submit --name vast --replicas 5 -- true
+expect "more replicas than slots are accepted, and noted" status=0 out=vast err~'note: it needs 5 slots, and all nodes together have 4'
+run pollux submit --name lines --replicas 4 --env TEXT=$'one\ntwo' -- true
+expect "as many as there are, silently" status=0 out=lines err=
+run pollux events
+expect "events: a line break in a text" status=0 out~'SUBMIT +lines .*one\\ntwo'
+run pollux cancel vast lines
+expect "cancel both" status=0
 
 # Followed to its end: every line once.
 pollux submit --name counter -- sh -c 'for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done' >"$tmp/name"
@@ -160,9 +173,10 @@ expect "her own environment" status=0 out~'SECRET=xyzzy'
 run as ben show hers
 expect "not for others" status=0 out!xyzzy
 run as ben submit -- true
-expect "read-only submits nothing" status=1 out= err~'^pollux submit: '
+expect "read-only submits nothing" status=1 out= \
+    err='pollux submit: the role of this token, read-only, does not permit POST /v1/jobs; it takes admin or user'
 run as ann token list
-expect "tokens are for admins" status=1 out= err~'^pollux token: '
+expect "tokens are for admins" status=1 out= err~'^pollux token: .*token, user, does not permit GET /v1/tokens; it takes admin$'
 run pollux token revoke ann
 expect "revoke" status=0 out~'ann is revoked' err=
 run as ann list
