@@ -18,12 +18,14 @@ from typing import Any, Iterable, Iterator, Optional, Tuple
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
-from .data import ElasticLoader, EvaluationLoader, check
+from .data import ElasticLoader, check
+from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
 from .report import Accumulator
+from .rows import samples_in
 from .session import STOPPED, Session
 
 __all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe", "prepare", "rank",
@@ -88,16 +90,16 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     it = session()
     check(loader)
     init_batch = int(loader.batch_size)  # type: ignore[arg-type]
-    it.dataset_size = 0 if isinstance(loader.dataset, IterableDataset) else len(loader.dataset)  # type: ignore
+    it.pass_samples = samples_in(loader)
     most = max(max_batch or init_batch, init_batch)
-    if it.dataset_size:
-        most = max(min(most, it.dataset_size), init_batch)
+    if it.pass_samples:
+        most = max(min(most, it.pass_samples), init_batch)
     low, high = local_batch or (1, init_batch)
     agent = Agent(
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
         groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer), observe=not it.adapt,
         fixed=None if it.adapt else it.fixed(init_batch, high), warmup_epochs=warmup_epochs,
-        dataset_size=it.dataset_size, period_s=it.period_s, world=it.world)
+        dataset_size=it.pass_samples, period_s=it.period_s, world=it.world)
     module = model.module if isinstance(model, DistributedDataParallel) else model
     it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
     if it.world.replicas > 1:
@@ -149,8 +151,9 @@ def evaluation(loader: DataLoader, stoppable: bool = False) -> Iterable[Any]:
 
 
 def save() -> None:
-    """Write a checkpoint after this update.  To be called on all replicas."""
-    session().save_wanted = True
+    """Write a checkpoint between two of the next updates, or at the end of the epoch.  Replica 0 is
+    heard."""
+    session().save_asked = True
 
 
 def track(name: str, thing: Any) -> Any:

@@ -10,29 +10,49 @@ BY = ("passes", "progress")
 def epochs(session: Any, count: int, by: str) -> Iterator[int]:
     if by not in BY:
         raise ValueError(f"px.epochs(by={by!r}): by is one of {', '.join(BY)}")
-    session.restore()
-    session.until_progress = by == "progress"
-    per_epoch = session.dataset_size / session.init_batch
-    if session.until_progress:
-        session.agent.set_total(count * per_epoch)
-        session.advise()
-    while not session.done if session.until_progress else session.epoch < count:
-        if not session.until_progress:
-            left = count - session.epoch
-            session.agent.set_total(session.progress + left * per_epoch * session.efficiency())
-        yield session.epoch
-        session.epoch += 1
-        if session.save_wanted:
-            session.save_wanted = False
-            session.saver.save(session, wait=False, between=True)
+    if by == "progress" and not session.pass_samples:
+        raise ValueError("px.epochs(by=\"progress\"): a stream has no length to go by; "
+                         "use px.steps()")
+    session.begin_loop()
+    if by == "progress":
+        yield from _epochs_of_progress(session, count)
+    else:
+        yield from _epochs_of_passes(session, count)
     session.end()
 
 
+def _epochs_of_passes(session: Any, count: int) -> Iterator[int]:
+    while session.epoch < count:
+        session.agent.set_total(_expected_total(session, count))
+        yield session.epoch
+        session.end_epoch()
+        if session.epoch < count:
+            session.advise()
+            session.boundary()
+
+
+def _epochs_of_progress(session: Any, count: int) -> Iterator[int]:
+    session.aim(count * session.pass_samples / session.init_batch)
+    while not session.done:
+        yield session.epoch
+        session.end_epoch()
+        session.advise()
+        session.boundary()
+
+
+def _expected_total(session: Any, count: int) -> float:
+    """The progress that it will be in the end, if efficiency stays; 0: nobody knows."""
+    if not session.pass_samples:
+        return 0.0
+    begun = session.position.offset / session.pass_samples if session.position.begun else 0.0
+    left = (count - session.epoch - begun) * session.pass_samples / session.init_batch
+    return session.progress + max(left, 0.0) * session.efficiency()
+
+
 def steps(session: Any, count: int) -> Iterator[int]:
-    session.restore()
-    session.until_progress = session.endless = True
-    session.agent.set_total(count)
-    session.advise()
+    session.begin_loop()
+    session.endless = True
+    session.aim(count)
     while True:
         if session.update is not None and not session.accumulating:
             session.settle()

@@ -6,6 +6,7 @@ sample of a pass is in exactly one of them, whatever K, m and s are and however 
 """
 from __future__ import annotations
 
+import itertools
 from typing import Iterator
 
 from ..agent import Batch
@@ -37,30 +38,37 @@ class Update:
     @property
     def even(self) -> bool:
         """Whether all shares are equal."""
-        return self.samples % (self.replicas * self.micro_steps) == 0
+        return self.samples % self._cells == 0
 
     @property
     def comparable(self) -> bool:
-        """Whether its gradients tell the noise: it is whole, but for rounding, and its shares are all but equal."""
-        cells = self.replicas * self.micro_steps
-        return self.samples > self.full - cells and (self.even or self.samples // cells >= LARGE_SHARE)
+        """Whether its gradients tell the noise: it is whole, but for rounding, and its shares are
+        all but equal."""
+        return self.samples > self.full - self._cells and (
+            self.even or self.samples // self._cells >= LARGE_SHARE)
 
     def share(self, micro: int) -> tuple[int, int]:
-        """First position and number of samples of this replica's micro-step.  Where there are fewer samples than
-        replicas, some have nothing of their own: they take the first one, with weight 0."""
-        cells = self.replicas * self.micro_steps
-        cell = micro * self.replicas + self.rank
-        size, rest = divmod(self.samples, cells)
-        count = size + (cell < rest)
-        return (self.start + cell * size + min(cell, rest), count) if count else (self.start, 1)
+        """First position and number of samples of this replica's micro-step.  Where there are fewer
+        samples than replicas, some have nothing of their own: they take the first one, with
+        weight 0."""
+        cell = self._cell(micro)
+        size, rest = divmod(self.samples, self._cells)
+        first, count = self.start + cell * size + min(cell, rest), size + (cell < rest)
+        return (first, count) if count else (self.start, 1)
 
     def weight(self, micro: int) -> float:
-        """Of the mean gradient of that share, so that the mean over the replicas of their sums is the mean over
-        all samples."""
-        cells = self.replicas * self.micro_steps
-        size, rest = divmod(self.samples, cells)
-        count = size + (micro * self.replicas + self.rank < rest)
+        """Of the mean gradient of that share, so that the mean over the replicas of their sums is
+        the mean over all samples."""
+        size, rest = divmod(self.samples, self._cells)
+        count = size + (self._cell(micro) < rest)
         return count * self.replicas / self.samples
+
+    @property
+    def _cells(self) -> int:
+        return self.replicas * self.micro_steps
+
+    def _cell(self, micro: int) -> int:
+        return micro * self.replicas + self.rank
 
 
 class Position:
@@ -70,44 +78,60 @@ class Position:
         self.number = -1        # of the pass, counted from 0
         self.offset = 0
         self.ended = True       # the pass has been handed out
-        self.resumed = False    # restored in the middle, or at the end, of a pass
+        self.begun = False      # it is that of the epoch under way
+        self._resumed = False   # it was begun in an earlier generation
 
     def begin(self) -> None:
         """The next pass, or the rest of one that was interrupted."""
-        if self.resumed:
-            self.resumed = False
-        else:
+        if not self._resumed:
             self.number, self.offset, self.ended = self.number + 1, 0, False
+        self._resumed = False
+        self.begun = True
 
     def advance(self, samples: int) -> None:
         self.offset += samples
 
-    def state(self) -> dict[str, int]:
-        return {"pass": self.number, "offset": self.offset, "ended": int(self.ended)}
+    def end_epoch(self) -> None:
+        """What is begun next is a new pass, also if training is interrupted before."""
+        self.begun = self._resumed = False
 
-    def restore(self, state: dict[str, int], between: bool) -> None:
-        self.number, self.offset = int(state["pass"]), int(state["offset"])
-        self.ended = bool(state["ended"])
-        self.resumed = not between
+    def state(self) -> dict[str, int]:
+        return {"pass": self.number, "offset": self.offset, "ended": int(self.ended),
+                "begun": int(self.begun)}
+
+    def restore(self, state: dict[str, int]) -> None:
+        self.number, self.offset = state["pass"], state["offset"]
+        self.ended, self.begun = bool(state["ended"]), bool(state["begun"])
+        self._resumed = self.begun
 
 
 def updates(length: int, offset: int, samples: int, batch: Batch, replicas: int, rank: int,
-            drop_last: bool) -> Iterator[Update]:
-    """The rest of a pass from an offset on, with `samples` in each update but the last ones."""
-    full, tail = divmod(length - offset, samples)
-    sizes = [samples] * full
-    if tail and not drop_last:
-        sizes += _with_tail(sizes, tail, replicas)
-    for size in sizes:
+            least: int = 1) -> Iterator[Update]:
+    """The rest of a pass from an offset on, with `samples` in each update but the last ones.  Less
+    than `least` samples at the end are dropped."""
+    whole, last = _split(length - offset, samples, replicas, least)
+    for size in itertools.chain(itertools.repeat(samples, whole), last):
         yield Update(offset, size, batch, replicas, rank)
         offset += size
 
 
-def _with_tail(sizes: list[int], tail: int, replicas: int) -> list[int]:
-    """What ends the pass.  Too few samples for all replicas are shared with the update before, which is then taken
-    from `sizes`."""
-    if tail >= replicas or not sizes:
-        return [tail]
-    both = sizes.pop() + tail
+def iterations(length: int, samples: int, batch: Batch, replicas: int, least: int = 1) -> int:
+    """Micro-steps of a whole pass in each replica."""
+    whole, last = _split(length, samples, replicas, least)
+
+    def of(size: int) -> int:
+        return Update(0, size, batch, replicas, 0).micro_steps
+    return whole * of(samples) + sum(of(size) for size in last)
+
+
+def _split(left: int, samples: int, replicas: int, least: int) -> tuple[int, list[int]]:
+    """How many updates are whole, and the sizes of those after.  Too few samples for all replicas
+    are shared with the update before."""
+    whole, tail = divmod(left, samples)
+    if tail < max(least, 1):
+        return whole, []
+    if tail >= replicas or not whole:
+        return whole, [tail]
+    both = samples + tail
     half = both // 2
-    return [both - half, half] if half >= replicas else [both]
+    return whole - 1, [both - half, half] if half >= replicas else [both]

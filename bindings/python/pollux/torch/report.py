@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 import weakref
@@ -41,76 +42,104 @@ class Reporter:
         return self._samples / self._seconds if self._seconds > 0 else None
 
     def metrics(self, session: Any, grad: tuple[float, float]) -> dict[str, Any]:
+        """See pollux.torch.metrics."""
         advice, replicas = session.advice, session.world.replicas
-        total = replicas * advice.batch.m * (advice.batch.s + 1)
-        known = grad != (1.0, 0.0)
-        efficiency = None
-        if known and total >= session.init_batch:
-            efficiency = model.efficiency(grad, session.init_batch, total)
-        throughput = self.throughput()
-        goodput = throughput * efficiency if throughput and efficiency else None
-        groups = range(len(session.optimizer.param_groups))
+        begun, known = advice.batch.m > 0, grad != (1.0, 0.0)
+        samples = session.samples_of(advice.batch) if begun else None
+        throughput, efficiency = self.throughput(), None
+        if known and begun and samples >= session.init_batch:
+            efficiency = model.efficiency(grad, session.init_batch, samples)
         return {
             "epoch": session.epoch,
             "progress": advice.progress,
             "replicas": replicas,
-            "batch": total,
-            "local_batch": advice.batch.m,
-            "accumulation": advice.batch.s,
+            "batch": samples,
+            "local_batch": advice.batch.m if begun else None,
+            "accumulation": advice.batch.s if begun else None,
             "throughput": throughput,
             "efficiency": efficiency,
-            "goodput": goodput,
+            "goodput": throughput * efficiency if throughput and efficiency else None,
             "noise_scale": _finite(model.noise_scale(grad, session.init_batch)) if known else None,
             "gain": advice.gain,
-            "lr_factor": [session.agent.factor(group) for group in groups],
+            "lr_factor": [session.factor(group)
+                          for group in range(len(session.optimizer.param_groups))],
         }
 
-    def report(self, metrics: Callable[[], dict[str, Any]]) -> None:
-        """Write them down if it is time."""
+    def report(self, metrics: Callable[[], dict[str, Any]], last: bool = False) -> None:
+        """Write them down if it is time, or the last."""
         now = time.monotonic()
-        if (self._file is None and self._writer is None) or now - self._last < self._period_s:
+        if self._file is None and self._writer is None:
+            return
+        if not last and now - self._last < self._period_s:
             return
         self._last = now
         values = metrics()
         if self._file is not None:
-            try:
-                self._file.write(json.dumps({"time": time.time(), **values}) + "\n")
-                self._file.flush()
-            except OSError as error:
-                print(f"pollux: {self._file.name}: {error.strerror}; no more metrics are written", file=sys.stderr)
-                self._file = None
+            self._write(json.dumps({"time": time.time(), **values}))
         if self._writer is not None:
-            for name, value in values.items():
-                scalar = value[0] if isinstance(value, list) else value
-                if scalar is not None and name != "progress":
-                    self._writer.add_scalar(f"pollux/{name}", scalar, int(values["progress"]))
+            for name, value in _scalars(values):
+                self._writer.add_scalar(f"pollux/{name}", value, int(values["progress"]))
+
+    def _write(self, line: str) -> None:
+        file = self._file
+        try:
+            file.write(line + "\n")  # type: ignore[union-attr]
+            file.flush()             # type: ignore[union-attr]
+        except OSError as error:
+            print(f"pollux: {file.name}: {error.strerror}; no more metrics are "  # type: ignore
+                  "written", file=sys.stderr, flush=True)
+            self._file = None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 def _finite(value: float) -> Optional[float]:
-    return value if value == value and abs(value) != float("inf") else None
+    return value if math.isfinite(value) else None
+
+
+def _scalars(values: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """What a graph can show over progress: one per parameter group if there are several."""
+    for name, value in values.items():
+        if isinstance(value, list) and len(value) > 1:
+            yield from ((f"{name}/{group}", each) for group, each in enumerate(value))
+        elif value is not None and name != "progress":
+            yield name, value[0] if isinstance(value, list) else value
+
+
+# ---- Sums ---------------------------------------------------------------------------------------
 
 
 class Accumulator:
     """Sums of numbers by name, over batches, replicas and restarts:
 
         seen = px.Accumulator()
-        for x, y in px.evaluation(loader):
+        for x, y in loader:
+            ...
             seen.add(loss=loss.item() * len(x), count=len(x))
         sums = seen.totals()
         print(sums["loss"] / sums["count"])
 
-    Each replica adds to its own; totals() sums them over the replicas, and all must call it.  Sums are saved
-    with a checkpoint and found again by the name, which by default is the line that made the accumulator.
+    Each replica adds to its own; totals() sums them over the replicas, and all must call it.  Sums
+    are saved with a checkpoint for the rest of the epoch, or of the training if the accumulator was
+    made before it; and found again by the name, which by default is the line that makes it.
+    What is added in the course of px.evaluation() is not saved: an evaluation begins anew.
     """
 
     def __init__(self, name: Optional[str] = None) -> None:
         caller = sys._getframe(1)
-        self.name = name or f"{caller.f_code.co_filename.rsplit('/', 1)[-1]}:{caller.f_lineno}"
+        file = caller.f_code.co_filename.rsplit("/", 1)[-1]
+        self.name = name or f"{file}:{caller.f_lineno}"
         self._values: dict[str, float] = {}
+        self._evaluates = False
         from . import session
-        _register(session(), self)
+        session().saver.sums.register(session(), self)
 
     def add(self, **values: float) -> None:
+        from . import session
+        self._evaluates |= session().evaluations > 0
         for name, value in values.items():
             self._values[name] = self._values.get(name, 0.0) + float(value)
 
@@ -126,11 +155,52 @@ class Accumulator:
 
     def reset(self) -> None:
         self._values.clear()
+        self._evaluates = False
 
     def totals(self) -> dict[str, float]:
         """The sums over all replicas."""
         from . import session
         return total(session().collectives.gather(self._values))
+
+
+class Sums:
+    """The accumulators of a session, and what a checkpoint knows of them."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Any] = {}      # by name: epoch in which it was made, and where it is
+        self._found: dict[str, dict[str, float]] = {}
+
+    def register(self, session: Any, accumulator: Accumulator) -> None:
+        epoch = session.epoch if session.restored else None
+        self._all[accumulator.name] = epoch, weakref.ref(accumulator)
+        self._give(session, accumulator)
+
+    def state(self, session: Any) -> dict[str, dict[str, float]]:
+        """What this replica must not forget."""
+        state = dict(self._found) if session.leads else {}
+        for name, (epoch, reference) in self._all.items():
+            accumulator = reference()
+            if accumulator is not None and epoch in (None, session.epoch) \
+                    and not accumulator._evaluates:
+                state[name] = dict(accumulator._values)
+        return state
+
+    def restore(self, session: Any, found: dict[str, dict[str, float]]) -> None:
+        """Replica 0 goes on with the sums of all replicas there were."""
+        self._found = found
+        for _epoch, reference in self._all.values():
+            accumulator = reference()
+            if accumulator is not None:
+                self._give(session, accumulator)
+
+    def forget(self) -> None:
+        """What was not asked for when training goes on is not missed."""
+        self._found = {}
+
+    def _give(self, session: Any, accumulator: Accumulator) -> None:
+        found = self._found.pop(accumulator.name, None)
+        if found is not None and session.leads:
+            accumulator._values.update(found)
 
 
 def total(parts: list[dict[str, float]]) -> dict[str, float]:
@@ -139,10 +209,3 @@ def total(parts: list[dict[str, float]]) -> dict[str, float]:
         for name, value in part.items():
             sums[name] = sums.get(name, 0.0) + value
     return sums
-
-
-def _register(session: Any, accumulator: Accumulator) -> None:
-    session.saver.accumulators[accumulator.name] = weakref.ref(accumulator)
-    saved = session.saver.saved_sums.pop(accumulator.name, None)
-    if saved and session.leads:
-        accumulator._values.update(saved)

@@ -2,14 +2,15 @@
 """Checkpoints of a session: collected between two updates, written in the background.
 
     model.pt, optimizer.pt       their state_dict()
-    extra.pt                     schedulers, scaler, tracked objects, sums, position, random numbers
+    extra.pt                     schedulers, scalers, what is tracked, sums, position, random state
     pollux-agent                 what the agent knows
 
-All of it is plain types and tensors.  libpollux makes it whole or absent.  Replica 0 writes; all read.
+What is collected is a copy, so training goes on while it is written.  libpollux makes a checkpoint
+whole or absent.  Replica 0 writes; all read.
 """
 from __future__ import annotations
 
-import random
+import os
 import sys
 import threading
 import time
@@ -20,7 +21,8 @@ import torch
 
 from .._library import PolluxError
 from ..checkpoint import Checkpoint
-from .report import total
+from .report import Sums, total
+from .states import copied, random_state, revived, without_code
 
 KEEP = 3
 FORMAT = 1
@@ -31,45 +33,54 @@ class Saver:
 
     def __init__(self, directory: Optional[str], period_s: float) -> None:
         self.directory = directory
-        self.period_s = period_s
-        self.tracked: dict[str, Any] = {}
-        self.accumulators: dict[str, weakref.ref] = {}
-        self.saved_sums: dict[str, dict[str, float]] = {}
-        self._saved_tracked: dict[str, Any] = {}
+        self.sums = Sums()
+        self._period_s = period_s
         self._last = time.monotonic()
+        self._tracked: dict[str, Any] = {}
+        self._found: dict[str, Any] = {}    # of a checkpoint, for what is yet to be tracked
         self._writer: Optional[threading.Thread] = None
-        self._error: Optional[str] = None
+        self._error = ""                    # why the last one was not written
+        self._saved: Any = None             # how far training was in the newest checkpoint
 
     def due(self) -> bool:
         """Whether it is time for another one, and the last is written."""
-        return self.directory is not None and time.monotonic() - self._last >= self.period_s \
+        return self.directory is not None and time.monotonic() - self._last >= self._period_s \
             and not (self._writer and self._writer.is_alive())
 
     # ---- Saving ----------------------------------------------------------------------------
 
-    def save(self, session: Any, wait: bool, between: bool = False) -> None:
-        """Save between updates; between: also between epochs.  All replicas together.  wait: return when it is on
-        the disk, and raise if that failed; else a failure is told and training goes on."""
+    def save(self, session: Any, wait: bool) -> bool:
+        """Save, between updates, all replicas together.  wait: until it is on the disk; False says
+        that it could not be written.  Else a failure is told once, and training goes on."""
         if self.directory is None:
-            return
-        own = {"rng": _random_state(), "sums": self._sums()}
+            return True
+        own = {"rng": session.random_state or random_state(), "sums": self.sums.state(session),
+               "data": session.loader.state() if session.loader is not None else None}
         parts = session.collectives.gather(own)
         self._last = time.monotonic()
+        self._saved = _how_far(session)
         if not session.leads:
-            return
+            return True
         files = {
-            "model.pt": _copied(session.model.state_dict()),
-            "optimizer.pt": _copied(session.optimizer.state_dict()),
-            "extra.pt": _copied(self._extra(session, parts, between)),
+            "model.pt": copied(session.model.state_dict()),
+            "optimizer.pt": copied(session.optimizer.state_dict()),
+            "extra.pt": copied(self._extra(session, parts)),
         }
-        state = session.agent.save_state()
+        agent = session.agent.save_state()
         self.join()
         if wait:
-            self._write(files, state)
-            return
-        self._writer = threading.Thread(target=self._write_or_tell, args=(files, state),
+            self._error = ""
+            return self._write(files, agent)
+        self._writer = threading.Thread(target=self._write, args=(files, agent),
                                         name="pollux-checkpoint")
         self._writer.start()
+        return True
+
+    def save_at_end(self, session: Any) -> None:
+        """Save and wait, unless that is what the newest checkpoint holds."""
+        if self._saved != _how_far(session):
+            self.save(session, wait=True)
+        self.join()
 
     def join(self) -> None:
         """Wait for the one that is being written."""
@@ -77,164 +88,134 @@ class Saver:
             self._writer.join()
             self._writer = None
 
-    def _extra(self, session: Any, parts: list[dict], between: bool) -> dict[str, Any]:
-        sums: dict[str, dict[str, float]] = {}
-        for name in self._sums():
-            sums[name] = total([part["sums"].get(name, {}) for part in parts])
+    def _extra(self, session: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
         clock = session.wraps.by_progress
         return {
             "format": FORMAT,
             "epoch": session.epoch,
-            "between": int(between),
             "position": session.position.state(),
-            "data": session.loader.state() if session.loader is not None else None,
+            "data": [part["data"] for part in parts],
             "rng": [part["rng"] for part in parts],
-            "sums": sums,
-            "schedulers": [_state(scheduler) for scheduler in _alive(session.wraps.schedulers)],
+            "sums": {name: total([part["sums"].get(name, {}) for part in parts])
+                     for name in parts[0]["sums"]},
+            "schedulers": [without_code(scheduler.state_dict())
+                           for scheduler in alive(session.wraps.schedulers)],
             "clock": clock.steps if clock is not None else None,
-            "scalers": [_state(scaler) for scaler in _alive(session.wraps.scalers)],
-            "tracked": {name: thing.state_dict() for name, thing in self.tracked.items()},
+            "scalers": [scaler.state_dict() for scaler in alive(session.wraps.scalers)],
+            "tracked": {**self._found, **{name: thing.state_dict()
+                                          for name, thing in self._tracked.items()}},
         }
 
-    def _sums(self) -> dict[str, dict[str, float]]:
-        alive = {name: reference() for name, reference in self.accumulators.items()}
-        return {name: dict(each._values) for name, each in alive.items() if each is not None}
-
-    def _write(self, files: dict[str, Any], state: bytes) -> None:
-        with Checkpoint.begin(self.directory) as checkpoint:
-            for name, content in files.items():
-                torch.save(content, f"{checkpoint.path}/{name}")
-            checkpoint.write("pollux-agent", state)
-            checkpoint.commit(KEEP)
-
-    def _write_or_tell(self, files: dict[str, Any], state: bytes) -> None:
+    def _write(self, files: dict[str, Any], agent: bytes) -> bool:
+        """Write them, or tell why not unless that has been told before."""
         try:
-            self._write(files, state)
-            self._error = None
-        except (PolluxError, OSError, RuntimeError) as error:
-            if str(error) != self._error:
-                print(f"pollux: no checkpoint: {error}; the ones before are as they were", file=sys.stderr)
-            self._error = str(error)
+            os.makedirs(self.directory, exist_ok=True)  # type: ignore[arg-type]
+            with Checkpoint.begin(self.directory) as checkpoint:  # type: ignore[arg-type]
+                for name, content in files.items():
+                    torch.save(content, os.path.join(checkpoint.path, name))
+                checkpoint.write("pollux-agent", agent)
+                checkpoint.commit(KEEP)
+        except Exception as error:  # of any kind: what is tracked may be anything
+            self._tell(str(error) or type(error).__name__)
+            return False
+        self._error = ""
+        return True
+
+    def _tell(self, error: str) -> None:
+        if self._error != error:
+            print(f"pollux: no checkpoint could be written to {self.directory}: {error}; "
+                  "those before are as they were", file=sys.stderr, flush=True)
+        self._error = error
 
     # ---- Restoring -------------------------------------------------------------------------
 
     def restore(self, session: Any) -> None:
-        """Go on from the newest checkpoint, if there is one."""
+        """Go on from the newest checkpoint, if there is one.  All replicas together."""
         if self.directory is None:
             return
-        checkpoint, note = Checkpoint.newest(self.directory)
-        number = checkpoint.number if checkpoint is not None else 0
+        checkpoint, note = _newest(session, self.directory)
         if note and session.leads:
-            print(f"pollux: {note}", file=sys.stderr)
-        numbers = session.collectives.gather(number)
-        if len(set(numbers)) > 1:
-            raise RuntimeError(f"replicas see different checkpoints in {self.directory}: {numbers}; "
-                               "it must be one directory that all of them share")
-        if checkpoint is None:
-            return
-        with checkpoint:
-            self._restore(session, checkpoint)
+            print(f"pollux: {note}", file=sys.stderr, flush=True)
+        if checkpoint is not None:
+            with checkpoint:
+                self._restore(session, checkpoint)
 
     def _restore(self, session: Any, checkpoint: Checkpoint) -> None:
         extra = _load(checkpoint, "extra.pt")
         if extra.get("format") != FORMAT:
-            raise RuntimeError(f"{checkpoint.path}: of another version of pollux")
+            raise RuntimeError(f"{checkpoint.path} is of another version of pollux: this one reads "
+                               f"format {FORMAT}, not {extra.get('format')}")
         session.model.load_state_dict(_load(checkpoint, "model.pt"))
         session.optimizer.load_state_dict(_load(checkpoint, "optimizer.pt"))
         session.agent.restore_state(checkpoint.read("pollux-agent"))
-        _give("schedulers", _alive(session.wraps.schedulers), extra["schedulers"])
-        _give("scalers", _alive(session.wraps.scalers), extra["scalers"])
+        _give("schedulers", alive(session.wraps.schedulers), extra["schedulers"])
+        _give("scalers", alive(session.wraps.scalers), extra["scalers"])
         if session.wraps.by_progress is not None and extra["clock"] is not None:
             session.wraps.by_progress.steps = extra["clock"]
         session.epoch = extra["epoch"]
-        session.position.restore(extra["position"], bool(extra["between"]))
-        if session.loader is not None and extra["data"] is not None:
+        session.position.restore(extra["position"])
+        if session.loader is not None:
             session.loader.restore(extra["data"])
         if len(extra["rng"]) == session.world.replicas:
             session.random_state = extra["rng"][session.world.rank]
-        self._saved_tracked = extra["tracked"]
-        for name, thing in self.tracked.items():
-            self._give_tracked(name, thing)
-        self.saved_sums = extra["sums"]
-        for accumulator in _alive(list(self.accumulators.values())):
-            saved = self.saved_sums.pop(accumulator.name, None)
-            if saved and session.leads:
-                accumulator._values.update(saved)
+        self._found = extra["tracked"]
+        for name, thing in self._tracked.items():
+            self._give_found(name, thing)
+        self.sums.restore(session, extra["sums"])
+        self._saved = _how_far(session)
 
     def track(self, name: str, thing: Any) -> None:
         """Save it too, and restore it now if there was one of that name."""
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
-            raise TypeError(f"{name}: only what has state_dict() and load_state_dict() can be tracked")
-        self.tracked[name] = thing
-        self._give_tracked(name, thing)
+            raise TypeError(f"px.track({name!r}): only what has state_dict() and load_state_dict() "
+                            f"can be tracked, and a {type(thing).__name__} has not")
+        if self._tracked.get(name, thing) is not thing:
+            raise ValueError(f"px.track({name!r}): something else is tracked under this name")
+        self._tracked[name] = thing
+        self._give_found(name, thing)
 
-    def _give_tracked(self, name: str, thing: Any) -> None:
-        if name in self._saved_tracked:
-            thing.load_state_dict(self._saved_tracked.pop(name))
-
-
-def restore_random_state(state: dict[str, Any]) -> None:
-    torch.set_rng_state(state["torch"])
-    random.setstate(_tuples(state["python"]))
-    if state["numpy"] is not None and "numpy" in sys.modules:
-        kind, keys, *rest = state["numpy"]
-        sys.modules["numpy"].random.set_state((kind, keys.numpy().astype("uint32"), *rest))
-    if state["cuda"] is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
+    def _give_found(self, name: str, thing: Any) -> None:
+        if name in self._found:
+            thing.load_state_dict(self._found.pop(name))
 
 
-def _random_state() -> dict[str, Any]:
-    numpy = None
-    if "numpy" in sys.modules:
-        kind, keys, *rest = sys.modules["numpy"].random.get_state()
-        numpy = [kind, torch.from_numpy(keys.astype("int64")), *rest]
-    return {
-        "torch": torch.get_rng_state(),
-        "python": random.getstate(),
-        "numpy": numpy,
-        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None,
-    }
-
-
-def _tuples(thing: Any) -> Any:
-    return tuple(_tuples(each) for each in thing) if isinstance(thing, (list, tuple)) else thing
-
-
-def _copied(thing: Any) -> Any:
-    """As it is now, on the CPU; tensors that share memory still do in the copy."""
-    memo: dict[int, torch.Tensor] = {}
-
-    def copy(part: Any) -> Any:
-        if isinstance(part, torch.Tensor):
-            key = id(part)
-            if key not in memo:
-                memo[key] = part.detach().to("cpu", copy=True)
-            return memo[key]
-        if isinstance(part, dict):
-            return {name: copy(each) for name, each in part.items()}
-        if isinstance(part, (list, tuple)):
-            return type(part)(copy(each) for each in part) if type(part) in (list, tuple) \
-                else tuple(copy(each) for each in part)
-        return part
-    return copy(thing)
-
-
-def _state(thing: Any) -> Any:
-    return thing.state_dict() if hasattr(thing, "state_dict") else None
-
-
-def _alive(references: list[weakref.ref]) -> list[Any]:
+def alive(references: list[weakref.ref]) -> list[Any]:
     return [thing for thing in (reference() for reference in references) if thing is not None]
+
+
+def _how_far(session: Any) -> Any:
+    return session.epoch, session.position.state(), session.agent.status().progress
+
+
+def _newest(session: Any, directory: str) -> tuple[Optional[Checkpoint], str]:
+    """The same one on all replicas, and a sentence on newer ones that are damaged.  Replicas that
+    cannot read it, or read another one, are an error on all of them."""
+    checkpoint, note, error = None, "", ""
+    try:
+        checkpoint, note = Checkpoint.newest(directory)
+    except PolluxError as found:
+        error = str(found)
+    number = checkpoint.number if checkpoint is not None else 0
+    found_by_all = session.collectives.gather((number, error))
+    for _number, error in found_by_all:
+        if error:
+            raise RuntimeError(f"training cannot go on from {directory}: {error}")
+    numbers = [number for number, _error in found_by_all]
+    if len(set(numbers)) > 1:
+        raise RuntimeError(f"replicas see different checkpoints in {directory}: {numbers}; it must "
+                           "be one directory that all of them share")
+    return checkpoint, note
 
 
 def _give(what: str, things: list[Any], states: list[Any]) -> None:
     if len(things) != len(states):
-        raise RuntimeError(f"the checkpoint has {len(states)} {what} and the program {len(things)}: make all of them "
-                           "before px.epochs() or px.steps()")
+        raise RuntimeError(f"the checkpoint has {len(states)} {what} and the program "
+                           f"{len(things)}: make all of them before px.epochs() or px.steps()")
     for thing, state in zip(things, states):
-        if state is not None:
-            thing.load_state_dict(state)
+        if state:  # a scaler that is switched off has none
+            thing.load_state_dict(revived(thing, state))
 
 
 def _load(checkpoint: Checkpoint, name: str) -> Any:
-    return torch.load(f"{checkpoint.path}/{name}", map_location="cpu")
+    # What is tracked may hold more than plain types, so this is not for files of strangers.
+    return torch.load(os.path.join(checkpoint.path, name), map_location="cpu", weights_only=False)

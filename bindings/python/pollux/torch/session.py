@@ -28,10 +28,12 @@ from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
 from .plan import Position, Update
 from .report import Reporter
-from .saving import Saver, restore_random_state
+from .saving import Saver
+from .states import restore_random_state
 from .wraps import Wraps
 
 STOPPED = 143  # how a program ends that was asked to stop and has saved its work
+UNSAVED = 1    # and one that could not save it
 
 
 class Session:
@@ -55,7 +57,7 @@ class Session:
         self.gradients: Optional[Gradients] = None
         self.ddp: Optional[torch.nn.parallel.DistributedDataParallel] = None
         self.position = Position()
-        self.dataset_size = 0
+        self.pass_samples = 0  # in a pass over the data; 0: nobody knows
         self.init_batch = 0
         self.epoch = 0
         self.until_progress = False
@@ -64,7 +66,10 @@ class Session:
         self.update: Optional[Update] = None
         self.micro = 0
         self.finished = False
-        self.save_wanted = False
+        self.save_asked = False
+        self.save_agreed = False
+        self.stop_agreed = False
+        self.evaluations = 0    # under way
         self.restored = False
         self._grad = (1.0, 0.0)
         self.loader: Any = None
@@ -95,7 +100,8 @@ class Session:
             raise RuntimeError("px.prepare() was called before: one model and one optimizer per process")
         self.agent, self.model, self.optimizer = agent, model, optimizer
         self.init_batch = init_batch
-        agent.catch(signal.SIGTERM)
+        if not observe:
+            agent.catch(signal.SIGTERM)
         self.gradients = Gradients(
             optimizer, self.collectives, measures=self.leads, observe=observe,
             loss_scale=self.wraps.loss_scale, stopping=agent.stopping,
@@ -105,6 +111,7 @@ class Session:
     def close(self) -> None:
         """Leave everything that was the program's as it was; torch.distributed goes on."""
         self.saver.join()
+        self.reporter.close()
         if self.agent is not None:
             self.abandon()
             self.gradients.detach()
@@ -214,32 +221,39 @@ class Session:
     def advise(self) -> None:
         """Replica 0 decides, and all follow."""
         numbers = self.agent.decide()
-        words = [0.0, 1.0, 0.0]
+        words = [0.0, 0.0, 1.0, 0.0]
         if self.leads:
             status = self.agent.status()
-            words = [float(self.saver.due()), *status.grad]
-        words = self.collectives.broadcast(words + list(numbers)) if self.world.replicas > 1 else words
+            words = [float(self.saver.due() or self.save_asked), float(self.agent.stopping()),
+                     *status.grad]
         if self.world.replicas > 1:
-            numbers[:] = words[3:]
-        self.save_wanted |= words[0] > 0
-        self._grad = (words[1], words[2])
+            words = self.collectives.broadcast(words + list(numbers))
+            numbers[:] = words[4:]
+        if words[0]:
+            self.save_agreed, self.save_asked = True, False
+        self.stop_agreed = bool(words[1])
+        self._grad = (words[2], words[3])
         self.advice = self.agent.follow()
 
     def boundary(self) -> None:
         """Between updates: leave if asked to, save if it is time."""
-        if self.advice.verdict == Verdict.STOP:
+        if self.stop_agreed and not self.done:
             self.leave()
-        if self.save_wanted:
-            self.save_wanted = False
+        if self.save_agreed:
+            self.save_agreed = False
             self.saver.save(self, wait=False)
         self.reporter.report(self.metrics)
 
     def leave(self) -> None:
-        self.saver.save(self, wait=True)
-        self.collectives.barrier()
+        """Save and exit, all replicas together."""
+        self.reporter.report(self.metrics, last=True)
+        saved = self.saver.save(self, wait=True)
+        unsaved = self.collectives.sum([float(not saved)])[0] > 0
         self.agent.close()
+        with contextlib.suppress(ValueError):  # being another thread's business
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         sys.stdout.flush()
-        raise SystemExit(STOPPED)
+        raise SystemExit(UNSAVED if unsaved else STOPPED)
 
     def begin_pass(self, choose: bool) -> None:
         """The loader is asked for data: a pass begins or goes on."""
@@ -254,30 +268,67 @@ class Session:
             self.restored = True
             self.saver.restore(self)
 
+    def go_on(self) -> None:
+        """Data will be taken next: random numbers are as they were saved, and what nobody has
+        asked for until now was not meant for this epoch."""
+        self.resume_random_state()
+        self.saver.sums.forget()
+
     def resume_random_state(self) -> None:
-        """Just before data is fetched, as it was saved."""
         if self.random_state is not None:
             restore_random_state(self.random_state)
             self.random_state = None
 
-    def stop_if_asked(self) -> None:
-        """In the middle of an evaluation: all replicas leave if one was asked to, and come back to its beginning."""
-        if self.collectives.sum([float(self.agent.stopping())])[0] > 0:
-            self.leave()
-
     def end(self) -> None:
         """Training is done: save that."""
-        self.saver.save(self, wait=True, between=True)
-        self.saver.join()
+        self.until_progress = self.endless = False
+        self.reporter.report(self.metrics, last=True)
+        self.saver.save_at_end(self)
 
-    def sync_buffers(self) -> None:
-        """All replicas evaluate with the buffers of replica 0, and DDP need not see to it in a forward that not every
-        replica makes."""
+    # ---- Epochs ----------------------------------------------------------------------------
+
+    def begin_loop(self) -> None:
+        """px.epochs() or px.steps() has begun."""
+        if self.agent is None:
+            raise RuntimeError("call px.prepare() first")
+        self.restore()
+        if not self.position.begun:
+            self.resume_random_state()
+        self.advise()
+
+    def aim(self, total: float) -> None:
+        """Train until this progress."""
+        self.until_progress = True
+        self.agent.set_total(total)
+        self.advise()
+
+    def end_epoch(self) -> None:
+        self.epoch += 1
+        self.position.end_epoch()
+
+    # ---- Evaluation ------------------------------------------------------------------------
+
+    def begin_evaluation(self) -> None:
+        """All replicas evaluate with the buffers of replica 0, and DDP need not see to it in a
+        forward that not every replica makes."""
+        self.evaluations += 1
+        self.reporter.pause()
         if self.ddp is not None:
             if self.ddp.broadcast_buffers and self.world.replicas > 1:
                 for buffer in self.model.buffers():
                     dist.broadcast(buffer, 0)
             self.ddp.require_forward_param_sync = False
+
+    def anybody_evaluates(self, this_one: bool) -> bool:
+        """In an evaluation that may be stopped: whether any replica goes on.  All leave if one was
+        asked to stop, and will come back to its beginning."""
+        going_on, stopping = self.collectives.sum([float(this_one), float(self.agent.stopping())])
+        if stopping > 0:
+            self.leave()
+        return going_on > 0
+
+    def end_evaluation(self) -> None:
+        self.evaluations -= 1
 
     # ---- Batches ---------------------------------------------------------------------------
 

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders for evaluation: every sample in exactly one replica."""
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from torch.utils.data import DataLoader, IterableDataset, Sampler
+
+from .rows import samples_in, takes_all
+from .workers import like, spared
+
+
+class EvaluationLoader:
+    """This replica's share of a loader: what that would give is in exactly one replica, in batches
+    of the same size.  A stream is each replica's own, which the dataset must see to.  Other
+    attributes are those of the loader that it was made of."""
+
+    def __init__(self, loader: DataLoader, session: Any, stoppable: bool) -> None:
+        self._given = loader
+        self._session = session
+        self._stoppable = stoppable
+        self._share = Share()
+        self._divided = session.world.replicas > 1 \
+            and not isinstance(loader.dataset, IterableDataset)
+        if isinstance(loader.dataset, IterableDataset):
+            self._loader = like(loader, batch_size=loader.batch_size, drop_last=loader.drop_last)
+        elif loader.batch_sampler is None:
+            self._loader = like(loader, batch_size=None,
+                                sampler=self._share if self._divided else loader.sampler)
+        else:
+            self._loader = like(loader, batch_sampler=self._share if self._divided
+                                else loader.batch_sampler)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._given, name)
+
+    def __len__(self) -> int:
+        """Iterations in this replica; others may have one more or less."""
+        if not self._divided:
+            return len(self._given)
+        size = self._given.batch_size
+        if size is None:
+            return len(self._own(range(len(self._given))))
+        return -(-len(self._own(range(self._kept(samples_in(self._given))))) // size)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._session.begin_evaluation()
+        try:
+            if self._divided:
+                self._divide()
+            with spared():
+                batches = iter(self._loader)
+            yield from self._until_stopped(batches) if self._stoppable else batches
+        finally:
+            self._session.end_evaluation()
+
+    def _divide(self) -> None:
+        """Samples are dealt out one by one; batches that the user has made, as they are."""
+        given, size = self._given, self._given.batch_size
+        if size is None:
+            self._share.items = self._own(self._agreed(given.batch_sampler or given.sampler))
+            return
+        if takes_all(given.sampler):
+            samples: Any = range(samples_in(given))
+        else:
+            samples = self._agreed(given.sampler)
+        own = self._own(samples[:self._kept(len(samples))])
+        self._share.items = [list(own[at:at + size]) for at in range(0, len(own), size)]
+
+    def _agreed(self, sampler: Any) -> list[Any]:
+        """What replica 0 draws."""
+        drawn = list(sampler) if self._session.leads else None
+        return self._session.collectives.gather(drawn)[0]
+
+    def _own(self, items: Any) -> Any:
+        return items[self._session.world.rank::self._session.world.replicas]
+
+    def _kept(self, samples: int) -> int:
+        """All but those that drop_last drops."""
+        return samples - samples % self._given.batch_size if self._given.drop_last else samples
+
+    def _until_stopped(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """All replicas ask whether to stop as often as the one that has most to do."""
+        nothing = object()
+        while True:
+            batch = next(batches, nothing)
+            if not self._session.anybody_evaluates(batch is not nothing):
+                return
+            if batch is not nothing:
+                yield batch
+
+
+class Share(Sampler):
+    """Samples, or batches of them, that were chosen before."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)

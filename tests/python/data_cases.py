@@ -1,0 +1,528 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What test_data.py checks of loaders, with any number of replicas: each case_NAME(folder) below is
+one check, run by all replicas together.
+
+    data_cases.py FOLDER        all of them; a line `ok NAME` or `not ok NAME: why` for each
+"""
+from __future__ import annotations
+
+import inspect
+import os
+import random
+import signal
+import sys
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import torch
+from torch.utils.data import (BatchSampler, DataLoader, Dataset, DistributedSampler,
+                              IterableDataset, RandomSampler, SequentialSampler,
+                              SubsetRandomSampler, WeightedRandomSampler)
+
+import pollux.torch as px
+from pollux.agent import Batch
+from pollux.checkpoint import indices
+
+K = int(os.environ.get("WORLD_SIZE", "1"))
+RANK = int(os.environ.get("RANK", "0"))
+
+
+class Numbers(Dataset):
+    """Sample i is i."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> int:
+        assert 0 <= index < self.length
+        return index
+
+
+class Stream(IterableDataset):
+    """So many numbers in this replica, distinct from the others'."""
+
+    def __init__(self, length: int) -> None:
+        self.numbers = range(1000 * RANK, 1000 * RANK + length)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.numbers)
+
+
+class SavedStream(Stream):
+    """One that knows where it is."""
+
+    at = 0
+
+    def __iter__(self) -> Iterator[int]:
+        while self.at < len(self.numbers):
+            self.at += 1
+            yield self.numbers[self.at - 1]
+        self.at = 0
+
+    def state_dict(self) -> dict:
+        return {"at": self.at}
+
+    def load_state_dict(self, state: dict) -> None:
+        self.at = state["at"]
+
+
+class Training:
+    """A tiny model, trained on numbers."""
+
+    def __init__(self, loader: DataLoader, folder: Any = None, adapt: bool = False,
+                 **options: Any) -> None:
+        px.init(folder, adapt=adapt, seed=options.pop("seed", 0))
+        torch.manual_seed(0)
+        model = torch.nn.Linear(1, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+        self.model, self.optimizer, self.loader = px.prepare(model, optimizer, loader, **options)
+
+    def step(self, x: torch.Tensor) -> None:
+        self.model(x.float().reshape(-1, 1)).mean().backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def one_pass(self) -> list[list[int]]:
+        """Iterations of this replica; samples without a weight are left out."""
+        seen = []
+        for x in self.loader:
+            if weight() > 0:
+                seen.append(x.tolist())
+            self.step(x)
+        return seen
+
+
+def weight() -> float:
+    it = px.session()
+    return it.update.weight(it.micro)
+
+
+def of_all(seen: list[list[int]]) -> list[int]:
+    """What all replicas have seen together."""
+    return [x for part in px.session().collectives.gather(seen) for batch in part for x in batch]
+
+
+def exactly(samples: Any, seen: list[int]) -> None:
+    wanted, got = Counter(samples), Counter(seen)
+    assert wanted == got, f"missing {wanted - got}, too many {got - wanted}"
+
+
+def raises(kind: type, words: str, action: Callable[[], Any]) -> None:
+    try:
+        action()
+    except kind as error:
+        assert words in str(error), error
+        return
+    raise AssertionError(f"no {kind.__name__}")
+
+
+# ---- Passes over the data -----------------------------------------------------------------------
+
+
+def case_a_pass_has_every_sample_once(_folder: Path) -> None:
+    for length in (64, 65, 67, 103, 16, 7, 2, 1):  # whole, with a tail, smaller than M0 and than K
+        for shuffle in (False, True):
+            training = Training(DataLoader(Numbers(length), batch_size=16, shuffle=shuffle))
+            for _number in range(2):
+                exactly(range(length), of_all(training.one_pass()))
+            px.close()
+
+
+def case_shuffling_depends_on_seed_and_pass_alone(_folder: Path) -> None:
+    def order(seed: int, passes: int) -> list[int]:
+        torch.manual_seed(random.randrange(1000))
+        training = Training(DataLoader(Numbers(48), batch_size=8, shuffle=True), seed=seed)
+        for _number in range(passes):
+            batches = px.session().collectives.gather(training.one_pass())
+        px.close()
+        return [sorted(x for part in update for x in part) for update in zip(*batches)]
+    first = order(0, 1)
+    assert first == order(0, 1)
+    assert first != order(0, 2) and first != order(1, 1)
+    # and not on the replicas
+    assert first == [sorted(indices(0, 48, 0, start, 8)) for start in range(0, 48, 8)]
+
+
+def case_in_turn_means_in_turn(_folder: Path) -> None:
+    training = Training(DataLoader(Numbers(24), batch_size=6 * K))
+    batches = px.session().collectives.gather(training.one_pass())
+    assert [x for update in zip(*batches) for part in update for x in part] == list(range(24))
+
+
+def case_drop_last_drops_a_tail_below_m0(_folder: Path) -> None:
+    training = Training(DataLoader(Numbers(61), batch_size=12, drop_last=True))
+    exactly(range(60), of_all(training.one_pass()))
+    px.close()
+    training = Training(DataLoader(Numbers(11), batch_size=12, drop_last=True))
+    assert training.one_pass() == []
+    px.close()
+    training = Training(DataLoader(Numbers(61), batch_size=12, drop_last=True), adapt=True,
+                        max_batch=48, local_batch=(1, 48))
+    px.session().agent.set_fixed(Batch(48 // K, 0))
+    exactly(range(61), of_all(training.one_pass()))  # 48 + 13
+
+
+def case_workers_change_nothing(_folder: Path) -> None:
+    plain = Training(DataLoader(Numbers(37), batch_size=8, shuffle=True)).one_pass()
+    px.close()
+    for options in ({"num_workers": 2}, {"num_workers": 1, "persistent_workers": True}):
+        training = Training(DataLoader(Numbers(37), batch_size=8, shuffle=True, **options))
+        assert training.one_pass() == plain
+        exactly(range(37), of_all(training.one_pass()))
+        for x in training.loader:  # leave off in the middle, with batches on their way
+            break
+        exactly(range(37), of_all(training.one_pass()))
+        px.close()
+
+
+def groups_of_workers(number: int) -> None:
+    """As worker_init_fn: the user's own is called, and by then the worker is apart."""
+    assert os.getpgid(0) == os.getpid() and number < 2
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def case_workers_do_not_hear_of_a_stop(_folder: Path) -> None:
+    loader = DataLoader(Numbers(64), batch_size=4 * K, num_workers=2,
+                        worker_init_fn=groups_of_workers)
+    training = Training(loader)
+    exactly(range(64), of_all(training.one_pass()))
+    exactly(range(64), of_all(evaluated(loader)))
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def case_the_users_collate_fn_makes_the_batches(_folder: Path) -> None:
+    def negative(samples: list[int]) -> torch.Tensor:
+        assert isinstance(samples, list)
+        return -torch.tensor(samples)
+    for dataset, wanted in ((Numbers(20), range(20)),
+                            (Stream(12), [x + 1000 * r for r in range(K) for x in range(12)])):
+        training = Training(DataLoader(dataset, batch_size=4 * K, collate_fn=negative))
+        exactly([-x for x in wanted], of_all(training.one_pass()))
+        px.close()
+
+
+def case_an_iteration_may_be_left_and_begun_again(_folder: Path) -> None:
+    training = Training(DataLoader(Numbers(40), batch_size=8, shuffle=True))
+    for x in training.loader:
+        break
+    for x in training.loader:
+        training.step(x)
+        break
+    exactly(range(40), of_all(training.one_pass()))
+    iterations = [iter(training.loader)]
+    next(iterations[0])
+    new = iter(training.loader)
+    seen = [next(new).tolist()]
+    raises(RuntimeError, "one at a time", lambda: next(iterations[0]))
+    iterations.clear()
+    assert px.session().update is not None  # whatever becomes of the old one
+    for x in new:
+        seen.append(x.tolist())
+    exactly(range(40), of_all(seen))
+
+
+# ---- Batches that change ------------------------------------------------------------------------
+
+
+def case_batches_may_change_in_the_middle_of_a_pass(_folder: Path) -> None:
+    random.seed(5)  # the same on all replicas
+    training = Training(DataLoader(Numbers(157), batch_size=4 * K, shuffle=True, num_workers=1),
+                        adapt=True, max_batch=10000, local_batch=(1, 100))
+    for _number in range(3):
+        seen, sizes = [], set()
+        for x in training.loader:
+            seen.append(x.tolist())
+            sizes.add(len(x))
+            assert training.loader.batch_size >= 1
+            if random.random() < 0.4:
+                px.session().agent.set_fixed(Batch(random.randint(4, 9), random.randint(0, 2)))
+            training.step(x)
+        exactly(range(157), of_all(seen))
+        assert len(sizes) > 1
+
+
+def case_steps_take_pass_after_pass(_folder: Path) -> None:
+    random.seed(6)
+    training = Training(DataLoader(Numbers(50), batch_size=4 * K, shuffle=True), adapt=True,
+                        max_batch=10000, local_batch=(1, 100))
+    seen: dict[int, list] = {}
+    data = iter(training.loader)
+    done = -1
+    for step in px.steps(60):
+        x = next(data)
+        seen.setdefault(px.session().position.number, []).append(x.tolist() if weight() else [])
+        if random.random() < 0.2:
+            px.session().agent.set_fixed(Batch(random.randint(4, 6), random.randint(0, 1)))
+        training.step(x)
+        assert step >= done and step < 60
+        done = step
+    assert done >= 55 and px.metrics()["progress"] >= 60
+    *whole, _last = sorted(seen)
+    assert len(whole) >= 3
+    for number in whole:
+        exactly(range(50), of_all(seen[number]))
+    exactly(range(50), of_all(training.one_pass()))  # afterwards a pass is a pass again
+
+
+def case_a_for_loop_within_steps_ends(_folder: Path) -> None:
+    training = Training(DataLoader(Numbers(24), batch_size=8))
+    iterations = 0
+    for _step in px.steps(7):
+        for x in training.loader:
+            training.step(x)
+            iterations += 1
+    assert iterations == 7
+
+
+def case_steps_without_data_are_an_error(_folder: Path) -> None:
+    for dataset in (Numbers(5), Stream(0)):
+        training = Training(DataLoader(dataset, batch_size=8 * K, drop_last=True))
+
+        def train() -> None:
+            data = iter(training.loader)
+            for _step in px.steps(3):
+                next(data)
+        raises(RuntimeError, "no batch", train)
+        px.close()
+
+
+def case_the_length_is_the_number_of_iterations(_folder: Path) -> None:
+    for length, drop_last in ((50, False), (50, True), (48, False), (3, False)):
+        plain = DataLoader(Numbers(length), batch_size=8, drop_last=drop_last)
+        training = Training(plain, local_batch=(1, 2))
+        assert len(training.loader) == len(plain)
+        for _epoch in px.epochs(2):
+            promised = len(training.loader)
+            iterations = sum(1 for x in training.loader if training.step(x) is None)
+            assert iterations == promised, (iterations, promised)
+        px.close()
+
+
+def case_other_attributes_are_the_loaders_own(_folder: Path) -> None:
+    plain = DataLoader(Numbers(50), batch_size=10, shuffle=True, num_workers=1)
+    training = Training(plain)
+    assert training.loader.dataset is plain.dataset and training.loader.sampler is plain.sampler
+    assert training.loader.num_workers == 1 and training.loader.batch_size == -(-10 // K)
+    raises(AttributeError, "nonsense", lambda: training.loader.nonsense)
+
+
+def case_what_cannot_be_made_elastic_is_refused(_folder: Path) -> None:
+    raises(TypeError, "DataLoader, not list", lambda: Training([1, 2]))  # type: ignore[arg-type]
+    px.close()
+    batches = BatchSampler(SequentialSampler(Numbers(8)), 4, False)
+    raises(ValueError, "batch_size", lambda: Training(DataLoader(Numbers(8),
+                                                                 batch_sampler=batches)))
+    px.close()
+    training = Training(DataLoader(Numbers(4), batch_size=2 * K, sampler=["a", "b"]))
+    if RANK == 0 and K == 1:
+        raises(TypeError, "'a'", training.one_pass)
+
+
+# ---- Samplers -----------------------------------------------------------------------------------
+
+
+class Backwards(SequentialSampler):
+    def __iter__(self) -> Iterator[int]:
+        return iter(reversed(range(len(self.data_source))))
+
+
+def case_samplers_of_the_user_are_asked_once_per_pass(_folder: Path) -> None:
+    numbers = Numbers(40)
+    samplers = {
+        "weighted": WeightedRandomSampler([0.0] * 20 + [1.0] * 20, 30),
+        "replacement": RandomSampler(numbers, replacement=True, num_samples=30),
+        "some": RandomSampler(numbers, num_samples=30),
+        "subset": SubsetRandomSampler(range(5, 35)),
+        "backwards": Backwards(range(30)),
+    }
+    for name, sampler in samplers.items():
+        training = Training(DataLoader(numbers, batch_size=8, sampler=sampler))
+        torch.manual_seed(RANK)
+        passes = [of_all(training.one_pass()) for _number in range(2)]
+        assert all(len(seen) == 30 for seen in passes), name
+        if name == "weighted":
+            assert min(map(min, passes)) >= 20
+        if name in ("subset", "backwards"):
+            wanted = range(5, 35) if name == "subset" else range(30)
+            for seen in passes:
+                exactly(wanted, seen)
+        if name == "backwards" and K == 1:
+            assert passes[0] == list(reversed(range(30)))
+        elif name != "backwards":
+            assert passes[0] != passes[1]
+        px.close()
+
+
+def case_a_distributed_sampler_is_done_without(_folder: Path) -> None:
+    for shuffle in (False, True):
+        sampler = DistributedSampler(Numbers(41), K, RANK, shuffle=shuffle)
+        training = Training(DataLoader(Numbers(41), batch_size=8, sampler=sampler))
+        training.loader.sampler.set_epoch(1)
+        exactly(range(41), of_all(training.one_pass()))
+        px.close()
+
+
+# ---- Streams ------------------------------------------------------------------------------------
+
+
+def case_a_stream_is_trained_to_its_end(_folder: Path) -> None:
+    for drop_last, workers, wanted in ((False, 0, 23), (True, 0, 20), (False, 1, 23)):
+        loader = DataLoader(Stream(23), batch_size=4 * K, drop_last=drop_last, num_workers=workers)
+        training = Training(loader)
+        for _number in range(2):
+            exactly([1000 * rank + x for rank in range(K) for x in range(wanted)],
+                    of_all(training.one_pass()))
+        px.close()
+
+
+def case_streams_may_end_unevenly(_folder: Path) -> None:
+    training = Training(DataLoader(Stream(23 + 14 * RANK), batch_size=4 * K), local_batch=(1, 2))
+    for _number in range(2):  # what not all replicas have is dropped, not kept for the next pass
+        exactly([1000 * rank + x for rank in range(K) for x in range(23)],
+                of_all(training.one_pass()))
+
+
+def case_a_stream_has_no_length_and_no_progress_by_epochs(_folder: Path) -> None:
+    training = Training(DataLoader(Stream(23), batch_size=4 * K))
+    raises(TypeError, "len", lambda: len(training.loader))
+    raises(ValueError, "px.steps()", lambda: next(px.epochs(2, by="progress")))
+    for _epoch in px.epochs(1):
+        assert px.session().status().total == 0
+        training.one_pass()
+
+
+def case_a_stream_that_knows_where_it_is_goes_on_there(folder: Path) -> None:
+    for kind, begins in ((SavedStream, 12), (Stream, 0)):
+        directory = folder / kind.__name__
+        training = Training(DataLoader(kind(30), batch_size=4 * K), directory)
+        for updates, x in enumerate(training.loader):
+            if updates == 3:
+                break
+            training.step(x)
+            if updates == 1:
+                px.save()
+        px.session().saver.join()
+        px.close()
+        training = Training(DataLoader(kind(30), batch_size=4 * K), directory)
+        first = next(iter(training.loader)).tolist()
+        assert first[0] == 1000 * RANK + begins, first
+        px.close()
+
+
+# ---- Evaluation ---------------------------------------------------------------------------------
+
+
+def evaluated(loader: DataLoader, **options: Any) -> list[list[int]]:
+    return [x.tolist() if isinstance(x, torch.Tensor) else [x]
+            for x in px.evaluation(loader, **options)]
+
+
+def case_an_evaluation_has_every_sample_in_one_replica(_folder: Path) -> None:
+    Training(DataLoader(Numbers(8), batch_size=4 * K))
+    numbers = Numbers(37)
+    loaders = {
+        "plain": (DataLoader(numbers, batch_size=5), range(37)),
+        "shuffled": (DataLoader(numbers, batch_size=5, shuffle=True), range(37)),
+        "one batch": (DataLoader(numbers, batch_size=64), range(37)),
+        "one sample": (DataLoader(Numbers(1), batch_size=4), range(1)),
+        "dropping": (DataLoader(numbers, batch_size=5, drop_last=True), range(35)),
+        "subset": (DataLoader(numbers, batch_size=5, sampler=SubsetRandomSampler(range(9, 20))),
+                   range(9, 20)),
+        "distributed": (DataLoader(numbers, batch_size=5,
+                                   sampler=DistributedSampler(numbers, K, RANK)), range(37)),
+        "batches": (DataLoader(numbers, batch_sampler=BatchSampler(SequentialSampler(numbers), 4,
+                                                                   False)), range(37)),
+        "no batches": (DataLoader(Numbers(7), batch_size=None), range(7)),
+        "workers": (DataLoader(numbers, batch_size=3, num_workers=2), range(37)),
+        "stream": (DataLoader(Stream(9), batch_size=4),
+                   [1000 * rank + x for rank in range(K) for x in range(9)]),
+    }
+    for name, (loader, wanted) in loaders.items():
+        for stoppable in (False, True):
+            seen = evaluated(loader, stoppable=stoppable)
+            exactly(wanted, of_all(seen))
+            if name != "stream":
+                assert len(px.evaluation(loader)) == len(seen), name
+    assert px.evaluation(loaders["plain"][0]).batch_size == 5
+
+
+def case_uneven_streams_may_be_evaluated_stoppably(_folder: Path) -> None:
+    Training(DataLoader(Numbers(8), batch_size=4 * K))
+    seen = evaluated(DataLoader(Stream(5 + 9 * RANK), batch_size=2), stoppable=True)
+    assert sum(map(len, seen)) == 5 + 9 * RANK
+
+
+def case_an_uneven_evaluation_may_use_the_ddp_model(_folder: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.BatchNorm1d(4))
+    px.init(adapt=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    ddp, optimizer, loader = px.prepare(model, optimizer,
+                                        DataLoader(Numbers(32), batch_size=8 * K))
+    for _epoch in px.epochs(2):
+        ddp.train()
+        for x in loader:
+            ddp(x.float().reshape(-1, 1)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        ddp.eval()
+        seen = []
+        with torch.no_grad():
+            for x in px.evaluation(DataLoader(Numbers(2 * K + 1), batch_size=1)):
+                ddp(x.float().reshape(-1, 1))
+                seen.append(x.tolist())
+        exactly(range(2 * K + 1), of_all(seen))
+        means = px.session().collectives.gather(model[1].running_mean)
+        assert all(torch.equal(mean, means[0]) for mean in means)
+
+
+# ---- Sums ---------------------------------------------------------------------------------------
+
+
+def case_accumulators_sum_over_replicas(_folder: Path) -> None:
+    px.init()
+    sums = px.Accumulator("mine")
+    sums.add(loss=1.5, count=RANK)
+    sums.add(loss=torch.tensor(0.5))
+    assert sums["loss"] == 2.0 and sums["nothing"] == 0.0 and list(sums) == ["loss", "count"]
+    assert sums.totals() == {"loss": 2.0 * K, "count": sum(range(K))}
+    sums["loss"] = 7
+    sums.reset()
+    if RANK == 0:
+        sums.add(only=1)
+    assert sums.totals() == {"only": 1}
+
+
+# ---- Running them -------------------------------------------------------------------------------
+
+
+CASES = {name[5:]: function for name, function in list(globals().items())
+         if name.startswith("case_") and inspect.isfunction(function)}
+
+
+def run(name: str, folder: Path) -> None:
+    """One case, and nothing left of it."""
+    folder = folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        CASES[name](folder)
+    finally:
+        px.close()
+
+
+def main(folder: Path) -> None:
+    for name in CASES:
+        try:
+            run(name, folder)
+        except BaseException:
+            print(f"not ok {name}: {traceback.format_exc()}", flush=True)
+            os._exit(1)  # the others wait for this one in vain, and end by that
+        print(f"ok {name}", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders that are elastic, with one replica in this process and with several in others: coverage,
+samplers, streams, workers, evaluation (data_cases.py)."""
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytest.importorskip("torch")
+
+import data_cases  # noqa: E402
+import replicas  # noqa: E402
+
+
+@pytest.mark.parametrize("name", data_cases.CASES)
+def test_one_replica(name, tmp_path):
+    data_cases.run(name, tmp_path)
+
+
+@pytest.fixture(scope="module", params=[2, 3] if os.environ.get("POLLUX_SOAK") else [2])
+def ended(request, tmp_path_factory):
+    """What several replicas say of all cases; they stop at the first that fails."""
+    return replicas.run(data_cases.__file__, request.param, tmp_path_factory.mktemp("data"))
+
+
+@pytest.mark.parametrize("name", data_cases.CASES)
+def test_several_replicas(ended, name):
+    for output in ended.outputs:
+        assert f"\nok {name}\n" in "\n" + output, output
