@@ -5,6 +5,7 @@
 #include "journal_file.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -49,6 +50,22 @@ void journal_close (struct store *store)
     struct pollux_error err = {""};
     if (store_close (store, &err) < 0)
         fail_msg ("%s", err.text);
+}
+
+void journal_take (struct store *store, struct cluster *cluster, const struct event *event)
+{
+    struct journal journal = store_journal (store);
+    struct pollux_error err = {""};
+    if (journal.append (journal.self, cluster, event, &err) < 0 ||
+        cluster_apply (cluster, event, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+int64_t journal_size (void)
+{
+    struct stat status;
+    assert_int_equal (0, stat (journal_path, &status));
+    return status.st_size;
 }
 
 int64_t journal_fold (struct store *store, struct cluster *cluster, struct pollux_error *err)

@@ -15,6 +15,12 @@ int journal_tear_down (void **state);
 struct store *journal_open (enum store_mode mode);
 void journal_close (struct store *store);
 
+/* Write one event and let it happen, or fail the test. */
+void journal_take (struct store *store, struct cluster *cluster, const struct event *event);
+
+/* Bytes of the file, which is there. */
+int64_t journal_size (void);
+
 /* Fold what is in the file from where the store is: how many events there were, or an error. */
 int64_t journal_fold (struct store *store, struct cluster *cluster, struct pollux_error *err);
 

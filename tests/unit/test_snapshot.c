@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,13 +82,6 @@ static struct cluster record (const char *policy, int rounds, struct compactor *
     return cluster;
 }
 
-static int64_t file_size (void)
-{
-    struct stat status;
-    assert_int_equal (0, stat (journal_path, &status));
-    return status.st_size;
-}
-
 /* ---- The same as without -------------------------------------------------------------------- */
 
 static void comes_back (void **state)
@@ -116,9 +108,7 @@ static void comes_back (void **state)
         assert_int_equal (store_snapshot (store), compactor.appended);
         struct event node = {
             .at_us = folded.now_us, .type = EVENT_NODE, .job = -1, .node = {.name = "new"}};
-        struct journal journal = store_journal (store);
-        assert_int_equal (0, journal.append (journal.self, &folded, &node, &err));
-        assert_int_equal (0, cluster_apply (&folded, &node, &err));
+        journal_take (store, &folded, &node);
         journal_close (store);
         struct cluster again = journal_cluster ();
         clusters_alike (&folded, &again);
@@ -171,23 +161,21 @@ static void stays_small (void **state)
     assert_int_equal (0, store_restore (store, &cluster, NULL, &err));
     assert_true (journal_fold (store, &cluster, &err) >= 0);
     struct event node = {.at_us = cluster.now_us, .type = EVENT_NODE, .job = -1};
-    struct journal journal = store_journal (store);
     int64_t size = 0;
     for (int i = 0; i < 100; i++) {
         for (int j = 0; j < 1000; j++) {
             snprintf (node.node.name, sizeof (node.node.name), "n%d", j % 8);
-            assert_int_equal (0, journal.append (journal.self, &cluster, &node, &err));
-            assert_int_equal (0, cluster_apply (&cluster, &node, &err));
+            journal_take (store, &cluster, &node);
         }
         assert_false (store_compact_due (store, 0) || store_compact_due (store, 2000));
         assert_true (store_compact_due (store, 999));
         assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
         assert_false (store_compact_due (store, 1));
         if (i == 40) /* by then the log has been copied to the file a few times */
-            size = file_size ();
+            size = journal_size ();
     }
     journal_close (store);
-    assert_true (file_size () <= size + size / 4 && size < 1 << 20);
+    assert_true (journal_size () <= size + size / 4 && size < 1 << 20);
     cluster_clear (&cluster);
 }
 
@@ -254,8 +242,7 @@ static void readers_are_told (void **state)
     assert_int_equal (0, store_restore (follower, &other, NULL, &err));
     for (int i = 0; i < 10; i++) {
         snprintf (node.node.name, sizeof (node.node.name), "n%d", i);
-        assert_int_equal (0, journal.append (journal.self, &cluster, &node, &err));
-        assert_int_equal (0, cluster_apply (&cluster, &node, &err));
+        journal_take (writer, &cluster, &node);
         if (i == 4) {
             assert_int_equal (0, store_commit (writer, &err));
             assert_int_equal (5, journal_fold (follower, &other, &err));
@@ -295,15 +282,12 @@ static void rounds_without_plan_wait (void **state)
     struct event round = {.type = EVENT_ROUND, .job = -1, .round = {.policy = "fifo", .p = -1}};
     struct event answer = {.type = EVENT_PLAN, .job = -1, .plan = &plan};
     struct store *store = journal_open (STORE_DURABLE);
-    struct journal journal = store_journal (store);
     assert_int_equal (0, plan_reset (&plan, 0));
     for (int i = 0; i < 3; i++) {
-        assert_int_equal (0, journal.append (journal.self, &cluster, &round, &err));
-        assert_int_equal (0, cluster_apply (&cluster, &round, &err));
+        journal_take (store, &cluster, &round);
         assert_false (store_compact_due (store, 1));
         assert_int_equal (-EBUSY, store_compact (store, &cluster, NULL, 0, &err));
-        assert_int_equal (0, journal.append (journal.self, &cluster, &answer, &err));
-        assert_int_equal (0, cluster_apply (&cluster, &answer, &err));
+        journal_take (store, &cluster, &answer);
         assert_true (store_compact_due (store, 1));
         assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
     }
@@ -331,9 +315,7 @@ static void unwritable_cluster (void **state)
     assert_false (store_compact_due (store, 1)); /* not again at once */
     struct event node = {
         .at_us = cluster.now_us, .type = EVENT_NODE, .job = -1, .node = {.name = "new"}};
-    struct journal journal = store_journal (store);
-    assert_int_equal (0, journal.append (journal.self, &cluster, &node, &err));
-    assert_int_equal (0, cluster_apply (&cluster, &node, &err));
+    journal_take (store, &cluster, &node);
     journal_close (store);
     struct cluster folded = journal_cluster ();
     clusters_alike (&cluster, &folded);

@@ -91,9 +91,7 @@ static void goes_on (void **state)
         for (int i = 0; i < 10; i++) {
             struct event node = {.at_us = life, .type = EVENT_NODE, .job = -1};
             snprintf (node.node.name, sizeof (node.node.name), "n%d-%d", life, i);
-            struct journal journal = store_journal (writer);
-            assert_int_equal (0, journal.append (journal.self, &cluster, &node, NULL));
-            assert_int_equal (0, cluster_apply (&cluster, &node, NULL));
+            journal_take (writer, &cluster, &node);
         }
         assert_int_equal (0, journal_fold (reader, &other, NULL)); /* not yet */
         assert_int_equal (0, store_commit (writer, NULL));
@@ -415,13 +413,6 @@ static void changed_rows_are_refused (void **state)
     }
 }
 
-static long file_size (void)
-{
-    struct stat status;
-    assert_int_equal (0, stat (journal_path, &status));
-    return (long)status.st_size;
-}
-
 /* Cut anywhere, or noise anywhere: refused when opened, or when read, or something in a body was
  * changed into something else that is legal; never a crash, and never silently empty. */
 static void damaged_pages (void **state)
@@ -431,7 +422,7 @@ static void damaged_pages (void **state)
     char good[128];
     snprintf (good, sizeof (good), "%s.good", journal_path);
     journal_shell ("cp %s %s", journal_path, good);
-    long size = file_size ();
+    int64_t size = journal_size ();
     int refusals = 0, tries = soak_count (1000);
     struct rng rng = rng_seed (4);
     for (int i = 0; i < tries; i++) {
