@@ -51,7 +51,13 @@ class Collectives:
         return future.then(lambda done: done.value()[0])
 
     def mean(self, tensor: Tensor) -> None:
+        """The same, now."""
         dist.all_reduce(tensor.div_(self.replicas))
+
+    def give(self, tensor: Tensor) -> None:
+        """Replica 0's tensor to all, in place."""
+        if self.replicas > 1:
+            dist.broadcast(tensor, 0)
 
     def broadcast(self, values: Sequence[float]) -> list[float]:
         """Replica 0's numbers; others give as many."""

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Squared norms of tensors, by libpollux where they are plain floats in memory, else by torch."""
+"""Squared norms of gradients, divided by Adam's preconditioner where there is one: by libpollux
+where they are plain floats in memory, else by torch."""
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple, Optional
+import functools
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -14,16 +16,20 @@ from .._library import CAdam, library
 FIRST_STEP = 5  # Adam's averages are worth nothing before
 
 
-class Scaling(NamedTuple):
-    """Adam's preconditioner of one parameter: P = sqrt (exp_avg_sq / (1 - beta2^step)) + eps."""
+class Scaling:
+    """Adam's preconditioner of one parameter: P = sqrt(exp_avg_sq / (1 - beta2^step)) + eps."""
 
-    exp_avg_sq: Tensor
-    beta2: float
-    eps: float
-    step: int
+    __slots__ = ("average", "beta2", "eps", "step", "native")
+
+    def __init__(self, average: Tensor, beta2: float, eps: float, step: int) -> None:
+        self.average = average
+        self.beta2 = beta2
+        self.eps = eps
+        self.step = step
+        self.native = average.data_ptr(), ctypes.byref(CAdam(beta2, eps, step))
 
     def divide(self, gradient: Tensor) -> Tensor:
-        average = self.exp_avg_sq.double() / (1.0 - self.beta2 ** self.step)
+        average = self.average.double() / (1.0 - self.beta2 ** self.step)
         return gradient.double() / (average.sqrt() + self.eps)
 
 
@@ -33,27 +39,35 @@ class Preconditioner:
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
         self.active = all("betas" in group for group in optimizer.param_groups)
-        self._group: dict[Parameter, dict] = {}
+        self._found: dict[Parameter, Optional[Scaling]] = {}
+        self._groups: dict[Parameter, dict] = {}
+
+    def renew(self) -> None:
+        """The optimizer may have made a step."""
+        self._found.clear()
 
     def __call__(self, parameter: Parameter) -> Optional[Scaling]:
         if not self.active:
             return None
+        if parameter not in self._found:
+            self._found[parameter] = self._find(parameter)
+        return self._found[parameter]
+
+    def _find(self, parameter: Parameter) -> Optional[Scaling]:
         state = self.optimizer.state.get(parameter)
         if not state or "exp_avg_sq" not in state or "step" not in state:
             return None
         step = int(state["step"])
         if step < FIRST_STEP:
             return None
-        group = self._group_of(parameter)
+        group = self._group(parameter)
         return Scaling(state["exp_avg_sq"], float(group["betas"][1]), float(group["eps"]), step)
 
-    def _group_of(self, parameter: Parameter) -> dict:
-        group = self._group.get(parameter)
-        if group is None:
-            self._group = {each: group for group in self.optimizer.param_groups
-                           for each in group["params"]}
-            group = self._group[parameter]
-        return group
+    def _group(self, parameter: Parameter) -> dict:
+        if parameter not in self._groups:
+            self._groups = {each: group for group in self.optimizer.param_groups
+                            for each in group["params"]}
+        return self._groups[parameter]
 
 
 class Norms:
@@ -65,89 +79,103 @@ class Norms:
         self.sums = [0.0] * groups
         self.pending: list[tuple[int, Tensor]] = []  # on a device that need not be waited for yet
 
-    def add(self, group: int, tensor: Tensor, scaling: Optional[Scaling]) -> None:
-        function = _NATIVE.get(tensor.dtype) if _in_memory(tensor, scaling) else None
-        if function is not None:
-            self.sums[group] += function.sqr(tensor.data_ptr(), tensor.numel(), *_native(scaling))
-            return
-        wide = _wide(tensor, scaling)
-        self.add_later(group, torch.dot(wide, wide))
-
-    def add_later(self, group: int, value: Tensor) -> None:
-        if value.is_cuda:
-            self.pending.append((group, value))
+    def add(self, group: int, gradient: Tensor, scaling: Optional[Scaling] = None) -> None:
+        native = _native().get(gradient.dtype)
+        if native is not None and _in_memory(gradient, scaling):
+            adam = scaling.native if scaling is not None else _NO_ADAM
+            self.sums[group] += native.sqr(gradient.data_ptr(), gradient.numel(), *adam)
         else:
-            self.sums[group] += float(value)
+            self.add_square(group, _divided(gradient, scaling))
 
-    def values(self, scale: float) -> list[float]:
+    def add_square(self, group: int, tensor: Tensor) -> None:
+        flat = _flat(tensor)
+        self.add_number(group, torch.dot(flat, flat))
+
+    def add_number(self, group: int, value: Tensor) -> None:
+        if value.device.type == "cpu":
+            self.sums[group] += float(value)
+        else:
+            self.pending.append((group, value))
+
+    def values(self) -> list[float]:
         for group, value in self.pending:
             self.sums[group] += float(value)
         self.pending.clear()
-        return self.sums if scale == 1.0 else [value / scale for value in self.sums]
+        return self.sums
 
 
 def difference(dots: Norms, squares: Norms, group: int, before: Tensor, now: Tensor,
                scaling: Optional[Scaling]) -> None:
     """Adds before . now to dots and |before - now|^2 to squares, both preconditioned."""
-    function = _NATIVE.get(now.dtype) if _in_memory(now, scaling) else None
-    if function is not None and before.dtype == now.dtype and before.stride() == now.stride():
-        pair = function.pair(before.data_ptr(), now.data_ptr(), now.numel(), *_native(scaling))
+    native = _native().get(now.dtype)
+    if native is not None and _in_memory(now, scaling) and _alike(before, now):
+        adam = scaling.native if scaling is not None else _NO_ADAM
+        pair = native.pair(before.data_ptr(), now.data_ptr(), now.numel(), *adam)
         dots.sums[group] += pair.dot
         squares.sums[group] += pair.diff_sqr
         return
-    wide_before, wide_now = _wide(before, scaling), _wide(now, scaling)
-    change = wide_before - wide_now
-    dots.add_later(group, torch.dot(wide_before, wide_now))
-    squares.add_later(group, torch.dot(change, change))
+    if before.is_sparse or now.is_sparse:
+        before, now = before.to_dense(), now.to_dense()
+    before, now = _flat(_divided(before, scaling)), _flat(_divided(now, scaling))
+    dots.add_number(group, torch.dot(before, now))
+    squares.add_square(group, before - now)
 
 
-class _Native(NamedTuple):
-    sqr: object
-    pair: object
+# ---- Tensors in memory --------------------------------------------------------------------------
+
+_NO_ADAM = (None, None)
 
 
-class _Functions(dict):
-    """Of libpollux, by type of element; looked up once, when they are first needed."""
-
-    def get(self, dtype):  # type: ignore[override]
-        if not self:
-            lib = library()
-            self[torch.float32] = _Native(lib.pollux_sqr_f32, lib.pollux_pair_f32)
-            self[torch.float64] = _Native(lib.pollux_sqr_f64, lib.pollux_pair_f64)
-        return dict.get(self, dtype)
+class _Functions(NamedTuple):
+    sqr: Any
+    pair: Any
 
 
-_NATIVE = _Functions()
-
-
-def _dense(tensor: Tensor) -> bool:
-    return tensor.layout == torch.strided and not tensor.is_cuda and (
-        tensor.is_contiguous() or torch._debug_has_internal_overlap(tensor) == 0
-        and tensor.numel() == _extent(tensor))
-
-
-def _extent(tensor: Tensor) -> int:
-    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+@functools.lru_cache(maxsize=None)
+def _native() -> dict[torch.dtype, _Functions]:
+    """Of libpollux, by type of element."""
+    lib = library()
+    return {torch.float32: _Functions(lib.pollux_sqr_f32, lib.pollux_pair_f32),
+            torch.float64: _Functions(lib.pollux_sqr_f64, lib.pollux_pair_f64)}
 
 
 def _in_memory(tensor: Tensor, scaling: Optional[Scaling]) -> bool:
-    """Whether its elements, and Adam's, are one array of the same order."""
-    if not _dense(tensor) or tensor.device.type != "cpu":
+    """Whether its elements, and Adam's, are one array in the same order."""
+    return _is_array(tensor) and (scaling is None or _alike(scaling.average, tensor))
+
+
+def _is_array(tensor: Tensor) -> bool:
+    if tensor.layout != torch.strided or tensor.device.type != "cpu":
         return False
+    return tensor.is_contiguous() or _has_no_gaps(tensor)
+
+
+def _has_no_gaps(tensor: Tensor) -> bool:
+    """Its dimensions in another order, as channels_last has them, are a contiguous tensor."""
+    places = sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape)
+                    if size != 1)
+    expected = 1
+    for stride, size in places:
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return (one.layout == other.layout and one.dtype == other.dtype and one.device == other.device
+            and one.shape == other.shape and one.stride() == other.stride())
+
+
+# ---- Others -------------------------------------------------------------------------------------
+
+def _divided(gradient: Tensor, scaling: Optional[Scaling]) -> Tensor:
+    gradient = gradient.detach()
     if scaling is None:
-        return True
-    average = scaling.exp_avg_sq
-    return average.dtype == tensor.dtype and average.stride() == tensor.stride() and _dense(average)
+        return gradient
+    return scaling.divide(gradient.to_dense() if gradient.is_sparse else gradient)
 
 
-def _native(scaling: Optional[Scaling]) -> tuple:
-    if scaling is None:
-        return None, None
-    return scaling.exp_avg_sq.data_ptr(), ctypes.byref(CAdam(scaling.beta2, scaling.eps, scaling.step))
-
-
-def _wide(tensor: Tensor, scaling: Optional[Scaling]) -> Tensor:
-    tensor = tensor.detach()
-    if tensor.is_sparse:
-        tensor = tensor.to_dense() if scaling is not None else tensor.coalesce().values()
-    return (scaling.divide(tensor) if scaling is not None else tensor.double()).reshape(-1)
+def _flat(tensor: Tensor) -> Tensor:
+    values = tensor.coalesce().values() if tensor.is_sparse else tensor
+    return values.double().reshape(-1)

@@ -103,9 +103,8 @@ class Session:
         if not observe:
             agent.catch(signal.SIGTERM)
         self.gradients = Gradients(
-            optimizer, self.collectives, measures=self.leads, observe=observe,
-            loss_scale=self.wraps.loss_scale, stopping=agent.stopping,
-            on_sync=agent.sync_time)
+            optimizer, self.collectives, observe=observe, loss_scale=self.wraps.loss_scale,
+            stopping=agent.stopping, on_sync=agent.sync_time)
         self.wraps.optimizer(optimizer, self.observed_step if observe else self.step)
 
     def close(self) -> None:
@@ -164,31 +163,28 @@ class Session:
 
     def settle(self) -> None:
         """The user has done with the update, also without a step: then it was skipped."""
-        update = self.update
-        if update is None:
-            return
-        if not self.finished:
+        if self.update is not None and not self.finished:
             self._finish(skipped=True)
             self.agent.step_end()
-        self.reporter.updated(update.samples)
-        self.position.advance(update.samples)
         self.abandon()
 
     def abandon(self) -> None:
-        """Nothing is under way any more."""
+        """Nothing is under way any more; an update that was made, or skipped, counts."""
+        if self.update is not None and self.finished:
+            self.reporter.updated(self.update.samples)
+            self.position.advance(self.update.samples)
         self.update = None
         self.gradients.end()
 
     def _finish(self, skipped: bool) -> None:
+        """The gradient is there: the replicas agree on what it is worth, and on what comes next."""
         measured = self.gradients.take()
         if self.gradients.anybody_stops:
             self.agent.stop()
-        if self.leads:
-            if skipped:
-                measured.micro = measured.mean = [float("nan")] * self.gradients.groups
-                self._hand_over(measured)
-            elif measured.complete:
-                self._hand_over(measured)
+        if skipped or not measured.finite:
+            self.agent.skip()
+        elif measured.complete and self.leads:
+            self._hand_over(measured)
         self.finished = True
         self.advise()
 
@@ -221,13 +217,10 @@ class Session:
     def advise(self) -> None:
         """Replica 0 decides, and all follow."""
         numbers = self.agent.decide()
-        words = [0.0, 0.0, 1.0, 0.0]
-        if self.leads:
-            status = self.agent.status()
-            words = [float(self.saver.due() or self.save_asked), float(self.agent.stopping()),
-                     *status.grad]
+        words = [float(self.saver.due() or self.save_asked), float(self.agent.stopping()),
+                 *self.agent.grad()]
         if self.world.replicas > 1:
-            words = self.collectives.broadcast(words + list(numbers))
+            words = self.collectives.broadcast(words + numbers[:])
             numbers[:] = words[4:]
         if words[0]:
             self.save_agreed, self.save_asked = True, False
@@ -356,9 +349,11 @@ class Session:
     def observed_step(self, original: Callable[..., Any], closure: Optional[Callable[[], Any]]) -> Any:
         result = original(closure) if closure is not None else original()
         measured = self.gradients.take()
-        if self.leads and measured.complete:
-            local = max(self.init_batch // self.world.replicas, 1)
-            self.agent.set_fixed(Batch(local, measured.parts - 1))
+        local = max(self.init_batch // self.world.replicas, 1)
+        batch = Batch(local, measured.parts - 1)
+        if batch != self.advice.batch:
+            self.agent.set_fixed(batch)  # which counts from the next update on
+        elif measured.complete and self.leads:
             self._hand_over(measured)
         self.advise()
         self.agent.step_end()
