@@ -13,11 +13,12 @@ import functools
 import importlib
 import json
 import os
+import time
 import traceback
 from pathlib import Path
 from typing import Any, Callable
 
-MODULES = ("weights",)
+MODULES = ("noise", "weights")
 MARK = "outcome of case "
 CASES: dict[str, Callable[[], None]] = {}
 REPLICAS: dict[str, tuple[int, ...]] = {}
@@ -58,12 +59,14 @@ def run_all(replicas: int, only: str = "") -> bool:
             continue
         told = ""
         torch.manual_seed(0)
+        begun = time.monotonic()
         try:
             function()
         except (Exception, SystemExit):
             told = traceback.format_exc()
             good = False
         print(MARK + json.dumps([name, told]), flush=True)
+        print(f"{name}: {time.monotonic() - begun:.2f} s", flush=True)
         if told and replicas > 1:
             os._exit(1)
         px.close()

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The estimator of the gradient noise: the closed forms on gradients that are known beforehand,
+since the loss is linear in the parameters; and the variance of per-sample gradients."""
+from __future__ import annotations
+
+import math
+import os
+from types import SimpleNamespace
+from typing import Any, Callable
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import pollux.torch as px
+from pollux.agent import Batch
+
+from . import case
+from .reference import Reference, adam, close
+from .tasks import noise
+
+M0 = 12
+REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
+
+
+class Linear(nn.Module):
+    """The gradient of the mean of its outputs is the mean of the rows, cut into parameters."""
+
+    SHAPES = ((3,), (2, 2), ())
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.parts = nn.ParameterList(
+            nn.Parameter(torch.full(shape, 0.5, dtype=dtype)) for shape in self.SHAPES)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ torch.cat([part.reshape(-1) for part in self.parts])
+
+
+def cut(row: torch.Tensor) -> list[torch.Tensor]:
+    pieces = torch.split(row, [math.prod(shape) for shape in Linear.SHAPES])
+    return [piece.reshape(shape) for piece, shape in zip(pieces, Linear.SHAPES)]
+
+
+def rows(count: int, dtype: torch.dtype) -> torch.Tensor:
+    random = torch.Generator().manual_seed(5)
+    shift = torch.tensor([1.0, 0.3, -0.2, 0.5, 0.0, 0.1, -0.4, 0.8], dtype=torch.float64)
+    return (shift + torch.randn(count, 8, generator=random, dtype=torch.float64)).to(dtype)
+
+
+def gradients(x: torch.Tensor, replicas: int, batch: Batch) -> list[list[torch.Tensor]]:
+    """Of one update, as they can be told apart: of each replica, or of one replica's
+    micro-steps."""
+    cells = x.double().reshape(batch.s + 1, replicas, batch.m, -1).mean(2)
+    return [cut(row) for row in (cells.mean(0) if replicas > 1 else cells[:, 0])]
+
+
+def by_group(model: Linear) -> list[dict]:
+    return [{"params": list(model.parts[:2])}, {"params": list(model.parts[2:]), "lr": 0.02}]
+
+
+def sgd(model: Linear, **options: Any) -> torch.optim.Optimizer:
+    return torch.optim.SGD(by_group(model), lr=0.1, **options)
+
+
+def run(batch: Batch, make: Callable[[Linear], torch.optim.Optimizer] = sgd, updates: int = 12,
+        dtype: torch.dtype = torch.float64, rule: str = "adascale", adapt: bool = True,
+        seen: Callable[[SimpleNamespace], None] = lambda _: None) -> Reference:
+    """Trains one epoch with a batch, and compares after every update.  What floats of 32 bits round
+    away from the gradients themselves is more than 1e-6 of their difference."""
+    tolerance = 1e-9 if dtype == torch.float64 else 1e-5
+    px.close()
+    px.init(adapt=adapt)
+    replicas = px.replicas()
+    total = replicas * batch.m * (batch.s + 1)
+    x = rows(total * updates, dtype)
+    model = Linear(dtype)
+    opt = make(model)
+    loader = DataLoader(TensorDataset(x), batch_size=M0)
+    trained, opt, loader = px.prepare(model, opt, loader, max_batch=max(total, M0), rule=rule,
+                                      local_batch=(1, batch.m), warmup_epochs=0.5)
+    px.session().agent.set_fixed(batch)
+    groups = [0, 0, 1][:len(Linear.SHAPES)] if len(opt.param_groups) > 1 else [0, 0, 0]
+    reference = Reference(groups)
+    done = iterations = 0
+    for _epoch in px.epochs(1):
+        for part, in loader:
+            iterations += 1
+            opt.zero_grad()
+            trained(part).mean().backward()
+            if iterations % (batch.s + 1) == 0:
+                its = x[done * total:(done + 1) * total]
+                reference.update(gradients(its, replicas, batch), total / M0, adam(opt)
+                                 if "betas" in opt.defaults else None)
+                done += 1
+                before = px.metrics()["progress"]
+            opt.step()
+            if iterations % (batch.s + 1) == 0:
+                expected = reference.total()
+                assert close(noise(), expected, tolerance), (done, noise(), expected)
+                seen(SimpleNamespace(reference=reference, opt=opt, scale=total / M0,
+                                     before=before, dataset=len(x)))
+    assert done == updates
+    return reference
+
+
+@case(1, 2, 3)
+def one_micro_step():
+    """For one replica the differenced form, for several n = K."""
+    run(Batch(M0 // REPLICAS, 0))
+    run(Batch(M0 // REPLICAS, 0), dtype=torch.float32)
+
+
+@case(1, 2, 3)
+def several_micro_steps():
+    run(Batch(M0 // REPLICAS // 2, 1))
+    run(Batch(M0 // REPLICAS // 4 or 1, 3), dtype=torch.float32)
+
+
+@case(1, 2, 3)
+def a_larger_batch():
+    run(Batch(10, 2))
+    run(Batch(16, 0))
+
+
+@case(1, 2, 3)
+def preconditioned():
+    def adam_of(model):
+        return torch.optim.Adam(by_group(model), lr=0.01, betas=(0.8, 0.9))
+    run(Batch(6, 0), adam_of)
+    run(Batch(6, 1), adam_of)
+    run(Batch(6, 1), lambda model: torch.optim.AdamW(model.parameters(), eps=1e-3),
+        dtype=torch.float64)
+
+
+@case(1, 2)
+def preconditioned_by_others():
+    run(Batch(6, 1), lambda model: torch.optim.NAdam(by_group(model)))
+    run(Batch(6, 1), lambda model: torch.optim.RAdam(by_group(model)))
+
+
+@case(1)
+def not_preconditioned_before_step_5():
+    """Else the comparison above would also hold without it."""
+    def adam_of(model):
+        return torch.optim.Adam(by_group(model), lr=0.01)
+    four = run(Batch(6, 1), adam_of, updates=5).total()
+    assert close(four, run(Batch(6, 1), sgd, updates=5).total())
+    assert not close(run(Batch(6, 1), adam_of, updates=6).total(),
+                     run(Batch(6, 1), sgd, updates=6).total(), 1e-2)
+
+
+# ---- Learning-rate factors ----------------------------------------------------------------------
+
+class Recording(torch.optim.SGD):
+    """Knows the rates of its last step."""
+
+    def step(self, closure=None):
+        self.rates = [group["lr"] for group in self.param_groups]
+        return super().step(closure)
+
+
+def factors(rule: str, expected: Callable[[SimpleNamespace, int], float]) -> None:
+    told = []
+
+    def seen(now: SimpleNamespace) -> None:
+        for group, base in enumerate((0.1, 0.02)):
+            assert now.opt.param_groups[group]["lr"] == base
+            factor = now.opt.rates[group] / base
+            assert close([factor], [expected(now, group)]), (rule, group, factor)
+            told.append(factor)
+        gain = px.metrics()["progress"] - now.before
+        assert close([gain], [now.reference.total_gain(now.scale)]), (rule, gain)
+    run(Batch(12, 1), lambda model: Recording(by_group(model), lr=0.1), rule=rule, seen=seen)
+    assert len(set(told)) > 1 or rule in ("linear", "sqrt")
+    assert all(factor != 1.0 for factor in told)
+
+
+@case(1, 2)
+def rates_by_each_rule():
+    factors("adascale", lambda now, group: now.reference.gain(group, now.scale))
+    factors("adamscale", lambda now, group: math.sqrt(now.reference.gain(group, now.scale)))
+    factors("linear", lambda now, group: now.scale)
+    factors("sqrt", lambda now, group: math.sqrt(now.scale))
+    factors("legw", lambda now, group: math.sqrt(now.scale) * min(
+        1.0, now.before / (0.5 * now.scale * now.dataset / M0)))
+
+
+@case(1)
+def default_rules():
+    for kind, rule in ((torch.optim.SGD, "adascale"), (torch.optim.AdamW, "adamscale")):
+        assert px._rule_of(kind(Linear(torch.float32).parameters(), lr=0.1)) == rule
+
+
+# ---- Per-sample gradients -----------------------------------------------------------------------
+
+def population(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
+    """What the estimator must find in the mean: of a pass without repetition |mean|^2 - V/N and
+    V/M0, where V is the variance of per-sample gradients, summed over all parameters."""
+    samples = []
+    for i in range(len(x)):
+        loss = nn.functional.cross_entropy(model(x[i:i + 1]), y[i:i + 1])
+        grads = torch.autograd.grad(loss, list(model.parameters()))
+        samples.append(torch.cat([grad.reshape(-1) for grad in grads]).double())
+    table = torch.stack(samples)
+    variance = float(table.var(0).sum())
+    return float((table.mean(0) ** 2).sum()) - variance / len(x), variance / M0
+
+
+def recorded(agent: Any, parts: int) -> list[tuple[float, float]]:
+    """The values of single updates from now on, as the agent is told what they follow from.  They
+    are what it averages, which run() has shown."""
+    values: list[tuple[float, float]] = []
+    n = px.replicas() * parts
+    tell, tell_single = agent.gradients, agent.gradients_single
+
+    def gradients(parts, micro, mean):
+        s, t = sum(micro), sum(mean)
+        values.append(((n * t - s) / (n - 1), (s - t) / (n - 1)))
+        return tell(parts, micro, mean)
+
+    def gradients_single(dot, difference):
+        if dot is not None:
+            values.append((sum(dot), sum(difference) / 2))
+        return tell_single(dot, difference)
+    agent.gradients, agent.gradients_single = gradients, gradients_single
+    return values
+
+
+@case(1, 2, 3)
+def per_sample_gradients():
+    """The mean over many updates is within 5 standard errors, which are small enough to tell a
+    wrong n."""
+    random = torch.Generator().manual_seed(3)
+    x = torch.randn(240, 6, generator=random)
+    y = (x[:, 0] + x[:, 1] * x[:, 2] + torch.randn(240, generator=random) > 0).long()
+    for parts in (1, 2):  # at one replica, differenced and accumulated
+        px.close()
+        px.init(adapt=False)
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.Linear(6, 10), nn.ReLU(), nn.Linear(10, 2))
+        expected = population(model, x, y)
+        loader = DataLoader(TensorDataset(x, y), batch_size=M0, shuffle=True)
+        opt = torch.optim.SGD(model.parameters(), lr=0.0)
+        trained, opt, loader = px.prepare(
+            model, opt, loader, local_batch=(1, M0 // px.replicas() // parts))
+        values = recorded(px.session().agent, parts if px.replicas() == 1 else 1)
+        for _epoch in px.epochs(100 if os.environ.get("POLLUX_SOAK") else 12):
+            for part, label in loader:
+                opt.zero_grad()
+                nn.functional.cross_entropy(trained(part), label).backward()
+                opt.step()
+        if px.rank() == 0:
+            table = torch.tensor(values, dtype=torch.float64)
+            errors = table.std(0) / math.sqrt(len(values))
+            assert len(values) >= 239 and errors[1] < 0.08 * expected[1], (len(values), errors)
+            for found, value, error in zip(table.mean(0), expected, errors):
+                assert abs(found - value) < 5 * error, (parts, found, value, error)
