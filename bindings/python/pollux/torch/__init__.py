@@ -95,10 +95,16 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
     low, high = local_batch or (1, init_batch)
+    fixed = None if it.adapt else it.fixed(init_batch, high)
+    whole = _whole(optimizer, ddp or {})
+    accumulation = accumulation and not whole
+    if whole and high * it.world.replicas < init_batch:
+        raise ValueError(f"{whole}, so a batch has no micro-steps: local_batch must reach "
+                         f"{-(-init_batch // it.world.replicas)}, not {high}")
     agent = Agent(
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
         groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer), observe=not it.adapt,
-        fixed=None if it.adapt else it.fixed(init_batch, high), warmup_epochs=warmup_epochs,
+        fixed=fixed, warmup_epochs=warmup_epochs,
         dataset_size=it.pass_samples, period_s=it.period_s, world=it.world)
     module = model.module if isinstance(model, DistributedDataParallel) else model
     it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
@@ -179,3 +185,12 @@ def replicas() -> int:
 
 def _rule_of(optimizer: torch.optim.Optimizer) -> str:
     return "adamscale" if all("betas" in group for group in optimizer.param_groups) else "adascale"
+
+
+def _whole(optimizer: torch.optim.Optimizer, ddp: dict) -> str:
+    """Why a replica's batch cannot be split into micro-steps; empty if it can."""
+    if isinstance(optimizer, torch.optim.LBFGS):
+        return "LBFGS evaluates the same batch several times"
+    if ddp.get("static_graph"):
+        return "DDP with static_graph must sum the gradients of every backward"
+    return ""

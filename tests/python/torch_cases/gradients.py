@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose gradients are not one per parameter and step: all of them end where a plain loop
+ends, with accumulation and without."""
+from __future__ import annotations
+
+import math
+import os
+from types import SimpleNamespace
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import TensorDataset
+
+import pollux.torch as px
+
+from . import case
+from .reference import close
+from .tasks import (WIDTH, assert_equals_plain, assert_same, body, loss_of, make, net, noise,
+                    plain, prepared, table)
+
+REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
+WHOLE: dict = {}
+SMALL = {"local_batch": (1, 2)}
+BOTH = (WHOLE, SMALL)
+UNUSED = {"find_unused_parameters": True}
+
+
+@case(1, 2)
+def frozen_parameters():
+    def model():
+        core = net()
+        core[0].weight.requires_grad_(False)
+        return core
+    for options in BOTH:
+        run = assert_equals_plain(lambda: make(model=model), **options)
+        assert run.core[0].weight.grad is None
+        assert 0 < noise()[1] < math.inf
+
+
+@case(1, 2)
+def all_ways_of_zero_grad():
+    def zeroing(zero):
+        def each(run: SimpleNamespace, x: torch.Tensor, y: torch.Tensor) -> None:
+            zero(run)
+            loss_of(run, x, y).backward()
+            run.opt.step()
+        return each
+    ways = [lambda run: run.opt.zero_grad(set_to_none=True),
+            lambda run: run.opt.zero_grad(set_to_none=False),
+            lambda run: run.model.zero_grad(),
+            lambda run: run.core.zero_grad(set_to_none=True)]
+    for options in BOTH:
+        for way in ways:
+            assert_equals_plain(each=zeroing(way), **options)
+
+
+@case(1, 2)
+def zero_grad_after_the_step():
+    def each(run, x, y):
+        loss_of(run, x, y).backward()
+        run.opt.step()
+        run.opt.zero_grad(set_to_none=False)
+    for options in BOTH:
+        assert_equals_plain(each=each, **options)
+
+
+@case(2)
+def gradients_that_are_views_of_buckets():
+    for options in BOTH:
+        for none in (True, False):
+            def each(run, x, y):
+                run.opt.zero_grad(set_to_none=none)
+                loss_of(run, x, y).backward()
+                run.opt.step()
+            assert_equals_plain(each=each, ddp={"gradient_as_bucket_view": True}, **options)
+
+
+@case(2)
+def a_static_graph():
+    assert_equals_plain(ddp={"static_graph": True})
+    assert noise() != (1.0, 0.0)
+    try:
+        prepared(ddp={"static_graph": True}, **SMALL)
+    except ValueError as error:
+        assert "local_batch" in str(error)
+    else:
+        raise AssertionError("no_sync and static_graph do not go together")
+
+
+@case(2)
+def many_buckets():
+    for options in BOTH:
+        assert_equals_plain(ddp={"bucket_cap_mb": 1e-5}, **options)
+        found = noise()
+        prepared(**options)
+        assert close(found, noise())
+
+
+# ---- Parameters that come later -----------------------------------------------------------------
+
+def unfreezing(run: SimpleNamespace, epoch: int) -> None:
+    if epoch == 1:
+        run.core[0].weight.requires_grad_(True)
+
+
+def partly_frozen() -> SimpleNamespace:
+    core = net()
+    core[0].weight.requires_grad_(False)
+    return SimpleNamespace(core=core, model=core,
+                           opt=torch.optim.SGD(core.parameters(), lr=0.1, momentum=0.9))
+
+
+@case(1, 2)
+def unfrozen_late():
+    for options in BOTH:
+        run = assert_equals_plain(partly_frozen, between=unfreezing, epochs=3, **options)
+        assert not torch.equal(run.core[0].weight, net()[0].weight)
+
+
+class Growing(nn.Module):
+    """A net with another layer from the second epoch on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = net()
+        self.more: list = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net(x) + sum(layer(x) for layer in self.more)
+
+
+def growing(run: SimpleNamespace, epoch: int) -> None:
+    if epoch != 1:
+        return
+    torch.manual_seed(7 + int(os.environ["RANK"]))  # DDP would have made them equal
+    layer = nn.Linear(WIDTH, 1).double()
+    if int(os.environ["RANK"]) != 0:
+        assert not torch.equal(layer.weight, first_layer().weight)
+    run.core.more.append(layer)
+    run.opt.add_param_group({"params": layer.parameters(), "lr": 0.05})
+
+
+def first_layer() -> nn.Module:
+    torch.manual_seed(7)
+    return nn.Linear(WIDTH, 1).double()
+
+
+@case(1, 2)
+def a_late_group_of_parameters():
+    def expecting(run: SimpleNamespace, epoch: int) -> None:
+        if epoch == 1:
+            layer = first_layer()
+            run.core.more.append(layer)
+            run.opt.add_param_group({"params": layer.parameters(), "lr": 0.05})
+    for options in BOTH:
+        expected = plain(lambda: make(model=Growing), between=expecting, epochs=3)
+        run = prepared(lambda: make(model=Growing), between=growing, epochs=3, **options)
+        assert_same(expected, run)
+        late = run.core.more[0].weight
+        assert torch.allclose(late, expected.core.more[0].weight, rtol=1e-9, atol=1e-9)
+
+
+# ---- Unusual gradients --------------------------------------------------------------------------
+
+@case(1, 2)
+def tied_weights():
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(2)
+            self.there = nn.Linear(WIDTH, WIDTH).double()
+            self.back = nn.Linear(WIDTH, WIDTH).double()
+            self.back.weight = self.there.weight
+            self.out = nn.Linear(WIDTH, 1).double()
+
+        def forward(self, x):
+            return self.out(self.back(torch.tanh(self.there(x))))
+    for options in BOTH:
+        assert_equals_plain(lambda: make(model=Tied), **options)
+
+
+def words() -> TensorDataset:
+    random = torch.Generator().manual_seed(4)
+    x = torch.randint(0, 30, (44, 3), generator=random)
+    return TensorDataset(x, torch.randn(44, 1, generator=random, dtype=torch.float64))
+
+
+class Embedding(nn.Module):
+    def __init__(self, sparse: bool = True) -> None:
+        super().__init__()
+        torch.manual_seed(2)
+        self.embedding = nn.Embedding(30, 4, sparse=sparse).double()
+        self.out = nn.Linear(4, 1).double()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.embedding(x).mean(1))
+
+
+@case(1, 2)
+def sparse_gradients():
+    def made(sparse: bool = True):
+        return make(lambda parameters: torch.optim.SGD(parameters, lr=0.1),
+                    lambda: Embedding(sparse))
+    for options in BOTH:
+        assert_equals_plain(made, data=words(), **options)
+        found = noise()
+        prepared(lambda: made(False), data=words(), **options)
+        assert close(found, noise()), (found, noise())
+
+
+class Choosing(nn.Module):
+    """Uses one of two layers, as the first number of a batch says, and never a third."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(2)
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, 1) for _ in range(3)).double()
+        self.both = nn.Linear(WIDTH, 1).double()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        masks = (x[:, :1] > 0).double()
+        out = self.both(x)
+        for layer, mask in zip(self.layers, (masks, 1 - masks)):
+            if mask.any():
+                out = out + mask * layer(x)
+        return out
+
+
+@case(1, 2)
+def unused_parameters():
+    """In some micro-steps, in some replicas, or in none."""
+    for options in BOTH:
+        run = assert_equals_plain(lambda: make(model=Choosing), ddp=UNUSED, **options)
+        assert run.core.layers[2].weight.grad is None
+
+
+@case(1, 2)
+def two_backwards_in_a_step():
+    def each(run, x, y):
+        run.opt.zero_grad()
+        loss_of(run, x, y).backward()
+        (0.5 * loss_of(run, x.flip(1), y)).backward()
+        run.opt.step()
+    for options in BOTH:
+        assert_equals_plain(each=each, **options)
+        assert noise() == (1.0, 0.0)  # what its parts are is not known, so nothing is measured
+
+
+@case(1, 2)
+def a_closure():
+    def each(run, x, y):
+        def closure():
+            run.opt.zero_grad()
+            loss = loss_of(run, x, y)
+            loss.backward()
+            return loss
+        assert float(run.opt.step(closure)) > 0
+    for options in BOTH:
+        assert_equals_plain(each=each, **options)
+
+
+@case(1)
+def lbfgs():
+    def made():
+        return make(lambda parameters: torch.optim.LBFGS(parameters, lr=0.1, max_iter=3))
+
+    def each(run, x, y):
+        def closure():
+            run.opt.zero_grad()
+            loss = loss_of(run, x, y)
+            loss.backward()
+            return loss
+        run.opt.step(closure)
+    assert_equals_plain(made, each)
+    assert abs(px.metrics()["progress"] - 11) < 1e-9
+    try:
+        prepared(made, each, **SMALL)
+    except ValueError as error:
+        assert "local_batch" in str(error)
+    else:
+        raise AssertionError("LBFGS was given a part of a batch")
+
+
+@case(1, 2)
+def torch_checkpoint():
+    for reentrant in (True, False):
+        class Checkpointed(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.net = net()
+                self.last = nn.Linear(1, 1).double()
+
+            def forward(self, x):
+                x = x.clone().requires_grad_(True)
+                return self.last(checkpoint(self.net, x, use_reentrant=reentrant))
+        for options in BOTH:
+            assert_equals_plain(lambda: make(model=Checkpointed), **options)
+            found = noise()
+            assert found != (1.0, 0.0)
+
+            def uncheckpointed():
+                run = make(model=Checkpointed)
+                run.core.forward = lambda x: run.core.last(run.core.net(x))
+                return run
+            prepared(uncheckpointed, **options)
+            assert close(found, noise()), (reentrant, options, found, noise())
+
+
+@case(1)
+def second_derivatives():
+    """A gradient penalty: backward(create_graph=True) within the step."""
+    def each(run, x, y):
+        run.opt.zero_grad()
+        x = x.clone().requires_grad_(True)
+        out = run.model(x)
+        slope, = torch.autograd.grad(out.sum(), x, create_graph=True)
+        (((out - y) ** 2).mean() + 0.1 * (slope ** 2).mean()).backward()
+        run.opt.step()
+    for options in BOTH:
+        assert_equals_plain(each=each, **options)
+
+
+# ---- Updates that are not made ------------------------------------------------------------------
+
+@case(1, 2)
+def a_step_that_is_never_called():
+    def each(run, x, y):
+        run.opt.zero_grad()
+        loss_of(run, x, y).backward()
+    for options in BOTH:
+        run = prepared(each=each, **options)
+        assert px.metrics()["progress"] == 0
+        assert_same(make(), run)
+
+
+@case(1, 2)
+def no_backward_at_all():
+    for options in BOTH:
+        prepared(each=lambda run, x, y: None, **options)
+        assert px.metrics()["progress"] == 0
+
+
+@case(1, 2)
+def a_gradient_that_is_nan():
+    """In one replica's sample of one update, the first or a later one, or a short one: that one is
+    left out everywhere."""
+    for options in BOTH:
+        for place in (0, 15, 20, 42):
+            spoilt = table()
+            spoilt.tensors[0][place] = float("nan")
+            run = prepared(data=spoilt, epochs=1, **options)
+            left = [i for i in range(44) if i // 8 != place // 8]
+            expected = plain(epochs=1, data=torch.utils.data.Subset(table(), left))
+            assert_same(expected, run)
+            worth = len(left) / 8
+            assert abs(px.metrics()["progress"] - worth) < 1e-9, (place, px.metrics())
+            assert all(map(math.isfinite, noise()))
+
+
+@case(1, 2)
+def a_break_out_of_the_loop():
+    """What was kept of an update that is given up is in nobody's gradient."""
+    px.init(adapt=False)
+    run = make()
+    loader = torch.utils.data.DataLoader(table(), batch_size=8)
+    run.model, run.opt, loader = px.prepare(run.model, run.opt, loader, **SMALL)
+    expected = make()
+    steps = 8 // REPLICAS // 2
+    for epoch in px.epochs(2):
+        for i, (x, y) in enumerate(loader):
+            body(run, x, y)
+            if i == steps + steps // 2 - 1:
+                break  # in the middle of the second update
+        x, y = table()[:8]
+        body(expected, x, y)
+        assert_same(expected, run)
+
+
+@case(1)
+def an_error_in_the_middle_of_a_backward():
+    """The program goes on with the next batch.  With one replica: DDP does not."""
+    class Failing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise RuntimeError("out of memory")
+    count = 0
+
+    def each(run, x, y):
+        nonlocal count
+        count += 1
+        run.opt.zero_grad()
+        hidden = torch.tanh(run.core[0](x))
+        failing = count == 2
+        loss = ((run.core[2](Failing.apply(hidden) if failing else hidden) - y) ** 2).mean()
+        try:
+            loss.backward()
+        except RuntimeError:
+            run.opt.zero_grad()
+            return
+        run.opt.step()
+    run = prepared(each=each, epochs=1)
+    left = [i for i in range(44) if i // 8 != 1]
+    assert_same(plain(epochs=1, data=torch.utils.data.Subset(table(), left)), run)
+
+
+@case(1, 2)
+def workers_that_are_forked():
+    for options in BOTH:
+        assert_equals_plain(loader={"num_workers": 2, "multiprocessing_context": "fork"},
+                            epochs=1, **options)

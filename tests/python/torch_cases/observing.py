@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""px.observe() changes nothing, bit by bit, and measures what px.prepare(adapt=False) measures."""
+from __future__ import annotations
+
+import contextlib
+import os
+from types import SimpleNamespace
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Subset
+
+import pollux.torch as px
+
+from . import case
+from .reference import close
+from .tasks import make, noise, prepared, table
+from .weights import adamw
+
+REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
+RANK = int(os.environ.get("RANK", "0"))
+ROWS = 96
+BATCH = 12
+
+
+def share() -> Subset:
+    """The samples of this replica that the elastic loader would give it, whole updates of 12."""
+    local = BATCH // REPLICAS
+    return Subset(table(ROWS), [start + RANK * local + i for start in range(0, ROWS, BATCH)
+                                for i in range(local)])
+
+
+def own_loop(observe: bool, optimizer=None, parts: int = 1, clip: float = 0.0,
+             epochs: int = 2) -> SimpleNamespace:
+    """A program with its own DDP and its own accumulation."""
+    px.close()
+    run = make(*([optimizer] if optimizer else []))
+    if REPLICAS > 1:
+        run.model = DistributedDataParallel(run.core)
+    loader = DataLoader(share(), batch_size=BATCH // REPLICAS // parts)
+    if observe:
+        px.init()
+        same = px.observe(run.model, run.opt, loader)
+        assert same[0] is run.model and same[1] is run.opt and same[2] is loader
+    for _epoch in range(epochs):
+        for i, (x, y) in enumerate(loader):
+            last = i % parts == parts - 1
+            wait = run.model.no_sync if REPLICAS > 1 and not last else contextlib.nullcontext
+            with wait():
+                (((run.model(x) - y) ** 2).mean() / parts).backward()
+            if last:
+                if clip:
+                    torch.nn.utils.clip_grad_norm_(run.core.parameters(), clip)
+                run.opt.step()
+                run.opt.zero_grad()
+    return run
+
+
+def assert_equal(one: SimpleNamespace, other: SimpleNamespace) -> None:
+    for a, b in zip(one.core.parameters(), other.core.parameters()):
+        assert torch.equal(a, b)
+
+
+@case(1, 2, 3)
+def weights_are_bitwise_those_of_the_plain_run():
+    for optimizer in (None, adamw):
+        for parts in (1, 2):
+            expected = own_loop(False, optimizer, parts, clip=0.1)
+            assert_equal(expected, own_loop(True, optimizer, parts, clip=0.1))
+
+
+@case(1, 2, 3)
+def noise_is_what_prepare_measures():
+    for optimizer in (None, adamw):
+        own_loop(True, optimizer)
+        found, progress = noise(), px.metrics()["progress"]
+        prepared(lambda: make(*([optimizer] if optimizer else [])), data=table(ROWS),
+                 batch=BATCH)
+        assert found != (1.0, 0.0) and close(found, noise()), (found, noise())
+        assert abs(progress - 2 * ROWS / BATCH) < 1e-9
+
+
+@case(1)
+def noise_of_own_accumulation():
+    """One replica's two backwards are two micro-gradients; M0 is then that of one of them."""
+    own_loop(True, parts=2)
+    found = noise()
+    skipped = own_accumulation()
+    assert close([found[0], found[1]], skipped), (found, skipped)
+    assert px.metrics()["accumulation"] == 1
+
+
+def own_accumulation() -> tuple[float, float]:
+    """The same by the closed form, with the gradients of a plain run; the first update only tells
+    how many parts there are."""
+    from .reference import Reference
+    run = make()
+    reference = Reference([0] * 4)
+    grads = []
+    for i in range(2 * ROWS // 6):
+        start = i * 6 % ROWS
+        x, y = table(ROWS)[start:start + 6]
+        loss = ((run.model(x) - y) ** 2).mean()
+        grads.append(torch.autograd.grad(loss, list(run.core.parameters())))
+        if i % 2:
+            if i > 1:
+                reference.update(grads[-2:], 2.0)
+            for parameter, pair in zip(run.core.parameters(), zip(*grads[-2:])):
+                parameter.grad = sum(pair) / 2
+            run.opt.step()
+    return reference.total()
+
+
+@case(1, 2)
+def clipping_comes_after():
+    def still(parameters):
+        return torch.optim.SGD(parameters, lr=0.0)
+    own_loop(True, still)
+    found = noise()
+    own_loop(True, still, clip=1e-3)
+    assert close(found, noise())

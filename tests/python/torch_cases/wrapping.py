@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is put around schedulers, scalers and opt.step(): they rest in micro-steps, see the rates of
+M0, and are otherwise themselves."""
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pickle
+from types import SimpleNamespace
+
+import torch
+from torch.optim import lr_scheduler
+
+import pollux.torch as px
+from pollux.agent import Batch
+
+from . import case
+from .reference import close
+from .tasks import (assert_equals_plain, assert_same, body, loss_of, make, net, noise, plain,
+                    prepared, table)
+
+SMALL = {"local_batch": (1, 2)}
+REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
+
+SCHEDULERS = {
+    "LambdaLR": lambda opt: lr_scheduler.LambdaLR(opt, lambda step: 1 / (1 + step)),
+    "MultiplicativeLR": lambda opt: lr_scheduler.MultiplicativeLR(opt, lambda step: 0.9),
+    "StepLR": lambda opt: lr_scheduler.StepLR(opt, 3),
+    "MultiStepLR": lambda opt: lr_scheduler.MultiStepLR(opt, [2, 5]),
+    "ConstantLR": lambda opt: lr_scheduler.ConstantLR(opt, 0.5, 4),
+    "LinearLR": lambda opt: lr_scheduler.LinearLR(opt, 0.1, total_iters=7),
+    "ExponentialLR": lambda opt: lr_scheduler.ExponentialLR(opt, 0.9),
+    "PolynomialLR": lambda opt: lr_scheduler.PolynomialLR(opt, 9),
+    "CosineAnnealingLR": lambda opt: lr_scheduler.CosineAnnealingLR(opt, 9),
+    "CosineAnnealingWarmRestarts": lambda opt: lr_scheduler.CosineAnnealingWarmRestarts(opt, 4),
+    "CyclicLR": lambda opt: lr_scheduler.CyclicLR(opt, 0.01, 0.1, 3),
+    "OneCycleLR": lambda opt: lr_scheduler.OneCycleLR(opt, 0.2, total_steps=30),
+    "ReduceLROnPlateau": lambda opt: lr_scheduler.ReduceLROnPlateau(opt, patience=0),
+    "SequentialLR": lambda opt: lr_scheduler.SequentialLR(
+        opt, [lr_scheduler.ConstantLR(opt, 0.1, 2), lr_scheduler.ExponentialLR(opt, 0.9)], [3]),
+    "ChainedScheduler": lambda opt: lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ConstantLR(opt, 0.1, 2), lr_scheduler.ExponentialLR(opt, 0.9)]),
+}
+
+
+def scheduled(name: str, rates: list) -> tuple:
+    """A task with a scheduler that is stepped with every batch, and the rates that it leaves."""
+    def made() -> SimpleNamespace:
+        run = make()
+        run.scheduler = SCHEDULERS[name](run.opt)
+        return run
+
+    def each(run: SimpleNamespace, x: torch.Tensor, y: torch.Tensor) -> None:
+        body(run, x, y)
+        run.scheduler.step(*([1.0] if name == "ReduceLROnPlateau" else []))
+        rates.append(run.opt.param_groups[0]["lr"])
+    return made, each
+
+
+@case(1)
+def every_scheduler_is_here():
+    kinds = {name for name, kind in vars(lr_scheduler).items()
+             if isinstance(kind, type) and kind.__module__ == lr_scheduler.__name__
+             and hasattr(kind, "step") and not name.lstrip("_").startswith("LRSched")}
+    assert kinds - {"_enable_get_lr_call", "LRScheduler"} <= set(SCHEDULERS), kinds
+
+
+@case(1, 2)
+def schedulers_rest_and_see_the_base_rate():
+    """Every update has 16 samples in 8 or 4 micro-steps, and a factor of its own; the scheduler
+    must not see that."""
+    for name in SCHEDULERS:
+        rates: list = []
+        run = prepared(*scheduled(name, rates), data=table(160), epochs=1, adapt=True,
+                       max_batch=16, rule="linear", started=fixed(8 // REPLICAS, 1), **SMALL)
+        expected: list = []
+        other = plain(*scheduled(name, expected), data=table(160), epochs=1, batch=16)
+        assert len(expected) == 10 and len(rates) == 20, (name, len(rates))
+        assert all(map(close_to, rates[1::2], expected)), (name, rates, expected)
+        assert run.scheduler.state_dict().keys() == other.scheduler.state_dict().keys(), name
+
+
+def close_to(one: float, other: float) -> bool:
+    return abs(one - other) < 1e-12
+
+
+def fixed(m: int, s: int):
+    return lambda run: px.session().agent.set_fixed(Batch(m, s))
+
+
+@case(1, 2)
+def a_scheduler_advances_with_progress():
+    seen = []
+
+    def made():
+        run = make()
+        run.scheduler = lr_scheduler.LambdaLR(run.opt, lambda step: 1 / (1 + step))
+        return run
+
+    def each(run, x, y):
+        body(run, x, y)
+        run.scheduler.step()
+        progress = px.metrics()["progress"]
+        if not px.session().accumulating:
+            assert run.scheduler.last_epoch == int(progress + 1e-6)
+            seen.append(progress)
+    prepared(made, each, data=table(160), adapt=True, max_batch=32, rule="linear",
+             local_batch=(1, 16), started=fixed(16 // REPLICAS, 1), scheduler="scheduler")
+    assert len(seen) == 10 and seen[-1] > 11, seen  # else steps and updates would be the same
+
+
+@case(1)
+def schedulers_and_optimizers_are_copied_as_without_us():
+    run = prepared(*scheduled("StepLR", []), **SMALL)
+    for copied in (copy.deepcopy(run.scheduler), pickle.loads(pickle.dumps(run.scheduler))):
+        assert type(copied) is lr_scheduler.StepLR
+        assert copied.last_epoch == run.scheduler.last_epoch > 0
+        assert copied.optimizer is not run.opt
+    for copied in (copy.deepcopy(run.opt), pickle.loads(pickle.dumps(run.opt))):
+        assert "step" not in vars(copied)
+        assert copied.state_dict()["param_groups"] == run.opt.state_dict()["param_groups"]
+    buffer = io.BytesIO()
+    torch.save({"opt": run.opt.state_dict(), "scheduler": run.scheduler.state_dict()}, buffer)
+    assert b"pollux" not in buffer.getvalue()
+
+
+@case(1, 2)
+def close_takes_everything_back():
+    before = lr_scheduler.StepLR.__init__, torch.cuda.amp.GradScaler.__init__
+    run = prepared(*scheduled("StepLR", []), **SMALL)
+    assert lr_scheduler.StepLR.__init__ is not before[0]
+    made_later = lr_scheduler.ExponentialLR(run.opt, 0.5)
+    px.close()
+    assert (lr_scheduler.StepLR.__init__, torch.cuda.amp.GradScaler.__init__) == before
+    assert type(run.scheduler) is lr_scheduler.StepLR
+    assert type(made_later) is lr_scheduler.ExponentialLR
+    for x, y in torch.utils.data.DataLoader(table(), batch_size=8):  # trains without a session
+        body(run, x, y)
+    assert not any(parameter._backward_hooks for parameter in run.core.parameters())
+    expected = plain(*scheduled("StepLR", []))
+    for x, y in torch.utils.data.DataLoader(table(), batch_size=8):
+        body(expected, x, y)
+    assert_same(expected, run)
+
+
+@case(1)
+def a_second_init_is_refused():
+    px.init()
+    try:
+        px.init()
+    except RuntimeError as error:
+        assert "px.init()" in str(error)
+    else:
+        raise AssertionError("was accepted")
+
+
+# ---- Scalers ------------------------------------------------------------------------------------
+
+class Scaler:
+    """What torch.cuda.amp.GradScaler does, for any device: doubles its scale every 4 updates."""
+
+    def __init__(self, scale: float = 1024.0) -> None:
+        self._scale = scale
+        self._unscaled = False
+        self._inf = False
+        self._good = 0
+        self.skipped = 0
+        self.unscaled = 0
+
+    def scale(self, loss: torch.Tensor) -> torch.Tensor:
+        return loss * self._scale
+
+    def get_scale(self) -> float:
+        return self._scale
+
+    def is_enabled(self) -> bool:
+        return True
+
+    def unscale_(self, opt: torch.optim.Optimizer) -> None:
+        assert not self._unscaled, "unscale_() has already been called"
+        grads = [parameter.grad for group in opt.param_groups for parameter in group["params"]
+                 if parameter.grad is not None]
+        assert grads, "No inf checks were recorded for this optimizer."
+        for grad in grads:
+            grad.div_(self._scale)
+        self._inf = any(not torch.isfinite(grad).all() for grad in grads)
+        self._unscaled = True
+        self.unscaled += 1
+
+    def step(self, opt: torch.optim.Optimizer):
+        if not self._unscaled:
+            self.unscale_(opt)
+        if self._inf:
+            self.skipped += 1
+            return None
+        return opt.step()
+
+    def update(self) -> None:
+        assert self._unscaled, "no unscale_() before update()"
+        self._good = 0 if self._inf else self._good + 1
+        if self._inf:
+            self._scale /= 2
+        elif self._good % 4 == 0:
+            self._scale *= 2
+        self._unscaled = self._inf = False
+
+    def state_dict(self) -> dict:
+        return dict(vars(self))
+
+    def load_state_dict(self, state: dict) -> None:
+        vars(self).update(state)
+
+
+def with_scaler() -> SimpleNamespace:
+    run = make()
+    run.scaler = Scaler()
+    return run
+
+
+def scaled(clip: bool):
+    def each(run: SimpleNamespace, x: torch.Tensor, y: torch.Tensor) -> None:
+        run.opt.zero_grad()
+        run.scaler.scale(loss_of(run, x, y)).backward()
+        if clip:
+            run.scaler.unscale_(run.opt)
+            torch.nn.utils.clip_grad_norm_(run.core.parameters(), 0.1)
+        run.scaler.step(run.opt)
+        run.scaler.update()
+    return each
+
+
+@case(1, 2)
+def a_scaler_and_accumulation():
+    """Weights are those of a plain loop; noise is that without a scaler, although its scale
+    changes."""
+    for options in ({}, SMALL):
+        for clip in (False, True):
+            run = assert_equals_plain(with_scaler, scaled(clip), scaler="scaler", epochs=3,
+                                      **options)
+            assert run.scaler.get_scale() > 1024 and run.scaler.unscaled == 18
+            found = noise()
+            if not clip:
+                prepared(epochs=3, **options)
+                assert close(found, noise()), (found, noise())
+
+
+@case(1, 2)
+def a_scaler_that_skips():
+    """An inf in a replica's micro-batch: no update, no progress, a smaller scale, and it goes
+    on."""
+    for options in ({}, SMALL):
+        spoilt = table(40)
+        spoilt.tensors[0][11] = float("inf")
+        run = prepared(with_scaler, scaled(False), data=spoilt, epochs=1, scaler="scaler",
+                       **options)
+        assert run.scaler.skipped == 1 and run.scaler.get_scale() == 512
+        assert abs(px.metrics()["progress"] - 4) < 1e-9, px.metrics()
+        expected = plain(data=torch.utils.data.Subset(table(40), [*range(8), *range(16, 40)]),
+                         epochs=1)
+        assert_same(expected, run)
+
+
+@case(1)
+def torchs_own_scaler_is_noticed():
+    """It is off without CUDA, and then passes everything on."""
+    def made():
+        run = make()
+        run.scaler = torch.cuda.amp.GradScaler(enabled=False)
+        return run
+    run = assert_equals_plain(made, scaled(True), **SMALL)
+    assert px.session().wraps.scalers[0]() is run.scaler
+    assert px.session().wraps.loss_scale() == 1.0
+
+
+@case(1)
+def bf16_autocast():
+    def each(run, x, y):
+        run.opt.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = run.model(x.float())
+        ((out.float() - y.float()) ** 2).mean().backward()
+        run.opt.step()
+
+    def made():
+        return make(model=lambda: net().float())
+    assert_equals_plain(made, each, tolerance=0.0)
+    assert_equals_plain(made, each, tolerance=0.05, **SMALL)
+    assert 0 < noise()[1] < float("inf")
+
+
+@case(1, 2)
+def noise_is_measured_before_clipping():
+    """Hooks see gradients before the program does; and a clip in a micro-step has nothing to
+    clip."""
+    norms = []
+
+    def each(run, x, y):
+        run.opt.zero_grad()
+        loss_of(run, x, y).backward()
+        norms.append(float(torch.nn.utils.clip_grad_norm_(run.core.parameters(), limit)))
+        run.opt.step()
+
+    def still():
+        return make(lambda parameters: torch.optim.SGD(parameters, lr=0.0))
+    for options in ({}, SMALL):
+        limit = 1e9
+        prepared(still, each, **options)
+        found = noise()
+        limit = 1e-3
+        norms.clear()
+        prepared(still, each, **options)
+        assert close(found, noise()), (found, noise())
+        steps = 8 // REPLICAS // 2 if options else 1
+        assert all((norm == 0) == (i % steps != steps - 1) for i, norm in enumerate(norms[:steps]))
