@@ -23,9 +23,10 @@ import torch
 import torch.distributed as dist
 
 from .. import model
-from ..agent import Advice, Agent, Batch, Status, Verdict, World, world as read_world
+from ..agent import Advice, Agent, Batch, Status, Verdict, world as read_world
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
+from .meeting import join
 from .plan import Position, Update
 from .report import Reporter
 from .saving import Saver
@@ -42,7 +43,7 @@ class Session:
     def __init__(self, checkpoint: Optional[str], *, backend: Optional[str], log: Optional[str],
                  writer: Any, save_every: float, report_every: float, adapt: bool, seed: int) -> None:
         self.world = read_world()
-        _join(self.world, backend)
+        join(self.world, backend)
         self.collectives = Collectives(self.world.rank, self.world.replicas)
         self.adapt = adapt
         self.seed = seed
@@ -375,28 +376,3 @@ class Session:
     def metrics(self) -> dict[str, Any]:
         """See pollux.torch.metrics."""
         return self.reporter.metrics(self, self._grad)
-
-
-def _join(world: World, backend: Optional[str]) -> None:
-    """The process group of torch.distributed, unless the program has made one."""
-    if world.replicas == 1 or dist.is_initialized():
-        return
-    if torch.cuda.is_available():
-        torch.cuda.set_device(world.local_rank % torch.cuda.device_count())
-    if "MASTER_ADDR" not in os.environ:
-        os.environ["MASTER_ADDR"] = _first_host(world)
-    if "MASTER_PORT" not in os.environ:
-        # The same on all replicas of a job, and seldom that of another one.
-        os.environ["MASTER_PORT"] = str(20000 + int(os.environ.get("SLURM_JOB_ID", "0")) % 20000)
-    dist.init_process_group(backend or ("nccl" if torch.cuda.is_available() else "gloo"),
-                            rank=world.rank, world_size=world.replicas)
-
-
-def _first_host(world: World) -> str:
-    if world.nodes == 1:
-        return "127.0.0.1"
-    for name in ("SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"):
-        if os.environ.get(name):
-            return os.environ[name]
-    raise RuntimeError(f"{world.replicas} replicas on {world.nodes} nodes cannot find each other: set MASTER_ADDR and "
-                       "MASTER_PORT to an address of replica 0, as torchrun does")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How replicas find each other: the process group of torch.distributed."""
+from __future__ import annotations
+
+import os
+from typing import Mapping, Optional
+
+import torch
+import torch.distributed as dist
+
+from ..agent import World
+
+FIRST_PORT, PORTS = 20000, 10000  # below those that systems give to anybody
+
+
+def join(world: World, backend: Optional[str]) -> None:
+    """Make the process group, unless there is one or one replica needs none.  torchrun and polluxd
+    say where to meet; of Slurm and Open MPI it is guessed, where they leave it open."""
+    if world.replicas == 1 or dist.is_initialized():
+        return
+    if torch.cuda.is_available():
+        torch.cuda.set_device(world.local_rank % torch.cuda.device_count())
+    os.environ.setdefault("MASTER_ADDR", _address(world, os.environ))
+    os.environ.setdefault("MASTER_PORT", str(_port(os.environ)))
+    dist.init_process_group(backend or ("nccl" if torch.cuda.is_available() else "gloo"),
+                            rank=world.rank, world_size=world.replicas)
+
+
+def _address(world: World, environment: Mapping[str, str]) -> str:
+    """Of replica 0."""
+    if environment.get("MASTER_ADDR"):
+        return environment["MASTER_ADDR"]
+    if world.nodes == 1:
+        return "127.0.0.1"
+    for name in ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"):
+        if environment.get(name):
+            return first_host(environment[name])
+    raise RuntimeError(
+        f"{world.replicas} replicas on {world.nodes} nodes cannot find each other: set MASTER_ADDR "
+        "and MASTER_PORT to an address of replica 0, as torchrun does")
+
+
+def _port(environment: Mapping[str, str]) -> int:
+    """The same on all replicas of a job, and seldom that of another."""
+    number = environment.get("SLURM_JOB_ID") or environment.get("OMPI_MCA_ess_base_jobid") or "0"
+    step = environment.get("SLURM_STEP_ID", "0")
+    return FIRST_PORT + (_number(number) * 31 + _number(step)) % PORTS
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def first_host(hosts: str) -> str:
+    """Of a list as Slurm writes it: rack[2-4]-node[07-09,12],other is rack2-node07."""
+    name, depth, taken = "", 0, False
+    for letter in hosts:
+        if letter == "[":
+            depth, taken = depth + 1, False
+        elif letter == "]":
+            depth -= 1
+        elif depth == 0 and letter == ",":
+            break
+        elif depth and letter in "-,":
+            taken = True
+        elif not (depth and taken):
+            name += letter
+    return name
