@@ -46,15 +46,12 @@ class EvaluationLoader:
         return -(-len(self._own(range(self._kept(samples_in(self._given))))) // size)
 
     def __iter__(self) -> Iterator[Any]:
-        self._session.begin_evaluation()
-        try:
+        with self._session.evaluating():
             if self._divided:
                 self._divide()
             with spared():
                 batches = iter(self._loader)
             yield from self._until_stopped(batches) if self._stoppable else batches
-        finally:
-            self._session.end_evaluation()
 
     def _divide(self) -> None:
         """Samples are dealt out one by one; batches that the user has made, as they are."""

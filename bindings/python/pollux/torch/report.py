@@ -6,7 +6,6 @@ import json
 import math
 import sys
 import time
-import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from .. import model
@@ -167,31 +166,29 @@ class Sums:
     """The accumulators of a session, and what a checkpoint knows of them."""
 
     def __init__(self) -> None:
-        self._all: dict[str, Any] = {}      # by name: epoch in which it was made, and where it is
+        # By name, with the epoch in which it was made.  Held here: a program that is stopped later
+        # in the epoch will ask for them again.
+        self._all: dict[str, tuple[Optional[int], Accumulator]] = {}
         self._found: dict[str, dict[str, float]] = {}
 
     def register(self, session: Any, accumulator: Accumulator) -> None:
         epoch = session.epoch if session.restored else None
-        self._all[accumulator.name] = epoch, weakref.ref(accumulator)
+        self._all[accumulator.name] = epoch, accumulator
         self._give(session, accumulator)
 
     def state(self, session: Any) -> dict[str, dict[str, float]]:
         """What this replica must not forget."""
         state = dict(self._found) if session.leads else {}
-        for name, (epoch, reference) in self._all.items():
-            accumulator = reference()
-            if accumulator is not None and epoch in (None, session.epoch) \
-                    and not accumulator._evaluates:
+        for name, (epoch, accumulator) in self._all.items():
+            if epoch in (None, session.epoch) and not accumulator._evaluates:
                 state[name] = dict(accumulator._values)
         return state
 
     def restore(self, session: Any, found: dict[str, dict[str, float]]) -> None:
         """Replica 0 goes on with the sums of all replicas there were."""
         self._found = found
-        for _epoch, reference in self._all.values():
-            accumulator = reference()
-            if accumulator is not None:
-                self._give(session, accumulator)
+        for _epoch, accumulator in self._all.values():
+            self._give(session, accumulator)
 
     def forget(self) -> None:
         """What was not asked for when training goes on is not missed."""

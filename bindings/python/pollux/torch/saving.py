@@ -22,7 +22,7 @@ import torch
 from .._library import PolluxError
 from ..checkpoint import Checkpoint
 from .report import Sums, total
-from .states import copied, random_state, revived, without_code
+from .states import copied, random_state, revived, without_code, write_file
 
 KEEP = 3
 FORMAT = 1
@@ -112,7 +112,7 @@ class Saver:
             os.makedirs(self.directory, exist_ok=True)  # type: ignore[arg-type]
             with Checkpoint.begin(self.directory) as checkpoint:  # type: ignore[arg-type]
                 for name, content in files.items():
-                    torch.save(content, os.path.join(checkpoint.path, name))
+                    write_file(os.path.join(checkpoint.path, name), content)
                 checkpoint.write("pollux-agent", agent)
                 checkpoint.commit(KEEP)
         except Exception as error:  # of any kind: what is tracked may be anything

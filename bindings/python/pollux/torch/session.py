@@ -30,7 +30,7 @@ from .meeting import join
 from .plan import Position, Update
 from .report import Reporter
 from .saving import Saver
-from .states import restore_random_state
+from .states import random_state, restore_random_state
 from .wraps import Wraps
 
 STOPPED = 143  # how a program ends that was asked to stop and has saved its work
@@ -302,11 +302,23 @@ class Session:
 
     # ---- Evaluation ------------------------------------------------------------------------
 
-    def begin_evaluation(self) -> None:
-        """All replicas evaluate with the buffers of replica 0, and DDP need not see to it in a
-        forward that not every replica makes."""
+    @contextlib.contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """An evaluation is under way; whoever leaves within comes back to its beginning."""
+        pending = self.random_state
+        self.random_state = pending or random_state()
         self.evaluations += 1
         self.reporter.pause()
+        self._share_buffers()
+        try:
+            yield
+        finally:
+            self.evaluations -= 1
+            self.random_state = pending
+
+    def _share_buffers(self) -> None:
+        """All replicas evaluate with the buffers of replica 0, and DDP need not see to it in a
+        forward that not every replica makes."""
         if self.ddp is not None:
             if self.ddp.broadcast_buffers and self.world.replicas > 1:
                 for buffer in self.model.buffers():
@@ -315,14 +327,11 @@ class Session:
 
     def anybody_evaluates(self, this_one: bool) -> bool:
         """In an evaluation that may be stopped: whether any replica goes on.  All leave if one was
-        asked to stop, and will come back to its beginning."""
+        asked to stop."""
         going_on, stopping = self.collectives.sum([float(this_one), float(self.agent.stopping())])
         if stopping > 0:
             self.leave()
         return going_on > 0
-
-    def end_evaluation(self) -> None:
-        self.evaluations -= 1
 
     # ---- Batches ---------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State dicts as plain types: copied so that they stay as they are, and random numbers."""
+"""State dicts as plain types: copied so that they stay as they are, and written; random numbers."""
 from __future__ import annotations
 
 import collections
 import copy
+import io
 import random
 import sys
 import weakref
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
@@ -58,6 +59,39 @@ class _Copy:
         ordered = collections.OrderedDict(parts)  # that of a module, which knows its version by it
         ordered._metadata = self.of(thing._metadata)  # type: ignore[attr-defined]
         return ordered
+
+
+# ---- Files --------------------------------------------------------------------------------------
+
+
+def write_file(path: str, content: Any) -> None:
+    """By torch.save, which ends the whole process if a disk is full: so an error is kept from it,
+    and raised afterwards."""
+    with open(path, "wb", buffering=0) as file:
+        patient = _Patient(file)
+        torch.save(content, patient)
+    if patient.error is not None:
+        raise patient.error
+
+
+class _Patient:
+    """A file that takes everything and remembers what went wrong."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+        self.error: Optional[OSError] = None
+
+    def write(self, data: Any) -> int:
+        size, rest = len(data), memoryview(data)
+        try:
+            while rest and self.error is None:
+                rest = rest[self._file.write(rest):]
+        except OSError as error:
+            self.error = error
+        return size
+
+    def flush(self) -> None:
+        pass
 
 
 # ---- Schedulers ---------------------------------------------------------------------------------

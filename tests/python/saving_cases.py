@@ -1,0 +1,816 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What test_saving.py checks of checkpoints and stops, with any number of replicas: each
+case_NAME(folder) below is one check, run by all replicas together.  Stops are real signals.
+
+    saving_cases.py FOLDER      all of them; a line `ok NAME` or `not ok NAME: why` for each
+"""
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import json
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional
+
+import torch
+from torch.optim import lr_scheduler
+from torch.utils.data import DataLoader, Dataset, RandomSampler
+
+import pollux.torch as px
+from pollux.checkpoint import Checkpoint
+
+K = int(os.environ.get("WORLD_SIZE", "1"))
+RANK = int(os.environ.get("RANK", "0"))
+SOAK = bool(os.environ.get("POLLUX_SOAK"))
+EVERYBODY = tuple(range(K))
+LENGTH, BATCH, EPOCHS = 52, 8, 3     # 6 updates and a short one in each epoch
+
+
+# ---- A program that trains ----------------------------------------------------------------------
+
+
+class Noisy(Dataset):
+    """Samples that are a little different each time, by torch's random numbers."""
+
+    def __init__(self, noise: float = 0.01) -> None:
+        self.noise = noise
+
+    def __len__(self) -> int:
+        return LENGTH
+
+    def __getitem__(self, index: int) -> tuple:
+        x = torch.sin(torch.arange(6.0) * (index + 1))
+        return index, x + self.noise * torch.rand(6), x.sum().reshape(1)
+
+
+class Moments:
+    """When which replicas are asked to stop; each moment comes once."""
+
+    def __init__(self, wanted: dict[Any, tuple] = {}) -> None:
+        self.left = dict(wanted)
+
+    def now(self, *moment: Any) -> None:
+        for _time in range(2 if moment[-1] == "twice" else 1):
+            if RANK in self.left.get(moment, ()):
+                os.kill(os.getpid(), signal.SIGTERM)
+        self.left.pop(moment, None)
+
+
+class Log:
+    """What a training did, over all its generations."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.samples: dict[int, list[int]] = {}     # by epoch
+        self.sums: dict[int, dict[str, float]] = {}
+        self.evaluated: dict[int, dict[str, float]] = {}
+        self.stops = 0
+
+
+class Program:
+    """The training program of most cases, as a user would write it; run() is one generation."""
+
+    def __init__(self, folder: Any, *, optimizer: str = "sgd", scheduler: bool = True,
+                 chance: bool = True, sampler: bool = False, stoppable: bool = False,
+                 epochs: int = EPOCHS, moments: Optional[dict] = None, save_every: float = 300.0,
+                 workers: int = 0) -> None:
+        self.folder, self.epochs, self.stoppable = folder, epochs, stoppable
+        self.optimizer_name, self.has_scheduler = optimizer, scheduler
+        self.chance = chance    # False: nothing depends on random numbers or on the replicas
+        self.data = Noisy(0.01 if chance else 0.0)
+        self.has_sampler, self.save_every, self.workers = sampler, save_every, workers
+        self.moments = Moments(moments or {})
+        self.log = Log()
+
+    def prepare(self) -> None:
+        px.init(self.folder, adapt=False, save_every=self.save_every)
+        torch.manual_seed(1)
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8) if self.chance else torch.nn.Identity(),
+            torch.nn.ReLU(), torch.nn.Dropout(0.2 * self.chance), torch.nn.Linear(8, 1))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.02, momentum=0.9) \
+            if self.optimizer_name == "sgd" else torch.optim.AdamW(self.net.parameters(), lr=0.01)
+        sampler = RandomSampler(self.data, replacement=True) if self.has_sampler else None
+        loader = DataLoader(self.data, batch_size=BATCH, shuffle=sampler is None, sampler=sampler,
+                            num_workers=self.workers)
+        self.model, _, self.loader = px.prepare(self.net, self.optimizer, loader,
+                                                local_batch=(1, 4))
+        self.scheduler = lr_scheduler.OneCycleLR(
+            self.optimizer, 0.05, total_steps=len(loader) * EPOCHS + 1) \
+            if self.has_scheduler else None
+
+    def run(self) -> None:
+        self.prepare()
+        # A process of its own would begin with other numbers; in the first they are the same.
+        torch.manual_seed(1000 * self.log.stops + RANK)
+        random.seed(self.log.stops)
+        self.moments.now("start")
+        for epoch in px.epochs(self.epochs):
+            self.train(epoch)
+            self.evaluate(epoch)
+            self.moments.now("between", epoch)
+
+    def train(self, epoch: int) -> None:
+        self.model.train()
+        seen = px.Accumulator("train")
+        for index, x, y in self.loader:
+            it = px.session()
+            loss = torch.nn.functional.mse_loss(self.model(x), y)
+            loss.backward()
+            self.moments.now("train", epoch, it.position.offset)
+            self.moments.now("train", epoch, it.position.offset, "twice")
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            if self.scheduler is not None:
+                self.scheduler.step()
+            weight = it.update.weight(it.micro)
+            seen.add(loss=loss.item() * weight, count=len(x))
+            self.log.losses.append(loss.item())
+            self.log.samples.setdefault(epoch, []).extend(index.tolist())
+        self.log.sums[epoch] = seen.totals()
+
+    def evaluate(self, epoch: int) -> None:
+        self.model.eval()
+        seen = px.Accumulator("evaluation")
+        with torch.no_grad():
+            for number, (_index, x, y) in enumerate(
+                    px.evaluation(DataLoader(self.data, batch_size=5), self.stoppable)):
+                loss = torch.nn.functional.mse_loss(self.model(x), y)
+                if number == 2:
+                    self.moments.now("evaluate", epoch)
+                seen.add(loss=loss.item() * len(x), count=len(x))
+        self.log.evaluated[epoch] = seen.totals()
+
+
+def generation(program: Program) -> bool:
+    """Run it until it ends or is stopped; False: that."""
+    try:
+        program.run()
+        return True
+    except SystemExit as end:
+        assert end.code == 143, end.code
+        program.log.stops += 1
+        return False
+    finally:
+        px.close()
+
+
+def trained(folder: Any, **options: Any) -> Program:
+    """Run one to its end, in as many generations as there are stops."""
+    program = Program(folder, **options)
+    while not generation(program):
+        assert program.log.stops < 1000
+    return program
+
+
+def same(one: Any, other: Any) -> bool:
+    """Bit by bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other
+
+
+def check_same(one: Program, other: Program) -> None:
+    """Two trainings were the same, whatever interrupted them."""
+    assert one.log.losses == other.log.losses, first_difference(one.log.losses, other.log.losses)
+    assert one.log.samples == other.log.samples
+    assert one.log.evaluated == other.log.evaluated, (one.log.evaluated, other.log.evaluated)
+    assert same(one.net.state_dict(), other.net.state_dict())
+    assert same(one.optimizer.state_dict(), other.optimizer.state_dict())
+    for epoch, sums in one.log.sums.items():
+        assert other.log.sums[epoch]["count"] == sums["count"] == LENGTH
+        assert abs(other.log.sums[epoch]["loss"] - sums["loss"]) < 1e-9
+
+
+def first_difference(one: list, other: list) -> str:
+    at = next((i for i, pair in enumerate(zip(one, other)) if pair[0] != pair[1]), -1)
+    return f"{len(one)} and {len(other)} losses, different from {at} on"
+
+
+def some() -> tuple:
+    """Of the replicas, one or more."""
+    return tuple(random.sample(EVERYBODY, random.randint(1, K)))
+
+
+def numbers(folder: Path) -> list[int]:
+    """Of the checkpoints there, when replica 0 has written them all; asked by all replicas."""
+    px_barrier()
+    return sorted(int(path.name.split("-")[1]) for path in folder.glob("checkpoint-*"))
+
+
+def px_barrier() -> None:
+    if K > 1:
+        torch.distributed.barrier()
+
+
+# ---- Resumed equals uninterrupted ---------------------------------------------------------------
+
+
+def case_stopped_anywhere_it_ends_as_if_nothing_had_happened(folder: Path) -> None:
+    last = LENGTH // BATCH * BATCH
+    wanted = {
+        "in an epoch": {("train", 1, 24): EVERYBODY},
+        "by one replica": {("train", 0, 16): (K - 1,)},
+        "at the first update": {("train", 0, 0): (0,)},
+        "at the end of an epoch": {("train", 0, last): EVERYBODY},
+        "at the end of all": {("train", EPOCHS - 1, last): EVERYBODY},
+        "in an evaluation": {("evaluate", 0): (0,)},
+        "between epochs": {("between", 1): (0,)},
+        "before it has begun": {("start",): EVERYBODY},
+        "twice at once": {("train", 1, 8, "twice"): EVERYBODY},
+    }
+    wanted["again and again"] = {moment: ranks for each in list(wanted.values())
+                                 for moment, ranks in each.items()}
+    for optimizer in ("sgd", "adamw"):
+        whole = trained(None, optimizer=optimizer)
+        for name, moments in wanted.items():
+            if optimizer == "adamw" and name != "again and again":
+                continue
+            stopped = trained(folder / f"{optimizer} {name}", optimizer=optimizer, moments=moments)
+            try:
+                assert stopped.log.stops == len(moments), stopped.log.stops
+                check_same(whole, stopped)
+            except AssertionError as error:
+                raise AssertionError(f"{optimizer}, {name}: {error}") from error
+
+
+def case_stopped_at_random_moments_nothing_is_lost(folder: Path) -> None:
+    random.seed(7)  # the same in all replicas
+    whole = trained(None)
+    stops = 0
+    while stops < (100 if SOAK else 10):
+        moments: dict = {}
+        for _stop in range(random.randint(1, 7)):
+            epoch = random.randrange(EPOCHS)
+            place = random.choice([
+                ("train", epoch, random.randrange(0, LENGTH, BATCH)),
+                ("train", epoch, random.randrange(0, LENGTH, BATCH), "twice"),
+                ("evaluate", epoch), ("between", epoch)])
+            moments[place] = some()
+        stopped = trained(folder / str(stops), moments=moments)
+        check_same(whole, stopped)
+        assert stopped.log.stops > 0 or all(
+            place[0] != "train" and place[1] == EPOCHS - 1 or ranks == (K - 1,)
+            for place, ranks in moments.items()), moments
+        stops += max(stopped.log.stops, 1)
+
+
+def case_a_sampler_goes_on_with_what_it_drew(folder: Path) -> None:
+    whole = trained(None, sampler=True)
+    for moment in (("train", 1, 24), ("evaluate", 0), ("between", 0)):
+        stopped = trained(folder / str(moment), sampler=True, moments={moment: EVERYBODY})
+        assert stopped.log.stops == 1
+        check_same(whole, stopped)
+
+
+def case_an_evaluation_that_may_be_stopped_begins_anew(folder: Path) -> None:
+    stopped = trained(folder, stoppable=True, moments={("evaluate", 0): (K - 1,),
+                                                       ("evaluate", 2): (0,)})
+    assert stopped.log.stops == 2
+    check_same(trained(None, stoppable=True), stopped)
+
+
+def case_steps_go_on_at_their_progress(folder: Path) -> None:
+    def train(directory: Optional[Path], stops: tuple) -> tuple:
+        steps: list[int] = []
+        left = list(stops)
+        while True:
+            program = Program(directory)
+            program.prepare()
+            torch.manual_seed(RANK)
+            try:
+                data = iter(program.loader)
+                for step in px.steps(17):
+                    _index, x, y = next(data)
+                    if left and step == left[0] and not px.session().accumulating:
+                        del left[0]
+                        os.kill(os.getpid(), signal.SIGTERM)
+                    torch.nn.functional.mse_loss(program.model(x), y).backward()
+                    program.optimizer.step()
+                    program.optimizer.zero_grad()
+                    program.scheduler.step()
+                    steps.append(step)
+                return steps, program.net.state_dict()
+            except SystemExit as end:
+                assert end.code == 143
+            finally:
+                px.close()
+    whole, stopped = train(None, ()), train(folder, (3, 4, 11))
+    assert whole[0] == stopped[0], (whole[0], stopped[0])
+    assert same(whole[1], stopped[1])
+
+
+# ---- Several checkpoints, and damaged ones ------------------------------------------------------
+
+
+def case_one_generation_may_save_often(folder: Path) -> None:
+    program = Program(folder, scheduler=False)
+    program.prepare()
+    for epoch in px.epochs(1):
+        for updates, (_index, x, y) in enumerate(program.loader):
+            program.model(x).square().mean().backward()
+            program.optimizer.step()
+            program.optimizer.zero_grad()
+            if RANK == 0:  # which is heard for all
+                px.save()
+                px.session().saver.join()
+    px.close()
+    found = numbers(folder)
+    assert len(found) == 3 and found[-1] >= 6, found  # and older ones are removed
+    with Checkpoint.newest(folder)[0] as newest:
+        assert newest.number == found[-1]
+
+
+def case_save_every_saves_now_and_then(folder: Path) -> None:
+    trained(folder, save_every=0.0)
+    assert len(numbers(folder)) == 3 and numbers(folder)[-1] > 3
+
+
+def case_a_damaged_checkpoint_is_passed_over_and_said_so(folder: Path) -> None:
+    whole = trained(None)
+
+    def flip(newest: Path) -> None:
+        data = bytearray((newest / "model.pt").read_bytes())
+        data[len(data) // 2] ^= 1
+        (newest / "model.pt").write_bytes(data)
+    damages: dict[str, Callable[[Path], Any]] = {
+        "a bit": flip,
+        "an end": lambda newest: os.truncate(newest / "extra.pt", 100),
+        "a file": lambda newest: (newest / "optimizer.pt").unlink(),
+        "all": lambda _newest: [flip(path) for path in _newest.parent.glob("checkpoint-*")],
+    }
+    for name, damage in damages.items():
+        directory = folder / name
+        # Two checkpoints: of the first epoch, and of the second.
+        program = Program(directory, moments={("train", 0, 24): EVERYBODY,
+                                              ("train", 1, 24): EVERYBODY})
+        assert not generation(program)
+        kept = {key: list(value) if isinstance(value, list) else dict(value)
+                for key, value in vars(program.log).items() if key != "stops"}
+        kept["samples"] = {epoch: list(seen) for epoch, seen in program.log.samples.items()}
+        assert not generation(program)
+        newest = directory / f"checkpoint-{numbers(directory)[-1]}"
+        if RANK == 0:
+            damage(newest)
+        px_barrier()
+        vars(program.log).update(kept)
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            if name == "all":
+                try:
+                    generation(program)
+                    raise AssertionError("it began anew in silence")
+                except RuntimeError as error:
+                    assert "cannot go on" in str(error) and "checkpoint-" in str(error), error
+                continue
+            assert generation(program)
+        check_same(whole, program)
+        assert ("checkpoint-" in said.getvalue()) == (RANK == 0), said.getvalue()
+
+
+# ---- Disks that fail ----------------------------------------------------------------------------
+
+
+def case_without_a_place_to_write_training_goes_on_and_a_stop_is_a_failure(folder: Path) -> None:
+    unwritable(Path("/proc/nobody/saved"), "No such file")  # nor may root make one
+    (folder / "file").touch()
+    try:
+        generation(Program(folder / "file"))
+        raise AssertionError("it began")
+    except RuntimeError as error:
+        assert "Not a directory" in str(error), error
+
+
+def case_a_full_disk_is_said_once_and_a_stop_is_a_failure(folder: Path) -> None:
+    if RANK == 0:
+        (folder / "disk").mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none",
+                                  str(folder / "disk")], capture_output=True).returncode == 0
+        (folder / "mounted").write_text(str(mounted))
+    px_barrier()
+    if (folder / "mounted").read_text() != "True":
+        raise Skip("no disk can be mounted here")
+    try:
+        unwritable(folder / "disk" / "saved", "")
+    finally:
+        px_barrier()
+        if RANK == 0:
+            subprocess.run(["umount", str(folder / "disk")], check=True)
+
+
+def unwritable(directory: Path, words: str) -> None:
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        done = trained(directory, save_every=0.0, epochs=2)
+    assert len(done.log.losses) > 0
+    lines = said.getvalue().splitlines()  # once in the course of training, and once at its end
+    if RANK == 0:
+        assert 1 <= len(lines) <= 2 and len(set(lines)) == 1, lines
+        assert lines[0].startswith("pollux: no checkpoint") and words in lines[0], lines
+    else:
+        assert lines == []
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        program = Program(directory, moments={("train", 0, 24): (K - 1,)})
+        try:
+            program.run()
+            raise AssertionError("it went on")
+        except SystemExit as end:
+            assert end.code == 1, end.code
+        finally:
+            px.close()
+    assert said.getvalue().count("\n") == (RANK == 0), said.getvalue()
+
+
+class Skip(Exception):
+    """Why a case cannot be run here."""
+
+
+# ---- What is saved ------------------------------------------------------------------------------
+
+
+class Tracked:
+    """Anything of the user's."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def state_dict(self) -> dict:
+        return {"value": self.value}
+
+    def load_state_dict(self, state: dict) -> None:
+        self.value = state["value"]
+
+
+def case_what_is_saved_does_not_change_while_it_is_written(folder: Path) -> None:
+    program = Program(folder, chance=False)
+    program.prepare()
+    tracked = px.track("mine", Tracked([1, [2.5, torch.zeros(3)]]))
+    saver, written = px.session().saver, threading.Event()
+    write = saver._write
+    saver._write = lambda *args: written.wait(60) and write(*args)  # a slow disk
+    states = []
+    for _epoch in px.epochs(2):
+        for _index, x, y in program.loader:
+            torch.nn.functional.mse_loss(program.model(x), y).backward()
+            program.optimizer.step()
+            program.optimizer.zero_grad()
+            if saver._writer is not None:  # collected, and not yet written
+                tracked.value[1][0] = -1.0
+                tracked.value[1][1] += 1
+                program.net[0].weight.data.fill_(77.0)
+            elif not states:
+                px.save()
+            states.append({name: each.clone() for name, each in program.net.state_dict().items()})
+        written.set()
+        saver.join()
+        break
+    px_barrier()
+    with Checkpoint.newest(folder)[0] as newest:
+        first = Path(newest.path).parent / "checkpoint-1"
+    if RANK == 0:
+        saved = dict(torch.load(first / "model.pt"))
+        assert any(same(saved, state) for state in states[:4]) and not same(saved, states[-1])
+        found = torch.load(first / "extra.pt")["tracked"]["mine"]["value"]
+        assert found[0] == 1 and found[1][0] == 2.5 and found[1][1].sum() == 0, found
+    px_barrier()
+
+
+def case_what_is_tracked_is_saved_and_restored_whenever_it_is(folder: Path) -> None:
+    def run(value: int, early: bool, late: bool, stop: bool) -> dict[str, int]:
+        program = Program(folder, scheduler=False)
+        program.prepare()
+        things = {}
+        if early:
+            things["early"] = px.track("early", Tracked(value))
+        try:
+            for epoch in px.epochs(5):
+                if late:
+                    things["late"] = px.track("late", Tracked(value))
+                    late = False
+                for _index, x, _y in program.loader:
+                    program.model(x).mean().backward()
+                    program.optimizer.step()
+                    program.optimizer.zero_grad()
+                    if stop:
+                        os.kill(os.getpid(), signal.SIGTERM)
+                break
+        except SystemExit:
+            pass
+        finally:
+            px.close()
+        return {name: thing.value for name, thing in things.items()}
+    assert run(1, True, True, stop=True) == {"early": 1, "late": 1}
+    assert run(2, True, False, stop=True) == {"early": 1}   # and saves again, without the late one
+    assert run(3, False, True, stop=True) == {"late": 1}    # which is found all the same
+    assert run(4, True, True, stop=False) == {"early": 1, "late": 1}
+    px.init()
+    px.track("one", Tracked(1))
+    for error, thing in ((TypeError, object()), (ValueError, Tracked(2))):
+        try:
+            px.track("one", thing)
+            raise AssertionError(error)
+        except error:
+            pass
+
+
+def case_tied_weights_are_saved_once(folder: Path) -> None:
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = torch.nn.Embedding(LENGTH, 600)
+            self.out = torch.nn.Linear(600, LENGTH, bias=False)
+            self.out.weight = self.embedding.weight
+            self.register_buffer("both", torch.arange(10.0))
+            self.register_buffer("upper", self.both[5:])
+
+        def forward(self, index: torch.Tensor) -> torch.Tensor:
+            return self.out(self.embedding(index))
+
+    def train(stop: bool) -> torch.Tensor:
+        px.init(folder, adapt=False)
+        torch.manual_seed(2)
+        model = Tied()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        ddp, _, loader = px.prepare(model, optimizer, DataLoader(Noisy(), batch_size=26))
+        for _epoch in px.epochs(1):
+            for index, _x, _y in loader:
+                torch.nn.functional.cross_entropy(ddp(index), index).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                if stop:
+                    os.kill(os.getpid(), signal.SIGTERM)
+        return model
+    with contextlib.suppress(SystemExit):
+        train(stop=True)
+    px.close()
+    with Checkpoint.newest(folder)[0] as newest:
+        size = os.path.getsize(Path(newest.path) / "model.pt")
+        saved = torch.load(Path(newest.path) / "model.pt")
+    assert 4 * 600 * LENGTH < size < 1.5 * 4 * 600 * LENGTH, size
+    assert torch.equal(saved["upper"], torch.arange(5.0, 10.0))
+    model = train(stop=False)
+    assert model.out.weight is model.embedding.weight
+    assert torch.equal(model.upper, torch.arange(5.0, 10.0))
+
+
+class PlainPickle:
+    """For torch.load: what weights_only=True allows (which in torch 1.13 knows no floats)."""
+
+    load, loads = pickle.load, pickle.loads
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            assert (module, name) == ("collections", "OrderedDict") \
+                or module.startswith("torch") and ("Storage" in name or "_rebuild" in name), name
+            return super().find_class(module, name)
+
+
+def plain(path: Path) -> Any:
+    """Load what holds plain types and tensors alone."""
+    return torch.load(path, pickle_module=PlainPickle)
+
+
+def case_files_hold_plain_types(folder: Path) -> None:
+    import numpy
+    program = Program(folder, moments={("train", 0, 24): EVERYBODY})
+    plateau = None
+
+    def prepare() -> None:
+        nonlocal plateau
+        Program.prepare(program)
+        plateau = lr_scheduler.ReduceLROnPlateau(program.optimizer)
+        plateau.step(numpy.float64(3.0))
+        px.track("counts", Tracked({"a": (1, True, None, "b", 2.5, numpy.float32(1.0).item())}))
+    program.prepare = prepare  # type: ignore[method-assign]
+    assert not generation(program)
+    with Checkpoint.newest(folder)[0] as newest:
+        assert set(os.listdir(newest.path)) == {"model.pt", "optimizer.pt", "extra.pt",
+                                                "pollux-agent", "MANIFEST"}
+        loaded = {name: plain(Path(newest.path) / name)
+                  for name in ("model.pt", "optimizer.pt", "extra.pt")}
+    fresh = torch.nn.Sequential(*program.net)  # by the user, without us
+    fresh.load_state_dict(loaded["model.pt"])
+    torch.optim.SGD(fresh.parameters(), lr=1.0).load_state_dict(loaded["optimizer.pt"])
+    assert loaded["extra.pt"]["schedulers"][-1]["best"] == 3.0
+
+
+def case_every_scheduler_goes_on(folder: Path) -> None:
+    makers: dict[str, Callable[[Any], Any]] = {
+        "step": lambda o: lr_scheduler.StepLR(o, 3),
+        "several": lambda o: lr_scheduler.MultiStepLR(o, [2, 5, 9]),
+        "exponential": lambda o: lr_scheduler.ExponentialLR(o, 0.9),
+        "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 20),
+        "restarts": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 4),
+        "lambda": lambda o: lr_scheduler.LambdaLR(o, lambda step: 1 / (1 + step)),
+        "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=100),
+        "cyclic": lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.1, step_size_up=3),
+        "sequence": lambda o: lr_scheduler.SequentialLR(o, [
+            lr_scheduler.LinearLR(o, 0.1, total_iters=4), lr_scheduler.MultiStepLR(o, [5, 7])],
+            milestones=[4]),
+        "chain": lambda o: lr_scheduler.ChainedScheduler([
+            lr_scheduler.ConstantLR(o, 0.5, 5), lr_scheduler.ExponentialLR(o, 0.9)]),
+    }
+
+    def train(directory: Optional[Path], make: Callable, stop: int) -> tuple:
+        rates = []
+        while True:
+            program = Program(directory, scheduler=False, chance=False)
+            program.prepare()
+            scheduler = make(program.optimizer)
+            try:
+                for _epoch in px.epochs(2):
+                    for _index, x, _y in program.loader:
+                        program.model(x).mean().backward()
+                        program.optimizer.step()
+                        program.optimizer.zero_grad()
+                        if px.session().accumulating:
+                            continue
+                        scheduler.step()
+                        rates.append(program.optimizer.param_groups[0]["lr"])
+                        if len(rates) == stop:
+                            os.kill(os.getpid(), signal.SIGTERM)
+                return rates, scheduler
+            except SystemExit:
+                if RANK == 0:
+                    with Checkpoint.newest(directory)[0] as newest:
+                        plain(Path(newest.path) / "extra.pt")
+            finally:
+                px.close()
+    for name, make in makers.items():
+        whole, fresh = train(None, make, 0)
+        stopped, resumed = train(folder / name, make, 6)
+        assert whole == stopped, (name, whole, stopped)
+        types = {key: type(value) for key, value in vars(fresh).items()}
+        assert types == {key: type(value) for key, value in vars(resumed).items()}, name
+
+
+def case_another_number_of_schedulers_is_refused(folder: Path) -> None:
+    assert not generation(Program(folder, moments={("train", 0, 8): EVERYBODY}))
+    try:
+        generation(Program(folder, scheduler=False))
+        raise AssertionError("it went on without its scheduler")
+    except RuntimeError as error:
+        assert "1 schedulers and the program 0" in str(error), error
+
+
+def case_a_scaler_is_saved(folder: Path) -> None:
+    class Scaler(Tracked):
+        def is_enabled(self) -> bool:
+            return True
+
+        def get_scale(self) -> float:
+            return 1.0
+    found = []
+    for value in (128.0, 1.0):
+        px.init(folder, adapt=False)
+        net = torch.nn.Linear(6, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        scaler = Scaler(value)
+        model, _, loader = px.prepare(net, optimizer, DataLoader(Noisy(), batch_size=26),
+                                      scaler=scaler)
+        with contextlib.suppress(SystemExit):
+            for _epoch in px.epochs(1):
+                found.append(scaler.value)
+                for _index, x, _y in loader:
+                    model(x).mean().backward()
+                    optimizer.step()
+                    os.kill(os.getpid(), signal.SIGTERM)
+        px.close()
+    assert found == [128.0, 128.0]
+
+
+# ---- The end ------------------------------------------------------------------------------------
+
+
+def case_what_has_ended_has_nothing_left_to_do(folder: Path) -> None:
+    whole = trained(folder)
+    saved = numbers(folder)
+    again = trained(folder)
+    assert again.log.losses == [] and again.log.sums == {}
+    assert same(whole.net.state_dict(), again.net.state_dict())
+    assert numbers(folder) == saved
+    longer = Program(folder, epochs=EPOCHS + 1, moments={("train", EPOCHS, 0): EVERYBODY})
+    assert not generation(longer)  # there is an epoch more
+    assert list(longer.log.samples) == [EPOCHS]
+
+
+def case_sums_from_before_the_loop_last_for_all_of_it(folder: Path) -> None:
+    def train(stops: dict) -> dict:
+        program = Program(folder, moments=stops)
+        counts: list = []
+
+        def prepare() -> None:
+            Program.prepare(program)
+            counts.append(px.Accumulator("all"))
+
+        def evaluate(epoch: int) -> None:
+            counts[-1].add(epochs=1)
+            counts.append(px.Accumulator("made in an epoch"))
+            counts[-1].add(late=1)
+            counts.pop()
+        program.prepare, program.evaluate = prepare, evaluate  # type: ignore[method-assign]
+        totals = {}
+        while not totals:
+            try:
+                program.run()
+                totals = counts[-1].totals()
+            except SystemExit:
+                program.log.stops += 1
+            finally:
+                px.close()
+        assert program.log.stops == len(stops)
+        return totals
+    assert train({("train", 1, 8): EVERYBODY, ("train", 2, 8): EVERYBODY}) == {"epochs": 3.0 * K}
+
+
+# ---- With another number of replicas ------------------------------------------------------------
+
+
+def begin_for_others(folder: Path) -> Program:
+    """The first half of an epoch and a stop, for another number of replicas to go on."""
+    program = Program(folder, chance=False, moments={("train", 0, 24): EVERYBODY})
+    assert not generation(program)
+    return program
+
+
+def go_on_for_others(folder: Path) -> Program:
+    program = Program(folder, chance=False)
+    assert generation(program)
+    return program
+
+
+def result(program: Program) -> dict[str, Any]:
+    """What this replica did, as JSON can hold it."""
+    return {"samples": {str(epoch): seen for epoch, seen in program.log.samples.items()},
+            "losses": program.log.losses,
+            "counts": {str(epoch): sums["count"] for epoch, sums in program.log.sums.items()},
+            "evaluated": {str(epoch): sums for epoch, sums in program.log.evaluated.items()}}
+
+
+def case_for_others(folder: Path) -> None:
+    """test_saving.py reads what is left here; and has left something itself."""
+    if K == 1:
+        return
+    parts = {"begun": begin_for_others(folder / "begun"), "ended": None}
+    if (folder.parent / "from one").exists():
+        parts["ended"] = go_on_for_others(folder.parent / "from one")
+    for name, program in parts.items():
+        if program is not None:
+            (folder / f"{name}.{RANK}").write_text(json.dumps(result(program)))
+
+
+# ---- Running them -------------------------------------------------------------------------------
+
+
+CASES = {name[5:]: function for name, function in list(globals().items())
+         if name.startswith("case_") and inspect.isfunction(function)}
+
+
+@contextlib.contextmanager
+def handlers() -> Iterator[None]:
+    """A program that was stopped is deaf from then on; this process is not to be."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        px.close()
+        signal.signal(signal.SIGTERM, before)
+
+
+def run(name: str, folder: Path) -> None:
+    """One case, and nothing left of it."""
+    folder = folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with handlers():
+        CASES[name](folder)
+
+
+def main(folder: Path) -> None:
+    for name in CASES:
+        try:
+            run(name, folder)
+        except Skip as why:
+            print(f"ok {name} # SKIP {why}")
+        except BaseException:
+            print(f"not ok {name}: {traceback.format_exc()}", flush=True)
+            os._exit(1)  # the others wait for this one in vain, and end by that
+        else:
+            print(f"ok {name}", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
