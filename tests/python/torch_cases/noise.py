@@ -234,7 +234,7 @@ def per_sample_gradients():
     random = torch.Generator().manual_seed(3)
     x = torch.randn(240, 6, generator=random)
     y = (x[:, 0] + x[:, 1] * x[:, 2] + torch.randn(240, generator=random) > 0).long()
-    for parts in (1, 2):  # at one replica, differenced and accumulated
+    for parts in (1, 2) if REPLICAS == 1 else (1,):  # at one replica, differenced and accumulated
         px.close()
         px.init(adapt=False)
         torch.manual_seed(1)

@@ -19,6 +19,7 @@ group; groups that the program adds later share the last one.  Nothing here chan
 from __future__ import annotations
 
 import math
+import sys
 import time
 from typing import Callable, NamedTuple, Optional
 
@@ -153,6 +154,8 @@ class Gradients:
         """The statistics of the update.  All replicas together."""
         scale = self.loss_scale() ** 2
         if self._alone:
+            if self._measured:
+                self._restore_rest()  # the backward may have had no end that could be noticed
             sums = self._micro.values()
         else:
             sums, stops, _rest, _used = self._sums()
@@ -308,7 +311,8 @@ class Gradients:
             _at_the_end(self._measure_observed)  # when the program's DDP, if any, has finished
         elif self._alone:
             self._measured = True
-            self._restore_rest()
+            if self._kept and not _within_another():
+                self._restore_rest()
         else:
             self._computed_s = time.monotonic()
             if self._launched:
@@ -399,6 +403,19 @@ class Gradients:
 def _at_the_end(callback: Callable[[], None]) -> None:
     """Of the backward that is running, after what was queued before."""
     torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+
+def _within_another() -> bool:
+    """Whether this is the end of a backward that was begun by a step of another one."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _STEP:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_STEP = torch.autograd.function.BackwardCFunction.apply.__code__
 
 
 def _add_grad(parameter: Parameter, gradient: Tensor) -> None:
