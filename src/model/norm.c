@@ -16,20 +16,20 @@
 
 #include "model/norm_block.h"
 
-/* A gradient in the caller's type, and how a block of it becomes doubles. */
+/* A gradient in the caller's type. */
 struct array {
     const void *data;
-    void (*load) (const void *data, size_t start, size_t count, double ret[BLOCK]);
+    const struct norm_kind *kind;
 };
 
 static struct array array_f32 (const float *data)
 {
-    return (struct array){data, norm_block_here ()->load_f32};
+    return (struct array){data, &norm_block_here ()->f32};
 }
 
 static struct array array_f64 (const double *data)
 {
-    return (struct array){data, norm_block_here ()->load_f64};
+    return (struct array){data, &norm_block_here ()->f64};
 }
 
 /* Adam's P, reduced to what an element needs: P = sqrt (exp_avg_sq x unbias) + eps. */
@@ -63,13 +63,22 @@ static bool precondition_init (struct array exp_avg_sq, const struct pollux_adam
 }
 
 /* A block of 1/P.  Behind the end it is 1, so that zeros there stay zeros. */
-static void block_inverse (const struct norm_block *block, const struct precondition *pre,
-                           size_t start, size_t count, double ret[BLOCK])
+static void block_inverse (const struct precondition *pre, size_t start, size_t count,
+                           double ret[BLOCK])
 {
-    pre->exp_avg_sq.load (pre->exp_avg_sq.data, start, count, ret);
-    block->invert (ret, pre->unbias, pre->eps);
+    pre->exp_avg_sq.kind->load (pre->exp_avg_sq.data, start, count, ret);
+    norm_block_here ()->invert (ret, pre->unbias, pre->eps);
     for (size_t i = count; i < BLOCK; i++)
         ret[i] = 1;
+}
+
+/* A block of g/P; inverse is 1/P. */
+static void block_load (struct array g, const struct precondition *pre, const double inverse[BLOCK],
+                        size_t start, size_t count, double ret[BLOCK])
+{
+    g.kind->load (g.data, start, count, ret);
+    if (pre->active)
+        norm_block_here ()->multiply (ret, inverse);
 }
 
 /* Neumaier's sum: error holds what the roundings of value have lost. */
@@ -93,17 +102,19 @@ static double array_sqr (struct array g, size_t length, struct array exp_avg_sq,
     struct precondition pre;
     if (!precondition_init (exp_avg_sq, adam, &pre))
         return NAN;
-    const struct norm_block *block = norm_block_here ();
+    const struct norm_kind *doubles = &norm_block_here ()->f64;
     struct sum sqr = {0, 0};
     double x[BLOCK], inverse[BLOCK];
     for (size_t start = 0; start < length; start += BLOCK) {
         size_t count = length - start < BLOCK ? length - start : BLOCK;
-        g.load (g.data, start, count, x);
-        if (pre.active) {
-            block_inverse (block, &pre, start, count, inverse);
-            block->multiply (x, inverse);
+        if (!pre.active && count == BLOCK) {
+            sum_add (&sqr, g.kind->sqr (g.data, start));
+            continue;
         }
-        sum_add (&sqr, block->dot (x, x));
+        if (pre.active)
+            block_inverse (&pre, start, count, inverse);
+        block_load (g, &pre, inverse, start, count, x);
+        sum_add (&sqr, doubles->sqr (x, 0));
     }
     return sqr.value + sqr.error;
 }
@@ -114,21 +125,23 @@ static struct pollux_pair array_pair (struct array g0, struct array g1, size_t l
     struct precondition pre;
     if (!precondition_init (exp_avg_sq, adam, &pre))
         return (struct pollux_pair){NAN, NAN};
-    const struct norm_block *block = norm_block_here ();
+    const struct norm_kind *doubles = &norm_block_here ()->f64;
     struct sum dot = {0, 0}, diff = {0, 0};
     double x[BLOCK], y[BLOCK], inverse[BLOCK];
     for (size_t start = 0; start < length; start += BLOCK) {
         size_t count = length - start < BLOCK ? length - start : BLOCK;
-        g0.load (g0.data, start, count, x);
-        g1.load (g1.data, start, count, y);
-        if (pre.active) {
-            block_inverse (block, &pre, start, count, inverse);
-            block->multiply (x, inverse);
-            block->multiply (y, inverse);
+        struct pollux_pair pair;
+        if (!pre.active && count == BLOCK) {
+            pair = g0.kind->pair (g0.data, g1.data, start);
+        } else {
+            if (pre.active)
+                block_inverse (&pre, start, count, inverse);
+            block_load (g0, &pre, inverse, start, count, x);
+            block_load (g1, &pre, inverse, start, count, y);
+            pair = doubles->pair (x, y, 0);
         }
-        sum_add (&dot, block->dot (x, y));
-        block->subtract (x, y);
-        sum_add (&diff, block->dot (x, x));
+        sum_add (&dot, pair.dot);
+        sum_add (&diff, pair.diff_sqr);
     }
     return (struct pollux_pair){dot.value + dot.error, diff.value + diff.error};
 }

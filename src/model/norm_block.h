@@ -9,17 +9,24 @@
 
 #include <stddef.h>
 
+#include "pollux/pollux.h"
+
 enum { BLOCK = 512 };
 
-struct norm_block {
+/* Arrays of one type of number. */
+struct norm_kind {
     /* count elements from start on become doubles, then zeros follow. */
-    void (*load_f32) (const void *data, size_t start, size_t count, double ret[BLOCK]);
-    void (*load_f64) (const void *data, size_t start, size_t count, double ret[BLOCK]);
+    void (*load) (const void *data, size_t start, size_t count, double ret[BLOCK]);
+    /* Of a whole block from start on. */
+    double (*sqr) (const void *g, size_t start);
+    struct pollux_pair (*pair) (const void *g0, const void *g1, size_t start);
+};
+
+struct norm_block {
+    struct norm_kind f32, f64;
     /* x = 1 / (sqrt (x unbias) + eps) */
     void (*invert) (double x[BLOCK], double unbias, double eps);
     void (*multiply) (double x[restrict BLOCK], const double by[restrict BLOCK]);
-    void (*subtract) (double x[restrict BLOCK], const double y[restrict BLOCK]);
-    double (*dot) (const double x[BLOCK], const double y[BLOCK]);
 };
 
 /* The fastest for this processor. */

@@ -179,24 +179,28 @@ static void test_processors (void **unused)
 {
     (void)unused;
     static const size_t counts[] = {0, 1, 7, 100, BLOCK - 1, BLOCK};
-    const struct norm_block *here = norm_block_here (), *plain_loops = norm_block_plain ();
-    const struct norm_block *each[2] = {here, plain_loops};
+    const struct norm_block *each[2] = {norm_block_here (), norm_block_plain ()};
     struct arrays *arrays = malloc (sizeof (*arrays));
-    double x[2][BLOCK], y[2][BLOCK], dot[2];
+    struct {
+        double x[BLOCK], y[BLOCK], sqr[3];
+        struct pollux_pair pair[3];
+    } got[2];
     for (int size = -30; size <= 15; size += 15) {
         arrays_fill (arrays, pow (10, size));
         for (size_t c = 0; c < COUNT (counts); c++) {
             for (int i = 0; i < 2; i++) {
-                each[i]->load_f64 (arrays->f64[2], 3, counts[c], x[i]);
-                each[i]->load_f32 (arrays->f32[0], 3, counts[c], y[i]);
-                each[i]->invert (x[i], 1.7, 1e-8);
-                each[i]->multiply (y[i], x[i]);
-                each[i]->subtract (x[i], y[i]);
-                dot[i] = each[i]->dot (x[i], y[i]);
+                each[i]->f64.load (arrays->f64[2], 3, counts[c], got[i].x);
+                each[i]->f32.load (arrays->f32[0], 3, counts[c], got[i].y);
+                each[i]->invert (got[i].x, 1.7, 1e-8);
+                each[i]->multiply (got[i].y, got[i].x);
+                got[i].sqr[0] = each[i]->f32.sqr (arrays->f32[0], 5);
+                got[i].sqr[1] = each[i]->f64.sqr (arrays->f64[0], 5);
+                got[i].sqr[2] = each[i]->f64.sqr (got[i].y, 0);
+                got[i].pair[0] = each[i]->f32.pair (arrays->f32[0], arrays->f32[1], 5);
+                got[i].pair[1] = each[i]->f64.pair (arrays->f64[0], arrays->f64[1], 5);
+                got[i].pair[2] = each[i]->f64.pair (got[i].x, got[i].y, 0);
             }
-            assert_memory_equal (x[0], x[1], sizeof (x[0]));
-            assert_memory_equal (y[0], y[1], sizeof (y[0]));
-            assert_memory_equal (&dot[0], &dot[1], sizeof (dot[0]));
+            assert_memory_equal (&got[0], &got[1], sizeof (got[0]));
         }
     }
     free (arrays);
