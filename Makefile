@@ -221,8 +221,8 @@ $(B)/bench/daemon_load: | $(B)/pollux $(B)/polluxd
 
 .PHONY: benches bench
 benches: $(BENCHES)
-bench: $(BENCHES) ## measure, and compare with the targets
-	@tools/bench $(BENCHES)
+bench: $(BENCHES) $(B)/libpollux.so ## measure, and compare with the targets
+	@POLLUX_BUILD=$(abspath $(B)) tools/bench $(BENCHES) $(wildcard bench/*.py)
 
 # `make fuzz` is the same in every flavour: the targets need clang's own.
 $(FUZZERS): $(B)/fuzzers/%: $(B)/obj/fuzz/%.o $(B)/rooms.a

@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What pollux.torch costs: step time with it over step time without it.
+
+Both train the same network on the same data with the same batch in the same processes, in turns
+of a few updates each, so that a busy or a slow machine meets both alike; the median over the turns
+is the ratio.  Adaptation is on, with M0 as the only batch: everything is done but a change of it.
+
+    PYTHONPATH=bindings/python bench/torch_overhead.py [--seconds S] [NAME...]
+
+A name, such as mlp-1 or resnet18-2, is a network and the number of processes.
+
+It prints lines for tools/bench; targets are 3 % for the ResNet-18 and 10 % for the MLP.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from typing import Callable, Iterator
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+
+import pollux.torch as px
+
+LIMITS = {"resnet18": 1.03, "mlp": 1.10}
+TURN = {"resnet18": 2, "mlp": 10}  # updates
+CASES = ("mlp-1", "mlp-2", "resnet18-1", "resnet18-2")
+
+
+class Block(nn.Module):
+    """The basic block of a ResNet."""
+
+    def __init__(self, inside: int, outside: int, stride: int) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(
+            nn.Conv2d(inside, outside, 3, stride, 1, bias=False), nn.BatchNorm2d(outside),
+            nn.ReLU(),
+            nn.Conv2d(outside, outside, 3, 1, 1, bias=False), nn.BatchNorm2d(outside))
+        self.around = nn.Identity() if inside == outside else nn.Sequential(
+            nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (self.inner(x) + self.around(x)).relu()
+
+
+def resnet18() -> nn.Module:
+    """For images of 32 x 32: 11.2 million parameters."""
+    blocks = [Block(inside, outside, stride) for inside, outside, stride in (
+        (64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1),
+        (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))]
+    return nn.Sequential(nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+                         *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+def mlp() -> nn.Module:
+    """For images of 28 x 28: 0.7 million parameters."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512),
+                         nn.ReLU(), nn.Linear(512, 10))
+
+
+def samples_of(name: str) -> tuple[TensorDataset, int]:
+    """Data, and samples per replica in an update."""
+    shape, local = ((3, 32, 32), 16) if name == "resnet18" else ((1, 28, 28), 128)
+    return TensorDataset(torch.randn(64 * local, *shape), torch.randint(10, (64 * local,))), local
+
+
+def updates(model: nn.Module, optimizer: torch.optim.Optimizer, loader) -> Iterator[None]:
+    """Trains for ever, an update at each next()."""
+    while True:
+        for x, y in loader:
+            optimizer.zero_grad()
+            cross_entropy(model(x), y).backward()
+            optimizer.step()
+            yield
+
+
+def seconds_of(training: Iterator[None], count: int) -> float:
+    start_s = time.perf_counter()
+    for _ in range(count):
+        next(training)
+    return time.perf_counter() - start_s
+
+
+def measure(name: str, budget_s: float) -> tuple[float, float]:
+    """Seconds of a plain update, and the ratio; in every replica."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    px.init()
+    data, local = samples_of(name)
+    build: Callable[[], nn.Module] = {"resnet18": resnet18, "mlp": mlp}[name]
+    replicas = px.replicas()
+
+    plain = build()
+    if replicas > 1:
+        plain = nn.parallel.DistributedDataParallel(plain)
+    without = updates(plain, torch.optim.SGD(plain.parameters(), 1e-3, momentum=0.9),
+                      DataLoader(data, local, shuffle=True, drop_last=True))
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
+    loader = DataLoader(data, local * replicas, shuffle=True, drop_last=True)
+    within = updates(*px.prepare(model, optimizer, loader))
+
+    turn, ratios, plain_s = TURN[name], [], []
+    seconds_of(without, turn), seconds_of(within, turn)  # warm
+    begin_s = time.perf_counter()
+    while not over(begin_s, budget_s) or len(ratios) < 5:
+        first_s = seconds_of(without, turn)
+        ratios.append(seconds_of(within, turn) / first_s)
+        plain_s.append(first_s / turn)
+    return statistics.median(plain_s), statistics.median(ratios)
+
+
+def over(begin_s: float, budget_s: float) -> bool:
+    """Whether the time is over, by the clock of replica 0."""
+    late = torch.tensor(float(time.perf_counter() - begin_s > budget_s))
+    if px.replicas() > 1:
+        torch.distributed.broadcast(late, 0)
+    return bool(late)
+
+
+def start(case: str, budget_s: float) -> None:
+    """One case in processes of its own; replica 0 prints."""
+    name, replicas = case.rsplit("-", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    everyone = dict(os.environ, WORLD_SIZE=replicas, LOCAL_WORLD_SIZE=replicas,
+                    MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
+    command = [sys.executable, __file__, "--replica", "--seconds", str(budget_s), case]
+    running = [subprocess.Popen(command, env=dict(everyone, RANK=str(rank), LOCAL_RANK=str(rank)))
+               for rank in range(int(replicas))]
+    if any([process.wait() for process in running]):
+        sys.exit(f"torch_overhead: {case} failed")
+
+
+def replica(case: str, budget_s: float) -> None:
+    name = case.rsplit("-", 1)[0]
+    plain_s, ratio = measure(name, budget_s)
+    if px.rank() == 0:
+        met = "met" if ratio <= LIMITS[name] else "missed"
+        print(f"torch-{case}-plain {1e3 * plain_s:.4g} ms")
+        print(f"torch-{case}-ratio {ratio:.4g} times")
+        print(f"target torch-{case}-ratio {ratio:.4g} {LIMITS[name]:g} {met}", flush=True)
+    os._exit(0)  # not a place to wait for each other's end
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Step time with pollux.torch over that without.")
+    parser.add_argument("--seconds", type=float, default=10, help="per case")
+    parser.add_argument("--replica", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("cases", nargs="*", metavar="NAME", default=CASES, help=" ".join(CASES))
+    args = parser.parse_args()
+    unknown = [case for case in args.cases if case not in CASES]
+    if unknown:
+        parser.error(f"no case {unknown[0]}; there are {', '.join(CASES)}")
+    for case in args.cases:
+        (replica if args.replica else start)(case, args.seconds)
+
+
+if __name__ == "__main__":
+    main()
