@@ -25,11 +25,11 @@ def images(samples: int, seed: int) -> TensorDataset:
     patterns = torch.nn.functional.interpolate(patterns, SIDE, mode="bicubic", align_corners=False)
     draw = torch.Generator().manual_seed(seed)
     kinds = torch.randint(KINDS, (samples,), generator=draw)
-    rows = torch.arange(SIDE) + torch.randint(SIDE, (samples, 1), generator=draw)
-    columns = torch.arange(SIDE) + torch.randint(SIDE, (samples, 1), generator=draw)
+    rows = torch.arange(SIDE) + torch.randint(5, (samples, 1), generator=draw)
+    columns = torch.arange(SIDE) + torch.randint(5, (samples, 1), generator=draw)
     moved = patterns[kinds.view(-1, 1, 1), 0, rows.unsqueeze(2) % SIDE, columns.unsqueeze(1) % SIDE]
     strength = 0.5 + torch.rand(samples, 1, 1, generator=draw)
-    noise = torch.randn(samples, SIDE, SIDE, generator=draw)
+    noise = 2 * torch.randn(samples, SIDE, SIDE, generator=draw)
     return TensorDataset((strength * moved + noise).unsqueeze(1), kinds)
 
 
