@@ -8,9 +8,9 @@
         for x, y in loader:
             ...                     # unchanged
 
-The loader's batch_size is M0: the total batch that the learning rate was chosen for.  From then on the
-batch follows the gradient noise and the number of replicas, and the learning rate follows the batch.
-docs/pytorch.md tells the rest.
+The loader's batch_size is M0: the total batch that the learning rate was chosen for.  From then on
+the batch follows the gradient noise and the number of replicas, and the learning rate follows the
+batch.  docs/pytorch.md tells the rest.
 """
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from .report import Accumulator
 from .rows import samples_in
 from .session import STOPPED, Session
 
-__all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe", "prepare", "rank",
-           "replicas", "save", "session", "steps", "track"]
+__all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe",
+           "prepare", "rank", "replicas", "save", "session", "steps", "track"]
 
 _session: Optional[Session] = None
 
@@ -41,14 +41,17 @@ def session() -> Session:
     return _session
 
 
-def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None, log: Optional[str] = None,
-         writer: Any = None, save_every: float = 300.0, report_every: float = 30.0, adapt: bool = True,
-         seed: int = 0) -> None:
-    """Begin: find the other replicas, by the variables of polluxd, torchrun, Open MPI or Slurm, or be alone.
+def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None,
+         log: Optional[str] = None, writer: Any = None, save_every: float = 300.0,
+         report_every: float = 30.0, adapt: bool = True, seed: int = 0) -> None:
+    """Begin: find the other replicas, by the variables of polluxd, torchrun, Open MPI or Slurm, or
+    be alone.
 
-    checkpoint    directory for checkpoints; by default POLLUX_CHECKPOINT_DIR; neither: none are written
+    checkpoint    directory for checkpoints; by default POLLUX_CHECKPOINT_DIR; neither: none are
+                  written
     backend       of torch.distributed; by default nccl with CUDA and gloo without
-    log, writer   write metrics every report_every seconds: a file of JSON lines; anything with add_scalar()
+    log, writer   write metrics every report_every seconds: a file of JSON lines; anything with
+                  add_scalar()
     save_every    seconds between checkpoints, besides that of a stop
     adapt         False: measure, save and stop, but leave batch and learning rate alone
     seed          of the order of the samples
@@ -71,18 +74,19 @@ def close() -> None:
 
 def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader, *,
             max_batch: Optional[int] = None, local_batch: Optional[Tuple[int, int]] = None,
-            accumulation: bool = True, rule: Optional[str] = None, scheduler: Any = None, scaler: Any = None,
-            ddp: Optional[dict] = None, warmup_epochs: float = 0.0
+            accumulation: bool = True, rule: Optional[str] = None, scheduler: Any = None,
+            scaler: Any = None, ddp: Optional[dict] = None, warmup_epochs: float = 0.0
             ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, Any]:
-    """Make them adaptive.  Returns the model, in DDP if there are several replicas, the same optimizer, and an
-    elastic loader.
+    """Make them adaptive.  Returns the model, in DDP if there are several replicas, the same
+    optimizer, and an elastic loader.
 
     max_batch     largest total batch; by default M0
     local_batch   smallest and largest batch of one replica's micro-step; by default 1 and M0
     accumulation  whether an update may have several micro-steps
-    rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw; by default adamscale for optimizers
-                  like Adam, else adascale
-    scheduler     one that is stepped with every update: its clock will be progress, in updates with M0
+    rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw; by default adamscale
+                  for optimizers like Adam, else adascale
+    scheduler     one that is stepped with every update: its clock will be progress, in updates
+                  with M0
     scaler        a gradient scaler that was made before px.init(), or is not torch's
     ddp           options for DistributedDataParallel
     warmup_epochs for legw
@@ -103,8 +107,8 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
                          f"{-(-init_batch // it.world.replicas)}, not {high}")
     agent = Agent(
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
-        groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer), observe=not it.adapt,
-        fixed=fixed, warmup_epochs=warmup_epochs,
+        groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer),
+        observe=not it.adapt, fixed=fixed, warmup_epochs=warmup_epochs,
         dataset_size=it.pass_samples, period_s=it.period_s, world=it.world)
     module = model.module if isinstance(model, DistributedDataParallel) else model
     it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
@@ -123,8 +127,8 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
 
 def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader
             ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, DataLoader]:
-    """Measure noise and times and report them, and change nothing: batch, rate and data stay the program's own,
-    and so does DDP.  The loader's batch_size is taken for that of one replica."""
+    """Measure noise and times and report them, and change nothing: batch, rate and data stay the
+    program's own, and so does DDP.  The loader's batch_size is taken for that of one replica."""
     it = session()
     local = int(loader.batch_size or 1)
     init_batch = local * it.world.replicas
@@ -139,20 +143,21 @@ def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
 
 
 def epochs(count: int, by: str = "passes") -> Iterator[int]:
-    """Epochs, from where training stopped: `count` passes over the data; by="progress": as many passes as it takes
-    to get as far as `count` passes with M0 would."""
+    """Epochs, from where training stopped: `count` passes over the data; by="progress": as many
+    passes as it takes to get as far as `count` passes with M0 would."""
     return _epochs(session(), count, by)
 
 
 def steps(count: int) -> Iterator[int]:
-    """Iterations until `count` updates with M0, or what is worth as much, are done; yields how many are.  Data is
-    taken by next() from one iter(loader), which does not end."""
+    """Iterations until `count` updates with M0, or what is worth as much, are done; yields how many
+    are.  Data is taken by next() from one iter(loader), which does not end."""
     return _steps(session(), count)
 
 
 def evaluation(loader: DataLoader, stoppable: bool = False) -> Iterable[Any]:
-    """This replica's share of a loader for validation: every sample in exactly one replica.  Sum over the replicas by
-    px.Accumulator.  A request to stop waits until training goes on, unless it is stoppable."""
+    """This replica's share of a loader for validation: every sample in exactly one replica.  Sum
+    over the replicas by px.Accumulator.  A request to stop waits until training goes on, unless it
+    is stoppable."""
     return EvaluationLoader(loader, session(), stoppable)
 
 
@@ -169,8 +174,9 @@ def track(name: str, thing: Any) -> Any:
 
 
 def metrics() -> dict[str, Any]:
-    """epoch, progress, replicas, batch (total), local_batch, accumulation, throughput, efficiency, goodput,
-    noise_scale, gain (of the last update) and lr_factor (per parameter group).  None: not known yet."""
+    """epoch, progress, replicas, batch (total), local_batch, accumulation, throughput, efficiency,
+    goodput, noise_scale, gain (of the last update) and lr_factor (per parameter group).  None: not
+    known yet."""
     return session().metrics()
 
 

@@ -4,8 +4,8 @@
     begin_update                 the loader, before the first micro-step
         begin_micro              the loader, before it hands out a batch
         ... the user's forward, backward, clipping ...
-        step                     the user's opt.step(): nothing in all but the last micro-step; there
-                                 the replicas agree on the learning rate and on the next batch
+        step                     the user's opt.step(): nothing in all but the last micro-step,
+                                 where the replicas agree on the learning rate and the next batch
         settle                   the loader, when the user comes back for more
     boundary                     nothing is under way: time to save, and to leave
 
@@ -24,12 +24,15 @@ import torch.distributed as dist
 
 from .. import model
 from ..agent import Advice, Agent, Batch, Status, Verdict, world as read_world
+from .alone import Alone
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
 from .meeting import join
+from .observed import Observed
 from .plan import Position, Update
 from .report import Reporter
 from .saving import Saver
+from .several import Several
 from .states import random_state, restore_random_state
 from .wraps import Wraps
 
@@ -41,7 +44,8 @@ class Session:
     """All that px knows of this process."""
 
     def __init__(self, checkpoint: Optional[str], *, backend: Optional[str], log: Optional[str],
-                 writer: Any, save_every: float, report_every: float, adapt: bool, seed: int) -> None:
+                 writer: Any, save_every: float, report_every: float, adapt: bool,
+                 seed: int) -> None:
         self.world = read_world()
         join(self.world, backend)
         self.collectives = Collectives(self.world.rank, self.world.replicas)
@@ -98,15 +102,23 @@ class Session:
     def open(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, agent: Agent, *,
              init_batch: int, observe: bool) -> None:
         if self.agent is not None:
-            raise RuntimeError("px.prepare() was called before: one model and one optimizer per process")
+            raise RuntimeError("px.prepare() was called before: one model and one optimizer per "
+                               "process; px.close() ends with them")
         self.agent, self.model, self.optimizer = agent, model, optimizer
         self.init_batch = init_batch
         if not observe:
             agent.catch(signal.SIGTERM)
-        self.gradients = Gradients(
-            optimizer, self.collectives, observe=observe, loss_scale=self.wraps.loss_scale,
-            stopping=agent.stopping, on_sync=agent.sync_time)
+        self.gradients = self._gradients_of(optimizer, agent, observe)
         self.wraps.optimizer(optimizer, self.observed_step if observe else self.step)
+
+    def _gradients_of(self, optimizer: torch.optim.Optimizer, agent: Agent,
+                      observe: bool) -> Gradients:
+        loss_scale = self.wraps.loss_scale
+        if observe:
+            return Observed(optimizer, loss_scale, self.collectives)
+        if self.world.replicas == 1:
+            return Alone(optimizer, loss_scale)
+        return Several(optimizer, loss_scale, self.collectives, agent.stopping, agent.sync_time)
 
     def close(self) -> None:
         """Leave everything that was the program's as it was; torch.distributed goes on."""
@@ -356,7 +368,8 @@ class Session:
 
     # ---- A program that is only observed ---------------------------------------------------
 
-    def observed_step(self, original: Callable[..., Any], closure: Optional[Callable[[], Any]]) -> Any:
+    def observed_step(self, original: Callable[..., Any],
+                      closure: Optional[Callable[[], Any]]) -> Any:
         result = original(closure) if closure is not None else original()
         measured = self.gradients.take()
         local = max(self.init_batch // self.world.replicas, 1)
