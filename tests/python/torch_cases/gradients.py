@@ -118,6 +118,23 @@ def unfrozen_late():
         assert not torch.equal(run.core[0].weight, net()[0].weight)
 
 
+@case(1, 2)
+def noise_of_those_unfrozen_late():
+    """Unfrozen before the first update, but after px.prepare(): as if it had never been frozen."""
+    def made(frozen: bool) -> SimpleNamespace:
+        run = partly_frozen()
+        run.core[0].weight.requires_grad_(not frozen)
+        return run
+
+    def unfreeze(run: SimpleNamespace) -> None:
+        run.core[0].weight.requires_grad_(True)
+    for options in BOTH:
+        prepared(lambda: made(False), **options)
+        expected = noise()
+        prepared(lambda: made(True), started=unfreeze, **options)
+        assert close(noise(), expected), (options, noise(), expected)
+
+
 class Growing(nn.Module):
     """A net with another layer from the second epoch on."""
 

@@ -119,3 +119,19 @@ def clipping_comes_after():
     found = noise()
     own_loop(True, still, clip=1e-3)
     assert close(found, noise())
+
+
+@case(2)
+def gradients_that_are_never_zeroed():
+    """From the second step on .grad is no mean of what has arrived: that is not measured."""
+    px.init()
+    run = make(lambda parameters: torch.optim.SGD(parameters, lr=1e-3))
+    run.model = DistributedDataParallel(run.core)
+    loader = DataLoader(share(), batch_size=BATCH // REPLICAS)
+    px.observe(run.model, run.opt, loader)
+    found = []
+    for x, y in loader:
+        ((run.model(x) - y) ** 2).mean().backward()
+        run.opt.step()
+        found.append(noise())
+    assert found[0] != (1.0, 0.0) and found[-1] == found[3], found
