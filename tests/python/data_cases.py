@@ -279,6 +279,23 @@ def case_a_for_loop_within_steps_ends(_folder: Path) -> None:
     assert iterations == 7
 
 
+def case_epochs_by_progress_are_as_many_as_it_takes(_folder: Path) -> None:
+    training = Training(DataLoader(Numbers(8 * K), batch_size=2 * K), adapt=True,
+                        max_batch=100, local_batch=(1, 100))
+    px.session().agent.set_fixed(Batch(4, 0))  # 2 M0, worth less than two updates with M0
+    epochs = []
+    for epoch in px.epochs(3, by="progress"):
+        epochs.append(epoch)
+        updates = 0
+        for x in training.loader:
+            assert px.metrics()["progress"] < 3 * 4
+            training.step(x)
+            updates += 1
+        assert updates == 2 or px.metrics()["progress"] >= 3 * 4
+    assert epochs == list(range(len(epochs))) and 3 <= len(epochs) <= 6, epochs
+    assert 3 * 4 <= px.metrics()["progress"] < 3 * 4 + 2
+
+
 def case_steps_without_data_are_an_error(_folder: Path) -> None:
     for dataset in (Numbers(5), Stream(0)):
         training = Training(DataLoader(dataset, batch_size=8 * K, drop_last=True))

@@ -69,6 +69,7 @@ class Session:
         self.endless = False
         self.advice = Advice(Batch(0, 0), Verdict.GO, False, 0.0, 0.0)
         self.update: Optional[Update] = None
+        self.samples = 0        # of that, or of the last one
         self.micro = 0
         self.finished = False
         self.save_asked = False
@@ -98,6 +99,10 @@ class Session:
     @property
     def done(self) -> bool:
         return self.until_progress and self.advice.verdict == Verdict.DONE
+
+    def check_prepared(self) -> None:
+        if self.agent is None:
+            raise RuntimeError("call px.prepare() first")
 
     def open(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, agent: Agent, *,
              init_batch: int, observe: bool) -> None:
@@ -136,6 +141,7 @@ class Session:
 
     def begin_update(self, update: Update) -> None:
         self.update, self.micro, self.finished = update, 0, False
+        self.samples = update.samples
         self.agent.step_begin()
         if update.short:
             self.agent.samples(update.samples)
@@ -221,7 +227,8 @@ class Session:
                 group["lr"] = rate
 
     def factor(self, group: int) -> float:
-        if self.update is not None and self.update.samples < self.init_batch:
+        """On the rate of a group in this update, or the last one."""
+        if 0 < self.samples < self.init_batch:
             return 1.0  # the last batch of a pass, as plain training takes it
         return self.agent.factor(min(group, self.gradients.groups - 1))
 
@@ -295,8 +302,7 @@ class Session:
 
     def begin_loop(self) -> None:
         """px.epochs() or px.steps() has begun."""
-        if self.agent is None:
-            raise RuntimeError("call px.prepare() first")
+        self.check_prepared()
         self.restore()
         if not self.position.begun:
             self.resume_random_state()
@@ -397,4 +403,5 @@ class Session:
 
     def metrics(self) -> dict[str, Any]:
         """See pollux.torch.metrics."""
+        self.check_prepared()
         return self.reporter.metrics(self, self._grad)

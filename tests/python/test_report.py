@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""px.metrics(), lines of JSON and writers of graphs."""
+from __future__ import annotations
+
+import json
+import math
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+import pollux.torch as px  # noqa: E402
+from pollux.torch.report import Reporter  # noqa: E402
+
+KEYS = {"epoch", "progress", "replicas", "batch", "local_batch", "accumulation", "throughput",
+        "efficiency", "goodput", "noise_scale", "gain", "lr_factor"}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Nothing of a session is left to the next test."""
+    yield
+    px.close()
+
+
+class Writer:
+    """As TensorBoard's."""
+
+    def __init__(self):
+        self.scalars = []
+
+    def add_scalar(self, tag, value, step):
+        assert isinstance(value, (int, float)) and isinstance(step, int)
+        self.scalars.append((tag, value, step))
+
+
+def prepared(groups=1, samples=64, **options):
+    px.init(**options)
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(4, 4) for _group in range(groups)]
+    model = torch.nn.Sequential(*layers)
+    optimizer = torch.optim.SGD([{"params": each.parameters()} for each in layers], lr=0.01)
+    data = TensorDataset(torch.randn(samples, 4))
+    return px.prepare(model, optimizer, DataLoader(data, batch_size=8), max_batch=32)
+
+
+def train(model, optimizer, loader, epochs=1, look=lambda: None):
+    for _epoch in px.epochs(epochs):
+        for (x,) in loader:
+            model(x).square().sum(1).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            look()
+
+
+def test_what_is_not_known_yet_is_none():
+    prepared()
+    metrics = px.metrics()
+    assert set(metrics) == KEYS
+    unknown = {name for name, value in metrics.items() if value is None}
+    assert unknown == {"batch", "local_batch", "accumulation", "throughput", "efficiency",
+                       "goodput", "noise_scale"}
+    assert metrics["epoch"] == 0 and metrics["progress"] == 0 and metrics["replicas"] == 1
+
+
+def test_metrics_belong_together():
+    seen = []
+    train(*prepared(), look=lambda: seen.append(px.metrics()))
+    assert [metrics["progress"] for metrics in seen] == pytest.approx(range(1, 9))
+    last = seen[-1]
+    assert set(last) == KEYS and None not in last.values()
+    assert last["batch"] == last["replicas"] * last["local_batch"] * (last["accumulation"] + 1) == 8
+    assert last["goodput"] == pytest.approx(last["throughput"] * last["efficiency"])
+    assert 0 < last["efficiency"] <= 1 and last["throughput"] > 0
+    assert last["noise_scale"] >= 0 and last["gain"] == 1 and last["lr_factor"] == [1.0]
+
+
+def test_the_factor_of_a_short_update_is_the_one_it_had():
+    train(*prepared(samples=68))
+    assert px.metrics()["gain"] == pytest.approx(0.5) and px.metrics()["lr_factor"] == [1.0]
+
+
+def test_lines_are_json_and_graphs_are_over_progress(tmp_path):
+    log, writer = tmp_path / "metrics.jsonl", Writer()
+    log.write_text('{"of": "an earlier generation"}\n')
+    train(*prepared(groups=2, log=str(log), writer=writer, report_every=1.0), epochs=2)
+    first, *lines = [json.loads(line, parse_constant=pytest.fail)
+                     for line in log.read_text().splitlines()]
+    assert first == {"of": "an earlier generation"}
+    assert lines and all(set(line) == KEYS | {"time"} for line in lines)
+    assert lines[-1]["epoch"] == 2 and lines[-1]["progress"] == pytest.approx(16)
+    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
+    tags = {tag for tag, _value, _step in writer.scalars}
+    assert tags <= {f"pollux/{name}" for name in [*KEYS, "lr_factor/0", "lr_factor/1"]}
+    assert {"pollux/batch", "pollux/throughput", "pollux/lr_factor/1"} <= tags
+    assert max(step for _tag, _value, step in writer.scalars) == 16
+
+
+def test_a_period_passes_between_two_reports(tmp_path):
+    log = tmp_path / "metrics.jsonl"
+    reporter = Reporter(str(log), None, 1000.0)
+    reporter.report(lambda: pytest.fail("it is too soon"))
+    reporter.report(lambda: {"progress": 1.0, "lr_factor": [1.0]}, last=True)
+    reporter.close()
+    assert json.loads(log.read_text())["progress"] == 1.0
+
+
+def test_a_log_on_a_full_disk_is_given_up_with_a_word(capfd):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    reporter = Reporter("/dev/full", None, 0.0)
+    for _report in range(3):
+        reporter.report(lambda: {"progress": 1.0})
+    assert capfd.readouterr().err.count("no more metrics") == 1
+
+
+def test_throughput_is_that_of_training_alone(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    reporter = Reporter(None, None, 30.0)
+    assert reporter.throughput() is None
+    for pause in (0.5, 0.5, 100.0, 0.5):
+        if pause > 1:
+            reporter.pause()
+        now[0] += pause
+        reporter.updated(50)
+    assert reporter.throughput() == pytest.approx(100.0)
+
+
+def test_an_infinite_noise_scale_is_none():
+    model, optimizer, loader = prepared(adapt=False)
+    train(model, optimizer, loader)
+    values = Reporter(None, None, 30.0).metrics(px.session(), (0.0, 1.0))
+    assert values["noise_scale"] is None
+    assert all(math.isfinite(value) for value in values.values() if isinstance(value, float))
+
+
+def test_without_prepare_there_is_a_sentence():
+    for call in (px.metrics, lambda: next(px.epochs(1)), lambda: next(px.steps(1))):
+        with pytest.raises(RuntimeError, match=r"px\.init\(\)"):
+            call()
+    px.init()
+    for call in (px.metrics, lambda: next(px.epochs(1)), lambda: next(px.steps(1))):
+        with pytest.raises(RuntimeError, match=r"px\.prepare\(\)"):
+            call()
+    px.close()
+    prepared()
+    with pytest.raises(ValueError, match="passes, progress"):
+        next(px.epochs(1, by="steps"))
