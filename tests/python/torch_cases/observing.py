@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Subset
 import pollux.torch as px
 
 from . import case
-from .reference import close
+from .reference import Reference, close
 from .tasks import make, noise, prepared, table
 from .weights import adamw
 
@@ -80,34 +80,31 @@ def noise_is_what_prepare_measures():
         assert abs(progress - 2 * ROWS / BATCH) < 1e-9
 
 
-@case(1)
+@case(1, 2)
 def noise_of_own_accumulation():
-    """One replica's two backwards are two micro-gradients; M0 is then that of one of them."""
+    """Two backwards are two micro-gradients of each replica; M0 is then that of one of them."""
     own_loop(True, parts=2)
-    found = noise()
-    skipped = own_accumulation()
-    assert close([found[0], found[1]], skipped), (found, skipped)
+    found, expected = noise(), own_accumulation(2)
+    assert close(found, expected), (found, expected)
     assert px.metrics()["accumulation"] == 1
 
 
-def own_accumulation() -> tuple[float, float]:
+def own_accumulation(parts: int) -> tuple[float, float]:
     """The same by the closed form, with the gradients of a plain run; the first update only tells
     how many parts there are."""
-    from .reference import Reference
     run = make()
     reference = Reference([0] * 4)
-    grads = []
-    for i in range(2 * ROWS // 6):
-        start = i * 6 % ROWS
-        x, y = table(ROWS)[start:start + 6]
-        loss = ((run.model(x) - y) ** 2).mean()
-        grads.append(torch.autograd.grad(loss, list(run.core.parameters())))
-        if i % 2:
-            if i > 1:
-                reference.update(grads[-2:], 2.0)
-            for parameter, pair in zip(run.core.parameters(), zip(*grads[-2:])):
-                parameter.grad = sum(pair) / 2
-            run.opt.step()
+    cells = REPLICAS * parts
+    for update in range(2 * ROWS // BATCH):
+        start = update * BATCH % ROWS
+        x, y = table(ROWS)[start:start + BATCH]
+        grads = [torch.autograd.grad(((run.model(a) - b) ** 2).mean(), list(run.core.parameters()))
+                 for a, b in zip(x.chunk(cells), y.chunk(cells))]
+        if update > 0:
+            reference.update(grads, float(parts))
+        for parameter, pieces in zip(run.core.parameters(), zip(*grads)):
+            parameter.grad = sum(pieces) / cells
+        run.opt.step()
     return reference.total()
 
 

@@ -80,6 +80,7 @@ class Several(Gradients):
     def begin_update(self, measure: bool, compare: bool) -> None:
         super().begin_update(measure, compare)
         self._sent: Optional[Sum] = None
+        self._received: Optional[Sums] = None
 
     def begin_micro(self, micro_step: Optional[MicroStep]) -> None:
         super().begin_micro(micro_step)
@@ -168,9 +169,12 @@ class Several(Gradients):
         used = [float(parameter.grad is not None) for parameter in self._late]
         words = [float(self._stopping()), float(len(self._kept))]
         self._sent = self._collectives.sum_later(self._micro.values() + words + used)
+        self._received = None
 
     def _sums(self) -> Sums:
         if self._sent is None:
             self._send()
-        values, groups = self._sent.values(), self.groups
-        return Sums(values[:groups], values[groups], values[groups + 1], values[groups + 2:])
+        if self._received is None:
+            values, groups = self._sent.values(), self.groups
+            self._received = Sums(values[:groups], *values[groups:groups + 2], values[groups + 2:])
+        return self._received
