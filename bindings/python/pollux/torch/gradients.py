@@ -221,7 +221,7 @@ def within_another() -> bool:
     return False
 
 
-_STEP = torch.autograd.function.BackwardCFunction.apply.__code__
+_STEP = getattr(torch.autograd.function.BackwardCFunction.apply, "__code__", None)
 
 
 def add_grad(parameter: Parameter, gradient: Tensor) -> None:
