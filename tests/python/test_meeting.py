@@ -24,7 +24,8 @@ def test_address():
     one, two = World(0, 0, 1, 2, 0), World(0, 0, 2, 2, 0)
     assert meeting._address(one, {}) == "127.0.0.1"
     assert meeting._address(two, {"SLURM_JOB_NODELIST": "n[4-5]"}) == "n4"
-    assert meeting._address(two, {"SLURM_JOB_NODELIST": "n[4-5]", "SLURM_STEP_NODELIST": "n5"}) == "n5"
+    nodes = {"SLURM_JOB_NODELIST": "n[4-5]", "SLURM_STEP_NODELIST": "n5"}
+    assert meeting._address(two, nodes) == "n5"
     with pytest.raises(RuntimeError, match="set MASTER_ADDR"):
         meeting._address(two, {})
 

@@ -46,7 +46,7 @@ class EvaluationLoader:
         return -(-len(self._own(range(self._kept(samples_in(self._given))))) // size)
 
     def __iter__(self) -> Iterator[Any]:
-        with self._session.evaluating():
+        with self._session.evaluating(self._stoppable):
             if self._divided:
                 self._divide()
             with spared():

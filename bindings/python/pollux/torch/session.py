@@ -321,10 +321,11 @@ class Session:
     # ---- Evaluation ------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def evaluating(self) -> Iterator[None]:
+    def evaluating(self, stoppable: bool) -> Iterator[None]:
         """An evaluation is under way; whoever leaves within comes back to its beginning."""
         pending = self.random_state
-        self.random_state = pending or random_state()
+        if stoppable and pending is None:
+            self.random_state = random_state()
         self.evaluations += 1
         self.reporter.pause()
         self._share_buffers()
