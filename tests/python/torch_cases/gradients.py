@@ -51,8 +51,11 @@ def all_ways_of_zero_grad():
             lambda run: run.model.zero_grad(),
             lambda run: run.core.zero_grad(set_to_none=True)]
     for options in BOTH:
+        found = set()
         for way in ways:
             assert_equals_plain(each=zeroing(way), **options)
+            found.add(noise())
+        assert len(found) == 1, found
 
 
 @case(1, 2)
