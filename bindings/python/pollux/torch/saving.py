@@ -42,10 +42,12 @@ class Saver:
         self._error = ""                    # why the last one was not written
         self._saved: Any = None             # how far training was in the newest checkpoint
 
-    def due(self) -> bool:
-        """Whether it is time for another one, and the last is written."""
-        return self.directory is not None and time.monotonic() - self._last >= self._period_s \
-            and not (self._writer and self._writer.is_alive())
+    def due(self, asked: bool) -> bool:
+        """Whether it is time for another one, or one was asked for; not before the last is
+        written, so that training does not wait for it."""
+        if self.directory is None or self._writer is not None and self._writer.is_alive():
+            return False
+        return asked or time.monotonic() - self._last >= self._period_s
 
     # ---- Saving ----------------------------------------------------------------------------
 

@@ -237,7 +237,7 @@ class Session:
     def advise(self) -> None:
         """Replica 0 decides, and all follow."""
         numbers = self.agent.decide()
-        words = [float(self.saver.due() or self.save_asked), float(self.agent.stopping()),
+        words = [float(self.saver.due(self.save_asked)), float(self.agent.stopping()),
                  *self.agent.grad()]
         if self.world.replicas > 1:
             words = self.collectives.broadcast(words + numbers[:])
