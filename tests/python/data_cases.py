@@ -380,6 +380,7 @@ def case_a_distributed_sampler_is_done_without(_folder: Path) -> None:
         sampler = DistributedSampler(Numbers(41), K, RANK, shuffle=shuffle)
         training = Training(DataLoader(Numbers(41), batch_size=8, sampler=sampler))
         training.loader.sampler.set_epoch(1)
+        assert len(training.loader) == 6  # updates of a pass, not of a part of it
         exactly(range(41), of_all(training.one_pass()))
         px.close()
 

@@ -39,10 +39,13 @@ class ElasticLoader:
     def __len__(self) -> int:
         """Iterations of a whole pass: as things stand, and before training begins as with M0 on one
         replica, which is what learning-rate schedules are made for."""
+        session = self._session
         if self._begun():
-            batch = self._batch()
-            return self._rows.iterations(batch, self._session.samples_of(batch))
-        return len(self._given)
+            return self._rows.iterations(self._batch(), session.samples_of(self._batch()))
+        if not session.pass_samples:
+            return len(self._given)
+        whole, rest = divmod(session.pass_samples, session.init_batch)
+        return whole + (rest > 0 and not self._given.drop_last)
 
     def _begun(self) -> bool:
         return self._session.advice.batch.m > 0
