@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Callable
 
-MODULES = ("noise", "weights", "wrapping", "gradients", "observing")
+MODULES = ("noise", "weights", "wrapping", "gradients", "programs", "observing")
 MARK = "outcome of case "
 CASES: dict[str, Callable[[], None]] = {}
 REPLICAS: dict[str, tuple[int, ...]] = {}

@@ -112,10 +112,11 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
         dataset_size=it.pass_samples, period_s=it.period_s, world=it.world)
     module = model.module if isinstance(model, DistributedDataParallel) else model
     it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
+    if it.world.replicas > 1 and not isinstance(model, DistributedDataParallel):
+        model = DistributedDataParallel(model, **(ddp or {}))
+    if isinstance(model, DistributedDataParallel):
+        it.ddp = model  # also one of one replica, which must not sum in every micro-step
     if it.world.replicas > 1:
-        if not isinstance(model, DistributedDataParallel):
-            model = DistributedDataParallel(model, **(ddp or {}))
-        it.ddp = model
         it.gradients.attach(model)
     if scheduler is not None:
         it.wraps.scheduler(scheduler, by_progress=True)

@@ -23,6 +23,7 @@ from typing import Callable, Iterable, NamedTuple, Optional
 import torch
 from torch import Tensor
 from torch.nn import Parameter
+from torch.utils.hooks import RemovableHandle
 
 from .norms import Norms, Preconditioner
 
@@ -60,7 +61,7 @@ class Gradients:
         self.groups = len(optimizer.param_groups) + 1
         self._loss_scale = loss_scale
         self._precondition = Preconditioner(optimizer)
-        self._hooks: dict[Parameter, object] = {}
+        self._hooks: dict[Parameter, RemovableHandle] = {}
         self._group_of: dict[Parameter, int] = {}
         self._kept: dict[Parameter, Tensor] = {}    # sums of earlier micro-steps
         self._micro_step: Optional[MicroStep] = None
@@ -71,7 +72,7 @@ class Gradients:
     def detach(self) -> None:
         """Take all hooks of parameters back."""
         for handle in self._hooks.values():
-            handle.remove()  # type: ignore[attr-defined]
+            handle.remove()
         self._hooks.clear()
 
     def _watch(self) -> list[Parameter]:
@@ -79,11 +80,22 @@ class Gradients:
         new = []
         for index, group in enumerate(self.optimizer.param_groups):
             for parameter in group["params"]:
-                if parameter.requires_grad and parameter not in self._hooks:
+                if not parameter.requires_grad:
+                    continue
+                if parameter not in self._hooks:
                     self._group_of[parameter] = min(index, self.groups - 1)
-                    self._hooks[parameter] = parameter.register_hook(self._hook(parameter))
                     new.append(parameter)
+                elif not self._is_last(parameter):
+                    self._hooks[parameter].remove()
+                else:
+                    continue
+                self._hooks[parameter] = parameter.register_hook(self._hook(parameter))
         return new
+
+    def _is_last(self, parameter: Parameter) -> bool:
+        """Whether the program has hooked it after us: its hook would change again what was kept."""
+        hooks = parameter._backward_hooks  # type: ignore[attr-defined]
+        return bool(hooks) and next(reversed(hooks)) == self._hooks[parameter].id
 
     def _hook(self, parameter: Parameter) -> Callable[[Tensor], Optional[Tensor]]:
         def arrived(gradient: Tensor) -> Optional[Tensor]:

@@ -29,8 +29,8 @@ class Scaling:
         self.native = average.data_ptr(), ctypes.byref(CAdam(beta2, eps, step))
 
     def divide(self, gradient: Tensor) -> Tensor:
-        average = self.average.double() / (1.0 - self.beta2 ** self.step)
-        return gradient.double() / (average.sqrt() + self.eps)
+        average = _real(self.average).double() / (1.0 - self.beta2 ** self.step)
+        return _real(gradient).double() / (average.sqrt() + self.eps)
 
 
 class Preconditioner:
@@ -178,4 +178,9 @@ def _divided(gradient: Tensor, scaling: Optional[Scaling]) -> Tensor:
 
 def _flat(tensor: Tensor) -> Tensor:
     values = tensor.coalesce().values() if tensor.is_sparse else tensor
-    return values.double().reshape(-1)
+    return _real(values).double().reshape(-1)
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """Complex numbers as pairs of real ones, which is what Adam takes them for, too."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -303,6 +303,7 @@ class Session:
     def begin_loop(self) -> None:
         """px.epochs() or px.steps() has begun."""
         self.check_prepared()
+        self.until_progress = self.endless = False  # one before may have been left
         self.restore()
         if not self.position.begun:
             self.resume_random_state()
