@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with something of their own in the way: hooks, DDP, numbers that are not real, loops
-that are left."""
+that are left; and programs that ask for what cannot be."""
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 import os
+import tempfile
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,12 +16,13 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
 
 import pollux.torch as px
 
 from . import case
 from .reference import close
-from .tasks import WIDTH, assert_equals_plain, body, make, noise, prepared, table
+from .tasks import WIDTH, assert_equals_plain, body, make, net, noise, prepared, sgd, table
 
 REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
 SMALL: dict = {"local_batch": (1, 2)}
@@ -95,3 +100,132 @@ def loops_that_are_left():
         passes = [sum(len(x) for x, y in run.loader if body(run, x, y) is None)
                   for _ in px.epochs(3)]
         assert passes == [44, 44, 44], passes
+
+
+def refused(act: Any, *words: str) -> None:
+    """With a sentence that has these words."""
+    try:
+        act()
+    except (TypeError, ValueError, RuntimeError) as error:
+        assert all(word in str(error) for word in words), error
+    else:
+        raise AssertionError(f"was accepted, without {words}")
+
+
+@case(1)
+def arguments_that_cannot_be():
+    px.init()
+    run, loader = make(), DataLoader(table(), batch_size=8)
+
+    def given(**options: Any) -> Any:
+        return lambda: px.prepare(run.model, run.opt, loader, **options)
+    refused(px.metrics, "px.prepare()")
+    refused(lambda: px.prepare(run.opt, run.model, loader), "torch.nn.Module", "SGD")
+    refused(lambda: px.prepare(run.model, loader, run.opt), "Optimizer", "DataLoader")
+    refused(lambda: px.observe(run.model, run.opt, [1, 2]), "px.observe()", "DataLoader", "list")
+    refused(given(max_batch=4), "max_batch=4", "8")
+    refused(given(max_batch="64"), "max_batch", "'64'")
+    refused(given(local_batch=4), "local_batch=4", "pair")
+    refused(given(local_batch=(4, 2)), "local_batch=(4, 2)")
+    refused(given(local_batch=(0, 2)), "local_batch=(0, 2)")
+    refused(given(scheduler="cosine"), "scheduler", "str", "step()")
+    refused(given(scaler=object()), "scaler", "object", "state_dict()")
+    given(max_batch=1e2, local_batch=[1, 8])()
+    refused(given(), "called before")
+    assert px.session().pass_samples == 44
+
+
+@case(1)
+def a_scheduler_from_before_is_told():
+    def told(early: bool, named: bool) -> str:
+        px.close()
+        said = io.StringIO()
+        run = make()
+        if not early:
+            px.init()
+        scheduler = torch.optim.lr_scheduler.StepLR(run.opt, 3)
+        if early:
+            px.init()
+        with contextlib.redirect_stderr(said):
+            px.prepare(run.model, run.opt, DataLoader(table(), batch_size=8),
+                       scheduler=scheduler if named else None)
+        return said.getvalue()
+    assert "before px.init()" in told(early=True, named=False)
+    assert not told(early=True, named=True) + told(early=False, named=False)
+
+
+@case(2)
+def a_group_of_other_replicas():
+    """The program has made one, and the environment says something else."""
+    replicas, os.environ["WORLD_SIZE"] = os.environ["WORLD_SIZE"], "3"
+    try:
+        refused(px.init, f"rank {os.environ['RANK']} of 2", "of 3", "WORLD_SIZE")
+    finally:
+        os.environ["WORLD_SIZE"] = replicas
+
+
+@case(2)
+def the_end_waits_for_torchs_threads():
+    """That hold functions of ours: the interpreter must not end before."""
+    prepared()
+    collectives = px.session().collectives
+    collectives.let_go()
+    assert not collectives._called_later  # nothing else holds them
+    held, released = [lambda: None], []
+    collectives._called_later.add(held[0])
+
+    def release() -> None:
+        released.append(True)
+        held.clear()
+    threading.Timer(0.2, release).start()
+    collectives.let_go()
+    assert released
+
+
+# ---- Checkpoints of other programs ---------------------------------------------------------------
+
+
+def saved(folder: str, model: Any = net, optimizer: Any = sgd, *, data: Any = None, seed: int = 0,
+          stop_at: int = 0, batch: int = 8) -> list[list[float]]:
+    """Train two epochs from a checkpoint on; the data of each.  stop_at: an update of the first to
+    be stopped after."""
+    px.close()
+    px.init(folder, seed=seed)
+    run = make(optimizer, model)
+    run.model, run.opt, loader = px.prepare(
+        run.model, run.opt, DataLoader(data or table(), batch_size=batch, shuffle=True))
+    seen: list[list[float]] = [[], []]
+    with contextlib.suppress(SystemExit):
+        for epoch in px.epochs(2):
+            for count, (x, y) in enumerate(loader, 1):
+                body(run, x, y)
+                seen[epoch] += y.flatten().tolist()
+                if count == stop_at - 1:  # which is agreed on in the next one
+                    px.session().agent.stop()
+    return [sorted(each) for each in seen]
+
+
+@case(1)
+def a_checkpoint_of_another_program():
+    def one_group_each(parameters: Any) -> torch.optim.Optimizer:
+        return torch.optim.SGD([{"params": [each]} for each in parameters], lr=0.1)
+    with tempfile.TemporaryDirectory() as folder:
+        saved(folder, stop_at=2)
+        for options in ({"model": lambda: nn.Linear(WIDTH, 1).double()},
+                        {"optimizer": one_group_each}, {"batch": 4}):
+            refused(lambda: saved(folder, **options), "cannot go on", folder, "another directory")
+
+
+@case(1)
+def a_checkpoint_of_other_data():
+    """Each sample once all the same: the epoch begins anew."""
+    for options in ({"data": table(36)}, {"data": table(60)}, {"seed": 5}):
+        whole = sorted(options.get("data", table()).tensors[1].flatten().tolist())
+        with tempfile.TemporaryDirectory() as folder, \
+                contextlib.redirect_stderr(io.StringIO()) as said:
+            assert len(saved(folder, stop_at=2)[0]) == 16
+            assert saved(folder, **options) == [whole, whole]
+        assert "begins anew" in said.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        saved(folder, stop_at=2)
+        assert len(saved(folder)[0]) == 44 - 16

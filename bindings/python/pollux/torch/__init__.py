@@ -21,6 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
+from .arguments import check_methods, check_objects, local_batch_of, max_batch_of
 from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
@@ -92,15 +93,19 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     warmup_epochs for legw
     """
     it = session()
+    it.must_be_new()
+    check_objects("px.prepare()", model, optimizer, loader)
+    check_methods("px.prepare(scheduler=...)", scheduler, ("step", "state_dict"))
+    check_methods("px.prepare(scaler=...)", scaler, ("state_dict", "load_state_dict"))
     check(loader)
     init_batch = int(loader.batch_size)  # type: ignore[arg-type]
+    most = max_batch_of(max_batch, init_batch)
+    low, high = local_batch_of(local_batch, init_batch)
     it.pass_samples = samples_in(loader)
-    most = max(max_batch or init_batch, init_batch)
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
-    low, high = local_batch or (1, init_batch)
     fixed = None if it.adapt else it.fixed(init_batch, high)
-    whole = _whole(optimizer, ddp or {})
+    whole = _whole(optimizer, getattr(model, "static_graph", (ddp or {}).get("static_graph")))
     accumulation = accumulation and not whole
     if whole and high * it.world.replicas < init_batch:
         raise ValueError(f"{whole}, so a batch has no micro-steps: local_batch must reach "
@@ -122,6 +127,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
         it.wraps.scheduler(scheduler, by_progress=True)
     if scaler is not None:
         it.wraps.scaler(scaler)
+    it.wraps.warn_of_strangers(optimizer, it.leads)
     it.loader = ElasticLoader(loader, it)
     return model, optimizer, it.loader
 
@@ -131,6 +137,8 @@ def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     """Measure noise and times and report them, and change nothing: batch, rate and data stay the
     program's own, and so does DDP.  The loader's batch_size is taken for that of one replica."""
     it = session()
+    it.must_be_new()
+    check_objects("px.observe()", model, optimizer, loader)
     local = int(loader.batch_size or 1)
     init_batch = local * it.world.replicas
     agent = Agent(init_batch, max_batch=init_batch, local_batch=(1, init_batch), observe=True,
@@ -194,10 +202,10 @@ def _rule_of(optimizer: torch.optim.Optimizer) -> str:
     return "adamscale" if all("betas" in group for group in optimizer.param_groups) else "adascale"
 
 
-def _whole(optimizer: torch.optim.Optimizer, ddp: dict) -> str:
+def _whole(optimizer: torch.optim.Optimizer, static_graph: Optional[bool]) -> str:
     """Why a replica's batch cannot be split into micro-steps; empty if it can."""
     if isinstance(optimizer, torch.optim.LBFGS):
         return "LBFGS evaluates the same batch several times"
-    if ddp.get("static_graph"):
+    if static_graph:
         return "DDP with static_graph must sum the gradients of every backward"
     return ""

@@ -2,11 +2,16 @@
 """The few words that replicas exchange, by torch.distributed; nothing is said with one replica."""
 from __future__ import annotations
 
+import atexit
+import time
+import weakref
 from typing import Any, Sequence
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+PATIENCE_S = 5.0  # at the end, with threads that may wait for a replica that is gone
 
 
 class Sum:
@@ -32,9 +37,19 @@ class Collectives:
     def __init__(self, rank: int, replicas: int) -> None:
         self.rank = rank
         self.replicas = replicas
+        self._called_later: weakref.WeakSet = weakref.WeakSet()
         self._device = torch.device("cpu")
         if replicas > 1 and "nccl" in str(dist.get_backend()):
             self._device = torch.device("cuda", torch.cuda.current_device())
+        if replicas > 1:
+            atexit.register(self.let_go)
+
+    def let_go(self) -> None:
+        """Wait until torch's threads have let go of what they called.  One that does so while the
+        interpreter ends, as on a busy machine, would abort the process or hang it."""
+        patience = time.monotonic() + PATIENCE_S
+        while self._called_later and time.monotonic() < patience:
+            time.sleep(0.001)
 
     def sum_later(self, values: Sequence[float]) -> Sum:
         tensor = torch.tensor(values, dtype=torch.float64, device=self._device)
@@ -47,8 +62,11 @@ class Collectives:
     def mean_later(self, tensor: Tensor) -> "torch.futures.Future[Tensor]":
         """The mean over the replicas, in place, as a communication hook of DDP returns it."""
         tensor.div_(self.replicas)
-        future = dist.all_reduce(tensor, async_op=True).get_future()
-        return future.then(lambda done: done.value()[0])
+
+        def result(done: "torch.futures.Future[list[Tensor]]") -> Tensor:
+            return done.value()[0]
+        self._called_later.add(result)
+        return dist.all_reduce(tensor, async_op=True).get_future().then(result)
 
     def mean(self, tensor: Tensor) -> None:
         """The same, now."""

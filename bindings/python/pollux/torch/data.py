@@ -106,11 +106,8 @@ class ElasticLoader:
         self._rows.restore(states)
 
 
-def check(loader: Any) -> None:
+def check(loader: DataLoader) -> None:
     """Whether a loader can be made elastic; a sentence if not."""
-    if not isinstance(loader, DataLoader):
-        raise TypeError(f"px.prepare() takes a torch.utils.data.DataLoader, not "
-                        f"{type(loader).__name__}")
     if loader.batch_size is None:
         raise ValueError("the loader has no batch_size of its own (a batch_sampler, or "
                          "batch_size=None), so its batch cannot be changed; give it batch_size, or "

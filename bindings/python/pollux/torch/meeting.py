@@ -16,7 +16,10 @@ FIRST_PORT, PORTS = 20000, 10000  # below those that systems give to anybody
 def join(world: World, backend: Optional[str]) -> None:
     """Make the process group, unless there is one or one replica needs none.  torchrun and polluxd
     say where to meet; of Slurm and Open MPI it is guessed, where they leave it open."""
-    if world.replicas == 1 or dist.is_initialized():
+    if dist.is_initialized():
+        _check(world, dist.get_rank(), dist.get_world_size())
+        return
+    if world.replicas == 1:
         return
     if torch.cuda.is_available():
         torch.cuda.set_device(world.local_rank % torch.cuda.device_count())
@@ -24,6 +27,15 @@ def join(world: World, backend: Optional[str]) -> None:
     os.environ.setdefault("MASTER_PORT", str(_port(os.environ)))
     dist.init_process_group(backend or ("nccl" if torch.cuda.is_available() else "gloo"),
                             rank=world.rank, world_size=world.replicas)
+
+
+def _check(world: World, rank: int, replicas: int) -> None:
+    """A group that the program has made is of the same replicas."""
+    if (rank, replicas) != (world.rank, world.replicas):
+        raise RuntimeError(
+            f"torch.distributed was begun with rank {rank} of {replicas}, and the environment says "
+            f"{world.rank} of {world.replicas}: set RANK, WORLD_SIZE, LOCAL_RANK and "
+            "LOCAL_WORLD_SIZE, as torchrun does")
 
 
 def _address(world: World, environment: Mapping[str, str]) -> str:

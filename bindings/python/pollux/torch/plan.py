@@ -91,6 +91,13 @@ class Position:
     def advance(self, samples: int) -> None:
         self.offset += samples
 
+    def again(self) -> bool:
+        """Back to the beginning of the pass; whether it was within."""
+        within = self.begun and self.offset > 0 and not self.ended
+        if within:
+            self.offset = 0
+        return within
+
     def end_epoch(self) -> None:
         """What is begun next is a new pass, also if training is interrupted before."""
         self.begun = self._resumed = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import sys
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 import torch
@@ -74,13 +75,23 @@ class Order:
         return indices(self._session.seed, self.length, number, start, count).tolist()
 
     def state(self) -> Any:
-        if self._drawn is None or not self._session.leads:
+        if not self._session.leads:
             return None
+        if self._drawn is None:
+            return self._rule()
         return {"drawn": torch.tensor(self._drawn, dtype=torch.int64), "pass": self._drawn_for}
 
     def restore(self, state: Any) -> None:
-        if state is not None and self._sampler is not None:
+        """In another order an offset says nothing: a pass that was interrupted begins anew."""
+        if self._sampler is not None and "drawn" in state:
             self._remember(state["drawn"].tolist(), state["pass"])
+        elif state != self._rule() and self._session.position.again() and self._session.leads:
+            print("pollux: the data, its order or the seed is not that of the checkpoint: the "
+                  "epoch begins anew", file=sys.stderr, flush=True)
+
+    def _rule(self) -> dict[str, Any]:
+        """What the order of a pass depends on, if no sampler draws it."""
+        return {"length": self.length, "seed": self._session.seed if self._shuffled else None}
 
     def _remember(self, drawn: list[int], number: int) -> None:
         self._drawn, self._drawn_for, self.length = drawn, number, len(drawn)
@@ -138,7 +149,8 @@ class Indexed(Rows):
         return self._order.state()
 
     def restore(self, states: list[Any]) -> None:
-        self._order.restore(states[0])
+        if states[0] is not None:
+            self._order.restore(states[0])
 
 
 def samples_in(loader: DataLoader) -> int:

@@ -140,7 +140,14 @@ class Saver:
             print(f"pollux: {note}", file=sys.stderr, flush=True)
         if checkpoint is not None:
             with checkpoint:
-                self._restore(session, checkpoint)
+                try:
+                    self._restore(session, checkpoint)
+                except Exception as error:
+                    raise RuntimeError(
+                        f"training cannot go on from {checkpoint.path}: {error}.  What is made in "
+                        "the course of training, parameter groups say, must be made before "
+                        "px.epochs() or px.steps(); another program needs another directory"
+                    ) from error
 
     def _restore(self, session: Any, checkpoint: Checkpoint) -> None:
         extra = _load(checkpoint, "extra.pt")

@@ -104,11 +104,13 @@ class Session:
         if self.agent is None:
             raise RuntimeError("call px.prepare() first")
 
-    def open(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, agent: Agent, *,
-             init_batch: int, observe: bool) -> None:
+    def must_be_new(self) -> None:
         if self.agent is not None:
             raise RuntimeError("px.prepare() was called before: one model and one optimizer per "
                                "process; px.close() ends with them")
+
+    def open(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, agent: Agent, *,
+             init_batch: int, observe: bool) -> None:
         self.agent, self.model, self.optimizer = agent, model, optimizer
         self.init_batch = init_batch
         if not observe:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import sys
 import types
 import weakref
 from typing import Any, Callable, Optional
 
 import torch
 
+SCHEDULED = ("_with_counter", "_wrapped_by_lr_sched")  # how torch marks a scheduled opt.step
 TOLERANCE = 1e-6  # of progress, which is a sum of rounded numbers
 
 
@@ -71,6 +73,17 @@ class Wraps:
         if by_progress:
             self.by_progress = ProgressClock(self._accumulating, self._progress)
             self._undo.append(_override(scheduler, {"step": self.by_progress.step}))
+
+    def warn_of_strangers(self, optimizer: torch.optim.Optimizer, tell: bool) -> None:
+        """A scheduler that was made too early, which nobody can find: torch only marks its
+        optimizer."""
+        marked = any(hasattr(optimizer.step, mark) for mark in SCHEDULED)
+        known = [scheduler() for scheduler in self.schedulers]
+        if tell and marked and not any(
+                getattr(scheduler, "optimizer", None) is optimizer for scheduler in known):
+            print("pollux: a learning-rate scheduler was made before px.init(): it is not saved, "
+                  "and steps in every micro-step; make it after px.init(), or give it to "
+                  "px.prepare(scheduler=...)", file=sys.stderr, flush=True)
 
     def scaler(self, scaler: Any) -> None:
         """Let a torch.cuda.amp.GradScaler, or what behaves like one, rest likewise."""

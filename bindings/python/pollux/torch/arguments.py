@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What px.prepare() and px.observe() are given: a sentence on what they cannot take."""
+from __future__ import annotations
+
+import operator
+from typing import Any, Optional, Sequence
+
+import torch
+from torch.utils.data import DataLoader
+
+
+def check_objects(where: str, model: Any, optimizer: Any, loader: Any) -> None:
+    """A model, an optimizer and a loader, in this order."""
+    for thing, cls, name in ((model, torch.nn.Module, "a torch.nn.Module"),
+                             (optimizer, torch.optim.Optimizer, "a torch.optim.Optimizer"),
+                             (loader, DataLoader, "a torch.utils.data.DataLoader")):
+        if not isinstance(thing, cls):
+            raise TypeError(f"{where} takes a model, an optimizer and a loader: {name}, not "
+                            f"{type(thing).__name__}")
+
+
+def check_methods(where: str, thing: Any, names: Sequence[str]) -> None:
+    """Something that is wrapped; None is fine."""
+    missing = [name for name in names if not hasattr(thing, name)]
+    if thing is not None and missing:
+        raise TypeError(f"{where}: a {type(thing).__name__} has no {missing[0]}()")
+
+
+def max_batch_of(given: Optional[int], init_batch: int) -> int:
+    if given is None:
+        return init_batch
+    most = _integer("max_batch", given)
+    if most < init_batch:
+        raise ValueError(f"px.prepare(max_batch={given}): the loader's batch_size, {init_batch}, "
+                         "is the smallest total batch")
+    return most
+
+
+def local_batch_of(given: Any, init_batch: int) -> tuple[int, int]:
+    if given is None:
+        return 1, init_batch
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise TypeError(f"px.prepare(local_batch={given!r}): it is a pair, the smallest and the "
+                        "largest batch of one replica's micro-step")
+    low, high = (_integer("local_batch", each) for each in given)
+    if not 1 <= low <= high:
+        raise ValueError(f"px.prepare(local_batch={given!r}): from at least 1 to as much or more")
+    return low, high
+
+
+def _integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        if isinstance(value, float) and value.is_integer():  # 4e3
+            return int(value)
+        raise TypeError(f"px.prepare({name}=...): {value!r} is not a number of samples") from None
