@@ -41,10 +41,8 @@ class Differences:
             self._squares.add(group, gradient, scaling)  # to know whether it is finite
         elif before is not None:
             difference(self._dots, self._squares, group, before, gradient, scaling)
-        if before is None or before.is_sparse or gradient.is_sparse:
-            self._previous[parameter] = gradient.detach().clone()
-        else:
-            before.copy_(gradient)
+        # Held, not copied: torch adds to .grad, or copies, what somebody else holds.
+        self._previous[parameter] = gradient.detach().clone() if gradient.requires_grad else gradient
 
     def forget(self) -> None:
         """What is kept is of no update, or of only a part of one."""
