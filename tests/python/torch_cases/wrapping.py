@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import torch
 from torch.optim import lr_scheduler
+from torch.utils.data import DataLoader
 
 import pollux.torch as px
 from pollux.agent import Batch
@@ -108,6 +109,38 @@ def a_scheduler_advances_with_progress():
     prepared(made, each, data=table(160), adapt=True, max_batch=32, rule="linear",
              local_batch=(1, 16), started=fixed(16 // REPLICAS, 1), scheduler="scheduler")
     assert len(seen) == 10 and seen[-1] > 11, seen  # else steps and updates would be the same
+
+
+@case(1)
+def a_scheduler_with_an_end_stays_there():
+    def made():
+        run = make()
+        run.scheduler = lr_scheduler.OneCycleLR(run.opt, 0.1, total_steps=10)
+        return run
+
+    def each(run, x, y):
+        body(run, x, y)
+        run.scheduler.step()
+    run = prepared(made, each, data=table(160), adapt=True, max_batch=32, rule="linear",
+                   local_batch=(1, 16), started=fixed(16 // REPLICAS, 1), scheduler="scheduler")
+    assert px.metrics()["progress"] > 11 and run.scheduler.last_epoch == 10
+
+
+@case(1)
+def the_clock_of_a_scheduler_ends_with_the_loop():
+    """The last update gets beyond the goal; the scheduler does not."""
+    run = make()
+    run.scheduler = lr_scheduler.LambdaLR(run.opt, lambda step: 1.0)
+    px.init()
+    model, opt, loader = px.prepare(run.model, run.opt, DataLoader(table(160), 8), max_batch=32,
+                                    rule="linear", local_batch=(1, 16), scheduler=run.scheduler)
+    px.session().agent.set_fixed(Batch(8, 1))
+    batches = iter(loader)
+    for _ in px.steps(5):
+        run.model, (x, y, *_rest) = model, next(batches)
+        body(run, x, y)
+        run.scheduler.step()
+    assert px.metrics()["progress"] > 5 and run.scheduler.last_epoch == 5, px.metrics()
 
 
 @case(1)

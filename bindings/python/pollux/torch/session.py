@@ -14,6 +14,7 @@ Replica 0 decides; what it decided travels in one broadcast per update.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -55,7 +56,7 @@ class Session:
         self.reporter = Reporter(log if self.leads else None, writer if self.leads else None,
                                  report_every)
         self.saver = Saver(checkpoint or os.environ.get("POLLUX_CHECKPOINT_DIR"), save_every)
-        self.wraps = Wraps(lambda: self.accumulating, lambda: self.progress)
+        self.wraps = Wraps(lambda: self.accumulating, lambda: min(self.progress, self.goal))
         self.agent: Optional[Agent] = None
         self.model: Optional[torch.nn.Module] = None
         self.optimizer: Optional[torch.optim.Optimizer] = None
@@ -66,6 +67,7 @@ class Session:
         self.init_batch = 0
         self.epoch = 0
         self.until_progress = False
+        self.goal = math.inf  # the progress to train until; the last update may get beyond
         self.endless = False
         self.advice = Advice(Batch(0, 0), Verdict.GO, False, 0.0, 0.0)
         self.update: Optional[Update] = None
@@ -306,6 +308,7 @@ class Session:
         """px.epochs() or px.steps() has begun."""
         self.check_prepared()
         self.until_progress = self.endless = False  # one before may have been left
+        self.goal = math.inf
         self.restore()
         if not self.position.begun:
             self.resume_random_state()
@@ -314,6 +317,7 @@ class Session:
     def aim(self, total: float) -> None:
         """Train until this progress."""
         self.until_progress = True
+        self.goal = total
         self.agent.set_total(total)
         self.advise()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import math
 import sys
 import types
 import weakref
@@ -71,7 +72,7 @@ class Wraps:
             self.schedulers.append(weakref.ref(scheduler))
             self._undo.append(_override(scheduler, {"step": self._rest}))
         if by_progress:
-            self.by_progress = ProgressClock(self._accumulating, self._progress)
+            self.by_progress = ProgressClock(scheduler, self._accumulating, self._progress)
             self._undo.append(_override(scheduler, {"step": self.by_progress.step}))
 
     def warn_of_strangers(self, optimizer: torch.optim.Optimizer, tell: bool) -> None:
@@ -109,15 +110,17 @@ class ProgressClock:
     """A scheduler that counts updates with batch M0: each call lets it make as many steps as the
     update was worth."""
 
-    def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float]) -> None:
+    def __init__(self, scheduler: Any, accumulating: Callable[[], bool],
+                 progress: Callable[[], float]) -> None:
         self.steps = 0
+        self._end = getattr(scheduler, "total_steps", None) or math.inf  # of OneCycleLR
         self._accumulating = accumulating
         self._progress = progress
 
     def step(self, original: Callable[..., Any], *args: Any, **options: Any) -> None:
         if self._accumulating():
             return
-        due = int(self._progress() + TOLERANCE)
+        due = min(int(self._progress() + TOLERANCE), self._end)
         while self.steps < due:
             self.steps += 1
             original(*args, **options)
