@@ -267,7 +267,7 @@ const struct command submit_command = {
         "name.  Options say the same as the file's fields, and override them.  A script is run by\n"
         "the python3 that PATH has here, and is adaptive.  A command alone is one replica that is\n"
         "not moved; more is asked for with --max or --adaptive.  Variables of this environment\n"
-        "are not passed on unless --env names them.",
+        "are not passed on unless --env names them, but for a script's PYTHONPATH.",
     .options = submit_options,
     .option_count = sizeof (submit_options) / sizeof (submit_options[0]),
     .run = run,

@@ -64,6 +64,26 @@ static int put_default (json_t *job, const char *key, json_t *value, struct poll
     return 0;
 }
 
+/* What the script imports here it can import there. */
+static int pass_on_modules (json_t *job, struct pollux_error *err)
+{
+    const char *path = getenv ("PYTHONPATH");
+    json_t *environment = json_object_get (job, "environment");
+    json_t *value =
+        path && !json_object_get (environment, "PYTHONPATH") ? json_string (path) : NULL;
+    if (!value)
+        return 0;
+    if (!environment) {
+        environment = json_object ();
+        int rc = put_default (job, "environment", environment, err);
+        if (rc < 0) {
+            json_decref (value);
+            return rc;
+        }
+    }
+    return put_default (environment, "PYTHONPATH", value, err);
+}
+
 int submit_script_take (json_t *job, const char *script, char **arguments, int count,
                         struct pollux_error *err)
 {
@@ -89,7 +109,7 @@ int submit_script_take (json_t *job, const char *script, char **arguments, int c
         rc = put_default (job, "adaptive", json_true (), err);
     if (rc == 0 && !json_object_get (job, "launcher"))
         rc = put_default (job, "launcher", json_string ("env"), err);
-    return rc;
+    return rc == 0 ? pass_on_modules (job, err) : rc;
 }
 
 void submit_script_hint (const struct options *options, struct pollux_error *err)

@@ -193,6 +193,10 @@ run script train --directory /x
 expect "a script by its first line" status=0 err=
 check "its path is absolute, wherever it runs" jq -e --arg at "$tmp" '.directory == "/x" and
     .command[1] == $at + "/project/train" and .adaptive' <<<"$out"
+PYTHONPATH=/some/modules run script train.py
+check "where it imports from" jq -e '.environment == {"PYTHONPATH": "/some/modules"}' <<<"$out"
+PYTHONPATH=/some/modules run script --env PYTHONPATH=/others --env A=1 train.py
+check "unless that is said" jq -e '.environment == {"PYTHONPATH": "/others", "A": "1"}' <<<"$out"
 run script --fixed-batch 64 train.py
 check "a fixed batch is not adapted" jq -e '.fixed_batch == 64 and (.adaptive | not)' <<<"$out"
 run script other
