@@ -294,6 +294,8 @@ def lbfgs():
         run.opt.step(closure)
     assert_equals_plain(made, each)
     assert abs(px.metrics()["progress"] - 11) < 1e-9
+    prepared(made, each, adapt=True, max_batch=32, local_batch=(1, 32), epochs=5)
+    assert px.metrics()["batch"] == 8 and noise() == (1.0, 0.0)
     try:
         prepared(made, each, **SMALL)
     except ValueError as error:

@@ -57,6 +57,17 @@ def a_tail_of_fewer_samples_than_replicas():
         assert all(torch.equal(*pair) for pair in replicas_of(run.core))
 
 
+@case(2)
+def a_ddp_of_the_programs_own():
+    def made():
+        run = make()
+        run.model = torch.nn.parallel.DistributedDataParallel(run.core)
+        return run
+    for options in ({}, ACCUMULATED):
+        run = assert_equals_plain(made, **options)
+        assert run.model.module is run.core
+
+
 @case(2, 3)
 def replicas_stay_equal():
     run = prepared(**ACCUMULATED)
