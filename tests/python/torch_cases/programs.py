@@ -154,6 +154,26 @@ def a_scheduler_from_before_is_told():
     assert not told(early=True, named=True) + told(early=False, named=False)
 
 
+@case(1)
+def parameters_of_another_optimizer_are_told():
+    def told(parameters: Any, **options: Any) -> str:
+        px.close()
+        px.init()
+        core = net()
+        core[0].bias.requires_grad_(False)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            px.prepare(core, sgd(parameters(core)), DataLoader(table(), batch_size=8), **options)
+        return said.getvalue()
+
+    def some(core: Any) -> list:
+        return [core[0].weight, core[2].bias]
+
+    def trained(core: Any) -> list:
+        return [*some(core), core[2].weight]
+    assert "2.weight" in told(some) and "accumulation=False" in told(some)
+    assert not told(some, accumulation=False) + told(trained)
+
+
 @case(2)
 def a_group_of_other_replicas():
     """The program has made one, and the environment says something else."""

@@ -14,6 +14,7 @@ batch.  docs/pytorch.md tells the rest.
 """
 from __future__ import annotations
 
+import sys
 from typing import Any, Iterable, Iterator, Optional, Tuple
 
 import torch
@@ -21,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
-from .arguments import check_methods, check_objects, local_batch_of, max_batch_of
+from .arguments import check_methods, check_objects, local_batch_of, max_batch_of, note_of_others
 from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
@@ -128,6 +129,10 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     if scaler is not None:
         it.wraps.scaler(scaler)
     it.wraps.warn_of_strangers(optimizer, it.leads)
+    if accumulation and it.leads:
+        note = note_of_others(module, optimizer)
+        if note:
+            print(note, file=sys.stderr, flush=True)
     it.loader = ElasticLoader(loader, it)
     return model, optimizer, it.loader
 

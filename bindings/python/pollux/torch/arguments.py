@@ -26,6 +26,18 @@ def check_methods(where: str, thing: Any, names: Sequence[str]) -> None:
         raise TypeError(f"{where}: a {type(thing).__name__} has no {missing[0]}()")
 
 
+def note_of_others(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> str:
+    """Parameters that another optimizer may train, which would step in every micro-step, before the
+    replicas have summed anything."""
+    own = {each for group in optimizer.param_groups for each in group["params"]}
+    others = [name for name, each in model.named_parameters()
+              if each.requires_grad and each not in own]
+    if not others:
+        return ""
+    return (f"pollux: the optimizer has not all of the model's parameters ({others[0]} for one); "
+            "if another one trains them, say px.prepare(accumulation=False), else freeze them")
+
+
 def max_batch_of(given: Optional[int], init_batch: int) -> int:
     if given is None:
         return init_batch
