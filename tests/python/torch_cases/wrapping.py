@@ -278,6 +278,33 @@ def a_scaler_and_accumulation():
                 assert close(found, noise()), (found, noise())
 
 
+class Sharing(torch.nn.Module):
+    """Two parameters with one gradient between them, and one whose gradient is a single number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = net()
+        self.one, self.two, self.many = (
+            torch.nn.Parameter(torch.zeros(size, dtype=torch.float64)) for size in (1, 1, 5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net(x) + self.one + self.two + self.many.sum()
+
+
+@case(1)
+def a_scale_that_changes_under_shared_gradients():
+    """What is held of the update before is nobody's to write to."""
+    def made():
+        run = make(model=Sharing)
+        run.scaler = Scaler()
+        return run
+    run = prepared(made, scaled(False), scaler="scaler", epochs=3)
+    assert run.scaler.get_scale() > 1024
+    found = noise()
+    prepared(lambda: make(model=Sharing), epochs=3)
+    assert close(found, noise()), (found, noise())
+
+
 @case(1, 2)
 def a_scaler_that_skips():
     """An inf in a replica's micro-batch: no update, no progress, a smaller scale, and it goes

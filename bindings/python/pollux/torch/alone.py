@@ -28,10 +28,11 @@ class Differences:
         self._squares = Norms(self._groups)
 
     def rescale(self, scale: float) -> None:
-        """Gradients are larger by another loss scale than those that were kept."""
+        """Gradients are larger by another loss scale than those that were kept, which others may
+        hold as well."""
         if scale != self._scale:
-            for previous in self._previous.values():
-                previous.mul_(scale / self._scale)
+            for parameter, previous in self._previous.items():
+                self._previous[parameter] = previous * (scale / self._scale)
             self._scale = scale
 
     def add(self, parameter: Parameter, group: int, gradient: Tensor,
