@@ -15,6 +15,7 @@ batch.  docs/pytorch.md tells the rest.
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any, Iterable, Iterator, Optional, Tuple
 
 import torch
@@ -178,7 +179,10 @@ def evaluation(loader: DataLoader, stoppable: bool = False) -> Iterable[Any]:
 def save() -> None:
     """Write a checkpoint between two of the next updates, or at the end of the epoch.  Replica 0 is
     heard."""
-    session().save_asked = True
+    it = session()
+    if it.saver.directory is None:
+        warnings.warn("px.save(): there is no directory; say px.init(checkpoint=...)", stacklevel=2)
+    it.save_asked = True
 
 
 def track(name: str, thing: Any) -> Any:

@@ -148,6 +148,8 @@ class Saver:
                         "the course of training, parameter groups say, must be made before "
                         "px.epochs() or px.steps(); another program needs another directory"
                     ) from error
+                if session.leads:
+                    print(f"pollux: training goes on from {checkpoint.path}", file=sys.stderr, flush=True)
 
     def _restore(self, session: Any, checkpoint: Checkpoint) -> None:
         extra = _load(checkpoint, "extra.pt")
