@@ -137,7 +137,7 @@ def the_clock_of_a_scheduler_ends_with_the_loop():
     px.session().agent.set_fixed(Batch(8, 1))
     batches = iter(loader)
     for _ in px.steps(5):
-        run.model, (x, y, *_rest) = model, next(batches)
+        run.model, (x, y) = model, next(batches)
         body(run, x, y)
         run.scheduler.step()
     assert px.metrics()["progress"] > 5 and run.scheduler.last_epoch == 5, px.metrics()

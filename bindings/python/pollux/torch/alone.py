@@ -43,7 +43,8 @@ class Differences:
         elif before is not None:
             difference(self._dots, self._squares, group, before, gradient, scaling)
         # Held, not copied: torch adds to .grad, or copies, what somebody else holds.
-        self._previous[parameter] = gradient.detach().clone() if gradient.requires_grad else gradient
+        held = gradient.detach().clone() if gradient.requires_grad else gradient
+        self._previous[parameter] = held
 
     def forget(self) -> None:
         """What is kept is of no update, or of only a part of one."""
