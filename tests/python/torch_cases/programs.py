@@ -19,6 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 import pollux.torch as px
+from pollux.torch.norms import Preconditioner
 
 from . import case
 from .reference import close
@@ -200,6 +201,22 @@ def the_end_waits_for_torchs_threads():
     threading.Timer(0.2, release).start()
     collectives.let_go()
     assert released
+
+
+@case(1)
+def a_state_that_the_program_loads():
+    """Adam's preconditioner is by the groups of that state."""
+    run = make(lambda parameters: torch.optim.Adam(parameters, lr=0.01))
+    for x, y in DataLoader(table(), batch_size=8):
+        body(run, x, y)
+    find = Preconditioner(run.opt)
+    for beta2, eps in ((0.999, 1e-8), (0.9, 1e-3)):
+        state = run.opt.state_dict()
+        state["param_groups"][0].update(betas=(0.9, beta2), eps=eps)
+        run.opt.load_state_dict(state)
+        find.renew()
+        scaling = find(run.core[0].weight)
+        assert (scaling.beta2, scaling.eps, scaling.step) == (beta2, eps, 6)
 
 
 # ---- Checkpoints of other programs ---------------------------------------------------------------

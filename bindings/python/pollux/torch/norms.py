@@ -41,10 +41,14 @@ class Preconditioner:
         self.active = all("betas" in group for group in optimizer.param_groups)
         self._found: dict[Parameter, Optional[Scaling]] = {}
         self._groups: dict[Parameter, dict] = {}
+        self._groups_in = optimizer.param_groups
 
     def renew(self) -> None:
-        """The optimizer may have made a step."""
+        """The optimizer may have made a step, or loaded a state, and has other groups then."""
         self._found.clear()
+        if self._groups_in is not self.optimizer.param_groups:
+            self._groups_in = self.optimizer.param_groups
+            self._groups = {}
 
     def __call__(self, parameter: Parameter) -> Optional[Scaling]:
         if not self.active:
