@@ -149,7 +149,8 @@ class Saver:
                         "px.epochs() or px.steps(); another program needs another directory"
                     ) from error
                 if session.leads:
-                    print(f"pollux: training goes on from {checkpoint.path}", file=sys.stderr, flush=True)
+                    print(f"pollux: training goes on from {checkpoint.path}", file=sys.stderr,
+                          flush=True)
 
     def _restore(self, session: Any, checkpoint: Checkpoint) -> None:
         extra = _load(checkpoint, "extra.pt")

@@ -268,8 +268,8 @@ class Session:
         unsaved = self.collectives.sum([float(not saved)])[0] > 0
         if self.leads and not unsaved:
             where = self.saver.directory
-            print("pollux: asked to stop: " + (f"saved in {where}" if where else
-                  "nothing is saved, as px.init() was given no directory"), file=sys.stderr, flush=True)
+            end = f"saved in {where}" if where else "nothing is saved: px.init() has no directory"
+            print(f"pollux: asked to stop: {end}", file=sys.stderr, flush=True)
         self.agent.close()
         with contextlib.suppress(ValueError):  # being another thread's business
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
