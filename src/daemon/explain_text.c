@@ -28,6 +28,18 @@ struct duration_text duration_text (double seconds)
     return ret;
 }
 
+struct figure_text {
+    char text[32];
+};
+
+/* Three digits that count, and no exponent for what is large. */
+static struct figure_text figure (double value)
+{
+    struct figure_text ret;
+    snprintf (ret.text, sizeof (ret.text), fabs (value) < 999.5 ? "%.3g" : "%.0f", value);
+    return ret;
+}
+
 /* Four digits that count, and no exponent however large it is. */
 static int decimals (double rate)
 {
@@ -67,9 +79,9 @@ static void say_factor (struct speech *speech, double factor)
 {
     double percent = 100 * (factor - 1);
     if (factor >= 3)
-        say (speech, "%.3g times as fast", factor);
+        say (speech, "%s times as fast", figure (factor).text);
     else if (percent >= 0.05)
-        say (speech, "%.3g %% faster", percent);
+        say (speech, "%s %% faster", figure (percent).text);
     else if (percent > -0.05)
         say (speech, "as fast as now");
     else
@@ -93,8 +105,8 @@ static void say_current (struct speech *speech, const struct explanation *all)
             say (speech, ", as much as its fair share of %d slot%s would give it", all->fair,
                  plural (all->fair));
         else if (current->speedup > 0)
-            say (speech, ", %.3g times what its fair share of %d slot%s would give it",
-                 current->speedup, all->fair, plural (all->fair));
+            say (speech, ", %s times what its fair share of %d slot%s would give it",
+                 figure (current->speedup).text, all->fair, plural (all->fair));
     }
     say (speech, ".");
     stop (speech);
@@ -164,8 +176,8 @@ static void say_verdict (struct speech *speech, const struct explanation *all,
     if (fabs (percent) < 0.05)
         say (speech, "; for all jobs together that is as good as now");
     else
-        say (speech, "; for all jobs together that is %.3g %% %s, restarts included",
-             fabs (percent), percent > 0 ? "better" : "worse");
+        say (speech, "; for all jobs together that is %s %% %s, restarts included",
+             figure (fabs (percent)).text, percent > 0 ? "better" : "worse");
 }
 
 static void say_more (struct speech *speech, const struct explanation *all)

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import warnings
 from errno import EINVAL, EIO, ENOENT
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Union
 
 from ._library import PolluxError, build_folder
@@ -23,14 +24,17 @@ _REFUSED = 2  # the command's exit status for what it cannot take
 
 
 def command() -> str:
-    """The `pollux` command: $POLLUX_COMMAND, that of the build tree, or the one on PATH."""
+    """The `pollux` command: $POLLUX_COMMAND, that of the build tree, the one that was installed
+    with this package, or the one on PATH."""
     given = os.environ.get("POLLUX_COMMAND")
     if given:
         return given
     build = build_folder()
     if build and os.access(build / "pollux", os.X_OK):
         return str(build / "pollux")
-    found = shutil.which("pollux")
+    beside = [folder.parent / "bin" for folder in Path(__file__).parents if folder.name == "lib"]
+    found = shutil.which("pollux", path=str(beside[0])) if beside else None
+    found = found or shutil.which("pollux")
     if not found:
         looked = f"in {build} and on PATH; run `make`" if build else "on PATH; install pollux"
         raise PolluxError(ENOENT, f"no `pollux` command {looked}, or set POLLUX_COMMAND")
