@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few words that replicas exchange, by torch.distributed; nothing is said with one replica."""
+"""The few words that replicas exchange, by torch.distributed; nothing is said with one replica.
+
+A thread of torch's that needs Python in the moment of a fork, of a worker that loads data say,
+leaves the child hanging.  So tensors are held here until those threads have surely let go of them.
+"""
 from __future__ import annotations
 
 import atexit
+import pickle
 import time
 import weakref
+from collections import deque
 from typing import Any, Sequence
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+HELD = 16  # tensors; a thread holds the one that it has just sent
 PATIENCE_S = 5.0  # at the end, with threads that may wait for a replica that is gone
 
 
@@ -38,6 +45,7 @@ class Collectives:
         self.rank = rank
         self.replicas = replicas
         self._called_later: weakref.WeakSet = weakref.WeakSet()
+        self._held: deque[Tensor] = deque(maxlen=HELD)
         self._device = torch.device("cpu")
         if replicas > 1 and "nccl" in str(dist.get_backend()):
             self._device = torch.device("cuda", torch.cuda.current_device())
@@ -52,7 +60,7 @@ class Collectives:
             time.sleep(0.001)
 
     def sum_later(self, values: Sequence[float]) -> Sum:
-        tensor = torch.tensor(values, dtype=torch.float64, device=self._device)
+        tensor = self._tensor(values)
         work = dist.all_reduce(tensor, async_op=True) if self.replicas > 1 else None
         return Sum(tensor, work)
 
@@ -81,7 +89,7 @@ class Collectives:
         """Replica 0's numbers; others give as many."""
         if self.replicas == 1:
             return list(values)
-        tensor = torch.tensor(values, dtype=torch.float64, device=self._device)
+        tensor = self._tensor(values)
         dist.broadcast(tensor, 0)
         return tensor.tolist()
 
@@ -89,10 +97,23 @@ class Collectives:
         """What every replica has, by rank; on all replicas."""
         if self.replicas == 1:
             return [thing]
-        things: list[Any] = [None] * self.replicas
-        dist.all_gather_object(things, thing)
-        return things
+        own = pickle.dumps(thing)
+        sizes = [0] * self.replicas
+        sizes[self.rank] = len(own)
+        sizes = [int(size) for size in self.sum(sizes)]
+        rows = torch.zeros(self.replicas, max(sizes), dtype=torch.uint8)
+        rows[self.rank, :len(own)] = torch.frombuffer(bytearray(own), dtype=torch.uint8)
+        rows = self._hold(rows.to(self._device))
+        dist.all_reduce(rows)  # a row is another replica's, or 0
+        return [pickle.loads(bytes(row[:size].tolist())) for row, size in zip(rows, sizes)]
 
     def barrier(self) -> None:
         if self.replicas > 1:
             self.sum([0.0])
+
+    def _tensor(self, values: Sequence[float]) -> Tensor:
+        return self._hold(torch.tensor(values, dtype=torch.float64, device=self._device))
+
+    def _hold(self, tensor: Tensor) -> Tensor:
+        self._held.append(tensor)
+        return tensor
