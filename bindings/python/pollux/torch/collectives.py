@@ -2,7 +2,8 @@
 """The few words that replicas exchange, by torch.distributed; nothing is said with one replica.
 
 A thread of torch's that needs Python in the moment of a fork, of a worker that loads data say,
-leaves the child hanging.  So tensors are held here until those threads have surely let go of them.
+leaves the child hanging, and while the interpreter ends it aborts.  So tensors are held here until
+those threads have surely let go of them, and both, a fork and the end, wait by let_go().
 """
 from __future__ import annotations
 
@@ -53,8 +54,7 @@ class Collectives:
             atexit.register(self.let_go)
 
     def let_go(self) -> None:
-        """Wait until torch's threads have let go of what they called.  One that does so while the
-        interpreter ends, as on a busy machine, would abort the process or hang it."""
+        """Wait until torch's threads have let go of what they called: hooks of DDP."""
         patience = time.monotonic() + PATIENCE_S
         while self._called_later and time.monotonic() < patience:
             time.sleep(0.001)
@@ -106,10 +106,6 @@ class Collectives:
         rows = self._hold(rows.to(self._device))
         dist.all_reduce(rows)  # a row is another replica's, or 0
         return [pickle.loads(bytes(row[:size].tolist())) for row, size in zip(rows, sizes)]
-
-    def barrier(self) -> None:
-        if self.replicas > 1:
-            self.sum([0.0])
 
     def _tensor(self, values: Sequence[float]) -> Tensor:
         return self._hold(torch.tensor(values, dtype=torch.float64, device=self._device))

@@ -49,7 +49,7 @@ class EvaluationLoader:
         with self._session.evaluating(self._stoppable):
             if self._divided:
                 self._divide()
-            with spared():
+            with spared(self._session.collectives):
                 batches = iter(self._loader)
             yield from self._until_stopped(batches) if self._stoppable else batches
 

@@ -137,7 +137,7 @@ class Indexed(Rows):
         # Workers draw other numbers in every replica and pass, and use up nobody else's.
         seed = hash((self._session.seed, number, offset, self._session.world.rank))
         self._generator.manual_seed(seed & (1 << 63) - 1)
-        with spared():
+        with spared(self._session.collectives):
             batches = iter(self._loader)
         yield from batches
 
@@ -223,7 +223,7 @@ class Streamed(Rows):
     def _begin(self, number: int) -> None:
         self._stream_of = number
         self._waiting = []
-        with spared():
+        with spared(self._session.collectives):
             self._stream = iter(self._loader)
 
     def _gather(self, wanted: int) -> int:

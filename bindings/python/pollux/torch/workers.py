@@ -14,12 +14,14 @@ from typing import Any, Callable, Iterator, Optional
 
 from torch.utils.data import DataLoader
 
+from .collectives import Collectives
+
 COPIED = ("num_workers", "collate_fn", "pin_memory", "pin_memory_device", "timeout",
           "multiprocessing_context", "persistent_workers", "in_order")
 
 
 class Apart:
-    """A worker_init_fn around the user's, for workers that are started with spared()."""
+    """A worker_init_fn around the user's, for workers that are started within spared()."""
 
     def __init__(self, given: Optional[Callable[[int], None]]) -> None:
         self._given = given
@@ -33,9 +35,10 @@ class Apart:
 
 
 @contextlib.contextmanager
-def spared() -> Iterator[None]:
+def spared(collectives: Collectives) -> Iterator[None]:
     """Workers that are started within are spared SIGTERM until they are apart; this process hears
-    of it afterwards."""
+    of it afterwards.  They are forked when no thread of torch's is in Python."""
+    collectives.let_go()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
         yield
