@@ -67,14 +67,14 @@ SOVERSION := 0
 # Lowest first; tools/check-includes has the exact rule of who may include whom.  The library
 # is made of the first ones only, and needs nothing but libc, libm and threads.
 LIB_ROOMS := base model agent
-ROOMS := $(LIB_ROOMS) cluster policy loop wire store sim backend http daemon
+ROOMS := $(LIB_ROOMS) solver cluster policy policy/ga loop wire store sim backend http api daemon
 
 # A library is linked once the room that uses it has a file.
 LIBS_wire := -ljansson -lyaml
 LIBS_store := -lsqlite3
 LIBS_sim := -lqhull_r
 LIBS_http := -lmicrohttpd
-LIBS_daemon := -lnettle
+LIBS_api := -lnettle
 LIBS = $(foreach room,$(ROOMS),$(if $(wildcard src/$(room)/*.c),$(LIBS_$(room)))) \
 	$(if $(wildcard src/cli/*.c),-ljansson) -lm
 CLI_LIBS := -lcurl -lncursesw -ltinfo
@@ -98,7 +98,7 @@ LIBRARIES := $(B)/libpollux.a $(B)/libpollux.so
 COMMANDS := $(if $(CLI_OBJECTS),$(B)/pollux) $(if $(DAEMON_MAIN),$(B)/polluxd)
 ALL_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
 PAGES := $(if $(shell command -v scdoc 2>/dev/null),$(ALL_PAGES))
-C_FILES := $(wildcard $(foreach dir,include/pollux src/* tests/unit tests/house bench fuzz \
+C_FILES := $(wildcard $(foreach dir,include/pollux src/* src/*/* tests/unit tests/house bench fuzz \
 	examples examples/c,$(dir)/*.c $(dir)/*.h))
 
 # ---- Building -------------------------------------------------------------------------------

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/describe.h"
-#include "daemon/explain_text.h"
+#include "api/describe.h"
+#include "api/explain_text.h"
 #include "wire/report.h"
 
 enum { JOBS = 20000, RUNNING = 2000, NODES = 1000, SLOTS = 8 };
@@ -26,7 +26,7 @@ static const char body[] =
 struct work {
     struct cluster cluster;
     struct reports reports;
-    struct rounds *rounds;
+    struct round_history *rounds;
     struct round round;
     int next;
 };

@@ -38,7 +38,7 @@
 
 #include <jansson.h>
 
-#include "daemon/tokens.h"
+#include "api/tokens.h"
 #include "store/store.h"
 
 enum {

@@ -48,7 +48,7 @@ enum { KINDS = sizeof (kinds) / sizeof (kinds[0]) };
 
 /* ---- Problems ---- */
 
-struct world {
+struct ground_truth {
     struct view view;
     struct node *nodes;
     struct job *jobs;
@@ -62,7 +62,7 @@ static double jitter (struct rng *rng, double deviation)
     return exp (deviation * rng_gaussian (rng));
 }
 
-static void job_new (struct world *world, int index, double age_s)
+static void job_new (struct ground_truth *world, int index, double age_s)
 {
     static const char *const format = "job-%d";
     struct rng *rng = &world->rng;
@@ -106,10 +106,10 @@ static void *need (void *memory)
     return memory;
 }
 
-static struct world world_new (const struct size *size, uint64_t seed)
+static struct ground_truth ground_truth_new (const struct size *size, uint64_t seed)
 {
     int nodes = size->gpus / size->per_node;
-    struct world world = {
+    struct ground_truth world = {
         .view = {.node_count = nodes,
                  .job_count = size->jobs,
                  .interval_s = 60,
@@ -134,7 +134,7 @@ static struct world world_new (const struct size *size, uint64_t seed)
     return world;
 }
 
-static void world_free (struct world *world)
+static void ground_truth_free (struct ground_truth *world)
 {
     for (int i = 0; i < world->view.job_count; i++)
         job_clear (&world->jobs[i]);
@@ -144,7 +144,7 @@ static void world_free (struct world *world)
 }
 
 /* The plan becomes true, and a minute passes. */
-static void world_advance (struct world *world, const struct plan *plan)
+static void world_advance (struct ground_truth *world, const struct plan *plan)
 {
     for (int i = 0; i < world->view.job_count; i++) {
         struct job *job = &world->jobs[i];
@@ -200,7 +200,7 @@ static struct measured measure (const struct policy *policy, const struct size *
     double cold_ms[PROBLEMS_MOST] = {0}, warm_ms[PROBLEMS_MOST * WARM_ROUNDS] = {0};
     struct measured measured = {0};
     for (int i = 0; i < size->problems; i++) {
-        struct world world = world_new (size, (uint64_t)i);
+        struct ground_truth world = ground_truth_new (size, (uint64_t)i);
         struct memory memory;
         struct plan plan = {0};
         if (memory_new (policy, &memory, NULL) < 0)
@@ -214,7 +214,7 @@ static struct measured measure (const struct policy *policy, const struct size *
         }
         plan_clear (&plan);
         memory_clear (&memory);
-        world_free (&world);
+        ground_truth_free (&world);
     }
     measured.cold_ms = median (cold_ms, size->problems);
     measured.warm_ms = median (warm_ms, size->problems * WARM_ROUNDS);

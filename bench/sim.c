@@ -63,12 +63,12 @@ static void measure_large (void)
         exit (1);
     pid_t child = fork ();
     if (child == 0) {
-        struct world *world;
+        struct ground_truth *world;
         struct workload workload;
         struct recipe recipe = recipe_default ();
         recipe.jobs = 10000;
         recipe.hours = 24;
-        if (world_from_profiles (NULL, &world, &err) < 0 ||
+        if (ground_truth_from_profiles (NULL, &world, &err) < 0 ||
             workload_generate (world, &recipe, &workload, &err) < 0)
             die ();
         struct sim_config config = sim_defaults ();
@@ -98,16 +98,16 @@ static void measure_large (void)
 int main (void)
 {
     measure_large ();
-    struct world *world;
+    struct ground_truth *world;
     struct workload workload;
     const char *traces = "../shared/osdi21/traces";
     if (access (traces, R_OK) == 0) {
-        if (world_from_traces (traces, &world, &err) < 0 ||
+        if (ground_truth_from_traces (traces, &world, &err) < 0 ||
             workload_read ("../shared/osdi21/workloads/workload-6.csv", world, &workload, &err) < 0)
             die ();
     } else {
         fprintf (stderr, "SKIPPED: the published workload-6; the built-in one instead\n");
-        if (world_from_profiles (NULL, &world, &err) < 0 ||
+        if (ground_truth_from_profiles (NULL, &world, &err) < 0 ||
             workload_generate (world, NULL, &workload, &err) < 0)
             die ();
     }
@@ -116,6 +116,6 @@ int main (void)
     measure_policy (&workload, "pollux", 2);
     measure_policy (&workload, "pollux-ga", 60);
     workload_clear (&workload);
-    world_free (world);
+    ground_truth_free (world);
     return 0;
 }

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "backend/run.h"
-#include "daemon/api.h"
-#include "daemon/tokens.h"
+#include "api/api.h"
+#include "api/tokens.h"
 #include "wire/event.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
@@ -27,7 +27,7 @@ int LLVMFuzzerInitialize (int *argc, char ***argv);
 static const struct round by = {.policy = "pollux", .interval_s = 60, .p = -1, .least_age_s = 60};
 
 /* The daemon as far as the API needs one. */
-struct world {
+struct ground_truth {
     struct cluster cluster;
     int64_t now_us;
     unsigned role;
@@ -64,13 +64,13 @@ int LLVMFuzzerInitialize (int *argc, char ***argv)
 
 static int64_t now_us (void *self)
 {
-    return ((struct world *)self)->now_us;
+    return ((struct ground_truth *)self)->now_us;
 }
 
 /* What is accepted can be written into a journal, and read again. */
 static int post (void *self, struct event *event, struct pollux_error *err)
 {
-    struct world *world = self;
+    struct ground_truth *world = self;
     struct wire_text_buffer buffer = {0};
     struct wire_event decoded = {0};
     struct wire_row row;
@@ -87,12 +87,12 @@ static int post (void *self, struct event *event, struct pollux_error *err)
     return cluster_apply (&world->cluster, event, err);
 }
 
-static void happen (struct world *world, struct event event)
+static void happen (struct ground_truth *world, struct event event)
 {
     must (post (world, &event, NULL) == 0);
 }
 
-static void add_job (struct world *world, const char *name, const char *owner)
+static void add_job (struct ground_truth *world, const char *name, const char *owner)
 {
     char *command[] = {"true", NULL}, *environment[] = {"KEY=secret", NULL};
     struct job_spec spec = {
@@ -114,7 +114,7 @@ static void add_job (struct world *world, const char *name, const char *owner)
 }
 
 /* a runs and is the asker's, b waits and is somebody else's, c is done. */
-static void populate (struct world *world)
+static void populate (struct ground_truth *world)
 {
     struct share share = {.node = 0, .replicas = 2};
     for (int i = 0; i < 2; i++) {
@@ -176,7 +176,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     enum { TURNS = 50 };
     static char answer[1 << 20];
-    struct world world = {.now_us = 1000000};
+    struct ground_truth world = {.now_us = 1000000};
     struct http_server *server = NULL;
     int sockets[2];
     if (size < 3 || size > 32768)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "http/check.h"
+#include "http/header_check.h"
 #include "http/listen.h"
 #include "http/target.h"
 

@@ -60,7 +60,7 @@ static void write_and_read (const struct profile *profiles, int count)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     struct profile *profiles;
-    struct world *world;
+    struct ground_truth *world;
     struct pollux_error err = {.text = ""};
     int count;
     if (profiles_parse ("fuzz", (const char *)data, size, &profiles, &count, &err) < 0) {
@@ -70,11 +70,11 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     write_and_read (profiles, count);
     for (int i = 0; i < count; i++) /* large courses cost time and show nothing new */
         profiles[i].epochs = profiles[i].epochs < 100 ? profiles[i].epochs : 100;
-    expect (world_of_profiles (profiles, count, &world, &err) == 0);
-    expect (world_count (world) == count);
+    expect (ground_truth_of_profiles (profiles, count, &world, &err) == 0);
+    expect (ground_truth_count (world) == count);
     for (int i = 0; i < count; i++)
-        ask (world_at (world, i));
-    world_free (world);
+        ask (ground_truth_at (world, i));
+    ground_truth_free (world);
     free (profiles);
     return 0;
 }

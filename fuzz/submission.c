@@ -21,21 +21,21 @@ static void must (bool holds)
         abort ();
 }
 
-static void check_problems (const struct wire_problems *problems, const char *text, size_t size)
+static void check_problems (const struct wire_diagnostics *problems, const char *text, size_t size)
 {
     int lines = 1, last = 0;
     for (size_t i = 0; i < size; i++)
         lines += text[i] == '\n';
     must (problems->count >= 1);
     for (int i = 0; i < problems->count; i++) {
-        const struct wire_problem *problem = &problems->items[i];
+        const struct wire_diagnostic *problem = &problems->items[i];
         must (problem->line >= last && problem->line <= lines && problem->column >= 1);
         must (problem->message[0]);
         must (utf8_valid (problem->message, strlen (problem->message)) ==
               strlen (problem->message));
         last = problem->line;
     }
-    json_t *array = wire_problems_encode (problems);
+    json_t *array = wire_diagnostics_encode (problems);
     must (json_array_size (array) == (size_t)problems->count);
     json_decref (array);
 }
@@ -79,7 +79,7 @@ static void come_back (const char *text, enum wire_syntax syntax)
 static void try (const char *text, size_t size, enum wire_syntax syntax)
 {
     struct wire_submission submission;
-    struct wire_problems problems = {0};
+    struct wire_diagnostics problems = {0};
     struct pollux_error err = {""};
     int code = wire_submission_parse ("fuzz", text, size, syntax, &problems, &submission, &err);
     if (code < 0) {

@@ -13,10 +13,10 @@
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-static const struct world *built_in (void)
+static const struct ground_truth *built_in (void)
 {
-    static struct world *world; /* for the whole run */
-    if (!world && world_from_profiles (NULL, &world, NULL) < 0)
+    static struct ground_truth *world; /* for the whole run */
+    if (!world && ground_truth_from_profiles (NULL, &world, NULL) < 0)
         abort ();
     return world;
 }

@@ -63,12 +63,13 @@ static void generation_free (struct local *local, struct generation *generation)
             close (rank->supervisor); /* and it leaves epoll */
         if (rank->said >= 0)
             close (rank->said);
-        if (generation->seats.slots && i < generation->world && generation->seats.slots[i] >= 0)
-            seats_release (&local->seats, rank->node, generation->seats.slots[i]);
+        if (generation->slot_map.slots && i < generation->world &&
+            generation->slot_map.slots[i] >= 0)
+            slot_map_release (&local->slot_map, rank->node, generation->slot_map.slots[i]);
     }
     free (generation->ranks);
     free (generation->endings);
-    free (generation->seats.slots);
+    free (generation->slot_map.slots);
     free (generation);
 }
 
@@ -81,14 +82,14 @@ struct generation *generation_add (struct local *local, const char *name, int nu
         return NULL;
     }
     generation->number = number;
-    generation->world = generation->seats.count = world;
+    generation->world = generation->slot_map.count = world;
     generation->count = world + mpi;
     generation->begun_us = local_now_us ();
     generation->pause_us = PAUSE_US;
     generation->ranks = calloc ((size_t)generation->count, sizeof (struct rank));
-    generation->endings = calloc ((size_t)generation->count, sizeof (struct ending));
-    generation->seats.slots = malloc ((size_t)world * sizeof (int));
-    if (!generation->ranks || !generation->endings || !generation->seats.slots) {
+    generation->endings = calloc ((size_t)generation->count, sizeof (struct replica_exit));
+    generation->slot_map.slots = malloc ((size_t)world * sizeof (int));
+    if (!generation->ranks || !generation->endings || !generation->slot_map.slots) {
         free (generation->ranks);
         generation->ranks = NULL;
         generation_free (local, generation);
@@ -101,7 +102,7 @@ struct generation *generation_add (struct local *local, const char *name, int nu
                                              .supervisor = -1,
                                              .said = -1};
     for (int i = 0; i < world; i++)
-        generation->seats.slots[i] = -1;
+        generation->slot_map.slots[i] = -1;
     local->generations[local->count++] = generation;
     return generation;
 }
@@ -156,7 +157,7 @@ static void end_rank (struct generation *generation, int rank, const struct run_
 {
     forget_supervisor (&generation->ranks[rank]);
     generation->ranks[rank].phase = RANK_ENDED;
-    generation->endings[rank] = (struct ending){.status = *status, .lost = lost};
+    generation->endings[rank] = (struct replica_exit){.status = *status, .lost = lost};
 }
 
 /* Look again soon. */

@@ -16,8 +16,8 @@
 
 #include "backend/local.h"
 #include "backend/run.h"
-#include "backend/seats.h"
-#include "backend/verdict.h"
+#include "backend/slot_map.h"
+#include "backend/exit_judgement.h"
 
 enum rank_phase {
     RANK_WAITING, /* to be started */
@@ -48,10 +48,10 @@ struct generation {
     int job; /* in the cluster; -1: an orphan, to be killed */
     char name[NAME_SIZE];
     int number;
-    int world, count;       /* replicas; runs */
-    struct rank *ranks;     /* count of each */
-    struct ending *endings; /* of those that have ended */
-    struct run_seats seats; /* slots; port 0: not chosen yet */
+    int world, count;             /* replicas; runs */
+    struct rank *ranks;           /* count of each */
+    struct replica_exit *endings; /* of those that have ended */
+    struct run_slot_map slot_map; /* slots; port 0: not chosen yet */
     enum stop_reason stop;
     bool prepared;  /* directory and seats are there */
     bool recovered; /* a supervisor of an earlier daemon may be on its way */
@@ -74,7 +74,7 @@ struct local {
     int (*token) (void *self, const char *job, char *ret, size_t size);
     void (*log) (void *self, int level, const char *text);
     void *self;
-    struct seats seats;
+    struct slot_map slot_map;
     struct generation **generations; /* in no order */
     int count, capacity;
     struct collision {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/briefing.h"
+#include "backend/run_spec.h"
 #include "backend/generation.h"
 #include "backend/port.h"
 #include "backend/spawn.h"
@@ -29,11 +29,12 @@ int generation_seat (struct local *local, const struct cluster *cluster,
     for (int i = 0; i < placement.count; i++) {
         struct share share = placement.shares[i];
         for (int j = 0; j < share.replicas; j++, rank++) {
-            int slot = seats_take (&local->seats, share.node, cluster->nodes[share.node].slots);
+            int slot =
+                slot_map_take (&local->slot_map, share.node, cluster->nodes[share.node].slots);
             if (slot < 0)
                 return slot;
             generation->ranks[rank].node = share.node;
-            generation->seats.slots[rank] = slot;
+            generation->slot_map.slots[rank] = slot;
         }
     }
     return 0;
@@ -42,7 +43,7 @@ int generation_seat (struct local *local, const struct cluster *cluster,
 static bool port_is_ours (const struct local *local, int port)
 {
     for (int i = 0; i < local->count; i++)
-        if (local->generations[i]->seats.port == port)
+        if (local->generations[i]->slot_map.port == port)
             return true;
     return false;
 }
@@ -80,14 +81,14 @@ static int make_path (char *path, struct pollux_error *err)
     }
 }
 
-static struct briefing briefing_of (const struct local *local, const struct cluster *cluster,
+static struct run_spec run_spec_of (const struct local *local, const struct cluster *cluster,
                                     const struct generation *generation)
 {
-    return (struct briefing){
+    return (struct run_spec){
         .cluster = cluster,
         .job = cluster->jobs[generation->job],
         .machine = local->machine,
-        .seats = &generation->seats,
+        .slot_map = &generation->slot_map,
         .base = local->base,
         .checkpoint_dir = local->checkpoints,
         .url = local->url,
@@ -101,23 +102,23 @@ static struct briefing briefing_of (const struct local *local, const struct clus
 static int prepare (struct local *local, const struct cluster *cluster,
                     struct generation *generation, struct pollux_error *err)
 {
-    struct briefing briefing = briefing_of (local, cluster, generation);
+    struct run_spec spec = run_spec_of (local, cluster, generation);
     char checkpoint[RUN_PATH_SIZE];
     if (generation->prepared)
         return 0;
     int code = run_prepare (local->root, generation->name, generation->number, err);
     if (code == 0)
-        code = briefing_checkpoint (&briefing, checkpoint, err);
+        code = run_spec_checkpoint (&spec, checkpoint, err);
     if (code == 0 && make_path (checkpoint, err) < 0)
-        code = briefing.job->launch->checkpoint_dir ? -EINVAL : -EIO; /* whose choice it was */
-    if (code == 0 && generation->seats.port == 0) {
+        code = spec.job->launch->checkpoint_dir ? -EINVAL : -EIO; /* whose choice it was */
+    if (code == 0 && generation->slot_map.port == 0) {
         code = choose_port (local, err);
-        generation->seats.port = code > 0 ? code : 0;
+        generation->slot_map.port = code > 0 ? code : 0;
         code = code > 0 ? 0 : code;
     }
     if (code == 0)
         code = run_write_seats (local->root, generation->name, generation->number,
-                                &generation->seats, err);
+                                &generation->slot_map, err);
     generation->prepared = code == 0;
     return code;
 }
@@ -153,7 +154,7 @@ static int spawn_run (struct local *local, struct generation *generation, int ra
 }
 
 /* mpirun's ranks find theirs by their number. */
-static int leave_descriptions (struct local *local, const struct briefing *briefing,
+static int leave_descriptions (struct local *local, const struct run_spec *spec,
                                const struct generation *generation, struct pollux_error *err)
 {
     int code = 0;
@@ -162,7 +163,7 @@ static int leave_descriptions (struct local *local, const struct briefing *brief
         char *text;
         size_t length;
         memcpy (name.job, generation->name, NAME_SIZE);
-        code = briefing_describe (briefing, i, &text, &length, err);
+        code = run_spec_describe (spec, i, &text, &length, err);
         if (code < 0)
             break;
         code = run_write_description (local->root, &name, text, length, err);
@@ -175,17 +176,17 @@ static int leave_descriptions (struct local *local, const struct briefing *brief
 int generation_start (struct local *local, const struct cluster *cluster,
                       struct generation *generation, int rank, struct pollux_error *err)
 {
-    struct briefing briefing = briefing_of (local, cluster, generation);
+    struct run_spec spec = run_spec_of (local, cluster, generation);
     char token[1025], *text;
     size_t length;
     if (local->url && local->token &&
         local->token (local->self, generation->name, token, sizeof (token)) == 0)
-        briefing.token = token;
+        spec.token = token;
     int code = prepare (local, cluster, generation, err);
     if (code == 0 && rank == generation->world)
-        code = leave_descriptions (local, &briefing, generation, err);
+        code = leave_descriptions (local, &spec, generation, err);
     if (code == 0)
-        code = briefing_describe (&briefing, rank, &text, &length, err);
+        code = run_spec_describe (&spec, rank, &text, &length, err);
     if (code == 0) {
         code = spawn_run (local, generation, rank, text, length, err);
         explicit_bzero (text, length);

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/briefing.h"
+#include "backend/run_spec.h"
 #include "backend/generation.h"
 #include "backend/port.h"
 #include "base/error.h"
@@ -71,7 +71,7 @@ static char **copy_list (char *const *list)
     char **ret = calloc (count + 1, sizeof (ret[0]));
     for (size_t i = 0; ret && i < count; i++) {
         if (!(ret[i] = strdup (list[i]))) {
-            briefing_free (ret);
+            run_spec_free (ret);
             return NULL;
         }
     }
@@ -96,7 +96,7 @@ static int set_paths (struct local *local, const struct local_options *options,
     local->mpirun = copy (options->mpirun, "mpirun");
     local->url = copy (options->url, NULL);
     local->cgroup = copy (options->cgroup, NULL);
-    local->base = options->environment ? copy_list (options->environment) : briefing_base ();
+    local->base = options->environment ? copy_list (options->environment) : run_spec_base ();
     if (!local->directory || !local->checkpoints || !local->program || !local->mpirun ||
         !local->base || (options->url && !local->url) || (options->cgroup && !local->cgroup))
         return fail (err, -ENOMEM, "no memory for a backend");
@@ -143,7 +143,7 @@ void local_free (struct local *local)
         generation_drop (local, local->generations[local->count - 1]);
     free (local->generations);
     free (local->collisions);
-    seats_clear (&local->seats);
+    slot_map_clear (&local->slot_map);
     free (local->directory);
     free (local->program);
     free (local->mpirun);
@@ -151,7 +151,7 @@ void local_free (struct local *local)
     free (local->url);
     free (local->cgroup);
     free (local->view);
-    briefing_free (local->base);
+    run_spec_free (local->base);
     if (local->root >= 0)
         close (local->root);
     if (local->epoll >= 0)
@@ -203,7 +203,7 @@ static bool is_free (const struct local *local, const struct cluster *cluster,
         struct share share = placement.shares[i];
         const struct node *node = &cluster->nodes[share.node];
         if (!node->available ||
-            seats_free (&local->seats, share.node, node->slots) < share.replicas)
+            slot_map_free (&local->slot_map, share.node, node->slots) < share.replicas)
             return false;
     }
     return true;

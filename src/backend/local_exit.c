@@ -70,14 +70,14 @@ static void forget_collisions (struct local *local, int job)
  * proof, so a job has this excuse only so often in succession. */
 static int taken_port (struct local *local, const struct generation *generation)
 {
-    if (generation->seats.port == 0 || local_now_us () - generation->begun_us > COLLISION_US ||
-        (port_is_free (generation->seats.port) && !log_tells_of_port (local, generation)))
+    if (generation->slot_map.port == 0 || local_now_us () - generation->begun_us > COLLISION_US ||
+        (port_is_free (generation->slot_map.port) && !log_tells_of_port (local, generation)))
         return 0;
     struct collision *collision = collision_of (local, generation->job);
     if (!collision || collision->count >= COLLISIONS)
         return 0;
     collision->count++;
-    return generation->seats.port;
+    return generation->slot_map.port;
 }
 
 /* Why a failure is not the job's own; NULL: it is. */
@@ -86,7 +86,7 @@ static const char *find_excuse (struct local *local, const struct generation *ge
 {
     if (generation->unlucky) {
         for (int i = 0; i < generation->count; i++)
-            if (ending_failed (&generation->endings[i]))
+            if (replica_exit_failed (&generation->endings[i]))
                 fail (text, 0, "not started: %s", generation->endings[i].status.why);
         return text->text;
     }
@@ -99,13 +99,13 @@ static const char *find_excuse (struct local *local, const struct generation *ge
 /* Ranks that mpirun's end took with it say so. */
 static void blame_mpirun (struct generation *generation)
 {
-    const struct ending *mpirun = &generation->endings[generation->world];
+    const struct replica_exit *mpirun = &generation->endings[generation->world];
     struct pollux_error story;
-    if (generation->count == generation->world || !ending_failed (mpirun))
+    if (generation->count == generation->world || !replica_exit_failed (mpirun))
         return;
-    ending_describe (mpirun, "mpirun", &story);
+    replica_exit_describe (mpirun, "mpirun", &story);
     for (int i = 0; i < generation->world; i++) {
-        struct ending *ending = &generation->endings[i];
+        struct replica_exit *ending = &generation->endings[i];
         if (ending->lost || (!ending->status.started && !ending->status.stopped))
             snprintf (ending->status.why, sizeof (ending->status.why), "%s", story.text);
     }
@@ -115,7 +115,7 @@ void local_exit (struct local *local, const struct cluster *cluster, struct gene
                  struct event *ret)
 {
     const struct job *job = cluster->jobs[generation->job];
-    struct verdict_case given = {
+    struct exit_case given = {
         .endings = generation->endings,
         .count = generation->world,
         .stop_asked = generation->stop == STOP_ASKED,
@@ -125,13 +125,13 @@ void local_exit (struct local *local, const struct cluster *cluster, struct gene
     struct pollux_error excuse;
     bool failed = false;
     for (int i = 0; i < generation->world; i++)
-        failed |= ending_failed (&generation->endings[i]);
+        failed |= replica_exit_failed (&generation->endings[i]);
     blame_mpirun (generation);
     if (failed && !given.stop_asked && job->phase != JOB_CANCELLING)
         given.excuse = find_excuse (local, generation, &excuse);
     *ret = (struct event){.type = EVENT_EXIT, .job = generation->job};
     ret->exit.generation = generation->number;
-    ret->exit.kind = verdict (&given, ret->exit.detail);
+    ret->exit.kind = exit_judgement (&given, ret->exit.detail);
     if (ret->exit.kind != EXITED_AGAIN)
         forget_collisions (local, generation->job);
 }

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "backend/generation.h"
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "backend/run_open.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -36,27 +36,27 @@ static bool read_seats (struct local *local, const struct cluster *cluster,
                         struct generation *generation)
 {
     struct placement placement = cluster->jobs[generation->job]->placement;
-    struct run_seats seats;
+    struct run_slot_map slot_map;
     struct pollux_error err;
     int rank = 0;
-    int code = run_read_seats (local->root, generation->name, generation->number, &seats, &err);
+    int code = run_read_seats (local->root, generation->name, generation->number, &slot_map, &err);
     if (code < 0 && code != -ENOENT)
         local_log (local, LOG_WARNING, "job %s, generation %d: %s", generation->name,
                    generation->number, err.text);
     if (code < 0)
         return false;
-    bool fits = seats.count == generation->world;
+    bool fits = slot_map.count == generation->world;
     for (int i = 0; fits && i < placement.count; i++) {
         struct share share = placement.shares[i];
         for (int j = 0; fits && j < share.replicas; j++, rank++) {
             generation->ranks[rank].node = share.node;
-            fits = seats_hold (&local->seats, share.node, seats.slots[rank]) == 0;
-            generation->seats.slots[rank] = fits ? seats.slots[rank] : -1;
+            fits = slot_map_hold (&local->slot_map, share.node, slot_map.slots[rank]) == 0;
+            generation->slot_map.slots[rank] = fits ? slot_map.slots[rank] : -1;
         }
     }
     if (fits)
-        generation->seats.port = seats.port;
-    free (seats.slots);
+        generation->slot_map.port = slot_map.port;
+    free (slot_map.slots);
     return fits;
 }
 
@@ -160,8 +160,8 @@ static int highest_alive (struct local *local, const char *job, int generation)
     const char *entry;
     if (run_open_generation (local->root, job, generation, &directory, NULL) < 0)
         return -1;
-    if (inside_list (directory, &list, NULL) == 0) {
-        while ((entry = inside_next (list))) {
+    if (safe_dir_list (directory, &list, NULL) == 0) {
+        while ((entry = safe_dir_next (list))) {
             struct run_name name = {.generation = generation, .rank = parse (entry)};
             snprintf (name.job, NAME_SIZE, "%s", job);
             if (name.rank > highest && name.rank < RANKS_LIMIT &&
@@ -228,10 +228,10 @@ static void sweep_job (struct local *local, const struct cluster *cluster, const
     bool too_old = job && !job_live (job) && job->end_us < oldest_us;
     DIR *list;
     const char *entry;
-    if (!run_is_job (name) || inside_open (local->root, name, &directory, NULL) < 0)
+    if (!run_is_job (name) || safe_dir_open (local->root, name, &directory, NULL) < 0)
         return;
-    if (inside_list (directory, &list, NULL) == 0) {
-        while ((entry = inside_next (list)))
+    if (safe_dir_list (directory, &list, NULL) == 0) {
+        while ((entry = safe_dir_next (list)))
             if (parse (entry) >= 0)
                 sweep_generation (local, job, name, parse (entry), too_old);
         closedir (list);
@@ -270,10 +270,10 @@ static int check_journal (const struct local *local, const struct cluster *clust
     const char *entry;
     if (cluster->job_count > 0 || cluster->node_count > 0)
         return 0;
-    int code = inside_list (local->root, &list, err);
+    int code = safe_dir_list (local->root, &list, err);
     if (code < 0)
         return code;
-    while (code == 0 && (entry = inside_next (list)))
+    while (code == 0 && (entry = safe_dir_next (list)))
         if (run_is_job (entry))
             code =
                 fail (err, -EINVAL,
@@ -302,11 +302,11 @@ int local_recover (struct local *local, const struct cluster *cluster, struct po
     if (code == 0)
         code = recover_jobs (local, cluster, err);
     if (code == 0)
-        code = inside_list (local->root, &list, err);
+        code = safe_dir_list (local->root, &list, err);
     if (code < 0)
         return code;
     int64_t oldest_us = oldest_kept_us (local, cluster);
-    while ((entry = inside_next (list)))
+    while ((entry = safe_dir_next (list)))
         sweep_job (local, cluster, entry, oldest_us);
     closedir (list);
     return 0;

@@ -27,7 +27,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -183,7 +183,7 @@ static int table_read (struct table *ret, struct pollux_error *err)
         return fail (err, -errno, "/proc: %s", strerror (errno));
     const char *name;
     int code = 0;
-    while (code == 0 && (name = inside_next (proc))) {
+    while (code == 0 && (name = safe_dir_next (proc))) {
         struct entry entry;
         int64_t pid;
         if (number_int64 (name, &pid) < 0 || read_entry ((int)pid, &entry) < 0)

@@ -63,9 +63,9 @@ int run_prepare (int root, const char *job, int generation, struct pollux_error 
 
 /* What the ranks of a generation agree on.  Reading: -ENOENT if it is not there; ret->slots is the
  * caller's (free). */
-int run_write_seats (int root, const char *job, int generation, const struct run_seats *seats,
+int run_write_seats (int root, const char *job, int generation, const struct run_slot_map *slot_map,
                      struct pollux_error *err);
-int run_read_seats (int root, const char *job, int generation, struct run_seats *ret,
+int run_read_seats (int root, const char *job, int generation, struct run_slot_map *ret,
                     struct pollux_error *err);
 
 /* Remember, for a daemon that comes after this one, that a stop was asked for before anything went

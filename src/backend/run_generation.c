@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "backend/run_open.h"
 #include "base/error.h"
 
-static const char seats_file[] = "seats", stop_file[] = "stop";
+static const char slot_map_file[] = "seats", stop_file[] = "stop";
 
-int run_write_seats (int root, const char *job, int generation, const struct run_seats *seats,
+int run_write_seats (int root, const char *job, int generation, const struct run_slot_map *slot_map,
                      struct pollux_error *err)
 {
     char *text;
@@ -24,16 +24,16 @@ int run_write_seats (int root, const char *job, int generation, const struct run
     int code = run_open_generation (root, job, generation, &directory, err);
     if (code < 0)
         return code;
-    code = run_seats_encode (seats, &text, &length, err);
+    code = run_slot_map_encode (slot_map, &text, &length, err);
     if (code == 0) {
-        code = inside_replace (directory, seats_file, text, length, err);
+        code = safe_dir_replace (directory, slot_map_file, text, length, err);
         free (text);
     }
     close (directory);
     return code;
 }
 
-int run_read_seats (int root, const char *job, int generation, struct run_seats *ret,
+int run_read_seats (int root, const char *job, int generation, struct run_slot_map *ret,
                     struct pollux_error *err)
 {
     char *text;
@@ -42,11 +42,11 @@ int run_read_seats (int root, const char *job, int generation, struct run_seats 
     int code = run_open_generation (root, job, generation, &directory, err);
     if (code < 0)
         return code;
-    code = inside_read (directory, seats_file, RUN_SEATS_LIMIT, &text, &length, err);
+    code = safe_dir_read (directory, slot_map_file, RUN_SEATS_LIMIT, &text, &length, err);
     close (directory);
     if (code < 0)
         return code;
-    code = run_seats_decode (seats_file, text, length, ret, err);
+    code = run_slot_map_decode (slot_map_file, text, length, ret, err);
     free (text);
     return code;
 }
@@ -84,7 +84,7 @@ int run_write_description (int root, const struct run_name *name, const char *te
     if (code < 0)
         return code;
     snprintf (file, sizeof (file), "%d.json", name->rank);
-    code = inside_write (directory, file, text, length, err);
+    code = safe_dir_write (directory, file, text, length, err);
     close (directory);
     return code;
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "backend/agent_socket.h"
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "backend/run_open.h"
 #include "base/error.h"
 
@@ -32,7 +32,7 @@ static int lock_held (int directory, struct pollux_error *err)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int file;
-    int code = inside_open_file (directory, RUN_LOCK, &file, err);
+    int code = safe_dir_open_file (directory, RUN_LOCK, &file, err);
     if (code < 0)
         return code == -ENOENT ? 0 : code;
     code = fcntl (file, F_OFD_GETLK, &lock) < 0
@@ -47,7 +47,7 @@ static int look_status (int directory, struct run_view *ret, struct pollux_error
 {
     char *text;
     size_t length;
-    int code = inside_read (directory, RUN_STATUS, RUN_FILE_LIMIT, &text, &length, err);
+    int code = safe_dir_read (directory, RUN_STATUS, RUN_FILE_LIMIT, &text, &length, err);
     if (code < 0)
         return code == -ENOENT ? 0 : code;
     code = run_status_decode (RUN_STATUS, text, length, &ret->status, err);
@@ -61,7 +61,7 @@ static int look_who (int directory, struct run_view *ret, struct pollux_error *e
 {
     char *text;
     size_t length;
-    int code = inside_read (directory, RUN_INFO, RUN_FILE_LIMIT, &text, &length, err);
+    int code = safe_dir_read (directory, RUN_INFO, RUN_FILE_LIMIT, &text, &length, err);
     if (code < 0)
         return code;
     code = run_info_decode (RUN_INFO, text, length, &ret->info, err);
@@ -69,7 +69,7 @@ static int look_who (int directory, struct run_view *ret, struct pollux_error *e
     ret->has_info = code == 0;
     if (code < 0)
         return code;
-    code = inside_read (directory, RUN_REPLICA, RUN_FILE_LIMIT, &text, &length, err);
+    code = safe_dir_read (directory, RUN_REPLICA, RUN_FILE_LIMIT, &text, &length, err);
     if (code < 0)
         return code == -ENOENT ? 0 : code;
     code = run_replica_decode (RUN_REPLICA, text, length, &ret->replica, err);
@@ -152,7 +152,7 @@ int run_open_log (int root, const struct run_name *name, int number, int *ret,
     int code = run_open_directory (root, name, &directory, err);
     if (code < 0)
         return code;
-    code = inside_open_file (directory, log, ret, err);
+    code = safe_dir_open_file (directory, log, ret, err);
     close (directory);
     return code;
 }
@@ -200,13 +200,13 @@ int run_kill (const struct run_view *view, struct pollux_error *err)
 static int any_held (int generation, struct pollux_error *err)
 {
     DIR *list;
-    int code = inside_list (generation, &list, err);
+    int code = safe_dir_list (generation, &list, err);
     if (code < 0)
         return code;
     const char *name;
-    while (code == 0 && (name = inside_next (list))) {
+    while (code == 0 && (name = safe_dir_next (list))) {
         int directory;
-        if (inside_open (generation, name, &directory, NULL) < 0)
+        if (safe_dir_open (generation, name, &directory, NULL) < 0)
             continue;
         code = lock_held (directory, err);
         if (code > 0)
@@ -227,11 +227,11 @@ int run_remove (int root, const char *job, int generation, struct pollux_error *
     code = any_held (directory, err);
     close (directory);
     if (code == 0)
-        code = inside_open (root, job, &parent, err);
+        code = safe_dir_open (root, job, &parent, err);
     if (code < 0)
         return code;
     snprintf (number, sizeof (number), "%d", generation);
-    code = inside_remove (parent, number, err);
+    code = safe_dir_remove (parent, number, err);
     close (parent);
     if (code == 0)
         unlinkat (root, job, AT_REMOVEDIR); /* if this was the last */

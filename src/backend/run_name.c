@@ -2,7 +2,7 @@
 /*
  * Names of runs, and the way from the root to their directories.  Everything is reached from a
  * descriptor of the root, one name at a time and never through a symbolic link
- * (backend/inside.h), because replicas run as the same user and know where their directories are.
+ * (base/safe_dir.h), because replicas run as the same user and know where their directories are.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "backend/run_open.h"
 #include "base/error.h"
 #include "base/excerpt.h"
@@ -80,7 +80,7 @@ int run_path_open (const char *path, int *ret_root, struct run_name *ret, struct
         return fail (err, -EINVAL, "%s: expected a path STATE/run/JOB/GENERATION/RANK",
                      file_name (path).text);
     strcpy (name.job, job);
-    int code = inside_open_root (*root ? root : "/", ret_root, err);
+    int code = safe_dir_open_root (*root ? root : "/", ret_root, err);
     if (code == 0)
         *ret = name;
     return code;
@@ -91,12 +91,12 @@ int run_path_open (const char *path, int *ret_root, struct run_name *ret, struct
 int run_root_open (const char *state, int *ret, struct pollux_error *err)
 {
     int directory;
-    int code = inside_open_root (state, &directory, err);
+    int code = safe_dir_open_root (state, &directory, err);
     if (code < 0)
         return code;
-    code = inside_make (directory, "run", err);
+    code = safe_dir_make (directory, "run", err);
     if (code == 0)
-        code = inside_open (directory, "run", ret, err);
+        code = safe_dir_open (directory, "run", ret, err);
     close (directory);
     return code;
 }
@@ -111,10 +111,10 @@ int run_open_generation (int root, const char *job, int generation, int *ret,
     if (code == 0 && generation < 0)
         code = fail (err, -EINVAL, "job %s: generation %d: expected 0 or more", job, generation);
     if (code == 0)
-        code = inside_open (root, job, &directory, err);
+        code = safe_dir_open (root, job, &directory, err);
     if (code < 0)
         return code;
-    code = inside_open (directory, number, ret, err);
+    code = safe_dir_open (directory, number, ret, err);
     close (directory);
     return code;
 }
@@ -127,7 +127,7 @@ int run_open_directory (int root, const struct run_name *name, int *ret, struct 
     int code = run_open_generation (root, name->job, name->generation, &generation, err);
     if (code < 0)
         return code;
-    code = inside_open (generation, number, ret, err);
+    code = safe_dir_open (generation, number, ret, err);
     close (generation);
     return code;
 }
@@ -139,12 +139,12 @@ int run_prepare (int root, const char *job, int generation, struct pollux_error 
     snprintf (number, sizeof (number), "%d", generation);
     int code = check_job (job, err);
     if (code == 0)
-        code = inside_make (root, job, err);
+        code = safe_dir_make (root, job, err);
     if (code == 0)
-        code = inside_open (root, job, &directory, err);
+        code = safe_dir_open (root, job, &directory, err);
     if (code < 0)
         return code;
-    code = inside_make (directory, number, err);
+    code = safe_dir_make (directory, number, err);
     close (directory);
     return code;
 }

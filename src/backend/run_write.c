@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "backend/run_open.h"
 #include "base/error.h"
 
@@ -42,7 +42,7 @@ static int reserve_status (struct run *run, struct pollux_error *err)
 {
     char blanks[STATUS_RESERVE];
     memset (blanks, ' ', sizeof (blanks));
-    return inside_write (run->directory, RUN_STATUS ".new", blanks, sizeof (blanks), err);
+    return safe_dir_write (run->directory, RUN_STATUS ".new", blanks, sizeof (blanks), err);
 }
 
 int run_create (int root, const struct run_name *name, struct run *ret, struct pollux_error *err)
@@ -63,7 +63,7 @@ int run_create (int root, const struct run_name *name, struct run *ret, struct p
         run.temporary[0] = '\0';
         goto out;
     }
-    code = inside_open (run.generation, run.temporary, &run.directory, err);
+    code = safe_dir_open (run.generation, run.temporary, &run.directory, err);
     if (code == 0)
         code = take_lock (&run, err);
     if (code == 0)
@@ -102,7 +102,7 @@ int run_publish (struct run *run, const struct run_name *name, const struct run_
     int code = run_info_encode (info, &text, &length, err);
     if (code < 0)
         return code;
-    code = inside_replace (run->directory, RUN_INFO, text, length, err);
+    code = safe_dir_replace (run->directory, RUN_INFO, text, length, err);
     free (text);
     return code < 0 ? code : publish (name, run, err);
 }
@@ -114,7 +114,7 @@ int run_write_replica (struct run *run, const struct run_process *replica, struc
     int code = run_replica_encode (replica, &text, &length, err);
     if (code < 0)
         return code;
-    code = inside_replace (run->directory, RUN_REPLICA, text, length, err);
+    code = safe_dir_replace (run->directory, RUN_REPLICA, text, length, err);
     free (text);
     return code;
 }
@@ -126,7 +126,7 @@ int run_write_status (struct run *run, const struct run_status *status, struct p
     int code = run_status_encode (status, &text, &length, err);
     if (code < 0)
         return code;
-    code = inside_replace (run->directory, RUN_STATUS, text, length, err);
+    code = safe_dir_replace (run->directory, RUN_STATUS, text, length, err);
     free (text);
     return code;
 }
@@ -141,7 +141,7 @@ static void close_if_open (int *descriptor)
 void run_close (struct run *run)
 {
     if (run->temporary[0])
-        inside_remove (run->generation, run->temporary, NULL);
+        safe_dir_remove (run->generation, run->temporary, NULL);
     close_if_open (&run->directory);
     close_if_open (&run->lock);
     close_if_open (&run->generation);

@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #include "backend/agent_socket.h"
-#include "backend/forward.h"
+#include "backend/hint_sender.h"
 #include "backend/log.h"
 #include "backend/replica.h"
 #include "base/error.h"
@@ -76,7 +76,7 @@ struct supervisor {
     struct run_status status;
     struct replica replica;
     struct log log;
-    struct forward *forward; /* NULL: nobody wants hints */
+    struct hint_sender *sender; /* NULL: nobody wants hints */
     int epoll, signals, output, agent;
     int wait_status; /* of the replica */
     bool ended;      /* the replica; others may be left */
@@ -194,8 +194,8 @@ static int open_directory (struct supervisor *supervisor, int root, const struct
     if (code == 0)
         code = watch (supervisor, supervisor->agent, TAG_AGENT, err);
     if (code == 0 && description->url)
-        code = forward_new (description->url, description->token, name->job, supervisor->epoll,
-                            TAG_FORWARD, &supervisor->forward, err);
+        code = hint_sender_new (description->url, description->token, name->job, supervisor->epoll,
+                                TAG_FORWARD, &supervisor->sender, err);
     if (code < 0)
         return code;
     make_cgroup (supervisor);
@@ -438,8 +438,8 @@ static void take_messages (struct supervisor *supervisor)
         ssize_t length = agent_socket_receive (supervisor->agent, message, &err);
         if (length == -EAGAIN)
             break;
-        if (length >= 0 && supervisor->forward)
-            forward_offer (supervisor->forward, message, (size_t)length);
+        if (length >= 0 && supervisor->sender)
+            hint_sender_offer (supervisor->sender, message, (size_t)length);
         else if (length < 0 && supervisor->complaints++ < COMPLAINTS)
             log_mark (&supervisor->log, "a message of the agent is not sent: %s", err.text);
     }
@@ -447,7 +447,7 @@ static void take_messages (struct supervisor *supervisor)
 
 static void step_forward (struct supervisor *supervisor, int64_t now_us)
 {
-    int refused = supervisor->forward ? forward_step (supervisor->forward, now_us) : 0;
+    int refused = supervisor->sender ? hint_sender_step (supervisor->sender, now_us) : 0;
     if (refused && supervisor->complaints++ < COMPLAINTS)
         log_mark (&supervisor->log, "the daemon refused hints of the agent: HTTP status %d",
                   refused);
@@ -474,8 +474,8 @@ static int wait_ms (const struct supervisor *supervisor, int64_t now_us)
         due_us = supervisor->kill_us;
     if (supervisor->relay_us > 0)
         due_us = earlier (due_us, supervisor->relay_us);
-    if (supervisor->forward)
-        due_us = earlier (due_us, forward_due_us (supervisor->forward));
+    if (supervisor->sender)
+        due_us = earlier (due_us, hint_sender_due_us (supervisor->sender));
     if (due_us == INT64_MAX)
         return -1;
     int64_t ms = due_us > now_us ? (due_us - now_us + 999) / 1000 : 0;
@@ -534,13 +534,13 @@ static void drain (struct supervisor *supervisor)
         ;
     take_messages (supervisor);
     int64_t end_us = clock_us (CLOCK_MONOTONIC) + FLUSH_US;
-    while (supervisor->forward && forward_flush (supervisor->forward)) {
+    while (supervisor->sender && hint_sender_flush (supervisor->sender)) {
         struct epoll_event event;
         int64_t now_us = clock_us (CLOCK_MONOTONIC);
         if (now_us >= end_us)
             break;
         step_forward (supervisor, now_us);
-        if (forward_flush (supervisor->forward))
+        if (hint_sender_flush (supervisor->sender))
             epoll_wait (supervisor->epoll, &event, 1, 10);
     }
 }
@@ -569,7 +569,7 @@ static void close_all (struct supervisor *supervisor)
 {
     int files[] = {supervisor->epoll, supervisor->signals, supervisor->output, supervisor->agent,
                    supervisor->replica.report};
-    forward_free (supervisor->forward);
+    hint_sender_free (supervisor->sender);
     log_close (&supervisor->log);
     for (size_t i = 0; i < sizeof (files) / sizeof (files[0]); i++)
         if (files[i] >= 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/client_options.h"
 
 static const struct command_option cancel_options[] = {CLIENT_OPTION_ROWS};

@@ -153,17 +153,18 @@ static void add_size (struct study *study, const struct request *request,
 }
 
 /* Simulate several sizes at once and add them to the study. */
-static int measure (struct study *study, const struct request *request, const struct scene *scene,
-                    const int *nodes, int size_count, struct pollux_error *err)
+static int measure (struct study *study, const struct request *request,
+                    const struct sim_inputs *inputs, const int *nodes, int size_count,
+                    struct pollux_error *err)
 {
-    int count = size_count * scene->count;
+    int count = size_count * inputs->count;
     struct sim_task *tasks = calloc ((size_t)count, sizeof (tasks[0]));
     if (!tasks)
         return fail (err, -ENOMEM, "no memory for %d simulations", count);
     for (int i = 0; i < count; i++) {
         tasks[i].config = request->sim.config;
-        tasks[i].config.nodes = nodes[i / scene->count];
-        tasks[i].workload = &scene->workloads[i % scene->count].workload;
+        tasks[i].config.nodes = nodes[i / inputs->count];
+        tasks[i].workload = &inputs->workloads[i % inputs->count].workload;
         tasks[i].policy = request->policy;
     }
     struct task_progress progress = task_progress_start (tasks, count);
@@ -171,21 +172,21 @@ static int measure (struct study *study, const struct request *request, const st
         tasks_run (tasks, count, (int)request->threads, task_progress_watcher (&progress), err);
     task_progress_end (&progress);
     for (int i = 0; i < size_count && rc == 0; i++)
-        add_size (study, request, &tasks[i * scene->count], scene->count);
+        add_size (study, request, &tasks[i * inputs->count], inputs->count);
     for (int i = 0; i < count; i++)
         sim_result_clear (&tasks[i].result);
     free (tasks);
     return rc;
 }
 
-static int explore (struct study *study, const struct request *request, const struct scene *scene,
-                    struct pollux_error *err)
+static int explore (struct study *study, const struct request *request,
+                    const struct sim_inputs *inputs, struct pollux_error *err)
 {
     int nodes[SIZES_LIMIT], count = 0;
     for (int64_t n = request->min_nodes; n < request->max_nodes; n *= 2)
         nodes[count++] = (int)n;
     nodes[count++] = (int)request->max_nodes;
-    int rc = measure (study, request, scene, nodes, count, err);
+    int rc = measure (study, request, inputs, nodes, count, err);
     if (rc < 0 || !has_target (request) || !study->sizes[study->count - 1].enough)
         return rc;
     for (;;) { /* between the last size that is not enough and the next one, which is */
@@ -196,7 +197,7 @@ static int explore (struct study *study, const struct request *request, const st
         if (above - below <= 1)
             return 0;
         int middle = (above + below) / 2;
-        rc = measure (study, request, scene, &middle, 1, err);
+        rc = measure (study, request, inputs, &middle, 1, err);
         if (rc < 0)
             return rc;
     }
@@ -287,18 +288,18 @@ static int capacity_run (struct options *options, FILE *out, struct pollux_error
     int rc = parse (options, &request, err);
     if (rc < 0)
         return rc;
-    struct scene scene;
+    struct sim_inputs inputs;
     char **operands;
     int count = options_operands (options, &operands);
-    rc = scene_load (request.sim.files, operands, count, &scene, err);
+    rc = sim_inputs_load (request.sim.files, operands, count, &inputs, err);
     if (rc < 0)
         return rc;
     struct study study = {.count = 0};
-    rc = explore (&study, &request, &scene, err);
+    rc = explore (&study, &request, &inputs, err);
     if (rc == 0)
         rc = request.json ? print_json (&request, &study, out, err)
                           : print_study (&request, &study, out, err);
-    scene_clear (&scene);
+    sim_inputs_clear (&inputs);
     if (rc < 0)
         return rc;
     return has_target (&request) && !answer (&study) ? EXIT_FAILED : EXIT_OK;

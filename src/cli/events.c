@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/client_options.h"
 #include "cli/terminal.h"
 

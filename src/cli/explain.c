@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/plot.h"
-#include "cli/question.h"
+#include "cli/simple_request.h"
 #include "cli/table.h"
 
 static const struct command_option explain_options[] = {CLIENT_OPTION_ROWS};
@@ -155,9 +155,9 @@ static int print_explanation (const json_t *explanation, FILE *out, struct pollu
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
-    static const struct question question = {
+    static const struct simple_request request = {
         .before = "/v1/jobs/", .after = "/explain", .print = print_explanation};
-    return question_ask (&question, options, out, err);
+    return simple_request_send (&request, options, out, err);
 }
 
 const struct command explain_command = {

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/table.h"
 
 /* Of 250 jobs each: writing 1000 takes the daemon long enough for others to feel it.  So many pages

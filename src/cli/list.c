@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/number.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/client_options.h"
 #include "cli/jobs.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "cli/client_options.h"
-#include "cli/pour.h"
+#include "cli/safe_print.h"
 
 enum { LOGS_FOLLOW = 'f', LOGS_RANK = CLIENT_OPTION_NEXT, LOGS_GENERATION, LOGS_TAIL, LOGS_RAW };
 
@@ -77,8 +77,8 @@ static struct client_path path_of (const struct logs_request *request)
 
 static int take (void *self, const char *bytes, size_t length, struct pollux_error *err)
 {
-    struct pour *pour = self;
-    pour_bytes (pour, bytes, length);
+    struct safe_print *pour = self;
+    safe_print_bytes (pour, bytes, length);
     if (fflush (pour->out) != 0)
         return fail (err, -EIO, "the output cannot be written");
     return 0;
@@ -92,10 +92,10 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     if (rc == 0)
         rc = client_open (request.client.server, &client, err);
     if (rc == 0) {
-        struct pour pour = pour_start (out, !request.raw && isatty (fileno (out)));
+        struct safe_print pour = safe_print_start (out, !request.raw && isatty (fileno (out)));
         rc = client_stream (client, path_of (&request).text,
                             (struct client_sink){.take = take, .self = &pour}, err);
-        pour_end (&pour);
+        safe_print_end (&pour);
     }
     client_close (client);
     return rc;

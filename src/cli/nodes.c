@@ -2,8 +2,8 @@
 /*
  * pollux nodes, drain and resume: the machines, and taking them out of use and back.
  */
-#include "cli/answer.h"
-#include "cli/question.h"
+#include "cli/answer_text.h"
+#include "cli/simple_request.h"
 #include "cli/table.h"
 
 enum { NODES_QUIET = CLIENT_OPTION_NEXT };
@@ -90,16 +90,16 @@ static int print_node (const json_t *node, FILE *out, struct pollux_error *err)
 
 static int run_drain (struct options *options, FILE *out, struct pollux_error *err)
 {
-    static const struct question question = {
+    static const struct simple_request request = {
         .before = "/v1/nodes/", .after = "/drain", .changes = true, .print = print_node};
-    return question_ask (&question, options, out, err);
+    return simple_request_send (&request, options, out, err);
 }
 
 static int run_resume (struct options *options, FILE *out, struct pollux_error *err)
 {
-    static const struct question question = {
+    static const struct simple_request request = {
         .before = "/v1/nodes/", .after = "/resume", .changes = true, .print = print_node};
-    return question_ask (&question, options, out, err);
+    return simple_request_send (&request, options, out, err);
 }
 
 const struct command nodes_command = {

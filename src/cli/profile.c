@@ -13,7 +13,7 @@
 #include "base/options.h"
 #include "cli/command.h"
 #include "sim/profile.h"
-#include "sim/recorded.h"
+#include "sim/journal_profile.h"
 #include "sim/workload.h"
 #include "store/store.h"
 
@@ -30,7 +30,7 @@ struct request {
 /* What is read of the journal. */
 struct history {
     struct cluster cluster;
-    struct recorded recorded;
+    struct journal_profile recorded;
     int64_t from_us;
 };
 
@@ -64,7 +64,7 @@ static int read_journal (const char *path, struct history *history, struct pollu
     struct event event;
     code = store_restore (store, &history->cluster, NULL, err);
     if (code == 0)
-        code = recorded_begin (&history->recorded, &history->cluster, err);
+        code = journal_profile_begin (&history->recorded, &history->cluster, err);
     history->from_us = history->cluster.now_us;
     while (code == 0 && (code = source.next (source.self, &history->cluster, &event, err)) == 1) {
         struct pollux_error why;
@@ -75,7 +75,7 @@ static int read_journal (const char *path, struct history *history, struct pollu
             fail (err, code, "%s, event %lld: %.120s", file_name (path).text,
                   (long long)store_seq (store), why.text);
         else
-            code = recorded_event (&history->recorded, &history->cluster, &event, err);
+            code = journal_profile_event (&history->recorded, &history->cluster, &event, err);
     }
     store_close (store, NULL);
     return code;
@@ -94,7 +94,7 @@ static int make_profiles (const char *path, const struct history *history, struc
         return fail (err, -ENOMEM, "no memory for %zu profiles", room);
     for (int i = 0; i < cluster->job_count; i++) {
         struct profile *next = &ret->items[ret->count];
-        if (recorded_profile (&history->recorded, cluster, i, next, &why) == 0)
+        if (journal_profile_profile (&history->recorded, cluster, i, next, &why) == 0)
             ret->jobs[ret->count++] = i;
         else
             fprintf (stderr, "pollux profile: job %s is left out: %s\n",
@@ -111,7 +111,7 @@ static int make_profiles (const char *path, const struct history *history, struc
 /* ---- The workload ------------------------------------------------------------------------- */
 
 static void fill_workload (const struct history *history, const struct profiles *profiles,
-                           const struct world *world, struct workload_job *ret)
+                           const struct ground_truth *truth, struct workload_job *ret)
 {
     int64_t from_us = history->from_us;
     for (int i = 0; i < profiles->count; i++) {
@@ -127,7 +127,7 @@ static void fill_workload (const struct history *history, const struct profiles 
         int most = (int)(batch / limits->min_local), asked = job->spec.fixed_replicas;
         struct workload_job *row = &ret[i];
         *row = (struct workload_job){.submit_s = (double)(job->submit_us - from_us) * 1e-6,
-                                     .app = world_app (world, profiles->items[i].name),
+                                     .app = ground_truth_app (truth, profiles->items[i].name),
                                      .replicas = asked > 0 && asked <= most ? asked : 1,
                                      .batch = batch};
         memcpy (row->name, job->spec.name, sizeof (row->name));
@@ -137,8 +137,8 @@ static void fill_workload (const struct history *history, const struct profiles 
 static int write_workload (const char *path, const struct history *history,
                            const struct profiles *profiles, struct pollux_error *err)
 {
-    struct world *world;
-    int code = world_of_profiles (profiles->items, profiles->count, &world, err);
+    struct ground_truth *truth;
+    int code = ground_truth_of_profiles (profiles->items, profiles->count, &truth, err);
     if (code < 0)
         return code;
     struct workload workload = {calloc ((size_t)profiles->count, sizeof (workload.jobs[0])),
@@ -149,13 +149,13 @@ static int write_workload (const char *path, const struct history *history,
     else if (!(file = fopen (path, "we")))
         code = fail (err, -errno, "%s: cannot write: %s", file_name (path).text, strerror (errno));
     if (code == 0) {
-        fill_workload (history, profiles, world, workload.jobs);
+        fill_workload (history, profiles, truth, workload.jobs);
         code = workload_write (&workload, file, err);
     }
     if (file && fclose (file) != 0 && code == 0)
         code = fail (err, -errno, "%s: cannot write: %s", file_name (path).text, strerror (errno));
     free (workload.jobs);
-    world_free (world);
+    ground_truth_free (truth);
     return code;
 }
 
@@ -163,7 +163,7 @@ static int write_workload (const char *path, const struct history *history,
 static void advise (const char *workload, const struct history *history)
 {
     const struct cluster *cluster = &history->cluster;
-    const struct recorded *recorded = &history->recorded;
+    const struct journal_profile *recorded = &history->recorded;
     const struct round *round = &recorded->round;
     int slots = cluster->node_count > 0 ? cluster->nodes[0].slots : 0;
     for (int i = 1; i < cluster->node_count; i++)
@@ -199,7 +199,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
         advise (request.workload, &history);
     free (profiles.items);
     free (profiles.jobs);
-    recorded_clear (&history.recorded);
+    journal_profile_clear (&history.recorded);
     cluster_clear (&history.cluster);
     return code;
 }

@@ -44,17 +44,17 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
 static int make (const char *traces_dir, struct profile **ret, int *ret_count,
                  struct pollux_error *err)
 {
-    struct world *world;
-    int code = world_from_traces (traces_dir, &world, err);
+    struct ground_truth *truth;
+    int code = ground_truth_from_traces (traces_dir, &truth, err);
     if (code < 0)
         return code;
-    int count = world_count (world);
+    int count = ground_truth_count (truth);
     struct profile *profiles = calloc ((size_t)count, sizeof (profiles[0]));
     if (!profiles)
         code = fail (err, -ENOMEM, "no memory for %d profiles", count);
     for (int i = 0; code == 0 && i < count; i++)
-        code = profile_of_app (world_at (world, i), &profiles[i], err);
-    world_free (world);
+        code = profile_of_app (ground_truth_at (truth, i), &profiles[i], err);
+    ground_truth_free (truth);
     if (code < 0) {
         free (profiles);
         return code;

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/answer.h"
-#include "cli/question.h"
+#include "cli/answer_text.h"
+#include "cli/simple_request.h"
 
 static const struct command_option show_options[] = {CLIENT_OPTION_ROWS};
 
@@ -181,9 +181,9 @@ static int print_job (const json_t *job, FILE *out, struct pollux_error *err)
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
-    static const struct question question = {
+    static const struct simple_request request = {
         .before = "/v1/jobs/", .after = "", .print = print_job};
-    return question_ask (&question, options, out, err);
+    return simple_request_send (&request, options, out, err);
 }
 
 const struct command show_command = {

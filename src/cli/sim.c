@@ -121,19 +121,19 @@ static int run_tasks (const struct request *request, struct sim_task *tasks, int
     return rc == 0 ? closed : rc;
 }
 
-static int simulate (const struct request *request, const struct scene *scene, FILE *out,
+static int simulate (const struct request *request, const struct sim_inputs *inputs, FILE *out,
                      struct pollux_error *err)
 {
-    int count = scene->count * request->policy_count;
+    int count = inputs->count * request->policy_count;
     struct sim_task *tasks = calloc ((size_t)count, sizeof (tasks[0]));
     if (!tasks)
         return fail (err, -ENOMEM, "no memory for %d simulations", count);
     for (int i = 0; i < count; i++) {
         tasks[i].config = request->sim.config;
-        tasks[i].workload = &scene->workloads[i % scene->count].workload;
-        tasks[i].policy = request->policies[i / scene->count];
+        tasks[i].workload = &inputs->workloads[i % inputs->count].workload;
+        tasks[i].policy = request->policies[i / inputs->count];
     }
-    struct sim_report report = {.scene = scene,
+    struct sim_report report = {.inputs = inputs,
                                 .policies = request->policies,
                                 .policy_count = request->policy_count,
                                 .tasks = tasks};
@@ -162,14 +162,14 @@ static int sim_command_run (struct options *options, FILE *out, struct pollux_er
     int rc = parse (options, &request, err);
     if (rc < 0)
         return rc;
-    struct scene scene;
+    struct sim_inputs inputs;
     char **operands;
     int count = options_operands (options, &operands);
-    rc = scene_load (request.sim.files, operands, count, &scene, err);
+    rc = sim_inputs_load (request.sim.files, operands, count, &inputs, err);
     if (rc < 0)
         return rc;
-    rc = simulate (&request, &scene, out, err);
-    scene_clear (&scene);
+    rc = simulate (&request, &inputs, out, err);
+    sim_inputs_clear (&inputs);
     return rc;
 }
 

@@ -41,16 +41,16 @@ json_t *sim_report_json (const struct sim_report *report, bool with_times)
     for (int p = 0; p < report->policy_count; p++) {
         json_t *workloads = json_object ();
         double sum_s = 0;
-        for (int w = 0; w < report->scene->count; w++) {
-            const struct sim_task *task = &report->tasks[p * report->scene->count + w];
+        for (int w = 0; w < report->inputs->count; w++) {
+            const struct sim_task *task = &report->tasks[p * report->inputs->count + w];
             sum_s += task->result.mean_jct_s;
-            failed |= json_object_set_new (workloads, report->scene->workloads[w].name,
+            failed |= json_object_set_new (workloads, report->inputs->workloads[w].name,
                                            workload_json (task, with_times));
         }
         failed |=
             json_object_set_new (policies_object, report->policies[p]->name,
                                  json_pack ("{s:f, s:o}", "mean_avg_jct",
-                                            sum_s / report->scene->count, "workloads", workloads));
+                                            sum_s / report->inputs->count, "workloads", workloads));
     }
     json_t *object = json_pack ("{s:o}", "policies", policies_object);
     if (failed) {

@@ -4,12 +4,12 @@
 #define CLI_SIM_OPTIONS_H
 
 #include "base/options.h"
-#include "cli/scene.h"
+#include "cli/sim_inputs.h"
 #include "sim/sim.h"
 
 struct sim_options {
     struct sim_config config;
-    struct scene_files files;
+    struct sim_input_files files;
 };
 
 enum sim_option_id {

@@ -6,14 +6,14 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/scene.h"
+#include "cli/sim_inputs.h"
 #include "cli/terminal.h"
 #include "sim/tasks.h"
 
 /* Every workload under every policy: the task of policy p and workload w is
  * tasks[p * workload_count + w]. */
 struct sim_report {
-    const struct scene *scene;
+    const struct sim_inputs *inputs;
     const struct policy *const *policies;
     int policy_count;
     const struct sim_task *tasks;

@@ -18,15 +18,15 @@ enum { CDF_POINTS = 101 };
 static const struct sim_result *result_of (const struct sim_report *report, int policy,
                                            int workload)
 {
-    return &report->tasks[policy * report->scene->count + workload].result;
+    return &report->tasks[policy * report->inputs->count + workload].result;
 }
 
 /* A policy's results as one: means over the workloads, but the worst rho of all. */
 static struct sim_result mean_result (const struct sim_report *report, int policy)
 {
     struct sim_result mean = {0};
-    double n = report->scene->count;
-    for (int w = 0; w < report->scene->count; w++) {
+    double n = report->inputs->count;
+    for (int w = 0; w < report->inputs->count; w++) {
         const struct sim_result *result = result_of (report, policy, w);
         mean.mean_jct_s += result->mean_jct_s / n;
         mean.median_jct_s += result->median_jct_s / n;
@@ -81,9 +81,9 @@ static int print_workloads (const struct sim_report *report, struct terminal ter
     for (int p = 0; p < report->policy_count; p++)
         titles[p + 2] = report->policies[p]->name;
     struct table table = table_start (titles, columns);
-    for (int w = 0; w < report->scene->count; w++) {
-        table_cell (&table, "%s", report->scene->workloads[w].name);
-        table_cell (&table, "%d", report->scene->workloads[w].workload.count);
+    for (int w = 0; w < report->inputs->count; w++) {
+        table_cell (&table, "%s", report->inputs->workloads[w].name);
+        table_cell (&table, "%d", report->inputs->workloads[w].workload.count);
         for (int p = 0; p < report->policy_count; p++)
             table_cell (&table, "%.0f s", result_of (report, p, w)->mean_jct_s);
     }
@@ -96,12 +96,12 @@ static int print_workloads (const struct sim_report *report, struct terminal ter
 static int sample_cdf (const struct sim_report *report, int policy, double *hours, double *share)
 {
     int count = 0, filled = 0;
-    for (int w = 0; w < report->scene->count; w++)
+    for (int w = 0; w < report->inputs->count; w++)
         count += result_of (report, policy, w)->job_count;
     double *jct_h = malloc ((size_t)count * sizeof (jct_h[0]));
     if (!jct_h)
         return -ENOMEM;
-    for (int w = 0; w < report->scene->count; w++)
+    for (int w = 0; w < report->inputs->count; w++)
         for (int i = 0; i < result_of (report, policy, w)->job_count; i++)
             jct_h[filled++] = result_of (report, policy, w)->jobs[i].jct_s / 3600;
     for (int i = 0; i < CDF_POINTS; i++) {
@@ -134,7 +134,7 @@ int sim_report_print (const struct sim_report *report, struct terminal terminal,
                       struct pollux_error *err)
 {
     int rc = print_policies (report, terminal, out, err);
-    if (rc == 0 && report->scene->count > 1) {
+    if (rc == 0 && report->inputs->count > 1) {
         fputc ('\n', out);
         rc = print_workloads (report, terminal, out, err);
     }

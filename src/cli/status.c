@@ -2,7 +2,7 @@
 /*
  * pollux status: is the daemon well, and what is it doing?
  */
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/client_options.h"
 
 static const struct command_option status_options[] = {CLIENT_OPTION_ROWS};

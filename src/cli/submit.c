@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/file.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/client_options.h"
 #include "cli/submit_job.h"
 #include "cli/submit_script.h"
@@ -71,11 +71,11 @@ static int parse (struct options *options, struct submit_request *ret, struct po
 }
 
 /* All that is wrong, one line each. */
-static int complain (const struct wire_problems *problems, const char *file)
+static int complain (const struct wire_diagnostics *problems, const char *file)
 {
     for (int i = 0; i < problems->count; i++) {
         struct pollux_error sentence;
-        wire_problem_fail (&problems->items[i], file, &sentence);
+        wire_diagnostic_fail (&problems->items[i], file, &sentence);
         fprintf (stderr, "pollux submit: %s\n", sentence.text);
     }
     if (problems->more)
@@ -98,7 +98,7 @@ static int place_here (struct launch *launch, struct pollux_error *err)
 /* The whole job, checked, as a job file.  EXIT_USAGE if what is wrong has been said. */
 static int make_job (struct submit_request *request, struct pollux_error *err)
 {
-    struct wire_problems problems = {0};
+    struct wire_diagnostics problems = {0};
     struct wire_submission submission = {0};
     int rc = submit_job_place (request->job, err);
     if (rc == 0)
@@ -134,13 +134,13 @@ static int exit_of (const json_t *job)
 
 static void tell_phase (const json_t *job)
 {
-    const char *waits_for = answer_text (job, "waits_for"), *detail = answer_text (job, "detail");
+    const char *wait_reason = answer_text (job, "waits_for"), *detail = answer_text (job, "detail");
     fprintf (stderr, "pollux submit: %s: %s", answer_text (job, "name"),
              answer_text (job, "phase"));
     if (strcmp (answer_text (job, "phase"), "running") == 0)
         fprintf (stderr, " on %s", answer_placement (json_object_get (job, "placement"), 60).text);
-    else if (*waits_for)
-        fprintf (stderr, ": %s", waits_for);
+    else if (*wait_reason)
+        fprintf (stderr, ": %s", wait_reason);
     else if (*detail)
         fprintf (stderr, ": %s", detail);
     fputc ('\n', stderr);

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/excerpt.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/client_options.h"
 #include "cli/table.h"
 

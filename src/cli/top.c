@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 #include "cli/client_options.h"
 #include "cli/terminal.h"
 #include "cli/top_view.h"
@@ -28,7 +28,7 @@ static const struct command_option top_options[] = {
 };
 
 /* What is asked for, one after the other. */
-enum question { ASK_STATUS, ASK_NODES, ASK_JOBS, QUESTIONS };
+enum simple_request { ASK_STATUS, ASK_NODES, ASK_JOBS, QUESTIONS };
 static const char *const questions[QUESTIONS] = {"/v1/status", "/v1/nodes",
                                                  "/v1/jobs?phase=live&limit=250"};
 
@@ -37,7 +37,7 @@ struct top {
     struct top_state state;
     struct top_choice choice;
     double interval_s;
-    enum question asking; /* QUESTIONS: none until next_s */
+    enum simple_request asking; /* QUESTIONS: none until next_s */
     double next_s, answered_s;
     bool silent; /* the last question had no answer */
 };
@@ -59,15 +59,15 @@ static void replace (json_t **value, json_t *by)
 }
 
 /* Keep an answer, which is taken over. */
-static int take_answer (struct top_state *state, enum question question, json_t *answer,
+static int take_answer (struct top_state *state, enum simple_request request, json_t *answer,
                         struct pollux_error *err)
 {
     int rc = answer_disarm (answer, err);
-    if (rc == 0 && question == ASK_STATUS)
+    if (rc == 0 && request == ASK_STATUS)
         replace (&state->status, answer);
-    if (rc == 0 && question == ASK_NODES)
+    if (rc == 0 && request == ASK_NODES)
         replace (&state->nodes, json_object_get (answer, "nodes"));
-    if (rc == 0 && question == ASK_JOBS) {
+    if (rc == 0 && request == ASK_JOBS) {
         replace (&state->jobs, json_object_get (answer, "jobs"));
         state->more = json_is_string (json_object_get (answer, "next"));
         top_keys_update (&state->keys, state->jobs);
@@ -88,28 +88,29 @@ static void state_clear (struct top_state *state)
 static int print_once (struct top *top, FILE *out, struct pollux_error *err)
 {
     struct terminal terminal = terminal_of (out);
-    struct frame frame = {0};
+    struct screen_buffer screen = {0};
     int rc = 0;
     for (int i = 0; rc == 0 && i < QUESTIONS; i++) {
         json_t *answer = NULL;
         rc = client_get (top->client, questions[i], &answer, err);
         if (rc == 0)
-            rc = take_answer (&top->state, (enum question)i, answer, err);
+            rc = take_answer (&top->state, (enum simple_request)i, answer, err);
     }
     top->state.silent_s = -1;
     if (rc == 0)
-        rc = frame_new (terminal.width, top_lines (&top->state, terminal.width), &frame, err);
+        rc = screen_buffer_new (terminal.width, top_lines (&top->state, terminal.width), &screen,
+                                err);
     if (rc == 0)
-        rc = top_draw (&top->state, &top->choice, &frame, err);
+        rc = top_draw (&top->state, &top->choice, &screen, err);
     if (rc == 0)
-        frame_print (&frame, out);
-    frame_clear (&frame);
+        screen_buffer_print (&screen, out);
+    screen_buffer_clear (&screen);
     return rc;
 }
 
 /* ---- The screen ------------------------------------------------------------------------------- */
 
-static attr_t attributes_of (struct frame_style style, bool colours)
+static attr_t attributes_of (struct screen_style style, bool colours)
 {
     attr_t attributes = A_NORMAL;
     attributes |= style.bold ? A_BOLD : 0;
@@ -117,12 +118,12 @@ static attr_t attributes_of (struct frame_style style, bool colours)
     return colours && style.colour ? attributes | (attr_t)COLOR_PAIR (style.colour) : attributes;
 }
 
-static void show_frame (const struct frame *frame, bool colours)
+static void show_frame (const struct screen_buffer *screen, bool colours)
 {
     erase ();
-    for (int line = 0; line < frame->height; line++) {
-        for (int column = 0; column < frame->width; column++) {
-            const struct frame_cell *cell = frame_at (frame, line, column);
+    for (int line = 0; line < screen->height; line++) {
+        for (int column = 0; column < screen->width; column++) {
+            const struct screen_cell *cell = screen_buffer_at (screen, line, column);
             if (!cell->text[0] || (strcmp (cell->text, " ") == 0 && !cell->style.reverse))
                 continue;
             attrset ((int)attributes_of (cell->style, colours));
@@ -135,19 +136,19 @@ static void show_frame (const struct frame *frame, bool colours)
 
 static int draw (struct top *top, bool colours, struct pollux_error *err)
 {
-    struct frame frame;
+    struct screen_buffer screen;
     int height, width;
     getmaxyx (stdscr, height, width);
     /* A question takes its time; silence is what lasts longer than two looks. */
     double silent_s = now_s () - top->answered_s;
     top->state.silent_s = top->silent || silent_s > 2 * top->interval_s + 1 ? silent_s : -1;
-    int rc = frame_new (width, height, &frame, err);
+    int rc = screen_buffer_new (width, height, &screen, err);
     if (rc < 0)
         return rc;
-    rc = top_draw (&top->state, &top->choice, &frame, err);
+    rc = top_draw (&top->state, &top->choice, &screen, err);
     if (rc == 0)
-        show_frame (&frame, colours);
-    frame_clear (&frame);
+        show_frame (&screen, colours);
+    screen_buffer_clear (&screen);
     return rc;
 }
 

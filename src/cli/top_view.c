@@ -22,14 +22,14 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "cli/answer.h"
+#include "cli/answer_text.h"
 
 /* As many as ncurses has everywhere, without black and white. */
 enum { COLOURS = 6 };
 
 const char top_order_keys[TOP_ORDERS + 1] = "snrge";
 
-static const struct frame_style plain = {0}, bold = {.bold = true};
+static const struct screen_style plain = {0}, bold = {.bold = true};
 
 /* ---- Letters ---------------------------------------------------------------------------------- */
 
@@ -88,38 +88,39 @@ static char letter_of (int key)
     return key < 0 ? '*' : letters[key];
 }
 
-static struct frame_style style_of (int key)
+static struct screen_style style_of (int key)
 {
-    return (struct frame_style){.colour = key < 0 ? 0 : (uint8_t)(1 + key % COLOURS),
-                                .reverse = true};
+    return (struct screen_style){.colour = key < 0 ? 0 : (uint8_t)(1 + key % COLOURS),
+                                 .reverse = true};
 }
 
 /* ---- The head --------------------------------------------------------------------------------- */
 
-static void draw_head (const struct top_state *state, struct frame *frame)
+static void draw_head (const struct top_state *state, struct screen_buffer *screen)
 {
     const json_t *status = state->status;
-    int column = frame_put (frame, 0, 0, bold, "polluxd %s", answer_text (status, "version"));
+    int column =
+        screen_buffer_put (screen, 0, 0, bold, "polluxd %s", answer_text (status, "version"));
     if (status)
-        frame_put (frame, 0, column + 3, plain,
-                   "policy %s   %s of %s slots in use   next round in %s",
-                   answer_text (status, "policy"),
-                   answer_count (answer_number (status, "used_slots")).text,
-                   answer_count (answer_number (status, "slots")).text,
-                   answer_duration (answer_number (status, "next_round_at") -
-                                    answer_number (status, "now_at"))
-                       .text);
+        screen_buffer_put (screen, 0, column + 3, plain,
+                           "policy %s   %s of %s slots in use   next round in %s",
+                           answer_text (status, "policy"),
+                           answer_count (answer_number (status, "used_slots")).text,
+                           answer_count (answer_number (status, "slots")).text,
+                           answer_duration (answer_number (status, "next_round_at") -
+                                            answer_number (status, "now_at"))
+                               .text);
     if (state->failure[0] || state->silent_s >= 0) {
-        struct frame_style loud = {.bold = true, .reverse = true};
+        struct screen_style loud = {.bold = true, .reverse = true};
         if (state->failure[0])
-            frame_put (frame, 1, 0, loud, " %s ", state->failure);
+            screen_buffer_put (screen, 1, 0, loud, " %s ", state->failure);
         else
-            frame_put (frame, 1, 0, loud, " no answer since %.0f s; is polluxd running? ",
-                       state->silent_s);
+            screen_buffer_put (screen, 1, 0, loud, " no answer since %.0f s; is polluxd running? ",
+                               state->silent_s);
         return;
     }
-    frame_put (frame, 1, 0, plain, "jobs: %s",
-               answer_phases (json_object_get (status, "jobs")).text);
+    screen_buffer_put (screen, 1, 0, plain, "jobs: %s",
+                       answer_phases (json_object_get (status, "jobs")).text);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------ */
@@ -156,7 +157,7 @@ static struct node_grid grid_of (const json_t *nodes, int width)
 
 /* Each job's slots, then the free ones. */
 static void draw_node (const struct top_state *state, const json_t *node, struct node_grid grid,
-                       int line, int column, bool unicode, struct frame *frame)
+                       int line, int column, bool unicode, struct screen_buffer *screen)
 {
     const char *name;
     json_t *count;
@@ -164,7 +165,7 @@ static void draw_node (const struct top_state *state, const json_t *node, struct
     bool available = answer_true (node, "available");
     const char *node_name = answer_text (node, "name");
     size_t shown = utf8_skip (node_name, strlen (node_name), (size_t)grid.name_width);
-    frame_put (frame, line, column, plain, "%.*s", (int)shown, node_name);
+    screen_buffer_put (screen, line, column, plain, "%.*s", (int)shown, node_name);
     column += grid.name_width + 1;
     bool numbers = !(slots <= SLOTS_DRAWN);
     json_object_foreach (json_object_get (node, "jobs"), name, count)
@@ -172,34 +173,37 @@ static void draw_node (const struct top_state *state, const json_t *node, struct
         int key = key_of (&state->keys, name);
         double taken = json_number_value (count);
         if (numbers)
-            column = frame_put (frame, line, column, style_of (key), "%c", letter_of (key));
+            column =
+                screen_buffer_put (screen, line, column, style_of (key), "%c", letter_of (key));
         if (numbers)
-            column = frame_put (frame, line, column, plain, "x%.0f ", taken);
+            column = screen_buffer_put (screen, line, column, plain, "x%.0f ", taken);
         for (int i = 0; !numbers && i < taken && used + i < slots; i++)
-            column = frame_put (frame, line, column, style_of (key), "%c", letter_of (key));
+            column =
+                screen_buffer_put (screen, line, column, style_of (key), "%c", letter_of (key));
         used += taken;
     }
     const char *free_slot = !available ? "x" : unicode ? "·" : ".";
     if (numbers)
-        frame_put (frame, line, column, plain, "%sx%.0f", free_slot, fmax (slots - used, 0));
+        screen_buffer_put (screen, line, column, plain, "%sx%.0f", free_slot,
+                           fmax (slots - used, 0));
     for (double i = used; !numbers && i < slots; i++)
-        column = frame_put (frame, line, column, plain, "%s", free_slot);
+        column = screen_buffer_put (screen, line, column, plain, "%s", free_slot);
 }
 
 /* In at most so many lines; how many were used. */
 static int draw_nodes (const struct top_state *state, int line, int lines, bool unicode,
-                       struct frame *frame)
+                       struct screen_buffer *screen)
 {
-    struct node_grid grid = grid_of (state->nodes, frame->width);
+    struct node_grid grid = grid_of (state->nodes, screen->width);
     int count = (int)json_array_size (state->nodes);
     bool all = grid.lines <= lines;
     int drawn = all ? grid.lines : lines - 1;
     for (int i = 0; i < count && i / grid.columns < drawn; i++)
         draw_node (state, json_array_get (state->nodes, (size_t)i), grid, line + i / grid.columns,
-                   i % grid.columns * grid.column_width, unicode, frame);
+                   i % grid.columns * grid.column_width, unicode, screen);
     if (!all && lines > 0)
-        frame_put (frame, line + drawn, 0, plain, "and %d nodes more",
-                   count - drawn * grid.columns);
+        screen_buffer_put (screen, line + drawn, 0, plain, "and %d nodes more",
+                           count - drawn * grid.columns);
     return all ? grid.lines : lines;
 }
 
@@ -268,28 +272,29 @@ static int name_width_of (const json_t *jobs, int width)
 }
 
 static void draw_job (const struct top_state *state, const json_t *job, int line, int name_width,
-                      bool selected, struct frame *frame)
+                      bool selected, struct screen_buffer *screen)
 {
     int key = key_of (&state->keys, answer_text (job, "name"));
-    struct frame_style style = {.reverse = selected};
+    struct screen_style style = {.reverse = selected};
     if (selected)
-        frame_style_line (frame, line, style);
-    frame_put (frame, line, 0, style_of (key), "%c", letter_of (key));
-    frame_put (frame, line, 2, style, "%-*.*s %-10.10s %4s %7s %8s %7s %7s %4s %7s", name_width,
-               name_width, answer_text (job, "name"), answer_text (job, "phase"),
-               answer_count (answer_number (job, "replicas")).text, answer_batch (job).text,
-               answer_rate (answer_number (job, "goodput")).text,
-               answer_share (answer_number (job, "efficiency")).text,
-               answer_duration (answer_number (job, "eta_s")).text,
-               answer_count (answer_number (job, "restarts")).text,
-               answer_duration (answer_number (job, "age_s")).text);
+        screen_buffer_style_line (screen, line, style);
+    screen_buffer_put (screen, line, 0, style_of (key), "%c", letter_of (key));
+    screen_buffer_put (screen, line, 2, style, "%-*.*s %-10.10s %4s %7s %8s %7s %7s %4s %7s",
+                       name_width, name_width, answer_text (job, "name"),
+                       answer_text (job, "phase"),
+                       answer_count (answer_number (job, "replicas")).text, answer_batch (job).text,
+                       answer_rate (answer_number (job, "goodput")).text,
+                       answer_share (answer_number (job, "efficiency")).text,
+                       answer_duration (answer_number (job, "eta_s")).text,
+                       answer_count (answer_number (job, "restarts")).text,
+                       answer_duration (answer_number (job, "age_s")).text);
 }
 
-static void draw_titles (int line, int name_width, struct frame *frame)
+static void draw_titles (int line, int name_width, struct screen_buffer *screen)
 {
-    frame_style_line (frame, line, bold);
-    frame_put (frame, line, 2, bold, "%-*s %-10s %4s %7s %8s %7s %7s %4s %7s", name_width, "job",
-               "phase", "repl", "batch", "goodput", "effic.", "ETA", "rest", "age");
+    screen_buffer_style_line (screen, line, bold);
+    screen_buffer_put (screen, line, 2, bold, "%-*s %-10s %4s %7s %8s %7s %7s %4s %7s", name_width,
+                       "job", "phase", "repl", "batch", "goodput", "effic.", "ETA", "rest", "age");
 }
 
 /* The list scrolls with the selection. */
@@ -304,22 +309,23 @@ static void scroll (struct top_choice *choice, int count, int lines)
     choice->first = choice->first < 0 ? 0 : choice->first;
 }
 
-static void draw_about (const json_t *job, int line, struct frame *frame)
+static void draw_about (const json_t *job, int line, struct screen_buffer *screen)
 {
-    const char *waits_for = answer_text (job, "waits_for"), *detail = answer_text (job, "detail");
-    int column = frame_put (frame, line, 0, bold, "%s", answer_text (job, "name"));
-    column = frame_put (frame, line, column, plain, ": on %s, limits %s",
-                        answer_placement (json_object_get (job, "placement"), 40).text,
-                        answer_limits (job).text);
-    if (*waits_for || *detail)
-        frame_put (frame, line, column, plain, "; %s", *waits_for ? waits_for : detail);
+    const char *wait_reason = answer_text (job, "waits_for"), *detail = answer_text (job, "detail");
+    int column = screen_buffer_put (screen, line, 0, bold, "%s", answer_text (job, "name"));
+    column = screen_buffer_put (screen, line, column, plain, ": on %s, limits %s",
+                                answer_placement (json_object_get (job, "placement"), 40).text,
+                                answer_limits (job).text);
+    if (*wait_reason || *detail)
+        screen_buffer_put (screen, line, column, plain, "; %s",
+                           *wait_reason ? wait_reason : detail);
 }
 
 /* From a line on, to the end of the frame. */
 static int draw_jobs (const struct top_state *state, struct top_choice *choice, int line,
-                      struct frame *frame, struct pollux_error *err)
+                      struct screen_buffer *screen, struct pollux_error *err)
 {
-    int count = (int)json_array_size (state->jobs), lines = frame->height - line - 1;
+    int count = (int)json_array_size (state->jobs), lines = screen->height - line - 1;
     json_t **jobs = sorted (state->jobs, choice->order);
     if (!jobs)
         return fail (err, -ENOMEM, "not enough memory for the jobs");
@@ -328,41 +334,41 @@ static int draw_jobs (const struct top_state *state, struct top_choice *choice, 
         lines--; /* of the selected one */
     lines = lines < 0 ? 0 : lines;
     scroll (choice, count, lines);
-    int name_width = name_width_of (state->jobs, frame->width);
-    draw_titles (line++, name_width, frame);
+    int name_width = name_width_of (state->jobs, screen->width);
+    draw_titles (line++, name_width, screen);
     for (int i = choice->first; i < count && i < choice->first + lines; i++)
-        draw_job (state, jobs[i], line++, name_width, i == choice->selected, frame);
+        draw_job (state, jobs[i], line++, name_width, i == choice->selected, screen);
     if (choice->selected >= 0 && choice->selected < count)
-        draw_about (jobs[choice->selected], frame->height - 1 - choice->keys, frame);
+        draw_about (jobs[choice->selected], screen->height - 1 - choice->keys, screen);
     free (jobs);
     return 0;
 }
 
 static void draw_keys (const struct top_choice *choice, const struct top_state *state,
-                       struct frame *frame)
+                       struct screen_buffer *screen)
 {
     static const char *const names[TOP_ORDERS] = {"submitted", "name", "replicas", "goodput",
                                                   "ETA"};
-    int line = frame->height - 1;
-    int column = frame_put (frame, line, 0, plain, "q quit  arrows move  sort by");
+    int line = screen->height - 1;
+    int column = screen_buffer_put (screen, line, 0, plain, "q quit  arrows move  sort by");
     for (int i = 0; i < TOP_ORDERS; i++)
-        column = frame_put (frame, line, column + 1,
-                            (struct frame_style){.reverse = i == (int)choice->order}, "%c %s",
-                            top_order_keys[i], names[i]);
+        column = screen_buffer_put (screen, line, column + 1,
+                                    (struct screen_style){.reverse = i == (int)choice->order},
+                                    "%c %s", top_order_keys[i], names[i]);
     if (state->more)
-        frame_put (frame, line, column + 1, plain, "  (the first %zu jobs)",
-                   json_array_size (state->jobs));
+        screen_buffer_put (screen, line, column + 1, plain, "  (the first %zu jobs)",
+                           json_array_size (state->jobs));
 }
 
-int top_draw (const struct top_state *state, struct top_choice *choice, struct frame *frame,
-              struct pollux_error *err)
+int top_draw (const struct top_state *state, struct top_choice *choice,
+              struct screen_buffer *screen, struct pollux_error *err)
 {
-    int line = 3, room = (frame->height - line) / 2;
-    draw_head (state, frame);
-    line += draw_nodes (state, line, room > 1 ? room : 1, choice->unicode, frame) + 1;
-    int rc = draw_jobs (state, choice, line, frame, err);
+    int line = 3, room = (screen->height - line) / 2;
+    draw_head (state, screen);
+    line += draw_nodes (state, line, room > 1 ? room : 1, choice->unicode, screen) + 1;
+    int rc = draw_jobs (state, choice, line, screen, err);
     if (choice->keys)
-        draw_keys (choice, state, frame);
+        draw_keys (choice, state, screen);
     return rc;
 }
 

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "cli/frame.h"
+#include "cli/screen_buffer.h"
 
 /* Jobs are known by letters; one keeps its letter as long as it lives.  More than these share '*'. */
 enum { TOP_KEYS = 62 };
@@ -41,8 +41,8 @@ struct top_choice {
 void top_keys_update (struct top_keys *keys, const json_t *jobs);
 
 /* Draw both.  choice->selected and first are moved to where the list is. */
-int top_draw (const struct top_state *state, struct top_choice *choice, struct frame *frame,
-              struct pollux_error *err);
+int top_draw (const struct top_state *state, struct top_choice *choice,
+              struct screen_buffer *screen, struct pollux_error *err);
 
 /* Lines that show all of it in a width. */
 int top_lines (const struct top_state *state, int width);

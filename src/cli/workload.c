@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "base/nearest.h"
 #include "base/options.h"
-#include "cli/scene.h"
+#include "cli/sim_inputs.h"
 #include "sim/generate.h"
 
 enum {
@@ -46,7 +46,7 @@ static const struct command_option option_rows[] = {
 
 struct request {
     struct recipe recipe;
-    struct scene_files files;
+    struct sim_input_files files;
     const char *mix, *from;
     bool jobs_given;
 };
@@ -135,11 +135,12 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
 
 /* ---- The mix ------------------------------------------------------------------------------ */
 
-static int unknown_app (const struct world *world, const char *name, struct pollux_error *err)
+static int unknown_app (const struct ground_truth *truth, const char *name,
+                        struct pollux_error *err)
 {
     struct nearest nearest = nearest_start (name, strlen (name));
-    for (int i = 0; i < world_count (world); i++)
-        nearest_try (&nearest, app_name (world_at (world, i)));
+    for (int i = 0; i < ground_truth_count (truth); i++)
+        nearest_try (&nearest, app_name (ground_truth_at (truth, i)));
     struct excerpt quoted = excerpt (name, strlen (name));
     if (nearest.best)
         return fail (err, -EINVAL, "--mix: there is no application %s; did you mean %s?",
@@ -151,8 +152,8 @@ static int unknown_app (const struct world *world, const char *name, struct poll
 }
 
 /* One APP=WEIGHT. */
-static int parse_share (const struct world *world, const char *text, size_t length, double *weights,
-                        struct pollux_error *err)
+static int parse_share (const struct ground_truth *truth, const char *text, size_t length,
+                        double *weights, struct pollux_error *err)
 {
     char name[NAME_SIZE + 32];
     struct excerpt quoted = excerpt (text, length);
@@ -167,22 +168,22 @@ static int parse_share (const struct world *world, const char *text, size_t leng
         if (number_double (equals + 1, &weight) < 0 || !(weight >= 0 && weight <= 1e9))
             return fail (err, -EINVAL, "--mix: expected a weight from 0 to 1e9 in %s", quoted.text);
     }
-    for (int i = 0; i < world_count (world); i++) {
-        if (strcmp (app_name (world_at (world, i)), name) != 0)
+    for (int i = 0; i < ground_truth_count (truth); i++) {
+        if (strcmp (app_name (ground_truth_at (truth, i)), name) != 0)
             continue;
         if (weights[i] >= 0)
             return fail (err, -EINVAL, "--mix: %s is there twice", name);
         weights[i] = weight;
         return 0;
     }
-    return unknown_app (world, name, err);
+    return unknown_app (truth, name, err);
 }
 
 /* Weights by application; those that are not named have none. */
-static int parse_mix (const struct world *world, const char *text, double **ret,
+static int parse_mix (const struct ground_truth *truth, const char *text, double **ret,
                       struct pollux_error *err)
 {
-    int count = world_count (world), code = 0;
+    int count = ground_truth_count (truth), code = 0;
     double *weights = malloc ((size_t)count * sizeof *weights);
     if (!weights)
         return fail (err, -ENOMEM, "no memory for %d applications", count);
@@ -190,7 +191,7 @@ static int parse_mix (const struct world *world, const char *text, double **ret,
         weights[i] = -1;
     for (const char *at = text; code == 0; at++) {
         size_t length = strcspn (at, ",");
-        code = parse_share (world, at, length, weights, err);
+        code = parse_share (truth, at, length, weights, err);
         at += length;
         if (*at == '\0')
             break;
@@ -207,7 +208,7 @@ static int parse_mix (const struct world *world, const char *text, double **ret,
 
 /* ---- Together ----------------------------------------------------------------------------- */
 
-static int make (struct request *request, const struct world *world, FILE *out,
+static int make (struct request *request, const struct ground_truth *truth, FILE *out,
                  struct pollux_error *err)
 {
     struct history history = {0};
@@ -217,11 +218,11 @@ static int make (struct request *request, const struct world *world, FILE *out,
     if (request->from)
         code = history_read (request->from, &history, err);
     if (code == 0 && request->mix)
-        code = parse_mix (world, request->mix, &mix, err);
+        code = parse_mix (truth, request->mix, &mix, err);
     if (code == 0) {
         request->recipe.history = request->from ? &history : NULL;
         request->recipe.mix = mix;
-        code = workload_generate (world, &request->recipe, &workload, err);
+        code = workload_generate (truth, &request->recipe, &workload, err);
     }
     if (code == 0)
         code = workload_write (&workload, out, NULL) < 0 ? EXIT_FAILED : EXIT_OK;
@@ -234,16 +235,17 @@ static int make (struct request *request, const struct world *world, FILE *out,
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
     struct request request = {0};
-    struct world *world = NULL;
+    struct ground_truth *truth = NULL;
     int code = parse (options, &request, err);
     if (code < 0)
         return code;
-    code = request.files.traces_dir ? world_from_traces (request.files.traces_dir, &world, err)
-                                    : world_from_profiles (request.files.profiles, &world, err);
+    code = request.files.traces_dir
+               ? ground_truth_from_traces (request.files.traces_dir, &truth, err)
+               : ground_truth_from_profiles (request.files.profiles, &truth, err);
     if (code < 0)
         return code;
-    code = make (&request, world, out, err);
-    world_free (world);
+    code = make (&request, truth, out, err);
+    ground_truth_free (truth);
     return code;
 }
 

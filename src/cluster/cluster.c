@@ -71,8 +71,8 @@ void cluster_clear (struct cluster *cluster)
     free (cluster->jobs);
     list_clear (&cluster->live);
     list_clear (&cluster->active);
-    names_clear (&cluster->job_names);
-    names_clear (&cluster->node_names);
+    name_table_clear (&cluster->job_names);
+    name_table_clear (&cluster->node_names);
     free (cluster->nodes);
     *cluster = (struct cluster){0};
 }
@@ -86,7 +86,7 @@ static const char *node_name (const void *nodes, int index)
 
 int cluster_find_node (const struct cluster *cluster, const char *name)
 {
-    return names_find (&cluster->node_names, name, node_name, cluster->nodes);
+    return name_table_find (&cluster->node_names, name, node_name, cluster->nodes);
 }
 
 static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
@@ -99,8 +99,8 @@ static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
         cluster->nodes = nodes;
         cluster->node_capacity = capacity;
     }
-    if (names_reserve (&cluster->node_names, cluster->node_count + 1, node_name, cluster->nodes) <
-        0)
+    if (name_table_reserve (&cluster->node_names, cluster->node_count + 1, node_name,
+                            cluster->nodes) < 0)
         return fail (err, -ENOMEM, "no memory for %d nodes", cluster->node_count + 1);
     return 0;
 }
@@ -116,7 +116,7 @@ static int apply_node (struct cluster *cluster, const struct event *event, struc
     if (rc < 0)
         return rc;
     cluster->nodes[cluster->node_count++] = event->node;
-    names_add (&cluster->node_names, node_name, cluster->nodes);
+    name_table_add (&cluster->node_names, node_name, cluster->nodes);
     return 0;
 }
 
@@ -129,7 +129,7 @@ static const char *job_name (const void *jobs, int index)
 
 int cluster_find_job (const struct cluster *cluster, const char *name)
 {
-    return names_find (&cluster->job_names, name, job_name, cluster->jobs);
+    return name_table_find (&cluster->job_names, name, job_name, cluster->jobs);
 }
 
 /* Room for one job more. */
@@ -146,7 +146,8 @@ static int grow_jobs (struct cluster *cluster, struct pollux_error *err)
             return fail (err, -ENOMEM, "no memory for %d jobs", capacity);
         cluster->job_capacity = capacity;
     }
-    if (names_reserve (&cluster->job_names, cluster->job_count + 1, job_name, cluster->jobs) < 0)
+    if (name_table_reserve (&cluster->job_names, cluster->job_count + 1, job_name, cluster->jobs) <
+        0)
         return fail (err, -ENOMEM, "no memory for %d jobs", cluster->job_count + 1);
     return 0;
 }
@@ -188,7 +189,7 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
     }
     list_add (&cluster->live, job, cluster->job_count);
     cluster->jobs[cluster->job_count++] = job;
-    names_add (&cluster->job_names, job_name, cluster->jobs);
+    name_table_add (&cluster->job_names, job_name, cluster->jobs);
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #define CLUSTER_CLUSTER_H
 
 #include "cluster/event.h"
-#include "cluster/names.h"
+#include "cluster/name_table.h"
 #include "cluster/view.h"
 
 /* Some of the cluster's jobs, in order of submission. */
@@ -22,7 +22,7 @@ struct cluster {
     struct job_list live;   /* those that have not ended */
     struct job_list active; /* those that the last round decides on: live then, not cancelled, not
                              * waiting to be tried again after a failure */
-    struct names node_names, job_names;
+    struct name_table node_names, job_names;
     int64_t now_us;   /* of the last event */
     int64_t round_us; /* of the last round */
 };

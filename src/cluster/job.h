@@ -6,7 +6,7 @@
 
 #include "cluster/launch.h"
 #include "cluster/node.h"
-#include "cluster/placement.h"
+#include "model/placement.h"
 
 /* A sentence for people about how a run ended. */
 enum { DETAIL_SIZE = 160 };

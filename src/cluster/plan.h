@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "cluster/placement.h"
+#include "model/placement.h"
 
 /* The placements of all jobs of a view, by their index there, and what the policy can say of
  * them.  All shares lie in one array:

@@ -25,7 +25,7 @@
 #include "daemon/state.h"
 #include "policy/policy.h"
 #include "wire/node.h"
-#include "wire/problems.h"
+#include "wire/diagnostics.h"
 #include "wire/strings.h"
 
 enum {
@@ -211,13 +211,13 @@ static int read_file (const char *path, struct wire_config *ret, struct pollux_e
     const char *names[32] = {NULL};
     for (int i = 0; i < 31 && policies[i]; i++)
         names[i] = policies[i]->name;
-    struct wire_problems problems = {0};
+    struct wire_diagnostics problems = {0};
     int rc = wire_config_read (path, names, &problems, ret, err);
     if (rc != -EINVAL || problems.count < 2)
         return rc;
     for (int i = 0; i < problems.count; i++) {
         struct pollux_error sentence;
-        wire_problem_fail (&problems.items[i], path, &sentence);
+        wire_diagnostic_fail (&problems.items[i], path, &sentence);
         fprintf (stderr, "polluxd: %s\n", sentence.text);
     }
     return fail (err, rc, "%s has %d%s problems", path, problems.count,

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "daemon/inside.h"
-#include "daemon/tokens.h"
+#include "daemon/daemon_private.h"
+#include "api/tokens.h"
 
 /* Decisions of that many slots times jobs take milliseconds; they get a thread. */
 enum { LONG_DECISION = 1 << 16 };
@@ -86,8 +86,8 @@ static void decided (void *self, const struct view *view, const struct plan *pla
     (void)plan;
     struct daemon *daemon = self;
     api_decided (daemon->api, seconds);
-    thinking_took (daemon->thinking, seconds);
-    timetable_end (&daemon->timetable, clock_now_us (&daemon->clock), seconds);
+    async_decider_took (daemon->decider, seconds);
+    round_schedule_end (&daemon->schedule, clock_now_us (&daemon->clock), seconds);
 }
 
 static double now_s (void)
@@ -273,13 +273,13 @@ static int wake_up (struct daemon *daemon, struct pollux_error *err)
     if (rc < 0)
         return rc;
     daemon->clock = clock_start (daemon->loop.cluster.now_us);
-    daemon->timetable =
-        timetable_start (daemon->config.interval_s, last_full_us, clock_now_us (&daemon->clock));
+    daemon->schedule = round_schedule_start (daemon->config.interval_s, last_full_us,
+                                             clock_now_us (&daemon->clock));
     daemon->cold = daemon->retries = true;
     daemon->dirty = true; /* what was committed may not have been done, such as a cancel */
-    daemon->loop.journal = watched_journal (daemon);
-    daemon->loop.stopwatch = (struct stopwatch){now_s, decided, daemon};
-    daemon->loop.thinker = thinking_thinker (daemon->thinking);
+    daemon->loop.journal = journal_tap (daemon);
+    daemon->loop.timer = (struct decision_timer){now_s, decided, daemon};
+    daemon->loop.decider_hook = async_decider_hook (daemon->decider);
     return loop_begin (&daemon->loop, err);
 }
 
@@ -305,7 +305,7 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
     if (rc == 0)
         rc = find_machine (daemon, err);
     if (rc == 0)
-        rc = thinking_new (LONG_DECISION, &daemon->thinking, err);
+        rc = async_decider_new (LONG_DECISION, &daemon->decider, err);
     if (rc == 0)
         rc = open_backend (daemon, err);
     daemon->clock = clock_start (0); /* until the journal's last event is known */
@@ -322,7 +322,7 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = declare_nodes (daemon, err);
     }
     if (rc == 0)
-        rc = add_fd (daemon, thinking_fd (daemon->thinking), TAG_THOUGHT, err);
+        rc = add_fd (daemon, async_decider_fd (daemon->decider), TAG_THOUGHT, err);
     if (rc == 0)
         rc = add_fd (daemon, local_fd (daemon->local), TAG_LOCAL, err);
     if (rc == 0)
@@ -366,7 +366,7 @@ void daemon_free (struct daemon *daemon)
     http_server_free (daemon->http);
     api_free (daemon->api);
     local_free (daemon->local);
-    thinking_free (daemon->thinking);
+    async_decider_free (daemon->decider);
     loop_clear (&daemon->loop);
     reader_close (daemon->reader);
     store_close (daemon->store, NULL);

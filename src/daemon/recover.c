@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "daemon/inside.h"
+#include "daemon/daemon_private.h"
 #include "wire/snapshot.h"
 
 int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_error *err)

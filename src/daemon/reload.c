@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "daemon/inside.h"
+#include "daemon/daemon_private.h"
 
 static bool same_text (const char *a, const char *b)
 {
@@ -89,8 +89,8 @@ void reload (struct daemon *daemon)
     daemon->loop.policy = policy;
     daemon->round = configured_round (&config, policy);
     daemon->logger.level = (enum log_level)config.log_level;
-    timetable_change (&daemon->timetable, config.interval_s, clock_now_us (&daemon->clock));
-    api_plan_round (daemon->api, daemon->timetable.full_us);
+    round_schedule_change (&daemon->schedule, config.interval_s, clock_now_us (&daemon->clock));
+    api_plan_round (daemon->api, daemon->schedule.full_us);
     daemon->config.interval_s = config.interval_s;
     daemon->config.keep_events = config.keep_events;
     wire_config_clear (&config);

@@ -6,7 +6,7 @@
  *     lock           locked as long as a daemon uses the directory
  *     address        where the daemon listens, for `pollux`
  *     pollux.sock    the same without TCP, for supervisors and `pollux`
- *     admin.token, tokens, job.key     (daemon/tokens.h)
+ *     admin.token, tokens, job.key     (api/tokens.h)
  *     run/           replicas (backend/run.h)
  *     checkpoints/   of jobs that do not say where
  */

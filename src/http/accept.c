@@ -5,7 +5,7 @@
  * room.  Only if all of them have requests in work is a new one turned away.
  */
 #define _GNU_SOURCE
-#include "http/inside.h"
+#include "http/http_private.h"
 
 #include <errno.h>
 #include <string.h>

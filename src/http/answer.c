@@ -2,7 +2,7 @@
 /*
  * Answers: kept in the request until they may be sent, then handed to libmicrohttpd whole.
  */
-#include "http/inside.h"
+#include "http/http_private.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * Nor does MHD see every end that a client makes: not on a suspended connection, and not if it came
  * together with the last bytes.  So the server's epoll watches for those besides.
  */
-#include "http/inside.h"
+#include "http/http_private.h"
 
 #include <stdlib.h>
 #include <string.h>

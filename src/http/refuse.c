@@ -3,7 +3,7 @@
  * What a request must pass before its handler sees it, in the order of http.h: each step either
  * lets it on or answers.
  */
-#include "http/inside.h"
+#include "http/http_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "http/check.h"
+#include "http/header_check.h"
 
 const char *const http_method_names[] = {"GET", "POST", "PUT", "DELETE"};
 _Static_assert(sizeof (http_method_names) / sizeof (http_method_names[0]) == HTTP_METHODS,

@@ -5,13 +5,13 @@
  * again.  A refusal that is known from the head waits for the end of the body, which is thrown
  * away, so that the client surely reads it; only a large body is not waited for.
  */
-#include "http/inside.h"
+#include "http/http_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "http/check.h"
+#include "http/header_check.h"
 
 void *request_log (void *self, const char *uri, struct MHD_Connection *mhd)
 {

@@ -8,7 +8,7 @@
  *
  * We accept ourselves, so that several addresses feed one daemon of MHD and limits are ours.
  */
-#include "http/inside.h"
+#include "http/http_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

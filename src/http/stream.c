@@ -6,7 +6,7 @@
  * A reader must keep up: all that was buffered at one moment must have been taken answer_s later.
  * Then the next such moment begins, or, with an empty buffer, there is none.
  */
-#include "http/inside.h"
+#include "http/http_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

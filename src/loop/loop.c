@@ -23,20 +23,20 @@ static int prepare_memory (struct loop *loop, const struct round *round, struct 
 
 static int decide_round (struct loop *loop, const struct round *round, struct pollux_error *err)
 {
-    const struct stopwatch *stopwatch = &loop->stopwatch;
+    const struct decision_timer *timer = &loop->timer;
     struct view view = cluster_view (&loop->cluster, round);
     int ready = prepare_memory (loop, round, err);
-    if (ready == 0 && loop->thinker.begin)
-        ready = loop->thinker.begin (loop->thinker.self, loop, &view, round, err);
+    if (ready == 0 && loop->decider_hook.begin)
+        ready = loop->decider_hook.begin (loop->decider_hook.self, loop, &view, round, err);
     if (ready != 0)
         return ready < 0 ? ready : 0; /* the plan comes later */
-    double from_s = stopwatch->now_s ? stopwatch->now_s () : 0;
+    double from_s = timer->now_s ? timer->now_s () : 0;
     int rc = round->fill ? decide_fill (loop->policy, &view, &loop->plan, err)
                          : decide_full (loop->policy, &view, &loop->memory, &loop->plan, err);
     if (rc < 0)
         return rc;
-    if (stopwatch->now_s)
-        stopwatch->decided (stopwatch->self, &view, &loop->plan, stopwatch->now_s () - from_s);
+    if (timer->now_s)
+        timer->decided (timer->self, &view, &loop->plan, timer->now_s () - from_s);
     struct event event = {
         .at_us = loop->cluster.now_us, .type = EVENT_PLAN, .job = -1, .plan = &loop->plan};
     return loop_post (loop, &event, err);

@@ -46,14 +46,14 @@ struct backend {
 /* Who decides elsewhere, so that a long decision does not hold up the loop.  begin: 1, and the plan
  * comes as a PLAN event before the next ROUND; the loop's memory is the thinker's until then.  0:
  * the loop decides, now. */
-struct thinker {
+struct decider_hook {
     int (*begin) (void *self, struct loop *loop, const struct view *view, const struct round *round,
                   struct pollux_error *err);
     void *self;
 };
 
 /* Whoever wants to know how long decisions take.  now_s is a monotonic clock. */
-struct stopwatch {
+struct decision_timer {
     double (*now_s) (void);
     void (*decided) (void *self, const struct view *view, const struct plan *plan, double seconds);
     void *self;
@@ -65,8 +65,8 @@ struct loop {
     struct source source;
     struct journal journal;
     struct backend backend;
-    struct stopwatch stopwatch; /* zero for none */
-    struct thinker thinker;     /* zero for none */
+    struct decision_timer timer;      /* zero for none */
+    struct decider_hook decider_hook; /* zero for none */
     struct cluster cluster;
     struct memory memory;
     struct plan plan;

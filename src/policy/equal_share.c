@@ -8,13 +8,13 @@
 #include <stdlib.h>
 
 #include "policy/policies.h"
-#include "policy/turns.h"
+#include "policy/priority_order.h"
 
 /* Hand out slots, level by level.  A job whose counts have gaps waits for the level of its next
  * one, so that it is never ahead of the others. */
 static void share_out (const struct view *view, struct turn *turns)
 {
-    int left = turns_begin (turns, view), highest = 0;
+    int left = priority_order_begin (turns, view), highest = 0;
     for (int i = 0; i < view->job_count; i++) {
         int most = job_most_replicas (view->jobs[i]);
         highest = most > highest ? most : highest;
@@ -38,13 +38,13 @@ static int equal_share_decide (const struct view *view, void *memory, struct pla
 {
     (void)memory;
     struct turn *turns;
-    int rc = turns_new (view, &turns, err);
+    int rc = priority_order_new (view, &turns, err);
     if (rc < 0)
         return rc;
     share_out (view, turns);
     for (int i = 0; i < view->job_count; i++)
         turns[i].key = -turns[i].replicas;
-    rc = turns_serve (turns, view->job_count, view, plan, err);
+    rc = priority_order_serve (turns, view->job_count, view, plan, err);
     free (turns);
     return rc;
 }

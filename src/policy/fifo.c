@@ -7,14 +7,14 @@
 #include <stdlib.h>
 
 #include "policy/policies.h"
-#include "policy/turns.h"
+#include "policy/priority_order.h"
 
 static int fifo_decide (const struct view *view, void *memory, struct plan *plan,
                         struct pollux_error *err)
 {
     (void)memory;
     struct turn *turns;
-    int rc = turns_new (view, &turns, err);
+    int rc = priority_order_new (view, &turns, err);
     if (rc < 0)
         return rc;
     int slots = view_slots (view), left = slots, count = 0;
@@ -36,7 +36,7 @@ static int fifo_decide (const struct view *view, void *memory, struct plan *plan
         }
         turns[count++] = turns[i];
     }
-    rc = turns_serve (turns, count, view, plan, err);
+    rc = priority_order_serve (turns, count, view, plan, err);
     free (turns);
     return rc;
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
-#include "policy/rest.h"
+#include "policy/subview.h"
 
 /* Has the job no slots, and none planned? */
 static bool waits (const struct view *view, const struct job *job)
@@ -17,7 +17,7 @@ static bool waits (const struct view *view, const struct job *job)
 }
 
 /* Decide on the rest, and put that beside what runs. */
-static int fill (const struct policy *policy, const struct view *view, const struct rest *rest,
+static int fill (const struct policy *policy, const struct view *view, const struct subview *rest,
                  struct plan *plan, struct pollux_error *err)
 {
     struct memory memory = {0};
@@ -39,10 +39,10 @@ static int fill (const struct policy *policy, const struct view *view, const str
 int decide_fill (const struct policy *policy, const struct view *view, struct plan *plan,
                  struct pollux_error *err)
 {
-    struct rest rest;
-    if (rest_new (view, waits, &rest) < 0)
+    struct subview rest;
+    if (subview_new (view, waits, &rest) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
     int rc = fill (policy, view, &rest, plan, err);
-    rest_clear (&rest);
+    subview_clear (&rest);
     return rc;
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
-#include "policy/rest.h"
+#include "policy/subview.h"
 
 /* Is there a node that takes nobody, though it is there?  One that has gone has no slots. */
 static bool is_drained (const struct node *node)
@@ -45,9 +45,9 @@ static bool all_take_part (const struct view *view)
 static int decide_rest (const struct policy *policy, const struct view *view, struct memory *memory,
                         struct plan *plan, struct pollux_error *err)
 {
-    struct rest rest;
+    struct subview rest;
     struct plan decided = {0};
-    if (rest_new (view, takes_part, &rest) < 0)
+    if (subview_new (view, takes_part, &rest) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
     int rc = decide (policy, &rest.view, memory, &decided, err);
     if (rc == 0) {
@@ -56,7 +56,7 @@ static int decide_rest (const struct policy *policy, const struct view *view, st
             if (!takes_part (view, view->jobs[i]))
                 rc = plan_place (plan, i, view->jobs[i]->placement);
         if (rc == 0)
-            rc = rest_place (&rest, &decided, plan);
+            rc = subview_place (&rest, &decided, plan);
         if (rc < 0)
             fail (err, rc, "no memory for a plan of %d jobs", view->job_count);
         plan->fitness = decided.fitness;
@@ -64,7 +64,7 @@ static int decide_rest (const struct policy *policy, const struct view *view, st
         plan->price = decided.price;
     }
     plan_clear (&decided);
-    rest_clear (&rest);
+    subview_clear (&rest);
     return rc;
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "policy/policies.h"
-#include "policy/turns.h"
+#include "policy/priority_order.h"
 
 static const double SLICE = 10;
 
@@ -20,7 +20,7 @@ static int las_decide (const struct view *view, void *memory, struct plan *plan,
 {
     (void)memory;
     struct turn *turns;
-    int rc = turns_new (view, &turns, err);
+    int rc = priority_order_new (view, &turns, err);
     if (rc < 0)
         return rc;
     for (int i = 0; i < view->job_count; i++) {
@@ -30,7 +30,7 @@ static int las_decide (const struct view *view, void *memory, struct plan *plan,
                              : 0;
         turn_as_requested (&turns[i], view, 0, job->attained_s - ahead_s);
     }
-    rc = turns_serve (turns, view->job_count, view, plan, err);
+    rc = priority_order_serve (turns, view->job_count, view, plan, err);
     free (turns);
     return rc;
 }

@@ -18,22 +18,22 @@ static int outlooks_make (const struct view *view, bool all, struct arena *arena
     size_t count = (size_t)view->job_count;
     struct survey survey = survey_make (view, all);
     struct objective objective = {
-        .outlooks = arena_take (arena, count, sizeof (objective.outlooks[0])),
+        .options = arena_take (arena, count, sizeof (objective.options[0])),
         .jobs = arena_take (arena, count, sizeof (objective.jobs[0])),
         .count = view->job_count,
         .per_speedup = survey.slots > 0 ? (double)survey.nodes / survey.slots : 0,
         .arena = arena,
     };
-    if (!objective.outlooks || !objective.jobs)
+    if (!objective.options || !objective.jobs)
         return fail (err, -ENOMEM, "no memory for the outlooks of %d jobs", view->job_count);
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
-        struct outlook *outlook = &objective.outlooks[i];
-        int rc = outlook_make (&survey, job, arena, outlook, err);
+        struct allocation_options *options = &objective.options[i];
+        int rc = allocation_options_make (&survey, job, arena, options, err);
         if (rc < 0)
             return rc;
         objective.jobs[i] = (struct solver_job){
-            .offers = outlook->offers, .offer_count = outlook->count, .current = job->placement};
+            .offers = options->offers, .offer_count = options->count, .current = job->placement};
     }
     *ret = objective;
     return 0;
@@ -51,17 +51,17 @@ int objective_sketch (const struct view *view, struct arena *arena, struct objec
     return outlooks_make (view, false, arena, ret, err);
 }
 
-static double x_of (const struct objective *objective, const struct outlook *outlook,
+static double x_of (const struct objective *objective, const struct allocation_options *options,
                     double speedup, bool moves)
 {
-    return speedup * objective->per_speedup * (moves ? outlook->restart : 1);
+    return speedup * objective->per_speedup * (moves ? options->restart : 1);
 }
 
 double objective_x (const struct objective *objective, int job, int offer)
 {
-    const struct outlook *outlook = &objective->outlooks[job];
-    return x_of (objective, outlook, outlook->speedups[offer],
-                 outlook->offers[offer].where != WHERE_KEEP);
+    const struct allocation_options *options = &objective->options[job];
+    return x_of (objective, options, options->speedups[offer],
+                 options->offers[offer].where != WHERE_KEEP);
 }
 
 static double value_of (double p, double weight, double scaled)
@@ -79,14 +79,14 @@ static double value_of (double p, double weight, double scaled)
 
 static void value_job (const struct objective *objective, const struct view *view, int job)
 {
-    struct outlook *outlook = &objective->outlooks[job];
+    struct allocation_options *options = &objective->options[job];
     double weight = view->jobs[job]->spec.weight;
-    for (int i = 0; i < outlook->count; i++)
-        outlook->offers[i].value =
+    for (int i = 0; i < options->count; i++)
+        options->offers[i].value =
             value_of (view->p, weight,
                       (objective_x (objective, job, i) + OBJECTIVE_OFFSET) / objective->scale);
-    objective->jobs[job].offers = outlook->offers;
-    objective->jobs[job].offer_count = outlook->count;
+    objective->jobs[job].offers = options->offers;
+    objective->jobs[job].offer_count = options->count;
 }
 
 void objective_value (struct objective *objective, const struct view *view, double scale)
@@ -99,14 +99,14 @@ void objective_value (struct objective *objective, const struct view *view, doub
 /* Split the gaps of a curve that might hold something worth more than `least`, less the price.
  * Returns whether there were any, or -ENOMEM. */
 static int sharpen_curve (const struct objective *objective, const struct view *view, int job,
-                          struct goodputs *curve, double price, double *least, double slack)
+                          struct goodput_samples *curve, double price, double *least, double slack)
 {
-    const struct outlook *outlook = &objective->outlooks[job];
+    const struct allocation_options *options = &objective->options[job];
     double weight = view->jobs[job]->spec.weight;
     int changed = 0;
     for (int i = 0; i + 1 < curve->count;) {
-        const struct sample *sample = &curve->samples[i];
-        double x = x_of (objective, outlook, sample->bound / outlook->fair, true);
+        const struct goodput_sample *sample = &curve->samples[i];
+        double x = x_of (objective, options, sample->bound / options->fair, true);
         if (!(sample->bound > 0) ||
             value_of (view->p, weight, (x + OBJECTIVE_OFFSET) / objective->scale) -
                     price * (sample->replicas + 1) <
@@ -114,11 +114,11 @@ static int sharpen_curve (const struct objective *objective, const struct view *
             i++;
             continue;
         }
-        if (goodputs_split (curve, i, objective->arena) < 0)
+        if (goodput_samples_split (curve, i, objective->arena) < 0)
             return -ENOMEM;
         changed = 1;
         sample = &curve->samples[i + 1];
-        x = x_of (objective, outlook, sample->goodput / outlook->fair, true);
+        x = x_of (objective, options, sample->goodput / options->fair, true);
         double value = value_of (view->p, weight, (x + OBJECTIVE_OFFSET) / objective->scale);
         *least = fmax (*least, value - price * sample->replicas);
     }
@@ -129,21 +129,21 @@ int objective_sharpen (struct objective *objective, const struct view *view, dou
                        double slack)
 {
     for (int i = 0; i < objective->count; i++) {
-        struct outlook *outlook = &objective->outlooks[i];
-        if (outlook->pinned || !(outlook->fair > 0))
+        struct allocation_options *options = &objective->options[i];
+        if (options->pinned || !(options->fair > 0))
             continue;
         double least = -INFINITY;
-        for (int j = 0; j < outlook->count; j++)
-            if (outlook->offers[j].where != WHERE_BEYOND)
+        for (int j = 0; j < options->count; j++)
+            if (options->offers[j].where != WHERE_BEYOND)
                 least =
-                    fmax (least, outlook->offers[j].value - price * outlook->offers[j].replicas);
-        int one = sharpen_curve (objective, view, i, &outlook->one, price, &least, slack);
-        int many = sharpen_curve (objective, view, i, &outlook->many, price, &least, slack);
+                    fmax (least, options->offers[j].value - price * options->offers[j].replicas);
+        int one = sharpen_curve (objective, view, i, &options->one, price, &least, slack);
+        int many = sharpen_curve (objective, view, i, &options->many, price, &least, slack);
         if (one < 0 || many < 0)
             return -ENOMEM;
         if (one + many == 0)
             continue;
-        if (outlook_offers (outlook, objective->arena) < 0)
+        if (allocation_options_offers (options, objective->arena) < 0)
             return -ENOMEM;
         value_job (objective, view, i);
     }
@@ -187,21 +187,21 @@ double objective_mean (const struct view *view, const double *x)
 void objective_threshold (const struct objective *objective, double threshold)
 {
     for (int i = 0; i < objective->count; i++) {
-        struct outlook *outlook = &objective->outlooks[i];
-        for (int j = 0; j < outlook->count; j++)
-            outlook->offers[j].value = objective_x (objective, i, j) >= threshold ? 0 : -1;
+        struct allocation_options *options = &objective->options[i];
+        for (int j = 0; j < options->count; j++)
+            options->offers[j].value = objective_x (objective, i, j) >= threshold ? 0 : -1;
     }
 }
 
 int objective_offer (const struct objective *objective, int job, struct placement placement)
 {
-    const struct outlook *outlook = &objective->outlooks[job];
+    const struct allocation_options *options = &objective->options[job];
     int replicas = placement_replicas (placement);
     enum where where = replicas == 0 ? WHERE_NONE : placement.count == 1 ? WHERE_ONE : WHERE_MANY;
     if (replicas > 0 && placement_same (placement, objective->jobs[job].current))
         where = WHERE_KEEP;
-    for (int i = 0; i < outlook->count; i++)
-        if (outlook->offers[i].replicas == replicas && outlook->offers[i].where == where)
+    for (int i = 0; i < options->count; i++)
+        if (options->offers[i].replicas == replicas && options->offers[i].where == where)
             return i;
     return -1;
 }

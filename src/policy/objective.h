@@ -6,14 +6,14 @@
 #ifndef POLICY_OBJECTIVE_H
 #define POLICY_OBJECTIVE_H
 
-#include "policy/outlook.h"
-#include "policy/solver.h"
+#include "policy/allocation_options.h"
+#include "solver/solver.h"
 
 /* Added to every x: a job without slots is bad, not infinitely so. */
 #define OBJECTIVE_OFFSET 0.001
 
 struct objective {
-    struct outlook *outlooks;
+    struct allocation_options *options;
     struct solver_job *jobs; /* for the solver */
     int count;
     double per_speedup; /* x = speedup x per_speedup, x restart where it moves */

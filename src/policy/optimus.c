@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "policy/policies.h"
-#include "policy/turns.h"
+#include "policy/priority_order.h"
 
 /* Seconds saved per slot by going from `from` replicas to `to`; 0 where the oracle is silent. */
 static double gain (const struct job *job, int from, int to)
@@ -36,7 +36,7 @@ static int step (const struct view *view, struct turn *turn, int left)
 /* Hand out slots one step at a time. */
 static void share_out (const struct view *view, struct turn *turns)
 {
-    int left = turns_begin (turns, view);
+    int left = priority_order_begin (turns, view);
     for (int i = 0; i < view->job_count; i++)
         step (view, &turns[i], left);
     while (left > 0) {
@@ -60,13 +60,13 @@ static int optimus_decide (const struct view *view, void *memory, struct plan *p
 {
     (void)memory;
     struct turn *turns;
-    int rc = turns_new (view, &turns, err);
+    int rc = priority_order_new (view, &turns, err);
     if (rc < 0)
         return rc;
     share_out (view, turns);
     for (int i = 0; i < view->job_count; i++)
         turns[i].key = turns[i].replicas;
-    rc = turns_serve (turns, view->job_count, view, plan, err);
+    rc = priority_order_serve (turns, view->job_count, view, plan, err);
     free (turns);
     return rc;
 }

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
-#include "policy/price.h"
+#include "solver/slot_price.h"
 
 enum { SHARPEN_ROUNDS = 2, SMALL_SLOTS = 512 };
 
@@ -69,7 +69,7 @@ static int solve (struct round *round, struct solver_result *ret, struct pollux_
     for (int i = 0; i < objective->count; i++) {
         int offer = objective_offer (objective, i, plan_placement (round->plan, i));
         round->x[i] = objective_x (objective, i, offer);
-        round->plan->speedups[i] = objective->outlooks[i].speedups[offer];
+        round->plan->speedups[i] = objective->options[i].speedups[offer];
     }
     round->plan->fitness = objective_mean (round->view, round->x);
     return 0;
@@ -88,7 +88,7 @@ static int slots_for_sale (const struct round *round)
 {
     int slots = view_slots (round->view);
     for (int i = 0; i < round->objective.count; i++)
-        if (round->objective.outlooks[i].pinned)
+        if (round->objective.options[i].pinned)
             slots -= placement_replicas (round->objective.jobs[i].current);
     return slots > 0 ? slots : 0;
 }
@@ -100,10 +100,10 @@ static int sharpen (struct round *round, struct pollux_error *err)
     struct objective *objective = &round->objective;
     int slots = slots_for_sale (round);
     for (int i = 0; i < SHARPEN_ROUNDS; i++) {
-        struct price price;
+        struct slot_price price;
         /* In a small cluster, where every slot counts, more choices are worth knowing. */
-        if (price_find (objective->jobs, objective->count, slots, &round->pollux->arena, &price) <
-                0 ||
+        if (slot_price_find (objective->jobs, objective->count, slots, &round->pollux->arena,
+                             &price) < 0 ||
             objective_sharpen (objective, round->view, price.price,
                                price.price * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
             return fail (err, -ENOMEM, "no memory for the curves of %d jobs", objective->count);
@@ -141,10 +141,10 @@ static int decide_sum (struct round *round, struct pollux_error *err)
 /* The fewest slots for x of at least a threshold, over a job's offers; INT_MAX if it cannot. */
 static int slots_for (const struct objective *objective, int job, double threshold)
 {
-    const struct outlook *outlook = &objective->outlooks[job];
-    for (int i = 0; i < outlook->count; i++)
+    const struct allocation_options *options = &objective->options[job];
+    for (int i = 0; i < options->count; i++)
         if (objective_x (objective, job, i) >= threshold)
-            return outlook->offers[i].replicas;
+            return options->offers[i].replicas;
     return -1;
 }
 
@@ -171,12 +171,12 @@ static int thresholds_make (struct round *round, double **ret, size_t *ret_count
     const struct objective *objective = &round->objective;
     size_t count = 0, room = 0;
     for (int i = 0; i < objective->count; i++)
-        room += (size_t)objective->outlooks[i].count;
+        room += (size_t)objective->options[i].count;
     double *thresholds = arena_take (&round->pollux->arena, room, sizeof (thresholds[0]));
     if (!thresholds)
         return -ENOMEM;
     for (int i = 0; i < objective->count; i++)
-        for (int j = 0; j < objective->outlooks[i].count; j++)
+        for (int j = 0; j < objective->options[i].count; j++)
             thresholds[count++] = objective_x (objective, i, j);
     qsort (thresholds, count, sizeof (thresholds[0]), ascending);
     *ret = thresholds;

@@ -15,16 +15,16 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "policy/ga_population.h"
+#include "policy/ga/population.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
-#include "policy/roster.h"
+#include "policy/name_index.h"
 #include "policy/speedup.h"
 
 enum { GENERATIONS = 100 }; /* the first is what the search starts from */
 
 struct ga_memory {
-    struct roster jobs, nodes;
+    struct name_index jobs, nodes;
     struct ga_population population; /* count 0: none yet */
     int *row_of;                     /* by index in jobs; -1: none */
     int *column_of;                  /* by index in nodes; -1: none */
@@ -45,8 +45,8 @@ static void ga_memory_free (void *self)
     struct ga_memory *memory = self;
     if (!memory)
         return;
-    roster_clear (&memory->jobs);
-    roster_clear (&memory->nodes);
+    name_index_clear (&memory->jobs);
+    name_index_clear (&memory->nodes);
     ga_population_clear (&memory->population);
     free (memory->row_of);
     free (memory->column_of);
@@ -79,12 +79,12 @@ static void find_again (const struct ga_memory *memory, const struct ga_space *s
 {
     const struct view *view = space->view;
     for (int i = 0, next = 0; i < view->job_count; i++) {
-        int old = roster_seek (&memory->jobs, view->jobs[i]->spec.name, &next);
+        int old = name_index_seek (&memory->jobs, view->jobs[i]->spec.name, &next);
         if (space->row_of[i] >= 0)
             old_rows[space->row_of[i]] = old >= 0 ? memory->row_of[old] : -1;
     }
     for (int i = 0, next = 0; i < space->column_count; i++) {
-        int old = roster_seek (&memory->nodes, view->nodes[space->nodes[i]].name, &next);
+        int old = name_index_seek (&memory->nodes, view->nodes[space->nodes[i]].name, &next);
         old_columns[i] = old >= 0 ? memory->column_of[old] : -1;
     }
 }
@@ -125,9 +125,9 @@ static int remember (struct ga_memory *memory, const struct ga_space *space,
     int rc = row_of && column_of ? 0 : fail (err, -ENOMEM, "no memory to remember a population");
     memory->population.count = 0; /* whatever fails, it does not fit the names */
     if (rc == 0)
-        rc = roster_set_jobs (&memory->jobs, view, err);
+        rc = name_index_set_jobs (&memory->jobs, view, err);
     if (rc == 0)
-        rc = roster_set_nodes (&memory->nodes, view, err);
+        rc = name_index_set_nodes (&memory->nodes, view, err);
     if (rc < 0) {
         free (row_of);
         free (column_of);
@@ -185,8 +185,8 @@ static int make_plan (const struct ga_space *space, const uint16_t *state, struc
         const struct job *job = view->jobs[i];
         struct placement placement = placement_of (space, i, state, shares);
         struct pollux_shape shape = placement_shape (placement);
-        const struct ga_worth *worth = space->worth_of[i];
-        plan->speedups[i] = worth[ga_worth_index (shape.replicas, shape.nodes)].speedup;
+        const struct ga_worth *cost = space->worth_of[i];
+        plan->speedups[i] = cost[ga_value_index (shape.replicas, shape.nodes)].speedup;
         x[i] = plan->speedups[i] * space->per_speedup;
         if (placement.shares != job->placement.shares)
             x[i] *= restart_factor (view, job);

@@ -38,7 +38,7 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
-#include "policy/price.h"
+#include "solver/slot_price.h"
 #include "policy/speedup.h"
 
 /* Of a job that does not say: as much as a short one has, and as much again as it has had, as
@@ -116,18 +116,18 @@ static double work_of (const struct job *job, double unit)
 }
 
 static struct prospect prospect_of (const struct view *view, const struct job *job,
-                                    const struct outlook *outlook)
+                                    const struct allocation_options *options)
 {
     struct prospect prospect = {
         .delay_s = view_restart_delay (view, job),
         .waits = job->placement.count == 0,
     };
-    for (int i = outlook->count - 1; i >= 0; i--) {
-        const struct offer *offer = &outlook->offers[i];
+    for (int i = options->count - 1; i >= 0; i--) {
+        const struct offer *offer = &options->offers[i];
         if (offer->replicas > prospect.limit)
             prospect.limit = offer->replicas;
-        if (outlook->speedups[i] > 0)
-            prospect.unit = outlook->speedups[i] * outlook->fair / offer->replicas;
+        if (options->speedups[i] > 0)
+            prospect.unit = options->speedups[i] * options->fair / offer->replicas;
     }
     prospect.work_s = work_of (job, prospect.unit);
     return prospect;
@@ -172,7 +172,7 @@ static double arrival_rate (const struct round *round)
     double rate = 0;
     for (int i = 0; i < round->view->job_count; i++) {
         const struct prospect *prospect = &round->prospects[i];
-        double fair = round->objective.outlooks[i].fair;
+        double fair = round->objective.options[i].fair;
         double left_s = prospect->work_s * (fair > 0 ? prospect->unit / fair : 1);
         /* No stay is shorter than the time between two decisions. */
         rate +=
@@ -204,11 +204,11 @@ static double value_of (const struct round *round, const struct prospect *prospe
 static void value_offers (const struct round *round, int job)
 {
     const struct prospect *prospect = &round->prospects[job];
-    const struct outlook *outlook = &round->objective.outlooks[job];
-    double scale = prospect->unit > 0 ? outlook->fair / prospect->unit : 0;
-    for (int i = 0; i < outlook->count; i++)
-        outlook->offers[i].value = value_of (round, prospect, outlook->speedups[i] * scale,
-                                             outlook->offers[i].where != WHERE_KEEP);
+    const struct allocation_options *options = &round->objective.options[job];
+    double scale = prospect->unit > 0 ? options->fair / prospect->unit : 0;
+    for (int i = 0; i < options->count; i++)
+        options->offers[i].value = value_of (round, prospect, options->speedups[i] * scale,
+                                             options->offers[i].where != WHERE_KEEP);
 }
 
 /* The most that a job could have if it were trusted, beyond what it is offered; 0 if no more. */
@@ -241,7 +241,7 @@ static int explore (struct round *round, int job, double price, struct pollux_er
 {
     const struct job *it = round->view->jobs[job];
     const struct prospect *prospect = &round->prospects[job];
-    const struct outlook *outlook = &round->objective.outlooks[job];
+    const struct allocation_options *options = &round->objective.options[job];
     struct curve *curve = &round->curve;
     int most = hidden_most (round, job), limit = prospect->limit;
     if (most == 0)
@@ -252,8 +252,8 @@ static int explore (struct round *round, int job, double price, struct pollux_er
     if (rc < 0)
         return rc;
     double offered = 0, at_limit = -INFINITY, hidden = 0;
-    for (int i = 0; i < outlook->count; i++) {
-        const struct offer *offer = &outlook->offers[i];
+    for (int i = 0; i < options->count; i++) {
+        const struct offer *offer = &options->offers[i];
         double surplus = offer->value - price * offer->replicas;
         if (offer->where != WHERE_KEEP)
             offered = fmax (offered, surplus);
@@ -266,14 +266,14 @@ static int explore (struct round *round, int job, double price, struct pollux_er
             hidden = fmax (hidden,
                            value_of (round, prospect, goodput / prospect->unit, true) - price * k);
     }
-    for (int i = 0; i < outlook->count && hidden > offered; i++)
-        if (outlook->offers[i].replicas == limit)
-            outlook->offers[i].value += hidden - at_limit;
+    for (int i = 0; i < options->count && hidden > offered; i++)
+        if (options->offers[i].replicas == limit)
+            options->offers[i].value += hidden - at_limit;
     return 0;
 }
 
 /* The price of a slot before anybody explores. */
-static int price_of (const struct round *round, struct price *ret)
+static int price_of (const struct round *round, struct slot_price *ret)
 {
     int slots = round->slots;
     for (int i = 0; i < round->objective.count; i++) {
@@ -281,16 +281,16 @@ static int price_of (const struct round *round, struct price *ret)
         if (job->offer_count == 1)
             slots -= job->offers[0].replicas;
     }
-    return price_find (round->objective.jobs, round->objective.count, slots > 0 ? slots : 0,
-                       round->arena, ret);
+    return slot_price_find (round->objective.jobs, round->objective.count, slots > 0 ? slots : 0,
+                            round->arena, ret);
 }
 
 static int value_all (struct round *round, struct pollux_error *err)
 {
     const struct view *view = round->view;
-    struct price price;
+    struct slot_price price;
     for (int i = 0; i < view->job_count; i++)
-        round->prospects[i] = prospect_of (view, view->jobs[i], &round->objective.outlooks[i]);
+        round->prospects[i] = prospect_of (view, view->jobs[i], &round->objective.options[i]);
     if (weigh (round) < 0)
         return fail (err, -ENOMEM, "no memory for the ranks of %d jobs", view->job_count);
     round->calm_s = lasts_arrivals / arrival_rate (round);
@@ -332,7 +332,7 @@ static int jct_decide (const struct view *view, void *memory, struct plan *plan,
         return rc;
     for (int i = 0; i < view->job_count; i++) {
         int offer = objective_offer (&round.objective, i, plan_placement (plan, i));
-        plan->speedups[i] = round.objective.outlooks[i].speedups[offer];
+        plan->speedups[i] = round.objective.options[i].speedups[offer];
     }
     plan->fitness = result.value;
     plan->bound = fmax (result.bound, result.value); /* rounding */

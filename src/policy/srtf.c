@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "policy/policies.h"
-#include "policy/turns.h"
+#include "policy/priority_order.h"
 
 /* Seconds to the end at a size; infinite where the oracle is silent. */
 static double remaining_s (const struct job *job, int replicas)
@@ -25,14 +25,14 @@ static int srtf_decide (const struct view *view, void *memory, struct plan *plan
 {
     (void)memory;
     struct turn *turns;
-    int rc = turns_new (view, &turns, err);
+    int rc = priority_order_new (view, &turns, err);
     if (rc < 0)
         return rc;
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         turn_as_requested (&turns[i], view, 0, remaining_s (job, job_request (job)));
     }
-    rc = turns_serve (turns, view->job_count, view, plan, err);
+    rc = priority_order_serve (turns, view->job_count, view, plan, err);
     free (turns);
     return rc;
 }

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "policy/policies.h"
-#include "policy/roster.h"
-#include "policy/turns.h"
+#include "policy/name_index.h"
+#include "policy/priority_order.h"
 
 static const double QUANTUM = 57600; /* slot-seconds */
 
@@ -26,7 +26,7 @@ struct record {
 };
 
 struct queues {
-    struct roster roster;
+    struct name_index names;
     struct record *records; /* by index in the roster */
     int64_t entries;
     double last_s; /* time of the last round */
@@ -46,7 +46,7 @@ static void queues_free (void *memory)
     struct queues *queues = memory;
     if (!queues)
         return;
-    roster_clear (&queues->roster);
+    name_index_clear (&queues->names);
     free (queues->records);
     free (queues);
 }
@@ -71,12 +71,12 @@ static int queues_follow (struct queues *queues, const struct view *view, struct
     int next = 0;
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
-        int last = roster_seek (&queues->roster, job->spec.name, &next);
+        int last = name_index_seek (&queues->names, job->spec.name, &next);
         records[i] = last >= 0 ? queues->records[last] : record_enter (queues, job);
         if (last >= 0 && job->placement.count > 0)
             records[i].executed_s += view->now_s - queues->last_s;
     }
-    int rc = roster_set_jobs (&queues->roster, view, err);
+    int rc = name_index_set_jobs (&queues->names, view, err);
     if (rc < 0) {
         free (records);
         return rc;
@@ -92,7 +92,7 @@ static int tiresias_decide (const struct view *view, void *memory, struct plan *
 {
     struct queues *queues = memory;
     struct turn *turns;
-    int rc = turns_new (view, &turns, err);
+    int rc = priority_order_new (view, &turns, err);
     if (rc < 0)
         return rc;
     rc = queues_follow (queues, view, err);
@@ -103,7 +103,7 @@ static int tiresias_decide (const struct view *view, void *memory, struct plan *
     struct record *records = queues->records;
     for (int i = 0; i < view->job_count; i++)
         turn_as_requested (&turns[i], view, records[i].queue, (double)records[i].entry);
-    turns_sort (turns, view->job_count);
+    priority_order_sort (turns, view->job_count);
     /* Several that are due enter queue 1 in the order of queue 0. */
     for (int i = 0; i < view->job_count; i++) {
         int job = turns[i].job;
@@ -114,7 +114,7 @@ static int tiresias_decide (const struct view *view, void *memory, struct plan *
             turn_as_requested (&turns[i], view, record->queue, (double)record->entry);
         }
     }
-    rc = turns_serve (turns, view->job_count, view, plan, err);
+    rc = priority_order_serve (turns, view->job_count, view, plan, err);
     free (turns);
     return rc;
 }

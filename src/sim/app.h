@@ -4,8 +4,8 @@
 #define SIM_APP_H
 
 #include "cluster/node.h"
-#include "sim/course.h"
-#include "sim/world.h"
+#include "sim/training_curve.h"
+#include "sim/ground_truth.h"
 
 /* Where an application's step times come from: measurements or a model. */
 struct timing {
@@ -20,7 +20,7 @@ struct app {
     char name[NAME_SIZE];
     struct pollux_limits limits;
     struct app_pin pin;
-    struct course course;
+    struct training_curve curve;
     const struct timing *timing;
     void *times; /* the timing's own */
 };
@@ -30,7 +30,8 @@ void app_clear (struct app *app);
 
 /* A world of count applications, which it owns from then on, and sorts.  On failure they are
  * cleared. */
-int world_new (struct app *apps, int count, struct world **ret, struct pollux_error *err);
+int ground_truth_new (struct app *apps, int count, struct ground_truth **ret,
+                      struct pollux_error *err);
 
 /* Step times of a throughput model, for replicas on nodes and m samples on each. */
 struct app_step model_step (const struct pollux_model *model, const int *counts, int nodes,

@@ -62,12 +62,12 @@ static int check_recipe (const struct recipe *recipe, struct pollux_error *err)
 
 /* ---- Applications and sizes --------------------------------------------------------------- */
 
-static struct kind *make_kinds (const struct world *world, const struct recipe *recipe)
+static struct kind *make_kinds (const struct ground_truth *truth, const struct recipe *recipe)
 {
-    struct kind *kinds = calloc ((size_t)world_count (world), sizeof *kinds);
-    for (int i = 0; kinds && i < world_count (world); i++) {
+    struct kind *kinds = calloc ((size_t)ground_truth_count (truth), sizeof *kinds);
+    for (int i = 0; kinds && i < ground_truth_count (truth); i++) {
         struct kind *kind = &kinds[i];
-        kind->app = world_at (world, i);
+        kind->app = ground_truth_at (truth, i);
         kind->size_count =
             app_sizes (kind->app, recipe->max_replicas, recipe->slots_per_node, kind->sizes);
         const struct job_size *middle = &kind->sizes[kind->size_count / 2];
@@ -125,8 +125,8 @@ static void fill_job (struct workload_job *job, int number, const struct arrival
     job->batch = size->batch;
 }
 
-int workload_generate (const struct world *world, const struct recipe *recipe, struct workload *ret,
-                       struct pollux_error *err)
+int workload_generate (const struct ground_truth *truth, const struct recipe *recipe,
+                       struct workload *ret, struct pollux_error *err)
 {
     struct recipe usual = recipe_default ();
     if (!recipe)
@@ -142,15 +142,15 @@ int workload_generate (const struct world *world, const struct recipe *recipe, s
     if (code < 0)
         return code;
 
-    struct kind *kinds = make_kinds (world, recipe);
+    struct kind *kinds = make_kinds (truth, recipe);
     struct workload_job *jobs = calloc ((size_t)count, sizeof *jobs);
     if (!kinds || !jobs)
         code = fail (err, -ENOMEM, "no memory for %d jobs", count);
     for (int i = 0; code == 0 && i < count; i++) {
         const struct kind *kind =
             isnan (arrivals[i].gpu_s)
-                ? draw_kind (kinds, world_count (world), &apps)
-                : nearest_kind (kinds, world_count (world), arrivals[i].gpu_s);
+                ? draw_kind (kinds, ground_truth_count (truth), &apps)
+                : nearest_kind (kinds, ground_truth_count (truth), arrivals[i].gpu_s);
         if (kind)
             fill_job (&jobs[i], i, &arrivals[i], kind, &sizes);
         else

@@ -35,7 +35,7 @@ struct recipe recipe_default (void);
 /* Make a workload for a world; recipe NULL: the default, which is the built-in workload.  Jobs
  * are in the order of submission, at whole seconds.  On success *ret belongs to the caller
  * (workload_clear).  -EINVAL says what is wrong with the recipe. */
-int workload_generate (const struct world *world, const struct recipe *recipe, struct workload *ret,
-                       struct pollux_error *err);
+int workload_generate (const struct ground_truth *truth, const struct recipe *recipe,
+                       struct workload *ret, struct pollux_error *err);
 
 #endif

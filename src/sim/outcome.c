@@ -13,31 +13,31 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "sim/alone.h"
+#include "sim/isolated_run.h"
 #include "sim/metrics.h"
 
 static int judge_fairness (const struct sim_config *config, const struct workload *workload,
                            const struct policy *policy, const double *company,
                            struct sim_result *result, struct pollux_error *err)
 {
-    struct alone_cache cache = {0};
+    struct isolated_run_cache cache = {0};
     int rc = 0, unfair = 0;
     double slots = (double)config->nodes * config->slots_per_node;
     for (int i = 0; i < workload->count && rc == 0; i++) {
         const struct workload_job *job = &workload->jobs[i];
         struct sim_job *outcome = &result->jobs[i];
-        double share = fmax (1, round (slots / company[i])), alone_s;
-        rc = alone_seconds (&cache, config, job, policy, (int)share, &alone_s, err);
+        double share = fmax (1, round (slots / company[i])), isolated_run_s;
+        rc = isolated_run_seconds (&cache, config, job, policy, (int)share, &isolated_run_s, err);
         if (rc < 0)
             break;
         /* Alone, too, it would have waited for the next round. */
         double first = fmax (1, ceil (job->submit_s / config->interval_s)) * config->interval_s;
-        outcome->rho = outcome->jct_s / (first - job->submit_s + alone_s);
+        outcome->rho = outcome->jct_s / (first - job->submit_s + isolated_run_s);
         result->worst_rho = fmax (result->worst_rho, outcome->rho);
         unfair += outcome->rho > 1;
     }
     result->unfair = (double)unfair / workload->count;
-    alone_cache_clear (&cache);
+    isolated_run_cache_clear (&cache);
     return rc;
 }
 

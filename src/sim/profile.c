@@ -52,18 +52,19 @@ static double noise_at (const struct profile *profile, int batch, double x)
     return a > 0 && b > 0 ? a * pow (b / a, share) : a + share * (b - a);
 }
 
-static int spread (const struct profile *profile, struct course *course, struct pollux_error *err)
+static int spread (const struct profile *profile, struct training_curve *curve,
+                   struct pollux_error *err)
 {
-    int code = course_alloc (course, profile->epochs, profile->batch_count, err);
+    int code = training_curve_alloc (curve, profile->epochs, profile->batch_count, err);
     if (code < 0)
         return code;
     for (int e = 0; e <= profile->epochs; e++)
-        course->need[e] = e * profile->epoch_iterations;
+        curve->need[e] = e * profile->epoch_iterations;
     for (int i = 0; i < profile->batch_count; i++) {
         double scale = profile->batches[i] / (double)profile->limits.init_batch, iterations = 0;
-        course->batches[i] = profile->batches[i];
+        curve->batches[i] = profile->batches[i];
         for (int e = 0; e < profile->epochs; e++) {
-            struct course_cell *cell = course_cell (course, e, i);
+            struct training_curve_cell *cell = training_curve_cell (curve, e, i);
             cell->grad.sqr = 1;
             cell->grad.var = noise_at (profile, i, (e + 0.5) / profile->epochs);
             iterations += profile->epoch_iterations / pollux_gain (cell->grad, scale);
@@ -84,11 +85,11 @@ static int app_of_profile (const struct profile *profile, struct app *app, struc
         return fail (err, -ENOMEM, "no memory for the profile of %s", profile->name);
     *model = profile->model;
     app->times = model;
-    return spread (profile, &app->course, err);
+    return spread (profile, &app->curve, err);
 }
 
-int world_of_profiles (const struct profile *profiles, int count, struct world **ret,
-                       struct pollux_error *err)
+int ground_truth_of_profiles (const struct profile *profiles, int count, struct ground_truth **ret,
+                              struct pollux_error *err)
 {
     struct app *apps = calloc ((size_t)count, sizeof *apps);
     if (!apps)
@@ -97,7 +98,7 @@ int world_of_profiles (const struct profile *profiles, int count, struct world *
     for (int i = 0; code == 0 && i < count; i++)
         code = app_of_profile (&profiles[i], &apps[i], err);
     if (code == 0)
-        return world_new (apps, count, ret, err);
+        return ground_truth_new (apps, count, ret, err);
     for (int i = 0; i < count; i++)
         app_clear (&apps[i]);
     free (apps);
@@ -112,13 +113,14 @@ int profiles_load (const char *path, struct profile **ret, int *count, struct po
     return profiles_parse ("built-in profiles", text, strlen (text), ret, count, err);
 }
 
-int world_from_profiles (const char *path, struct world **ret, struct pollux_error *err)
+int ground_truth_from_profiles (const char *path, struct ground_truth **ret,
+                                struct pollux_error *err)
 {
     struct profile *profiles;
     int count, code = profiles_load (path, &profiles, &count, err);
     if (code < 0)
         return code;
-    code = world_of_profiles (profiles, count, ret, err);
+    code = ground_truth_of_profiles (profiles, count, ret, err);
     free (profiles);
     return code;
 }

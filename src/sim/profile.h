@@ -3,7 +3,7 @@
 #ifndef SIM_PROFILE_H
 #define SIM_PROFILE_H
 
-#include "sim/world.h"
+#include "sim/ground_truth.h"
 #include "wire/profiles.h"
 
 /* Describe an application, of whatever world, in a profile: the throughput model fitted to its
@@ -11,8 +11,8 @@
 int profile_of_app (const struct app *app, struct profile *ret, struct pollux_error *err);
 
 /* A world of count profiles. */
-int world_of_profiles (const struct profile *profiles, int count, struct world **ret,
-                       struct pollux_error *err);
+int ground_truth_of_profiles (const struct profile *profiles, int count, struct ground_truth **ret,
+                              struct pollux_error *err);
 
 /* Profiles of a file, or those built in where path is NULL, as profiles_read gives them. */
 int profiles_load (const char *path, struct profile **ret, int *count, struct pollux_error *err);

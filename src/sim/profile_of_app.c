@@ -142,16 +142,16 @@ static struct knots choose_knots (const struct curves *curves)
 static int take_curves (const struct app *app, int stride, struct curves *ret,
                         struct pollux_error *err)
 {
-    const struct course *course = &app->course;
-    int batches = (course->batch_count + stride - 1) / stride;
-    size_t epochs = (size_t)course->epochs;
+    const struct training_curve *curve = &app->curve;
+    int batches = (curve->batch_count + stride - 1) / stride;
+    size_t epochs = (size_t)curve->epochs;
     double scale = (double)app->limits.max_batch / (double)app->limits.init_batch;
     struct point *points = calloc ((size_t)batches * epochs, sizeof *points);
     if (!points)
-        return fail (err, -ENOMEM, "no memory for the noise of %d epochs", course->epochs);
+        return fail (err, -ENOMEM, "no memory for the noise of %d epochs", curve->epochs);
     for (int b = 0; b < batches; b++)
         for (size_t e = 0; e < epochs; e++) {
-            struct pollux_grad grad = course_cell (course, (int)e, b * stride)->grad;
+            struct pollux_grad grad = training_curve_cell (curve, (int)e, b * stride)->grad;
             double noise = grad.sqr > 0 ? grad.var / grad.sqr : INFINITY;
             noise = fmin (fmax (noise, least_noise), most_noise * scale);
             points[(size_t)b * epochs + e] = (struct point){
@@ -159,18 +159,18 @@ static int take_curves (const struct app *app, int stride, struct curves *ret,
                 .weight = fmax (noise / (1 + noise) - noise / (scale + noise), least_weight),
             };
         }
-    *ret = (struct curves){.epochs = course->epochs, .batches = batches, .points = points};
+    *ret = (struct curves){.epochs = curve->epochs, .batches = batches, .points = points};
     return 0;
 }
 
 int profile_of_app (const struct app *app, struct profile *ret, struct pollux_error *err)
 {
-    const struct course *course = &app->course;
-    int stride = (course->batch_count + PROFILE_BATCHES - 1) / PROFILE_BATCHES;
+    const struct training_curve *curve = &app->curve;
+    int stride = (curve->batch_count + PROFILE_BATCHES - 1) / PROFILE_BATCHES;
     struct curves curves = {0};
     struct profile profile = {
-        .epochs = course->epochs,
-        .epoch_iterations = course->need[course->epochs] / course->epochs,
+        .epochs = curve->epochs,
+        .epoch_iterations = curve->need[curve->epochs] / curve->epochs,
         .limits = app->limits,
         .pinned_replicas = app->pin.replicas,
         .pinned_batch = app->pin.batch,
@@ -185,13 +185,13 @@ int profile_of_app (const struct app *app, struct profile *ret, struct pollux_er
     struct knots knots = choose_knots (&curves);
     profile.knot_count = knots.count;
     for (int i = 0; i < knots.count; i++)
-        profile.progress[i] = (knots.at[i] + 0.5) / course->epochs;
+        profile.progress[i] = (knots.at[i] + 0.5) / curve->epochs;
     profile.batch_count = curves.batches;
     for (int b = 0; b < curves.batches; b++) {
         double values[KNOTS_ENOUGH];
-        fit_curve (&knots, curves.points + (size_t)b * (size_t)course->epochs, course->epochs,
+        fit_curve (&knots, curves.points + (size_t)b * (size_t)curve->epochs, curve->epochs,
                    values);
-        profile.batches[b] = course->batches[b * stride];
+        profile.batches[b] = curve->batches[b * stride];
         for (int i = 0; i < knots.count; i++)
             profile.ratio[b][i] = exp (values[i]);
     }

@@ -468,7 +468,7 @@ int sim_run (const struct sim_config *config, const struct workload *workload,
         .source = {.next = sim_next, .self = &sim},
         .journal = config->journal,
         .backend = {.reconcile = sim_reconcile, .self = &sim},
-        .stopwatch = {.now_s = real_clock_s, .decided = sim_decided, .self = &sim},
+        .timer = {.now_s = real_clock_s, .decided = sim_decided, .self = &sim},
     };
     struct sim_result result = {0};
     int rc = sim_check (config, err);

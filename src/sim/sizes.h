@@ -3,7 +3,7 @@
 #ifndef SIM_SIZES_H
 #define SIM_SIZES_H
 
-#include "sim/world.h"
+#include "sim/ground_truth.h"
 
 struct job_size {
     int replicas;

@@ -91,7 +91,7 @@ static int by_batch (const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-static int list_batches (const char *dir, int64_t batches[COURSE_BATCHES_LIMIT], int *ret,
+static int list_batches (const char *dir, int64_t batches[TRAINING_CURVE_BATCHES_LIMIT], int *ret,
                          struct pollux_error *err)
 {
     struct dirent **entries;
@@ -103,9 +103,9 @@ static int list_batches (const char *dir, int64_t batches[COURSE_BATCHES_LIMIT],
         free (entries[i]);
         if (batch == 0)
             continue;
-        if (count == COURSE_BATCHES_LIMIT)
+        if (count == TRAINING_CURVE_BATCHES_LIMIT)
             code = fail (err, -EFBIG, "%s: more than %d validation files", file_name (dir).text,
-                         COURSE_BATCHES_LIMIT);
+                         TRAINING_CURVE_BATCHES_LIMIT);
         else
             batches[count++] = batch;
     }
@@ -125,7 +125,7 @@ static int list_batches (const char *dir, int64_t batches[COURSE_BATCHES_LIMIT],
 }
 
 /* One column of the course from one file. */
-static int read_validation (const struct csv *csv, struct course *course, int batch,
+static int read_validation (const struct csv *csv, struct training_curve *curve, int batch,
                             struct pollux_error *err)
 {
     static const char *const names[] = {"progress", "iteration", "grad_sqr", "grad_var"};
@@ -134,7 +134,7 @@ static int read_validation (const struct csv *csv, struct course *course, int ba
     size_t column[4];
     double last[4] = {0, 0, 0, 0}, value[4];
     int code = columns (csv, names, 4, column, err);
-    for (int row = 0; code == 0 && row < course->epochs; row++) {
+    for (int row = 0; code == 0 && row < curve->epochs; row++) {
         for (size_t i = 0; code == 0 && i < 4; i++) {
             double least = i < 2 ? last[i] : 0; /* both counts only grow */
             code = csv_double (csv, (size_t)row, column[i], least, most[i], &value[i], err);
@@ -145,17 +145,17 @@ static int read_validation (const struct csv *csv, struct course *course, int ba
             return csv_fail (csv, (size_t)row, column[0], err,
                              "expected more progress than before");
         memcpy (last, value, sizeof last);
-        struct course_cell *cell = course_cell (course, row, batch);
+        struct training_curve_cell *cell = training_curve_cell (curve, row, batch);
         cell->iterations = value[1];
         cell->grad = (struct pollux_grad){.sqr = value[2], .var = value[3]};
-        double *need = &course->need[row + 1];
+        double *need = &curve->need[row + 1];
         *need = batch == 0 ? value[0] : fmin (*need, value[0]);
     }
     return code;
 }
 
-static int course_epochs (const char *path, const struct csv *csv, const struct known *known,
-                          int *ret, struct pollux_error *err)
+static int training_curve_epochs (const char *path, const struct csv *csv,
+                                  const struct known *known, int *ret, struct pollux_error *err)
 {
     size_t rows = csv_rows (csv);
     if (known && rows < (size_t)known->epochs)
@@ -163,9 +163,9 @@ static int course_epochs (const char *path, const struct csv *csv, const struct 
                      file_name (path).text, rows, known->name, known->epochs);
     if (rows == 0)
         return fail (err, -EINVAL, "%s: no rows; expected one per epoch", file_name (path).text);
-    if (!known && rows > COURSE_EPOCHS_LIMIT)
+    if (!known && rows > TRAINING_CURVE_EPOCHS_LIMIT)
         return fail (err, -EFBIG, "%s: more than %d epochs", file_name (path).text,
-                     COURSE_EPOCHS_LIMIT);
+                     TRAINING_CURVE_EPOCHS_LIMIT);
     *ret = known ? known->epochs : (int)rows;
     return 0;
 }
@@ -173,7 +173,7 @@ static int course_epochs (const char *path, const struct csv *csv, const struct 
 static int read_course (const char *dir, const struct known *known, struct app *app,
                         struct pollux_error *err)
 {
-    int64_t batches[COURSE_BATCHES_LIMIT];
+    int64_t batches[TRAINING_CURVE_BATCHES_LIMIT];
     int count = 0, code = list_batches (dir, batches, &count, err);
     for (int i = 0; code == 0 && i < count; i++) {
         char name[64], path[PATH_MAX];
@@ -184,15 +184,15 @@ static int read_course (const char *dir, const struct known *known, struct app *
         if (code == 0)
             code = csv_read (path, &csv, err);
         if (code == 0)
-            code = course_epochs (path, csv, known, &epochs, err);
+            code = training_curve_epochs (path, csv, known, &epochs, err);
         if (code == 0 && i == 0)
-            code = course_alloc (&app->course, epochs, count, err);
-        else if (code == 0 && epochs != app->course.epochs)
+            code = training_curve_alloc (&app->curve, epochs, count, err);
+        else if (code == 0 && epochs != app->curve.epochs)
             code = fail (err, -EINVAL, "%s: %d rows, but validation-%lld.csv has %d",
-                         file_name (path).text, epochs, (long long)batches[0], app->course.epochs);
+                         file_name (path).text, epochs, (long long)batches[0], app->curve.epochs);
         if (code == 0) {
-            app->course.batches[i] = (double)batches[i];
-            code = read_validation (csv, &app->course, i, err);
+            app->curve.batches[i] = (double)batches[i];
+            code = read_validation (csv, &app->curve, i, err);
         }
         csv_free (csv);
     }
@@ -349,7 +349,7 @@ static bool is_app (const char *dir, const char *name)
            join_path (path, "placements.csv", file, NULL) == 0 && access (file, F_OK) == 0;
 }
 
-int world_from_traces (const char *dir, struct world **ret, struct pollux_error *err)
+int ground_truth_from_traces (const char *dir, struct ground_truth **ret, struct pollux_error *err)
 {
     struct dirent **entries;
     int count = 0, code = 0, entry_count = scandir (dir, &entries, NULL, alphasort);
@@ -369,7 +369,7 @@ int world_from_traces (const char *dir, struct world **ret, struct pollux_error 
                      "%s: no traces here; expected a folder per application with placements.csv",
                      file_name (dir).text);
     if (code == 0)
-        return world_new (apps, count, ret, err);
+        return ground_truth_new (apps, count, ret, err);
     for (int i = 0; i < count; i++)
         app_clear (&apps[i]);
     free (apps);

@@ -13,7 +13,7 @@
 #ifndef SIM_TRAIN_H
 #define SIM_TRAIN_H
 
-#include "sim/world.h"
+#include "sim/ground_truth.h"
 
 /* One job's training.  Open for reading; written by the functions below only. */
 struct training {

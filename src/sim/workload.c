@@ -41,21 +41,22 @@ static int read_name (const struct csv *csv, size_t row, size_t column, char ret
     return 0;
 }
 
-static int unknown_app (const struct csv *csv, size_t row, size_t column, const struct world *world,
-                        struct pollux_error *err)
+static int unknown_app (const struct csv *csv, size_t row, size_t column,
+                        const struct ground_truth *truth, struct pollux_error *err)
 {
     char list[160];
     size_t used = 0;
-    for (int i = 0; i < world_count (world) && used < sizeof list; i++)
+    for (int i = 0; i < ground_truth_count (truth) && used < sizeof list; i++)
         used += (size_t)snprintf (list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                  app_name (world_at (world, i)));
+                                  app_name (ground_truth_at (truth, i)));
     if (used >= sizeof list)
         (void)snprintf (list + sizeof list - 4, 4, "...");
     return csv_fail (csv, row, column, err, "expected one of %s", list);
 }
 
 static int read_row (const struct csv *csv, size_t row, const size_t column[COLUMN_COUNT],
-                     const struct world *world, struct workload_job *job, struct pollux_error *err)
+                     const struct ground_truth *truth, struct workload_job *job,
+                     struct pollux_error *err)
 {
     int64_t replicas;
     int code = read_name (csv, row, column[NAME], job->name, err);
@@ -63,9 +64,9 @@ static int read_row (const struct csv *csv, size_t row, const size_t column[COLU
         code = csv_double (csv, row, column[TIME], 0, WORKLOAD_TIME_LIMIT, &job->submit_s, err);
     if (code < 0)
         return code;
-    job->app = world_app (world, csv_string (csv, row, column[APPLICATION]));
+    job->app = ground_truth_app (truth, csv_string (csv, row, column[APPLICATION]));
     if (!job->app)
-        return unknown_app (csv, row, column[APPLICATION], world, err);
+        return unknown_app (csv, row, column[APPLICATION], truth, err);
     const struct pollux_limits *limits = app_limits (job->app);
     code = csv_int64 (csv, row, column[REPLICAS], 1, POLLUX_REPLICAS_LIMIT, &replicas, err);
     if (code == 0)
@@ -133,7 +134,7 @@ static int check_end (const struct csv *csv, const size_t column[COLUMN_COUNT],
                      "if it is whole, after");
 }
 
-static int read_table (const struct csv *csv, bool ends, const struct world *world,
+static int read_table (const struct csv *csv, bool ends, const struct ground_truth *truth,
                        struct workload *workload, struct pollux_error *err)
 {
     size_t column[COLUMN_COUNT], rows = csv_rows (csv);
@@ -146,7 +147,7 @@ static int read_table (const struct csv *csv, bool ends, const struct world *wor
     if (!workload->jobs)
         return fail (err, -ENOMEM, "no memory for %zu jobs", rows);
     for (size_t row = 0; row < rows; row++) {
-        int code = read_row (csv, row, column, world, &workload->jobs[row], err);
+        int code = read_row (csv, row, column, truth, &workload->jobs[row], err);
         if (code < 0)
             return code;
     }
@@ -157,8 +158,9 @@ static int read_table (const struct csv *csv, bool ends, const struct world *wor
     return code;
 }
 
-int workload_parse (const char *name, const char *text, size_t length, const struct world *world,
-                    struct workload *ret, struct pollux_error *err)
+int workload_parse (const char *name, const char *text, size_t length,
+                    const struct ground_truth *truth, struct workload *ret,
+                    struct pollux_error *err)
 {
     struct workload workload = {0};
     struct csv *csv;
@@ -174,7 +176,7 @@ int workload_parse (const char *name, const char *text, size_t length, const str
         code = fail (err, -EFBIG, "%s: %zu jobs are too many: at most %d", file_name (name).text,
                      csv_rows (csv), WORKLOAD_JOBS_LIMIT);
     else
-        code = read_table (csv, text[length - 1] == '\n', world, &workload, err);
+        code = read_table (csv, text[length - 1] == '\n', truth, &workload, err);
     csv_free (csv);
     if (code < 0) {
         workload_clear (&workload);
@@ -184,7 +186,7 @@ int workload_parse (const char *name, const char *text, size_t length, const str
     return 0;
 }
 
-int workload_read (const char *path, const struct world *world, struct workload *ret,
+int workload_read (const char *path, const struct ground_truth *truth, struct workload *ret,
                    struct pollux_error *err)
 {
     char *text;
@@ -192,7 +194,7 @@ int workload_read (const char *path, const struct world *world, struct workload 
     int code = file_read (path, CSV_FILE_LIMIT, &text, &length, err);
     if (code < 0)
         return code;
-    code = workload_parse (path, text, length, world, ret, err);
+    code = workload_parse (path, text, length, truth, ret, err);
     free (text);
     return code;
 }

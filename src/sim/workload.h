@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "cluster/node.h"
-#include "sim/world.h"
+#include "sim/ground_truth.h"
 
 struct workload_job {
     char name[NAME_SIZE];
@@ -34,12 +34,13 @@ struct workload {
  * (workload_clear).  -EINVAL names file and line: a column or field missing, an application that
  * the world does not have, a negative time, a name that was used before, no replicas, a batch
  * that the application does not train with, a file that ends within a row. */
-int workload_read (const char *path, const struct world *world, struct workload *ret,
+int workload_read (const char *path, const struct ground_truth *truth, struct workload *ret,
                    struct pollux_error *err);
 
 /* The same from memory; name stands for the file in messages. */
-int workload_parse (const char *name, const char *text, size_t length, const struct world *world,
-                    struct workload *ret, struct pollux_error *err);
+int workload_parse (const char *name, const char *text, size_t length,
+                    const struct ground_truth *truth, struct workload *ret,
+                    struct pollux_error *err);
 
 /* Write it so that workload_read gives it back.  -errno of the stream. */
 int workload_write (const struct workload *workload, FILE *out, struct pollux_error *err);

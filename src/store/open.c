@@ -16,7 +16,7 @@
 #include "base/lock.h"
 #include "store/create.h"
 #include "store/schema.h"
-#include "store/self.h"
+#include "store/store_private.h"
 #include "store/sql.h"
 
 /* ---- Connecting -------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
-#include "store/self.h"
+#include "store/store_private.h"
 #include "store/sql.h"
 #include "wire/snapshot.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
-#include "store/self.h"
+#include "store/store_private.h"
 #include "store/sql.h"
 
 /* ---- Writing ------------------------------------------------------------------------------ */

@@ -266,31 +266,32 @@ static int read_document (struct wire_document *document, const char *const *pol
     return code;
 }
 
-int wire_config_read (const char *path, const char *const *policies, struct wire_problems *problems,
-                      struct wire_config *ret, struct pollux_error *err)
+int wire_config_read (const char *path, const char *const *policies,
+                      struct wire_diagnostics *problems, struct wire_config *ret,
+                      struct pollux_error *err)
 {
     struct wire_document *document;
-    struct wire_problems own = {0};
+    struct wire_diagnostics own = {0};
     problems = problems ? problems : &own;
     int code = wire_document_open (path, WIRE_CONFIG_LIMIT, wire_syntax_of_path (path), problems,
                                    &document, err);
     if (code == 0)
         code = read_document (document, policies, ret, err);
-    return wire_problems_conclude (problems, code, path, err);
+    return wire_diagnostics_conclude (problems, code, path, err);
 }
 
 int wire_config_parse (const char *name, const char *text, size_t length,
-                       const char *const *policies, struct wire_problems *problems,
+                       const char *const *policies, struct wire_diagnostics *problems,
                        struct wire_config *ret, struct pollux_error *err)
 {
     struct wire_document *document;
-    struct wire_problems own = {0};
+    struct wire_diagnostics own = {0};
     problems = problems ? problems : &own;
     int code = wire_document_open_text (name, text, length, WIRE_CONFIG_LIMIT,
                                         wire_syntax_of_path (name), problems, &document, err);
     if (code == 0)
         code = read_document (document, policies, ret, err);
-    return wire_problems_conclude (problems, code, name, err);
+    return wire_diagnostics_conclude (problems, code, name, err);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */

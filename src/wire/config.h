@@ -49,10 +49,11 @@ void wire_config_clear (struct wire_config *config);
 /* The defaults under what a file says.  policies are the names that there are, NULL at the end
  * (NULL: any).  All problems are collected (NULL: to be forgotten); err has the first one's
  * sentence.  *ret is written on success only and is the caller's. */
-int wire_config_read (const char *path, const char *const *policies, struct wire_problems *problems,
-                      struct wire_config *ret, struct pollux_error *err);
+int wire_config_read (const char *path, const char *const *policies,
+                      struct wire_diagnostics *problems, struct wire_config *ret,
+                      struct pollux_error *err);
 int wire_config_parse (const char *name, const char *text, size_t length,
-                       const char *const *policies, struct wire_problems *problems,
+                       const char *const *policies, struct wire_diagnostics *problems,
                        struct wire_config *ret, struct pollux_error *err);
 
 /* Why a text is no address to listen on; NULL if it is one. */

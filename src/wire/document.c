@@ -31,14 +31,14 @@ struct wire_document {
     size_t start; /* behind the byte-order mark */
     json_t *root;
     struct wire_yaml_node *nodes; /* NULL: JSON */
-    struct wire_problems *problems;
+    struct wire_diagnostics *problems;
 };
 
 /* ---- What is refused ---------------------------------------------------------------------- */
 
 /* Line and column of an offset, and the message, which is disarmed. */
-static struct wire_problem problem_at (const struct wire_document *document, size_t offset,
-                                       const char *message)
+static struct wire_diagnostic problem_at (const struct wire_document *document, size_t offset,
+                                          const char *message)
 {
     int line = 1;
     size_t start = document->start;
@@ -48,20 +48,20 @@ static struct wire_problem problem_at (const struct wire_document *document, siz
             start = i + 1;
         }
     }
-    struct wire_problem problem = {
+    struct wire_diagnostic problem = {
         .line = line, .column = (int)utf8_count (document->text + start, offset - start) + 1};
     snprintf (problem.message, sizeof (problem.message), "%s", message);
     return problem;
 }
 
 /* Collect it, and say it. */
-static int refuse (const struct wire_document *document, struct wire_problem problem,
+static int refuse (const struct wire_document *document, struct wire_diagnostic problem,
                    struct pollux_error *err)
 {
     utf8_disarm (problem.path);
     utf8_disarm (problem.message);
-    wire_problems_add (document->problems, &problem);
-    return wire_problem_fail (&problem, document->name.text, err);
+    wire_diagnostics_add (document->problems, &problem);
+    return wire_diagnostic_fail (&problem, document->name.text, err);
 }
 
 /* ---- Documents ---------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static int token_column (const json_error_t *why)
 static int parse_json (struct wire_document *document, size_t length, struct pollux_error *err)
 {
     if (wire_seek_value (document->text, document->start) == length) {
-        struct wire_problem empty = {1, 1, "", "empty file: expected a JSON object"};
+        struct wire_diagnostic empty = {1, 1, "", "empty file: expected a JSON object"};
         return refuse (document, empty, err);
     }
     json_error_t why;
@@ -93,8 +93,8 @@ static int parse_json (struct wire_document *document, size_t length, struct pol
         return 0;
     if (json_error_code (&why) == json_error_out_of_memory)
         return fail (err, -ENOMEM, "%s: not enough memory", document->name.text);
-    struct wire_problem problem = {.line = why.line > 0 ? why.line : 1,
-                                   .column = token_column (&why)};
+    struct wire_diagnostic problem = {.line = why.line > 0 ? why.line : 1,
+                                      .column = token_column (&why)};
     snprintf (problem.message, sizeof (problem.message), "not well-formed JSON: %s", why.text);
     return refuse (document, problem, err);
 }
@@ -119,7 +119,7 @@ static int parse_yaml (struct wire_document *document, size_t length, struct pol
 
 /* Make a document of text, which is taken over, also on failure. */
 static int document_new (const char *name, char *text, size_t length, enum wire_syntax syntax,
-                         struct wire_problems *problems, struct wire_document **ret,
+                         struct wire_diagnostics *problems, struct wire_document **ret,
                          struct pollux_error *err)
 {
     struct wire_document *document = calloc (1, sizeof (*document));
@@ -141,7 +141,7 @@ static int document_new (const char *name, char *text, size_t length, enum wire_
 }
 
 int wire_document_open (const char *path, size_t limit, enum wire_syntax syntax,
-                        struct wire_problems *problems, struct wire_document **ret,
+                        struct wire_diagnostics *problems, struct wire_document **ret,
                         struct pollux_error *err)
 {
     char *text;
@@ -151,7 +151,7 @@ int wire_document_open (const char *path, size_t limit, enum wire_syntax syntax,
 }
 
 int wire_document_open_text (const char *name, const char *text, size_t length, size_t limit,
-                             enum wire_syntax syntax, struct wire_problems *problems,
+                             enum wire_syntax syntax, struct wire_diagnostics *problems,
                              struct wire_document **ret, struct pollux_error *err)
 {
     if (length > limit)
@@ -327,13 +327,13 @@ static struct excerpt found (const struct wire_place *place, size_t offset)
 static int refuse_place (const struct wire_place *place, bool of_key, struct pollux_error *err,
                          const char *format, va_list args)
 {
-    char message[sizeof (((struct wire_problem *)NULL)->message)];
+    char message[sizeof (((struct wire_diagnostic *)NULL)->message)];
     int length = vsnprintf (message, sizeof (message), format, args);
     size_t offset = place_offset (place, of_key);
     if (!of_key && length > 0 && (size_t)length < sizeof (message))
         snprintf (message + length, sizeof (message) - (size_t)length, ", got %s",
                   found (place, offset).text);
-    struct wire_problem problem = problem_at (place->document, offset, message);
+    struct wire_diagnostic problem = problem_at (place->document, offset, message);
     write_path (place, problem.path, sizeof (problem.path));
     return refuse (place->document, problem, err);
 }
@@ -359,7 +359,7 @@ int wire_fail_key (const struct wire_place *field, struct pollux_error *err, con
 
 bool wire_stops (const struct wire_place *place, int code)
 {
-    const struct wire_problems *problems = place->document->problems;
+    const struct wire_diagnostics *problems = place->document->problems;
     return code < 0 && (code != -EINVAL || !problems || problems->more);
 }
 

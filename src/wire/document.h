@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "pollux/pollux.h"
-#include "wire/problems.h"
+#include "wire/diagnostics.h"
 
 /* A document and its text.  Constant once made. */
 struct wire_document;
@@ -28,10 +28,10 @@ enum wire_syntax wire_syntax_of_path (const char *path);
  * problems, which may be NULL, must outlive the document: all that is refused in it, now or by a
  * getter later, is added to them. */
 int wire_document_open (const char *path, size_t limit, enum wire_syntax syntax,
-                        struct wire_problems *problems, struct wire_document **ret,
+                        struct wire_diagnostics *problems, struct wire_document **ret,
                         struct pollux_error *err);
 int wire_document_open_text (const char *name, const char *text, size_t length, size_t limit,
-                             enum wire_syntax syntax, struct wire_problems *problems,
+                             enum wire_syntax syntax, struct wire_diagnostics *problems,
                              struct wire_document **ret, struct pollux_error *err);
 void wire_document_free (struct wire_document *document);
 

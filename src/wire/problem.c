@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cluster/names.h"
+#include "cluster/name_table.h"
 #include "wire/job.h"
 #include "wire/member.h"
 #include "wire/spec.h"
@@ -19,7 +19,7 @@
 /* What reading needs besides the problem. */
 struct reader {
     struct problem *problem;
-    struct names node_names, job_names;
+    struct name_table node_names, job_names;
 };
 
 static const char *node_name (const void *nodes, int index)
@@ -78,12 +78,12 @@ static int read_node (struct reader *reader, const struct wire_place *place,
     if (rc < 0)
         return rc;
     node->slots = (int)gpus;
-    if (names_find (&reader->node_names, node->name, node_name, reader->problem->nodes) >= 0) {
+    if (name_table_find (&reader->node_names, node->name, node_name, reader->problem->nodes) >= 0) {
         struct wire_place name = wire_field (place, "name");
         return wire_fail (&name, err, "expected a name that no other node has");
     }
     view->node_count++;
-    names_add (&reader->node_names, node_name, reader->problem->nodes);
+    name_table_add (&reader->node_names, node_name, reader->problem->nodes);
     return 0;
 }
 
@@ -99,7 +99,7 @@ static int read_nodes (struct reader *reader, const struct wire_place *place,
         return wire_fail (place, err, "expected at most %d nodes", PROBLEM_NODES_LIMIT);
     problem->nodes = calloc (count + 1, sizeof (problem->nodes[0]));
     if (!problem->nodes ||
-        names_reserve (&reader->node_names, (int)count, node_name, problem->nodes) < 0)
+        name_table_reserve (&reader->node_names, (int)count, node_name, problem->nodes) < 0)
         return fail (err, -ENOMEM, "no memory for %zu nodes", count);
     problem->view.nodes = problem->nodes;
     int64_t slots = 0;
@@ -132,7 +132,8 @@ static int read_allocation (struct reader *reader, const struct wire_place *job,
     struct wire_place share;
     for (void *at = NULL; rc == 0 && wire_each (&place, &at, &share);) {
         int64_t replicas = 0;
-        int node = names_find (&reader->node_names, share.key, node_name, reader->problem->nodes);
+        int node =
+            name_table_find (&reader->node_names, share.key, node_name, reader->problem->nodes);
         if (node < 0)
             rc = wire_fail (&share, err, "expected the name of a node");
         else
@@ -217,7 +218,8 @@ static int read_job (struct reader *reader, const struct wire_place *place,
     int rc = wire_expect_object (place, err);
     if (rc == 0)
         rc = read_spec (place, &job->spec, err);
-    if (rc == 0 && names_find (&reader->job_names, job->spec.name, job_name, problem->jobs) >= 0) {
+    if (rc == 0 &&
+        name_table_find (&reader->job_names, job->spec.name, job_name, problem->jobs) >= 0) {
         struct wire_place name = wire_field (place, "name");
         rc = wire_fail (&name, err, "expected a name that no other job has");
     }
@@ -235,7 +237,7 @@ static int read_job (struct reader *reader, const struct wire_place *place,
     }
     job->phase = job->placement.count > 0 ? JOB_RUNNING : JOB_PENDING;
     problem->order[problem->view.job_count++] = job;
-    names_add (&reader->job_names, job_name, problem->jobs);
+    name_table_add (&reader->job_names, job_name, problem->jobs);
     return 0;
 }
 
@@ -252,7 +254,7 @@ static int read_jobs (struct reader *reader, const struct wire_place *place,
     problem->jobs = calloc (count + 1, sizeof (problem->jobs[0]));
     problem->order = calloc (count + 1, sizeof (problem->order[0]));
     if (!problem->jobs || !problem->order ||
-        names_reserve (&reader->job_names, (int)count, job_name, problem->jobs) < 0)
+        name_table_reserve (&reader->job_names, (int)count, job_name, problem->jobs) < 0)
         return fail (err, -ENOMEM, "no memory for %zu jobs", count);
     problem->view.jobs = problem->order;
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -328,8 +330,8 @@ static int problem_decode (const struct wire_document *document, struct problem 
     if (!reader.problem)
         return fail (err, -ENOMEM, "no memory for a problem");
     int rc = read_root (&reader, &root, err);
-    names_clear (&reader.node_names);
-    names_clear (&reader.job_names);
+    name_table_clear (&reader.node_names);
+    name_table_clear (&reader.job_names);
     if (rc < 0)
         problem_free (reader.problem);
     else

@@ -109,7 +109,7 @@ struct run_status {
 
 /* What the replicas of a generation must agree on: written by the daemon before it starts the first,
  * so that another daemon that starts the rest says the same. */
-struct run_seats {
+struct run_slot_map {
     int port;   /* MASTER_PORT */
     int *slots; /* of its node, by rank */
     int count;
@@ -129,8 +129,8 @@ int run_replica_encode (const struct run_process *replica, char **ret, size_t *r
 int run_status_encode (const struct run_status *status, char **ret, size_t *ret_length,
                        struct pollux_error *err);
 
-int run_seats_encode (const struct run_seats *seats, char **ret, size_t *ret_length,
-                      struct pollux_error *err);
+int run_slot_map_encode (const struct run_slot_map *slot_map, char **ret, size_t *ret_length,
+                         struct pollux_error *err);
 
 /* From text; name stands for it in messages.  On failure *ret is untouched: -EINVAL and the place,
  * -EPROTO for a version of the protocol that is not known here, -EFBIG, -ENOMEM. */
@@ -144,8 +144,8 @@ int run_replica_decode (const char *name, const char *text, size_t length, struc
 int run_status_decode (const char *name, const char *text, size_t length, struct run_status *ret,
                        struct pollux_error *err);
 /* ret->slots belongs to the caller (free). */
-int run_seats_decode (const char *name, const char *text, size_t length, struct run_seats *ret,
-                      struct pollux_error *err);
+int run_slot_map_decode (const char *name, const char *text, size_t length,
+                         struct run_slot_map *ret, struct pollux_error *err);
 
 /* Whether a message of an agent may be passed on: one JSON object of at most
  * RUN_MESSAGE_LIMIT bytes.  What it says is for the daemon to judge. */

@@ -298,7 +298,7 @@ static int read_layers (struct wire_document *const *documents, int count,
 }
 
 /* The options as a document; their problems are for the second list. */
-static int open_options (const json_t *options, struct wire_problems *problems,
+static int open_options (const json_t *options, struct wire_diagnostics *problems,
                          struct wire_document **ret, struct pollux_error *err)
 {
     char *text = options ? json_dumps (options, JSON_COMPACT) : strdup ("{}");
@@ -310,11 +310,12 @@ static int open_options (const json_t *options, struct wire_problems *problems,
     return code;
 }
 
-int wire_submission_read (const char *path, const json_t *options, struct wire_problems *problems,
-                          struct wire_submission *ret, struct pollux_error *err)
+int wire_submission_read (const char *path, const json_t *options,
+                          struct wire_diagnostics *problems, struct wire_submission *ret,
+                          struct pollux_error *err)
 {
     struct wire_document *documents[LAYERS] = {NULL};
-    struct wire_problems of_options = {0}, own = {0};
+    struct wire_diagnostics of_options = {0}, own = {0};
     int count = 0, code = 0;
     problems = problems ? problems : &own;
     if (path)
@@ -327,19 +328,19 @@ int wire_submission_read (const char *path, const json_t *options, struct wire_p
     for (int i = 0; i < LAYERS; i++)
         wire_document_free (documents[i]);
     for (int i = 0; i < of_options.count; i++) {
-        struct wire_problem problem = of_options.items[i];
+        struct wire_diagnostic problem = of_options.items[i];
         problem.line = problem.column = 0;
-        wire_problems_add (problems, &problem);
+        wire_diagnostics_add (problems, &problem);
     }
-    return wire_problems_conclude (problems, code, path ? path : "options", err);
+    return wire_diagnostics_conclude (problems, code, path ? path : "options", err);
 }
 
 int wire_submission_parse (const char *name, const char *text, size_t length,
-                           enum wire_syntax syntax, struct wire_problems *problems,
+                           enum wire_syntax syntax, struct wire_diagnostics *problems,
                            struct wire_submission *ret, struct pollux_error *err)
 {
     struct wire_document *document;
-    struct wire_problems own = {0};
+    struct wire_diagnostics own = {0};
     problems = problems ? problems : &own;
     int code = wire_document_open_text (name, text, length, WIRE_SUBMISSION_LIMIT, syntax, problems,
                                         &document, err);
@@ -347,7 +348,7 @@ int wire_submission_parse (const char *name, const char *text, size_t length,
         code = read_layers (&document, 1, ret, err);
         wire_document_free (document);
     }
-    return wire_problems_conclude (problems, code, name, err);
+    return wire_diagnostics_conclude (problems, code, name, err);
 }
 
 json_t *wire_submission_encode (const struct wire_submission *submission, struct pollux_error *err)

@@ -44,12 +44,13 @@ void wire_submission_clear (struct wire_submission *submission);
  * win over the file's (NULL: none); variables of both make the environment.  All problems are
  * collected (NULL: to be forgotten); those of the options have no line.  err has the first one's sentence.  On success *ret
  * is the caller's (wire_submission_clear). */
-int wire_submission_read (const char *path, const json_t *options, struct wire_problems *problems,
-                          struct wire_submission *ret, struct pollux_error *err);
+int wire_submission_read (const char *path, const json_t *options,
+                          struct wire_diagnostics *problems, struct wire_submission *ret,
+                          struct pollux_error *err);
 
 /* From the body of a request. */
 int wire_submission_parse (const char *name, const char *text, size_t length,
-                           enum wire_syntax syntax, struct wire_problems *problems,
+                           enum wire_syntax syntax, struct wire_diagnostics *problems,
                            struct wire_submission *ret, struct pollux_error *err);
 
 /* The other way, with all that has a default: an object, the caller's (json_decref), that is read as

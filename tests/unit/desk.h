@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "daemon/api.h"
-#include "daemon/tokens.h"
+#include "api/api.h"
+#include "api/tokens.h"
 #include "store/reader.h"
 #include "store/store.h"
 #include "town.h"

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "base/file.h"
 #include "wire/node.h"
 
@@ -349,7 +349,7 @@ int lives_tear_down (void **state)
         ;
     assert_int_equal (left, 0);
     int tmp = open ("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    inside_remove (tmp, strrchr (lives->path, '/') + 1, NULL);
+    safe_dir_remove (tmp, strrchr (lives->path, '/') + 1, NULL);
     close (tmp);
     loop_clear (&lives->loop);
     machine_clear (&lives->machine);

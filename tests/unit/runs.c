@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 
 const struct run_name runs_name = {.job = "job", .generation = 3, .rank = 1};
 
@@ -45,7 +45,7 @@ int runs_tear_down (void **state)
     close (test->root);
     const char *slash = strrchr (test->path, '/');
     int tmp = open ("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal (inside_remove (tmp, slash + 1, NULL), 0);
+    assert_int_equal (safe_dir_remove (tmp, slash + 1, NULL), 0);
     close (tmp);
     free (test);
     return 0;

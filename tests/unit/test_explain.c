@@ -4,9 +4,9 @@
  */
 #include "unit.h"
 #include "town.h"
-#include "daemon/describe.h"
-#include "daemon/explain_text.h"
-#include "daemon/pace.h"
+#include "api/describe.h"
+#include "api/explain_text.h"
+#include "loop/job_rates.h"
 
 #include "policy/speedup.h"
 
@@ -17,9 +17,9 @@ static const int64_t S = 1000000;
 static void expect_waiting (const struct town *town, int job, int64_t next_round_us,
                             const char *expected)
 {
-    char sentence[WAITS_SIZE];
-    bool waits = waits_for (&town->cluster, room_of (&town->cluster), town->cluster.jobs[job],
-                            town->now_us, next_round_us, sentence);
+    char sentence[WAIT_REASON_SIZE];
+    bool waits = wait_reason (&town->cluster, slot_totals_of (&town->cluster),
+                              town->cluster.jobs[job], town->now_us, next_round_us, sentence);
     if (!expected)
         assert_false (waits);
     else
@@ -73,13 +73,14 @@ static void free_slots_are_those_nobody_holds (void **state)
     town_init (&town, 3, 4);
     int a = town_submit (&town, "a", 0, 8);
     town_submit (&town, "b", 0, 8);
-    assert_int_equal (room_of (&town.cluster).free, 12);
+    assert_int_equal (slot_totals_of (&town.cluster).free, 12);
     town_start (&town, a, "0:3");
     town_plan (&town, (const char *[]){"0:4", "1:2"});
-    struct room room = room_of (&town.cluster); /* a holds 3 and is promised 1 more, b 2 */
+    struct slot_totals room =
+        slot_totals_of (&town.cluster); /* a holds 3 and is promised 1 more, b 2 */
     assert_int_equal (room.free, 6);
     town_drain (&town, 2);
-    room = room_of (&town.cluster);
+    room = slot_totals_of (&town.cluster);
     assert_int_equal (room.free, 2);
     assert_int_equal (room.slots, 8);
     assert_int_equal (room.nodes, 2);
@@ -97,27 +98,27 @@ static void pace_is_the_models (void **state)
     const struct job *job = town.cluster.jobs[a];
     struct pollux_batch batch = {.m = 100, .s = 0};
     struct hints hints = town_hints (250, 1000);
-    struct pace pace = pace_of (job, &hints, batch, POLLUX_EXACT, 2);
-    assert_true (isnan (pace.goodput) && pace.batch.m == 0);
-    assert_true (relative (pace.noise_scale, 128 * 0.2 / 0.01) < 1e-12);
+    struct job_rates rates = job_rates_of (job, &hints, batch, POLLUX_EXACT, 2);
+    assert_true (isnan (rates.goodput) && rates.batch.m == 0);
+    assert_true (relative (rates.noise_scale, 128 * 0.2 / 0.01) < 1e-12);
     town_start (&town, a, "0:2 1:1");
-    pace = pace_of (job, &hints, batch, POLLUX_EXACT, 2);
+    rates = job_rates_of (job, &hints, batch, POLLUX_EXACT, 2);
     struct pollux_shape shape = {.nodes = 2, .replicas = 3};
     double goodput = pollux_goodput (&hints.model, hints.grad, 128, shape, batch);
-    assert_true (pace.total_batch == 300);
-    assert_true (relative (pace.goodput, goodput) < 1e-12);
-    assert_true (relative (pace.goodput, pace.throughput * pace.efficiency) < 1e-12);
-    assert_true (relative (pace.eta_s, 750 * 128 / goodput) < 1e-12);
+    assert_true (rates.total_batch == 300);
+    assert_true (relative (rates.goodput, goodput) < 1e-12);
+    assert_true (relative (rates.goodput, rates.throughput * rates.efficiency) < 1e-12);
+    assert_true (relative (rates.eta_s, 750 * 128 / goodput) < 1e-12);
     struct pollux_best fair;
     shape = (struct pollux_shape){.nodes = 1, .replicas = 2};
     pollux_best_batch (&hints.model, hints.grad, &hints.limits, POLLUX_EXACT, shape, &fair, NULL);
-    assert_true (relative (pace.speedup, goodput / fair.goodput) < 1e-12);
+    assert_true (relative (rates.speedup, goodput / fair.goodput) < 1e-12);
     /* A batch below M0 has a throughput and no efficiency. */
-    pace = pace_of (job, &hints, (struct pollux_batch){.m = 16}, POLLUX_EXACT, 2);
-    assert_true (pace.throughput > 0 && isnan (pace.efficiency) && isnan (pace.eta_s));
+    rates = job_rates_of (job, &hints, (struct pollux_batch){.m = 16}, POLLUX_EXACT, 2);
+    assert_true (rates.throughput > 0 && isnan (rates.efficiency) && isnan (rates.eta_s));
     hints.has_model = false;
-    pace = pace_of (job, &hints, batch, POLLUX_EXACT, 2);
-    assert_true (pace.total_batch == 300 && isnan (pace.throughput) && isnan (pace.noise_scale));
+    rates = job_rates_of (job, &hints, batch, POLLUX_EXACT, 2);
+    assert_true (rates.total_batch == 300 && isnan (rates.throughput) && isnan (rates.noise_scale));
     town_clear (&town);
 }
 
@@ -327,7 +328,7 @@ static void words_for_people (void **state)
 
     struct town town;
     struct reports reports = {0};
-    struct rounds *rounds = calloc (1, sizeof (*rounds));
+    struct round_history *rounds = calloc (1, sizeof (*rounds));
     town_init (&town, 2, 4);
     int a = town_submit (&town, "a", 0, 8), b = town_submit (&town, "b", 0, 8);
     town.cluster.jobs[a]->hints = town.cluster.jobs[b]->hints = town_hints (250, 1e6);

@@ -9,8 +9,8 @@
 
 #include <dirent.h>
 
-#include "policy/ga_vary.h"
-#include "policy/nsga2.h"
+#include "policy/ga/variation.h"
+#include "policy/ga/nsga2.h"
 #include "wire/problem.h"
 
 static struct memory fresh (void)
@@ -213,7 +213,7 @@ static double plain_utility (const struct lab *lab, const struct plan *plan)
     for (int i = 0; i < view->job_count; i++) {
         struct placement placement = plan_placement (plan, i);
         struct pollux_shape shape = placement_shape (placement);
-        int at = ga_worth_index (shape.replicas, shape.nodes);
+        int at = ga_value_index (shape.replicas, shape.nodes);
         speedups += lab->space.worth_of[i][at].speedup;
         for (int k = 0; k < placement.count; k++)
             in_use[placement.shares[k].node] = true;

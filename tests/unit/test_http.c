@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 
-#include "http/bucket.h"
-#include "http/check.h"
+#include "http/rate_limit.h"
+#include "http/header_check.h"
 #include "http/deadline.h"
 #include "http/listen.h"
 #include "http/target.h"

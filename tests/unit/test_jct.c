@@ -308,9 +308,9 @@ static void compare (int first, int last, struct figures *means)
 {
     fclose (golden_open (SHARED "published/pollux.json"));
     json_t *published = json_load_file (SHARED "published/pollux.json", 0, NULL);
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct pollux_error err;
-    if (world_from_traces (SHARED "traces", &world, &err) < 0)
+    if (ground_truth_from_traces (SHARED "traces", &world, &err) < 0)
         fail_msg ("%s", err.text);
     for (int i = 0; i < KINDS; i++)
         means[i] = (struct figures){0};
@@ -333,7 +333,7 @@ static void compare (int first, int last, struct figures *means)
         print_message ("%-10s mean %.1f s, p99 %.0f s, makespan %.0f s\n", names[i],
                        means[i].mean_s, means[i].p99_s, means[i].makespan_s);
     json_decref (published);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* All six are simulated in a long run, one in a short one, none under slow tools, which have seen

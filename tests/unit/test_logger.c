@@ -3,7 +3,7 @@
  * Lines of the daemon's log, as a reader of the pipe sees them; and the clock of events.
  */
 #include "unit.h"
-#include "daemon/clock.h"
+#include "base/clock.h"
 #include "daemon/logger.h"
 
 #include <unistd.h>

@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/briefing.h"
+#include "backend/run_spec.h"
 #include "backend/machine.h"
 #include "wire/node.h"
 #include "backend/port.h"
-#include "backend/seats.h"
+#include "backend/slot_map.h"
 
 static void test_declared_nodes (void **state)
 {
@@ -176,21 +176,21 @@ static void test_cpus (void **state)
 static void test_seats (void **state)
 {
     (void)state;
-    struct seats seats = {0};
-    assert_int_equal (seats_free (&seats, 5, 3), 3);
-    assert_int_equal (seats_take (&seats, 5, 3), 0);
-    assert_int_equal (seats_hold (&seats, 5, 1), 0);
-    assert_int_equal (seats_take (&seats, 5, 3), 2);
-    assert_int_equal (seats_take (&seats, 5, 3), -ENOSPC);
-    assert_int_equal (seats_free (&seats, 5, 3), 0);
-    assert_int_equal (seats_free (&seats, 4, 3), 3);
-    assert_int_equal (seats_hold (&seats, 5, 1), 0); /* twice, after a change of nodes */
-    seats_release (&seats, 5, 1);
-    assert_int_equal (seats_free (&seats, 5, 3), 0);
-    seats_release (&seats, 5, 1);
-    assert_int_equal (seats_take (&seats, 5, 3), 1);
-    seats_release (&seats, 9, 0);
-    seats_clear (&seats);
+    struct slot_map slot_map = {0};
+    assert_int_equal (slot_map_free (&slot_map, 5, 3), 3);
+    assert_int_equal (slot_map_take (&slot_map, 5, 3), 0);
+    assert_int_equal (slot_map_hold (&slot_map, 5, 1), 0);
+    assert_int_equal (slot_map_take (&slot_map, 5, 3), 2);
+    assert_int_equal (slot_map_take (&slot_map, 5, 3), -ENOSPC);
+    assert_int_equal (slot_map_free (&slot_map, 5, 3), 0);
+    assert_int_equal (slot_map_free (&slot_map, 4, 3), 3);
+    assert_int_equal (slot_map_hold (&slot_map, 5, 1), 0); /* twice, after a change of nodes */
+    slot_map_release (&slot_map, 5, 1);
+    assert_int_equal (slot_map_free (&slot_map, 5, 3), 0);
+    slot_map_release (&slot_map, 5, 1);
+    assert_int_equal (slot_map_take (&slot_map, 5, 3), 1);
+    slot_map_release (&slot_map, 9, 0);
+    slot_map_clear (&slot_map);
 }
 
 static void test_port (void **state)
@@ -223,13 +223,13 @@ static const char *variable (const struct run_description *description, const ch
     return found;
 }
 
-static struct run_description *told (const struct briefing *briefing, int rank)
+static struct run_description *told (const struct run_spec *spec, int rank)
 {
     char *text;
     size_t length;
     struct run_description *ret;
     struct pollux_error err = {.text = ""};
-    if (briefing_describe (briefing, rank, &text, &length, &err) < 0)
+    if (run_spec_describe (spec, rank, &text, &length, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (run_description_decode ("test", text, length, &ret, NULL), 0);
     free (text);
@@ -259,22 +259,22 @@ static void test_briefing (void **state)
         .spec = {.name = "j"}, .generation = 4, .launch = &launch, .placement = {shares, 3}};
     struct cluster cluster = {.nodes = nodes, .node_count = 3};
     int slots[] = {1, 0, 1, 0};
-    struct run_seats seats = {.port = 20001, .slots = slots, .count = 4};
-    char **base = briefing_base ();
+    struct run_slot_map slot_map = {.port = 20001, .slots = slots, .count = 4};
+    char **base = run_spec_base ();
     assert_non_null (base);
-    struct briefing briefing = {.cluster = &cluster,
-                                .job = &job,
-                                .machine = &machine,
-                                .seats = &seats,
-                                .base = base,
-                                .checkpoint_dir = "/s/checkpoints",
-                                .url = "http://127.0.0.1:7467",
-                                .token = "t0ken",
-                                .program = "/bin/pollux",
-                                .mpirun = "mpirun",
-                                .directory = "/s/run"};
-    struct run_description *first = told (&briefing, 0), *last = told (&briefing, 3);
-    struct run_description *third = told (&briefing, 2);
+    struct run_spec spec = {.cluster = &cluster,
+                            .job = &job,
+                            .machine = &machine,
+                            .slot_map = &slot_map,
+                            .base = base,
+                            .checkpoint_dir = "/s/checkpoints",
+                            .url = "http://127.0.0.1:7467",
+                            .token = "t0ken",
+                            .program = "/bin/pollux",
+                            .mpirun = "mpirun",
+                            .directory = "/s/run"};
+    struct run_description *first = told (&spec, 0), *last = told (&spec, 3);
+    struct run_description *third = told (&spec, 2);
     assert_string_equal (first->command[1], "--fast");
     assert_int_equal (first->stop_signal, SIGUSR1);
     assert_string_equal (first->token, "t0ken");
@@ -298,7 +298,7 @@ static void test_briefing (void **state)
     run_description_free (last);
 
     launch.launcher = LAUNCHER_MPI;
-    struct run_description *mpirun = told (&briefing, 4);
+    struct run_description *mpirun = told (&spec, 4);
     assert_string_equal (mpirun->command[0], "mpirun");
     assert_null (mpirun->token);
     assert_null (variable (mpirun, "RANK"));
@@ -312,9 +312,9 @@ static void test_briefing (void **state)
     size_t length;
     struct pollux_error err;
     strcpy (nodes[1].name, "gone");
-    assert_int_equal (briefing_describe (&briefing, 0, &text, &length, &err), -ENOENT);
+    assert_int_equal (run_spec_describe (&spec, 0, &text, &length, &err), -ENOENT);
     assert_non_null (strstr (err.text, "gone"));
-    briefing_free (base);
+    run_spec_free (base);
     machine_clear (&machine);
 }
 

@@ -36,13 +36,13 @@ static const struct pollux_adam adam = {0.999, 1e-8, 100};
 
 /* The world: per coordinate the true gradient, the deviation of one sample, and Adam's moment.
  * Coordinates differ by factors, so that an estimator that forgets P is far off. */
-struct world {
+struct ground_truth {
     float mean[DIM], deviation[DIM], exp_avg_sq[DIM];
 };
 
-static struct world world_make (void)
+static struct ground_truth world_make (void)
 {
-    struct world world;
+    struct ground_truth world;
     for (int d = 0; d < DIM; d++) {
         world.mean[d] = (float)(1 + d % 3);
         world.deviation[d] = (float)(4 + d % 5);
@@ -59,7 +59,7 @@ struct truth {
     double sqr_lag, var_lag;
 };
 
-static struct truth truth_of (const struct world *world, const struct setting *setting)
+static struct truth truth_of (const struct ground_truth *world, const struct setting *setting)
 {
     struct truth truth = {0};
     double n = setting->replicas * (double)(setting->batch.s + 1);
@@ -107,14 +107,14 @@ static void truth_average (struct truth *truth, double scale, int values)
     truth->cov *= squares;
 }
 
-static void draw (const struct world *world, int64_t m, struct rng *rng, float *ret)
+static void draw (const struct ground_truth *world, int64_t m, struct rng *rng, float *ret)
 {
     for (int d = 0; d < DIM; d++)
         ret[d] =
             world->mean[d] + (float)(world->deviation[d] / sqrt ((double)m) * rng_gaussian (rng));
 }
 
-static struct pollux_grad run (const struct world *world, const struct setting *setting,
+static struct pollux_grad run (const struct ground_truth *world, const struct setting *setting,
                                struct rng *rng)
 {
     const struct pollux_adam *with = setting->adam ? &adam : NULL;
@@ -165,7 +165,7 @@ static void assert_standard_errors (const struct setting *setting, const char *w
 static void test_within_the_standard_error (void **unused)
 {
     (void)unused;
-    const struct world world = world_make ();
+    const struct ground_truth world = world_make ();
     const int runs = soak_count (2000);
     for (size_t i = 0; i < COUNT (settings); i++) {
         const struct setting *setting = &settings[i];

@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <jansson.h>
 
-#include "daemon/api.h"
+#include "api/api.h"
 
 static json_t *read_openapi (void)
 {

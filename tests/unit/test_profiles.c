@@ -9,14 +9,14 @@
 
 #include "sim/profile.h"
 
-static struct world *parse (const char *text)
+static struct ground_truth *parse (const char *text)
 {
     struct profile *profiles;
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct pollux_error err;
     int count;
     if (profiles_parse ("test", text, strlen (text), &profiles, &count, &err) < 0 ||
-        world_of_profiles (profiles, count, &world, &err) < 0)
+        ground_truth_of_profiles (profiles, count, &world, &err) < 0)
         fail_msg ("%s", err.text);
     free (profiles);
     return world;
@@ -33,8 +33,8 @@ static struct world *parse (const char *text)
 static void test_what_they_mean (void **state)
 {
     (void)state;
-    struct world *world = parse (ONE (EPOCHS ", " LIMITS ", " MODEL ", " NOISE));
-    const struct app *app = world_app (world, "a");
+    struct ground_truth *world = parse (ONE (EPOCHS ", " LIMITS ", " MODEL ", " NOISE));
+    const struct app *app = ground_truth_app (world, "a");
     assert_int_equal (app_max_epochs (app), 4);
     assert_int_equal (app_limits (app)->max_local, 20);
     assert_true (app_limits (app)->accumulation);
@@ -50,19 +50,19 @@ static void test_what_they_mean (void **state)
     assert_true (relative (step.step_s, 0.15 + 0.31) < 1e-12);
     assert_true (relative (step.sync_s, 0.31) < 1e-12);
     assert_false (step.modelled); /* here the model is the truth */
-    assert_int_equal (world_prepare (world, NULL, NULL), 0);
-    world_free (world);
+    assert_int_equal (ground_truth_prepare (world, NULL, NULL), 0);
+    ground_truth_free (world);
 
     /* Iterations at a batch follow from its gain: (1+3) / (3/4+1). */
     world = parse (ONE (EPOCHS ", " LIMITS ", " MODEL ", \"noise\": {\"progress\": [0.5], "
                                "\"batches\": [10, 40], \"ratio\": [[1], [3]]}, "
                                "\"pinned\": {\"replicas\": 2, \"batch\": 20}"));
-    app = world_app (world, "a");
+    app = ground_truth_app (world, "a");
     assert_true (relative (app_iterations (app, 3, 40), 400 / (4 / 1.75)) < 1e-12);
     assert_true (app_grad (app, 0, 25).var == 2);
     assert_int_equal (app_pin (app).replicas, 2);
     assert_int_equal (app_pin (app).batch, 20);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 static void test_built_in (void **state)
@@ -70,15 +70,15 @@ static void test_built_in (void **state)
     static const char *const names[] = {"bert",     "cifar10", "deepspeech2",
                                         "imagenet", "ncf",     "yolov3"};
     (void)state;
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct pollux_error err;
-    if (world_from_profiles (NULL, &world, &err) < 0)
+    if (ground_truth_from_profiles (NULL, &world, &err) < 0)
         fail_msg ("%s", err.text);
-    assert_int_equal (world_count (world), COUNT (names));
+    assert_int_equal (ground_truth_count (world), COUNT (names));
     for (size_t i = 0; i < COUNT (names); i++)
-        assert_string_equal (app_name (world_at (world, (int)i)), names[i]);
-    assert_int_equal (app_pin (world_app (world, "ncf")).replicas, 1);
-    world_free (world);
+        assert_string_equal (app_name (ground_truth_at (world, (int)i)), names[i]);
+    assert_int_equal (app_pin (ground_truth_app (world, "ncf")).replicas, 1);
+    ground_truth_free (world);
 }
 
 /* The built-in world is a likeness of the published traces: over placements and batches that
@@ -86,12 +86,12 @@ static void test_built_in (void **state)
 static void test_built_in_is_near (void **state)
 {
     (void)state;
-    struct world *built_in = NULL, *traces = NULL;
+    struct ground_truth *built_in = NULL, *traces = NULL;
     fclose (golden_open ("../shared/osdi21/traces/bert/placements.csv"));
-    assert_int_equal (world_from_profiles (NULL, &built_in, NULL), 0);
-    assert_int_equal (world_from_traces ("../shared/osdi21/traces", &traces, NULL), 0);
-    for (int i = 0; i < world_count (built_in); i++) {
-        const struct app *a = world_at (built_in, i), *b = world_at (traces, i);
+    assert_int_equal (ground_truth_from_profiles (NULL, &built_in, NULL), 0);
+    assert_int_equal (ground_truth_from_traces ("../shared/osdi21/traces", &traces, NULL), 0);
+    for (int i = 0; i < ground_truth_count (built_in); i++) {
+        const struct app *a = ground_truth_at (built_in, i), *b = ground_truth_at (traces, i);
         const struct pollux_limits *limits = app_limits (a);
         int last = app_max_epochs (a) - 1, count = 0;
         assert_memory_equal (limits, app_limits (b), sizeof *limits);
@@ -117,30 +117,30 @@ static void test_built_in_is_near (void **state)
             }
         assert_true (sqrt (error / count) < 0.25);
     }
-    world_free (built_in);
-    world_free (traces);
+    ground_truth_free (built_in);
+    ground_truth_free (traces);
 }
 
 static void test_written_and_read_again (void **state)
 {
     (void)state;
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct profile made[8], *read;
     struct pollux_error err;
     char *text;
     size_t length;
     int count;
-    assert_int_equal (world_from_profiles (NULL, &world, NULL), 0);
-    for (int i = 0; i < world_count (world); i++)
-        assert_int_equal (profile_of_app (world_at (world, i), &made[i], &err), 0);
+    assert_int_equal (ground_truth_from_profiles (NULL, &world, NULL), 0);
+    for (int i = 0; i < ground_truth_count (world); i++)
+        assert_int_equal (profile_of_app (ground_truth_at (world, i), &made[i], &err), 0);
     strcpy (made[0].name, "a \"quoted\" näme");
     FILE *out = open_memstream (&text, &length);
-    assert_int_equal (profiles_write (made, world_count (world), out, &err), 0);
+    assert_int_equal (profiles_write (made, ground_truth_count (world), out, &err), 0);
     assert_int_equal (fclose (out), 0);
     if (profiles_parse ("again", text, length, &read, &count, &err) < 0)
         fail_msg ("%s", err.text);
     free (text);
-    assert_int_equal (count, world_count (world));
+    assert_int_equal (count, ground_truth_count (world));
     for (int i = 0; i < count; i++) {
         assert_string_equal (read[i].name, made[i].name);
         assert_int_equal (read[i].epochs, made[i].epochs);
@@ -156,31 +156,31 @@ static void test_written_and_read_again (void **state)
                 assert_true (relative (read[i].ratio[b][k], made[i].ratio[b][k]) < 1e-5);
     }
     free (read);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* A profile of a world that was made of a profile is that profile, nearly. */
 static void test_profile_of_profile (void **state)
 {
     (void)state;
-    struct world *world =
+    struct ground_truth *world =
         parse (ONE ("\"epochs\": 101, \"epoch_iterations\": 7, " LIMITS ", " MODEL
                     ", \"noise\": {\"progress\": [0.00495049504950495, 0.3, 0.995049504950495], "
                     "\"batches\": [10, 40], \"ratio\": [[1, 10, 20], [2, 30, 15]]}"));
     struct profile profile;
-    const struct app *app = world_app (world, "a");
+    const struct app *app = ground_truth_app (world, "a");
     assert_int_equal (profile_of_app (app, &profile, NULL), 0);
     assert_true (profile.epoch_iterations == 7);
     assert_true (profile.model.beta_local == 0.02);
     assert_true (profile.knot_count <= 5);
-    struct world *again = NULL;
-    assert_int_equal (world_of_profiles (&profile, 1, &again, NULL), 0);
+    struct ground_truth *again = NULL;
+    assert_int_equal (ground_truth_of_profiles (&profile, 1, &again, NULL), 0);
     for (int e = 0; e < 101; e++)
         for (int batch = 10; batch <= 40; batch += 30)
-            assert_true (relative (app_grad (world_at (again, 0), e, batch).var,
+            assert_true (relative (app_grad (ground_truth_at (again, 0), e, batch).var,
                                    app_grad (app, e, batch).var) < 0.06);
-    world_free (world);
-    world_free (again);
+    ground_truth_free (world);
+    ground_truth_free (again);
 }
 
 static const struct {
@@ -245,9 +245,9 @@ static void test_refused (void **state)
             strncmp (err.text, "test", 4) != 0)
             fail_msg ("case %zu: expected '%s', got %d: %s", i, refused[i].says, code, err.text);
     }
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct pollux_error err;
-    assert_int_equal (world_from_profiles ("no/such/file.json", &world, &err), -ENOENT);
+    assert_int_equal (ground_truth_from_profiles ("no/such/file.json", &world, &err), -ENOENT);
     assert_non_null (strstr (err.text, "no/such/file.json"));
     assert_null (world);
 }

@@ -4,9 +4,9 @@
  */
 #include "unit.h"
 #include "town.h"
-#include "daemon/metrics.h"
-#include "daemon/reports.h"
-#include "daemon/rounds.h"
+#include "api/metrics.h"
+#include "loop/reports.h"
+#include "loop/round_history.h"
 
 #include <errno.h>
 
@@ -88,23 +88,23 @@ static void refusals_are_kept_until_the_next_good_one (void **state)
 
 /* ---- Rounds ------------------------------------------------------------------------------- */
 
-static void take_round (struct rounds *rounds, struct town *town, int64_t seq, bool fill,
+static void take_round (struct round_history *rounds, struct town *town, int64_t seq, bool fill,
                         double price)
 {
     struct plan plan = {0};
     struct event round = {
         .at_us = town->now_us, .type = EVENT_ROUND, .job = -1, .round = town->round};
     round.round.fill = fill;
-    rounds_take (rounds, &town->cluster, &round, seq);
+    round_history_take (rounds, &town->cluster, &round, seq);
     town_apply (town, &round);
     assert_int_equal (0, plan_reset (&plan, town->cluster.active.count));
     plan.price = price;
     struct share share = {.node = 1, .replicas = 3};
     if (plan.job_count > 0)
         assert_int_equal (0, plan_place (&plan, 0, (struct placement){&share, 1}));
-    rounds_decided (rounds, 0.25);
+    round_history_decided (rounds, 0.25);
     struct event event = {.at_us = town->now_us, .type = EVENT_PLAN, .job = -1, .plan = &plan};
-    rounds_take (rounds, &town->cluster, &event, seq + 1);
+    round_history_take (rounds, &town->cluster, &event, seq + 1);
     town_apply (town, &event);
     plan_clear (&plan);
 }
@@ -113,28 +113,28 @@ static void rounds_go_round (void **state)
 {
     (void)state;
     struct town town;
-    struct rounds *rounds = calloc (1, sizeof (*rounds));
+    struct round_history *rounds = calloc (1, sizeof (*rounds));
     town_init (&town, 2, 4);
-    assert_null (rounds_get (rounds, 0));
-    assert_null (rounds_last_full (rounds));
+    assert_null (round_history_get (rounds, 0));
+    assert_null (round_history_last_full (rounds));
     town_submit (&town, "a", 0, 4);
     town_start (&town, 0, "0:2");
     take_round (rounds, &town, 10, false, 0.5);
-    const struct round_summary *summary = rounds_get (rounds, 0);
+    const struct round_summary *summary = round_history_get (rounds, 0);
     assert_int_equal (summary->seq, 10);
     assert_int_equal (summary->jobs, 1);
     assert_int_equal (summary->restarts, 1); /* it runs elsewhere */
     assert_int_equal (summary->used_slots, 3);
     assert_true (summary->price == 0.5 && summary->decide_s == 0.25);
-    assert_ptr_equal (rounds_last_full (rounds), summary);
-    for (int i = 0; i < ROUNDS_LIMIT - 1; i++)
+    assert_ptr_equal (round_history_last_full (rounds), summary);
+    for (int i = 0; i < ROUND_HISTORY_LIMIT - 1; i++)
         take_round (rounds, &town, 20 + 2 * i, true, NAN);
-    assert_int_equal (rounds_last_full (rounds)->seq, 10);
-    assert_int_equal (rounds_get (rounds, ROUNDS_LIMIT - 1)->seq, 10);
+    assert_int_equal (round_history_last_full (rounds)->seq, 10);
+    assert_int_equal (round_history_get (rounds, ROUND_HISTORY_LIMIT - 1)->seq, 10);
     take_round (rounds, &town, 9000, true, NAN);
-    assert_null (rounds_get (rounds, ROUNDS_LIMIT));
-    assert_null (rounds_last_full (rounds)); /* so long ago that it is forgotten */
-    assert_int_equal (rounds_get (rounds, 0)->seq, 9000);
+    assert_null (round_history_get (rounds, ROUND_HISTORY_LIMIT));
+    assert_null (round_history_last_full (rounds)); /* so long ago that it is forgotten */
+    assert_int_equal (round_history_get (rounds, 0)->seq, 9000);
     free (rounds);
     town_clear (&town);
 }
@@ -212,7 +212,7 @@ static void metrics_are_well_formed (void **state)
     (void)state;
     struct town town;
     struct metrics *metrics = calloc (1, sizeof (*metrics));
-    struct rounds *rounds = calloc (1, sizeof (*rounds));
+    struct round_history *rounds = calloc (1, sizeof (*rounds));
     struct reports reports = {.taken = 7};
     struct http_counts http = {.answers = {0, 0, 5, 0, 2, 1}, .connections = 3};
     struct metrics_sources sources = {.cluster = &town.cluster,

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "backend/log.h"
 #include "backend/run.h"
 #include "runs.h"
@@ -433,7 +433,7 @@ static void test_hostile_files (void **state)
                 assert_int_equal (run_remove (test->root, "job", 3, NULL), 0);
             else {
                 int job = openat (test->root, "job", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                assert_int_equal (inside_remove (job, "3", NULL), 0);
+                assert_int_equal (safe_dir_remove (job, "3", NULL), 0);
                 close (job);
             }
             assert_int_equal (run_prepare (test->root, runs_name.job, runs_name.generation, NULL),
@@ -493,8 +493,8 @@ static void test_log_rotation (void **state)
     struct runs *test = *state;
     int directory;
     for (int limit = 480; limit < 2000; limit += 247) {
-        assert_int_equal (inside_make (test->root, "logs", NULL), 0);
-        assert_int_equal (inside_open (test->root, "logs", &directory, NULL), 0);
+        assert_int_equal (safe_dir_make (test->root, "logs", NULL), 0);
+        assert_int_equal (safe_dir_open (test->root, "logs", &directory, NULL), 0);
         struct log log = log_open (directory, limit, 999);
         char text[20000], *at = text;
         for (int i = 0; i < 300; i++)
@@ -514,7 +514,8 @@ static void test_log_rotation (void **state)
             char *part;
             size_t size;
             snprintf (file, sizeof (file), last ? "out.log.%d" : "out.log", last);
-            assert_int_equal (inside_read (directory, file, (size_t)limit, &part, &size, NULL), 0);
+            assert_int_equal (safe_dir_read (directory, file, (size_t)limit, &part, &size, NULL),
+                              0);
             assert_int_equal (part[size - 1], '\n');
             strcat (all, part);
             free (part);
@@ -522,7 +523,7 @@ static void test_log_rotation (void **state)
         close (directory);
         assert_memory_equal (all, text, length);
         assert_string_equal (all + length, "pollux: end\n");
-        assert_int_equal (inside_remove (test->root, "logs", NULL), 0);
+        assert_int_equal (safe_dir_remove (test->root, "logs", NULL), 0);
     }
 }
 

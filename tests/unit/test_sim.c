@@ -18,17 +18,17 @@ static bool brief (void)
     return soak_count (1000) < 10;
 }
 
-static struct world *published_world (void)
+static struct ground_truth *published_world (void)
 {
     fclose (golden_open (SHARED "traces/bert/placements.csv"));
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct pollux_error err;
-    if (world_from_traces (SHARED "traces", &world, &err) < 0)
+    if (ground_truth_from_traces (SHARED "traces", &world, &err) < 0)
         fail_msg ("%s", err.text);
     return world;
 }
 
-static struct workload published_workload (const struct world *world, int number)
+static struct workload published_workload (const struct ground_truth *world, int number)
 {
     char path[64];
     struct workload workload;
@@ -48,7 +48,7 @@ static const struct policy *policy_named (const char *name)
 
 static void published_job_by_job (const char *name)
 {
-    struct world *world = published_world ();
+    struct ground_truth *world = published_world ();
     char path[64];
     snprintf (path, sizeof (path), SHARED "published/%s.json", name);
     json_t *published = json_load_file (path, 0, NULL);
@@ -76,7 +76,7 @@ static void published_job_by_job (const char *name)
     }
     assert_int_equal (compared, 160 * workloads);
     json_decref (published);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 static void tiresias_as_published (void **state)
@@ -93,7 +93,7 @@ static void optimus_as_published (void **state)
 
 /* ---- Built-in world ---- */
 
-static struct workload small_workload (const struct world *world, int count)
+static struct workload small_workload (const struct ground_truth *world, int count)
 {
     struct workload workload = {.jobs = calloc ((size_t)count, sizeof (workload.jobs[0])),
                                 .count = count};
@@ -102,7 +102,7 @@ static struct workload small_workload (const struct world *world, int count)
     for (int i = 0; i < count; i++) {
         struct workload_job *job = &workload.jobs[i];
         snprintf (job->name, sizeof (job->name), "job-%d", i);
-        job->app = world_app (world, apps[i % 4]);
+        job->app = ground_truth_app (world, apps[i % 4]);
         assert_non_null (job->app);
         job->submit_s = 97 * i % 1800; /* not in order */
         job->replicas = 1 + i % 4;
@@ -119,8 +119,8 @@ static void threads_change_nothing (void **state)
     enum { JOBS = 12, TASKS = 6 };
     static const char *const names[TASKS] = {"tiresias", "optimus", "fifo",
                                              "srtf",     "las",     "equal-share"};
-    struct world *world;
-    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct ground_truth *world;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
     struct workload workload = small_workload (world, JOBS);
     double want[TASKS][JOBS];
     for (int threads = 1; threads <= 4; threads += 3) {
@@ -144,7 +144,7 @@ static void threads_change_nothing (void **state)
         free (tasks);
     }
     workload_clear (&workload);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* A journal that checks what passes: no slot is used twice, no job runs without being there. */
@@ -177,8 +177,8 @@ static void every_policy_finishes_every_job (void **state)
 {
     (void)state;
     int jobs = brief () ? 2 : 10;
-    struct world *world;
-    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct ground_truth *world;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
     struct workload workload = small_workload (world, jobs);
     for (const struct policy *const *at = policies; *at; at++) {
         struct auditor auditor = {0};
@@ -208,15 +208,15 @@ static void every_policy_finishes_every_job (void **state)
         sim_result_clear (&result);
     }
     workload_clear (&workload);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* A job alone in the cluster, with its whole share, is exactly as fast as alone: rho is 1. */
-static void alone_is_fair (void **state)
+static void isolated_run_is_fair (void **state)
 {
     (void)state;
-    struct world *world;
-    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct ground_truth *world;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
     struct workload workload = small_workload (world, 1);
     workload.jobs[0].replicas = 4;
     workload.jobs[0].batch = app_limits (workload.jobs[0].app)->min_local * 4;
@@ -228,14 +228,14 @@ static void alone_is_fair (void **state)
     assert_true (result.unfair == 0 || result.jobs[0].rho > 1);
     sim_result_clear (&result);
     workload_clear (&workload);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 static void misconfiguration_is_named (void **state)
 {
     (void)state;
-    struct world *world;
-    assert_int_equal (0, world_from_profiles (NULL, &world, NULL));
+    struct ground_truth *world;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
     struct workload workload = small_workload (world, 4);
     const struct {
         struct sim_config config;
@@ -257,7 +257,7 @@ static void misconfiguration_is_named (void **state)
             fail_msg ("'%s' does not name %s", err.text, cases[i].word);
     }
     workload_clear (&workload);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 int main (void)
@@ -267,7 +267,7 @@ int main (void)
         cmocka_unit_test (optimus_as_published),
         cmocka_unit_test (threads_change_nothing),
         cmocka_unit_test (every_policy_finishes_every_job),
-        cmocka_unit_test (alone_is_fair),
+        cmocka_unit_test (isolated_run_is_fair),
         cmocka_unit_test (misconfiguration_is_named),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

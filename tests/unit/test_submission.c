@@ -232,7 +232,7 @@ static void test_all_at_once (void **state)
         "job:20:1: zzz: no such field",
     };
     struct wire_submission job = {0};
-    struct wire_problems problems = {0};
+    struct wire_diagnostics problems = {0};
     struct pollux_error err = {""};
     assert_int_equal (
         wire_submission_parse ("job", yaml, strlen (yaml), WIRE_YAML, &problems, &job, &err),
@@ -242,7 +242,7 @@ static void test_all_at_once (void **state)
                                    "words, got nothing (and 17 more)");
     for (size_t i = 0; i < COUNT (expected); i++) {
         assert_true ((int)i < problems.count);
-        wire_problem_fail (&problems.items[i], "job", &err);
+        wire_diagnostic_fail (&problems.items[i], "job", &err);
         assert_string_equal (err.text, expected[i]);
     }
     assert_int_equal (problems.count, COUNT (expected));
@@ -306,7 +306,7 @@ static void test_refused (void **state)
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct wire_submission job = {0};
-        struct wire_problems problems = {0};
+        struct wire_diagnostics problems = {0};
         struct pollux_error err = {""};
         int code = wire_submission_parse ("job", cases[i].text, strlen (cases[i].text), WIRE_YAML,
                                           &problems, &job, &err);
@@ -351,7 +351,7 @@ static void test_options (void **state)
         json_pack ("{s:[ss], s:i, s:{ss,ss}, s:n}", "command", "b", "c", "max_replicas", 8,
                    "environment", "B", "3", "C", "4", "stop_signal");
     struct wire_submission job;
-    struct wire_problems problems = {0};
+    struct wire_diagnostics problems = {0};
     struct pollux_error err = {""};
     if (wire_submission_read (path, options, &problems, &job, &err) < 0)
         fail_msg ("%s", err.text);

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/inside.h"
+#include "base/safe_dir.h"
 #include "base/file.h"
-#include "daemon/tokens.h"
+#include "api/tokens.h"
 
 struct test {
     char state[64], path[128];
@@ -40,7 +40,7 @@ static int tear_down (void **state)
     struct test *test = *state;
     int root = open ("/tmp", O_RDONLY | O_DIRECTORY);
     tokens_free (test->tokens);
-    inside_remove (root, strrchr (test->state, '/') + 1, NULL);
+    safe_dir_remove (root, strrchr (test->state, '/') + 1, NULL);
     close (root);
     free (test);
     return 0;

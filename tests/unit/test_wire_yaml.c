@@ -15,7 +15,7 @@
 #define LIMIT ((size_t)1 << 20)
 #define TEXT(text) text, sizeof (text) - 1
 
-static int open_text (const char *text, size_t length, struct wire_problems *problems,
+static int open_text (const char *text, size_t length, struct wire_diagnostics *problems,
                       struct wire_document **ret, struct pollux_error *err)
 {
     return wire_document_open_text ("a.yaml", text, length, LIMIT, WIRE_YAML, problems, ret, err);
@@ -122,7 +122,7 @@ static void test_refused (void **state)
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct wire_document *document = NULL;
-        struct wire_problems problems = {0};
+        struct wire_diagnostics problems = {0};
         struct pollux_error err = {""};
         int code = open_text (cases[i].text, cases[i].length, &problems, &document, &err);
         size_t length = strlen (cases[i].sentence);
@@ -374,7 +374,7 @@ static void test_problems (void **state)
     (void)state;
     static const char text[] = "b: x\na: y\nc:\n  d: z\n";
     struct wire_document *document;
-    struct wire_problems problems = {0};
+    struct wire_diagnostics problems = {0};
     struct pollux_error err;
     assert_int_equal (open_text (TEXT (text), &problems, &document, &err), 0);
     struct wire_place root = wire_root (document), c = wire_field (&root, "c");
@@ -386,10 +386,10 @@ static void test_problems (void **state)
     assert_false (wire_stops (&root, -EINVAL));
     assert_false (wire_stops (&root, 0));
     assert_int_equal (problems.count, 3);
-    assert_int_equal (wire_problems_fail (&problems, "a.yaml", &err), -EINVAL);
+    assert_int_equal (wire_diagnostics_fail (&problems, "a.yaml", &err), -EINVAL);
     assert_string_equal (err.text,
                          "a.yaml:1:4: b: expected an integer from 0 to 9, got 'x' (and 2 more)");
-    json_t *array = wire_problems_encode (&problems);
+    json_t *array = wire_diagnostics_encode (&problems);
     char *json = json_dumps (json_array_get (array, 2), JSON_COMPACT);
     assert_string_equal (json,
                          "{\"line\":4,\"column\":6,\"path\":\"c.d\",\"message\":\"expected an "
@@ -406,15 +406,16 @@ static void test_many_problems (void **state)
     struct rng rng = rng_seed (5);
     for (int round = 0; round < 50; round++) {
         int lines[60] = {0};
-        struct wire_problems problems = {0};
+        struct wire_diagnostics problems = {0};
         for (int i = 0; i < 60; i++) {
             int at = (int)rng_below (&rng, (uint32_t)i + 1);
             lines[i] = lines[at];
             lines[at] = i + 1;
         }
         for (int i = 0; i < 60; i++)
-            wire_problems_add (&problems, &(struct wire_problem){.line = lines[i], .column = 1});
-        assert_int_equal (problems.count, WIRE_PROBLEMS_LIMIT);
+            wire_diagnostics_add (&problems,
+                                  &(struct wire_diagnostic){.line = lines[i], .column = 1});
+        assert_int_equal (problems.count, WIRE_DIAGNOSTICS_LIMIT);
         assert_true (problems.more);
         for (int i = 0; i < problems.count; i++)
             assert_int_equal (problems.items[i].line, i + 1);

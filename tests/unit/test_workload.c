@@ -13,11 +13,11 @@
 
 #define HEADER "name,time,application,num_replicas,batch_size\n"
 
-static struct world *built_in (void)
+static struct ground_truth *built_in (void)
 {
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct pollux_error err;
-    if (world_from_profiles (NULL, &world, &err) < 0)
+    if (ground_truth_from_profiles (NULL, &world, &err) < 0)
         fail_msg ("%s", err.text);
     return world;
 }
@@ -35,7 +35,7 @@ static void test_accepted (void **state)
         HEADER "a,0,cifar10,128,4096\n",
     };
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     for (size_t i = 0; i < COUNT (texts); i++) {
         struct workload workload;
         struct pollux_error err;
@@ -50,11 +50,11 @@ static void test_accepted (void **state)
     assert_int_equal (workload.count, 2);
     assert_string_equal (workload.jobs[1].name, "b");
     assert_true (workload.jobs[1].submit_s == 12.5);
-    assert_ptr_equal (workload.jobs[0].app, world_app (world, "cifar10"));
+    assert_ptr_equal (workload.jobs[0].app, ground_truth_app (world, "cifar10"));
     assert_int_equal (workload.jobs[0].replicas, 6);
     assert_int_equal (workload.jobs[0].batch, 2048);
     workload_clear (&workload);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 static const struct {
@@ -89,7 +89,7 @@ static const struct {
 static void test_refused (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     for (size_t i = 0; i < COUNT (refused); i++) {
         struct workload workload = {.count = -1};
         struct pollux_error err = {.text = ""};
@@ -102,7 +102,7 @@ static void test_refused (void **state)
     struct pollux_error err;
     assert_int_equal (workload_read ("no/such.csv", world, &workload, &err), -ENOENT);
     assert_non_null (strstr (err.text, "no/such.csv"));
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* Wherever a file is cut off, it is refused or all that is read was there. */
@@ -110,7 +110,7 @@ static void test_cut_off (void **state)
 {
     static const char text[] = HEADER "ncf-0,10,ncf,1,32768\ncifar10-1,11,cifar10,12,4096\n";
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     struct workload whole;
     assert_int_equal (workload_parse ("test", text, strlen (text), world, &whole, NULL), 0);
     for (size_t length = 0; length < strlen (text); length++) {
@@ -121,13 +121,13 @@ static void test_cut_off (void **state)
         workload_clear (&cut);
     }
     workload_clear (&whole);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 static void test_published (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     fclose (golden_open ("../shared/osdi21/workloads/workload-1.csv"));
     for (int i = 1; i <= 6; i++) {
         char path[64];
@@ -139,7 +139,7 @@ static void test_published (void **state)
         assert_int_equal (workload.count, 160);
         workload_clear (&workload);
     }
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */
@@ -157,7 +157,7 @@ static char *written (const struct workload *workload)
 static void test_written_and_read_again (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     struct workload_job jobs[] = {
         {.name = "plain", .submit_s = 0.1, .replicas = 1, .batch = 12},
         {.name = "a,b", .submit_s = 1e9, .replicas = 1, .batch = 384},
@@ -166,7 +166,7 @@ static void test_written_and_read_again (void **state)
     };
     struct workload workload = {.jobs = jobs, .count = COUNT (jobs)}, again;
     for (size_t i = 0; i < COUNT (jobs); i++)
-        jobs[i].app = world_app (world, "bert");
+        jobs[i].app = ground_truth_app (world, "bert");
     char *text = written (&workload);
     struct pollux_error err;
     if (workload_parse ("again", text, strlen (text), world, &again, &err) < 0)
@@ -180,12 +180,12 @@ static void test_written_and_read_again (void **state)
         assert_true (workload_write (&workload, full, &err) < 0);
         (void)fclose (full);
     }
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* ---- Recipes ------------------------------------------------------------------------------ */
 
-static struct workload generate (const struct world *world, const struct recipe *recipe)
+static struct workload generate (const struct ground_truth *world, const struct recipe *recipe)
 {
     struct workload workload;
     struct pollux_error err;
@@ -195,7 +195,8 @@ static struct workload generate (const struct world *world, const struct recipe 
 }
 
 /* What every made workload keeps: it can be read, in the order of time, at whole seconds. */
-static void check_made (const struct world *world, const struct workload *workload, double hours)
+static void check_made (const struct ground_truth *world, const struct workload *workload,
+                        double hours)
 {
     char *text = written (workload);
     struct workload again;
@@ -216,7 +217,7 @@ static void check_made (const struct world *world, const struct workload *worklo
 static void test_default_recipe (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     struct recipe recipe = recipe_default ();
     struct workload usual = generate (world, NULL), same = generate (world, &recipe);
     check_made (world, &usual, 8);
@@ -224,9 +225,9 @@ static void test_default_recipe (void **state)
     assert_int_equal (same.count, 160);
     assert_memory_equal (usual.jobs, same.jobs, 160 * sizeof *usual.jobs);
     int seen = 0; /* of the applications */
-    for (int a = 0; a < world_count (world); a++)
+    for (int a = 0; a < ground_truth_count (world); a++)
         for (int i = 0; i < usual.count; i++)
-            if (usual.jobs[i].app == world_at (world, a)) {
+            if (usual.jobs[i].app == ground_truth_at (world, a)) {
                 seen++;
                 break;
             }
@@ -237,14 +238,14 @@ static void test_default_recipe (void **state)
     workload_clear (&usual);
     workload_clear (&same);
     workload_clear (&other);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* A mix is kept within chance, and moves neither the times nor those who are not in it. */
 static void test_mix (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     double mix[6] = {0, 3, 0, 0, 1, 0}; /* cifar10 and ncf */
     struct recipe recipe = recipe_default ();
     recipe.jobs = 4000;
@@ -255,22 +256,22 @@ static void test_mix (void **state)
     int cifar10 = 0;
     for (int i = 0; i < two.count; i++) {
         assert_true (two.jobs[i].submit_s == all.jobs[i].submit_s);
-        bool is = two.jobs[i].app == world_app (world, "cifar10");
-        assert_true (is || two.jobs[i].app == world_app (world, "ncf"));
+        bool is = two.jobs[i].app == ground_truth_app (world, "cifar10");
+        assert_true (is || two.jobs[i].app == ground_truth_app (world, "ncf"));
         cifar10 += is;
     }
     /* 3000 expected, standard deviation 27. */
     assert_true (abs (cifar10 - 3000) < 5 * 27);
     workload_clear (&all);
     workload_clear (&two);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* The busiest hour has as many times the arrivals of the quietest as asked. */
 static void test_day_and_night (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     struct recipe recipe = recipe_default ();
     recipe.jobs = soak_count (1000000);
     recipe.hours = 48;
@@ -293,14 +294,14 @@ static void test_day_and_night (void **state)
     for (int hour = 0; hour < 24; hour++)
         assert_true (fabs (by_hour[hour] - mean) < 6 * sqrt (mean));
     workload_clear (&workload);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* At a rate, a day has so many jobs per hour, whatever its shape; their number is Poisson's. */
 static void test_rate (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     double sum = 0, squares = 0;
     int runs = soak_count (2000);
     for (int i = 0; i < runs; i++) {
@@ -319,13 +320,13 @@ static void test_rate (void **state)
     double mean = sum / runs, variance = squares / runs - mean * mean;
     assert_true (fabs (mean - 48) < 5 * sqrt (48.0 / runs));
     assert_true (runs < 100 || (variance > 48 * 0.6 && variance < 48 * 1.4));
-    world_free (world);
+    ground_truth_free (world);
 }
 
 static void test_bad_recipes (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     double nothing[6] = {0};
     struct recipe recipes[10];
     for (size_t i = 0; i < COUNT (recipes); i++)
@@ -347,7 +348,7 @@ static void test_bad_recipes (void **state)
         assert_int_equal (workload_generate (world, &recipes[i], &workload, &err), -EINVAL);
         assert_true (workload.count == -1 && err.text[0]);
     }
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* ---- Sizes -------------------------------------------------------------------------------- */
@@ -368,14 +369,14 @@ static void test_sizes (void **state)
         {"yolov3", 4, 64},
     };
     (void)state;
-    struct world *world = NULL;
+    struct ground_truth *world = NULL;
     struct pollux_error err;
     fclose (golden_open ("../shared/osdi21/traces/bert/placements.csv"));
-    if (world_from_traces ("../shared/osdi21/traces", &world, &err) < 0)
+    if (ground_truth_from_traces ("../shared/osdi21/traces", &world, &err) < 0)
         fail_msg ("%s", err.text);
     for (size_t i = 0; i < COUNT (published); i++) {
         struct job_size sizes[SIZES_LIMIT];
-        int found = 0, count = app_sizes (world_app (world, published[i].app), 64, 4, sizes);
+        int found = 0, count = app_sizes (ground_truth_app (world, published[i].app), 64, 4, sizes);
         for (int s = 0; s < count; s++)
             found +=
                 sizes[s].replicas == published[i].replicas && sizes[s].batch == published[i].batch;
@@ -383,17 +384,17 @@ static void test_sizes (void **state)
             fail_msg ("%s: nobody asks for %d replicas and batch %lld", published[i].app,
                       published[i].replicas, (long long)published[i].batch);
     }
-    world_free (world);
+    ground_truth_free (world);
 }
 
 static void test_sizes_are_legal (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
-    for (int a = 0; a < world_count (world); a++)
+    struct ground_truth *world = built_in ();
+    for (int a = 0; a < ground_truth_count (world); a++)
         for (int most = 1; most < 100000; most = most * 3 + 1)
             for (int slots = 1; slots <= 16; slots *= 4) {
-                const struct app *app = world_at (world, a);
+                const struct app *app = ground_truth_at (world, a);
                 const struct pollux_limits *limits = app_limits (app);
                 struct job_size sizes[SIZES_LIMIT];
                 int count = app_sizes (app, most, slots, sizes);
@@ -406,7 +407,7 @@ static void test_sizes_are_legal (void **state)
                     assert_true (i == 0 || sizes[i].replicas > sizes[i - 1].replicas);
                 }
             }
-    world_free (world);
+    ground_truth_free (world);
 }
 
 /* ---- Histories ---------------------------------------------------------------------------- */
@@ -465,7 +466,7 @@ static void test_history (void **state)
 static void test_sampled (void **state)
 {
     (void)state;
-    struct world *world = built_in ();
+    struct ground_truth *world = built_in ();
     struct history_job jobs[300];
     struct history history = {.jobs = jobs, .count = 300};
     for (int i = 0; i < 300; i++) {
@@ -507,7 +508,7 @@ static void test_sampled (void **state)
     double mix[6] = {1, 1, 1, 1, 1, 1};
     recipe.mix = mix;
     assert_int_equal (workload_generate (world, &recipe, &workload, &err), -EINVAL);
-    world_free (world);
+    ground_truth_free (world);
 }
 
 int main (void)

@@ -329,8 +329,8 @@ def torchs_own_scaler_is_noticed():
         run.scaler = torch.cuda.amp.GradScaler(enabled=False)
         return run
     run = assert_equals_plain(made, scaled(True), **SMALL)
-    assert px.session().wraps.scalers[0]() is run.scaler
-    assert px.session().wraps.loss_scale() == 1.0
+    assert px.session().patches.scalers[0]() is run.scaler
+    assert px.session().patches.loss_scale() == 1.0
 
 
 @case(1)

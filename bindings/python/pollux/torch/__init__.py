@@ -28,7 +28,7 @@ from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
 from .report import Accumulator
-from .rows import samples_in
+from .batches import samples_in
 from .session import STOPPED, Session
 
 __all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe",
@@ -126,10 +126,10 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     if it.world.replicas > 1:
         it.gradients.attach(model)
     if scheduler is not None:
-        it.wraps.scheduler(scheduler, by_progress=True)
+        it.patches.scheduler(scheduler, by_progress=True)
     if scaler is not None:
-        it.wraps.scaler(scaler)
-    it.wraps.warn_of_strangers(optimizer, it.leads)
+        it.patches.scaler(scaler)
+    it.patches.warn_of_strangers(optimizer, it.leads)
     if accumulation and it.leads:
         note = note_of_others(module, optimizer)
         if note:

@@ -2,7 +2,7 @@
 """The elastic loader, that training takes its data from.
 
 It hands out one micro-batch per iteration of the user's loop, and tells the session where updates
-begin and end.  Which samples these are is arithmetic (plan.py); where they come from is in rows.py.
+begin and end.  Which samples these are is arithmetic (plan.py); where they come from is in batches.py.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Iterator
 from torch.utils.data import DataLoader, IterableDataset
 
 from ..agent import Batch
-from .rows import Indexed, Rows, Streamed
+from .batches import Indexed, Rows, Streamed
 
 
 class ElasticLoader:

@@ -6,7 +6,7 @@ from typing import Any, Iterator
 
 from torch.utils.data import DataLoader, IterableDataset, Sampler
 
-from .rows import samples_in, takes_all
+from .batches import samples_in, takes_all
 from .workers import like, spared
 
 

@@ -9,8 +9,8 @@ All of it happens while a backward runs, so before the program can clip anything
     computed    the backward is computed: gradients are moved aside or, in the last micro-step,
                 finished
 
-What is measured, and how the rest is finished, is different for one replica (alone.py), for
-several (several.py) and for a program that is only observed (observed.py).  Norms are squared, one
+What is measured, and how the rest is finished, is different for one replica (single.py), for
+several (ddp.py) and for a program that is only observed (observed.py).  Norms are squared, one
 per parameter group; groups that the program adds later share the last one.  Nothing here changes a
 parameter.
 """

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from .alone import Differences
+from .single import Differences
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep, at_the_end
 from .norms import Norms

@@ -91,7 +91,7 @@ class Saver:
             self._writer = None
 
     def _extra(self, session: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
-        clock = session.wraps.by_progress
+        clock = session.patches.by_progress
         return {
             "format": FORMAT,
             "epoch": session.epoch,
@@ -101,9 +101,9 @@ class Saver:
             "sums": {name: total([part["sums"].get(name, {}) for part in parts])
                      for name in parts[0]["sums"]},
             "schedulers": [without_code(scheduler.state_dict())
-                           for scheduler in alive(session.wraps.schedulers)],
+                           for scheduler in alive(session.patches.schedulers)],
             "clock": clock.steps if clock is not None else None,
-            "scalers": [scaler.state_dict() for scaler in alive(session.wraps.scalers)],
+            "scalers": [scaler.state_dict() for scaler in alive(session.patches.scalers)],
             "tracked": {**self._found, **{name: thing.state_dict()
                                           for name, thing in self._tracked.items()}},
         }
@@ -160,10 +160,10 @@ class Saver:
         session.model.load_state_dict(_load(checkpoint, "model.pt"))
         session.optimizer.load_state_dict(_load(checkpoint, "optimizer.pt"))
         session.agent.restore_state(checkpoint.read("pollux-agent"))
-        _give("schedulers", alive(session.wraps.schedulers), extra["schedulers"])
-        _give("scalers", alive(session.wraps.scalers), extra["scalers"])
-        if session.wraps.by_progress is not None and extra["clock"] is not None:
-            session.wraps.by_progress.steps = extra["clock"]
+        _give("schedulers", alive(session.patches.schedulers), extra["schedulers"])
+        _give("scalers", alive(session.patches.scalers), extra["scalers"])
+        if session.patches.by_progress is not None and extra["clock"] is not None:
+            session.patches.by_progress.steps = extra["clock"]
         session.epoch = extra["epoch"]
         session.position.restore(extra["position"])
         if session.loader is not None:

@@ -25,17 +25,17 @@ import torch.distributed as dist
 
 from .. import model
 from ..agent import Advice, Agent, Batch, Status, Verdict, world as read_world
-from .alone import Alone
+from .single import Single
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
-from .meeting import join
+from .rendezvous import join
 from .observed import Observed
 from .plan import Position, Update
 from .report import Reporter
 from .saving import Saver
-from .several import Several
+from .ddp import Ddp
 from .states import random_state, restore_random_state
-from .wraps import Wraps
+from .patches import Patches
 
 STOPPED = 143  # how a program ends that was asked to stop and has saved its work
 UNSAVED = 1    # and one that could not save it
@@ -56,7 +56,7 @@ class Session:
         self.reporter = Reporter(log if self.leads else None, writer if self.leads else None,
                                  report_every)
         self.saver = Saver(checkpoint or os.environ.get("POLLUX_CHECKPOINT_DIR"), save_every)
-        self.wraps = Wraps(lambda: self.accumulating, lambda: min(self.progress, self.goal))
+        self.patches = Patches(lambda: self.accumulating, lambda: min(self.progress, self.goal))
         self.agent: Optional[Agent] = None
         self.model: Optional[torch.nn.Module] = None
         self.optimizer: Optional[torch.optim.Optimizer] = None
@@ -118,16 +118,16 @@ class Session:
         if not observe:
             agent.catch(signal.SIGTERM)
         self.gradients = self._gradients_of(optimizer, agent, observe)
-        self.wraps.optimizer(optimizer, self.observed_step if observe else self.step)
+        self.patches.optimizer(optimizer, self.observed_step if observe else self.step)
 
     def _gradients_of(self, optimizer: torch.optim.Optimizer, agent: Agent,
                       observe: bool) -> Gradients:
-        loss_scale = self.wraps.loss_scale
+        loss_scale = self.patches.loss_scale
         if observe:
             return Observed(optimizer, loss_scale, self.collectives)
         if self.world.replicas == 1:
-            return Alone(optimizer, loss_scale)
-        return Several(optimizer, loss_scale, self.collectives, agent.stopping, agent.sync_time)
+            return Single(optimizer, loss_scale)
+        return Ddp(optimizer, loss_scale, self.collectives, agent.stopping, agent.sync_time)
 
     def close(self) -> None:
         """Leave everything that was the program's as it was; torch.distributed goes on."""
@@ -139,7 +139,7 @@ class Session:
             self.agent.close()
         if self.ddp is not None:
             self.ddp.require_backward_grad_sync = True
-        self.wraps.close()
+        self.patches.close()
 
     # ---- The update ------------------------------------------------------------------------
 

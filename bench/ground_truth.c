@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the simulator's world costs: loading it, asking it for step times, and an interval of one
+ * job's training.  On the published traces where ../shared is there; the profiles always.
+ */
+#include <stdint.h>
+#include <unistd.h>
+
+#include "base/rng.h"
+#include "bench.h"
+#include "sim/generate.h"
+#include "sim/train.h"
+
+#define TRACES "../shared/osdi21/traces"
+
+static struct pollux_error err;
+
+static void check (int code)
+{
+    if (code == 0)
+        return;
+    fprintf (stderr, "bench/world: %s\n", err.text);
+    exit (1);
+}
+
+static void load_profiles (void *arg)
+{
+    struct ground_truth *world = NULL;
+    (void)arg;
+    check (ground_truth_from_profiles (NULL, &world, &err));
+    ground_truth_free (world);
+}
+
+static void load_traces (void *arg)
+{
+    struct ground_truth *world = NULL;
+    (void)arg;
+    check (ground_truth_from_traces (TRACES, &world, &err));
+    ground_truth_free (world);
+}
+
+/* With all triangulations. */
+static void load_and_prepare (void *arg)
+{
+    struct ground_truth *world = NULL;
+    (void)arg;
+    check (ground_truth_from_traces (TRACES, &world, &err));
+    check (ground_truth_prepare (world, NULL, &err));
+    ground_truth_free (world);
+}
+
+static void generate (void *arg)
+{
+    struct workload workload;
+    check (workload_generate (arg, NULL, &workload, &err));
+    workload_clear (&workload);
+}
+
+/* Questions about one application on so many nodes, four replicas each. */
+struct asker {
+    const struct app *app;
+    struct rng rng;
+    int least_nodes, most_nodes;
+};
+
+static void ask (void *arg)
+{
+    struct asker *asker = arg;
+    const struct pollux_limits *limits = app_limits (asker->app);
+    int counts[16], span = asker->most_nodes - asker->least_nodes + 1;
+    int nodes = asker->least_nodes + (int)rng_below (&asker->rng, (uint64_t)span);
+    int64_t range = limits->max_local - limits->min_local + 1;
+    for (int i = 0; i < nodes; i++)
+        counts[i] = 1 + (int)rng_below (&asker->rng, 4);
+    int64_t m = limits->min_local + (int64_t)rng_below (&asker->rng, (uint64_t)range);
+    bench_keep (app_step (asker->app, counts, nodes, m).step_s);
+}
+
+/* A job that trains for ever, minute by minute. */
+static void train (void *arg)
+{
+    struct training *job = arg;
+    check (training_advance (job, 60, 0, NULL, &err));
+    if (!training_done (job))
+        return;
+    const struct app *app = job->app;
+    training_clear (job);
+    training_init (job, app, 2048, 0);
+    check (training_place (job, (int[]){4, 2}, 2, 30, NULL, &err));
+}
+
+int main (void)
+{
+    struct ground_truth *world = NULL;
+    check (ground_truth_from_profiles (NULL, &world, &err));
+    bench_print ("load-profiles", 1e3 * bench_seconds (load_profiles, NULL), "ms");
+    bench_print ("generate-160-jobs", 1e3 * bench_seconds (generate, world), "ms");
+    if (access (TRACES, R_OK) == 0) {
+        ground_truth_free (world);
+        check (ground_truth_from_traces (TRACES, &world, &err));
+        bench_print ("load-traces", 1e3 * bench_seconds (load_traces, NULL), "ms");
+        bench_print ("load-and-triangulate", 1e3 * bench_seconds (load_and_prepare, NULL), "ms");
+    }
+    struct asker small = {ground_truth_app (world, "cifar10"), rng_seed (1), 1, 4};
+    struct asker large = {ground_truth_app (world, "cifar10"), rng_seed (1), 6, 16};
+    bench_print ("step-measured", 1e9 * bench_seconds (ask, &small), "ns");
+    double large_s = bench_seconds (ask, &large);
+    bench_print ("step-interpolated", 1e9 * large_s, "ns");
+    bench_target ("step-interpolated", 1e9 * large_s, 2000);
+
+    struct training job;
+    training_init (&job, ground_truth_app (world, "cifar10"), 2048, 0);
+    check (training_place (&job, (int[]){4, 2}, 2, 30, NULL, &err));
+    double train_s = bench_seconds (train, &job);
+    bench_print ("train-one-minute", 1e9 * train_s, "ns");
+    bench_target ("train-one-minute", 1e9 * train_s, 500);
+    training_clear (&job);
+    ground_truth_free (world);
+    return 0;
+}

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of one replica of several, which DDP sums.
+
+    a bucket of DDP's    holds this replica's gradient over all its micro-steps before it is summed:
+                         that is measured, n = K
+    finish               the backward is computed: what was measured sets off to the other replicas
+    reduced              DDP has finished.  What it does not know of is summed here: parameters that
+                         were added or unfrozen later, and what was kept of those that had no
+                         gradient in the last micro-step.  Then replica 0 measures the mean.
+"""
+from __future__ import annotations
+
+import time
+from typing import Callable, Iterable, NamedTuple, Optional
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+from torch.nn.parallel import DistributedDataParallel
+
+from .collectives import Collectives, Sum
+from .gradients import Gradients, Measured, MicroStep, add_grad, at_the_end
+from .norms import Norms
+
+
+class Piece(NamedTuple):
+    """Part of a bucket: of one parameter, or the whole if all of it is alike."""
+
+    group: int
+    gradient: Tensor
+    parameter: Optional[Parameter]
+
+
+class Sums(NamedTuple):
+    """Over the replicas, of one update."""
+
+    micro: list[float]  # squared norms
+    stops: float        # replicas that were asked to stop
+    rest: float         # parameters of which something is kept that DDP has not summed
+    used: list[float]   # by how many replicas each parameter is used that DDP does not know
+
+
+class Ddp(Gradients):
+    """See above."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float],
+                 collectives: Collectives, stopping: Callable[[], bool],
+                 on_sync: Callable[[float], None]) -> None:
+        self._collectives = collectives
+        self._stopping = stopping
+        self._on_sync = on_sync
+        self._in_ddp: Optional[set[Parameter]] = None
+        self._late: list[Parameter] = []    # those that DDP does not know
+        super().__init__(optimizer, loss_scale)
+
+    def attach(self, ddp: DistributedDataParallel) -> None:
+        """Measure what a DDP module sums, and know what it sums.  Its hook cannot be taken back;
+        outside of updates it only sums."""
+        ignored = set(getattr(ddp, "parameters_to_ignore", ()))
+        self._in_ddp = {parameter for name, parameter in ddp.module.named_parameters()
+                        if parameter.requires_grad and name not in ignored}
+        ddp.register_comm_hook(None, self._bucket)
+        self._adopt(self._hooks)
+
+    def _watch(self) -> list[Parameter]:
+        new = super()._watch()
+        if self._in_ddp is not None:
+            self._adopt(new)
+        return new
+
+    def _adopt(self, parameters: Iterable[Parameter]) -> None:
+        """Do for those that DDP does not know what it would: let them be equal, and summed."""
+        for parameter in parameters:
+            if parameter not in self._in_ddp:
+                self._late.append(parameter)
+                self._collectives.give(parameter.data)
+
+    # ---- One update ------------------------------------------------------------------------
+
+    def begin_update(self, measure: bool, compare: bool) -> None:
+        super().begin_update(measure, compare)
+        self._sent: Optional[Sum] = None
+        self._received: Optional[Sums] = None
+
+    def begin_micro(self, micro_step: Optional[MicroStep]) -> None:
+        super().begin_micro(micro_step)
+        self._launched = False              # DDP has all buckets
+        self._pieces: list[Piece] = []      # of them, on replica 0
+
+    def take(self) -> Measured:
+        sums = self._sums()
+        self.anybody_stops = sums.stops > 0
+        return self._compared([value / self._collectives.replicas for value in sums.micro], 1)
+
+    # ---- A backward ------------------------------------------------------------------------
+
+    def _arrived(self, parameter: Parameter, gradient: Tensor,
+                 micro_step: MicroStep) -> Optional[Tensor]:
+        total = self._total(parameter, gradient, micro_step)
+        if micro_step.last and self._measure and parameter not in self._in_ddp:
+            self._add(self._micro, parameter, gradient if total is None else total)
+        return total
+
+    def _bucket(self, _state, bucket):  # torch reads annotations, but not as text
+        if self._micro_step is not None:
+            if bucket.index() in self._fired:
+                self._torn = True
+            self._fired.add(bucket.index())
+            self._launched |= bucket.is_last()
+            pieces = self._cut(bucket)
+            if self._measure:
+                self._add_pieces(self._micro, pieces)
+            if self._collectives.rank == 0:
+                self._pieces += pieces
+        return self._collectives.mean_later(bucket.buffer())
+
+    def _cut(self, bucket) -> list[Piece]:
+        parameters = bucket.parameters()
+        groups = [self._group_of.get(parameter) for parameter in parameters]
+        first = groups[0]
+        alike = first is not None and groups.count(first) == len(groups)
+        if alike and not self._precondition.active:
+            return [Piece(first, bucket.buffer(), None)]
+        return [Piece(group, gradient, parameter) for group, gradient, parameter
+                in zip(groups, bucket.gradients(), parameters) if group is not None]
+
+    def _add_pieces(self, norms: Norms, pieces: list[Piece]) -> None:
+        for group, gradient, parameter in pieces:
+            scaling = self._precondition(parameter) if parameter is not None else None
+            norms.add(group, gradient, scaling)
+
+    def _finish(self) -> None:
+        self._computed_s = time.monotonic()
+        if self._launched:
+            self._send()
+        at_the_end(self._reduced)  # DDP has queued what it has to do, so this comes after it
+
+    def _reduced(self) -> None:
+        if self._micro_step is None or not self._launched:
+            return  # of a backward within another: the end is to come
+        self._launched = False
+        self._done = True
+        sums = self._sums()
+        if sums.rest:
+            self._torn = True
+            for parameter in self._hooks:
+                self._average(parameter, self._rest(parameter))  # who has what, nobody knows
+        for parameter, users in zip(self._late, sums.used):
+            if users:
+                gradient, parameter.grad = parameter.grad, None
+                self._average(parameter, gradient)
+        self._on_sync(time.monotonic() - self._computed_s)
+        if self._collectives.rank == 0:
+            self._add_pieces(self._mean, self._pieces)
+            self._add_grads(self._mean, self._late)
+        self._pieces = []
+
+    def _average(self, parameter: Parameter, gradient: Optional[Tensor]) -> None:
+        """Add the mean over the replicas, of which some may have none."""
+        if gradient is None:
+            gradient = torch.zeros_like(parameter)
+        self._collectives.mean(gradient)
+        if parameter.grad is not None or gradient.any():
+            add_grad(parameter, gradient)
+
+    # ---- Sums over the replicas ------------------------------------------------------------
+
+    def _send(self) -> None:
+        used = [float(parameter.grad is not None) for parameter in self._late]
+        words = [float(self._stopping()), float(len(self._kept))]
+        self._sent = self._collectives.sum_later(self._micro.values() + words + used)
+        self._received = None
+
+    def _sums(self) -> Sums:
+        if self._sent is None:
+            self._send()
+        if self._received is None:
+            values, groups = self._sent.values(), self.groups
+            self._received = Sums(values[:groups], *values[groups:groups + 2], values[groups + 2:])
+        return self._received

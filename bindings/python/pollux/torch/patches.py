@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is put around the user's objects, so that an unchanged loop can have micro-steps.
+
+In a micro-step that does not update, opt.step(), scheduler.step() and a scaler's unscale_(), step()
+and update() do nothing.  Schedulers and scalers that are made after px.init() are noticed when they
+are made; others can be named to px.prepare().
+"""
+from __future__ import annotations
+
+import copyreg
+import functools
+import math
+import sys
+import types
+import weakref
+from typing import Any, Callable, Optional
+
+import torch
+
+SCHEDULED = ("_with_counter", "_wrapped_by_lr_sched")  # how torch marks a scheduled opt.step
+TOLERANCE = 1e-6  # of progress, which is a sum of rounded numbers
+
+
+class Patches:
+    """The objects of one session; close() leaves them as they were before."""
+
+    def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float]) -> None:
+        self._accumulating = accumulating
+        self._progress = progress
+        self._undo: list[Callable[[], None]] = []
+        self.schedulers: list[weakref.ref] = []
+        self.scalers: list[weakref.ref] = []
+        self.by_progress: Optional[ProgressClock] = None
+        for cls in _scheduler_classes():
+            self._undo.append(_notice(cls, self.scheduler))
+        for cls in _scaler_classes():
+            self._undo.append(_notice(cls, self.scaler))
+
+    def close(self) -> None:
+        """Take everything back, the last first."""
+        while self._undo:
+            self._undo.pop()()
+
+    def optimizer(self, optimizer: torch.optim.Optimizer, step: Callable[..., Any]) -> None:
+        """Let opt.step() be step(original, closure).  Anything that holds the optimizer sees it."""
+        original = optimizer.step
+        before = vars(optimizer).get("step")
+        opened = True
+
+        @functools.patches(original)
+        def wrapped(_self: torch.optim.Optimizer, closure: Optional[Callable] = None,
+                    **options: Any) -> Any:
+            inner = functools.partial(original, **options) if options else original
+            if opened:
+                return step(inner, closure)
+            return inner(closure) if closure is not None else inner()
+
+        def undo() -> None:
+            nonlocal opened
+            opened = False  # a scheduler may have put its own around it, which stays
+            if vars(optimizer).get("step") is method:
+                del optimizer.step
+                if before is not None:
+                    optimizer.step = before  # type: ignore[method-assign]
+        method = types.MethodType(wrapped, optimizer)
+        optimizer.step = method  # type: ignore[method-assign]
+        self._undo.append(undo)
+
+    def scheduler(self, scheduler: Any, by_progress: bool = False) -> None:
+        """Let it rest while gradients are accumulated; by_progress: let its clock be progress."""
+        if not _known(scheduler, self.schedulers):
+            self.schedulers.append(weakref.ref(scheduler))
+            self._undo.append(_override(scheduler, {"step": self._rest}))
+        if by_progress:
+            self.by_progress = ProgressClock(scheduler, self._accumulating, self._progress)
+            self._undo.append(_override(scheduler, {"step": self.by_progress.step}))
+
+    def warn_of_strangers(self, optimizer: torch.optim.Optimizer, tell: bool) -> None:
+        """A scheduler that was made too early, which nobody can find: torch only marks its
+        optimizer."""
+        marked = any(hasattr(optimizer.step, mark) for mark in SCHEDULED)
+        known = [scheduler() for scheduler in self.schedulers]
+        if tell and marked and not any(
+                getattr(scheduler, "optimizer", None) is optimizer for scheduler in known):
+            print("pollux: a learning-rate scheduler was made before px.init(): it is not saved, "
+                  "and steps in every micro-step; make it after px.init(), or give it to "
+                  "px.prepare(scheduler=...)", file=sys.stderr, flush=True)
+
+    def scaler(self, scaler: Any) -> None:
+        """Let a torch.cuda.amp.GradScaler, or what behaves like one, rest likewise."""
+        if not _known(scaler, self.scalers):
+            self.scalers.append(weakref.ref(scaler))
+            self._undo.append(_override(scaler, {
+                name: self._rest for name in ("unscale_", "step", "update")
+                if hasattr(scaler, name)}))
+
+    def loss_scale(self) -> float:
+        """By which gradients are larger than they would be."""
+        for reference in reversed(self.scalers):
+            scaler = reference()
+            if scaler is not None and getattr(scaler, "is_enabled", lambda: True)():
+                return float(scaler.get_scale()) or 1.0
+        return 1.0
+
+    def _rest(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        return None if self._accumulating() else original(*args, **options)
+
+
+class ProgressClock:
+    """A scheduler that counts updates with batch M0: each call lets it make as many steps as the
+    update was worth."""
+
+    def __init__(self, scheduler: Any, accumulating: Callable[[], bool],
+                 progress: Callable[[], float]) -> None:
+        self.steps = 0
+        self._end = getattr(scheduler, "total_steps", None) or math.inf  # of OneCycleLR
+        self._accumulating = accumulating
+        self._progress = progress
+
+    def step(self, original: Callable[..., Any], *args: Any, **options: Any) -> None:
+        if self._accumulating():
+            return
+        due = min(int(self._progress() + TOLERANCE), self._end)
+        while self.steps < due:
+            self.steps += 1
+            original(*args, **options)
+
+
+def _override(thing: Any, methods: dict[str, Callable[..., Any]]) -> Callable[[], None]:
+    """Let thing.name(...) be method(original, ...), by a class of its own, so that what the thing
+    holds, and saves as its state, is as before.  Returns what takes that back."""
+    cls = type(thing)
+
+    def overriding(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.patches(getattr(cls, name))
+        def call(self: Any, *args: Any, **options: Any) -> Any:
+            return method(functools.partial(getattr(cls, name), self), *args, **options)
+        return call
+
+    def __reduce_ex__(self: Any, protocol: int) -> Any:  # copies, pickled or not, are as without us
+        current = type(self)
+        self.__class__ = cls
+        try:
+            make, args, *rest = self.__reduce_ex__(protocol)
+        finally:
+            self.__class__ = current
+        # pickle insists that what copyreg.__newobj__ makes is of the very class of self.
+        return (cls.__new__ if make is copyreg.__newobj__ else make, args, *rest)
+    body: dict[str, Any] = {name: overriding(name, method) for name, method in methods.items()}
+    body.update(__reduce_ex__=__reduce_ex__, __module__=cls.__module__, __doc__=cls.__doc__,
+                __qualname__=cls.__qualname__, __slots__=())
+    thing.__class__ = type(cls.__name__, (cls,), body)
+    reference = weakref.ref(thing)
+
+    def undo() -> None:
+        alive = reference()
+        if alive is not None:
+            alive.__class__ = cls
+    return undo
+
+
+def _known(thing: Any, references: list[weakref.ref]) -> bool:
+    return any(reference() is thing for reference in references)
+
+
+def _scheduler_classes() -> list[type]:
+    module = torch.optim.lr_scheduler
+    return [thing for thing in vars(module).values()
+            if isinstance(thing, type) and thing.__module__ == module.__name__
+            and hasattr(thing, "step") and hasattr(thing, "state_dict")]
+
+
+def _scaler_classes() -> list[type]:
+    found = [getattr(getattr(torch, "amp", None), "GradScaler", None), torch.cuda.amp.GradScaler]
+    return [scaler for scaler in found if scaler is not None]
+
+
+def _notice(cls: type, notice: Callable[[Any], None]) -> Callable[[], None]:
+    """Call notice(object) for every object of a class when it has been made.  Returns what takes
+    that back."""
+    if "__init__" not in vars(cls):
+        return lambda: None  # that of a base, which notices
+    original = cls.__init__  # type: ignore[misc]
+
+    @functools.patches(original)
+    def made(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **options)
+        notice(self)
+
+    def undo() -> None:
+        cls.__init__ = original  # type: ignore[misc]
+    cls.__init__ = made  # type: ignore[misc]
+    return undo

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of one replica.  Its micro-steps are told apart: n = s+1; if there is one alone, it is
+compared with that of the update before.  Both are measured where gradients arrive."""
+from __future__ import annotations
+
+from typing import Callable, Optional
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from .gradients import Gradients, Measured, MicroStep, add_grad, is_finite, within_another
+from .norms import Norms, Scaling, difference
+
+
+class Differences:
+    """One gradient per update, compared with that of the update before, and then kept."""
+
+    def __init__(self, groups: int) -> None:
+        self._groups = groups
+        self._previous: dict[Parameter, Tensor] = {}
+        self._scale = 1.0
+        self.begin(False)
+
+    def begin(self, compare: bool) -> None:
+        self._compare = compare and bool(self._previous)
+        self._dots = Norms(self._groups)
+        self._squares = Norms(self._groups)
+
+    def rescale(self, scale: float) -> None:
+        """Gradients are larger by another loss scale than those that were kept, which others may
+        hold as well."""
+        if scale != self._scale:
+            for parameter, previous in self._previous.items():
+                self._previous[parameter] = previous * (scale / self._scale)
+            self._scale = scale
+
+    def add(self, parameter: Parameter, group: int, gradient: Tensor,
+            scaling: Optional[Scaling]) -> None:
+        before = self._previous.get(parameter)
+        if not self._compare:
+            self._squares.add(group, gradient, scaling)  # to know whether it is finite
+        elif before is not None:
+            difference(self._dots, self._squares, group, before, gradient, scaling)
+        # Held, not copied: torch adds to .grad, or copies, what somebody else holds.
+        held = gradient.detach().clone() if gradient.requires_grad else gradient
+        self._previous[parameter] = held
+
+    def forget(self) -> None:
+        """What is kept is of no update, or of only a part of one."""
+        self._previous.clear()
+
+    def measured(self, complete: bool) -> Measured:
+        dots, squares = self._dots.values(), self._squares.values()
+        finite = is_finite(dots, squares)
+        complete = complete and finite
+        if not self._compare:
+            return Measured(None, None, 1, True, complete, finite)
+        scale = self._scale ** 2
+        return Measured([value / scale for value in dots], [value / scale for value in squares],
+                        1, True, complete, finite)
+
+
+class Single(Gradients):
+    """See above."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float]) -> None:
+        self._differences = Differences(len(optimizer.param_groups) + 1)
+        super().__init__(optimizer, loss_scale)
+
+    def begin_update(self, measure: bool, compare: bool) -> None:
+        super().begin_update(measure, compare)
+        self._differences.begin(compare)
+        self._restored: set[Parameter] = set()
+
+    def _begun(self) -> None:
+        if self._micro_step.parts == 1:
+            self._differences.rescale(self._loss_scale())
+
+    def _arrived(self, parameter: Parameter, gradient: Tensor,
+                 micro_step: MicroStep) -> Optional[Tensor]:
+        if parameter in self._fired or parameter in self._restored:
+            self._torn = True
+        self._fired.add(parameter)
+        if self._measure and micro_step.parts > 1:
+            self._add(self._micro, parameter, gradient)
+        total = self._total(parameter, gradient, micro_step)
+        if micro_step.last:
+            mean = gradient if total is None else total
+            if micro_step.parts == 1 and self._measure:
+                self._differences.add(parameter, self._group_of[parameter], mean,
+                                      self._precondition(parameter))
+            else:
+                self._add(self._mean, parameter, mean)
+        return total
+
+    def _finish(self) -> None:
+        self._done = True
+        if self._kept and not within_another():
+            self._restore_rest()
+
+    def _restore_rest(self) -> None:
+        for parameter in list(self._kept):
+            kept = self._rest(parameter)
+            self._restored.add(parameter)
+            self._add(self._mean, parameter, kept)
+            add_grad(parameter, kept)
+
+    def take(self) -> Measured:
+        if self._done:
+            self._restore_rest()  # the backward may have had no end that could be noticed
+        parts = self._micro_step.parts
+        if parts > 1 or not self._measure:
+            if parts > 1:
+                self._differences.forget()
+            return self._compared([value / parts for value in self._micro.values()], parts)
+        measured = self._differences.measured(self._done and not self._torn)
+        if not measured.complete:
+            self._differences.forget()
+        return measured

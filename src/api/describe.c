@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Structs to JSON.  json_pack takes over what it is given and fails as a whole if a part is NULL,
+ * so that memory that is short shows once, at the end.
+ */
+#include "api/describe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop/job_rates.h"
+#include "policy/speedup.h"
+#include "wire/placement.h"
+#include "wire/spec.h"
+
+static const double US = 1e-6;
+
+/* ---- Parts -------------------------------------------------------------------------------- */
+
+json_t *describe_number (double number)
+{
+    return isfinite (number) ? json_real (number) : json_null ();
+}
+
+json_t *describe_time (int64_t us)
+{
+    return us > 0 ? json_real ((double)us * US) : json_null ();
+}
+
+json_t *describe_batch (struct pollux_batch batch, double total)
+{
+    if (batch.m <= 0)
+        return json_null ();
+    return json_pack ("{s:I, s:I, s:o}", "m", (json_int_t)batch.m, "s", (json_int_t)batch.s,
+                      "total", describe_number (total));
+}
+
+/* Text that is unknown where it is empty. */
+static json_t *text_or_null (const char *text)
+{
+    return text && text[0] ? json_string (text) : json_null ();
+}
+
+static json_t *describe_allowed (const struct allowed *allowed)
+{
+    json_t *holder = json_object ();
+    json_t *value = NULL;
+    if (holder && wire_allowed_put (allowed, holder, NULL) == 0) {
+        value = json_object_get (holder, "allowed");
+        value = value ? json_incref (value) : json_string ("any");
+    }
+    json_decref (holder);
+    return value;
+}
+
+/* Whether it was put; value is taken over. */
+static bool put (json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new (object, key, value) == 0;
+}
+
+/* The object, or NULL and nothing if something is missing in it. */
+static json_t *complete (json_t *object, bool whole)
+{
+    if (whole)
+        return object;
+    json_decref (object);
+    return NULL;
+}
+
+struct present present_make (const struct cluster *cluster, const struct reports *reports,
+                             const struct round_history *rounds, const struct round *round,
+                             int64_t now_us, int64_t next_round_us)
+{
+    struct view view = cluster_view (cluster, round);
+    return (struct present){
+        .cluster = cluster,
+        .reports = reports,
+        .rounds = rounds,
+        .round = round,
+        .now_us = now_us,
+        .next_round_us = next_round_us,
+        .room = slot_totals_of (cluster),
+        .fair = fair_replicas (&view),
+    };
+}
+
+/* ---- Jobs --------------------------------------------------------------------------------- */
+
+static json_t *describe_waiting (const struct present *present, const struct job *job)
+{
+    char sentence[WAIT_REASON_SIZE];
+    return wait_reason (present->cluster, present->room, job, present->now_us,
+                        present->next_round_us, sentence)
+               ? json_string (sentence)
+               : json_null ();
+}
+
+/* What its owner said. */
+static bool put_spec (json_t *object, const struct job *job)
+{
+    const struct job_spec *spec = &job->spec;
+    const struct launch *launch = job->launch;
+    return put (object, "min_replicas", json_integer (spec->min_replicas)) &&
+           put (object, "max_replicas", json_integer (spec->max_replicas)) &&
+           put (object, "allowed", describe_allowed (&spec->allowed)) &&
+           put (object, "weight", json_real (spec->weight)) &&
+           put (object, "preemptible", json_boolean (spec->preemptible)) &&
+           put (object, "adaptive", json_boolean (spec->adaptive)) &&
+           put (object, "launcher",
+                launch ? json_string (launcher_names[launch->launcher]) : json_null ()) &&
+           put (object, "fixed_batch",
+                spec->fixed_batch > 0 ? json_integer (spec->fixed_batch) : json_null ());
+}
+
+/* Its life so far. */
+static bool put_times (json_t *object, const struct present *present, const struct job *job)
+{
+    int64_t until_us = job_live (job) ? present->now_us : job->end_us;
+    double held_s = job->held_s;
+    if (job_runs (job))
+        held_s += (double)(present->now_us - job->charged_us) * US;
+    return put (object, "submitted_at", describe_time (job->submit_us)) &&
+           put (object, "started_at", describe_time (job->generation > 0 ? job->start_us : 0)) &&
+           put (object, "ended_at", describe_time (job_live (job) ? 0 : job->end_us)) &&
+           put (object, "age_s", json_real ((double)(until_us - job->submit_us) * US)) &&
+           put (object, "run_s", describe_number (held_s)) &&
+           put (object, "generation", json_integer (job->generation)) &&
+           put (object, "restarts", json_integer (job->restarts)) &&
+           put (object, "failures", json_integer (job->failures));
+}
+
+static bool put_pace (json_t *object, const struct present *present, int index)
+{
+    const struct job *job = present->cluster->jobs[index];
+    struct pollux_batch batch;
+    const struct hints *hints = latest_hints (present->cluster, present->reports, index, &batch);
+    struct job_rates rates =
+        job_rates_of (job, hints, batch, present->round->search, present->fair);
+    return put (object, "batch", describe_batch (rates.batch, rates.total_batch)) &&
+           put (object, "throughput", describe_number (rates.throughput)) &&
+           put (object, "efficiency", describe_number (rates.efficiency)) &&
+           put (object, "goodput", describe_number (rates.goodput)) &&
+           put (object, "speedup", describe_number (rates.speedup)) &&
+           put (object, "noise_scale", describe_number (rates.noise_scale)) &&
+           put (object, "progress", describe_number (hints->progress)) &&
+           put (object, "total", describe_number (hints->total)) &&
+           put (object, "eta_s", describe_number (rates.eta_s));
+}
+
+json_t *describe_job (const struct present *present, int index)
+{
+    const struct job *job = present->cluster->jobs[index];
+    json_t *object =
+        json_pack ("{s:s, s:o, s:s, s:o, s:i, s:o, s:o}", "name", job->spec.name, "owner",
+                   text_or_null (job->launch ? job->launch->owner : NULL), "phase",
+                   job_phase_names[job->phase], "waits_for", describe_waiting (present, job),
+                   "replicas", placement_replicas (job->placement), "placement",
+                   wire_placement_encode (present->cluster, job->placement), "desired",
+                   wire_placement_encode (present->cluster, job->desired));
+    bool whole = object && put_spec (object, job) && put_times (object, present, job) &&
+                 put_pace (object, present, index) &&
+                 put (object, "detail", text_or_null (job->detail));
+    return complete (object, whole);
+}
+
+static json_t *describe_strings (char *const *strings)
+{
+    json_t *array = json_array ();
+    bool whole = array != NULL;
+    for (int i = 0; whole && strings && strings[i]; i++)
+        whole = json_array_append_new (array, json_string (strings[i])) == 0;
+    return complete (array, whole);
+}
+
+/* NAME=value to {"NAME": "value"}. */
+static json_t *describe_environment (char *const *environment)
+{
+    json_t *object = json_object ();
+    bool whole = object != NULL;
+    for (int i = 0; whole && environment && environment[i]; i++) {
+        const char *equals = strchr (environment[i], '=');
+        char *name = equals ? strndup (environment[i], (size_t)(equals - environment[i])) : NULL;
+        whole = name && put (object, name, json_string (equals + 1));
+        free (name);
+    }
+    return complete (object, whole);
+}
+
+static bool put_launch (json_t *object, const struct launch *launch, bool secrets)
+{
+    static const char *const keys[] = {"command",        "environment", "directory",
+                                       "checkpoint_dir", "stop_signal", "grace_s",
+                                       "max_failures",   "backoff_s"};
+    if (!launch) {
+        bool whole = true;
+        for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++)
+            whole = whole && put (object, keys[i], json_null ());
+        return whole;
+    }
+    return put (object, "command", describe_strings (launch->command)) &&
+           put (object, "environment",
+                secrets ? describe_environment (launch->environment) : json_null ()) &&
+           put (object, "directory", text_or_null (launch->directory)) &&
+           put (object, "checkpoint_dir", text_or_null (launch->checkpoint_dir)) &&
+           put (object, "stop_signal", json_integer (launch->stop_signal)) &&
+           put (object, "grace_s", describe_number (launch->grace_s)) &&
+           put (object, "max_failures", json_integer (launch->max_failures)) &&
+           put (object, "backoff_s", describe_number (launch->backoff_s));
+}
+
+static json_t *describe_hints (const struct hints *hints)
+{
+    json_t *object = json_object ();
+    return complete (object, object && wire_hints_put (hints, object, NULL) == 0);
+}
+
+json_t *describe_job_fully (const struct present *present, int index, bool secrets)
+{
+    const struct job *job = present->cluster->jobs[index];
+    struct pollux_batch batch;
+    const struct hints *hints = latest_hints (present->cluster, present->reports, index, &batch);
+    json_t *object = describe_job (present, index);
+    bool whole =
+        object && put_launch (object, job->launch, secrets) &&
+        put (object, "hints", describe_hints (hints)) &&
+        put (object, "refused_report", text_or_null (reports_refusal (present->reports, index)));
+    return complete (object, whole);
+}
+
+/* ---- Nodes -------------------------------------------------------------------------------- */
+
+/* Who is on which node: an object of jobs for each node from first on. */
+static bool gather_jobs (const struct cluster *cluster, int first, int count, json_t **jobs,
+                         int *used)
+{
+    for (int i = 0; i < cluster->live.count; i++) {
+        const struct job *job = cluster->live.jobs[i];
+        for (int j = 0; j < job->placement.count; j++) {
+            struct share share = job->placement.shares[j];
+            int place = share.node - first;
+            if (place < 0 || place >= count)
+                continue;
+            if (!put (jobs[place], job->spec.name, json_integer (share.replicas)))
+                return false;
+            used[place] += share.replicas;
+        }
+    }
+    return true;
+}
+
+/* Nodes from first on, as an array. */
+static json_t *describe_some_nodes (const struct present *present, int first, int count)
+{
+    const struct cluster *cluster = present->cluster;
+    json_t **jobs = calloc ((size_t)count + 1, sizeof (jobs[0]));
+    int *used = calloc ((size_t)count + 1, sizeof (used[0]));
+    json_t *array = json_array ();
+    bool whole = jobs && used && array;
+    for (int i = 0; whole && i < count; i++)
+        whole = (jobs[i] = json_object ()) != NULL;
+    whole = whole && gather_jobs (cluster, first, count, jobs, used);
+    for (int i = 0; whole && i < count; i++) {
+        const struct node *node = &cluster->nodes[first + i];
+        json_t *object = json_pack ("{s:s, s:o, s:i, s:i, s:b, s:O}", "name", node->name, "type",
+                                    text_or_null (node->type), "slots", node->slots, "used",
+                                    used[i], "available", node->available, "jobs", jobs[i]);
+        whole = json_array_append_new (array, object) == 0;
+    }
+    for (int i = 0; jobs && i < count; i++)
+        json_decref (jobs[i]);
+    free (jobs);
+    free (used);
+    return complete (array, whole);
+}
+
+json_t *describe_nodes (const struct present *present)
+{
+    return describe_some_nodes (present, 0, present->cluster->node_count);
+}
+
+json_t *describe_node (const struct present *present, int node)
+{
+    json_t *array = describe_some_nodes (present, node, 1);
+    json_t *object = array ? json_incref (json_array_get (array, 0)) : NULL;
+    json_decref (array);
+    return object;
+}
+
+/* ---- Rounds and the whole ----------------------------------------------------------------- */
+
+/* What plans and rounds have in common. */
+static json_t *describe_decision (const struct round_summary *summary)
+{
+    return json_pack ("{s:I, s:o, s:s, s:b, s:o, s:o, s:o, s:o}", "round", (json_int_t)summary->seq,
+                      "at", describe_time (summary->at_us), "policy", summary->policy, "fill",
+                      summary->fill, "fitness", describe_number (summary->fitness), "bound",
+                      describe_number (summary->bound), "price", describe_number (summary->price),
+                      "decide_s", describe_number (summary->decide_s));
+}
+
+json_t *describe_round (const struct round_summary *summary)
+{
+    json_t *object = describe_decision (summary);
+    bool whole = object && put (object, "jobs", json_integer (summary->jobs)) &&
+                 put (object, "restarts", json_integer (summary->restarts)) &&
+                 put (object, "used_slots", json_integer (summary->used_slots));
+    return complete (object, whole);
+}
+
+json_t *describe_plan (const struct present *present)
+{
+    const struct cluster *cluster = present->cluster;
+    const struct round_summary *summary = round_history_get (present->rounds, 0);
+    json_t *object = summary ? describe_decision (summary)
+                             : json_pack ("{s:n, s:n, s:s, s:n, s:n, s:n, s:n, s:n}", "round", "at",
+                                          "policy", present->round->policy, "fill", "fitness",
+                                          "bound", "price", "decide_s");
+    json_t *placements = json_object ();
+    bool whole = object && placements;
+    for (int i = 0; whole && i < cluster->live.count; i++) {
+        const struct job *job = cluster->live.jobs[i];
+        if (job->desired.count > 0)
+            whole = put (placements, job->spec.name, wire_placement_encode (cluster, job->desired));
+    }
+    whole = whole && json_object_set (object, "placements", placements) == 0;
+    json_decref (placements);
+    return complete (object, whole);
+}
+
+json_t *describe_status (const struct present *present, const char *backend, int64_t started_us)
+{
+    const struct cluster *cluster = present->cluster;
+    int phases[JOB_PHASES] = {0}, slots = 0, used = 0;
+    for (int i = 0; i < cluster->job_count; i++) {
+        phases[cluster->jobs[i]->phase]++;
+        used += placement_replicas (cluster->jobs[i]->placement);
+    }
+    for (int i = 0; i < cluster->node_count; i++)
+        slots += cluster->nodes[i].slots;
+    /* While there is nothing to decide no round is planned, and the last time has passed. */
+    bool planned = present->next_round_us != INT64_MAX && present->next_round_us > present->now_us;
+    json_t *jobs = json_object ();
+    bool whole = jobs != NULL;
+    for (int i = 0; whole && i < JOB_PHASES; i++)
+        whole = put (jobs, job_phase_names[i], json_integer (phases[i]));
+    json_t *object = json_pack (
+        "{s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "version",
+        POLLUX_VERSION, "policy", present->round->policy, "p", describe_number (present->round->p),
+        "interval_s", describe_number (present->round->interval_s), "restart_delay_s",
+        describe_number (present->round->restart_delay_s), "backend", backend, "now_at",
+        describe_time (present->now_us), "started_at", describe_time (started_us), "next_round_at",
+        describe_time (planned ? present->next_round_us : 0), "nodes", cluster->node_count, "slots",
+        slots, "used_slots", used, "jobs", jobs);
+    return complete (object, whole && object);
+}

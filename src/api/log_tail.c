@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file is known by its inode: after a rotation the one that we have open is found again under
+ * its new number, and the next younger one is that before it.
+ */
+#include "api/log_tail.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+enum { BLOCK = 1 << 16 };
+
+void log_tail_close (struct log_tail *tail)
+{
+    if (tail->file >= 0)
+        close (tail->file);
+    tail->file = -1;
+}
+
+static void move_to (struct log_tail *tail, int file)
+{
+    log_tail_close (tail);
+    tail->file = file;
+}
+
+/* The offset behind the newline that comes before the last *lines lines; what was not found yet is
+ * left in *lines, with offset 0.  *left: bytes that may still be looked at. */
+static int64_t seek_lines (int file, bool newest, int64_t *lines, int64_t *left)
+{
+    char block[BLOCK];
+    off_t end = lseek (file, 0, SEEK_END);
+    bool last = newest; /* a newline at the very end begins no line */
+    while (end > 0 && *left > 0) {
+        size_t size = end < BLOCK ? (size_t)end : BLOCK;
+        ssize_t got = pread (file, block, size, end - (off_t)size);
+        if (got < (ssize_t)size)
+            return 0;
+        for (size_t i = size; i > 0; i--) {
+            bool newline = block[i - 1] == '\n';
+            if (newline && !last && --*lines == 0)
+                return end - (off_t)size + (off_t)i;
+            last = false;
+        }
+        end -= (off_t)size;
+        *left -= (int64_t)size;
+    }
+    return *left > 0 ? 0 : end;
+}
+
+int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *err)
+{
+    int64_t left = LOG_TAIL_BYTES, offset = 0;
+    bool all = lines < 0;
+    log_tail_close (tail);
+    for (int number = 0; number <= RUN_LOG_FILES_LIMIT; number++) {
+        int file = -1;
+        int rc = run_open_log (tail->root, &tail->name, number, &file, number == 0 ? err : NULL);
+        if (rc < 0 && number == 0)
+            return rc;
+        if (rc < 0)
+            break; /* all of it is less than was asked for */
+        move_to (tail, file);
+        if (all)
+            continue;
+        if (lines == 0)
+            offset = lseek (file, 0, SEEK_END);
+        else
+            offset = seek_lines (file, number == 0, &lines, &left);
+        if (lines == 0 || left <= 0)
+            break;
+    }
+    if (!all && lseek (tail->file, offset > 0 ? offset : 0, SEEK_SET) < 0)
+        return fail (err, -errno, "cannot read the log: %s", strerror (errno));
+    return 0;
+}
+
+/* The number of the file that is open; -1: it is gone, and *ret_oldest is what is left. */
+static int find_number (const struct log_tail *tail, int *ret_oldest)
+{
+    struct stat ours, other;
+    *ret_oldest = -1;
+    if (fstat (tail->file, &ours) < 0)
+        return -1;
+    for (int number = 0; number <= RUN_LOG_FILES_LIMIT; number++) {
+        int file = -1;
+        if (run_open_log (tail->root, &tail->name, number, &file, NULL) < 0)
+            break;
+        int rc = fstat (file, &other);
+        close (file);
+        *ret_oldest = number;
+        if (rc == 0 && ours.st_ino == other.st_ino && ours.st_dev == other.st_dev)
+            return number;
+    }
+    return -1;
+}
+
+ssize_t log_tail_read (struct log_tail *tail, void *buffer, size_t size)
+{
+    for (;;) {
+        if (tail->file < 0)
+            return 0;
+        ssize_t got = read (tail->file, buffer, size);
+        if (got != 0)
+            return got > 0 ? got : -errno;
+        int oldest = -1, number = find_number (tail, &oldest);
+        if (number == 0)
+            return 0;
+        /* It was rotated, perhaps after our last look at it: its last bytes first. */
+        got = read (tail->file, buffer, size);
+        if (got != 0)
+            return got > 0 ? got : -errno;
+        int file = -1, next = number > 0 ? number - 1 : oldest;
+        if (next < 0 || run_open_log (tail->root, &tail->name, next, &file, NULL) < 0)
+            return 0;
+        move_to (tail, file);
+    }
+}

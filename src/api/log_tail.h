@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a replica's log from any line on, across its rotated files, while it is written:
+ *
+ *     out.log.2  |------|   oldest
+ *     out.log.1  |------|   <- the file that we have open may be renamed to this at any time
+ *     out.log    |--        newest
+ */
+#ifndef API_LOG_TAIL_H
+#define API_LOG_TAIL_H
+
+#include <sys/types.h>
+
+#include "backend/run.h"
+
+/* A place in a log.  file -1: nothing is open. */
+struct log_tail {
+    int root; /* borrowed: run_root_open */
+    struct run_name name;
+    int file;
+};
+
+/* At most so many bytes are looked at to find the last lines: longer lines are cut at the start. */
+#define LOG_TAIL_BYTES ((int64_t)4 << 20)
+
+/* Open the log at its last lines; lines < 0: at the oldest byte that is kept.  -ENOENT: there is no
+ * log (yet). */
+int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *err);
+void log_tail_close (struct log_tail *tail);
+
+/* The next bytes, in the next younger file where one ends.  0: there are no more now. */
+ssize_t log_tail_read (struct log_tail *tail, void *buffer, size_t size);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /v1/jobs/{name}/logs: what a replica wrote, as it is.  Followed, it goes on until the
+ * generation has ended, or with `generation=last` until the job has: then each new generation
+ * follows the one before.  Files are read as fast as the client takes them and no faster.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/utf8.h"
+#include "api/api_private.h"
+#include "api/log_tail.h"
+
+/* Bytes per turn: the others want a turn, too. */
+enum { LOGS_BLOCK = 1 << 16, LOGS_BLOCKS = 4, LOGS_TAIL_MOST = 1000000 };
+
+struct logs {
+    struct follower follower;
+    struct log_tail tail;
+    int job;
+    bool follow, last; /* last: on to the next generation */
+};
+
+static void logs_free (struct follower *follower)
+{
+    struct logs *logs = (struct logs *)follower;
+    log_tail_close (&logs->tail);
+    free (logs);
+}
+
+static const struct job *job_of (const struct logs *logs)
+{
+    return logs->follower.api->options.cluster->jobs[logs->job];
+}
+
+/* Will nothing more be written by this generation? */
+static bool has_ended (const struct logs *logs)
+{
+    const struct job *job = job_of (logs);
+    return job->generation != logs->tail.name.generation || !job_runs (job);
+}
+
+/* On to the next generation, if there is or will be one.  False: there will not. */
+static bool go_on (struct logs *logs)
+{
+    const struct job *job = job_of (logs);
+    if (!logs->last)
+        return false;
+    if (job->generation == logs->tail.name.generation)
+        return job_live (job); /* it waits for slots */
+    logs->tail.name.generation++;
+    log_tail_close (&logs->tail);
+    return true;
+}
+
+static bool logs_feed (struct follower *follower)
+{
+    struct logs *logs = (struct logs *)follower;
+    char block[LOGS_BLOCK];
+    for (int turn = 0; turn < LOGS_BLOCKS; turn++) {
+        bool ended = has_ended (logs); /* before the last look: then nothing is missed */
+        if (logs->tail.file < 0 && logs->tail.name.generation > 0)
+            log_tail_open (&logs->tail, -1, NULL);
+        size_t room = http_stream_room (follower->stream);
+        if (room == 0)
+            return true; /* again when it is empty */
+        ssize_t got = log_tail_read (&logs->tail, block, room < LOGS_BLOCK ? room : LOGS_BLOCK);
+        if (got < 0)
+            return follower_drop (follower);
+        if (got > 0) {
+            if (http_stream_push (follower->stream, block, (size_t)got) < 0)
+                return follower_drop (follower);
+            continue;
+        }
+        if (!logs->follow)
+            return follower_end (follower);
+        if (!ended)
+            return true;
+        int generation = logs->tail.name.generation;
+        if (!go_on (logs))
+            return follower_end (follower);
+        if (generation == logs->tail.name.generation)
+            return true;
+    }
+    return true;
+}
+
+/* ---- The request -------------------------------------------------------------------------- */
+
+/* generation=last or a number; 0 is one that has not started yet. */
+static int read_generation (struct api *api, struct http_request *request, const struct job *job,
+                            struct logs *logs)
+{
+    const char *text = http_query (request, "generation");
+    int64_t generation = job->generation;
+    logs->last = !text || strcmp (text, "last") == 0;
+    if (!logs->last && (number_int64 (text, &generation) < 0 || generation < 1)) {
+        api_refuse (api, request, 400,
+                    "generation: expected \"last\" or a number from 1 on, got \"%.40s\"", text);
+        return -EINVAL;
+    }
+    if (generation > job->generation || (generation == 0 && !logs->follow)) {
+        api_refuse (api, request, 404,
+                    job->generation ? "job %s has run %d times so far: there is no generation %lld"
+                                    : "job %s has not started yet",
+                    job->spec.name, job->generation, (long long)generation);
+        return -ENOENT;
+    }
+    logs->tail.name.generation = (int)generation;
+    return 0;
+}
+
+static int read_request (struct api *api, struct http_request *request, const struct job *job,
+                         struct logs *logs)
+{
+    int64_t rank = 0, lines = -1;
+    if (api_query_flag (api, request, "follow", &logs->follow) < 0 ||
+        api_query_int (api, request, "rank", 0, POLLUX_REPLICAS_LIMIT - 1, &rank) < 0 ||
+        api_query_int (api, request, "tail", 0, LOGS_TAIL_MOST, &lines) < 0 ||
+        read_generation (api, request, job, logs) < 0)
+        return -EINVAL;
+    memcpy (logs->tail.name.job, job->spec.name, sizeof (logs->tail.name.job));
+    logs->tail.name.rank = (int)rank;
+    struct pollux_error err = {"it has not started yet"};
+    int rc = logs->tail.name.generation > 0 ? log_tail_open (&logs->tail, lines, &err) : -ENOENT;
+    /* Of one that runs, it may be there in a moment. */
+    if (rc == 0 || (rc == -ENOENT && logs->follow && !has_ended (logs)) ||
+        (logs->follow && logs->last && job_live (job)))
+        return 0;
+    api_refuse (api, request, rc == -ENOENT ? 404 : 503, "job %s, generation %d, rank %lld: %.200s",
+                job->spec.name, logs->tail.name.generation, (long long)rank,
+                rc == -ENOENT ? "there is no log" : err.text);
+    return rc;
+}
+
+void api_logs (struct api *api, struct http_request *request)
+{
+    int index = api_job (api, request);
+    if (index < 0)
+        return;
+    const struct job *job = api->options.cluster->jobs[index];
+    if (!api_may (api, request, job, "see its logs"))
+        return;
+    if (api->options.runs < 0 || !run_is_job (job->spec.name)) {
+        api_refuse (api, request, 404, "there are no logs of job %s", job->spec.name);
+        return;
+    }
+    struct logs *logs = calloc (1, sizeof (*logs));
+    if (!logs) {
+        api_refuse (api, request, 503, "not enough memory");
+        return;
+    }
+    logs->follower =
+        (struct follower){.api = api, .feed = logs_feed, .free = logs_free, .live = true};
+    logs->tail = (struct log_tail){.root = api->options.runs, .file = -1};
+    logs->job = index;
+    if (read_request (api, request, job, logs) < 0)
+        logs_free (&logs->follower);
+    else
+        api_follow (api, request, "text/plain; charset=utf-8", &logs->follower);
+}
+
+/* ---- Last lines --------------------------------------------------------------------------- */
+
+/* The first replica that ended badly by itself, and its exit code; 0 and 0 if nobody can tell.  Of a
+ * large job the first ones are looked at: they all run the same program. */
+static int find_failed (int root, const struct job *job, int *ret_code)
+{
+    enum { RANKS = 64 };
+    struct run_view *view = malloc (sizeof (*view));
+    int failed = 0;
+    struct run_name name = {.generation = job->generation};
+    memcpy (name.job, job->spec.name, sizeof (name.job));
+    *ret_code = 0;
+    for (int rank = 0; view && rank < RANKS; rank++) {
+        name.rank = rank;
+        if (run_look (root, &name, view, NULL) < 0 || view->state == RUN_NONE)
+            break;
+        if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
+            failed = rank;
+            *ret_code = run_status_code (&view->status);
+            break;
+        }
+    }
+    free (view);
+    return failed;
+}
+
+/* Lines as strings; what is no UTF-8, or would move a cursor, becomes question marks. */
+static json_t *split_lines (char *text, size_t length)
+{
+    json_t *array = json_array ();
+    for (size_t i = 0; i < length; i++)
+        text[i] = (char)(text[i] == '\0' ? '?' : text[i] == '\t' ? ' ' : text[i]);
+    text[length] = '\0';
+    for (char *line = text; array && line < text + length;) {
+        size_t size = strcspn (line, "\n");
+        line[size] = '\0';
+        utf8_disarm (line);
+        if (json_array_append_new (array, json_string (line)) < 0) {
+            json_decref (array);
+            return NULL;
+        }
+        line += size + 1;
+    }
+    return array;
+}
+
+/* Read on to the end, and keep the last bytes. */
+static ssize_t read_last (struct log_tail *tail, char *text, size_t size)
+{
+    size_t length = 0;
+    for (;;) {
+        if (length == size) {
+            memmove (text, text + size / 2, size - size / 2);
+            length = size - size / 2;
+        }
+        ssize_t got = log_tail_read (tail, text + length, size - length);
+        if (got <= 0)
+            return got < 0 ? got : (ssize_t)length;
+        length += (size_t)got;
+    }
+}
+
+json_t *api_last_lines (const struct api *api, const struct job *job, int lines)
+{
+    enum { MOST = 1 << 14 }; /* bytes */
+    if (api->options.runs < 0 || job->generation == 0 || !run_is_job (job->spec.name))
+        return json_null ();
+    struct log_tail tail = {.root = api->options.runs, .file = -1};
+    tail.name.generation = job->generation;
+    int code;
+    tail.name.rank = find_failed (api->options.runs, job, &code);
+    memcpy (tail.name.job, job->spec.name, sizeof (tail.name.job));
+    char text[MOST + 1];
+    ssize_t length = log_tail_open (&tail, lines, NULL);
+    if (length == 0)
+        length = read_last (&tail, text, MOST);
+    log_tail_close (&tail);
+    return length < 0 ? json_null () : split_lines (text, (size_t)length);
+}
+
+json_t *api_exit_code (const struct api *api, const struct job *job)
+{
+    int code = 0;
+    if (job->phase == JOB_FINISHED)
+        return json_integer (0);
+    if (job->phase == JOB_FAILED && api->options.runs >= 0 && run_is_job (job->spec.name))
+        find_failed (api->options.runs, job, &code);
+    return code > 0 ? json_integer (code) : json_null ();
+}

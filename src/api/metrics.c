@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting, and the text of Prometheus's exposition format 0.0.4:
+ *
+ *     # HELP pollux_jobs Jobs that are known, by phase.
+ *     # TYPE pollux_jobs gauge
+ *     pollux_jobs{phase="pending"} 3
+ *
+ * Labels are names of ours (phases, routes), never of a stranger, so that their number is bounded
+ * and nothing needs to be escaped.
+ */
+#include "api/metrics.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double bucket_limits[METRICS_BUCKETS] = {1e-5,    4e-5,     1.6e-4,   6.4e-4,
+                                                      2.56e-3, 1.024e-2, 4.096e-2, 0.16384,
+                                                      0.65536, 2.62144,  10.48576, 41.94304};
+
+void histogram_add (struct histogram *histogram, double seconds)
+{
+    int i = 0;
+    while (i < METRICS_BUCKETS && seconds > bucket_limits[i])
+        i++;
+    histogram->buckets[i]++;
+    histogram->sum += seconds > 0 ? seconds : 0;
+}
+
+static void take_exit (struct metrics *metrics, const struct cluster *cluster,
+                       const struct event *event)
+{
+    enum exit_kind kind = event->exit.kind;
+    bool known = event->job >= 0 && event->job < cluster->job_count;
+    metrics->failures += kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
+    if (kind == EXITED_FINISHED)
+        metrics->ends[JOB_FINISHED]++;
+    else if (known && cluster->jobs[event->job]->phase == JOB_CANCELLING)
+        metrics->ends[JOB_CANCELLED]++;
+    else if (kind == EXITED_GAVE_UP)
+        metrics->ends[JOB_FAILED]++;
+}
+
+void metrics_take (struct metrics *metrics, const struct cluster *cluster,
+                   const struct event *event)
+{
+    const struct job *job =
+        event->job >= 0 && event->job < cluster->job_count ? cluster->jobs[event->job] : NULL;
+    metrics->events++;
+    switch (event->type) {
+    case EVENT_SUBMIT:
+        metrics->submits++;
+        break;
+    case EVENT_CANCEL:
+        metrics->ends[JOB_CANCELLED] += job && !job_runs (job);
+        break;
+    case EVENT_ROUND:
+        metrics->rounds[event->round.fill]++;
+        break;
+    case EVENT_START:
+        metrics->starts++;
+        metrics->restarts += job && event->start.generation > 1 && !job->failed_last;
+        break;
+    case EVENT_EXIT:
+        take_exit (metrics, cluster, event);
+        break;
+    default:
+        break;
+    }
+}
+
+void metrics_answer (struct metrics *metrics, const char *method, const char *route, int code,
+                     double seconds)
+{
+    histogram_add (&metrics->handle_s, seconds);
+    for (int i = 0; i < metrics->answer_count; i++) {
+        struct answer_count *answer = &metrics->answers[i];
+        if (answer->method == method && answer->route == route && answer->code == code) {
+            answer->count++;
+            return;
+        }
+    }
+    if (metrics->answer_count < METRICS_ANSWERS)
+        metrics->answers[metrics->answer_count++] =
+            (struct answer_count){.method = method, .route = route, .code = code, .count = 1};
+}
+
+/* ---- Text --------------------------------------------------------------------------------- */
+
+static void head (FILE *file, const char *name, const char *type, const char *help)
+{
+    fprintf (file, "# HELP pollux_%s %s\n# TYPE pollux_%s %s\n", name, help, name, type);
+}
+
+static void number (FILE *file, const char *name, double value)
+{
+    if (isnan (value))
+        fprintf (file, "pollux_%s NaN\n", name);
+    else
+        fprintf (file, "pollux_%s %.17g\n", name, value);
+}
+
+static void single (FILE *file, const char *name, const char *type, const char *help, double value)
+{
+    head (file, name, type, help);
+    number (file, name, value);
+}
+
+static void write_histogram (FILE *file, const char *name, const char *help,
+                             const struct histogram *histogram)
+{
+    uint64_t count = 0;
+    head (file, name, "histogram", help);
+    for (int i = 0; i < METRICS_BUCKETS; i++) {
+        count += histogram->buckets[i];
+        fprintf (file, "pollux_%s_bucket{le=\"%.10g\"} %" PRIu64 "\n", name, bucket_limits[i],
+                 count);
+    }
+    count += histogram->buckets[METRICS_BUCKETS];
+    fprintf (file, "pollux_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
+    fprintf (file, "pollux_%s_sum %.17g\npollux_%s_count %" PRIu64 "\n", name, histogram->sum, name,
+             count);
+}
+
+static void write_cluster (FILE *file, const struct cluster *cluster)
+{
+    int phases[JOB_PHASES] = {0}, used = 0, slots[2] = {0}, nodes[2] = {0};
+    for (int i = 0; i < cluster->job_count; i++)
+        phases[cluster->jobs[i]->phase]++;
+    for (int i = 0; i < cluster->live.count; i++)
+        used += placement_replicas (cluster->live.jobs[i]->placement);
+    for (int i = 0; i < cluster->node_count; i++) {
+        nodes[cluster->nodes[i].available]++;
+        slots[cluster->nodes[i].available] += cluster->nodes[i].slots;
+    }
+    head (file, "jobs", "gauge", "Jobs that are known, by phase.");
+    for (int i = 0; i < JOB_PHASES; i++)
+        fprintf (file, "pollux_jobs{phase=\"%s\"} %d\n", job_phase_names[i], phases[i]);
+    head (file, "nodes", "gauge", "Nodes, by whether they take replicas.");
+    fprintf (file, "pollux_nodes{available=\"true\"} %d\npollux_nodes{available=\"false\"} %d\n",
+             nodes[1], nodes[0]);
+    head (file, "slots", "gauge", "Slots, by whether their nodes take replicas.");
+    fprintf (file, "pollux_slots{available=\"true\"} %d\npollux_slots{available=\"false\"} %d\n",
+             slots[1], slots[0]);
+    single (file, "slots_used", "gauge", "Slots that replicas hold.", used);
+}
+
+static void write_rounds (FILE *file, const struct metrics *metrics,
+                          const struct round_history *rounds)
+{
+    head (file, "rounds_total", "counter", "Rounds since the start, by kind.");
+    fprintf (file,
+             "pollux_rounds_total{kind=\"full\"} %" PRIu64
+             "\npollux_rounds_total{kind=\"fill\"} %" PRIu64 "\n",
+             metrics->rounds[0], metrics->rounds[1]);
+    write_histogram (file, "decide_seconds", "Time that decisions took.", &metrics->decide_s);
+    const struct round_summary *full = round_history_last_full (rounds);
+    if (!full)
+        return;
+    single (file, "fitness", "gauge", "Fitness of the last full round's plan.", full->fitness);
+    single (file, "fitness_bound", "gauge", "What no plan could exceed then.", full->bound);
+    single (file, "fitness_gap", "gauge", "How far the plan may be from the best, relative.",
+            full->bound > 0 ? 1 - full->fitness / full->bound : NAN);
+    single (file, "slot_price", "gauge", "What one slot more would add to the fitness.",
+            full->price);
+}
+
+static void write_jobs (FILE *file, const struct metrics *metrics, const struct reports *reports)
+{
+    single (file, "submits_total", "counter", "Jobs submitted since the start.",
+            (double)metrics->submits);
+    single (file, "starts_total", "counter", "Generations started.", (double)metrics->starts);
+    single (file, "restarts_total", "counter",
+            "Of these, by the scheduler's choice after a job's first.", (double)metrics->restarts);
+    single (file, "failures_total", "counter", "Generations that ended by themselves, badly.",
+            (double)metrics->failures);
+    head (file, "ends_total", "counter", "Jobs that ended, by how.");
+    for (int i = JOB_FINISHED; i < JOB_PHASES; i++)
+        fprintf (file, "pollux_ends_total{phase=\"%s\"} %" PRIu64 "\n", job_phase_names[i],
+                 metrics->ends[i]);
+    head (file, "reports_total", "counter", "Reports of agents, by what became of them.");
+    fprintf (file,
+             "pollux_reports_total{result=\"taken\"} %" PRIu64
+             "\npollux_reports_total{result=\"refused\"} %" PRIu64
+             "\npollux_reports_total{result=\"stale\"} %" PRIu64 "\n",
+             reports->taken, reports->refused, reports->stale);
+}
+
+static void write_http (FILE *file, const struct metrics *metrics, const struct http_counts *http)
+{
+    head (file, "http_requests_total", "counter", "Requests that reached a handler.");
+    for (int i = 0; i < metrics->answer_count; i++) {
+        const struct answer_count *answer = &metrics->answers[i];
+        fprintf (file,
+                 "pollux_http_requests_total{method=\"%s\",route=\"%s\",code=\"%d\"} %" PRIu64 "\n",
+                 answer->method, answer->route, answer->code, answer->count);
+    }
+    write_histogram (file, "http_handle_seconds", "Time in handlers, without waiting for commits.",
+                     &metrics->handle_s);
+    if (!http)
+        return;
+    head (file, "http_answers_total", "counter", "All answers, refused requests too, by class.");
+    for (int i = 1; i < 6; i++)
+        fprintf (file, "pollux_http_answers_total{class=\"%dxx\"} %" PRIu64 "\n", i,
+                 http->answers[i]);
+    single (file, "http_connections", "gauge", "Connections now.", http->connections);
+    single (file, "http_streams", "gauge", "Streams of events and logs now.", http->streams);
+    single (file, "http_turned_away_total", "counter", "Connections beyond the limits.",
+            (double)http->turned_away);
+    single (file, "http_cut_off_total", "counter", "Connections that missed a deadline.",
+            (double)http->cut_off);
+    single (file, "http_limited_total", "counter", "Requests refused for their rate.",
+            (double)http->limited);
+}
+
+char *metrics_text (const struct metrics *metrics, const struct metrics_sources *sources,
+                    size_t *ret_length)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream (&text, &length);
+    if (!file)
+        return NULL;
+    head (file, "info", "gauge", "The version that runs.");
+    fprintf (file, "pollux_info{version=\"%s\"} 1\n", POLLUX_VERSION);
+    single (file, "uptime_seconds", "gauge", "Time since the start.", sources->uptime_s);
+    if (sources->resident_bytes > 0)
+        single (file, "resident_bytes", "gauge", "Memory of this process.",
+                (double)sources->resident_bytes);
+    write_cluster (file, sources->cluster);
+    write_rounds (file, metrics, sources->rounds);
+    write_jobs (file, metrics, sources->reports);
+    single (file, "events_total", "counter", "Events since the start.", (double)metrics->events);
+    write_histogram (file, "commit_seconds", "Time that commits took.", &metrics->commit_s);
+    if (sources->journal_bytes >= 0) {
+        single (file, "journal_bytes", "gauge", "Size of the journal's files.",
+                (double)sources->journal_bytes);
+        single (file, "journal_events", "gauge", "The number of its last event.",
+                (double)sources->journal_events);
+    }
+    write_http (file, metrics, sources->http);
+    bool failed = ferror (file);
+    if (fclose (file) != 0 || failed) {
+        free (text);
+        return NULL;
+    }
+    *ret_length = length;
+    return text;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What comes in: new jobs, which are remembered before they are acknowledged, and agents' reports,
+ * which are not.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api_private.h"
+#include "api/tokens.h"
+#include "wire/document.h"
+#include "wire/diagnostics.h"
+#include "wire/report.h"
+#include "wire/submission.h"
+
+/* 2^16 live jobs: their hints fit into one event, and a decision over them still takes seconds. */
+enum { LIVE_MOST = 1 << 16 };
+
+/* ---- Names -------------------------------------------------------------------------------- */
+
+static bool is_interpreter (const char *word, size_t length)
+{
+    return (length >= 6 && strncmp (word, "python", 6) == 0) ||
+           (length == 2 && strncmp (word, "sh", 2) == 0) ||
+           (length == 4 && strncmp (word, "bash", 4) == 0);
+}
+
+/* The word from there on, without its folders. */
+static const char *last_component (const char *word, size_t *ret_length)
+{
+    size_t length = strcspn (word, " \t\n;&|<>()$`\"'");
+    const char *end = word + length;
+    for (const char *at = word; at < end; at++)
+        if (*at == '/')
+            word = at + 1;
+    *ret_length = (size_t)(end - word);
+    return word;
+}
+
+/* What the command is about: "train" of "python3 src/train.py --epochs 90". */
+static void guess_base (char *const *command, char *ret, size_t size)
+{
+    size_t length = 0;
+    bool shell = command[0] && command[1] && command[2] && strcmp (command[1], "-c") == 0;
+    const char *text = shell ? command[2] : command[0];
+    const char *word = last_component (text ? text : "", &length);
+    if (is_interpreter (word, length)) {
+        const char *next = shell ? word + length + strspn (word + length, " \t") : command[1];
+        size_t next_length = 0;
+        next = last_component (next ? next : "", &next_length);
+        if (next_length > 0 && next[0] != '-') {
+            word = next;
+            length = next_length;
+        }
+    }
+    const char *dot = memchr (word, '.', length);
+    if (dot && dot > word)
+        length = (size_t)(dot - word);
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + 1 < size; i++)
+        if (isalnum ((unsigned char)word[i]) || (used > 0 && strchr ("_-", word[i])))
+            ret[used++] = word[i];
+    ret[used] = '\0';
+    if (used == 0)
+        snprintf (ret, size, "job");
+}
+
+/* BASE-N, where N is the job's number, or the first free one from there on. */
+static void make_name (const struct cluster *cluster, const struct launch *launch,
+                       char ret[NAME_SIZE])
+{
+    char base[NAME_SIZE - 16];
+    guess_base (launch->command, base, sizeof (base));
+    int number = cluster->job_count + 1;
+    do
+        snprintf (ret, NAME_SIZE, "%s-%d", base, number++);
+    while (cluster_find_job (cluster, ret) >= 0);
+}
+
+/* ---- Submissions -------------------------------------------------------------------------- */
+
+static void refuse_problems (struct api *api, struct http_request *request,
+                             const struct wire_diagnostics *problems,
+                             const struct pollux_error *err)
+{
+    json_t *list = wire_diagnostics_encode (problems);
+    api_reply (api, request, 400, json_pack ("{s:s, s:o}", "error", err->text, "problems", list));
+}
+
+/* Until its first report an adaptive job gets the fewest replicas that it can run with: it has been
+ * profiled with none. */
+static struct hints first_hints (const struct job_spec *spec)
+{
+    return (struct hints){
+        .max_profiled_replicas = spec->adaptive ? 0 : -1, .progress = NAN, .total = NAN};
+}
+
+static void post_submission (struct api *api, struct http_request *request,
+                             struct wire_submission *submission)
+{
+    const struct cluster *cluster = api->options.cluster;
+    struct job_spec *spec = &submission->spec;
+    struct launch *launch = submission->launch;
+    if (!spec->name[0])
+        make_name (cluster, launch, spec->name);
+    else if (cluster_find_job (cluster, spec->name) >= 0) {
+        api_refuse (api, request, 409,
+                    "there is a job %s already; choose another name, or give none", spec->name);
+        return;
+    }
+    snprintf (launch->owner, sizeof (launch->owner), "%s", http_identity (request)->name);
+    struct event event = {.type = EVENT_SUBMIT,
+                          .job = cluster->job_count,
+                          .submit = {.spec = spec, .hints = first_hints (spec), .launch = launch}};
+    struct pollux_error err;
+    int rc = api->options.post (api->options.self, &event, &err);
+    if (rc < 0) {
+        api_refuse_event (api, request, rc, &err);
+        return;
+    }
+    struct present present = api_present (api);
+    char location[NAME_SIZE + 16];
+    snprintf (location, sizeof (location), "/v1/jobs/%s", spec->name);
+    http_answer_header (request, "Location", location);
+    api_reply (api, request, 201, describe_job (&present, event.job));
+}
+
+void api_submit (struct api *api, struct http_request *request)
+{
+    size_t length = 0;
+    const char *text = http_body (request, &length);
+    enum wire_syntax syntax = http_body_type (request) == HTTP_YAML ? WIRE_YAML : WIRE_JSON;
+    struct wire_diagnostics problems = {0};
+    struct wire_submission submission;
+    struct pollux_error err;
+    if (api->options.cluster->live.count >= LIVE_MOST) {
+        api_refuse (api, request, 503, "%d jobs are waiting or running: no more fit", LIVE_MOST);
+        return;
+    }
+    int rc = wire_submission_parse ("job", text ? text : "", length, syntax, &problems, &submission,
+                                    &err);
+    if (rc == -ENOMEM)
+        api_refuse (api, request, 503, "%s", err.text);
+    else if (rc < 0)
+        refuse_problems (api, request, &problems, &err);
+    else {
+        post_submission (api, request, &submission);
+        wire_submission_clear (&submission);
+    }
+}
+
+/* ---- Reports ------------------------------------------------------------------------------ */
+
+/* A job's token is good for that job; its owner and an admin may speak for it. */
+static bool may_report (struct http_request *request, const struct job *job)
+{
+    const struct http_identity *asker = http_identity (request);
+    return api_owns (request, job) ||
+           (asker->role == ROLE_JOB && strcmp (asker->name, job->spec.name) == 0);
+}
+
+void api_hints (struct api *api, struct http_request *request)
+{
+    const struct cluster *cluster = api->options.cluster;
+    const char *name = http_param (request, "name");
+    int index = name ? cluster_find_job (cluster, name) : -1;
+    /* A job's token learns nothing of other jobs, not even which there are. */
+    if (index < 0 ? http_identity (request)->role == ROLE_JOB
+                  : !may_report (request, cluster->jobs[index])) {
+        api_refuse (api, request, 403, "this token cannot report for job %s", name ? name : "");
+        return;
+    }
+    if (index < 0) {
+        api_refuse (api, request, 404, "there is no job %s", name ? name : "");
+        return;
+    }
+    const struct job *job = cluster->jobs[index];
+    struct wire_report report;
+    struct pollux_error err;
+    size_t length = 0;
+    const char *text = http_body (request, &length);
+    int rc = wire_report_parse ("hints", text ? text : "", length, &report, &err);
+    if (rc < 0) {
+        reports_refuse (&api->reports, index, err.text);
+        api_refuse (api, request, rc == -ENOMEM ? 503 : rc == -EFBIG ? 413 : 400, "%s", err.text);
+        return;
+    }
+    struct hints *hints = &report.report.hints;
+    if (job->spec.adaptive && !hints->has_model && hints->max_profiled_replicas < 0)
+        hints->max_profiled_replicas = 0; /* as before its first report */
+    report.report.job = index;
+    rc = reports_take (&api->reports, cluster, &report.report, report.generation, &err);
+    if (rc < 0) {
+        api_refuse (api, request, rc == -ESTALE ? 409 : 503, "%s", err.text);
+        return;
+    }
+    if (api->options.reported)
+        api->options.reported (api->options.self, index);
+    api_reply_text (api, request, 202, "application/json", "{}");
+}

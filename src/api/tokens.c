@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tokens: only hashes are kept, in memory too, and only hashes are compared, all of them and to
+ * their ends.  So neither a copy of STATE/tokens nor a clock tells anything about a secret.
+ */
+#include "api/tokens.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nettle/base16.h>
+#include <nettle/hmac.h>
+#include <nettle/memops.h>
+#include <nettle/sha2.h>
+
+#include "base/safe_dir.h"
+#include "backend/run.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#define ADMIN_FILE "admin.token"
+#define NAMED_FILE "tokens"
+#define KEY_FILE "job.key"
+
+enum {
+    SECRET_BYTES = 32,
+    TOKEN_LEAST = 32, /* an admin may choose the text: but not a short one */
+    TOKEN_MOST = 200, /* characters of any token; more than a job's */
+    LINE_MOST = 160,  /* of STATE/tokens: role, name and 64 digits are at most 139 */
+    HEX = 2 * SHA256_DIGEST_SIZE,
+};
+_Static_assert(TOKEN_SIZE == HEX + 1, "a token is as long as a hash in hexadecimal");
+
+struct named {
+    struct http_identity identity;
+    uint8_t hash[SHA256_DIGEST_SIZE];
+};
+
+struct tokens {
+    int directory;
+    uint8_t admin[SHA256_DIGEST_SIZE];
+    struct hmac_sha256_ctx key; /* ready for a job's name */
+    struct named *named;
+    int count;
+};
+
+static const char *const role_names[] = {"admin", "user", "read-only", "job"};
+
+const char *role_name (unsigned role)
+{
+    for (unsigned i = 0; i < sizeof (role_names) / sizeof (role_names[0]); i++)
+        if (role == 1u << i)
+            return role_names[i];
+    return NULL;
+}
+
+unsigned role_by_name (const char *name)
+{
+    for (unsigned i = 0; i < sizeof (role_names) / sizeof (role_names[0]); i++)
+        if (strcmp (name, role_names[i]) == 0)
+            return 1u << i;
+    return 0;
+}
+
+/* ---- Bytes ---------------------------------------------------------------------------------- */
+
+static void hash (const char *text, uint8_t ret[SHA256_DIGEST_SIZE])
+{
+    struct sha256_ctx context;
+    sha256_init (&context);
+    sha256_update (&context, strlen (text), (const uint8_t *)text);
+    sha256_digest (&context, SHA256_DIGEST_SIZE, ret);
+}
+
+static void to_hex (const uint8_t bytes[SHA256_DIGEST_SIZE], char ret[HEX + 1])
+{
+    base16_encode_update (ret, SHA256_DIGEST_SIZE, bytes);
+    ret[HEX] = '\0';
+}
+
+/* Exactly 64 digits. */
+static bool from_hex (const char *text, uint8_t ret[SHA256_DIGEST_SIZE])
+{
+    struct base16_decode_ctx context;
+    size_t length = SHA256_DIGEST_SIZE;
+    if (strspn (text, "0123456789abcdef") != HEX || text[HEX] != '\0')
+        return false;
+    base16_decode_init (&context);
+    return base16_decode_update (&context, &length, ret, HEX, text) == 1 &&
+           base16_decode_final (&context) == 1 && length == SHA256_DIGEST_SIZE;
+}
+
+static int make_secret (uint8_t ret[SECRET_BYTES], struct pollux_error *err)
+{
+    if (getrandom (ret, SECRET_BYTES, 0) != SECRET_BYTES)
+        return fail (err, -EIO, "the system has no random numbers for a token");
+    return 0;
+}
+
+static void job_mac (const struct tokens *tokens, const char *job, uint8_t ret[SHA256_DIGEST_SIZE])
+{
+    struct hmac_sha256_ctx key = tokens->key;
+    hmac_sha256_update (&key, strlen (job), (const uint8_t *)job);
+    hmac_sha256_digest (&key, SHA256_DIGEST_SIZE, ret);
+}
+
+/* ---- Files ---------------------------------------------------------------------------------- */
+
+/* A file that only this user can read, as a whole.  -ENOENT if there is none. */
+static int read_secret (int directory, const char *name, size_t limit, char **ret,
+                        size_t *ret_length, struct pollux_error *err)
+{
+    struct stat status;
+    int file;
+    int code = safe_dir_open_file (directory, name, &file, err);
+    if (code < 0)
+        return code;
+    code = fstat (file, &status) < 0 ? -errno : 0;
+    close (file);
+    if (code < 0)
+        return fail (err, code, "%s: %s", name, strerror (-code));
+    if (status.st_uid != geteuid ())
+        return fail (err, -EPERM, "%s: belongs to user %u: expected this user, %u", name,
+                     status.st_uid, geteuid ());
+    if (status.st_mode & 077)
+        return fail (
+            err, -EPERM,
+            "%s: others may read or write it (mode %04o): remove it if they could have, so "
+            "that a new one is made; otherwise chmod 600",
+            name, status.st_mode & 07777u);
+    /* The directory is ours alone: between the look and the reading nobody exchanges the file. */
+    return safe_dir_read (directory, name, limit, ret, ret_length, err);
+}
+
+static int read_admin (struct tokens *tokens, struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    uint8_t secret[SECRET_BYTES];
+    char fresh[HEX + 2];
+    int code = read_secret (tokens->directory, ADMIN_FILE, TOKEN_MOST, &text, &length, err);
+    if (code == -ENOENT) {
+        code = make_secret (secret, err);
+        if (code < 0)
+            return code;
+        to_hex (secret, fresh);
+        hash (fresh, tokens->admin);
+        memcpy (fresh + HEX, "\n", 2);
+        return safe_dir_replace (tokens->directory, ADMIN_FILE, fresh, HEX + 1, err);
+    }
+    if (code < 0)
+        return code;
+    text[strcspn (text, "\r\n")] = '\0';
+    size_t visible =
+        strspn (text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-");
+    if (visible >= TOKEN_LEAST && text[visible] == '\0')
+        hash (text, tokens->admin);
+    else
+        code = fail (err, -EINVAL,
+                     ADMIN_FILE ": expected one line of at least %d letters and digits; remove the "
+                                "file, and a new one is made",
+                     TOKEN_LEAST);
+    free (text);
+    return code;
+}
+
+static int read_key (struct tokens *tokens, struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    uint8_t secret[SECRET_BYTES];
+    int code = read_secret (tokens->directory, KEY_FILE, SECRET_BYTES, &text, &length, err);
+    if (code == 0) {
+        if (length == SECRET_BYTES)
+            memcpy (secret, text, SECRET_BYTES);
+        else
+            code = fail (err, -EINVAL,
+                         KEY_FILE ": expected %d bytes, found %zu; remove the file, and a new one "
+                                  "is made (jobs that run cannot report until they restart)",
+                         SECRET_BYTES, length);
+        free (text);
+    } else if (code == -ENOENT) {
+        code = make_secret (secret, err);
+        if (code == 0)
+            code = safe_dir_replace (tokens->directory, KEY_FILE, (const char *)secret,
+                                     SECRET_BYTES, err);
+    }
+    if (code == 0)
+        hmac_sha256_set_key (&tokens->key, SECRET_BYTES, secret);
+    return code;
+}
+
+static int find (const struct tokens *tokens, const char *name)
+{
+    for (int i = 0; i < tokens->count; i++)
+        if (strcmp (tokens->named[i].identity.name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* One line without its end. */
+static int read_line (struct tokens *tokens, char *line, int number, struct pollux_error *err)
+{
+    struct named *named = &tokens->named[tokens->count];
+    char *rest = NULL;
+    const char *role = strtok_r (line, " ", &rest), *name = strtok_r (NULL, " ", &rest);
+    const char *digits = strtok_r (NULL, " ", &rest);
+    unsigned bit = role != NULL ? role_by_name (role) : 0;
+    if (name == NULL || digits == NULL || bit == 0 || bit == ROLE_JOB || !run_is_job (name) ||
+        find (tokens, name) >= 0 || !from_hex (digits, named->hash))
+        return fail (err, -EINVAL,
+                     NAMED_FILE ":%d: expected ROLE NAME SHA256, with a name that has no line yet; "
+                                "correct or remove the line",
+                     number);
+    named->identity.role = bit;
+    snprintf (named->identity.name, sizeof (named->identity.name), "%s", name);
+    tokens->count++;
+    return 0;
+}
+
+static int read_named (struct tokens *tokens, struct pollux_error *err)
+{
+    char *text, *rest;
+    size_t length;
+    tokens->named = calloc (TOKEN_NAMES_MAX, sizeof (*tokens->named));
+    if (tokens->named == NULL)
+        return fail (err, -ENOMEM, NAMED_FILE ": not enough memory");
+    int code = read_secret (tokens->directory, NAMED_FILE, TOKEN_NAMES_MAX * LINE_MOST, &text,
+                            &length, err);
+    if (code < 0)
+        return code == -ENOENT ? 0 : code;
+    rest = text;
+    for (int number = 1; code == 0 && rest != NULL && *rest != '\0'; number++) {
+        char *line = strsep (&rest, "\n");
+        if (tokens->count == TOKEN_NAMES_MAX)
+            code = fail (err, -EINVAL, NAMED_FILE ": more than %d lines", TOKEN_NAMES_MAX);
+        else
+            code = read_line (tokens, line, number, err);
+    }
+    free (text);
+    return code;
+}
+
+static int write_named (const struct tokens *tokens, struct pollux_error *err)
+{
+    char *text = malloc ((size_t)(tokens->count + 1) * LINE_MOST);
+    size_t length = 0;
+    if (text == NULL)
+        return fail (err, -ENOMEM, NAMED_FILE ": not enough memory");
+    for (int i = 0; i < tokens->count; i++) {
+        char digits[HEX + 1];
+        to_hex (tokens->named[i].hash, digits);
+        length += (size_t)snprintf (text + length, LINE_MOST, "%s %s %s\n",
+                                    role_name (tokens->named[i].identity.role),
+                                    tokens->named[i].identity.name, digits);
+    }
+    int code = safe_dir_replace (tokens->directory, NAMED_FILE, text, length, err);
+    free (text);
+    return code;
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+static int read_all (struct tokens *tokens, struct pollux_error *err)
+{
+    int code = read_admin (tokens, err);
+    if (code == 0)
+        code = read_key (tokens, err);
+    if (code == 0)
+        code = read_named (tokens, err);
+    return code;
+}
+
+/* What is in there besides tokens (journal, logs) is nobody else's business either. */
+static int check_mode (int directory, const char *path, struct pollux_error *err)
+{
+    struct stat status;
+    if (fstat (directory, &status) < 0)
+        return fail (err, -errno, "%s: %s", file_name (path).text, strerror (errno));
+    if (status.st_mode & 077)
+        return fail (err, -EPERM, "%s: others may look into it (mode %04o): chmod 700 repairs that",
+                     file_name (path).text, status.st_mode & 07777u);
+    return 0;
+}
+
+int tokens_open (const char *state, struct tokens **ret, struct pollux_error *err)
+{
+    struct tokens *tokens = calloc (1, sizeof (*tokens));
+    if (tokens == NULL)
+        return fail (err, -ENOMEM, "no memory for tokens");
+    tokens->directory = -1;
+    int code = safe_dir_open_root (state, &tokens->directory, err);
+    if (code == 0)
+        code = check_mode (tokens->directory, state, err);
+    if (code == 0)
+        code = read_all (tokens, err);
+    if (code < 0)
+        tokens_free (tokens);
+    else
+        *ret = tokens;
+    return code;
+}
+
+void tokens_free (struct tokens *tokens)
+{
+    if (tokens == NULL)
+        return;
+    if (tokens->directory >= 0)
+        close (tokens->directory);
+    free (tokens->named);
+    free (tokens);
+}
+
+int tokens_reload (struct tokens *tokens, struct pollux_error *err)
+{
+    struct tokens fresh = {.directory = tokens->directory};
+    int code = read_all (&fresh, err);
+    if (code < 0) {
+        free (fresh.named);
+        return code;
+    }
+    free (tokens->named);
+    *tokens = fresh;
+    return 0;
+}
+
+/* ---- Asking --------------------------------------------------------------------------------- */
+
+static int check_job (const struct tokens *tokens, const char *token, const char *dot,
+                      struct http_identity *ret)
+{
+    struct http_identity identity = {.role = ROLE_JOB};
+    uint8_t given[SHA256_DIGEST_SIZE], right[SHA256_DIGEST_SIZE];
+    size_t length = (size_t)(dot - token);
+    if (length >= sizeof (identity.name) || !from_hex (dot + 1, given))
+        return -EACCES;
+    memcpy (identity.name, token, length);
+    if (!run_is_job (identity.name))
+        return -EACCES;
+    job_mac (tokens, identity.name, right);
+    if (!memeql_sec (given, right, sizeof (right)))
+        return -EACCES;
+    *ret = identity;
+    return 0;
+}
+
+int tokens_check (const struct tokens *tokens, const char *token, struct http_identity *ret)
+{
+    struct http_identity identity = {.role = 0};
+    uint8_t given[SHA256_DIGEST_SIZE];
+    if (strnlen (token, TOKEN_MOST + 1) > TOKEN_MOST)
+        return -EACCES;
+    const char *dot = strrchr (token, '.'); /* other tokens have none */
+    if (dot != NULL)
+        return check_job (tokens, token, dot, ret);
+    hash (token, given);
+    for (int i = 0; i < tokens->count; i++)
+        if (memeql_sec (given, tokens->named[i].hash, sizeof (given)))
+            identity = tokens->named[i].identity;
+    if (memeql_sec (given, tokens->admin, sizeof (given)))
+        identity = (struct http_identity){.role = ROLE_ADMIN, .name = "admin"};
+    if (identity.role == 0)
+        return -EACCES;
+    *ret = identity;
+    return 0;
+}
+
+void tokens_job (const struct tokens *tokens, const char *job, char ret[TOKEN_JOB_SIZE])
+{
+    uint8_t mac[SHA256_DIGEST_SIZE];
+    char digits[HEX + 1];
+    job_mac (tokens, job, mac);
+    to_hex (mac, digits);
+    snprintf (ret, TOKEN_JOB_SIZE, "%.63s.%s", job, digits);
+}
+
+int tokens_count (const struct tokens *tokens)
+{
+    return tokens->count;
+}
+
+const struct http_identity *tokens_get (const struct tokens *tokens, int i)
+{
+    return &tokens->named[i].identity;
+}
+
+int tokens_add (struct tokens *tokens, unsigned role, const char *name, char ret[TOKEN_SIZE],
+                struct pollux_error *err)
+{
+    struct named named = {.identity = {.role = role}};
+    uint8_t secret[SECRET_BYTES];
+    if (role != ROLE_ADMIN && role != ROLE_USER && role != ROLE_READ_ONLY)
+        return fail (err, -EINVAL, "a token's role is user, read-only or admin");
+    if (!run_is_job (name))
+        return fail (err, -EINVAL,
+                     "'%s' is no name for a token: expected 1 to 63 letters, digits, dots, dashes "
+                     "and underscores, not starting with a dot or a dash",
+                     name);
+    if (find (tokens, name) >= 0 || strcmp (name, "admin") == 0)
+        return fail (err, -EEXIST,
+                     "%s has a token already: revoke it first, or choose another name", name);
+    if (tokens->count == TOKEN_NAMES_MAX)
+        return fail (err, -ENOSPC, "there are %d tokens already: delete one first",
+                     TOKEN_NAMES_MAX);
+    int code = make_secret (secret, err);
+    if (code < 0)
+        return code;
+    char text[TOKEN_SIZE];
+    to_hex (secret, text);
+    hash (text, named.hash);
+    snprintf (named.identity.name, sizeof (named.identity.name), "%s", name);
+    tokens->named[tokens->count++] = named;
+    code = write_named (tokens, err);
+    if (code < 0)
+        tokens->count--;
+    else
+        memcpy (ret, text, sizeof (text));
+    return code;
+}
+
+int tokens_remove (struct tokens *tokens, const char *name, struct pollux_error *err)
+{
+    int at = find (tokens, name);
+    if (at < 0)
+        return fail (err, -ENOENT, "%s has no token", name);
+    struct named removed = tokens->named[at];
+    size_t behind = (size_t)(--tokens->count - at) * sizeof (removed);
+    memmove (&tokens->named[at], &tokens->named[at + 1], behind);
+    int code = write_named (tokens, err);
+    if (code < 0) { /* it is still in the file: say so by keeping it here */
+        memmove (&tokens->named[at + 1], &tokens->named[at], behind);
+        tokens->named[at] = removed;
+        tokens->count++;
+    }
+    return code;
+}

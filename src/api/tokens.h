@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may ask: secrets in the state directory, and what they prove.
+ *
+ *     STATE/admin.token   the admin's token itself, for commands of this user; made at first start
+ *     STATE/tokens        a line `ROLE NAME SHA256` for each named one: not the secrets
+ *     STATE/job.key       32 bytes, from which each job's token follows:
+ *                         JOB "." hex (HMAC-SHA256 (job.key, JOB))
+ *
+ * The directory is 0700.  All of them are files of this user, which nobody else may read (0600), and no links; others are
+ * refused, with the repair.  They are written atomically and durably.  A token has 256 bits of
+ * chance, so a plain hash keeps it safe and nobody has to slow down guessing.
+ */
+#ifndef API_TOKENS_H
+#define API_TOKENS_H
+
+#include "http/http.h"
+
+struct tokens;
+
+/* Bits, for http_route.roles. */
+enum role { ROLE_ADMIN = 1, ROLE_USER = 2, ROLE_READ_ONLY = 4, ROLE_JOB = 8 };
+
+/* "admin", "user", "read-only", "job"; NULL for anything else. */
+const char *role_name (unsigned role);
+/* The role of that name; 0 if there is none. */
+unsigned role_by_name (const char *name);
+
+enum {
+    TOKEN_SIZE = 65,                      /* of a named token's text, with its NUL */
+    TOKEN_JOB_SIZE = HTTP_NAME_SIZE + 65, /* of a job's */
+    TOKEN_NAMES_MAX = 1000,               /* named tokens */
+};
+
+/* Read the files of an existing state directory; admin.token and job.key are made if they are
+ * missing.  On success *ret is the caller's (tokens_free).  -EPERM: somebody else could read or
+ * write them; -EINVAL: damaged. */
+int tokens_open (const char *state, struct tokens **ret, struct pollux_error *err);
+void tokens_free (struct tokens *tokens);
+
+/* Read the files again (SIGHUP).  On failure everything stays as it was. */
+int tokens_reload (struct tokens *tokens, struct pollux_error *err);
+
+/* Whose token is this?  0, or -EACCES.  The name is the owner ("admin" for STATE/admin.token), or
+ * the job.  Takes the same time for every wrong secret. */
+int tokens_check (const struct tokens *tokens, const char *token, struct http_identity *ret);
+
+/* Make a token for a name, durably; role: all but ROLE_JOB.  The text is told once and not kept.
+ * -EEXIST: the name has one; -EINVAL: no name (as of jobs) or role; -ENOSPC: too many. */
+int tokens_add (struct tokens *tokens, unsigned role, const char *name, char ret[TOKEN_SIZE],
+                struct pollux_error *err);
+
+/* From now on, and durably, the name's token is worth nothing.  -ENOENT: there is none. */
+int tokens_remove (struct tokens *tokens, const char *name, struct pollux_error *err);
+
+/* The named tokens, in the order in which they were made: 0 .. count - 1. */
+int tokens_count (const struct tokens *tokens);
+const struct http_identity *tokens_get (const struct tokens *tokens, int i);
+
+/* The token with which a job reports. */
+void tokens_job (const struct tokens *tokens, const char *job, char ret[TOKEN_JOB_SIZE]);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules for the end of a generation, in one place and without any process in sight.
+ */
+#define _GNU_SOURCE /* sigdescr_np */
+#include "backend/exit_judgement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+static bool is_success (const struct replica_exit *ending)
+{
+    const struct run_status *status = &ending->status;
+    return !ending->lost && status->started && status->code == 0 && status->signal == 0;
+}
+
+/* 143 by its own choice, after having saved its work; or it had not begun any. */
+static bool lost_nothing (const struct replica_exit *ending)
+{
+    const struct run_status *status = &ending->status;
+    return !ending->lost && status->code == 143 && status->signal == 0;
+}
+
+bool replica_exit_failed (const struct replica_exit *ending)
+{
+    return !is_success (ending) && (ending->lost || !ending->status.stopped);
+}
+
+void replica_exit_describe (const struct replica_exit *ending, const char *who,
+                            struct pollux_error *ret)
+{
+    const struct run_status *status = &ending->status;
+    const char *signal = sigdescr_np (status->signal);
+    if (ending->lost)
+        fail (ret, 0, "%s is lost: %s", who, *status->why ? status->why : "its supervisor died");
+    else if (*status->why)
+        fail (ret, 0, "%s: %s", who, status->why);
+    else if (status->signal)
+        fail (ret, 0, "%s was ended by signal %d (%s)%s", who, status->signal,
+              signal ? signal : "unknown", status->killed ? " after its grace" : "");
+    else
+        fail (ret, 0, "%s ended with exit code %d", who, status->code);
+}
+
+static void describe (const struct exit_case *given, int rank, struct pollux_error *ret)
+{
+    char who[32];
+    snprintf (who, sizeof (who), "replica %d", rank);
+    replica_exit_describe (&given->endings[rank], who, ret);
+}
+
+/* The first replica, in time, that failed or, after a request, lost its work. */
+static int culprit (const struct exit_case *given, bool failed)
+{
+    int first = -1;
+    for (int i = 0; i < given->count; i++) {
+        const struct replica_exit *ending = &given->endings[i];
+        bool guilty = failed ? replica_exit_failed (ending) : !lost_nothing (ending);
+        if (guilty && (first < 0 || ending->status.at_us < given->endings[first].status.at_us))
+            first = i;
+    }
+    return first;
+}
+
+static void say (char detail[DETAIL_SIZE], const char *start, const char *rest)
+{
+    char text[2 * sizeof (struct pollux_error)];
+    snprintf (text, sizeof (text), "%s%s", start, rest);
+    utf8_disarm (text);
+    size_t length = strlen (text) < DETAIL_SIZE - 1 ? strlen (text) : DETAIL_SIZE - 1;
+    memset (detail, 0, DETAIL_SIZE);
+    memcpy (detail, text, utf8_valid (text, length));
+}
+
+static enum exit_kind judge_stop (const struct exit_case *given, char detail[DETAIL_SIZE])
+{
+    struct pollux_error how;
+    int first = culprit (given, false);
+    if (first >= 0) {
+        describe (given, first, &how);
+        say (detail, "work since the last checkpoint is lost: ", how.text);
+    }
+    return EXITED_STOPPED;
+}
+
+static enum exit_kind judge_failure (const struct exit_case *given, int first,
+                                     char detail[DETAIL_SIZE])
+{
+    struct pollux_error how;
+    char start[64] = "";
+    describe (given, first, &how);
+    if (given->failures < given->max_failures) {
+        say (detail, start, how.text);
+        return EXITED_FAILED;
+    }
+    if (given->failures > 0)
+        snprintf (start, sizeof (start), "gave up after %d failures: ", given->failures + 1);
+    say (detail, start, how.text);
+    return EXITED_GAVE_UP;
+}
+
+enum exit_kind exit_judgement (const struct exit_case *given, char detail[DETAIL_SIZE])
+{
+    int successes = 0;
+    for (int i = 0; i < given->count; i++)
+        successes += is_success (&given->endings[i]);
+    memset (detail, 0, DETAIL_SIZE);
+    if (successes == given->count)
+        return EXITED_FINISHED;
+    int first = culprit (given, true);
+    if (given->stop_asked || first < 0)
+        return judge_stop (given, detail);
+    if (given->excuse) {
+        say (detail, "", given->excuse);
+        return EXITED_AGAIN;
+    }
+    return judge_failure (given, first, detail);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client for one kind of request, on loopback: small enough to see that it never waits.
+ *
+ *     IDLE --due--> SENDING --all sent--> READING --end, or deadline--> judged: IDLE
+ *
+ * One connection per message: there is one message per second at most.  Of the answer only the
+ * status line is looked at.  2xx: delivered; 4xx: refused, and a newer message may do better; all
+ * else, and no answer at all: again later, with pauses that double, unless a newer message has
+ * taken its place.
+ */
+#define _GNU_SOURCE
+#include "backend/hint_sender.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/number.h"
+#include "wire/run.h"
+
+#define SECOND_US INT64_C (1000000)
+#define INTERVAL_US SECOND_US
+#define DEADLINE_US (5 * SECOND_US)
+#define PAUSE_LIMIT_US (30 * SECOND_US)
+/* Longer answers are cut off: nobody reads them. */
+#define ANSWER_LIMIT ((size_t)64 << 10)
+/* The request line has a job's name of 63 bytes, the head a token of 1024. */
+#define HEAD_SIZE 2048
+
+enum state { IDLE, SENDING, READING };
+
+struct hint_sender {
+    struct sockaddr_storage address;
+    socklen_t address_size;
+    char host[128], job[64];
+    char *token;
+    int epoll;
+    uint64_t tag;
+
+    char message[RUN_MESSAGE_LIMIT];
+    size_t message_length; /* 0: none waits */
+
+    enum state state;
+    int socket;
+    char request[HEAD_SIZE + RUN_MESSAGE_LIMIT];
+    size_t body, length, sent; /* where the message starts; all of it; gone so far */
+    char answer[16];           /* its start: "HTTP/1.1 200 " */
+    size_t answered;
+    int64_t deadline_us, due_us, pause_us;
+};
+
+/* ---- Where ------------------------------------------------------------------------------- */
+
+static int parse_unix (struct hint_sender *sender, const char *path, struct pollux_error *err)
+{
+    struct sockaddr_un *address = (struct sockaddr_un *)&sender->address;
+    if (strlen (path) >= sizeof (address->sun_path))
+        return fail (err, -EINVAL, "url: the socket's path is too long");
+    address->sun_family = AF_UNIX;
+    strcpy (address->sun_path, path);
+    sender->address_size = sizeof (*address);
+    strcpy (sender->host, "localhost");
+    return 0;
+}
+
+static bool set_address (struct hint_sender *sender, const char *host, in_port_t port)
+{
+    struct sockaddr_in *four = (struct sockaddr_in *)&sender->address;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&sender->address;
+    if (strcmp (host, "[::1]") == 0) {
+        *six = (struct sockaddr_in6){
+            .sin6_family = AF_INET6, .sin6_port = htons (port), .sin6_addr = in6addr_loopback};
+        sender->address_size = sizeof (*six);
+        return true;
+    }
+    *four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons (port)};
+    sender->address_size = sizeof (*four);
+    if (strcmp (host, "localhost") == 0)
+        host = "127.0.0.1";
+    return inet_pton (AF_INET, host, &four->sin_addr) == 1 &&
+           ntohl (four->sin_addr.s_addr) >> 24 == 127;
+}
+
+static int parse_url (struct hint_sender *sender, const char *url, struct pollux_error *err)
+{
+    int64_t port;
+    char host[sizeof (sender->host)];
+    if (strncmp (url, "unix:/", 6) == 0)
+        return parse_unix (sender, url + 5, err);
+    bool legal = strncmp (url, "http://", 7) == 0 && strlen (url + 7) < sizeof (host);
+    if (legal) {
+        strcpy (host, url + 7);
+        host[strcspn (host, "/")] = '\0';
+        strcpy (sender->host, host);
+        char *colon = strrchr (host, ':');
+        legal = colon && number_int64 (colon + 1, &port) == 0 && port > 0 && port < 65536;
+        if (legal) {
+            *colon = '\0';
+            legal = set_address (sender, host, (in_port_t)port);
+        }
+    }
+    if (!legal)
+        return fail (err, -EINVAL,
+                     "url: expected http://127.0.0.1:PORT, http://[::1]:PORT or unix:/PATH");
+    return 0;
+}
+
+int hint_sender_new (const char *url, const char *token, const char *job, int epoll, uint64_t tag,
+                     struct hint_sender **ret, struct pollux_error *err)
+{
+    struct hint_sender *sender = calloc (1, sizeof (*sender));
+    if (!sender)
+        return fail (err, -ENOMEM, "not enough memory");
+    sender->epoll = epoll;
+    sender->tag = tag;
+    sender->socket = -1;
+    sender->pause_us = INTERVAL_US;
+    snprintf (sender->job, sizeof (sender->job), "%s", job);
+    int code = parse_url (sender, url, err);
+    if (code == 0 && token && !(sender->token = strdup (token)))
+        code = fail (err, -ENOMEM, "not enough memory");
+    if (code < 0)
+        hint_sender_free (sender);
+    else
+        *ret = sender;
+    return code;
+}
+
+void hint_sender_free (struct hint_sender *sender)
+{
+    if (!sender)
+        return;
+    if (sender->socket >= 0)
+        close (sender->socket);
+    free (sender->token);
+    free (sender);
+}
+
+/* ---- One request -------------------------------------------------------------------------- */
+
+void hint_sender_offer (struct hint_sender *sender, const char *text, size_t length)
+{
+    if (length == 0 || length > RUN_MESSAGE_LIMIT)
+        return;
+    memcpy (sender->message, text, length);
+    sender->message_length = length;
+}
+
+static void hang_up (struct hint_sender *sender)
+{
+    if (sender->socket >= 0)
+        close (sender->socket); /* and it leaves epoll */
+    sender->socket = -1;
+    sender->state = IDLE;
+}
+
+/* Not delivered: keep it, unless there is a newer one, and wait longer. */
+static void give_up (struct hint_sender *sender, int64_t now_us)
+{
+    size_t length = sender->length - sender->body;
+    if (sender->message_length == 0) {
+        memcpy (sender->message, sender->request + sender->body, length);
+        sender->message_length = length;
+    }
+    hang_up (sender);
+    sender->due_us = now_us + sender->pause_us;
+    sender->pause_us *= 2;
+    if (sender->pause_us > PAUSE_LIMIT_US)
+        sender->pause_us = PAUSE_LIMIT_US;
+}
+
+/* The status of the answer; 0: none, or no HTTP. */
+static int answer_status (const struct hint_sender *sender)
+{
+    int status = 0;
+    char text[sizeof (sender->answer) + 1] = "";
+    memcpy (text, sender->answer,
+            sender->answered < sizeof (sender->answer) ? sender->answered
+                                                       : sizeof (sender->answer));
+    return sscanf (text, "HTTP/1.%*1[01] %3d", &status) == 1 && status >= 100 ? status : 0;
+}
+
+static int judge (struct hint_sender *sender, int64_t now_us)
+{
+    int status = answer_status (sender);
+    bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
+    if (!refused && (status < 200 || status > 299)) {
+        give_up (sender, now_us);
+        return 0;
+    }
+    hang_up (sender);
+    sender->pause_us = INTERVAL_US;
+    return refused ? status : 0;
+}
+
+static void compose (struct hint_sender *sender)
+{
+    int head = snprintf (sender->request, HEAD_SIZE,
+                         "POST /v1/jobs/%s/hints HTTP/1.1\r\n"
+                         "Host: %s\r\n"
+                         "%s%s%s"
+                         "Content-Type: application/json\r\n"
+                         "Content-Length: %zu\r\n"
+                         "Connection: close\r\n"
+                         "\r\n",
+                         sender->job, sender->host, sender->token ? "Authorization: Bearer " : "",
+                         sender->token ? sender->token : "", sender->token ? "\r\n" : "",
+                         sender->message_length);
+    sender->body = (size_t)head;
+    memcpy (sender->request + sender->body, sender->message, sender->message_length);
+    sender->length = sender->body + sender->message_length;
+    sender->message_length = sender->sent = sender->answered = 0;
+}
+
+static void dial (struct hint_sender *sender, int64_t now_us)
+{
+    struct epoll_event event = {.events = EPOLLOUT, .data.u64 = sender->tag};
+    compose (sender);
+    sender->state = SENDING;
+    sender->due_us = now_us + INTERVAL_US;
+    sender->deadline_us = now_us + DEADLINE_US;
+    sender->socket =
+        socket (sender->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (sender->socket < 0 ||
+        (connect (sender->socket, (struct sockaddr *)&sender->address, sender->address_size) < 0 &&
+         errno != EINPROGRESS) ||
+        epoll_ctl (sender->epoll, EPOLL_CTL_ADD, sender->socket, &event) < 0)
+        give_up (sender, now_us);
+}
+
+static void send_more (struct hint_sender *sender, int64_t now_us)
+{
+    while (sender->sent < sender->length) {
+        ssize_t sent = send (sender->socket, sender->request + sender->sent,
+                             sender->length - sender->sent, MSG_NOSIGNAL);
+        if (sent < 0 && (errno == EAGAIN || errno == ENOTCONN))
+            return;
+        if (sent < 0) {
+            give_up (sender, now_us);
+            return;
+        }
+        sender->sent += (size_t)sent;
+    }
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = sender->tag};
+    if (epoll_ctl (sender->epoll, EPOLL_CTL_MOD, sender->socket, &event) < 0)
+        give_up (sender, now_us);
+    else
+        sender->state = READING;
+}
+
+/* The first bytes of an answer say all that matters. */
+static void keep_start (struct hint_sender *sender, const char *bytes, size_t length)
+{
+    size_t size = sizeof (sender->answer), at = sender->answered;
+    if (at < size)
+        memcpy (sender->answer + at, bytes, length < size - at ? length : size - at);
+    sender->answered += length;
+}
+
+static int read_more (struct hint_sender *sender, int64_t now_us)
+{
+    char bytes[4096];
+    ssize_t got;
+    while ((got = recv (sender->socket, bytes, sizeof (bytes), 0)) > 0) {
+        keep_start (sender, bytes, (size_t)got);
+        if (sender->answered > ANSWER_LIMIT)
+            break;
+    }
+    if (got < 0 && errno == EAGAIN)
+        return 0;
+    return judge (sender, now_us);
+}
+
+/* ---- The steps ---------------------------------------------------------------------------- */
+
+int hint_sender_step (struct hint_sender *sender, int64_t now_us)
+{
+    int refused = 0;
+    if (sender->state != IDLE && now_us >= sender->deadline_us)
+        refused = judge (sender, now_us);
+    if (sender->state == IDLE && sender->message_length > 0 && now_us >= sender->due_us)
+        dial (sender, now_us);
+    if (sender->state == SENDING)
+        send_more (sender, now_us);
+    if (sender->state == READING)
+        refused = read_more (sender, now_us);
+    return refused;
+}
+
+int64_t hint_sender_due_us (const struct hint_sender *sender)
+{
+    if (sender->state != IDLE)
+        return sender->deadline_us;
+    return sender->message_length > 0 ? sender->due_us : INT64_MAX;
+}
+
+bool hint_sender_flush (struct hint_sender *sender)
+{
+    bool answers = sender->pause_us == INTERVAL_US;
+    if (answers && sender->state == IDLE)
+        sender->due_us = 0;
+    return answers && (sender->state != IDLE || sender->message_length > 0);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a job, its placement and a rank to the description of one run.
+ *
+ * Variables, the later ones winning: the user's (PATH, HOME, ...), OMP_NUM_THREADS, the job's own,
+ * and those by which ranks find each other and their work, which are nobody else's to say.
+ * Like torchrun, a replica sees the GPUs of all ranks of its job on its node, and its own is the
+ * one numbered LOCAL_RANK.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include "backend/run_spec.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/* ---- Lists of variables and words --------------------------------------------------------- */
+
+struct list {
+    char **items; /* NULL at the end; each is owned */
+    size_t count, capacity;
+    bool short_of_memory;
+};
+
+void run_spec_free (char **list)
+{
+    for (char **at = list; at && *at; at++)
+        free (*at);
+    free (list);
+}
+
+/* Takes the item over. */
+static void list_add (struct list *list, char *item)
+{
+    if (item && list->count + 1 >= list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        char **items = realloc (list->items, capacity * sizeof (items[0]));
+        if (items) {
+            list->items = items;
+            list->capacity = capacity;
+        }
+    }
+    if (!item || list->count + 1 >= list->capacity) {
+        free (item);
+        list->short_of_memory = true;
+        return;
+    }
+    list->items[list->count++] = item;
+    list->items[list->count] = NULL;
+}
+
+/* Is it a variable of that name? */
+static bool names (const char *variable, const char *name, size_t length)
+{
+    return strncmp (variable, name, length) == 0 && variable[length] == '=';
+}
+
+/* Replace one of the first `known` variables, or add a new one. */
+static void list_set (struct list *list, size_t known, char *variable)
+{
+    size_t length = variable ? strcspn (variable, "=") : 0;
+    for (size_t i = 0; variable && i < known && i < list->count; i++) {
+        if (names (list->items[i], variable, length)) {
+            free (list->items[i]);
+            list->items[i] = variable;
+            return;
+        }
+    }
+    list_add (list, variable);
+}
+
+/* Set a variable. */
+static void put (struct list *list, const char *format, ...)
+    __attribute__ ((format (printf, 2, 3)));
+static void put (struct list *list, const char *format, ...)
+{
+    char *variable;
+    va_list arguments;
+    va_start (arguments, format);
+    if (vasprintf (&variable, format, arguments) < 0)
+        variable = NULL;
+    va_end (arguments);
+    list_set (list, SIZE_MAX, variable);
+}
+
+/* Add a word of a command. */
+static void say (struct list *list, const char *format, ...)
+    __attribute__ ((format (printf, 2, 3)));
+static void say (struct list *list, const char *format, ...)
+{
+    char *word;
+    va_list arguments;
+    va_start (arguments, format);
+    if (vasprintf (&word, format, arguments) < 0)
+        word = NULL;
+    va_end (arguments);
+    list_add (list, word);
+}
+
+char **run_spec_base (void)
+{
+    struct list list = {0};
+    // cppcheck-suppress getpwuidCalled ; at the start, where there is one thread
+    const struct passwd *user = getpwuid (geteuid ());
+    const char *language = getenv ("LANG");
+    put (&list, "PATH=%s", default_path);
+    put (&list, "LANG=%s", language && *language ? language : "C.UTF-8");
+    put (&list, "HOME=%s", user ? user->pw_dir : "/");
+    if (user) {
+        put (&list, "USER=%s", user->pw_name);
+        put (&list, "LOGNAME=%s", user->pw_name);
+        put (&list, "SHELL=%s", *user->pw_shell ? user->pw_shell : "/bin/sh");
+    }
+    if (!list.short_of_memory)
+        return list.items;
+    run_spec_free (list.items);
+    return NULL;
+}
+
+/* ---- Where a rank is ---------------------------------------------------------------------- */
+
+struct position {
+    int rank, world;
+    int local_rank, local_world, first; /* first: the rank that is local rank 0 */
+    const char *node;
+    const struct machine_node *machine_node;
+};
+
+static int find_position (const struct run_spec *spec, int rank, struct position *ret,
+                          struct pollux_error *err)
+{
+    struct placement placement = spec->job->placement;
+    int first = 0;
+    for (int i = 0; i < placement.count; i++) {
+        struct share share = placement.shares[i];
+        if (rank < first + share.replicas) {
+            const char *name = spec->cluster->nodes[share.node].name;
+            *ret = (struct position){.rank = rank,
+                                     .world = placement_replicas (placement),
+                                     .local_rank = rank - first,
+                                     .local_world = share.replicas,
+                                     .first = first,
+                                     .node = name,
+                                     .machine_node = machine_find (spec->machine, name)};
+            return ret->machine_node
+                       ? 0
+                       : fail (err, -ENOENT, "node %s is none of this machine's", name);
+        }
+        first += share.replicas;
+    }
+    return fail (err, -EINVAL, "rank %d of %d", rank, first);
+}
+
+/* ---- Variables ---------------------------------------------------------------------------- */
+
+/* The GPUs of all ranks on this node, in their order. */
+static void put_gpus (struct list *list, const struct run_spec *spec,
+                      const struct position *position)
+{
+    const struct machine *machine = spec->machine;
+    char text[SLOTS_LIMIT * 12] = "";
+    size_t length = 0;
+    for (int i = 0; i < position->local_world; i++) {
+        int gpu = position->machine_node->first + spec->slot_map->slots[position->first + i];
+        if (gpu < machine->gpu_count)
+            length += (size_t)snprintf (text + length, sizeof (text) - length, "%s%d",
+                                        i > 0 ? "," : "", machine->gpus[gpu]);
+    }
+    put (list, "CUDA_VISIBLE_DEVICES=%s", text);
+    put (list, "CUDA_DEVICE_ORDER=PCI_BUS_ID"); /* as nvidia-smi counts */
+}
+
+static void put_all (struct list *list, char *const *variables)
+{
+    size_t known = list->count;
+    for (char *const *at = variables; at && *at; at++)
+        if (!names (*at, "POLLUX_RUN", 10) && !names (*at, "POLLUX_SOCKET", 13))
+            list_set (list, known, strdup (*at));
+}
+
+static void put_position (struct list *list, const struct run_spec *spec,
+                          const struct position *position)
+{
+    put (list, "RANK=%d", position->rank);
+    put (list, "WORLD_SIZE=%d", position->world);
+    put (list, "LOCAL_RANK=%d", position->local_rank);
+    put (list, "LOCAL_WORLD_SIZE=%d", position->local_world);
+    put (list, "MASTER_ADDR=127.0.0.1");
+    put (list, "MASTER_PORT=%d", spec->slot_map->port);
+    put (list, "POLLUX_JOB=%s", spec->job->spec.name);
+    put (list, "POLLUX_GENERATION=%d", spec->job->generation);
+    put (list, "POLLUX_NODE=%s", position->node);
+    put (list, "POLLUX_NODES=%d", spec->job->placement.count);
+}
+
+int run_spec_checkpoint (const struct run_spec *spec, char ret[RUN_PATH_SIZE],
+                         struct pollux_error *err)
+{
+    const char *own = spec->job->launch->checkpoint_dir, *name = spec->job->spec.name;
+    int length = own ? snprintf (ret, RUN_PATH_SIZE, "%s", own)
+                     : snprintf (ret, RUN_PATH_SIZE, "%s/%s", spec->checkpoint_dir, name);
+    return length < RUN_PATH_SIZE
+               ? 0
+               : fail (err, -ENAMETOOLONG, "the checkpoint directory's path is too long");
+}
+
+static int put_variables (struct list *list, const struct run_spec *spec,
+                          const struct position *position, int cpus, struct pollux_error *err)
+{
+    char checkpoint[RUN_PATH_SIZE];
+    int code = run_spec_checkpoint (spec, checkpoint, err);
+    if (code < 0)
+        return code;
+    put_all (list, spec->base);
+    if (!position->machine_node->gpu)
+        put (list, "OMP_NUM_THREADS=%d", cpus > 0 ? cpus : 1);
+    put_all (list, spec->job->launch->environment);
+    put_position (list, spec, position);
+    put (list, "POLLUX_CHECKPOINT_DIR=%s", checkpoint);
+    if (position->machine_node->gpu)
+        put_gpus (list, spec, position);
+    else if (spec->machine->gpu_count > 0)
+        put (list, "CUDA_VISIBLE_DEVICES="); /* the GPUs are others' */
+    return 0;
+}
+
+/* ---- Descriptions ------------------------------------------------------------------------- */
+
+/* A description that is filled but for command and environment, which are of the lists. */
+static struct run_description *start (const struct run_spec *spec, int rank,
+                                      struct pollux_error *err)
+{
+    struct run_description *description = calloc (1, sizeof (*description));
+    if (!description) {
+        fail (err, -ENOMEM, "not enough memory");
+        return NULL;
+    }
+    description->stop_signal = SIGTERM;
+    description->grace_s = RUN_GRACE_DEFAULT;
+    description->log_size = RUN_LOG_SIZE_DEFAULT;
+    description->log_files = RUN_LOG_FILES_DEFAULT;
+    /* Other daemons on this machine may have jobs of the same names in the same place. */
+    uint64_t chance = 0;
+    if (spec->cgroup && (getrandom (&chance, sizeof (chance), 0) != sizeof (chance) ||
+                         asprintf (&description->cgroup, "%s/%s.%d.%d.%016" PRIx64, spec->cgroup,
+                                   spec->job->spec.name, spec->job->generation, rank, chance) < 0))
+        description->cgroup = NULL; /* it is a better way to kill, not a condition */
+    return description;
+}
+
+/* Encode with these words and variables; all are given back. */
+static int finish (struct run_description *description, struct list *words, struct list *variables,
+                   int code, char **ret, size_t *ret_length, struct pollux_error *err)
+{
+    if (code == 0 && (words->short_of_memory || variables->short_of_memory))
+        code = fail (err, -ENOMEM, "not enough memory");
+    description->command = words->items;
+    description->environment = variables->items;
+    if (code == 0)
+        code = run_description_encode (description, ret, ret_length, err);
+    run_spec_free (words->items);
+    run_spec_free (variables->items);
+    free (description->cgroup);
+    free (description);
+    return code;
+}
+
+static int describe_rank (const struct run_spec *spec, int rank, char **ret, size_t *ret_length,
+                          struct pollux_error *err)
+{
+    const struct launch *launch = spec->job->launch;
+    struct list words = {0}, variables = {0};
+    struct position position;
+    int code = find_position (spec, rank, &position, err);
+    struct run_description *description = code == 0 ? start (spec, rank, err) : NULL;
+    if (!description)
+        return code < 0 ? code : -ENOMEM;
+    description->directory = launch->directory;
+    description->stop_signal = launch->stop_signal;
+    description->grace_s = launch->grace_s;
+    description->url = (char *)spec->url;
+    description->token = (char *)spec->token;
+    description->slots.count = 1;
+    description->slots.items[0] = spec->slot_map->slots[rank];
+    machine_cpus (spec->machine, position.machine_node, spec->slot_map->slots[rank],
+                  &description->cpus);
+    for (char **at = launch->command; *at; at++)
+        say (&words, "%s", *at);
+    code = put_variables (&variables, spec, &position, description->cpus.count, err);
+    return finish (description, &words, &variables, code, ret, ret_length, err);
+}
+
+/* One mpirun on this machine, for as many ranks as there are replicas.  Nothing is bound to CPUs:
+ * each rank's supervisor does that.  A rank that ends early, well or not, does not end the others:
+ * that is for whoever reads their status files to decide. */
+static int describe_mpirun (const struct run_spec *spec, char **ret, size_t *ret_length,
+                            struct pollux_error *err)
+{
+    static const char *const fixed[] = {"--oversubscribe",
+                                        "--bind-to",
+                                        "none",
+                                        "--mca",
+                                        "orte_abort_on_non_zero_status",
+                                        "0",
+                                        "--mca",
+                                        "orte_allowed_exit_without_sync",
+                                        "1"};
+    int world = placement_replicas (spec->job->placement);
+    struct list words = {0}, variables = {0};
+    struct run_description *description = start (spec, world, err);
+    if (!description)
+        return -ENOMEM;
+    say (&words, "%s", spec->mpirun);
+    if (geteuid () == 0)
+        say (&words, "--allow-run-as-root");
+    say (&words, "-np");
+    say (&words, "%d", world);
+    say (&words, "--host");
+    say (&words, "localhost:%d", world);
+    for (size_t i = 0; i < sizeof (fixed) / sizeof (fixed[0]); i++)
+        say (&words, "%s", fixed[i]);
+    say (&words, "%s", spec->program);
+    say (&words, "exec");
+    say (&words, "--mpi");
+    say (&words, "--run");
+    say (&words, "%s/%s/%d", spec->directory, spec->job->spec.name, spec->job->generation);
+    put_all (&variables, spec->base);
+    put_all (&variables, spec->job->launch->environment);
+    description->grace_s = 2; /* its ranks have ended, or it would not be asked */
+    return finish (description, &words, &variables, 0, ret, ret_length, err);
+}
+
+int run_spec_describe (const struct run_spec *spec, int rank, char **ret, size_t *ret_length,
+                       struct pollux_error *err)
+{
+    return rank < placement_replicas (spec->job->placement)
+               ? describe_rank (spec, rank, ret, ret_length, err)
+               : describe_mpirun (spec, ret, ret_length, err);
+}

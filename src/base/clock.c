@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wall clock is read once; from then on a clock that nobody can set, and that counts the time
+ * in which the machine is suspended, too, tells how much later it is.
+ */
+#include "base/clock.h"
+
+#include <time.h>
+
+static int64_t read_us (clockid_t id)
+{
+    struct timespec now;
+    clock_gettime (id, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t clock_monotonic_us (void)
+{
+    return read_us (CLOCK_MONOTONIC);
+}
+
+struct clock clock_start (int64_t last_event_us)
+{
+    int64_t wall_us = read_us (CLOCK_REALTIME);
+    int64_t start_us = wall_us > last_event_us ? wall_us : last_event_us;
+    return (struct clock){.offset_us = start_us - read_us (CLOCK_BOOTTIME)};
+}
+
+int64_t clock_now_us (const struct clock *clock)
+{
+    return read_us (CLOCK_BOOTTIME) + clock->offset_us;
+}

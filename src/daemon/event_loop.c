@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One turn after the other: wait, take what happened, decide if it is time, settle, answer.
+ *
+ * Answers that promise something are held until the commit of their turn.  A journal that cannot
+ * be written ends the daemon: what it believes would no longer be what it remembers.  The jobs go
+ * on, and the next daemon finds all that was promised.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "daemon/daemon_private.h"
+#include "daemon/notify.h"
+
+/* How long clients may take to read their last answers. */
+static const int64_t GOODBYE_US = 2000000;
+
+/* ---- Waiting ---- */
+
+static int64_t sooner (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long until then; both ends of int64_t are legal. */
+static int64_t until (int64_t due_us, int64_t now_us)
+{
+    if (due_us <= now_us)
+        return 0;
+    return due_us == INT64_MAX ? INT64_MAX : due_us - now_us;
+}
+
+/* Milliseconds until something is due, -1 for never. */
+static int patience (const struct daemon *daemon)
+{
+    int64_t now_us = clock_now_us (&daemon->clock), monotonic_us = clock_monotonic_us ();
+    int64_t wait_us = until (api_due_us (daemon->api), now_us);
+    bool deciding = !daemon->stopping && !async_decider_busy (daemon->decider);
+    if (deciding && daemon->loop.cluster.live.count > 0)
+        wait_us = sooner (wait_us, until (round_schedule_due_us (&daemon->schedule), now_us));
+    wait_us = sooner (wait_us, until (http_server_due_us (daemon->http), monotonic_us));
+    wait_us = sooner (wait_us, until (local_due_us (daemon->local), monotonic_us));
+    if (wait_us == INT64_MAX)
+        return -1;
+    int64_t wait_ms = (wait_us + 999) / 1000;
+    return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
+}
+
+static void take_signals (struct daemon *daemon)
+{
+    struct signalfd_siginfo info;
+    while (read (daemon->signals, &info, sizeof (info)) == sizeof (info)) {
+        if (info.ssi_signo == SIGHUP) {
+            reload (daemon);
+            continue;
+        }
+        say (&daemon->logger, LOG_INFO, "stopping",
+             LOG_TEXT ("signal", strsignal ((int)info.ssi_signo)),
+             LOG_INT ("running", local_count (daemon->local)));
+        if (daemon->stopping++ == 0 && daemon->options->stop_jobs) {
+            local_stop_all (daemon->local);
+            daemon->dirty = true; /* so that it is acted on */
+        }
+    }
+}
+
+/* ---- Rounds ---- */
+
+/* A long decision is ready: now it is an event. */
+static int take_thought (struct daemon *daemon, struct pollux_error *err)
+{
+    const struct plan *plan = NULL;
+    double seconds = 0;
+    int rc = async_decider_finish (daemon->decider, &plan, &seconds, err);
+    if (rc < 0)
+        return rc;
+    daemon->loop.timer.decided (daemon->loop.timer.self, NULL, plan, seconds);
+    struct event event = {.type = EVENT_PLAN, .job = -1, .plan = plan};
+    return post (daemon, &event, err);
+}
+
+/* Those who failed are tried again when their time has come. */
+static void wish_retries (struct daemon *daemon, int64_t now_us)
+{
+    const struct job_list *live = &daemon->loop.cluster.live;
+    daemon->retries = false;
+    for (int i = 0; i < live->count; i++)
+        if (live->jobs[i]->phase == JOB_PENDING && live->jobs[i]->retry_us > now_us)
+            round_schedule_wish (&daemon->schedule, live->jobs[i]->retry_us);
+}
+
+/* Would a prompt round find somebody who waits, and a slot for them? */
+static bool somebody_fits (const struct daemon *daemon, int64_t now_us)
+{
+    const struct cluster *cluster = &daemon->loop.cluster;
+    int64_t free_slots = 0;
+    bool waits = false;
+    for (int i = 0; i < cluster->node_count; i++)
+        free_slots += cluster->nodes[i].available ? cluster->nodes[i].slots : 0;
+    for (int i = 0; i < cluster->live.count; i++) {
+        const struct job *job = cluster->live.jobs[i];
+        int runs = placement_replicas (job->placement), wants = placement_replicas (job->desired);
+        free_slots -= runs > wants ? runs : wants;
+        waits |= runs + wants == 0 && job->retry_us <= now_us;
+    }
+    return waits && free_slots > 0;
+}
+
+static int hold_round (struct daemon *daemon, struct pollux_error *err)
+{
+    int64_t now_us = clock_now_us (&daemon->clock);
+    if (daemon->stopping || async_decider_busy (daemon->decider) ||
+        daemon->loop.cluster.live.count == 0)
+        return 0;
+    if (daemon->retries)
+        wish_retries (daemon, now_us);
+    enum round_kind kind = round_schedule_due (&daemon->schedule, now_us);
+    if (kind == ROUND_NONE)
+        return 0;
+    round_schedule_begin (&daemon->schedule, kind, now_us);
+    wish_retries (daemon, now_us); /* the others' times are still to come */
+    api_plan_round (daemon->api, daemon->schedule.full_us);
+    if (kind == ROUND_PROMPT && !somebody_fits (daemon, now_us))
+        return 0;
+    int rc = kind == ROUND_FULL ? api_flush (daemon->api, err) : 0;
+    if (rc < 0)
+        return rc;
+    struct event event = {.type = EVENT_ROUND, .job = -1, .round = daemon->round};
+    event.round.seed = (uint64_t)store_count (daemon->store);
+    event.round.fill = kind == ROUND_PROMPT;
+    event.round.cold = kind == ROUND_FULL && daemon->cold;
+    daemon->cold &= kind != ROUND_FULL;
+    return post (daemon, &event, err);
+}
+
+/* ---- Settling ---- */
+
+static int take_exits (struct daemon *daemon, struct pollux_error *err)
+{
+    struct event event;
+    int rc = 0;
+    while (rc == 0 && local_next_event (daemon->local, &daemon->loop.cluster, &event) > 0)
+        rc = post (daemon, &event, err);
+    return rc;
+}
+
+static int compact (struct daemon *daemon, struct pollux_error *err)
+{
+    if (async_decider_busy (daemon->decider) ||
+        !store_compact_due (daemon->store, daemon->config.keep_events))
+        return 0;
+    int count = 0;
+    const struct round_summary *rounds = api_rounds (daemon->api, &count);
+    struct pollux_error why;
+    int rc = store_compact (daemon->store, &daemon->loop.cluster, rounds, count, &why);
+    if (rc == -EINVAL || rc == -EFBIG) { /* nothing has changed: a longer journal does no harm */
+        say (&daemon->logger, LOG_ERROR, "journal not compacted", LOG_TEXT ("why", why.text));
+        return 0;
+    }
+    if (rc < 0)
+        return fail (err, rc, "%s", why.text);
+    daemon->cold = true;
+    say (&daemon->logger, LOG_DEBUG, "journal compacted",
+         LOG_INT ("events", store_count (daemon->store)));
+    return 0;
+}
+
+static int settle (struct daemon *daemon, struct pollux_error *err)
+{
+    int rc = 0;
+    while (rc == 0 && daemon->dirty) {
+        daemon->dirty = false;
+        rc = loop_settle (&daemon->loop, err);
+        if (rc == 0)
+            rc = take_exits (daemon, err); /* what could not even start */
+    }
+    return rc == 0 ? compact (daemon, err) : rc;
+}
+
+static int turn (struct daemon *daemon, struct pollux_error *err)
+{
+    struct epoll_event events[8];
+    int count = epoll_wait (daemon->epoll, events, 8, patience (daemon)), rc = 0;
+    if (count < 0 && errno != EINTR)
+        return fail (err, -errno, "cannot wait for anything: %s", strerror (errno));
+    for (int i = 0; rc == 0 && i < count; i++) {
+        if (events[i].data.u32 == TAG_SIGNAL)
+            take_signals (daemon);
+        if (events[i].data.u32 == TAG_THOUGHT)
+            rc = take_thought (daemon, err);
+    }
+    if (rc == 0) {
+        http_server_step (daemon->http, clock_monotonic_us ());
+        local_step (daemon->local, &daemon->loop.cluster);
+        daemon->dirty |= local_wants_settle (daemon->local);
+        if (api_due_us (daemon->api) <= clock_now_us (&daemon->clock))
+            api_step (daemon->api);
+        rc = take_exits (daemon, err);
+    }
+    if (rc == 0)
+        rc = hold_round (daemon, err);
+    if (rc == 0 && daemon->broken)
+        rc = fail (err, daemon->broken, "%s", daemon->why.text);
+    if (rc == 0)
+        rc = settle (daemon, err);
+    if (rc == 0)
+        http_server_release (daemon->http, 0, NULL);
+    return rc;
+}
+
+/* Let the last answers be read; nothing is remembered any more. */
+static void say_goodbye (struct daemon *daemon)
+{
+    if (!daemon->broken)
+        daemon->broken = fail (&daemon->why, -ESHUTDOWN, "polluxd is stopping");
+    int64_t until_us = clock_monotonic_us () + GOODBYE_US;
+    http_server_stop (daemon->http);
+    for (;;) {
+        int64_t now_us = clock_monotonic_us ();
+        http_server_step (daemon->http, now_us);
+        if (http_server_busy (daemon->http) == 0 || now_us >= until_us)
+            return;
+        http_server_release (daemon->http, 503, "polluxd is stopping; try again when it is back");
+        struct epoll_event event;
+        epoll_wait (daemon->epoll, &event, 1, 50);
+    }
+}
+
+static bool finished (const struct daemon *daemon)
+{
+    return daemon->stopping > 1 ||
+           (daemon->stopping && (!daemon->options->stop_jobs || local_count (daemon->local) == 0));
+}
+
+int daemon_run (struct daemon *daemon, struct pollux_error *err)
+{
+    const struct cluster *cluster = &daemon->loop.cluster;
+    api_plan_round (daemon->api, daemon->schedule.full_us);
+    int rc = settle (daemon, err); /* the nodes, and what recovery has found */
+    say (&daemon->logger, LOG_INFO, "polluxd " POLLUX_VERSION " listens",
+         LOG_TEXT ("address", http_server_address (daemon->http, 0)),
+         LOG_TEXT ("state", daemon->state.path), LOG_TEXT ("policy", daemon->round.policy),
+         LOG_INT ("nodes", cluster->node_count), LOG_INT ("live_jobs", cluster->live.count));
+    notify ("READY=1");
+    while (rc == 0 && !finished (daemon))
+        rc = turn (daemon, err);
+    notify ("STOPPING=1");
+    if (rc < 0) {
+        api_unready (daemon->api, "the journal cannot be written");
+        http_server_release (daemon->http, 507, err->text);
+    }
+    say_goodbye (daemon);
+    return rc;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A few times and their order; see the header for the rules.
+ */
+#include "daemon/round_schedule.h"
+
+/* A round of t seconds is followed by at least so many times t without a prompt one. */
+static const double REST = 9;
+
+static int64_t to_us (double seconds)
+{
+    return (int64_t)(seconds * 1e6);
+}
+
+struct round_schedule round_schedule_start (double interval_s, int64_t last_us, int64_t now_us)
+{
+    int64_t interval_us = to_us (interval_s), full_us = last_us + interval_us;
+    if (full_us < now_us)
+        full_us = now_us;
+    if (full_us > now_us + interval_us)
+        full_us = now_us + interval_us; /* the interval was longer then */
+    return (struct round_schedule){
+        .interval_us = interval_us, .full_us = full_us, .prompt_us = now_us, .rest_us = now_us};
+}
+
+void round_schedule_change (struct round_schedule *schedule, double interval_s, int64_t now_us)
+{
+    schedule->interval_us = to_us (interval_s);
+    if (schedule->full_us > now_us + schedule->interval_us)
+        schedule->full_us = now_us + schedule->interval_us;
+}
+
+void round_schedule_wish (struct round_schedule *schedule, int64_t at_us)
+{
+    if (at_us < schedule->prompt_us)
+        schedule->prompt_us = at_us;
+}
+
+static int64_t prompt_us (const struct round_schedule *schedule)
+{
+    return schedule->prompt_us > schedule->rest_us ? schedule->prompt_us : schedule->rest_us;
+}
+
+enum round_kind round_schedule_due (const struct round_schedule *schedule, int64_t now_us)
+{
+    if (schedule->full_us <= now_us)
+        return ROUND_FULL;
+    return prompt_us (schedule) <= now_us ? ROUND_PROMPT : ROUND_NONE;
+}
+
+int64_t round_schedule_due_us (const struct round_schedule *schedule)
+{
+    int64_t us = prompt_us (schedule);
+    return us < schedule->full_us ? us : schedule->full_us;
+}
+
+void round_schedule_begin (struct round_schedule *schedule, enum round_kind kind, int64_t now_us)
+{
+    schedule->prompt_us = INT64_MAX;
+    if (kind == ROUND_FULL) {
+        /* On the beat, unless beats were missed. */
+        schedule->full_us += schedule->interval_us;
+        if (schedule->full_us <= now_us)
+            schedule->full_us = now_us + schedule->interval_us;
+    }
+}
+
+void round_schedule_end (struct round_schedule *schedule, int64_t now_us, double seconds)
+{
+    schedule->rest_us = now_us + to_us (REST * seconds);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is asked of a request's headers before anybody looks at what it wants.
+ *
+ * A page of another site can make a browser of this machine send requests to 127.0.0.1.  It cannot
+ * choose three headers: Host (its own name, also after that name has been rebound to our address),
+ * Origin and Sec-Fetch-Site.  The token protects besides: a browser never adds it on its own.
+ */
+#include "http/header_check.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http/http.h"
+
+enum { HOST_SIZE = 256 };
+
+/* NAME of NAME:PORT or [NAME]:PORT; false if it is neither. */
+static bool host_name (const char *host, char ret[HOST_SIZE])
+{
+    bool bracket = host[0] == '[';
+    host += bracket;
+    size_t length = strcspn (host, bracket ? "]" : ":");
+    if (length == 0 || length >= HOST_SIZE || (bracket && host[length] != ']'))
+        return false;
+    memcpy (ret, host, length);
+    ret[length] = '\0';
+    host += length + bracket;
+    if (*host == '\0')
+        return true;
+    size_t digits = strspn (host + 1, "0123456789");
+    return *host == ':' && digits <= 5 && host[1 + digits] == '\0';
+}
+
+static bool is_loopback (const char *name)
+{
+    struct in_addr four;
+    struct in6_addr six;
+    if (strcasecmp (name, "localhost") == 0)
+        return true;
+    if (inet_pton (AF_INET, name, &four) == 1)
+        return ntohl (four.s_addr) >> 24 == 127;
+    return inet_pton (AF_INET6, name, &six) == 1 && IN6_IS_ADDR_LOOPBACK (&six);
+}
+
+bool check_host (const char *host, const char *local, const char *const *names, int count)
+{
+    char name[HOST_SIZE];
+    if (!host_name (host, name))
+        return false;
+    if (is_loopback (name) || strcasecmp (name, local) == 0)
+        return true;
+    for (int i = 0; i < count; i++)
+        if (strcasecmp (name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+bool check_site (const char *origin, const char *site, const char *host)
+{
+    /* "same-site" is another port of this machine, perhaps another user's. */
+    if (site != NULL && strcmp (site, "same-origin") != 0 && strcmp (site, "none") != 0)
+        return false;
+    if (origin == NULL)
+        return true;
+    /* Behind a proxy that speaks TLS the page's origin is https, with the same host. */
+    if (strncasecmp (origin, "http://", 7) == 0)
+        return strcasecmp (origin + 7, host) == 0;
+    return strncasecmp (origin, "https://", 8) == 0 && strcasecmp (origin + 8, host) == 0;
+}
+
+unsigned check_type (const char *type)
+{
+    static const struct {
+        const char *name;
+        unsigned flag;
+    } types[] = {
+        {"application/json", HTTP_JSON},   {"application/yaml", HTTP_YAML},
+        {"application/x-yaml", HTTP_YAML}, {"text/yaml", HTTP_YAML},
+        {"text/x-yaml", HTTP_YAML},
+    };
+    size_t length = strcspn (type, "; \t");
+    for (size_t i = 0; i < sizeof (types) / sizeof (types[0]); i++)
+        if (strlen (types[i].name) == length && strncasecmp (type, types[i].name, length) == 0)
+            return types[i].flag;
+    return 0;
+}
+
+const char *check_bearer (const char *authorization)
+{
+    if (authorization == NULL || strncasecmp (authorization, "Bearer ", 7) != 0)
+        return NULL;
+    authorization += 7 + strspn (authorization + 7, " ");
+    return *authorization != '\0' ? authorization : NULL;
+}

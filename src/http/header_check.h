@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HTTP_HEADER_CHECK_H
+#define HTTP_HEADER_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Is the Host header's value (NAME, NAME:PORT, 127.0.0.1:PORT, [::1]:PORT) a name of this server:
+ * a loopback one, local (the address that the client has connected to, without port or brackets;
+ * "" if there is none), or one of the names? */
+bool check_host (const char *host, const char *local, const char *const *names, int count);
+
+/* May the request be served, for where a browser says that it comes from?  origin and site are the
+ * values of Origin and Sec-Fetch-Site, NULL where there are none; host is the value of Host, which
+ * has been checked. */
+bool check_site (const char *origin, const char *site, const char *host);
+
+/* HTTP_JSON, HTTP_YAML, or 0 for any other type, of a Content-Type's value. */
+unsigned check_type (const char *type);
+
+/* The token in the value of an Authorization header, "Bearer TOKEN"; NULL if it is none. */
+const char *check_bearer (const char *authorization);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From hints, placement and batch to the numbers of docs/api.md.  Nothing here is measured by the
+ * daemon: it is what the job's model says of its placement.
+ */
+#include "loop/job_rates.h"
+
+#include <math.h>
+
+#include "policy/speedup.h"
+
+double eta_at (const struct hints *hints, double goodput)
+{
+    double remaining = fmax (hints->total - hints->progress, 0);
+    if (isnan (hints->total) || isnan (hints->progress) || hints->limits.init_batch <= 0)
+        return NAN;
+    return remaining * (double)hints->limits.init_batch / goodput;
+}
+
+struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
+                               struct pollux_batch batch, enum pollux_search search, int fair)
+{
+    struct job_rates rates = {.throughput = NAN,
+                              .efficiency = NAN,
+                              .goodput = NAN,
+                              .speedup = NAN,
+                              .noise_scale = NAN,
+                              .eta_s = NAN};
+    if (hints->has_model)
+        rates.noise_scale = pollux_noise_scale (hints->grad, hints->limits.init_batch);
+    struct pollux_shape shape = placement_shape (job->placement);
+    if (shape.replicas == 0 || batch.m <= 0)
+        return rates;
+    rates.batch = batch;
+    rates.total_batch = pollux_total_batch (shape, batch);
+    if (!hints->has_model)
+        return rates;
+    rates.throughput = pollux_throughput (&hints->model, shape, batch);
+    /* A batch that was chosen for more replicas can be below M0 here, where efficiency means
+     * nothing: then only the throughput is known. */
+    rates.efficiency = pollux_efficiency (hints->grad, hints->limits.init_batch, rates.total_batch);
+    rates.goodput = rates.throughput * rates.efficiency;
+    struct job alone = *job; /* with its latest hints */
+    alone.hints = *hints;
+    double share = fair_goodput (&alone, search, fair);
+    rates.speedup = share > 0 ? rates.goodput / share : NAN;
+    rates.eta_s = eta_at (hints, rates.goodput);
+    return rates;
+}
+
+const struct hints *latest_hints (const struct cluster *cluster, const struct reports *reports,
+                                  int job, struct pollux_batch *ret_batch)
+{
+    const struct report *report = reports_latest (reports, job);
+    *ret_batch = report ? report->batch : cluster->jobs[job]->batch;
+    return report ? &report->hints : &cluster->jobs[job]->hints;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One place per job, found by its index: a report overwrites the one before.
+ *
+ *     jobs     [0: 2] [1: -] [2: 1] ...          by index of the job
+ *     reports  |of job 2|of job 0|               those since the last round
+ */
+#include "loop/reports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+void reports_clear (struct reports *reports)
+{
+    for (int i = 0; i < reports->job_capacity; i++)
+        free (reports->jobs[i].refusal);
+    free (reports->jobs);
+    free (reports->reports);
+    *reports = (struct reports){0};
+}
+
+/* Room for the job of an index.  Reports come from jobs that exist: that bounds it. */
+static int reserve_job (struct reports *reports, int job)
+{
+    if (job < reports->job_capacity)
+        return 0;
+    int capacity = job < 32 ? 64 : 2 * job;
+    struct reported *jobs = realloc (reports->jobs, (size_t)capacity * sizeof (jobs[0]));
+    if (!jobs)
+        return -ENOMEM;
+    size_t fresh = (size_t)(capacity - reports->job_capacity);
+    memset (jobs + reports->job_capacity, 0, fresh * sizeof (jobs[0]));
+    reports->jobs = jobs;
+    reports->job_capacity = capacity;
+    return 0;
+}
+
+static int reserve_report (struct reports *reports)
+{
+    if (reports->count < reports->capacity)
+        return 0;
+    int capacity = reports->capacity ? 2 * reports->capacity : 64;
+    struct report *grown = realloc (reports->reports, (size_t)capacity * sizeof (grown[0]));
+    if (!grown)
+        return -ENOMEM;
+    reports->reports = grown;
+    reports->capacity = capacity;
+    return 0;
+}
+
+int reports_take (struct reports *reports, const struct cluster *cluster,
+                  const struct report *report, int generation, struct pollux_error *err)
+{
+    const struct job *job = cluster->jobs[report->job];
+    if (!job_runs (job) || generation != job->generation) {
+        reports->stale++;
+        return fail (err, -ESTALE,
+                     job_runs (job) ? "job %s: generation %d has ended; generation %d runs now"
+                                    : "job %s: generation %d has ended; the last one was %d",
+                     job->spec.name, generation, job->generation);
+    }
+    if (reserve_job (reports, report->job) < 0 || reserve_report (reports) < 0)
+        return fail (err, -ENOMEM, "job %s: not enough memory for its report", job->spec.name);
+    struct reported *known = &reports->jobs[report->job];
+    if (!known->place)
+        known->place = ++reports->count;
+    reports->reports[known->place - 1] = *report;
+    free (known->refusal);
+    known->refusal = NULL;
+    reports->taken++;
+    return 0;
+}
+
+void reports_refuse (struct reports *reports, int job, const char *why)
+{
+    reports->refused++;
+    char *copy = reserve_job (reports, job) == 0 ? strdup (why) : NULL;
+    if (!copy)
+        return;
+    free (reports->jobs[job].refusal);
+    reports->jobs[job].refusal = copy;
+}
+
+const struct report *reports_latest (const struct reports *reports, int job)
+{
+    int place = job >= 0 && job < reports->job_capacity ? reports->jobs[job].place : 0;
+    return place ? &reports->reports[place - 1] : NULL;
+}
+
+const char *reports_refusal (const struct reports *reports, int job)
+{
+    return job >= 0 && job < reports->job_capacity ? reports->jobs[job].refusal : NULL;
+}
+
+static int compare_jobs (const void *a, const void *b)
+{
+    int job_a = ((const struct report *)a)->job, job_b = ((const struct report *)b)->job;
+    return (job_a > job_b) - (job_a < job_b);
+}
+
+int reports_collect (struct reports *reports, const struct cluster *cluster,
+                     const struct report **ret)
+{
+    int kept = 0;
+    for (int i = 0; i < reports->count; i++) {
+        struct report *report = &reports->reports[i];
+        if (job_live (cluster->jobs[report->job]))
+            reports->reports[kept++] = *report;
+        else
+            reports->jobs[report->job].place = 0;
+    }
+    reports->count = kept;
+    if (kept > 1)
+        qsort (reports->reports, (size_t)kept, sizeof (reports->reports[0]), compare_jobs);
+    for (int i = 0; i < kept; i++)
+        reports->jobs[reports->reports[i].job].place = i + 1;
+    *ret = reports->reports;
+    return kept;
+}
+
+void reports_drop (struct reports *reports)
+{
+    for (int i = 0; i < reports->count; i++)
+        reports->jobs[reports->reports[i].job].place = 0;
+    reports->count = 0;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a job is not where it should be.  The reasons in the order in which they hold it up: itself
+ * (it is being stopped, it failed lately), others (who have not left yet), the cluster (no room),
+ * and last the clock (the next round).
+ */
+#include "loop/wait_reason.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int replicas_on (struct placement placement, int node)
+{
+    for (int i = 0; i < placement.count; i++)
+        if (placement.shares[i].node == node)
+            return placement.shares[i].replicas;
+    return 0;
+}
+
+/* Slots of nodes that take replicas, beyond what another placement has there already: a job that
+ * moves holds what it leaves and what it goes to. */
+static int held_on (const struct cluster *cluster, struct placement placement,
+                    struct placement counted)
+{
+    int held = 0;
+    for (int i = 0; i < placement.count; i++) {
+        struct share share = placement.shares[i];
+        int more = share.replicas - replicas_on (counted, share.node);
+        held += cluster->nodes[share.node].available && more > 0 ? more : 0;
+    }
+    return held;
+}
+
+struct slot_totals slot_totals_of (const struct cluster *cluster)
+{
+    struct slot_totals room = {0};
+    for (int i = 0; i < cluster->node_count; i++) {
+        room.slots += cluster->nodes[i].available ? cluster->nodes[i].slots : 0;
+        room.nodes += cluster->nodes[i].available;
+    }
+    room.free = room.slots;
+    for (int i = 0; i < cluster->live.count; i++) {
+        const struct job *job = cluster->live.jobs[i];
+        room.free -= held_on (cluster, job->placement, (struct placement){0});
+        room.free -= held_on (cluster, job->desired, job->placement);
+    }
+    room.free = room.free > 0 ? room.free : 0;
+    return room;
+}
+
+/* Sentences are built piece by piece; what does not fit is left out. */
+static void add (char ret[WAIT_REASON_SIZE], const char *format, ...)
+    __attribute__ ((format (printf, 2, 3)));
+static void add (char ret[WAIT_REASON_SIZE], const char *format, ...)
+{
+    size_t used = strlen (ret);
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (ret + used, WAIT_REASON_SIZE - used, format, arguments);
+    va_end (arguments);
+}
+
+static void add_seconds (char ret[WAIT_REASON_SIZE], int64_t us)
+{
+    int64_t s = us > 0 ? (us + 999999) / 1000000 : 0;
+    if (s < 120)
+        add (ret, "%lld s", (long long)s);
+    else
+        add (ret, "%lld min", (long long)(s + 59) / 60);
+}
+
+/* "2 on n0 and 2 on n1"; of a long placement the first ones. */
+static void add_placement (char ret[WAIT_REASON_SIZE], const struct cluster *cluster,
+                           struct placement placement)
+{
+    enum { SHOWN = 3 };
+    for (int i = 0; i < placement.count && i < SHOWN; i++) {
+        bool last = i + 1 == placement.count;
+        add (ret, "%s%d on %.40s",
+             i == 0 ? ""
+             : last ? " and "
+                    : ", ",
+             placement.shares[i].replicas, cluster->nodes[placement.shares[i].node].name);
+    }
+    if (placement.count > SHOWN)
+        add (ret, " and %d more nodes", placement.count - SHOWN);
+}
+
+/* Some other job still holds slots of a node that this one was promised, and is not to keep
+ * them.  The first such job, and the node. */
+static const struct job *find_leaving (const struct cluster *cluster, const struct job *job,
+                                       int *ret_node)
+{
+    for (int i = 0; i < cluster->live.count; i++) {
+        const struct job *other = cluster->live.jobs[i];
+        if (other == job || !job_runs (other) || placement_equal (other->placement, other->desired))
+            continue;
+        for (int j = 0; j < job->desired.count; j++) {
+            int node = job->desired.shares[j].node;
+            if (replicas_on (other->placement, node) > 0) {
+                *ret_node = node;
+                return other;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void wait_for_slots (const struct cluster *cluster, const struct job *job,
+                            char ret[WAIT_REASON_SIZE])
+{
+    int node = 0;
+    const struct job *other = find_leaving (cluster, job, &node);
+    if (other)
+        add (ret, "waits for job %s to leave %.60s; then it starts with ", other->spec.name,
+             cluster->nodes[node].name);
+    else
+        add (ret, "is about to start with ");
+    add_placement (ret, cluster, job->desired);
+}
+
+static void wait_after_failure (const struct job *job, int64_t now_us, char ret[WAIT_REASON_SIZE])
+{
+    time_t at = (time_t)(job->retry_us / 1000000);
+    struct tm utc;
+    char clock[16] = "";
+    if (gmtime_r (&at, &utc))
+        strftime (clock, sizeof (clock), "%H:%M:%S", &utc);
+    add (ret, "waits until %s UTC (", clock);
+    add_seconds (ret, job->retry_us - now_us);
+    add (ret, ") after failure %d", job->failures);
+    if (job->launch)
+        add (ret, "; it is given up after %d", job->launch->max_failures + 1);
+}
+
+static void wait_for_room (struct slot_totals room, const struct job *job, int64_t now_us,
+                           int64_t next_round_us, char ret[WAIT_REASON_SIZE])
+{
+    int needs = job_next_replicas (job, 0);
+    if (needs == 0) {
+        add (ret, "no count of replicas is within its limits: change them");
+        return;
+    }
+    if (room.nodes == 0) {
+        add (ret, "no node takes replicas: all are drained, or there are none");
+        return;
+    }
+    if (needs > room.slots) {
+        add (ret, "too large: needs %d slots, and the nodes that take replicas have %d", needs,
+             room.slots);
+        return;
+    }
+    if (needs > room.free)
+        add (ret, "no free slots: needs %d, %d free; ", needs, room.free);
+    if (next_round_us == INT64_MAX) {
+        add (ret, "waits for the next round");
+        return;
+    }
+    if (next_round_us <= now_us) {
+        add (ret, "waits for the next round, which is due");
+        return;
+    }
+    add (ret, "waits for the next round, in ");
+    add_seconds (ret, next_round_us - now_us);
+}
+
+bool wait_reason (const struct cluster *cluster, struct slot_totals room, const struct job *job,
+                  int64_t now_us, int64_t next_round_us, char ret[WAIT_REASON_SIZE])
+{
+    ret[0] = '\0';
+    switch (job->phase) {
+    case JOB_PENDING:
+        if (job->desired.count > 0)
+            wait_for_slots (cluster, job, ret);
+        else if (job->retry_us > now_us)
+            wait_after_failure (job, now_us, ret);
+        else
+            wait_for_room (room, job, now_us, next_round_us, ret);
+        return true;
+    case JOB_RUNNING:
+        if (placement_equal (job->placement, job->desired))
+            return false;
+        if (job->desired.count == 0) {
+            add (ret, "makes room for others: saves and stops, and goes on later");
+        } else {
+            add (ret, "saves and stops, to go on with ");
+            add_placement (ret, cluster, job->desired);
+        }
+        return true;
+    case JOB_CANCELLING:
+        add (ret, "is being cancelled: its replicas have to end");
+        return true;
+    default:
+        return false;
+    }
+}

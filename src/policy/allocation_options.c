@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From hints to offers.  Every count of replicas that was looked at is on offer, on one node and on
+ * several; so is the current placement, which alone needs no restart.  What was not looked at is
+ * there too, as a bound.
+ */
+#include "policy/allocation_options.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "policy/speedup.h"
+
+/* Of a node with more slots than that, not every size is looked at. */
+enum { DENSE_MOST = 64 };
+
+struct survey survey_make (const struct view *view, bool all)
+{
+    struct survey survey = {
+        .view = view,
+        .slots = view_slots (view),
+        .nodes = view_nodes (view),
+        .fair = fair_replicas (view),
+        .all = all,
+    };
+    for (int i = 0; i < view->node_count; i++)
+        if (view->nodes[i].available && view->nodes[i].slots > survey.node_most)
+            survey.node_most = view->nodes[i].slots;
+    return survey;
+}
+
+/* Are the nodes of a placement there?  Not even a pinned job can stay where they are not. */
+static bool on_available (const struct view *view, struct placement current)
+{
+    for (int i = 0; i < current.count; i++)
+        if (!view->nodes[current.shares[i].node].available)
+            return false;
+    return current.count > 0;
+}
+
+/* Could the job stay where it is, alone in the cluster? */
+static bool can_keep (const struct view *view, struct placement current)
+{
+    for (int i = 0; i < current.count; i++)
+        if (view->nodes[current.shares[i].node].slots < current.shares[i].replicas)
+            return false;
+    return on_available (view, current);
+}
+
+/* Room for so many offers. */
+static int grow (struct allocation_options *options, int capacity, struct arena *arena)
+{
+    if (capacity <= options->capacity)
+        return 0;
+    capacity = capacity > 2 * options->capacity ? capacity : 2 * options->capacity;
+    options->offers = arena_take (arena, (size_t)capacity, sizeof (options->offers[0]));
+    options->speedups = arena_take (arena, (size_t)capacity, sizeof (options->speedups[0]));
+    options->capacity = capacity;
+    return options->offers && options->speedups ? 0 : -ENOMEM;
+}
+
+static void add (struct allocation_options *options, int replicas, enum where where, double goodput)
+{
+    if (replicas > 0 && !(goodput > 0))
+        return;
+    options->offers[options->count] = (struct offer){.replicas = replicas, .where = where};
+    options->speedups[options->count++] = replicas > 0 ? goodput / options->fair : 0;
+}
+
+/* The offers of one curve at sample i, and what is unknown behind it. */
+static void add_sample (struct allocation_options *options, const struct goodput_samples *curve,
+                        int i)
+{
+    const struct goodput_sample *sample = &curve->samples[i];
+    struct pollux_shape keep = options->keep;
+    if (keep.replicas == sample->replicas && (keep.nodes > 1) == (curve->nodes > 1))
+        add (options, sample->replicas, WHERE_KEEP, sample->goodput);
+    add (options, sample->replicas, curve->nodes > 1 ? WHERE_MANY : WHERE_ONE, sample->goodput);
+}
+
+int allocation_options_offers (struct allocation_options *options, struct arena *arena)
+{
+    const struct goodput_samples *one = &options->one, *many = &options->many;
+    if (options->pinned)
+        return 0;
+    if (grow (options, 2 * (one->count + many->count) + 2, arena) < 0)
+        return -ENOMEM;
+    options->count = 0;
+    add (options, 0, WHERE_NONE, 0);
+    if (!(options->fair > 0))
+        return 0;
+    /* Merge the two curves, each with its samples and its gaps, by replicas. */
+    struct cursor {
+        const struct goodput_samples *curve;
+        int sample;
+        bool gap; /* at the gap behind the sample */
+    } cursors[] = {{one, 0, false}, {many, 0, false}};
+    for (;;) {
+        struct cursor *first = NULL;
+        int least = 0;
+        for (int i = 0; i < 2; i++) {
+            struct cursor *at = &cursors[i];
+            if (at->sample == at->curve->count)
+                continue;
+            int replicas = at->curve->samples[at->sample].replicas + at->gap;
+            if (!first || replicas < least) {
+                first = at;
+                least = replicas;
+            }
+        }
+        if (!first)
+            return 0;
+        const struct goodput_sample *sample = &first->curve->samples[first->sample];
+        if (first->gap)
+            add (options, least, WHERE_BEYOND, sample->bound);
+        else
+            add_sample (options, first->curve, first->sample);
+        first->gap = !first->gap && sample->bound > 0;
+        first->sample += !first->gap;
+    }
+}
+
+static int make_pinned (const struct survey *survey, const struct job *job, struct arena *arena,
+                        struct allocation_options *options, struct pollux_error *err)
+{
+    double goodput = 0;
+    struct pollux_shape shape = placement_shape (job->placement);
+    int rc = goodput_samples_at (job, survey->view->search, shape, &goodput, err);
+    if (rc < 0)
+        return rc;
+    if (grow (options, 1, arena) < 0)
+        return fail (err, -ENOMEM, "no memory for the offers of job %s", job->spec.name);
+    options->offers[0] = (struct offer){.replicas = shape.replicas, .where = WHERE_KEEP};
+    options->speedups[0] = options->fair > 0 ? goodput / options->fair : 0;
+    options->count = 1;
+    return 0;
+}
+
+int allocation_options_make (const struct survey *survey, const struct job *job,
+                             struct arena *arena, struct allocation_options *ret,
+                             struct pollux_error *err)
+{
+    const struct view *view = survey->view;
+    struct allocation_options options = {
+        .fair = fair_goodput (job, view->search, survey->fair),
+        .restart = restart_factor (view, job),
+        .pinned = job_pinned (job) && on_available (view, job->placement),
+    };
+    int rc = 0;
+    if (options.pinned) {
+        rc = make_pinned (survey, job, arena, &options, err);
+    } else {
+        int most = job_trusted_replicas (job);
+        most = most < survey->slots ? most : survey->slots;
+        int one_most = most < survey->node_most ? most : survey->node_most;
+        if (can_keep (view, job->placement))
+            options.keep = placement_shape (job->placement);
+        /* Sizes up to that of a node are what packing is made of. */
+        int dense = survey->node_most < DENSE_MOST ? survey->node_most : DENSE_MOST;
+        dense = survey->all ? most : dense;
+        int also = options.keep.replicas;
+        rc = goodput_samples_make (job, view->search, 1, 1, one_most, dense, also, arena,
+                                   &options.one, err);
+        if (rc == 0)
+            rc = goodput_samples_make (job, view->search, 2, 2, survey->nodes > 1 ? most : 0, dense,
+                                       also, arena, &options.many, err);
+        if (rc == 0 && allocation_options_offers (&options, arena) < 0)
+            rc = fail (err, -ENOMEM, "no memory for the offers of job %s", job->spec.name);
+    }
+    if (rc == 0)
+        *ret = options;
+    return rc;
+}

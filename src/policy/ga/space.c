@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a view to the search space: columns, pinned jobs, rows, and last a table of what every
+ * count of replicas is worth, so that the search itself evaluates by looking up.
+ */
+#include "policy/ga/space.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "policy/speedup.h"
+
+static int count_slots (int slots)
+{
+    return slots < GA_SLOTS_LIMIT ? slots : GA_SLOTS_LIMIT;
+}
+
+static void make_columns (struct ga_space *space)
+{
+    const struct view *view = space->view;
+    for (int i = 0; i < view->node_count; i++)
+        if (view->nodes[i].available && view->nodes[i].slots > 0) {
+            int column = space->column_count++;
+            space->nodes[column] = i;
+            space->slots[column] = view->nodes[i].slots;
+            space->capacity[column] = (uint16_t)count_slots (view->nodes[i].slots);
+        }
+}
+
+/* The column of a node, or -1.  Columns are in the order of nodes. */
+static int find_column (const struct ga_space *space, int node)
+{
+    int low = 0, high = space->column_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (space->nodes[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < space->column_count && space->nodes[low] == node ? low : -1;
+}
+
+/* Can the job stay where it is, for all that is taken already? */
+static bool can_stay (const struct ga_space *space, struct placement placement)
+{
+    for (int i = 0; i < placement.count; i++) {
+        int column = find_column (space, placement.shares[i].node);
+        if (column < 0 || space->capacity[column] < placement.shares[i].replicas)
+            return false;
+    }
+    return true;
+}
+
+static void pin (struct ga_space *space, struct placement placement)
+{
+    for (int i = 0; i < placement.count; i++) {
+        int column = find_column (space, placement.shares[i].node);
+        space->capacity[column] =
+            (uint16_t)(space->capacity[column] - placement.shares[i].replicas);
+        space->in_use[column] = UINT16_MAX;
+        if (placement.count > 1)
+            space->shared[column] = UINT16_MAX;
+    }
+}
+
+struct precedence {
+    double attained_s;
+    int64_t submit_us;
+    int job;
+};
+
+static int by_precedence (const void *left, const void *right)
+{
+    const struct precedence *a = left, *b = right;
+    if (a->attained_s != b->attained_s)
+        return a->attained_s < b->attained_s ? -1 : 1;
+    if (a->submit_us != b->submit_us)
+        return a->submit_us < b->submit_us ? -1 : 1;
+    return (a->job > b->job) - (a->job < b->job);
+}
+
+static bool is_gapless (const struct job *job, int limit)
+{
+    for (int k = 1; k <= limit; k++)
+        if (!job_allows (job, k))
+            return false;
+    return true;
+}
+
+static void make_row (struct ga_space *space, int job)
+{
+    const struct job *who = space->view->jobs[job];
+    int most = job_most_replicas (who), slots = view_slots (space->view);
+    struct ga_row *row = &space->rows[space->row_count];
+    *row = (struct ga_row){.job = job, .limit = most < slots ? most : slots};
+    row->gapless = is_gapless (who, row->limit);
+    space->row_of[job] = space->row_count++;
+}
+
+static int make_rows (struct ga_space *space)
+{
+    const struct view *view = space->view;
+    struct precedence *order = malloc (((size_t)view->job_count + 1) * sizeof (order[0]));
+    if (!order)
+        return -ENOMEM;
+    int count = 0;
+    for (int i = 0; i < view->job_count; i++) {
+        const struct job *job = view->jobs[i];
+        space->row_of[i] = -1;
+        if (job_pinned (job) && can_stay (space, job->placement))
+            pin (space, job->placement);
+        else
+            order[count++] = (struct precedence){job->attained_s, job->submit_us, i};
+    }
+    qsort (order, (size_t)count, sizeof (order[0]), by_precedence);
+    for (int i = 0; i < count; i++)
+        make_row (space, order[i].job);
+    free (order);
+    return 0;
+}
+
+static int make_current (struct ga_space *space)
+{
+    space->current = calloc (ga_state_size (space) + 1, sizeof (space->current[0]));
+    if (!space->current)
+        return -ENOMEM;
+    for (int r = 0; r < space->row_count; r++) {
+        struct ga_row *row = &space->rows[r];
+        struct placement placement = space->view->jobs[row->job]->placement;
+        for (int i = 0; i < placement.count; i++) {
+            int column = find_column (space, placement.shares[i].node);
+            int replicas = count_slots (placement.shares[i].replicas);
+            if (column >= 0 && replicas <= space->slots[column])
+                space->current[ga_row_at (space, r) + (size_t)column] = (uint16_t)replicas;
+            else
+                row->homeless = true;
+        }
+    }
+    return 0;
+}
+
+/* ---- What counts of replicas are worth ---- */
+
+/* All that is the same for every job. */
+struct scale {
+    int fair;     /* replicas */
+    int one_most; /* slots of the largest node */
+    double *one, *many;
+    struct pollux_best *bests;
+};
+
+static double term (const struct ga_space *space, const struct job *job, double x)
+{
+    return fitness_term (space->p, job->spec.weight, x);
+}
+
+/* Fill the worths of 0..most replicas. */
+static int value_job (const struct ga_space *space, const struct job *job, int most,
+                      const struct scale *scale, struct ga_worth *worths, struct pollux_error *err)
+{
+    enum pollux_search search = space->view->search;
+    int one_most = most < scale->one_most ? most : scale->one_most;
+    int rc =
+        one_most > 0 ? job_curve (job, search, one_most, scale->one, NULL, scale->bests, err) : 0;
+    if (rc == 0 && most > 1)
+        rc = job_curve (job, search, most, NULL, scale->many, scale->bests, err);
+    if (rc < 0)
+        return rc;
+    double fair = fair_goodput (job, search, scale->fair);
+    double kept_part = restart_factor (space->view, job);
+    for (int k = 0; k <= most; k++)
+        for (int nodes = 1; nodes <= 2; nodes++) {
+            double goodput = 0;
+            if (k > 0 && nodes == 1 && k <= one_most)
+                goodput = scale->one[k - 1];
+            if (k > 1 && nodes == 2)
+                goodput = scale->many[k - 1];
+            double speedup = fair > 0 ? goodput / fair : 0;
+            double x = speedup * space->per_speedup;
+            worths[ga_value_index (k, nodes)] = (struct ga_worth){
+                .speedup = speedup,
+                .kept = term (space, job, x),
+                .moved = term (space, job, x * kept_part),
+            };
+        }
+    return 0;
+}
+
+/* How many replicas a job's table goes up to. */
+static int table_most (const struct ga_space *space, int job)
+{
+    int row = space->row_of[job];
+    return row >= 0 ? space->rows[row].limit
+                    : placement_replicas (space->view->jobs[job]->placement);
+}
+
+static struct scale make_scale (const struct ga_space *space)
+{
+    struct scale scale = {.fair = fair_replicas (space->view)};
+    for (int i = 0; i < space->column_count; i++)
+        scale.one_most = scale.one_most > space->slots[i] ? scale.one_most : space->slots[i];
+    return scale;
+}
+
+static int make_worths (struct ga_space *space, struct pollux_error *err)
+{
+    const struct view *view = space->view;
+    struct scale scale = make_scale (space);
+    size_t total = 0, longest = 1;
+    for (int i = 0; i < view->job_count; i++) {
+        size_t most = (size_t)table_most (space, i);
+        longest = longest > most ? longest : most;
+        total += 2 * (most + 1);
+    }
+    scale.one = malloc (longest * sizeof (scale.one[0]));
+    scale.many = malloc (longest * sizeof (scale.many[0]));
+    scale.bests = malloc (2 * longest * sizeof (scale.bests[0]));
+    space->worths = malloc ((total + 1) * sizeof (space->worths[0]));
+    int rc = scale.one && scale.many && scale.bests && space->worths
+                 ? 0
+                 : fail (err, -ENOMEM, "no memory for the speedups of %d jobs", view->job_count);
+
+    struct ga_worth *at = space->worths;
+    space->pinned_terms = fitness_none (space->p);
+    for (int i = 0; i < view->job_count && rc == 0; i++) {
+        const struct job *job = view->jobs[i];
+        int most = table_most (space, i), row = space->row_of[i];
+        rc = value_job (space, job, most, &scale, at, err);
+        space->worth_of[i] = at;
+        if (row >= 0) {
+            space->rows[row].cost = at;
+        } else {
+            const struct ga_worth *cost = &at[ga_value_index (most, job->placement.count)];
+            space->pinned_terms = fitness_add (space->p, space->pinned_terms, cost->kept);
+            space->pinned_speedup += cost->speedup;
+        }
+        space->weights += job->spec.weight;
+        at += 2 * (most + 1);
+    }
+    free (scale.one);
+    free (scale.many);
+    free (scale.bests);
+    return rc;
+}
+
+int ga_space_new (const struct view *view, struct ga_space *ret, struct pollux_error *err)
+{
+    size_t jobs = (size_t)view->job_count + 1, nodes = (size_t)view->node_count;
+    size_t stride = (nodes + GA_LANES - 1) / GA_LANES * GA_LANES;
+    int slots = view_slots (view);
+    struct ga_space space = {
+        .view = view,
+        .p = view->p < FITNESS_LEAST_P ? -INFINITY : view->p,
+        .per_speedup = slots > 0 ? (double)view_nodes (view) / slots : 0,
+        .rows = calloc (jobs, sizeof (space.rows[0])),
+        .row_of = calloc (jobs, sizeof (space.row_of[0])),
+        .worth_of = calloc (jobs, sizeof (space.worth_of[0])),
+        .nodes = calloc (stride + 1, sizeof (space.nodes[0])),
+        .stride = (int)stride,
+        .capacity = calloc (stride + 1, sizeof (space.capacity[0])),
+        .shared = calloc (stride + 1, sizeof (space.shared[0])),
+        .in_use = calloc (stride + 1, sizeof (space.in_use[0])),
+        .slots = calloc (stride + 1, sizeof (space.slots[0])),
+    };
+    int rc = -ENOMEM;
+    if (space.rows && space.row_of && space.worth_of && space.nodes && space.capacity &&
+        space.shared && space.in_use && space.slots) {
+        make_columns (&space);
+        rc = make_rows (&space);
+    }
+    if (rc == 0)
+        rc = make_current (&space);
+    if (rc < 0)
+        fail (err, rc, "no memory to search for the places of %d jobs", view->job_count);
+    else
+        rc = make_worths (&space, err);
+    if (rc < 0) {
+        ga_space_clear (&space);
+        return rc;
+    }
+    *ret = space;
+    return 0;
+}
+
+void ga_space_clear (struct ga_space *space)
+{
+    free (space->rows);
+    free (space->row_of);
+    free (space->nodes);
+    free (space->capacity);
+    free (space->shared);
+    free (space->in_use);
+    free (space->slots);
+    free (space->current);
+    free (space->worths);
+    free (space->worth_of);
+    *space = (struct ga_space){0};
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One job, no rivals: placed once, then trained in the same intervals as in company, since a
+ * job looks at its batch after each of them.
+ */
+#include "sim/isolated_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "sim/demand.h"
+#include "sim/train.h"
+
+void isolated_run_cache_clear (struct isolated_run_cache *cache)
+{
+    free (cache->entries);
+    *cache = (struct isolated_run_cache){0};
+}
+
+static int train_alone (const struct sim_config *config, const struct workload_job *job,
+                        const struct policy *policy, int64_t batch, int replicas, double *ret,
+                        struct pollux_error *err)
+{
+    struct batch_adapter adapter = {.search = policy->search};
+    struct batch_chooser chooser = {.choose = batch_adapt, .self = &adapter};
+    struct training training;
+    training_init (&training, job->app, batch, 0);
+    int *counts = malloc ((size_t)replicas * sizeof (counts[0]));
+    if (!counts)
+        return fail (err, -ENOMEM, "no memory for %d replicas", replicas);
+    int nodes = packed_counts (replicas, config->slots_per_node, counts);
+    int rc = training_place (&training, counts, nodes, config->restart_delay_s, &chooser, err);
+    while (rc == 0 && !training_done (&training))
+        rc = training_advance (&training, config->interval_s, 0, &chooser, err);
+    if (rc == 0)
+        *ret = training.completed_s;
+    training_clear (&training);
+    free (counts);
+    return rc;
+}
+
+int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_config *config,
+                          const struct workload_job *job, const struct policy *policy, int replicas,
+                          double *ret, struct pollux_error *err)
+{
+    struct demand demand = demand_of (config, job, policy);
+    struct isolated_run_entry entry = {
+        .app = job->app,
+        .replicas = replicas < demand.max_replicas ? replicas : demand.max_replicas,
+        .batch = demand.batch,
+    };
+    for (int i = 0; i < cache->count; i++) {
+        const struct isolated_run_entry *known = &cache->entries[i];
+        if (known->app == entry.app && known->replicas == entry.replicas &&
+            known->batch == entry.batch) {
+            *ret = known->seconds;
+            return 0;
+        }
+    }
+    int rc = train_alone (config, job, policy, entry.batch, entry.replicas, &entry.seconds, err);
+    if (rc < 0)
+        return rc;
+    if (cache->count == cache->capacity) {
+        int capacity = cache->capacity ? 2 * cache->capacity : 64;
+        struct isolated_run_entry *entries =
+            realloc (cache->entries, (size_t)capacity * sizeof (entries[0]));
+        if (!entries)
+            return fail (err, -ENOMEM, "no memory for %d results", capacity);
+        cache->entries = entries;
+        cache->capacity = capacity;
+    }
+    cache->entries[cache->count++] = entry;
+    *ret = entry.seconds;
+    return 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The linear relaxation of the knapsack, solved by its geometry.  If a job may take a mixture of
+ * offers, only those on the upper hull of (replicas, value) matter, and their steps come in order
+ * of falling value per slot.  All jobs' steps together, the best first, until the slots are used:
+ *
+ *     value                              steps of all jobs, by value per slot
+ *       |        __o-----o               |###
+ *       |    _o--    x                   |#####
+ *       |  /    x                        |#######.......  <- price
+ *       | o x                            |       :  .....
+ *       +------------------ replicas     +-------+--------- slots
+ *
+ * The step at which the slots end is found by selection, not by sorting: linear time.
+ */
+#include "solver/slot_price.h"
+
+#include <errno.h>
+
+/* A step along a hull: so much value per slot, for so many slots. */
+struct step {
+    double slope;
+    int width;
+};
+
+struct point {
+    double value;
+    int replicas;
+};
+
+/* Add a point to the right of a hull whose slopes fall; returns the new count. */
+static int hull_add (struct point *hull, int count, struct point point)
+{
+    while (count > 1) {
+        struct point last = hull[count - 1], before = hull[count - 2];
+        if ((last.value - before.value) * (point.replicas - before.replicas) >
+            (point.value - before.value) * (last.replicas - before.replicas))
+            break;
+        count--; /* last lies below the line */
+    }
+    hull[count] = point;
+    return count + 1;
+}
+
+/* The rising part of a job's hull. */
+static int hull_of (const struct solver_job *job, struct point *hull)
+{
+    int count = 0;
+    double best = 0;
+    for (int i = 0; i < job->offer_count; i++) {
+        struct point point = {job->offers[i].value, job->offers[i].replicas};
+        if (count > 0 && point.value <= best)
+            continue; /* more slots for no more value */
+        best = point.value;
+        if (count > 0 && hull[count - 1].replicas == point.replicas)
+            count--;
+        count = hull_add (hull, count, point);
+    }
+    return count;
+}
+
+static void swap (struct step *a, struct step *b)
+{
+    struct step held = *a;
+    *a = *b;
+    *b = held;
+}
+
+static double middle (double a, double b, double c)
+{
+    return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+}
+
+/* The slope at which steps, the steepest first, fill the slots; 0 if they do not. */
+static double fill_slots (struct step *steps, int count, int64_t slots)
+{
+    int low = 0, high = count; /* undecided; all before are taken, all behind are not */
+    while (low < high) {
+        double pivot =
+            middle (steps[low].slope, steps[(low + high) / 2].slope, steps[high - 1].slope);
+        int64_t width = 0, equal = 0;
+        int above = low, end = high; /* [low, above) > pivot, [above, i) == pivot */
+        for (int i = low; i < end;) {
+            if (steps[i].slope > pivot) {
+                width += steps[i].width;
+                swap (&steps[i++], &steps[above++]);
+            } else if (steps[i].slope < pivot) {
+                swap (&steps[i], &steps[--end]);
+            } else {
+                equal += steps[i++].width;
+            }
+        }
+        if (width > slots) {
+            high = above;
+        } else if (width + equal >= slots) {
+            return pivot;
+        } else {
+            slots -= width + equal;
+            low = end;
+        }
+    }
+    return 0;
+}
+
+/* What a job loses at a price: against its best offer, and in slots paid for. */
+static double loss_at (const struct solver_job *job, double price)
+{
+    struct offer best = job->offers[0], chosen = best;
+    for (int i = 1; i < job->offer_count; i++) {
+        struct offer offer = job->offers[i];
+        best = offer.value > best.value ? offer : best;
+        if (offer.value - price * offer.replicas > chosen.value - price * chosen.replicas)
+            chosen = offer;
+    }
+    return best.value - chosen.value + price * chosen.replicas;
+}
+
+int slot_price_find (const struct solver_job *jobs, int job_count, int slots, struct arena *arena,
+                     struct slot_price *ret)
+{
+    size_t total = 0;
+    int most = 0;
+    for (int i = 0; i < job_count; i++) {
+        total += (size_t)jobs[i].offer_count;
+        most = most > jobs[i].offer_count ? most : jobs[i].offer_count;
+    }
+    struct point *hull = arena_take (arena, (size_t)most + 1, sizeof (hull[0]));
+    struct step *steps = arena_take (arena, total, sizeof (steps[0]));
+    if (!hull || !steps)
+        return -ENOMEM;
+    int count = 0;
+    for (int i = 0; i < job_count; i++) {
+        int points = jobs[i].offer_count > 1 ? hull_of (&jobs[i], hull) : 0;
+        for (int j = 1; j < points; j++) {
+            int width = hull[j].replicas - hull[j - 1].replicas;
+            steps[count++] = (struct step){(hull[j].value - hull[j - 1].value) / width, width};
+        }
+    }
+    struct slot_price price = {.price = fill_slots (steps, count, slots)};
+    price.loss = -price.price * slots;
+    for (int i = 0; i < job_count; i++)
+        price.loss += jobs[i].offer_count > 1 ? loss_at (&jobs[i], price.price) : 0;
+    price.loss = price.loss > 0 ? price.loss : 0; /* rounding */
+    *ret = price;
+    return 0;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Price, menus, a first plan, improvement.  Losses are cut at a multiple of what the relaxed
+ * problem loses; should the plan be far from there, everything is done again with another cap.
+ */
+#include "solver/solver.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "solver/greedy_pack.h"
+#include "solver/local_search.h"
+#include "solver/dual.h"
+#include "solver/slot_price.h"
+
+/* By default the search does so much work, in steps of some 50 ns. */
+enum { WORK_LEAST = 5000, WORK_PER_JOB = 160 };
+
+enum { CAP_TRIES = 8, DUAL_ROUNDS = 24, CHOICES_MOST = 128 };
+
+struct solver {
+    struct arena arena;
+};
+
+int solver_new (struct solver **ret, struct pollux_error *err)
+{
+    struct solver *solver = calloc (1, sizeof (*solver));
+    if (!solver)
+        return fail (err, -ENOMEM, "no memory for a solver");
+    *ret = solver;
+    return 0;
+}
+
+void solver_free (struct solver *solver)
+{
+    if (solver)
+        arena_clear (&solver->arena);
+    free (solver);
+}
+
+static bool pinned (const struct solver_job *job)
+{
+    return job->offer_count == 1 && job->offers[0].where == WHERE_KEEP;
+}
+
+/* Pinned jobs first; they may even share a node where no two jobs on several nodes should. */
+static int put_pinned (const struct view *view, const struct option_lists *lists,
+                       struct packing *packing, struct pollux_error *err)
+{
+    for (int i = 0; i < packing->job_count; i++) {
+        struct placement current = packing->jobs[i].current;
+        if (!pinned (&packing->jobs[i]))
+            continue;
+        for (int j = 0; j < current.count; j++) {
+            struct share share = current.shares[j];
+            if (packing->free[share.node] < share.replicas)
+                return fail (err, -EINVAL,
+                             "infeasible: job %s is pinned with %d replicas on node %s, which "
+                             "has %d free for it",
+                             view->jobs[i]->spec.name, share.replicas, view->nodes[share.node].name,
+                             packing->free[share.node]);
+        }
+        if (packing_put (packing, i, &lists->lists[i].choices[0], current) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* A unit of it is still a double of full precision. */
+static const double least_cap = 1e-200;
+
+/* The next cap to try, or 0 if this one was right: above the loss of every job of the plan, so
+ * that no two losses that matter look equal, and not so far above that small ones vanish. */
+static double better_cap (const struct option_lists *lists, const struct packing *packing,
+                          double largest, double lost)
+{
+    cost cap = (cost)llround (lists->cap / lists->unit) * COST_UNIT;
+    bool reached = false;
+    for (int i = 0; i < packing->job_count; i++)
+        reached |= packing->places[i].choice->loss >= cap;
+    if (reached)
+        return lists->cap < largest ? lists->cap * 0x1p20 : 0;
+    return lost > least_cap && lost < lists->cap * 0x1p-24 ? lost * 0x1p8 : 0;
+}
+
+/* Nodes by the slots that are for sale. */
+static int supply_make (const struct packing *packing, struct arena *arena, struct supply *ret)
+{
+    struct supply supply = {.most = packing->free_most};
+    size_t sizes = (size_t)supply.most + 1;
+    supply.open = arena_take (arena, sizes, sizeof (int));
+    supply.closed = arena_take (arena, sizes, sizeof (int));
+    if (!supply.open || !supply.closed)
+        return -ENOMEM;
+    for (int r = 0; r <= supply.most; r++)
+        supply.open[r] = supply.closed[r] = 0;
+    for (int i = 0; i < packing->node_count; i++)
+        (packing->closed[i] ? supply.closed : supply.open)[packing->capacity[i]]++;
+    *ret = supply;
+    return 0;
+}
+
+static double largest_loss (const struct solver_job *jobs, int job_count)
+{
+    double largest = 0;
+    for (int i = 0; i < job_count; i++) {
+        double least = INFINITY, most = -INFINITY;
+        for (int j = 0; j < jobs[i].offer_count; j++) {
+            least = fmin (least, jobs[i].offers[j].value);
+            most = fmax (most, jobs[i].offers[j].value);
+        }
+        largest = fmax (largest, most - least);
+    }
+    return largest;
+}
+
+static int write_plan (const struct packing *packing, struct plan *plan)
+{
+    for (int i = 0; i < packing->job_count; i++) {
+        struct placement placement = {.shares = packing->places[i].shares,
+                                      .count = packing->places[i].count};
+        /* In the current order of shares, if they are the same: ranks need not move. */
+        if (placement_same (placement, packing->jobs[i].current))
+            placement = packing->jobs[i].current;
+        if (plan_place (plan, i, placement) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* What the plan is worth, and what it loses against the jobs' best offers. */
+struct sum {
+    double value, lost;
+};
+
+static struct sum plan_sum (const struct solver_job *jobs, const struct packing *packing)
+{
+    struct sum sum = {0};
+    for (int i = 0; i < packing->job_count; i++) {
+        const struct priced_option *choice = packing->places[i].choice;
+        double best = -INFINITY, value = NAN;
+        for (int j = 0; j < jobs[i].offer_count; j++) {
+            const struct offer *offer = &jobs[i].offers[j];
+            best = fmax (best, offer->value);
+            if (offer->where == choice->where && offer->replicas == choice->replicas)
+                value = offer->value;
+        }
+        sum.value += value;
+        sum.lost += best - value;
+    }
+    return sum;
+}
+
+int solver_solve (struct solver *solver, const struct view *view, const struct solver_job *jobs,
+                  int64_t work, struct plan *plan, struct solver_result *ret,
+                  struct pollux_error *err)
+{
+    int job_count = view->job_count, slots = view_slots (view);
+    struct arena *arena = &solver->arena;
+    struct slot_price price;
+    if (job_count > COST_JOBS_LIMIT || slots > COST_SLOTS_LIMIT)
+        return fail (err, -E2BIG, "%d jobs on %d slots; at most %d and %d can be scheduled",
+                     job_count, slots, COST_JOBS_LIMIT, COST_SLOTS_LIMIT);
+    arena_reset (arena);
+    for (int i = 0; i < job_count; i++)
+        if (pinned (&jobs[i]))
+            slots -= placement_replicas (jobs[i].current);
+    slots = slots > 0 ? slots : 0;
+    if (slot_price_find (jobs, job_count, slots, arena, &price) < 0)
+        goto no_memory;
+    double largest = largest_loss (jobs, job_count);
+    work = work > 0 ? work : WORK_LEAST + (int64_t)WORK_PER_JOB * job_count;
+    double cap = price.loss * 0x1p10;
+    for (int tries = CAP_TRIES; tries > 0; tries--) {
+        struct option_lists lists;
+        struct packing packing;
+        cap = cap > least_cap && cap < largest ? cap : fmax (largest, least_cap);
+        struct supply supply;
+        struct piece_prices prices;
+        if (option_lists_make (jobs, job_count, slots, cap, arena, &lists) < 0 ||
+            packing_make (view, jobs, job_count, arena, &packing) < 0)
+            goto no_memory;
+        int rc = put_pinned (view, &lists, &packing, err);
+        if (rc == -EINVAL)
+            return rc;
+        packing_settle (&packing);
+        if (rc < 0 || supply_make (&packing, arena, &supply) < 0 ||
+            dual_ascend (&lists, &supply, fmin (price.price, cap), DUAL_ROUNDS, arena, &prices) < 0)
+            goto no_memory;
+        option_lists_price (&lists, &prices, supply_room (&supply, &prices), CHOICES_MOST);
+        packing.prices = &prices;
+        cost bound = lists.bound;
+        if (greedy_pack (&lists, &packing) < 0 ||
+            local_search (&lists, &packing, view->seed, work, &bound) < 0)
+            goto no_memory;
+        struct sum sum = plan_sum (jobs, &packing);
+        cap = better_cap (&lists, &packing, largest, sum.lost);
+        if (cap > 0 && tries > 1)
+            continue;
+        if (write_plan (&packing, plan) < 0)
+            goto no_memory;
+        /* Rounding: half a unit per job, and the small change of the ties. */
+        double lost = option_lists_value (&lists, bound - job_count * COST_UNIT);
+        *ret = (struct solver_result){
+            .value = sum.value,
+            .bound = lists.best - fmax (lost, 0),
+            .price = price.price,
+        };
+        return 0;
+    }
+no_memory:
+    return fail (err, -ENOMEM, "no memory to solve for %d jobs on %d nodes", job_count,
+                 view->node_count);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deciding in a thread is deciding: the same plan as in place, whatever happens to the cluster
+ * meanwhile.
+ */
+#include "unit.h"
+#include "daemon/async_decider.h"
+#include "views.h"
+
+#include <poll.h>
+
+static void wait_for (struct async_decider *decider)
+{
+    struct pollfd poll_fd = {.fd = async_decider_fd (decider), .events = POLLIN};
+    assert_int_equal (poll (&poll_fd, 1, 60000), 1);
+}
+
+static void same_plans (const struct plan *a, const struct plan *b)
+{
+    assert_int_equal (a->job_count, b->job_count);
+    for (int i = 0; i < a->job_count; i++)
+        assert_true (placement_equal (plan_placement (a, i), plan_placement (b, i)));
+}
+
+static void thinks_as_the_loop_does (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (7);
+    for (int i = 0; i < soak_count (200); i++) {
+        struct scene scene;
+        scene_random (&scene, &rng);
+        struct loop loop = {.policy = policies[0]};
+        struct plan expected = {0};
+        struct memory memory = {0};
+        struct async_decider *decider = NULL;
+        struct round round = {.fill = i % 3 == 0};
+        assert_int_equal (loop_begin (&loop, NULL), 0);
+        assert_int_equal (memory_new (loop.policy, &memory, NULL), 0);
+        assert_int_equal (async_decider_new (0, &decider, NULL), 0);
+        assert_int_equal (round.fill
+                              ? decide_fill (loop.policy, &scene.view, &expected, NULL)
+                              : decide_full (loop.policy, &scene.view, &memory, &expected, NULL),
+                          0);
+        struct decider_hook decider_hook = async_decider_hook (decider);
+        assert_false (async_decider_busy (decider));
+        assert_int_equal (decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL),
+                          1);
+        assert_true (async_decider_busy (decider));
+        for (int j = 0; j < scene.view.job_count; j++) { /* life goes on */
+            scene.jobs[j].placement = scene.jobs[j].desired = (struct placement){0};
+            scene.jobs[j].age_s = 0;
+            scene.jobs[j].spec.max_replicas = 1;
+        }
+        wait_for (decider);
+        const struct plan *plan = NULL;
+        double seconds = -1;
+        assert_int_equal (async_decider_finish (decider, &plan, &seconds, NULL), 0);
+        assert_true (seconds >= 0);
+        assert_false (async_decider_busy (decider));
+        same_plans (plan, &expected);
+        async_decider_free (decider);
+        memory_clear (&memory);
+        plan_clear (&expected);
+        loop_clear (&loop);
+        scene_clear (&scene);
+    }
+}
+
+static void short_decisions_stay_in_the_loop (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 2);
+    scene_add (&scene, "a", 1, "");
+    struct loop loop = {.policy = policies[0]};
+    struct async_decider *decider = NULL;
+    struct round round = {0};
+    assert_int_equal (async_decider_new (1000, &decider, NULL), 0);
+    struct decider_hook decider_hook = async_decider_hook (decider);
+    assert_int_equal (decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL), 0);
+    assert_false (async_decider_busy (decider));
+    /* Unless they were not short lately. */
+    assert_int_equal (loop_begin (&loop, NULL), 0);
+    async_decider_took (decider, 1);
+    int threads = 0, rc;
+    for (; (rc = decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL)) == 1;
+         threads++) {
+        const struct plan *plan;
+        double seconds;
+        wait_for (decider);
+        assert_int_equal (async_decider_finish (decider, &plan, &seconds, NULL), 0);
+        async_decider_took (decider, 0.0001);
+    }
+    assert_int_equal (rc, 0);
+    assert_int_equal (threads, 8); /* 1 s / 2^8 < 5 ms */
+    loop_clear (&loop);
+    async_decider_free (decider);
+    scene_clear (&scene);
+}
+
+static void a_decision_nobody_takes_is_waited_for (void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_init (&scene, 16);
+    for (int i = 0; i < 40; i++) {
+        char name[8];
+        snprintf (name, sizeof (name), "j%d", i);
+        scene_add (&scene, name, 1, "");
+    }
+    struct loop loop = {.policy = policies[0]};
+    struct async_decider *decider = NULL;
+    struct round round = {0};
+    assert_int_equal (loop_begin (&loop, NULL), 0);
+    assert_int_equal (async_decider_new (0, &decider, NULL), 0);
+    struct decider_hook decider_hook = async_decider_hook (decider);
+    assert_int_equal (decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL), 1);
+    async_decider_free (decider);
+    loop_clear (&loop);
+    scene_clear (&scene);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (thinks_as_the_loop_does),
+        cmocka_unit_test (short_decisions_stay_in_the_loop),
+        cmocka_unit_test (a_decision_nobody_takes_is_waited_for),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
