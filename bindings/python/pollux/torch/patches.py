@@ -47,7 +47,7 @@ class Patches:
         before = vars(optimizer).get("step")
         opened = True
 
-        @functools.patches(original)
+        @functools.wraps(original)
         def wrapped(_self: torch.optim.Optimizer, closure: Optional[Callable] = None,
                     **options: Any) -> Any:
             inner = functools.partial(original, **options) if options else original
@@ -132,7 +132,7 @@ def _override(thing: Any, methods: dict[str, Callable[..., Any]]) -> Callable[[]
     cls = type(thing)
 
     def overriding(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.patches(getattr(cls, name))
+        @functools.wraps(getattr(cls, name))
         def call(self: Any, *args: Any, **options: Any) -> Any:
             return method(functools.partial(getattr(cls, name), self), *args, **options)
         return call
@@ -182,7 +182,7 @@ def _notice(cls: type, notice: Callable[[Any], None]) -> Callable[[], None]:
         return lambda: None  # that of a base, which notices
     original = cls.__init__  # type: ignore[misc]
 
-    @functools.patches(original)
+    @functools.wraps(original)
     def made(self: Any, *args: Any, **options: Any) -> None:
         original(self, *args, **options)
         notice(self)
