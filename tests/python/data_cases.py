@@ -218,7 +218,7 @@ def case_an_iteration_may_be_left_and_begun_again(_folder: Path) -> None:
     next(iterations[0])
     new = iter(training.loader)
     seen = [next(new).tolist()]
-    raises(RuntimeError, "one at a time", lambda: next(iterations[0]))
+    raises(RuntimeError, "finish one iteration", lambda: next(iterations[0]))
     iterations.clear()
     assert px.session().update is not None  # whatever becomes of the old one
     for x in new:

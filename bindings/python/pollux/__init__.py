@@ -3,8 +3,8 @@
 
     pollux.torch     three lines in a PyTorch training script
     pollux.model     goodput, best batch and fit, for numbers and numpy arrays
-    pollux.decide, pollux.simulate     the scheduler's decisions, for notebooks
-    pollux.agent, pollux.checkpoint    what pollux.torch is made of, for other frameworks
+    pollux.decide, pollux.simulate     decisions of the scheduler, for notebooks
+    pollux.agent, pollux.checkpoint    the parts of pollux.torch, for other frameworks
 """
 from . import model
 from ._library import PolluxError

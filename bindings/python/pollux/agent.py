@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent inside a training program: pollux/agent.h, where every call is explained.
+"""The agent inside a training program: pollux/agent.h, which documents every call.
 
 It measures steps and gradient noise, reports to its supervisor, and advises: which batch, which
-learning rate, and when to stop.  How the numbers of decide() travel to the other replicas is the
-caller's business; pollux.torch does all of it.
+learning rate, and when to stop.  The caller must broadcast the numbers of decide() from
+replica 0 to the other replicas; pollux.torch does that.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Advice", "Agent", "Batch", "Status", "Verdict", "World", "world"]
 
 
 class World(NamedTuple):
-    """A replica among replicas, as its launcher says."""
+    """This replica's place among all replicas, from the launcher's variables."""
 
     rank: int
     local_rank: int
@@ -62,7 +62,8 @@ class Advice(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What the agent knows.  Only replica 0 measures.  fit and best are None before a fit."""
+    """The state of the agent.  Only replica 0 measures.  fit and best are None before the first
+    fit."""
 
     batch: Batch
     progress: float
@@ -77,7 +78,7 @@ class Status(NamedTuple):
     max_profiled_replicas: int
     reports_sent: int
     reports_lost: int
-    report_error: int  # errno value of the last one lost; 0: none was
+    report_error: int  # errno value of the last lost report; 0: none
 
 
 def _world_of(c: CWorld) -> World:
@@ -85,18 +86,18 @@ def _world_of(c: CWorld) -> World:
 
 
 def world() -> World:
-    """Where this process is, by the variables of polluxd, torchrun, Open MPI or Slurm; one replica
-    if there are none.  PolluxError names the variable that cannot be."""
+    """This process among its replicas, from the variables of polluxd, torchrun, Open MPI or Slurm;
+    one replica if there are none.  PolluxError names a variable that is not valid."""
     c, error = CWorld(), CError()
     check(library().pollux_world_read(ctypes.byref(c), ctypes.byref(error)), error)
     return _world_of(c)
 
 
 class Agent:
-    """One per process.  max_batch is M0 and local_batch (1, M0) if nobody says; rule None is
-    adascale; total in updates with batch M0 (0: unknown); fixed: train with this batch; observe:
-    measure and report only; period_s: refit and report so often (0: 30 s); world None: as the
-    environment says.  Belongs to one thread at a time; inert in a child of fork."""
+    """One per process.  Defaults: max_batch M0, local_batch (1, M0), rule adascale.  total: in
+    updates with batch M0 (0: unknown).  fixed: train with this batch.  observe: measure and report
+    only.  period_s: seconds between fits and reports (0: 30 s).  world None: read the environment.
+    Used by one thread at a time; does nothing in a child of fork."""
 
     def __init__(
         self,
@@ -139,16 +140,16 @@ class Agent:
         code = lib.pollux_agent_open(ctypes.byref(setup), ctypes.byref(handle), self._err)
         check(code, self._error)
         self._handle: Any = handle
-        # When it is closed, forgotten, or at the latest when the interpreter ends: so that the
-        # last report says how far training came.
-        self._give_back = weakref.finalize(self, lib.pollux_agent_close, handle)
+        # Runs at close(), at garbage collection or at the end of the interpreter, so that the last
+        # report has the final progress.
+        self._finalizer = weakref.finalize(self, lib.pollux_agent_close, handle)
         self._world = _world_of(lib.pollux_agent_world(handle))
         directory = lib.pollux_agent_checkpoint_dir(handle)
         self._checkpoint_dir = os.fsdecode(directory) if directory else None
         self._bind(groups)
 
     def _bind(self, groups: int) -> None:
-        """What every step needs, looked up and made once."""
+        """Look up once what every step needs."""
         lib = self._library
         self.groups = groups
         self._c_step_begin = lib.pollux_agent_step_begin
@@ -175,23 +176,24 @@ class Agent:
         self._numbers_at = 0
 
     def close(self) -> None:
-        """Send a last report and take back the signal handler.  May be called again."""
+        """Send a last report and restore the signal handler.  May be called again."""
         self._handle = closed("agent")
         self._numbers = None
-        self._give_back()
+        self._finalizer()
 
     def world(self) -> World:
-        """Where this process is."""
+        """This process among its replicas."""
         return self._world
 
     def checkpoint_dir(self) -> Optional[str]:
-        """POLLUX_CHECKPOINT_DIR when the agent was opened; None if nobody has said."""
+        """The value of POLLUX_CHECKPOINT_DIR when the agent was opened; None: not set."""
         return self._checkpoint_dir
 
     # ---- Stopping -----------------------------------------------------------------------------
 
     def catch(self, signal: int) -> None:
-        """Let a signal, SIGTERM say, become advice to stop; a handler of before is called too."""
+        """Turn a signal, such as SIGTERM, into advice to stop.  An earlier handler is still
+        called."""
         check(self._library.pollux_agent_catch(self._handle, signal, self._err), self._error)
 
     def stopping(self) -> bool:
@@ -199,22 +201,23 @@ class Agent:
         return self._c_stopping(self._handle)
 
     def stop(self) -> None:
-        """Ask to stop: the next decision will, if this is replica 0."""
+        """Ask to stop.  On replica 0 the next decision is to stop."""
         self._library.pollux_agent_stop(self._handle)
 
     def set_total(self, total: float) -> None:
-        """The work in all, in updates with batch M0; 0: unknown."""
+        """Set the total work, in updates with batch M0; 0: unknown."""
         self._library.pollux_agent_set_total(self._handle, total)
 
     def set_fixed(self, batch: Optional[Batch]) -> None:
-        """Train with this batch; None: choose again."""
+        """Train with this batch; None: let the agent choose again."""
         c = CBatch(*batch) if batch else CBatch(0, 0)
         check(self._library.pollux_agent_set_fixed(self._handle, c, self._err), self._error)
 
     # ---- Measuring ----------------------------------------------------------------------------
 
     def pass_begin(self) -> None:
-        """A pass over the data begins, or goes on after a start: the batch is chosen anew."""
+        """A pass over the data begins, or continues after a restart: the agent chooses a new
+        batch."""
         self._library.pollux_agent_pass_begin(self._handle)
 
     def step_begin(self) -> None:
@@ -222,11 +225,11 @@ class Agent:
         self._c_step_begin(self._handle)
 
     def step_end(self) -> None:
-        """The update is made, or skipped."""
+        """The update was made or skipped."""
         self._c_step_end(self._handle)
 
     def sync_time(self, seconds: float) -> None:
-        """So long this update has waited for the other replicas, besides what was said before."""
+        """Add to the time that this update has waited for other replicas."""
         self._c_sync_time(self._handle, seconds)
 
     def micro_end(self) -> None:
@@ -234,7 +237,7 @@ class Agent:
         self._c_micro_end(self._handle)
 
     def samples(self, total: int) -> None:
-        """This update has so many samples over all replicas, not K m (s+1)."""
+        """This update has `total` samples over all replicas instead of K m (s+1)."""
         check(self._library.pollux_agent_samples(self._handle, total, self._err), self._error)
 
     def gradients(
@@ -242,7 +245,7 @@ class Agent:
     ) -> bool:
         """The statistics of this update, one number per group: mean over replicas x parts
         micro-gradients of their squared norms, and squared norm of the mean.  False: not finite,
-        the advice will be to skip this update.  Does nothing but on replica 0."""
+        and the advice will be to skip this update.  Does nothing except on replica 0."""
         self._first[:] = micro_sqr
         self._second[:] = mean_sqr
         code = self._c_gradients(self._handle, parts, self._first, self._second, self._err)
@@ -251,8 +254,8 @@ class Agent:
     def gradients_single(
         self, dot: Optional[Sequence[float]], diff_sqr: Optional[Sequence[float]]
     ) -> bool:
-        """The same for one micro-gradient, against that of the update before; None twice if there
-        is none."""
+        """The same for a single micro-gradient, compared with that of the update before; None, None
+        if there is none."""
         first = second = None
         if dot is not None:
             first = self._first
@@ -269,12 +272,12 @@ class Agent:
         return False
 
     def skip(self) -> None:
-        """Skip this update, in the place of its statistics.  Does nothing but on replica 0."""
+        """Skip this update; call it instead of gradients().  Does nothing except on replica 0."""
         self._library.pollux_agent_skip(self._handle)
 
     @property
     def paired(self) -> bool:
-        """Whether a kept gradient of the update before can be compared with."""
+        """Whether the gradient of the update before can be used for a comparison."""
         return self._c_paired(self._handle)
 
     # ---- Advice -------------------------------------------------------------------------------
@@ -289,7 +292,7 @@ class Agent:
         return self._numbers
 
     def follow(self) -> Advice:
-        """Take the numbers in, on every replica.  PolluxError if they are no advice."""
+        """Take over the broadcast numbers, on every replica.  PolluxError if they are not valid."""
         code = self._c_follow(self._handle, self._advice_ref, self._err)
         if code < 0:
             check(code, self._error)
@@ -303,10 +306,10 @@ class Agent:
         """The factor on the learning rate of a group, for this update."""
         return self._c_factor(self._handle, group)
 
-    # ---- Looking and saving -------------------------------------------------------------------
+    # ---- State and saving ---------------------------------------------------------------------
 
     def status(self) -> Status:
-        """What the agent knows."""
+        """The state of the agent."""
         c = CStatus()
         self._library.pollux_agent_status(self._handle, ctypes.byref(c))
         return Status(
@@ -327,13 +330,13 @@ class Agent:
         )
 
     def grad(self) -> Tuple[float, float]:
-        """sqr and var of status(), and nothing else: for every update."""
+        """Only sqr and var of status(); cheap enough for every update."""
         self._c_status(self._handle, self._status_ref)
         grad = self._status.grad
         return grad.sqr, grad.var
 
     def save_state(self) -> bytes:
-        """Progress, noise averages, measured times and the model; equal on all machines."""
+        """Progress, noise averages, measured times and the model, in a portable format."""
         size = self._library.pollux_agent_state_size(self._handle)
         data = ctypes.create_string_buffer(size)
         code = self._library.pollux_agent_state_save(self._handle, data, size, self._err)
@@ -341,8 +344,8 @@ class Agent:
         return data.raw
 
     def restore_state(self, data: bytes) -> None:
-        """The state of an agent with equal groups and M0, at any number of replicas.  PolluxError
-        says what is wrong with other bytes; the agent is then as before."""
+        """Restore the state of an agent with the same groups and M0, from any number of replicas.
+        PolluxError if the bytes are not valid; the agent is then unchanged."""
         code = self._library.pollux_agent_state_restore(
             self._handle, data, len(data), self._err
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that are whole or not there, and positions in the data: pollux/checkpoint.h.
+"""Atomic checkpoints, and positions in the data: pollux/checkpoint.h.
 
     with Checkpoint.begin(directory) as checkpoint:
         checkpoint.write("model", data)
@@ -24,19 +24,20 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Checkpoint:
-    """One that is being written (begin), or one that is read (newest).  A context manager: what
-    was not committed is removed at its end."""
+    """A checkpoint that is being written (begin) or read (newest).  A context manager: at its end a
+    checkpoint that was not committed is removed."""
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
-        """Not to be called: Checkpoint.begin and Checkpoint.newest are."""
+        """Use Checkpoint.begin or Checkpoint.newest instead."""
         self._library = library()
         self._handle: Any = handle
-        self._give_back = weakref.finalize(self, self._library.pollux_checkpoint_close, handle)
-        self._give_back.atexit = False  # a thread that still writes it may be cut off, as by a kill
+        self._finalizer = weakref.finalize(self, self._library.pollux_checkpoint_close, handle)
+        self._finalizer.atexit = False  # at exit a writing thread may be interrupted, as by a kill
 
     @classmethod
     def begin(cls, directory: Path) -> Checkpoint:
-        """Begin one in a directory, which is made if it is missing (its parent must be there)."""
+        """Begin a checkpoint in a directory, which is made if it is missing (its parent must
+        exist)."""
         handle, error = ctypes.c_void_p(), CError()
         code = library().pollux_checkpoint_begin(
             os.fsencode(directory), ctypes.byref(handle), ctypes.byref(error)
@@ -46,8 +47,8 @@ class Checkpoint:
 
     @classmethod
     def newest(cls, directory: Path) -> Tuple[Optional[Checkpoint], str]:
-        """The newest whole one and a sentence on newer ones that are damaged, "" if none is.  None
-        if there is none, so training begins; PolluxError if all are damaged."""
+        """The newest complete checkpoint, and a sentence about newer ones that are damaged ("":
+        none).  None if there is no checkpoint; PolluxError if all are damaged."""
         handle, note, error = ctypes.c_void_p(), CError(), CError()
         code = library().pollux_checkpoint_open(
             os.fsencode(directory),
@@ -62,7 +63,8 @@ class Checkpoint:
 
     @property
     def path(self) -> str:
-        """The folder to write files to by other means before the commit; or to read them from."""
+        """The folder of its files, to write them by other means before the commit, or to read
+        them."""
         return os.fsdecode(self._library.pollux_checkpoint_path(self._handle))
 
     @property
@@ -84,13 +86,13 @@ class Checkpoint:
 
     def commit(self, keep: int) -> None:
         """Make it durable and the newest, then remove all but the `keep` newest.  Blocks until the
-        disk has it all, while other threads run.  On failure those before are as they were."""
+        disk has it all, while other threads run.  On failure earlier checkpoints are unchanged."""
         error = CError()
         code = self._library.pollux_checkpoint_commit(self._handle, keep, ctypes.byref(error))
         check(code, error)
 
     def read(self, name: str) -> bytes:
-        """A whole file, its checksum looked at again."""
+        """The content of a file; its checksum is verified."""
         size = self._library.pollux_checkpoint_size(self._handle, os.fsencode(name))
         if size < 0:
             raise PolluxError(-size, f"{self.path} has no file '{name}'")
@@ -102,9 +104,9 @@ class Checkpoint:
         return ctypes.string_at(data, size)
 
     def close(self) -> None:
-        """Give it back; what was not committed is removed.  May be called again."""
+        """Close it.  A checkpoint that was not committed is removed.  May be called again."""
         self._handle = closed("checkpoint")
-        self._give_back()
+        self._finalizer()
 
     def __enter__(self) -> Checkpoint:
         return self

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the `pollux` command computes, for notebooks and scripts: it is run, and its JSON parsed.
+"""The `pollux` command for notebooks and scripts: runs it and parses its JSON.
 
-Options are those of the command, with _ for -: True for one without a value, a list for one that
-takes several, None for one that is left out.
+Options are those of the command, with _ for -.  True: an option without a value.  A list: several
+values.  None: the option is left out.
 
     pollux.decide(problem, policy="pollux-jct", explain=True)
     pollux.simulate("workload.csv", policy=["pollux", "tiresias"], nodes=16)
@@ -20,12 +20,12 @@ from typing import Any, Dict, List, Mapping, Optional, Union
 
 from ._library import PolluxError, build_folder
 
-_REFUSED = 2  # the command's exit status for what it cannot take
+_REFUSED = 2  # exit status of the command for wrong usage or bad input
 
 
 def command() -> str:
-    """The `pollux` command: $POLLUX_COMMAND, that of the build tree, the one that was installed
-    with this package, or the one on PATH."""
+    """The path of the `pollux` command.  Looked for in this order: $POLLUX_COMMAND, the build tree,
+    where this package is installed, PATH."""
     given = os.environ.get("POLLUX_COMMAND")
     if given:
         return given
@@ -54,7 +54,7 @@ def _words(options: Mapping[str, Any]) -> List[str]:
 
 
 def _run(words: List[str], text: Optional[str] = None) -> Any:
-    """Run the command and parse what it prints."""
+    """Run the command and parse its output."""
     try:
         done = subprocess.run(
             [command(), *words],

@@ -250,19 +250,19 @@ def a_checkpoint_of_another_program():
         saved(folder, stop_at=2)
         for options in ({"model": lambda: nn.Linear(WIDTH, 1).double()},
                         {"optimizer": one_group_each}, {"batch": 4}):
-            refused(lambda: saved(folder, **options), "cannot go on", folder, "another directory")
+            refused(lambda: saved(folder, **options), "cannot resume", folder, "another checkpoint directory")
 
 
 @case(1)
 def a_checkpoint_of_other_data():
-    """Each sample once all the same: the epoch begins anew."""
+    """Each sample is still taken once: the epoch starts again."""
     for options in ({"data": table(36)}, {"data": table(60)}, {"seed": 5}):
         whole = sorted(options.get("data", table()).tensors[1].flatten().tolist())
         with tempfile.TemporaryDirectory() as folder, \
                 contextlib.redirect_stderr(io.StringIO()) as said:
             assert len(saved(folder, stop_at=2)[0]) == 16
             assert saved(folder, **options) == [whole, whole]
-        assert "begins anew" in said.getvalue()
+        assert "starts again" in said.getvalue()
     with tempfile.TemporaryDirectory() as folder:
         saved(folder, stop_at=2)
         assert len(saved(folder)[0]) == 44 - 16

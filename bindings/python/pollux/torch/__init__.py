@@ -10,7 +10,7 @@
 
 The loader's batch_size is M0: the total batch that the learning rate was chosen for.  From then on
 the batch follows the gradient noise and the number of replicas, and the learning rate follows the
-batch.  docs/pytorch.md tells the rest.
+batch.  See docs/pytorch.md.
 """
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
-from .arguments import check_methods, check_objects, local_batch_of, max_batch_of, note_of_others
+from .arguments import check_methods, check_objects, local_batch_of, max_batch_of, \
+    note_of_other_parameters
 from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
@@ -38,7 +39,7 @@ _session: Optional[Session] = None
 
 
 def session() -> Session:
-    """That of px.init()."""
+    """The session that px.init() has made."""
     if _session is None:
         raise RuntimeError("call px.init() first")
     return _session
@@ -47,16 +48,16 @@ def session() -> Session:
 def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None,
          log: Optional[str] = None, writer: Any = None, save_every: float = 300.0,
          report_every: float = 30.0, adapt: bool = True, seed: int = 0) -> None:
-    """Begin: find the other replicas, by the variables of polluxd, torchrun, Open MPI or Slurm, or
-    be alone.
+    """Start a session.  The environment variables of polluxd, torchrun, Open MPI or Slurm say which
+    replica this process is; without them there is one replica.
 
-    checkpoint    directory for checkpoints; by default POLLUX_CHECKPOINT_DIR; neither: none are
-                  written
-    backend       of torch.distributed; by default nccl with CUDA and gloo without
-    log, writer   write metrics every report_every seconds: a file of JSON lines; anything with
-                  add_scalar()
-    save_every    seconds between checkpoints, besides that of a stop
-    adapt         False: measure, save and stop, but leave batch and learning rate alone
+    checkpoint    directory for checkpoints (default: POLLUX_CHECKPOINT_DIR; without either, no
+                  checkpoints are written)
+    backend       of torch.distributed (default: nccl with CUDA, otherwise gloo)
+    log, writer   where metrics are written every report_every seconds: the path of a file of JSON
+                  lines; an object with add_scalar()
+    save_every    seconds between checkpoints; a request to stop writes one in any case
+    adapt         False: measure, save and stop, but do not change batch and learning rate
     seed          of the order of the samples
     """
     global _session
@@ -67,8 +68,9 @@ def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None,
 
 
 def close() -> None:
-    """End the session, without a checkpoint: the program's objects are its own again, and px.init()
-    may be called again, in a notebook say.  A process group stays, for the next session to use."""
+    """End the session without writing a checkpoint, and remove all patches from the program's
+    objects.  px.init() may be called again afterwards, for example in a notebook.  The process
+    group of torch.distributed stays open for the next session."""
     global _session
     if _session is not None:
         _session.close()
@@ -80,22 +82,22 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
             accumulation: bool = True, rule: Optional[str] = None, scheduler: Any = None,
             scaler: Any = None, ddp: Optional[dict] = None, warmup_epochs: float = 0.0
             ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, Any]:
-    """Make them adaptive.  Returns the model, in DDP if there are several replicas, the same
-    optimizer, and an elastic loader.
+    """Make training adaptive.  Returns the model (wrapped in DDP if there are several replicas),
+    the same optimizer, and an elastic loader.
 
-    max_batch     largest total batch; by default M0
-    local_batch   smallest and largest batch of one replica's micro-step; by default 1 and M0
+    max_batch     largest total batch (default: M0)
+    local_batch   smallest and largest batch of one replica's micro-step (default: 1 and M0)
     accumulation  whether an update may have several micro-steps
-    rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw; by default adamscale
-                  for optimizers like Adam, else adascale
-    scheduler     one that is stepped with every update: its clock will be progress, in updates
-                  with M0
-    scaler        a gradient scaler that was made before px.init(), or is not torch's
+    rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw (default: adamscale
+                  for Adam and AdamW, otherwise adascale)
+    scheduler     a learning-rate scheduler that the program steps after every update.  It is put
+                  on the progress clock: one step per update with batch M0
+    scaler        a gradient scaler that was made before px.init() or is not a class of torch
     ddp           options for DistributedDataParallel
     warmup_epochs for legw
     """
     it = session()
-    it.must_be_new()
+    it.check_not_prepared()
     check_objects("px.prepare()", model, optimizer, loader)
     check_methods("px.prepare(scheduler=...)", scheduler, ("step", "state_dict"))
     check_methods("px.prepare(scaler=...)", scaler, ("state_dict", "load_state_dict"))
@@ -107,11 +109,12 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
     fixed = None if it.adapt else it.fixed(init_batch, high)
-    whole = _whole(optimizer, getattr(model, "static_graph", (ddp or {}).get("static_graph")))
-    accumulation = accumulation and not whole
-    if whole and high * it.world.replicas < init_batch:
-        raise ValueError(f"{whole}, so a batch has no micro-steps: local_batch must reach "
-                         f"{-(-init_batch // it.world.replicas)}, not {high}")
+    static_graph = getattr(model, "static_graph", (ddp or {}).get("static_graph"))
+    indivisible = _why_indivisible(optimizer, static_graph)
+    accumulation = accumulation and not indivisible
+    if indivisible and high * it.world.replicas < init_batch:
+        raise ValueError(f"{indivisible}, so a batch cannot be split into micro-steps: local_batch "
+                         f"must reach {-(-init_batch // it.world.replicas)}, not {high}")
     agent = Agent(
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
         groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer),
@@ -122,16 +125,16 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     if it.world.replicas > 1 and not isinstance(model, DistributedDataParallel):
         model = DistributedDataParallel(model, **(ddp or {}))
     if isinstance(model, DistributedDataParallel):
-        it.ddp = model  # also one of one replica, which must not sum in every micro-step
+        it.ddp = model  # also with one replica: it must not synchronise in every micro-step
     if it.world.replicas > 1:
         it.gradients.attach(model)
     if scheduler is not None:
         it.patches.scheduler(scheduler, by_progress=True)
     if scaler is not None:
         it.patches.scaler(scaler)
-    it.patches.warn_of_strangers(optimizer, it.leads)
+    it.patches.warn_of_unknown_scheduler(optimizer, it.leads)
     if accumulation and it.leads:
-        note = note_of_others(module, optimizer)
+        note = note_of_other_parameters(module, optimizer)
         if note:
             print(note, file=sys.stderr, flush=True)
     it.loader = ElasticLoader(loader, it)
@@ -140,10 +143,10 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
 
 def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader
             ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, DataLoader]:
-    """Measure noise and times and report them, and change nothing: batch, rate and data stay the
-    program's own, and so does DDP.  The loader's batch_size is taken for that of one replica."""
+    """Measure gradient noise and step times and report them.  Batch, learning rate, data and DDP
+    are not changed.  The loader's batch_size is the batch of one replica."""
     it = session()
-    it.must_be_new()
+    it.check_not_prepared()
     check_objects("px.observe()", model, optimizer, loader)
     local = int(loader.batch_size or 1)
     init_batch = local * it.world.replicas
@@ -158,48 +161,50 @@ def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
 
 
 def epochs(count: int, by: str = "passes") -> Iterator[int]:
-    """Epochs, from where training stopped: `count` passes over the data; by="progress": as many
-    passes as it takes to get as far as `count` passes with M0 would."""
+    """The epochs that are left to train.  by="passes": `count` passes over the data.
+    by="progress": as many passes as are needed for the progress of `count` passes with batch M0."""
     return _epochs(session(), count, by)
 
 
 def steps(count: int) -> Iterator[int]:
-    """Iterations until `count` updates with M0, or what is worth as much, are done; yields how many
-    are.  Data is taken by next() from one iter(loader), which does not end."""
+    """Train until progress reaches `count` updates with batch M0; yields the progress so far.  Take
+    the data by next() from one iter(loader), which never ends."""
     return _steps(session(), count)
 
 
 def evaluation(loader: DataLoader, stoppable: bool = False) -> Iterable[Any]:
-    """This replica's share of a loader for validation: every sample in exactly one replica.  Sum
-    over the replicas by px.Accumulator.  A request to stop waits until training goes on, unless it
-    is stoppable."""
+    """This replica's share of a loader for validation: every sample is in exactly one replica.
+    px.Accumulator sums over the replicas.  A request to stop takes effect after the evaluation, or,
+    with stoppable=True, during it."""
     return EvaluationLoader(loader, session(), stoppable)
 
 
 def save() -> None:
-    """Write a checkpoint between two of the next updates, or at the end of the epoch.  Replica 0 is
-    heard."""
+    """Ask for a checkpoint after one of the next updates, at the latest at the end of the epoch.
+    Only the call of replica 0 has an effect."""
     it = session()
     if it.saver.directory is None:
-        warnings.warn("px.save(): there is no directory; say px.init(checkpoint=...)", stacklevel=2)
+        warnings.warn("px.save(): there is no checkpoint directory; set px.init(checkpoint=...)",
+                      stacklevel=2)
     it.save_asked = True
 
 
 def track(name: str, thing: Any) -> Any:
-    """Save and restore something with state_dict() and load_state_dict() as well.  Returns it."""
+    """Save and restore one more object, which has state_dict() and load_state_dict().  Returns
+    it."""
     session().saver.track(name, thing)
     return thing
 
 
 def metrics() -> dict[str, Any]:
     """epoch, progress, replicas, batch (total), local_batch, accumulation, throughput, efficiency,
-    goodput, noise_scale, gain (of the last update) and lr_factor (per parameter group).  None: not
-    known yet."""
+    goodput, noise_scale, gain (of the last update) and lr_factor (per parameter group).  A value
+    that is not known yet is None."""
     return session().metrics()
 
 
 def rank() -> int:
-    """Of this replica, 0 to replicas() - 1."""
+    """The rank of this replica, 0 to replicas() - 1."""
     return session().world.rank
 
 
@@ -211,8 +216,8 @@ def _rule_of(optimizer: torch.optim.Optimizer) -> str:
     return "adamscale" if all("betas" in group for group in optimizer.param_groups) else "adascale"
 
 
-def _whole(optimizer: torch.optim.Optimizer, static_graph: Optional[bool]) -> str:
-    """Why a replica's batch cannot be split into micro-steps; empty if it can."""
+def _why_indivisible(optimizer: torch.optim.Optimizer, static_graph: Optional[bool]) -> str:
+    """Why a replica's batch cannot be split into micro-steps; "" if it can."""
     if isinstance(optimizer, torch.optim.LBFGS):
         return "LBFGS evaluates the same batch several times"
     if static_graph:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What px.prepare() and px.observe() are given: a sentence on what they cannot take."""
+"""Checks of the arguments of px.prepare() and px.observe()."""
 from __future__ import annotations
 
 import operator
@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 
 def check_objects(where: str, model: Any, optimizer: Any, loader: Any) -> None:
-    """A model, an optimizer and a loader, in this order."""
+    """TypeError unless these are a model, an optimizer and a loader."""
     for thing, cls, name in ((model, torch.nn.Module, "a torch.nn.Module"),
                              (optimizer, torch.optim.Optimizer, "a torch.optim.Optimizer"),
                              (loader, DataLoader, "a torch.utils.data.DataLoader")):
@@ -20,22 +20,22 @@ def check_objects(where: str, model: Any, optimizer: Any, loader: Any) -> None:
 
 
 def check_methods(where: str, thing: Any, names: Sequence[str]) -> None:
-    """Something that is wrapped; None is fine."""
+    """TypeError if the object lacks one of these methods.  None is accepted."""
     missing = [name for name in names if not hasattr(thing, name)]
     if thing is not None and missing:
         raise TypeError(f"{where}: a {type(thing).__name__} has no {missing[0]}()")
 
 
-def note_of_others(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> str:
-    """Parameters that another optimizer may train, which would step in every micro-step, before the
-    replicas have summed anything."""
+def note_of_other_parameters(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> str:
+    """A note if some parameters are not in the optimizer: another optimizer that trains them would
+    step in every micro-step, with gradients that are not averaged yet.  "" if there are none."""
     own = {each for group in optimizer.param_groups for each in group["params"]}
     others = [name for name, each in model.named_parameters()
               if each.requires_grad and each not in own]
     if not others:
         return ""
-    return (f"pollux: the optimizer has not all of the model's parameters ({others[0]} for one); "
-            "if another one trains them, say px.prepare(accumulation=False), else freeze them")
+    return (f"pollux: the optimizer has not all parameters of the model (for example {others[0]}); "
+            "if another one trains them, set px.prepare(accumulation=False), else freeze them")
 
 
 def max_batch_of(given: Optional[int], init_batch: int) -> int:
@@ -52,11 +52,11 @@ def local_batch_of(given: Any, init_batch: int) -> tuple[int, int]:
     if given is None:
         return 1, init_batch
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise TypeError(f"px.prepare(local_batch={given!r}): it is a pair, the smallest and the "
+        raise TypeError(f"px.prepare(local_batch={given!r}): give a pair, the smallest and the "
                         "largest batch of one replica's micro-step")
     low, high = (_integer("local_batch", each) for each in given)
     if not 1 <= low <= high:
-        raise ValueError(f"px.prepare(local_batch={given!r}): from at least 1 to as much or more")
+        raise ValueError(f"px.prepare(local_batch={given!r}): needs 1 <= smallest <= largest")
     return low, high
 
 

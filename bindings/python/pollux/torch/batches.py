@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the micro-batches of training come from: samples with numbers, or a stream.
+"""The micro-batches of training, from a dataset with indices or from a stream.
 
-Both give a row: the updates that are left of a pass, and their micro-batches in this replica.  A
-row ends with its pass, or is dropped for another one when the batch changes.
+A source yields the remaining updates of a pass, each with an iterator over this replica's
+micro-batches.  When the batch size changes, the caller drops that iteration and starts another.
 """
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from torch.utils.data.distributed import DistributedSampler
 from ..agent import Batch
 from ..checkpoint import indices
 from .plan import Update, iterations, updates
-from .workers import like, spared
+from .workers import like, sigterm_blocked
 
-Row = Iterator["tuple[Update, Iterator[Any]]"]
+Updates = Iterator["tuple[Update, Iterator[Any]]"]
 
 
-class Rows:
-    """What both have in common.  A state is that of one replica; restore() is given those of all
-    replicas there were."""
+class Source:
+    """The interface of both.  state() is that of one replica; restore() takes the states of all
+    replicas that wrote the checkpoint."""
 
-    def row(self, batch: Batch) -> Row:
-        """What is left of the pass, each update with the iterator of its micro-batches."""
+    def rest_of_pass(self, batch: Batch) -> Updates:
+        """The remaining updates of the pass, each with an iterator over its micro-batches."""
         raise NotImplementedError
 
     def iterations(self, batch: Batch, samples: int) -> int:
-        """Of the user's loop in a whole pass."""
+        """Iterations of the user's loop in a whole pass."""
         raise NotImplementedError
 
     def state(self) -> Any:
@@ -43,12 +43,12 @@ class Rows:
         raise NotImplementedError
 
 
-# ---- Samples with numbers -----------------------------------------------------------------------
+# ---- A dataset with indices ---------------------------------------------------------------------
 
 
 class Order:
-    """In which order a pass takes the samples: all of them in turn, or shuffled by seed and pass;
-    or as a sampler of the user's says, which replica 0 asks once per pass."""
+    """The order of the samples in a pass: sequential; shuffled, by seed and number of the pass; or
+    drawn from the user's sampler, once per pass, by replica 0."""
 
     def __init__(self, loader: DataLoader, session: Any) -> None:
         self._session = session
@@ -60,11 +60,11 @@ class Order:
         self.length = samples_in(loader)
 
     def prepare(self, number: int) -> None:
-        """All replicas, before a pass."""
+        """Called on all replicas before a pass."""
         if self._sampler is None or self._drawn_for == number:
             return
         drawn = [_integer(index) for index in self._sampler] if self._session.leads else None
-        self._remember(self._session.collectives.gather(drawn)[0], number)
+        self._set_drawn(self._session.collectives.gather(drawn)[0], number)
 
     def take(self, number: int, start: int, count: int) -> list[int]:
         """The samples at `count` positions of a pass."""
@@ -82,23 +82,23 @@ class Order:
         return {"drawn": torch.tensor(self._drawn, dtype=torch.int64), "pass": self._drawn_for}
 
     def restore(self, state: Any) -> None:
-        """In another order an offset says nothing: a pass that was interrupted begins anew."""
+        """If the order has changed, the offset means nothing: an interrupted pass starts again."""
         if self._sampler is not None and "drawn" in state:
-            self._remember(state["drawn"].tolist(), state["pass"])
+            self._set_drawn(state["drawn"].tolist(), state["pass"])
         elif state != self._rule() and self._session.position.again() and self._session.leads:
             print("pollux: the data, its order or the seed is not that of the checkpoint: the "
-                  "epoch begins anew", file=sys.stderr, flush=True)
+                  "epoch starts again", file=sys.stderr, flush=True)
 
     def _rule(self) -> dict[str, Any]:
-        """What the order of a pass depends on, if no sampler draws it."""
+        """What the order of a pass depends on, without a sampler of the user's."""
         return {"length": self.length, "seed": self._session.seed if self._shuffled else None}
 
-    def _remember(self, drawn: list[int], number: int) -> None:
+    def _set_drawn(self, drawn: list[int], number: int) -> None:
         self._drawn, self._drawn_for, self.length = drawn, number, len(drawn)
 
 
-class Ahead:
-    """The batch sampler of torch's loader: index lists of the micro-steps to come."""
+class IndexLists:
+    """The batch sampler of torch's loader: the index lists of the next micro-steps."""
 
     def __init__(self) -> None:
         self.lists: Iterable[list[int]] = ()
@@ -107,43 +107,44 @@ class Ahead:
         return iter(self.lists)
 
 
-class Indexed(Rows):
-    """A dataset whose samples have numbers.  Workers may fetch ahead: the position moves when an
-    update is done, and what was fetched for nothing is fetched again by whoever goes on."""
+class IndexedSource(Source):
+    """A dataset whose samples have indices.  Workers may fetch in advance.  The position moves only
+    when an update has ended, so samples that were fetched and not used are fetched again later."""
 
     def __init__(self, loader: DataLoader, session: Any) -> None:
         self._session = session
-        self._least = int(loader.batch_size) if loader.drop_last else 1  # type: ignore[arg-type]
+        # type: ignore[arg-type]
+        self._min_samples = int(loader.batch_size) if loader.drop_last else 1
         self._order = Order(loader, session)
-        self._ahead = Ahead()
+        self._index_lists = IndexLists()
         self._generator = torch.Generator()
-        self._loader = like(loader, batch_sampler=self._ahead, generator=self._generator)
+        self._loader = like(loader, batch_sampler=self._index_lists, generator=self._generator)
 
-    def row(self, batch: Batch) -> Row:
+    def rest_of_pass(self, batch: Batch) -> Updates:
         session, position = self._session, self._session.position
         self._order.prepare(position.number)
         samples = session.samples_of(batch)
         plan = functools.partial(
             updates, self._order.length, position.offset, samples, batch, session.world.replicas,
-            session.world.rank, min(self._least, samples))
+            session.world.rank, min(self._min_samples, samples))
         batches = self._fetch(plan, position.number, position.offset)
         for update in plan():
             yield update, batches
 
     def _fetch(self, plan: Callable[[], Iterator[Update]], number: int,
                offset: int) -> Iterator[Any]:
-        self._ahead.lists = (self._order.take(number, *update.share(micro))
-                             for update in plan() for micro in range(update.micro_steps))
-        # Workers draw other numbers in every replica and pass, and use up nobody else's.
+        self._index_lists.lists = (self._order.take(number, *update.share(micro))
+                                   for update in plan() for micro in range(update.micro_steps))
+        # The workers' random numbers differ by replica and pass, and do not touch the global state.
         seed = hash((self._session.seed, number, offset, self._session.world.rank))
         self._generator.manual_seed(seed & (1 << 63) - 1)
-        with spared(self._session.collectives):
+        with sigterm_blocked(self._session.collectives):
             batches = iter(self._loader)
         yield from batches
 
     def iterations(self, batch: Batch, samples: int) -> int:
         return iterations(self._order.length, samples, batch, self._session.world.replicas,
-                          min(self._least, samples))
+                          min(self._min_samples, samples))
 
     def state(self) -> Any:
         return self._order.state()
@@ -154,7 +155,7 @@ class Indexed(Rows):
 
 
 def samples_in(loader: DataLoader) -> int:
-    """Samples in a pass; 0 for a stream, and for a sampler that does not say."""
+    """Samples in a pass; 0 for a stream and for a sampler without a length."""
     if isinstance(loader.dataset, IterableDataset):
         return 0
     if takes_all(loader.sampler):
@@ -164,7 +165,7 @@ def samples_in(loader: DataLoader) -> int:
 
 
 def takes_all(sampler: Any) -> bool:
-    """Whether it takes every sample once, or is there to divide them among replicas."""
+    """Whether the sampler takes every sample once, or only divides the samples among replicas."""
     iterate = type(sampler).__iter__
     if iterate is RandomSampler.__iter__:
         return not sampler.replacement and sampler.num_samples == len(sampler.data_source)
@@ -180,32 +181,33 @@ def _integer(index: Any) -> int:
         return operator.index(index)
     except TypeError:
         raise TypeError(f"the loader's sampler yields {index!r}: px.prepare() takes samplers of "
-                        "integers, that can be saved and shared") from None
+                        "integers only, because they are saved in checkpoints") from None
 
 
 # ---- A stream -----------------------------------------------------------------------------------
 
 
-class Streamed(Rows):
-    """A dataset that is a stream.  Each replica has its own, which the dataset must see to; its
-    samples are put into batches here.  What not every replica has at the end is dropped.
+class StreamSource(Source):
+    """An iterable dataset.  Each replica reads a stream of its own (the dataset must divide the
+    data); this class makes batches of it.  At the end, samples that not every replica has are
+    dropped.
 
-    A stream with state_dict() and load_state_dict() goes on where it stopped, unless workers read
-    it, whose state nobody sees; another begins anew."""
+    A stream with state_dict() and load_state_dict() resumes where it stopped, unless worker
+    processes read it: their state is not accessible.  Any other stream starts again."""
 
     def __init__(self, loader: DataLoader, session: Any) -> None:
         self._session = session
         self._collate = loader.collate_fn
         self._drop_last = loader.drop_last
         self._dataset = loader.dataset
-        self._loader = like(loader, batch_size=None, collate_fn=as_it_is)
+        self._loader = like(loader, batch_size=None, collate_fn=identity)
         self._stateful = loader.num_workers == 0 and hasattr(loader.dataset, "state_dict") \
             and hasattr(loader.dataset, "load_state_dict")
         self._stream: Iterator[Any] = iter(())
         self._stream_of = -1
-        self._waiting: list[Any] = []   # samples of the coming update
+        self._pending: list[Any] = []   # samples of the next update
 
-    def row(self, batch: Batch) -> Row:
+    def rest_of_pass(self, batch: Batch) -> Updates:
         position, world = self._session.position, self._session.world
         if self._stream_of != position.number:
             self._begin(position.number)
@@ -218,26 +220,26 @@ class Streamed(Rows):
             update = Update(position.offset, world.replicas * have, batch, world.replicas,
                             world.rank)
             yield update, self._micro_batches(update)
-        self._waiting = []
+        self._pending = []
 
     def _begin(self, number: int) -> None:
         self._stream_of = number
-        self._waiting = []
-        with spared(self._session.collectives):
+        self._pending = []
+        with sigterm_blocked(self._session.collectives):
             self._stream = iter(self._loader)
 
     def _gather(self, wanted: int) -> int:
-        """Read what an update takes.  Returns how many samples every replica has."""
-        self._waiting += itertools.islice(self._stream, wanted - len(self._waiting))
+        """Read the samples of an update.  Returns the number that every replica has."""
+        self._pending += itertools.islice(self._stream, wanted - len(self._pending))
         world = self._session.world
         counts = [0.0] * world.replicas
-        counts[world.rank] = len(self._waiting)
+        counts[world.rank] = len(self._pending)
         return int(min(self._session.collectives.sum(counts)))
 
     def _micro_batches(self, update: Update) -> Iterator[Any]:
         for micro in range(update.micro_steps):
             _start, count = update.share(micro)
-            samples, self._waiting = self._waiting[:count], self._waiting[count:]
+            samples, self._pending = self._pending[:count], self._pending[count:]
             yield self._collate(samples)
 
     def iterations(self, batch: Batch, samples: int) -> int:
@@ -247,11 +249,11 @@ class Streamed(Rows):
         return self._dataset.state_dict() if self._stateful else None  # type: ignore[attr-defined]
 
     def restore(self, states: list[Any]) -> None:
-        """At another number of replicas, as near as can be."""
+        """With another number of replicas, states are reused in turn: an approximation."""
         state = states[self._session.world.rank % len(states)]
         if self._stateful and state is not None:
             self._dataset.load_state_dict(state)  # type: ignore[attr-defined]
 
 
-def as_it_is(thing: Any) -> Any:
+def identity(thing: Any) -> Any:
     return thing

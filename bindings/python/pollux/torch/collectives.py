@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few words that replicas exchange, by torch.distributed; nothing is said with one replica.
+"""The numbers that replicas exchange by torch.distributed.  With one replica nothing is sent.
 
-A thread of torch's that needs Python in the moment of a fork, of a worker that loads data say,
-leaves the child hanging, and while the interpreter ends it aborts.  So tensors are held here until
-those threads have surely let go of them, and both, a fork and the end, wait by let_go().
-"""
+A thread of torch that runs Python code during a fork (for example of a data worker) leaves the
+child hanging, and at the end of the interpreter it aborts the process.  Therefore tensors are
+referenced here until those threads no longer use them, and let_go() waits for the threads before a
+fork and at the end.  """
 from __future__ import annotations
 
 import atexit
@@ -18,12 +18,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-HELD = 16  # tensors; a thread holds the one that it has just sent
-PATIENCE_S = 5.0  # at the end, with threads that may wait for a replica that is gone
+HELD = 16  # tensors that are referenced; a thread uses only the one that it sent last
+TIMEOUT_S = 5.0  # for let_go(): a thread may wait for a replica that has died
 
 
 class Sum:
-    """Numbers on their way to being summed over the replicas."""
+    """An asynchronous sum of numbers over the replicas."""
 
     def __init__(self, tensor: Tensor, work) -> None:
         self._tensor = tensor
@@ -54,9 +54,10 @@ class Collectives:
             atexit.register(self.let_go)
 
     def let_go(self) -> None:
-        """Wait until torch's threads have let go of what they called: hooks of DDP."""
-        patience = time.monotonic() + PATIENCE_S
-        while self._called_later and time.monotonic() < patience:
+        """Wait until torch's threads have finished the callbacks of DDP's hook, at most
+        TIMEOUT_S."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while self._called_later and time.monotonic() < deadline:
             time.sleep(0.001)
 
     def sum_later(self, values: Sequence[float]) -> Sum:
@@ -68,7 +69,7 @@ class Collectives:
         return self.sum_later(values).values()
 
     def mean_later(self, tensor: Tensor) -> "torch.futures.Future[Tensor]":
-        """The mean over the replicas, in place, as a communication hook of DDP returns it."""
+        """Start averaging in place over the replicas.  Returns a future, as DDP's hook must."""
         tensor.div_(self.replicas)
 
         def result(done: "torch.futures.Future[list[Tensor]]") -> Tensor:
@@ -77,16 +78,16 @@ class Collectives:
         return dist.all_reduce(tensor, async_op=True).get_future().then(result)
 
     def mean(self, tensor: Tensor) -> None:
-        """The same, now."""
+        """Average in place over the replicas, and wait."""
         dist.all_reduce(tensor.div_(self.replicas))
 
-    def give(self, tensor: Tensor) -> None:
-        """Replica 0's tensor to all, in place."""
+    def copy_from_first(self, tensor: Tensor) -> None:
+        """Copy replica 0's tensor to all replicas, in place."""
         if self.replicas > 1:
             dist.broadcast(tensor, 0)
 
     def broadcast(self, values: Sequence[float]) -> list[float]:
-        """Replica 0's numbers; others give as many."""
+        """Replica 0's numbers, on all replicas.  All must pass lists of equal length."""
         if self.replicas == 1:
             return list(values)
         tensor = self._tensor(values)
@@ -94,7 +95,7 @@ class Collectives:
         return tensor.tolist()
 
     def gather(self, thing: Any) -> list[Any]:
-        """What every replica has, by rank; on all replicas."""
+        """The objects of all replicas, by rank, on every replica."""
         if self.replicas == 1:
             return [thing]
         own = pickle.dumps(thing)
@@ -104,7 +105,7 @@ class Collectives:
         rows = torch.zeros(self.replicas, max(sizes), dtype=torch.uint8)
         rows[self.rank, :len(own)] = torch.frombuffer(bytearray(own), dtype=torch.uint8)
         rows = self._hold(rows.to(self._device))
-        dist.all_reduce(rows)  # a row is another replica's, or 0
+        dist.all_reduce(rows)  # each row is 0 on all replicas except one
         return [pickle.loads(bytes(row[:size].tolist())) for row, size in zip(rows, sizes)]
 
     def _tensor(self, values: Sequence[float]) -> Tensor:

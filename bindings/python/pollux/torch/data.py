@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The elastic loader, that training takes its data from.
+"""The elastic loader: the source of training data.
 
-It hands out one micro-batch per iteration of the user's loop, and tells the session where updates
-begin and end.  Which samples these are is arithmetic (plan.py); where they come from is in batches.py.
+It returns one micro-batch per iteration of the user's loop, and tells the session where updates
+begin and end.  plan.py computes which samples these are, batches.py fetches them.
 """
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from typing import Any, Iterator
 from torch.utils.data import DataLoader, IterableDataset
 
 from ..agent import Batch
-from .batches import Indexed, Rows, Streamed
+from .batches import IndexedSource, Source, StreamSource
 
 
 class ElasticLoader:
-    """Iterating begins a pass over the data, or goes on with one that was interrupted; within
-    px.steps() passes follow each other without end.  Other attributes are those of the loader that
-    it was made of."""
+    """Iterating begins a pass over the data, or continues an interrupted one.  Within px.steps()
+    the next pass follows at once, without end.  Other attributes are those of the given loader."""
 
     def __init__(self, loader: DataLoader, session: Any) -> None:
         self._given = loader
         self._session = session
-        self._turn = 0  # which iteration is the current one
-        self._rows: Rows = Streamed(loader, session) \
-            if isinstance(loader.dataset, IterableDataset) else Indexed(loader, session)
+        self._turn = 0  # number of the current iteration
+        self._source: Source = StreamSource(loader, session) \
+            if isinstance(loader.dataset, IterableDataset) else IndexedSource(loader, session)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -33,15 +32,15 @@ class ElasticLoader:
 
     @property
     def batch_size(self) -> int:
-        """Samples of a replica's micro-batch, as things stand."""
+        """Samples of a replica's micro-batch, with the current advice."""
         return self._batch().m
 
     def __len__(self) -> int:
-        """Iterations of a whole pass: as things stand, and before training begins as with M0 on one
-        replica, which is what learning-rate schedules are made for."""
+        """Iterations of a whole pass with the current batch.  Before training begins: those with
+        batch M0 on one replica, which learning-rate schedules need."""
         session = self._session
         if self._begun():
-            return self._rows.iterations(self._batch(), session.samples_of(self._batch()))
+            return self._source.iterations(self._batch(), session.samples_of(self._batch()))
         if not session.pass_samples:
             return len(self._given)
         whole, rest = divmod(session.pass_samples, session.init_batch)
@@ -63,12 +62,12 @@ class ElasticLoader:
         session.abandon()
         position.begin()
         session.begin_pass(choose=not session.endless)
-        session.go_on()
+        session.before_data()
         try:
             while not session.done and (session.endless or not position.ended):
                 if position.ended:
                     position.begin()
-                yield from self._stretch(turn)
+                yield from self._updates_of_batch(turn)
                 if session.endless and position.ended and position.offset == 0:
                     raise RuntimeError("the loader has no batch: px.steps() would never end")
         finally:
@@ -76,19 +75,19 @@ class ElasticLoader:
                 session.abandon()
                 session.reporter.pause()
 
-    def _stretch(self, turn: int) -> Iterator[Any]:
-        """Updates of one batch, until the pass ends or another batch is advised."""
+    def _updates_of_batch(self, turn: int) -> Iterator[Any]:
+        """Updates with one batch size, until the pass ends or the advice changes."""
         session = self._session
         batch = session.advice.batch
-        for update, batches in self._rows.row(batch):
+        for update, batches in self._source.rest_of_pass(batch):
             session.begin_update(update)
             for micro in range(update.micro_steps):
                 data = next(batches)
                 session.begin_micro(micro)
                 yield data
                 if self._turn != turn:
-                    raise RuntimeError("another iteration of the loader has begun: there can be "
-                                       "one at a time")
+                    raise RuntimeError("the loader is being iterated twice at the same time; "
+                                       "finish one iteration before the next")
             session.settle()
             session.boundary()
             if session.done:
@@ -98,16 +97,16 @@ class ElasticLoader:
         session.position.ended = True
 
     def state(self) -> Any:
-        """What a replica needs to know, besides the position."""
-        return self._rows.state()
+        """What a checkpoint keeps of this replica's data, besides the position."""
+        return self._source.state()
 
     def restore(self, states: list[Any]) -> None:
-        """From those of all replicas there were."""
-        self._rows.restore(states)
+        """states: those of all replicas that wrote the checkpoint."""
+        self._source.restore(states)
 
 
 def check(loader: DataLoader) -> None:
-    """Whether a loader can be made elastic; a sentence if not."""
+    """Raise ValueError if the loader cannot be made elastic."""
     if loader.batch_size is None:
         raise ValueError("the loader has no batch_size of its own (a batch_sampler, or "
                          "batch_size=None), so its batch cannot be changed; give it batch_size, or "

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of one replica of several, which DDP sums.
+"""Gradients with several replicas, averaged by DDP.
 
-    a bucket of DDP's    holds this replica's gradient over all its micro-steps before it is summed:
-                         that is measured, n = K
-    finish               the backward is computed: what was measured sets off to the other replicas
-    reduced              DDP has finished.  What it does not know of is summed here: parameters that
-                         were added or unfrozen later, and what was kept of those that had no
-                         gradient in the last micro-step.  Then replica 0 measures the mean.
+    bucket      the communication hook of DDP receives this replica's gradient over all its
+                micro-steps before it is averaged: it is measured there, n = K
+    finish      the backward pass is computed: the measured norms are sent to the other replicas
+    reduced     DDP has averaged its buckets.  Parameters that DDP does not know (added or unfrozen
+                later), and those without a gradient in the last micro-step, are averaged here.
+                Then replica 0 measures the mean
 """
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from torch.nn import Parameter
 from torch.nn.parallel import DistributedDataParallel
 
 from .collectives import Collectives, Sum
-from .gradients import Gradients, Measured, MicroStep, add_grad, at_the_end
+from .gradients import Gradients, Measured, MicroStep, add_grad, at_end_of_backward
 from .norms import Norms
 
 
 class Piece(NamedTuple):
-    """Part of a bucket: of one parameter, or the whole if all of it is alike."""
+    """Part of a bucket: one parameter, or the whole bucket if all its parameters are in one
+    group."""
 
     group: int
     gradient: Tensor
@@ -32,16 +33,16 @@ class Piece(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Over the replicas, of one update."""
+    """Sums over the replicas, for one update."""
 
     micro: list[float]  # squared norms
-    stops: float        # replicas that were asked to stop
-    rest: float         # parameters of which something is kept that DDP has not summed
-    used: list[float]   # by how many replicas each parameter is used that DDP does not know
+    stops: float        # number of replicas that were asked to stop
+    rest: float         # parameters with a kept sum that DDP has not averaged
+    used: list[float]   # per parameter unknown to DDP: replicas that have a gradient of it
 
 
 class Ddp(Gradients):
-    """See above."""
+    """The gradients of one of several replicas."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float],
                  collectives: Collectives, stopping: Callable[[], bool],
@@ -50,12 +51,12 @@ class Ddp(Gradients):
         self._stopping = stopping
         self._on_sync = on_sync
         self._in_ddp: Optional[set[Parameter]] = None
-        self._late: list[Parameter] = []    # those that DDP does not know
+        self._late: list[Parameter] = []    # parameters that DDP does not know
         super().__init__(optimizer, loss_scale)
 
     def attach(self, ddp: DistributedDataParallel) -> None:
-        """Measure what a DDP module sums, and know what it sums.  Its hook cannot be taken back;
-        outside of updates it only sums."""
+        """Measure the buckets of a DDP module.  Its communication hook cannot be removed; between
+        updates it only averages."""
         ignored = set(getattr(ddp, "parameters_to_ignore", ()))
         self._in_ddp = {parameter for name, parameter in ddp.module.named_parameters()
                         if parameter.requires_grad and name not in ignored}
@@ -69,11 +70,12 @@ class Ddp(Gradients):
         return new
 
     def _adopt(self, parameters: Iterable[Parameter]) -> None:
-        """Do for those that DDP does not know what it would: let them be equal, and summed."""
+        """Parameters that DDP does not know: make them equal on all replicas and average them
+        here."""
         for parameter in parameters:
             if parameter not in self._in_ddp:
                 self._late.append(parameter)
-                self._collectives.give(parameter.data)
+                self._collectives.copy_from_first(parameter.data)
 
     # ---- One update ------------------------------------------------------------------------
 
@@ -84,12 +86,12 @@ class Ddp(Gradients):
 
     def begin_micro(self, micro_step: Optional[MicroStep]) -> None:
         super().begin_micro(micro_step)
-        self._launched = False              # DDP has all buckets
-        self._pieces: list[Piece] = []      # of them, on replica 0
+        self._launched = False              # DDP has received its last bucket
+        self._pieces: list[Piece] = []      # of the buckets, on replica 0
 
     def take(self) -> Measured:
         sums = self._sums()
-        self.anybody_stops = sums.stops > 0
+        self.any_replica_stops = sums.stops > 0
         return self._compared([value / self._collectives.replicas for value in sums.micro], 1)
 
     # ---- A backward ------------------------------------------------------------------------
@@ -101,20 +103,20 @@ class Ddp(Gradients):
             self._add(self._micro, parameter, gradient if total is None else total)
         return total
 
-    def _bucket(self, _state, bucket):  # torch reads annotations, but not as text
+    def _bucket(self, _state, bucket):  # no annotations: torch checks them and does not accept text
         if self._micro_step is not None:
             if bucket.index() in self._fired:
-                self._torn = True
+                self._mixed = True
             self._fired.add(bucket.index())
             self._launched |= bucket.is_last()
-            pieces = self._cut(bucket)
+            pieces = self._pieces_of(bucket)
             if self._measure:
                 self._add_pieces(self._micro, pieces)
             if self._collectives.rank == 0:
                 self._pieces += pieces
         return self._collectives.mean_later(bucket.buffer())
 
-    def _cut(self, bucket) -> list[Piece]:
+    def _pieces_of(self, bucket) -> list[Piece]:
         parameters = bucket.parameters()
         groups = [self._group_of.get(parameter) for parameter in parameters]
         first = groups[0]
@@ -133,18 +135,20 @@ class Ddp(Gradients):
         self._computed_s = time.monotonic()
         if self._launched:
             self._send()
-        at_the_end(self._reduced)  # DDP has queued what it has to do, so this comes after it
+        # DDP has queued its own callback already, so this one comes after it
+        at_end_of_backward(self._reduced)
 
     def _reduced(self) -> None:
         if self._micro_step is None or not self._launched:
-            return  # of a backward within another: the end is to come
+            return  # the end of a nested backward pass
         self._launched = False
         self._done = True
         sums = self._sums()
         if sums.rest:
-            self._torn = True
+            self._mixed = True
             for parameter in self._hooks:
-                self._average(parameter, self._rest(parameter))  # who has what, nobody knows
+                # on all replicas: which of them have one is unknown
+                self._average(parameter, self._rest(parameter))
         for parameter, users in zip(self._late, sums.used):
             if users:
                 gradient, parameter.grad = parameter.grad, None
@@ -156,7 +160,7 @@ class Ddp(Gradients):
         self._pieces = []
 
     def _average(self, parameter: Parameter, gradient: Optional[Tensor]) -> None:
-        """Add the mean over the replicas, of which some may have none."""
+        """Add the mean over the replicas.  A replica without a gradient counts as 0."""
         if gradient is None:
             gradient = torch.zeros_like(parameter)
         self._collectives.mean(gradient)

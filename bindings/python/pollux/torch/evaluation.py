@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders for evaluation: every sample in exactly one replica."""
+"""Loaders for evaluation: every sample is in exactly one replica."""
 from __future__ import annotations
 
 from typing import Any, Iterator
@@ -7,13 +7,13 @@ from typing import Any, Iterator
 from torch.utils.data import DataLoader, IterableDataset, Sampler
 
 from .batches import samples_in, takes_all
-from .workers import like, spared
+from .workers import like, sigterm_blocked
 
 
 class EvaluationLoader:
-    """This replica's share of a loader: what that would give is in exactly one replica, in batches
-    of the same size.  A stream is each replica's own, which the dataset must see to.  Other
-    attributes are those of the loader that it was made of."""
+    """This replica's share of a loader, in batches of the same size.  Each sample is in one
+    replica.  With an iterable dataset each replica reads its own stream; the dataset must divide
+    the data.  Other attributes are those of the given loader."""
 
     def __init__(self, loader: DataLoader, session: Any, stoppable: bool) -> None:
         self._given = loader
@@ -49,12 +49,12 @@ class EvaluationLoader:
         with self._session.evaluating(self._stoppable):
             if self._divided:
                 self._divide()
-            with spared(self._session.collectives):
+            with sigterm_blocked(self._session.collectives):
                 batches = iter(self._loader)
             yield from self._until_stopped(batches) if self._stoppable else batches
 
     def _divide(self) -> None:
-        """Samples are dealt out one by one; batches that the user has made, as they are."""
+        """Divide the samples; batches of a batch_sampler are not split."""
         given, size = self._given, self._given.batch_size
         if size is None:
             self._share.items = self._own(self._agreed(given.batch_sampler or given.sampler))
@@ -67,7 +67,7 @@ class EvaluationLoader:
         self._share.items = [list(own[at:at + size]) for at in range(0, len(own), size)]
 
     def _agreed(self, sampler: Any) -> list[Any]:
-        """What replica 0 draws."""
+        """The indices that replica 0 draws, on all replicas."""
         drawn = list(sampler) if self._session.leads else None
         return self._session.collectives.gather(drawn)[0]
 
@@ -75,22 +75,22 @@ class EvaluationLoader:
         return items[self._session.world.rank::self._session.world.replicas]
 
     def _kept(self, samples: int) -> int:
-        """All but those that drop_last drops."""
+        """The number of samples without those that drop_last drops."""
         return samples - samples % self._given.batch_size if self._given.drop_last else samples
 
     def _until_stopped(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """All replicas ask whether to stop as often as the one that has most to do."""
+        """All replicas check for a stop equally often: as often as the one with most batches."""
         nothing = object()
         while True:
             batch = next(batches, nothing)
-            if not self._session.anybody_evaluates(batch is not nothing):
+            if not self._session.any_replica_evaluates(batch is not nothing):
                 return
             if batch is not nothing:
                 yield batch
 
 
 class Share(Sampler):
-    """Samples, or batches of them, that were chosen before."""
+    """A sampler over a given list of samples or batches."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of one optimizer: kept aside between micro-steps, and measured.
+"""Accumulate and measure the gradients of one optimizer.
 
-All of it happens while a backward runs, so before the program can clip anything:
+All of it happens during the backward pass, before the program can clip gradients:
 
-    arrived     a parameter's hook sees its gradient first.  In all but the last micro-step it lets
-                it pass; in the last it adds what was kept, so that the gradient is the mean over
-                the samples of the update
-    computed    the backward is computed: gradients are moved aside or, in the last micro-step,
-                finished
+    arrived     the hook of a parameter receives its gradient.  In the last micro-step it adds the
+                sum of the earlier ones, so that .grad is the mean over the samples of the update
+    computed    all gradients of the backward pass are computed.  They are moved to self._kept, or,
+                in the last micro-step, completed
 
-What is measured, and how the rest is finished, is different for one replica (single.py), for
-several (ddp.py) and for a program that is only observed (observed.py).  Norms are squared, one
-per parameter group; groups that the program adds later share the last one.  Nothing here changes a
-parameter.
+Measuring and completing differ for one replica (single.py), several replicas (ddp.py) and
+px.observe() (observed.py).  There is one squared norm per parameter group; groups that the program
+adds later share the last one.  Nothing here changes a parameter.
 """
 from __future__ import annotations
 
@@ -27,34 +25,34 @@ from torch.utils.hooks import RemovableHandle
 
 from .norms import Norms, Preconditioner
 
-ROUNDING = 1.01  # by which a mean of rounded gradients may seem larger than all of them
+ROUNDING = 1.01  # the computed norm of a mean may exceed the mean of norms by this factor
 
 
 class MicroStep(NamedTuple):
-    """What the gradients of one iteration of the user's loop are for."""
+    """The role of one iteration of the user's loop in its update."""
 
-    last: bool      # it is the one that updates
+    last: bool      # the last one: the optimizer steps
     weight: float   # of this replica's gradient in the mean over the update
     uneven: bool    # micro-steps of the update have different weights
     parts: int      # micro-steps of the update
 
 
 class Measured(NamedTuple):
-    """Statistics of one update, on replica 0.  micro and mean are None where there is nothing yet
-    to compare with."""
+    """Statistics of one update, on replica 0.  micro and mean are None if there is no earlier
+    gradient to compare with."""
 
     micro: Optional[list[float]]    # mean squared norms of the micro-gradients; dots if single
     mean: Optional[list[float]]     # squared norms of their mean; of differences if single
-    parts: int                      # micro-gradients of a replica that were told apart
-    single: bool                    # one in all: compared with that of the update before
-    complete: bool                  # they tell the noise
+    parts: int                      # micro-gradients per replica that were measured
+    single: bool                    # one micro-gradient, compared with the last update's
+    complete: bool                  # the noise can be estimated from them
     finite: bool
 
 
 class Gradients:
     """The gradients of an optimizer's trainable parameters, in one replica."""
 
-    anybody_stops = False   # whether a replica was asked to, as of take()
+    any_replica_stops = False   # whether a replica was asked to stop; set by take()
 
     def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float]) -> None:
         self.optimizer = optimizer
@@ -70,13 +68,13 @@ class Gradients:
     # ---- Which parameters ------------------------------------------------------------------
 
     def detach(self) -> None:
-        """Take all hooks of parameters back."""
+        """Remove all hooks of parameters."""
         for handle in self._hooks.values():
             handle.remove()
         self._hooks.clear()
 
     def _watch(self) -> list[Parameter]:
-        """Hook trainable parameters that are new, and return them; cheap if there is none."""
+        """Add hooks to new trainable parameters and return these."""
         new = []
         for index, group in enumerate(self.optimizer.param_groups):
             for parameter in group["params"]:
@@ -93,7 +91,8 @@ class Gradients:
         return new
 
     def _is_last(self, parameter: Parameter) -> bool:
-        """Whether the program has hooked it after us: its hook would change again what was kept."""
+        """Whether our hook is the last one.  A later hook of the program would change the sum
+        again."""
         hooks = parameter._backward_hooks  # type: ignore[attr-defined]
         return bool(hooks) and next(reversed(hooks)) == self._hooks[parameter].id
 
@@ -104,7 +103,7 @@ class Gradients:
                 return None
             if not self._queued:
                 self._queued = True
-                at_the_end(self._computed)
+                at_end_of_backward(self._computed)
                 self._begun()
             return self._arrived(parameter, gradient, micro_step)
         return arrived
@@ -112,44 +111,44 @@ class Gradients:
     # ---- One update ------------------------------------------------------------------------
 
     def begin_update(self, measure: bool, compare: bool) -> None:
-        """measure: its parts are equal, so that they tell the noise.  compare: with the gradient
-        of the update before, if there is one in all and it was kept."""
+        """measure: the parts have equal sizes, so that the noise can be estimated.  compare: with
+        the gradient of the update before, if there is a single micro-gradient."""
         self._watch()
         self._precondition.renew()
         self._measure = measure
         self._micro = Norms(self.groups)
         self._mean = Norms(self.groups)
-        self._done = False          # there was a backward
-        self._torn = False          # ... or several in a micro-step, which cannot be told apart
+        self._done = False          # a backward pass has ended
+        self._mixed = False         # several backward passes in a micro-step: not measurable
         self.begin_micro(None)
 
     def begin_micro(self, micro_step: Optional[MicroStep]) -> None:
-        """None: no update is under way, and gradients are nobody's business."""
+        """None: between updates; gradients are ignored."""
         self._micro_step = micro_step
-        self._fired: set = set()    # what has had its gradient
+        self._fired: set = set()    # parameters whose gradient has arrived
         self._queued = False
 
     def end(self) -> None:
-        """The update is over, or given up."""
+        """The update has ended or was given up."""
         self.begin_micro(None)
         self._kept.clear()
 
     def take(self) -> Measured:
-        """The statistics of the update.  All replicas together."""
+        """The statistics of the update.  A collective operation."""
         raise NotImplementedError
 
     # ---- A backward ------------------------------------------------------------------------
 
     def _begun(self) -> None:
-        """The first gradient is about to arrive."""
+        """Called before the first gradient of a backward pass."""
 
     def _arrived(self, parameter: Parameter, gradient: Tensor,
                  micro_step: MicroStep) -> Optional[Tensor]:
-        """Returns what is to be added to .grad; None: the gradient as it is."""
+        """Returns the tensor that replaces the gradient; None: no change."""
         raise NotImplementedError
 
     def _finish(self) -> None:
-        """The last micro-step's gradients are computed."""
+        """The gradients of the last micro-step are computed."""
         raise NotImplementedError
 
     def _computed(self) -> None:
@@ -172,7 +171,7 @@ class Gradients:
 
     def _total(self, parameter: Parameter, gradient: Tensor,
                micro_step: MicroStep) -> Optional[Tensor]:
-        """With what was kept, and weighted; None: the gradient as it is."""
+        """The weighted sum with the earlier micro-steps; None: the gradient needs no change."""
         last, weight, uneven, _parts = micro_step
         if uneven:
             gradient = gradient * weight
@@ -185,7 +184,7 @@ class Gradients:
         return kept if uneven else kept.mul_(weight)
 
     def _rest(self, parameter: Parameter) -> Optional[Tensor]:
-        """What was kept of a parameter that had no gradient in the last micro-step."""
+        """The sum of a parameter that had no gradient in the last micro-step."""
         kept = self._kept.pop(parameter, None)
         if kept is not None and not self._micro_step.uneven:
             kept.mul_(self._micro_step.weight)
@@ -202,10 +201,10 @@ class Gradients:
                 self._add(norms, parameter, parameter.grad)
 
     def _compared(self, micro: list[float], parts: int) -> Measured:
-        """Micro-gradients with their mean, both still larger by the loss scale."""
+        """Compare micro-gradients with their mean.  Both are still multiplied by the loss scale."""
         mean = self._mean.values()
         finite = is_finite(micro, mean)
-        complete = self._measure and self._done and not self._torn and finite \
+        complete = self._measure and self._done and not self._mixed and finite \
             and all(b <= a * ROUNDING for a, b in zip(micro, mean))
         scale = self._loss_scale() ** 2
         return Measured([a / scale for a in micro],
@@ -217,14 +216,13 @@ def is_finite(*lists: list[float]) -> bool:
     return all(math.isfinite(value) for values in lists for value in values)
 
 
-def at_the_end(callback: Callable[[], None]) -> None:
-    """Of the backward that is running, after what was queued before."""
+def at_end_of_backward(callback: Callable[[], None]) -> None:
+    """Call it at the end of the running backward pass, after the callbacks queued before."""
     torch.autograd.Variable._execution_engine.queue_callback(callback)
 
 
-def within_another() -> bool:
-    """Whether this is the end of a backward that a step of another one has begun, as
-    torch.utils.checkpoint does."""
+def is_nested_backward() -> bool:
+    """Whether this backward pass runs inside another one, as with torch.utils.checkpoint."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code is _STEP:

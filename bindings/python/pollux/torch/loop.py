@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outer loop of training: epochs, or steps."""
+"""The outer loop of training: px.epochs() and px.steps()."""
 from __future__ import annotations
 
 from typing import Any, Iterator
@@ -11,7 +11,7 @@ def epochs(session: Any, count: int, by: str) -> Iterator[int]:
     if by not in BY:
         raise ValueError(f"px.epochs(by={by!r}): by is one of {', '.join(BY)}")
     if by == "progress" and not session.pass_samples:
-        raise ValueError("px.epochs(by=\"progress\"): a stream has no length to go by; "
+        raise ValueError("px.epochs(by=\"progress\"): a stream has no length; "
                          "use px.steps()")
     session.begin_loop()
     if by == "progress":
@@ -41,7 +41,7 @@ def _epochs_of_progress(session: Any, count: int) -> Iterator[int]:
 
 
 def _expected_total(session: Any, count: int) -> float:
-    """The progress that it will be in the end, if efficiency stays; 0: nobody knows."""
+    """The progress at the end of training if the efficiency does not change; 0: unknown."""
     if not session.pass_samples:
         return 0.0
     begun = session.position.offset / session.pass_samples if session.position.begun else 0.0

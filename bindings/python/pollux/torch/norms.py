@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Squared norms of gradients, divided by Adam's preconditioner where there is one: by libpollux
-where they are plain floats in memory, else by torch."""
+"""Squared norms of gradients, divided by Adam's preconditioner if there is one.  libpollux computes
+them for plain floats in CPU memory, torch for all other tensors."""
 from __future__ import annotations
 
 import ctypes
@@ -13,7 +13,7 @@ from torch.nn import Parameter
 
 from .._library import CAdam, library
 
-FIRST_STEP = 5  # Adam's averages are worth nothing before
+FIRST_STEP = 5  # before this step Adam's averages are too noisy to use
 
 
 class Scaling:
@@ -34,7 +34,8 @@ class Scaling:
 
 
 class Preconditioner:
-    """Finds it in the state of an optimizer that keeps exp_avg_sq, such as Adam and AdamW."""
+    """Finds the Scaling of a parameter in an optimizer that keeps exp_avg_sq, such as Adam or
+    AdamW."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
@@ -44,7 +45,7 @@ class Preconditioner:
         self._groups_in = optimizer.param_groups
 
     def renew(self) -> None:
-        """The optimizer may have made a step, or loaded a state, and has other groups then."""
+        """Look everything up again: the optimizer may have stepped or loaded a state."""
         self._found.clear()
         if self._groups_in is not self.optimizer.param_groups:
             self._groups_in = self.optimizer.param_groups
@@ -81,7 +82,7 @@ class Norms:
 
     def __init__(self, groups: int) -> None:
         self.sums = [0.0] * groups
-        self.pending: list[tuple[int, Tensor]] = []  # on a device that need not be waited for yet
+        self.pending: list[tuple[int, Tensor]] = []  # still being computed on a device
 
     def add(self, group: int, gradient: Tensor, scaling: Optional[Scaling] = None) -> None:
         native = _native().get(gradient.dtype)
@@ -125,7 +126,7 @@ def difference(dots: Norms, squares: Norms, group: int, before: Tensor, now: Ten
     squares.add_square(group, before - now)
 
 
-# ---- Tensors in memory --------------------------------------------------------------------------
+# ---- Tensors in CPU memory ----------------------------------------------------------------------
 
 _NO_ADAM = (None, None)
 
@@ -137,14 +138,14 @@ class _Functions(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def _native() -> dict[torch.dtype, _Functions]:
-    """Of libpollux, by type of element."""
+    """The functions of libpollux, by element type."""
     lib = library()
     return {torch.float32: _Functions(lib.pollux_sqr_f32, lib.pollux_pair_f32),
             torch.float64: _Functions(lib.pollux_sqr_f64, lib.pollux_pair_f64)}
 
 
 def _in_memory(tensor: Tensor, scaling: Optional[Scaling]) -> bool:
-    """Whether its elements, and Adam's, are one array in the same order."""
+    """Whether its elements, and Adam's averages, are dense CPU arrays in the same order."""
     return _is_array(tensor) and (scaling is None or _alike(scaling.average, tensor))
 
 
@@ -155,7 +156,7 @@ def _is_array(tensor: Tensor) -> bool:
 
 
 def _has_no_gaps(tensor: Tensor) -> bool:
-    """Its dimensions in another order, as channels_last has them, are a contiguous tensor."""
+    """Whether a permutation of its dimensions is contiguous, as with channels_last."""
     places = sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape)
                     if size != 1)
     expected = 1
@@ -171,7 +172,7 @@ def _alike(one: Tensor, other: Tensor) -> bool:
             and one.shape == other.shape and one.stride() == other.stride())
 
 
-# ---- Others -------------------------------------------------------------------------------------
+# ---- All others ----------------------------------------------------------------------------------
 
 def _divided(gradient: Tensor, scaling: Optional[Scaling]) -> Tensor:
     gradient = gradient.detach()
@@ -186,5 +187,5 @@ def _flat(tensor: Tensor) -> Tensor:
 
 
 def _real(tensor: Tensor) -> Tensor:
-    """Complex numbers as pairs of real ones, which is what Adam takes them for, too."""
+    """Complex numbers as pairs of real ones, as Adam treats them."""
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

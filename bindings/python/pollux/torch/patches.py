@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is put around the user's objects, so that an unchanged loop can have micro-steps.
+"""Patches of the user's objects, so that an unchanged loop can have micro-steps.
 
-In a micro-step that does not update, opt.step(), scheduler.step() and a scaler's unscale_(), step()
-and update() do nothing.  Schedulers and scalers that are made after px.init() are noticed when they
-are made; others can be named to px.prepare().
+In all but the last micro-step of an update, opt.step(), scheduler.step() and a scaler's unscale_(),
+step() and update() do nothing.  Schedulers and scalers that are made after px.init() are patched
+when they are made; give others to px.prepare().
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from typing import Any, Callable, Optional
 import torch
 
 SCHEDULED = ("_with_counter", "_wrapped_by_lr_sched")  # how torch marks a scheduled opt.step
-TOLERANCE = 1e-6  # of progress, which is a sum of rounded numbers
+TOLERANCE = 1e-6  # rounding errors of progress, which is a long sum
 
 
 class Patches:
-    """The objects of one session; close() leaves them as they were before."""
+    """The patched objects of one session.  close() restores them."""
 
     def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float]) -> None:
         self._accumulating = accumulating
@@ -32,17 +32,17 @@ class Patches:
         self.scalers: list[weakref.ref] = []
         self.by_progress: Optional[ProgressClock] = None
         for cls in _scheduler_classes():
-            self._undo.append(_notice(cls, self.scheduler))
+            self._undo.append(_call_when_made(cls, self.scheduler))
         for cls in _scaler_classes():
-            self._undo.append(_notice(cls, self.scaler))
+            self._undo.append(_call_when_made(cls, self.scaler))
 
     def close(self) -> None:
-        """Take everything back, the last first."""
+        """Undo all patches, the last one first."""
         while self._undo:
             self._undo.pop()()
 
     def optimizer(self, optimizer: torch.optim.Optimizer, step: Callable[..., Any]) -> None:
-        """Let opt.step() be step(original, closure).  Anything that holds the optimizer sees it."""
+        """Replace opt.step() by step(original, closure)."""
         original = optimizer.step
         before = vars(optimizer).get("step")
         opened = True
@@ -57,7 +57,7 @@ class Patches:
 
         def undo() -> None:
             nonlocal opened
-            opened = False  # a scheduler may have put its own around it, which stays
+            opened = False  # a scheduler may have wrapped this method; that wrapper stays
             if vars(optimizer).get("step") is method:
                 del optimizer.step
                 if before is not None:
@@ -67,48 +67,50 @@ class Patches:
         self._undo.append(undo)
 
     def scheduler(self, scheduler: Any, by_progress: bool = False) -> None:
-        """Let it rest while gradients are accumulated; by_progress: let its clock be progress."""
+        """Skip scheduler.step() while gradients are accumulated.  by_progress: step it by
+        progress."""
         if not _known(scheduler, self.schedulers):
             self.schedulers.append(weakref.ref(scheduler))
-            self._undo.append(_override(scheduler, {"step": self._rest}))
+            self._undo.append(_override(scheduler, {"step": self._unless_accumulating}))
         if by_progress:
             self.by_progress = ProgressClock(scheduler, self._accumulating, self._progress)
             self._undo.append(_override(scheduler, {"step": self.by_progress.step}))
 
-    def warn_of_strangers(self, optimizer: torch.optim.Optimizer, tell: bool) -> None:
-        """A scheduler that was made too early, which nobody can find: torch only marks its
+    def warn_of_unknown_scheduler(self, optimizer: torch.optim.Optimizer, tell: bool) -> None:
+        """Warn if a scheduler was made before px.init().  It cannot be found: torch only marks its
         optimizer."""
         marked = any(hasattr(optimizer.step, mark) for mark in SCHEDULED)
         known = [scheduler() for scheduler in self.schedulers]
         if tell and marked and not any(
                 getattr(scheduler, "optimizer", None) is optimizer for scheduler in known):
             print("pollux: a learning-rate scheduler was made before px.init(): it is not saved, "
-                  "and steps in every micro-step; make it after px.init(), or give it to "
+                  "and it steps in every micro-step; make it after px.init(), or pass it to "
                   "px.prepare(scheduler=...)", file=sys.stderr, flush=True)
 
     def scaler(self, scaler: Any) -> None:
-        """Let a torch.cuda.amp.GradScaler, or what behaves like one, rest likewise."""
+        """Skip the methods of a GradScaler, or of a similar object, while gradients are
+        accumulated."""
         if not _known(scaler, self.scalers):
             self.scalers.append(weakref.ref(scaler))
             self._undo.append(_override(scaler, {
-                name: self._rest for name in ("unscale_", "step", "update")
+                name: self._unless_accumulating for name in ("unscale_", "step", "update")
                 if hasattr(scaler, name)}))
 
     def loss_scale(self) -> float:
-        """By which gradients are larger than they would be."""
+        """The factor on all gradients that the last enabled scaler applies."""
         for reference in reversed(self.scalers):
             scaler = reference()
             if scaler is not None and getattr(scaler, "is_enabled", lambda: True)():
                 return float(scaler.get_scale()) or 1.0
         return 1.0
 
-    def _rest(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _unless_accumulating(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return None if self._accumulating() else original(*args, **options)
 
 
 class ProgressClock:
-    """A scheduler that counts updates with batch M0: each call lets it make as many steps as the
-    update was worth."""
+    """Steps a scheduler by progress: one step per update with batch M0, so one call may make
+    several steps or none."""
 
     def __init__(self, scheduler: Any, accumulating: Callable[[], bool],
                  progress: Callable[[], float]) -> None:
@@ -127,8 +129,8 @@ class ProgressClock:
 
 
 def _override(thing: Any, methods: dict[str, Callable[..., Any]]) -> Callable[[], None]:
-    """Let thing.name(...) be method(original, ...), by a class of its own, so that what the thing
-    holds, and saves as its state, is as before.  Returns what takes that back."""
+    """Replace thing.name(...) by method(original, ...).  The thing gets a subclass of its own, so
+    that its attributes and its saved state do not change.  Returns a function that undoes it."""
     cls = type(thing)
 
     def overriding(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,14 +139,15 @@ def _override(thing: Any, methods: dict[str, Callable[..., Any]]) -> Callable[[]
             return method(functools.partial(getattr(cls, name), self), *args, **options)
         return call
 
-    def __reduce_ex__(self: Any, protocol: int) -> Any:  # copies, pickled or not, are as without us
+    # copies and pickles are of the original class
+    def __reduce_ex__(self: Any, protocol: int) -> Any:
         current = type(self)
         self.__class__ = cls
         try:
             make, args, *rest = self.__reduce_ex__(protocol)
         finally:
             self.__class__ = current
-        # pickle insists that what copyreg.__newobj__ makes is of the very class of self.
+        # pickle requires that copyreg.__newobj__ makes an object of the class of self.
         return (cls.__new__ if make is copyreg.__newobj__ else make, args, *rest)
     body: dict[str, Any] = {name: overriding(name, method) for name, method in methods.items()}
     body.update(__reduce_ex__=__reduce_ex__, __module__=cls.__module__, __doc__=cls.__doc__,
@@ -175,11 +178,10 @@ def _scaler_classes() -> list[type]:
     return [scaler for scaler in found if scaler is not None]
 
 
-def _notice(cls: type, notice: Callable[[Any], None]) -> Callable[[], None]:
-    """Call notice(object) for every object of a class when it has been made.  Returns what takes
-    that back."""
+def _call_when_made(cls: type, notice: Callable[[Any], None]) -> Callable[[], None]:
+    """Call notice(object) for every new object of a class.  Returns a function that undoes it."""
     if "__init__" not in vars(cls):
-        return lambda: None  # that of a base, which notices
+        return lambda: None  # inherited: the base class is patched
     original = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(original)

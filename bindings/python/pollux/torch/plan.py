@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which samples each replica takes in which micro-step: arithmetic only.
 
-A pass over the data is a row of updates, an update s + 1 micro-steps in each of K replicas.  Every
-sample of a pass is in exactly one of them, whatever K, m and s are and however often they change.
-"""
+A pass over the data is a sequence of updates; an update has s + 1 micro-steps in each of K
+replicas.  Every sample of a pass is in exactly one micro-step, also if K, m and s change during the
+pass.  """
 from __future__ import annotations
 
 import itertools
@@ -11,12 +11,12 @@ from typing import Iterator
 
 from ..agent import Batch
 
-LARGE_SHARE = 8  # samples, of which one more or less is no matter
+LARGE_SHARE = 8  # samples; shares of at least this size may differ by one and count as equal
 
 
 class Update:
-    """`samples` consecutive positions from `start`, dealt out to the replicas' micro-steps so that
-    no two shares differ by more than one."""
+    """`samples` consecutive positions from `start`, divided among the micro-steps of all replicas
+    so that the sizes of two shares differ by at most one."""
 
     __slots__ = ("start", "samples", "replicas", "rank", "micro_steps", "full")
 
@@ -25,14 +25,14 @@ class Update:
         self.samples = samples
         self.replicas = replicas
         self.rank = rank
-        wanted = -(-samples // (replicas * batch.m))             # micro-steps at most m large
-        possible = max(samples // replicas, 1)                   # and none of them empty
+        wanted = -(-samples // (replicas * batch.m))             # micro-steps of at most m samples
+        possible = max(samples // replicas, 1)                   # without empty ones
         self.micro_steps = min(batch.s + 1, wanted, possible)
         self.full = replicas * batch.m * (batch.s + 1)
 
     @property
     def short(self) -> bool:
-        """Whether it has other than the K m (s+1) samples that were advised."""
+        """Whether it has fewer or more than the advised K m (s+1) samples."""
         return self.samples != self.full
 
     @property
@@ -42,23 +42,23 @@ class Update:
 
     @property
     def comparable(self) -> bool:
-        """Whether its gradients tell the noise: it is whole, but for rounding, and its shares are
-        all but equal."""
+        """Whether the noise can be estimated from its gradients: it is whole, except for rounding,
+        and its shares are equal or nearly so."""
         return self.samples > self.full - self._cells and (
             self.even or self.samples // self._cells >= LARGE_SHARE)
 
     def share(self, micro: int) -> tuple[int, int]:
-        """First position and number of samples of this replica's micro-step.  Where there are fewer
-        samples than replicas, some have nothing of their own: they take the first one, with
-        weight 0."""
+        """First position and number of samples of this replica's micro-step.  If there are
+        fewer samples than replicas, a replica without a sample takes the first one, with weight
+        0."""
         cell = self._cell(micro)
         size, rest = divmod(self.samples, self._cells)
         first, count = self.start + cell * size + min(cell, rest), size + (cell < rest)
         return (first, count) if count else (self.start, 1)
 
     def weight(self, micro: int) -> float:
-        """Of the mean gradient of that share, so that the mean over the replicas of their sums is
-        the mean over all samples."""
+        """The weight of the share's mean gradient, such that averaging the weighted sums over the
+        replicas gives the mean over all samples."""
         size, rest = divmod(self.samples, self._cells)
         count = size + (self._cell(micro) < rest)
         return count * self.replicas / self.samples
@@ -72,17 +72,17 @@ class Update:
 
 
 class Position:
-    """Where training is in its data: the next sample of a pass."""
+    """The position of training in its data: pass and offset of the next sample."""
 
     def __init__(self) -> None:
         self.number = -1        # of the pass, counted from 0
         self.offset = 0
-        self.ended = True       # the pass has been handed out
-        self.begun = False      # it is that of the epoch under way
-        self._resumed = False   # it was begun in an earlier generation
+        self.ended = True       # all samples of the pass were returned
+        self.begun = False      # the pass belongs to the current epoch
+        self._resumed = False   # the pass was begun in an earlier generation
 
     def begin(self) -> None:
-        """The next pass, or the rest of one that was interrupted."""
+        """Begin the next pass, or continue an interrupted one."""
         if not self._resumed:
             self.number, self.offset, self.ended = self.number + 1, 0, False
         self._resumed = False
@@ -92,14 +92,14 @@ class Position:
         self.offset += samples
 
     def again(self) -> bool:
-        """Back to the beginning of the pass; whether it was within."""
+        """Return to the beginning of the pass.  Returns whether that changes the position."""
         within = self.begun and self.offset > 0 and not self.ended
         if within:
             self.offset = 0
         return within
 
     def end_epoch(self) -> None:
-        """What is begun next is a new pass, also if training is interrupted before."""
+        """The next begin() starts a new pass, also after a restart."""
         self.begun = self._resumed = False
 
     def state(self) -> dict[str, int]:
@@ -114,8 +114,8 @@ class Position:
 
 def updates(length: int, offset: int, samples: int, batch: Batch, replicas: int, rank: int,
             least: int = 1) -> Iterator[Update]:
-    """The rest of a pass from an offset on, with `samples` in each update but the last ones.  Less
-    than `least` samples at the end are dropped."""
+    """The updates of a pass from an offset on, of `samples` samples each except the last ones.
+    Fewer than `least` samples at the end are dropped."""
     whole, last = _split(length - offset, samples, replicas, least)
     for size in itertools.chain(itertools.repeat(samples, whole), last):
         yield Update(offset, size, batch, replicas, rank)
@@ -132,8 +132,8 @@ def iterations(length: int, samples: int, batch: Batch, replicas: int, least: in
 
 
 def _split(left: int, samples: int, replicas: int, least: int) -> tuple[int, list[int]]:
-    """How many updates are whole, and the sizes of those after.  Too few samples for all replicas
-    are shared with the update before."""
+    """The number of whole updates, and the sizes of the last ones.  If the rest has fewer samples
+    than there are replicas, it is merged with the update before and divided anew."""
     whole, tail = divmod(left, samples)
     if tail < max(least, 1):
         return whole, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How replicas find each other: the process group of torch.distributed."""
+"""How replicas find each other: makes the process group of torch.distributed."""
 from __future__ import annotations
 
 import os
@@ -10,12 +10,13 @@ import torch.distributed as dist
 
 from ..agent import World
 
-FIRST_PORT, PORTS = 20000, 10000  # below those that systems give to anybody
+FIRST_PORT, PORTS = 20000, 10000  # below the ephemeral ports of common systems
 
 
 def join(world: World, backend: Optional[str]) -> None:
-    """Make the process group, unless there is one or one replica needs none.  torchrun and polluxd
-    say where to meet; of Slurm and Open MPI it is guessed, where they leave it open."""
+    """Make the process group.  Does nothing with one replica, or if the program has made one.
+    torchrun and polluxd set the address of replica 0; for Slurm and Open MPI it is derived from
+    their variables."""
     if dist.is_initialized():
         _check(world, dist.get_rank(), dist.get_world_size())
         return
@@ -30,16 +31,16 @@ def join(world: World, backend: Optional[str]) -> None:
 
 
 def _check(world: World, rank: int, replicas: int) -> None:
-    """A group that the program has made is of the same replicas."""
+    """Check that a process group of the program has the same replicas."""
     if (rank, replicas) != (world.rank, world.replicas):
         raise RuntimeError(
-            f"torch.distributed was begun with rank {rank} of {replicas}, and the environment says "
-            f"{world.rank} of {world.replicas}: set RANK, WORLD_SIZE, LOCAL_RANK and "
-            "LOCAL_WORLD_SIZE, as torchrun does")
+            f"torch.distributed was initialised with rank {rank} of {replicas}, and the "
+            f"environment says {world.rank} of {world.replicas}: set RANK, WORLD_SIZE, LOCAL_RANK "
+            "and LOCAL_WORLD_SIZE, as torchrun does")
 
 
 def _address(world: World, environment: Mapping[str, str]) -> str:
-    """Of replica 0."""
+    """The address of replica 0."""
     if environment.get("MASTER_ADDR"):
         return environment["MASTER_ADDR"]
     if world.nodes == 1:
@@ -53,7 +54,7 @@ def _address(world: World, environment: Mapping[str, str]) -> str:
 
 
 def _port(environment: Mapping[str, str]) -> int:
-    """The same on all replicas of a job, and seldom that of another."""
+    """A port that is equal on all replicas of a job and differs from most other jobs' ports."""
     number = environment.get("SLURM_JOB_ID") or environment.get("OMPI_MCA_ess_base_jobid") or "0"
     step = environment.get("SLURM_STEP_ID", "0")
     return FIRST_PORT + (_number(number) * 31 + _number(step)) % PORTS
@@ -64,7 +65,7 @@ def _number(text: str) -> int:
 
 
 def first_host(hosts: str) -> str:
-    """Of a list as Slurm writes it: rack[2-4]-node[07-09,12],other is rack2-node07."""
+    """The first host of a Slurm node list: rack2-node07 for rack[2-4]-node[07-09,12],other."""
     name, depth, taken = "", 0, False
     for letter in hosts:
         if letter == "[":

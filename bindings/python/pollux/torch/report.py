@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What training is worth, in numbers; and sums over replicas and restarts."""
+"""Metrics of training, and sums over replicas and restarts."""
 from __future__ import annotations
 
 import json
@@ -10,11 +10,11 @@ from typing import Any, Callable, Iterator, Optional
 
 from .. import model
 
-MEMORY = 0.98  # of the measured rate: about the last fifty updates
+DECAY = 0.98  # of the measured throughput, per update: averages about 50 updates
 
 
 class Reporter:
-    """Measures throughput, and writes metrics down now and then where that is asked for."""
+    """Measures throughput and writes metrics periodically to a file or a writer."""
 
     def __init__(self, log: Optional[str], writer: Any, period_s: float) -> None:
         self._file = open(log, "a", encoding="utf-8") if log else None
@@ -26,15 +26,15 @@ class Reporter:
         self._seconds = 0.0
 
     def updated(self, samples: int) -> None:
-        """An update with so many samples has ended."""
+        """An update of `samples` samples has ended."""
         now = time.monotonic()
         if self._since is not None:
-            self._samples = MEMORY * self._samples + samples
-            self._seconds = MEMORY * self._seconds + now - self._since
+            self._samples = DECAY * self._samples + samples
+            self._seconds = DECAY * self._seconds + now - self._since
         self._since = now
 
     def pause(self) -> None:
-        """What comes now is not training."""
+        """Stop the clock: the program does something other than training."""
         self._since = None
 
     def throughput(self) -> Optional[float]:
@@ -65,7 +65,7 @@ class Reporter:
         }
 
     def report(self, metrics: Callable[[], dict[str, Any]], last: bool = False) -> None:
-        """Write them down if it is time, or the last."""
+        """Write the metrics if the period is over, or if they are the last."""
         now = time.monotonic()
         if self._file is None and self._writer is None:
             return
@@ -100,7 +100,7 @@ def _finite(value: float) -> Optional[float]:
 
 
 def _scalars(values: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    """What a graph can show over progress: one per parameter group if there are several."""
+    """Names and values for add_scalar(); lists give one per parameter group."""
     for name, value in values.items():
         if isinstance(value, list) and len(value) > 1:
             yield from ((f"{name}/{group}", each) for group, each in enumerate(value))
@@ -121,11 +121,11 @@ class Accumulator:
         sums = seen.totals()
         print(sums["loss"] / sums["count"])
 
-    Each replica adds to its own; totals() sums them over the replicas, and all must call it.  Sums
-    are saved with a checkpoint for the rest of the epoch, or of the training if the accumulator was
-    made before it; and found again by the name, which by default is the line that makes it.
-    What is added in the course of px.evaluation() is not saved: an evaluation begins anew.
-    """
+    Each replica adds to its own sums; totals() adds them up over the replicas, and all replicas
+    must call it.  Checkpoints keep the sums until the end of the epoch, or, if the accumulator was
+    made before px.epochs(), until the end of training.  They are found again by name (default: file
+    and line of the call).  Sums made during px.evaluation() are not kept: an evaluation starts
+    again.  """
 
     def __init__(self, name: Optional[str] = None) -> None:
         caller = sys._getframe(1)
@@ -163,11 +163,11 @@ class Accumulator:
 
 
 class Sums:
-    """The accumulators of a session, and what a checkpoint knows of them."""
+    """The accumulators of a session, and their sums from a checkpoint."""
 
     def __init__(self) -> None:
-        # By name, with the epoch in which it was made.  Held here: a program that is stopped later
-        # in the epoch will ask for them again.
+        # By name, with the epoch in which it was made.  References, because a program that resumes
+        # in the middle of the epoch makes the same accumulators again.
         self._all: dict[str, tuple[Optional[int], Accumulator]] = {}
         self._found: dict[str, dict[str, float]] = {}
 
@@ -177,7 +177,7 @@ class Sums:
         self._give(session, accumulator)
 
     def state(self, session: Any) -> dict[str, dict[str, float]]:
-        """What this replica must not forget."""
+        """The sums of this replica for a checkpoint."""
         state = dict(self._found) if session.leads else {}
         for name, (epoch, accumulator) in self._all.items():
             if epoch in (None, session.epoch) and not accumulator._evaluates:
@@ -185,13 +185,13 @@ class Sums:
         return state
 
     def restore(self, session: Any, found: dict[str, dict[str, float]]) -> None:
-        """Replica 0 goes on with the sums of all replicas there were."""
+        """Replica 0 takes over the sums of all earlier replicas."""
         self._found = found
         for _epoch, accumulator in self._all.values():
             self._give(session, accumulator)
 
     def forget(self) -> None:
-        """What was not asked for when training goes on is not missed."""
+        """Drop the saved sums that no accumulator has asked for."""
         self._found = {}
 
     def _give(self, session: Any, accumulator: Accumulator) -> None:

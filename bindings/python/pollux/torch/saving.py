@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of a session: collected between two updates, written in the background.
+"""Checkpoints of a session: copied between two updates, written in the background.
 
     model.pt, optimizer.pt       their state_dict()
-    extra.pt                     schedulers, scalers, what is tracked, sums, position, random state
-    pollux-agent                 what the agent knows
+    extra.pt                     schedulers, scalers, tracked objects, sums, position, random state
+    pollux-agent                 the state of the agent
 
-What is collected is a copy, so training goes on while it is written.  libpollux makes a checkpoint
-whole or absent.  Replica 0 writes; all read.
+Training continues while the copy is written.  libpollux makes the checkpoint atomic.  Replica 0
+writes; all replicas read.
 """
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Saver:
         self._period_s = period_s
         self._last = time.monotonic()
         self._tracked: dict[str, Any] = {}
-        self._found: dict[str, Any] = {}    # of a checkpoint, for what is yet to be tracked
+        self._found: dict[str, Any] = {}    # states from a checkpoint for objects not yet tracked
         self._writer: Optional[threading.Thread] = None
-        self._error = ""                    # why the last one was not written
-        self._saved: Any = None             # how far training was in the newest checkpoint
+        self._error = ""                    # why the last checkpoint could not be written
+        self._saved: Any = None             # the progress that the newest checkpoint holds
 
     def due(self, asked: bool) -> bool:
-        """Whether it is time for another one, or one was asked for; not before the last is
-        written, so that training does not wait for it."""
+        """Whether to write a checkpoint now: one was asked for, or the period is over.  False while
+        the last one is being written, so that training does not wait."""
         if self.directory is None or self._writer is not None and self._writer.is_alive():
             return False
         return asked or time.monotonic() - self._last >= self._period_s
@@ -52,15 +52,15 @@ class Saver:
     # ---- Saving ----------------------------------------------------------------------------
 
     def save(self, session: Any, wait: bool) -> bool:
-        """Save, between updates, all replicas together.  wait: until it is on the disk; False says
-        that it could not be written.  Else a failure is told once, and training goes on."""
+        """Save, between updates; a collective operation.  wait: return when it is on disk, False if
+        it could not be written.  Without wait a failure is printed once and training continues."""
         if self.directory is None:
             return True
         own = {"rng": session.random_state or random_state(), "sums": self.sums.state(session),
                "data": session.loader.state() if session.loader is not None else None}
         parts = session.collectives.gather(own)
         self._last = time.monotonic()
-        self._saved = _how_far(session)
+        self._saved = _progress_of(session)
         if not session.leads:
             return True
         files = {
@@ -79,13 +79,13 @@ class Saver:
         return True
 
     def save_at_end(self, session: Any) -> None:
-        """Save and wait, unless that is what the newest checkpoint holds."""
-        if self._saved != _how_far(session):
+        """Save and wait, unless the newest checkpoint holds this state already."""
+        if self._saved != _progress_of(session):
             self.save(session, wait=True)
         self.join()
 
     def join(self) -> None:
-        """Wait for the one that is being written."""
+        """Wait until the current checkpoint is written."""
         if self._writer is not None:
             self._writer.join()
             self._writer = None
@@ -109,7 +109,7 @@ class Saver:
         }
 
     def _write(self, files: dict[str, Any], agent: bytes) -> bool:
-        """Write them, or tell why not unless that has been told before."""
+        """Write the files.  A failure is printed unless it is the same as the last one."""
         try:
             os.makedirs(self.directory, exist_ok=True)  # type: ignore[arg-type]
             with Checkpoint.begin(self.directory) as checkpoint:  # type: ignore[arg-type]
@@ -117,22 +117,22 @@ class Saver:
                     write_file(os.path.join(checkpoint.path, name), content)
                 checkpoint.write("pollux-agent", agent)
                 checkpoint.commit(KEEP)
-        except Exception as error:  # of any kind: what is tracked may be anything
-            self._tell(str(error) or type(error).__name__)
+        except Exception as error:  # of any kind: tracked objects may raise anything
+            self._print_once(str(error) or type(error).__name__)
             return False
         self._error = ""
         return True
 
-    def _tell(self, error: str) -> None:
+    def _print_once(self, error: str) -> None:
         if self._error != error:
             print(f"pollux: no checkpoint could be written to {self.directory}: {error}; "
-                  "those before are as they were", file=sys.stderr, flush=True)
+                  "earlier checkpoints are unchanged", file=sys.stderr, flush=True)
         self._error = error
 
     # ---- Restoring -------------------------------------------------------------------------
 
     def restore(self, session: Any) -> None:
-        """Go on from the newest checkpoint, if there is one.  All replicas together."""
+        """Restore the newest checkpoint, if there is one.  A collective operation."""
         if self.directory is None:
             return
         checkpoint, note = _newest(session, self.directory)
@@ -144,19 +144,19 @@ class Saver:
                     self._restore(session, checkpoint)
                 except Exception as error:
                     raise RuntimeError(
-                        f"training cannot go on from {checkpoint.path}: {error}.  What is made in "
-                        "the course of training, parameter groups say, must be made before "
-                        "px.epochs() or px.steps(); another program needs another directory"
+                        f"training cannot resume from {checkpoint.path}: {error}.  Make all "
+                        "objects that are saved, such as parameter groups, before px.epochs() or "
+                        "px.steps(); give another program another checkpoint directory"
                     ) from error
                 if session.leads:
-                    print(f"pollux: training goes on from {checkpoint.path}", file=sys.stderr,
+                    print(f"pollux: training resumes from {checkpoint.path}", file=sys.stderr,
                           flush=True)
 
     def _restore(self, session: Any, checkpoint: Checkpoint) -> None:
         extra = _load(checkpoint, "extra.pt")
         if extra.get("format") != FORMAT:
-            raise RuntimeError(f"{checkpoint.path} is of another version of pollux: this one reads "
-                               f"format {FORMAT}, not {extra.get('format')}")
+            raise RuntimeError(f"{checkpoint.path} was written by another version of pollux: this "
+                               f"one reads format {FORMAT}, not {extra.get('format')}")
         session.model.load_state_dict(_load(checkpoint, "model.pt"))
         session.optimizer.load_state_dict(_load(checkpoint, "optimizer.pt"))
         session.agent.restore_state(checkpoint.read("pollux-agent"))
@@ -174,15 +174,15 @@ class Saver:
         for name, thing in self._tracked.items():
             self._give_found(name, thing)
         self.sums.restore(session, extra["sums"])
-        self._saved = _how_far(session)
+        self._saved = _progress_of(session)
 
     def track(self, name: str, thing: Any) -> None:
-        """Save it too, and restore it now if there was one of that name."""
+        """Save this object too.  If the checkpoint has one of that name, restore it now."""
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
-            raise TypeError(f"px.track({name!r}): only what has state_dict() and load_state_dict() "
-                            f"can be tracked, and a {type(thing).__name__} has not")
+            raise TypeError(f"px.track({name!r}): an object must have state_dict() and "
+                            f"load_state_dict(); a {type(thing).__name__} has not")
         if self._tracked.get(name, thing) is not thing:
-            raise ValueError(f"px.track({name!r}): something else is tracked under this name")
+            raise ValueError(f"px.track({name!r}): another object is tracked under this name")
         self._tracked[name] = thing
         self._give_found(name, thing)
 
@@ -195,13 +195,13 @@ def alive(references: list[weakref.ref]) -> list[Any]:
     return [thing for thing in (reference() for reference in references) if thing is not None]
 
 
-def _how_far(session: Any) -> Any:
+def _progress_of(session: Any) -> Any:
     return session.epoch, session.position.state(), session.agent.status().progress
 
 
 def _newest(session: Any, directory: str) -> tuple[Optional[Checkpoint], str]:
-    """The same one on all replicas, and a sentence on newer ones that are damaged.  Replicas that
-    cannot read it, or read another one, are an error on all of them."""
+    """The newest checkpoint, and a sentence about newer ones that are damaged.  If a replica cannot
+    read it, or finds another one, all replicas raise an error."""
     checkpoint, note, error = None, "", ""
     try:
         checkpoint, note = Checkpoint.newest(directory)
@@ -211,11 +211,11 @@ def _newest(session: Any, directory: str) -> tuple[Optional[Checkpoint], str]:
     found_by_all = session.collectives.gather((number, error))
     for _number, error in found_by_all:
         if error:
-            raise RuntimeError(f"training cannot go on from {directory}: {error}")
+            raise RuntimeError(f"training cannot resume from {directory}: {error}")
     numbers = [number for number, _error in found_by_all]
     if len(set(numbers)) > 1:
-        raise RuntimeError(f"replicas see different checkpoints in {directory}: {numbers}; it must "
-                           "be one directory that all of them share")
+        raise RuntimeError(f"replicas see different checkpoints in {directory}: {numbers}; the "
+                           "directory must be on a file system that all replicas share")
     return checkpoint, note
 
 
@@ -224,10 +224,10 @@ def _give(what: str, things: list[Any], states: list[Any]) -> None:
         raise RuntimeError(f"the checkpoint has {len(states)} {what} and the program "
                            f"{len(things)}: make all of them before px.epochs() or px.steps()")
     for thing, state in zip(things, states):
-        if state:  # a scaler that is switched off has none
+        if state:  # a disabled scaler has an empty state
             thing.load_state_dict(revived(thing, state))
 
 
 def _load(checkpoint: Checkpoint, name: str) -> Any:
-    # What is tracked may hold more than plain types, so this is not for files of strangers.
+    # Tracked objects may need pickled classes.  Only load checkpoints that you trust.
     return torch.load(os.path.join(checkpoint.path, name), map_location="cpu", weights_only=False)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one session of a process: the agent, and the update that is under way.
+"""The session of a process (there is one): the agent, and the current update.
 
-    begin_update                 the loader, before the first micro-step
-        begin_micro              the loader, before it hands out a batch
+    begin_update                 called by the loader before the first micro-step
+        begin_micro              called by the loader before it returns a batch
         ... the user's forward, backward, clipping ...
-        step                     the user's opt.step(): nothing in all but the last micro-step,
-                                 where the replicas agree on the learning rate and the next batch
-        settle                   the loader, when the user comes back for more
-    boundary                     nothing is under way: time to save, and to leave
+        step                     called as opt.step().  Does nothing before the last micro-step;
+                                 there the replicas agree on the learning rate and the next batch
+        settle                   called by the loader when the user asks for the next batch
+    boundary                     between updates: save or stop, if it is time
 
-Replica 0 decides; what it decided travels in one broadcast per update.
+Replica 0 decides.  One broadcast per update carries its decision to the others.
 """
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from .ddp import Ddp
 from .states import random_state, restore_random_state
 from .patches import Patches
 
-STOPPED = 143  # how a program ends that was asked to stop and has saved its work
-UNSAVED = 1    # and one that could not save it
+STOPPED = 143  # exit status after a request to stop: the work is saved
+UNSAVED = 1    # exit status after a request to stop: the work could not be saved
 
 
 class Session:
-    """All that px knows of this process."""
+    """The state of pollux.torch in this process."""
 
     def __init__(self, checkpoint: Optional[str], *, backend: Optional[str], log: Optional[str],
                  writer: Any, save_every: float, report_every: float, adapt: bool,
@@ -63,27 +63,27 @@ class Session:
         self.gradients: Optional[Gradients] = None
         self.ddp: Optional[torch.nn.parallel.DistributedDataParallel] = None
         self.position = Position()
-        self.pass_samples = 0  # in a pass over the data; 0: nobody knows
+        self.pass_samples = 0  # samples in a pass over the data; 0: unknown
         self.init_batch = 0
         self.epoch = 0
         self.until_progress = False
-        self.goal = math.inf  # the progress to train until; the last update may get beyond
+        self.goal = math.inf  # the progress to train until; the last update may exceed it
         self.endless = False
         self.advice = Advice(Batch(0, 0), Verdict.GO, False, 0.0, 0.0)
         self.update: Optional[Update] = None
-        self.samples = 0        # of that, or of the last one
+        self.samples = 0        # of the current or the last update
         self.micro = 0
         self.finished = False
         self.save_asked = False
         self.save_agreed = False
         self.stop_agreed = False
-        self.evaluations = 0    # under way
+        self.evaluations = 0    # that are running
         self.restored = False
         self._grad = (1.0, 0.0)
         self.loader: Any = None
-        self.random_state: Optional[dict] = None  # of a checkpoint, until training goes on
+        self.random_state: Optional[dict] = None  # from a checkpoint, not applied yet
 
-    # ---- What it is -----------------------------------------------------------------------
+    # ---- State ----------------------------------------------------------------------------
 
     @property
     def leads(self) -> bool:
@@ -91,7 +91,7 @@ class Session:
 
     @property
     def accumulating(self) -> bool:
-        """Whether this is a micro-step that does not update."""
+        """Whether the current micro-step is not the last one of its update."""
         return self.update is not None and self.micro + 1 < self.update.micro_steps
 
     @property
@@ -106,10 +106,10 @@ class Session:
         if self.agent is None:
             raise RuntimeError("call px.prepare() first")
 
-    def must_be_new(self) -> None:
+    def check_not_prepared(self) -> None:
         if self.agent is not None:
             raise RuntimeError("px.prepare() was called before: one model and one optimizer per "
-                               "process; px.close() ends with them")
+                               "process; call px.close() before you prepare others")
 
     def open(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, agent: Agent, *,
              init_batch: int, observe: bool) -> None:
@@ -130,7 +130,7 @@ class Session:
         return Ddp(optimizer, loss_scale, self.collectives, agent.stopping, agent.sync_time)
 
     def close(self) -> None:
-        """Leave everything that was the program's as it was; torch.distributed goes on."""
+        """Remove all patches and hooks.  The process group of torch.distributed stays open."""
         self.saver.join()
         self.reporter.close()
         if self.agent is not None:
@@ -163,13 +163,14 @@ class Session:
             MicroStep(last, update.weight(micro), not update.even, update.micro_steps))
 
     def step(self, original: Callable[..., Any], closure: Optional[Callable[[], Any]]) -> Any:
-        """What opt.step() has become."""
+        """Replaces opt.step()."""
         if self.update is None:
             return original(closure) if closure is not None else original()
         if self.accumulating:
             return closure() if closure is not None else None
         loss = None
-        several = isinstance(self.optimizer, torch.optim.LBFGS)  # it evaluates as often as it likes
+        # it calls the closure several times
+        several = isinstance(self.optimizer, torch.optim.LBFGS)
         if closure is not None and not several:
             with torch.enable_grad():
                 loss = closure()
@@ -185,14 +186,15 @@ class Session:
         return loss
 
     def settle(self) -> None:
-        """The user has done with the update, also without a step: then it was skipped."""
+        """The user asks for the next batch: the update has ended.  Without opt.step() it was
+        skipped."""
         if self.update is not None and not self.finished:
             self._finish(skipped=True)
             self.agent.step_end()
         self.abandon()
 
     def abandon(self) -> None:
-        """Nothing is under way any more; an update that was made, or skipped, counts."""
+        """End the current update.  It counts if it was made or skipped."""
         if self.update is not None and self.finished:
             self.reporter.updated(self.update.samples)
             self.position.advance(self.update.samples)
@@ -200,18 +202,18 @@ class Session:
         self.gradients.end()
 
     def _finish(self, skipped: bool) -> None:
-        """The gradient is there: the replicas agree on what it is worth, and on what comes next."""
+        """The gradient is complete: the replicas agree on its gain and on the next batch."""
         measured = self.gradients.take()
-        if self.gradients.anybody_stops:
+        if self.gradients.any_replica_stops:
             self.agent.stop()
         if skipped or not measured.finite:
             self.agent.skip()
         elif measured.complete and self.leads:
-            self._hand_over(measured)
+            self._pass_to_agent(measured)
         self.finished = True
         self.advise()
 
-    def _hand_over(self, measured: Measured) -> None:
+    def _pass_to_agent(self, measured: Measured) -> None:
         if measured.single:
             self.agent.gradients_single(measured.micro, measured.mean)
         else:
@@ -219,7 +221,8 @@ class Session:
 
     @contextlib.contextmanager
     def _scaled_rates(self) -> Iterator[None]:
-        """The rates of this update; schedulers see those of M0 before and after."""
+        """Scale the learning rates for this update.  Schedulers see the rates of M0 before and
+        after."""
         groups = self.optimizer.param_groups
         rates = [group["lr"] for group in groups]
         try:
@@ -231,15 +234,15 @@ class Session:
                 group["lr"] = rate
 
     def factor(self, group: int) -> float:
-        """On the rate of a group in this update, or the last one."""
+        """The factor on the learning rate of a group in the current or the last update."""
         if 0 < self.samples < self.init_batch:
-            return 1.0  # the last batch of a pass, as plain training takes it
+            return 1.0  # a short last batch of a pass: the same rate as without Pollux
         return self.agent.factor(min(group, self.gradients.groups - 1))
 
     # ---- Advice ----------------------------------------------------------------------------
 
     def advise(self) -> None:
-        """Replica 0 decides, and all follow."""
+        """Replica 0 decides, all replicas take over its decision."""
         numbers = self.agent.decide()
         words = [float(self.saver.due(self.save_asked)), float(self.agent.stopping()),
                  *self.agent.grad()]
@@ -253,7 +256,7 @@ class Session:
         self.advice = self.agent.follow()
 
     def boundary(self) -> None:
-        """Between updates: leave if asked to, save if it is time."""
+        """Between updates: stop if a replica was asked to, save if it is time."""
         if self.stop_agreed and not self.done:
             self.leave()
         if self.save_agreed:
@@ -271,27 +274,27 @@ class Session:
             end = f"saved in {where}" if where else "nothing is saved: px.init() has no directory"
             print(f"pollux: asked to stop: {end}", file=sys.stderr, flush=True)
         self.agent.close()
-        with contextlib.suppress(ValueError):  # being another thread's business
+        with contextlib.suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         sys.stdout.flush()
         raise SystemExit(UNSAVED if unsaved else STOPPED)
 
     def begin_pass(self, choose: bool) -> None:
-        """The loader is asked for data: a pass begins or goes on."""
+        """The loader is iterated: a pass begins or continues."""
         if choose:
             self.agent.pass_begin()
         self.advise()
         self.boundary()
 
     def restore(self) -> None:
-        """Go on from the newest checkpoint, once."""
+        """Restore the newest checkpoint, once."""
         if not self.restored:
             self.restored = True
             self.saver.restore(self)
 
-    def go_on(self) -> None:
-        """Data will be taken next: random numbers are as they were saved, and what nobody has
-        asked for until now was not meant for this epoch."""
+    def before_data(self) -> None:
+        """Called before the first batch: restore the random state, and drop saved sums that the
+        program has not asked for."""
         self.resume_random_state()
         self.saver.sums.forget()
 
@@ -301,7 +304,7 @@ class Session:
             self.random_state = None
 
     def end(self) -> None:
-        """Training is done: save that."""
+        """Training has ended: save the final state."""
         self.until_progress = self.endless = False
         self.reporter.report(self.metrics, last=True)
         self.saver.save_at_end(self)
@@ -311,7 +314,7 @@ class Session:
     def begin_loop(self) -> None:
         """px.epochs() or px.steps() has begun."""
         self.check_prepared()
-        self.until_progress = self.endless = False  # one before may have been left
+        self.until_progress = self.endless = False  # an earlier loop may have been left early
         self.goal = math.inf
         self.restore()
         if not self.position.begun:
@@ -333,7 +336,8 @@ class Session:
 
     @contextlib.contextmanager
     def evaluating(self, stoppable: bool) -> Iterator[None]:
-        """An evaluation is under way; whoever leaves within comes back to its beginning."""
+        """While an evaluation runs.  A stop during it restarts the evaluation from its
+        beginning."""
         pending = self.random_state
         if stoppable and pending is None:
             self.random_state = random_state()
@@ -347,17 +351,16 @@ class Session:
             self.random_state = pending
 
     def _share_buffers(self) -> None:
-        """All replicas evaluate with the buffers of replica 0, and DDP need not see to it in a
-        forward that not every replica makes."""
+        """Copy the buffers of replica 0 to all.  DDP must not do it in each forward: replicas may
+        have different numbers of batches."""
         if self.ddp is not None:
             if self.ddp.broadcast_buffers and self.world.replicas > 1:
                 for buffer in self.model.buffers():
                     dist.broadcast(buffer, 0)
             self.ddp.require_forward_param_sync = False
 
-    def anybody_evaluates(self, this_one: bool) -> bool:
-        """In an evaluation that may be stopped: whether any replica goes on.  All leave if one was
-        asked to stop."""
+    def any_replica_evaluates(self, this_one: bool) -> bool:
+        """Whether any replica has another batch to evaluate.  All stop if one was asked to."""
         going_on, stopping = self.collectives.sum([float(this_one), float(self.agent.stopping())])
         if stopping > 0:
             self.leave()
@@ -366,25 +369,25 @@ class Session:
     # ---- Batches ---------------------------------------------------------------------------
 
     def fixed(self, init_batch: int, largest: int) -> Batch:
-        """M0 for these replicas, in as few micro-steps as can be."""
+        """M0 on these replicas, in the fewest micro-steps."""
         local = -(-init_batch // self.world.replicas)
         parts = -(-local // largest)
         return Batch(-(-local // parts), parts - 1)
 
     def samples_of(self, batch: Batch) -> int:
-        """Of a whole update."""
+        """Samples of a whole update."""
         if not self.adapt:
             return self.init_batch
         return self.world.replicas * batch.m * (batch.s + 1)
 
     def efficiency(self) -> float:
-        """Of the batch as things stand; 1 while it is not known."""
+        """The efficiency of the current batch; 1 while the noise is unknown."""
         total = self.samples_of(self.advice.batch)
         if self._grad == (1.0, 0.0) or total < self.init_batch:
             return 1.0
         return float(model.efficiency(self._grad, self.init_batch, total))
 
-    # ---- A program that is only observed ---------------------------------------------------
+    # ---- px.observe() -----------------------------------------------------------------------
 
     def observed_step(self, original: Callable[..., Any],
                       closure: Optional[Callable[[], Any]]) -> Any:
@@ -393,9 +396,9 @@ class Session:
         local = max(self.init_batch // self.world.replicas, 1)
         batch = Batch(local, measured.parts - 1)
         if batch != self.advice.batch:
-            self.agent.set_fixed(batch)  # which counts from the next update on
+            self.agent.set_fixed(batch)  # takes effect with the next update
         elif measured.complete and self.leads:
-            self._hand_over(measured)
+            self._pass_to_agent(measured)
         self.advise()
         self.agent.step_end()
         self.reporter.updated(self.init_batch * measured.parts)
@@ -408,7 +411,7 @@ class Session:
         self.gradients.begin_update(True, self.agent.paired)
         self.gradients.begin_micro(MicroStep(True, 1.0, False, 1))
 
-    # ---- Looking ---------------------------------------------------------------------------
+    # ---- Metrics ---------------------------------------------------------------------------
 
     def status(self) -> Status:
         return self.agent.status()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of one replica.  Its micro-steps are told apart: n = s+1; if there is one alone, it is
-compared with that of the update before.  Both are measured where gradients arrive."""
+"""Gradients with one replica.  With s+1 > 1 micro-steps the micro-gradients are compared with their
+mean; with one, the gradient is compared with that of the update before.  Both are measured in the
+hooks of the parameters."""
 from __future__ import annotations
 
 from typing import Callable, Optional
@@ -9,12 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from .gradients import Gradients, Measured, MicroStep, add_grad, is_finite, within_another
+from .gradients import Gradients, Measured, MicroStep, add_grad, is_finite, is_nested_backward
 from .norms import Norms, Scaling, difference
 
 
 class Differences:
-    """One gradient per update, compared with that of the update before, and then kept."""
+    """Compares the gradient of each update with that of the update before."""
 
     def __init__(self, groups: int) -> None:
         self._groups = groups
@@ -28,8 +29,8 @@ class Differences:
         self._squares = Norms(self._groups)
 
     def rescale(self, scale: float) -> None:
-        """Gradients are larger by another loss scale than those that were kept, which others may
-        hold as well."""
+        """The loss scale has changed: rescale the kept gradients.  They may be shared, so they are
+        copied, not modified."""
         if scale != self._scale:
             for parameter, previous in self._previous.items():
                 self._previous[parameter] = previous * (scale / self._scale)
@@ -39,15 +40,15 @@ class Differences:
             scaling: Optional[Scaling]) -> None:
         before = self._previous.get(parameter)
         if not self._compare:
-            self._squares.add(group, gradient, scaling)  # to know whether it is finite
+            self._squares.add(group, gradient, scaling)  # only to see whether it is finite
         elif before is not None:
             difference(self._dots, self._squares, group, before, gradient, scaling)
-        # Held, not copied: torch adds to .grad, or copies, what somebody else holds.
+        # A reference, no copy: torch does not modify a gradient in place while others refer to it.
         held = gradient.detach().clone() if gradient.requires_grad else gradient
         self._previous[parameter] = held
 
     def forget(self) -> None:
-        """What is kept is of no update, or of only a part of one."""
+        """Drop the kept gradients: they are not those of a whole update."""
         self._previous.clear()
 
     def measured(self, complete: bool) -> Measured:
@@ -62,7 +63,7 @@ class Differences:
 
 
 class Single(Gradients):
-    """See above."""
+    """The gradients of a program with one replica."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float]) -> None:
         self._differences = Differences(len(optimizer.param_groups) + 1)
@@ -80,7 +81,7 @@ class Single(Gradients):
     def _arrived(self, parameter: Parameter, gradient: Tensor,
                  micro_step: MicroStep) -> Optional[Tensor]:
         if parameter in self._fired or parameter in self._restored:
-            self._torn = True
+            self._mixed = True
         self._fired.add(parameter)
         if self._measure and micro_step.parts > 1:
             self._add(self._micro, parameter, gradient)
@@ -96,7 +97,7 @@ class Single(Gradients):
 
     def _finish(self) -> None:
         self._done = True
-        if self._kept and not within_another():
+        if self._kept and not is_nested_backward():
             self._restore_rest()
 
     def _restore_rest(self) -> None:
@@ -108,13 +109,13 @@ class Single(Gradients):
 
     def take(self) -> Measured:
         if self._done:
-            self._restore_rest()  # the backward may have had no end that could be noticed
+            self._restore_rest()  # the end of a nested backward pass is not reported
         parts = self._micro_step.parts
         if parts > 1 or not self._measure:
             if parts > 1:
                 self._differences.forget()
             return self._compared([value / parts for value in self._micro.values()], parts)
-        measured = self._differences.measured(self._done and not self._torn)
+        measured = self._differences.measured(self._done and not self._mixed)
         if not measured.complete:
             self._differences.forget()
         return measured

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State dicts as plain types: copied so that they stay as they are, and written; random numbers."""
+"""State dicts: copied to plain types, written to files; and the state of random generators."""
 from __future__ import annotations
 
 import collections
@@ -13,17 +13,17 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-SIMPLE = (bool, int, float, str)  # the first that fits
+SIMPLE = (bool, int, float, str)  # tried in this order
 
 
 def copied(thing: Any) -> Any:
-    """As it is now, in plain types and tensors on the CPU.  Tensors that are one in memory, such as
-    tied weights, are one in the copy.  What is of another type is copied as it is."""
+    """A copy of plain types and CPU tensors.  Tensors that share memory, such as tied weights,
+    share it in the copy.  Objects of other types are deep copies."""
     return _Copy().of(thing)
 
 
 class _Copy:
-    """One copy of something nested."""
+    """Copies one nested object."""
 
     def __init__(self) -> None:
         self._tensors: dict[Any, Tensor] = {}
@@ -39,7 +39,7 @@ class _Copy:
             parts = [self.of(part) for part in thing]
             return parts if isinstance(thing, list) else tuple(parts)
         for kind in SIMPLE:
-            if isinstance(thing, kind):  # numpy's floats, and enums of integers
+            if isinstance(thing, kind):  # such as numpy floats and IntEnum
                 return kind(thing)
         return copy.deepcopy(thing)
 
@@ -56,7 +56,7 @@ class _Copy:
         parts = {self.of(name): self.of(part) for name, part in thing.items()}
         if not hasattr(thing, "_metadata"):
             return parts
-        ordered = collections.OrderedDict(parts)  # that of a module, which knows its version by it
+        ordered = collections.OrderedDict(parts)  # the state_dict of a module: keeps its version
         ordered._metadata = self.of(thing._metadata)  # type: ignore[attr-defined]
         return ordered
 
@@ -65,17 +65,17 @@ class _Copy:
 
 
 def write_file(path: str, content: Any) -> None:
-    """By torch.save, which ends the whole process if a disk is full: so an error is kept from it,
-    and raised afterwards."""
+    """Write with torch.save.  It aborts the process on a write error, such as a full disk, so the
+    error is hidden from it and raised afterwards."""
     with open(path, "wb", buffering=0) as file:
-        patient = _Patient(file)
-        torch.save(content, patient)
-    if patient.error is not None:
-        raise patient.error
+        kept = _ErrorKeepingFile(file)
+        torch.save(content, kept)
+    if kept.error is not None:
+        raise kept.error
 
 
-class _Patient:
-    """A file that takes everything and remembers what went wrong."""
+class _ErrorKeepingFile:
+    """A file whose write() never fails; the first error is kept in `error`."""
 
     def __init__(self, file: io.FileIO) -> None:
         self._file = file
@@ -98,7 +98,7 @@ class _Patient:
 
 
 def without_code(state: Any) -> Any:
-    """The state of a scheduler without functions, which the program brings along itself."""
+    """The state of a scheduler without functions: the program provides them again."""
     if isinstance(state, dict):
         return {name: without_code(part) for name, part in state.items()
                 if not callable(part) and not isinstance(part, weakref.ref)}
@@ -106,7 +106,7 @@ def without_code(state: Any) -> Any:
 
 
 def revived(thing: Any, state: Any) -> Any:
-    """A state in which a scheduler finds counters again that were saved as dicts."""
+    """A scheduler's state with its Counters restored, which were saved as dicts."""
     state = dict(state)
     for name, part in state.items():
         own = getattr(thing, name, None)
@@ -121,7 +121,7 @@ def revived(thing: Any, state: Any) -> Any:
 
 
 def random_state() -> dict[str, Any]:
-    """Of torch, Python and numpy in this process, and of its device."""
+    """The random state of torch, Python, numpy and CUDA in this process."""
     numpy = None
     if "numpy" in sys.modules:
         kind, keys, *rest = sys.modules["numpy"].random.get_state()
