@@ -205,3 +205,47 @@ int objective_offer (const struct objective *objective, int job, struct placemen
             return i;
     return -1;
 }
+
+/* Slots by node, 0 where a node is not available.  NULL: no memory. */
+static const int *slots_of (const struct view *view, struct arena *arena)
+{
+    int *slots = arena_take (arena, (size_t)view->node_count, sizeof (slots[0]));
+    for (int i = 0; slots && i < view->node_count; i++)
+        slots[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
+    return slots;
+}
+
+int objective_solve (const struct objective *objective, const struct view *view,
+                     struct solver *solver, struct plan *plan, double *x, struct solver_result *ret,
+                     struct pollux_error *err)
+{
+    struct solver_problem problem = {
+        .slots = slots_of (view, objective->arena),
+        .node_count = view->node_count,
+        .jobs = objective->jobs,
+        .job_count = objective->count,
+        .seed = view->seed,
+        .work = view->budget,
+    };
+    struct solver_conflict conflict;
+    if (!problem.slots || plan_reset (plan, view->job_count) < 0)
+        return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
+    int rc = solver_solve (solver, &problem, ret, &conflict, err);
+    if (rc == -EINVAL)
+        return fail (err, rc,
+                     "infeasible: job %s is pinned with %d replicas on node %s, which has %d free "
+                     "for it",
+                     view->jobs[conflict.job]->spec.name, conflict.replicas,
+                     view->nodes[conflict.node].name, conflict.free);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < objective->count; i++) {
+        if (plan_place (plan, i, ret->placements[i]) < 0)
+            return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
+        int offer = objective_offer (objective, i, ret->placements[i]);
+        plan->speedups[i] = objective->options[i].speedups[offer];
+        if (x)
+            x[i] = objective_x (objective, i, offer);
+    }
+    return 0;
+}

@@ -6,6 +6,7 @@
 #ifndef POLICY_OBJECTIVE_H
 #define POLICY_OBJECTIVE_H
 
+#include "cluster/plan.h"
 #include "policy/allocation_options.h"
 #include "solver/solver.h"
 
@@ -37,6 +38,13 @@ void objective_value (struct objective *objective, const struct view *view, doub
  * slots, within slack of the job's best.  Values are up to date afterwards.  -ENOMEM. */
 int objective_sharpen (struct objective *objective, const struct view *view, double price,
                        double slack);
+
+/* Maximise the sum of the values that are filled in.  Resets the plan, then writes placements and
+ * speedups; x, unless it is NULL, receives every job's x.  -EINVAL names a pinned job that does
+ * not fit. */
+int objective_solve (const struct objective *objective, const struct view *view,
+                     struct solver *solver, struct plan *plan, double *x, struct solver_result *ret,
+                     struct pollux_error *err);
 
 /* The fitness that belongs to a sum of values. */
 double objective_fitness (const struct view *view, double scale, double sum);

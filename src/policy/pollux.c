@@ -59,18 +59,10 @@ struct round {
 /* Solve for the values that are filled in, and note every job's x. */
 static int solve (struct round *round, struct solver_result *ret, struct pollux_error *err)
 {
-    const struct objective *objective = &round->objective;
-    if (plan_reset (round->plan, round->view->job_count) < 0)
-        return fail (err, -ENOMEM, "no memory for a plan of %d jobs", round->view->job_count);
-    int rc = solver_solve (round->pollux->solver, round->view, objective->jobs, round->view->budget,
-                           round->plan, ret, err);
+    int rc = objective_solve (&round->objective, round->view, round->pollux->solver, round->plan,
+                              round->x, ret, err);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < objective->count; i++) {
-        int offer = objective_offer (objective, i, plan_placement (round->plan, i));
-        round->x[i] = objective_x (objective, i, offer);
-        round->plan->speedups[i] = objective->options[i].speedups[offer];
-    }
     round->plan->fitness = objective_mean (round->view, round->x);
     return 0;
 }

@@ -326,14 +326,9 @@ static int jct_decide (const struct view *view, void *memory, struct plan *plan,
         rc = value_all (&round, err);
     struct solver_result result;
     if (rc == 0)
-        rc = solver_solve (jct->solver, view, round.objective.jobs, view->budget, plan, &result,
-                           err);
+        rc = objective_solve (&round.objective, view, jct->solver, plan, NULL, &result, err);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < view->job_count; i++) {
-        int offer = objective_offer (&round.objective, i, plan_placement (plan, i));
-        plan->speedups[i] = round.objective.options[i].speedups[offer];
-    }
     plan->fitness = result.value;
     plan->bound = fmax (result.bound, result.value); /* rounding */
     plan->price = result.price;

@@ -36,12 +36,12 @@ static void list_remove (struct packing *packing, int node)
         *list_of (packing, node) = next;
 }
 
-int packing_make (const struct view *view, const struct solver_job *jobs, int job_count,
-                  struct arena *arena, struct packing *ret)
+int packing_make (const struct solver_problem *problem, struct arena *arena, struct packing *ret)
 {
-    size_t nodes = (size_t)view->node_count;
+    size_t nodes = (size_t)problem->node_count;
+    int job_count = problem->job_count;
     struct packing packing = {
-        .jobs = jobs,
+        .jobs = problem->jobs,
         .places = arena_take (arena, (size_t)job_count, sizeof (packing.places[0])),
         .job_count = job_count,
         .free = arena_take (arena, nodes, sizeof (int)),
@@ -49,7 +49,7 @@ int packing_make (const struct view *view, const struct solver_job *jobs, int jo
         .capacity = arena_take (arena, nodes, sizeof (int)),
         .closed = arena_take (arena, nodes, sizeof (bool)),
         .used = arena_take (arena, nodes, sizeof (bool)),
-        .node_count = view->node_count,
+        .node_count = problem->node_count,
         .next = arena_take (arena, nodes, sizeof (int)),
         .prev = arena_take (arena, nodes, sizeof (int)),
         .first = arena_take (arena, nodes, sizeof (int)),
@@ -62,8 +62,8 @@ int packing_make (const struct view *view, const struct solver_job *jobs, int jo
         !packing.closed || !packing.next || !packing.prev || !packing.first || !packing.count ||
         !packing.local || !packing.try)
         return -ENOMEM;
-    for (int i = 0; i < view->node_count; i++) {
-        packing.free[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
+    for (int i = 0; i < problem->node_count; i++) {
+        packing.free[i] = problem->slots[i];
         packing.owner[i] = packing.local[i] = -1;
         packing.used[i] = false;
         packing.first[i] = packing.free_count; /* a tenant has a slot at least */
@@ -80,7 +80,7 @@ int packing_make (const struct view *view, const struct solver_job *jobs, int jo
         return -ENOMEM;
     for (int i = 0; i < list_count; i++)
         packing.lists[i] = -1;
-    for (int i = view->node_count - 1; i >= 0; i--) /* so that the first node is the first */
+    for (int i = problem->node_count - 1; i >= 0; i--) /* so that the first node is the first */
         list_add (&packing, i);
     memset (packing.places, 0, (size_t)job_count * sizeof (packing.places[0]));
     *ret = packing;

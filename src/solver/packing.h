@@ -4,7 +4,6 @@
 #define SOLVER_PACKING_H
 
 #include "base/arena.h"
-#include "cluster/view.h"
 #include "solver/priced_options.h"
 
 /* A job's place in the packing. */
@@ -42,9 +41,8 @@ struct packing {
     struct arena *arena;
 };
 
-/* Nobody anywhere yet. */
-int packing_make (const struct view *view, const struct solver_job *jobs, int job_count,
-                  struct arena *arena, struct packing *ret);
+/* An empty packing: no job has slots.  -ENOMEM. */
+int packing_make (const struct solver_problem *problem, struct arena *arena, struct packing *ret);
 
 /* The jobs placed so far are pinned: what they leave is what there is. */
 void packing_settle (struct packing *packing);

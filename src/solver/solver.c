@@ -46,8 +46,8 @@ static bool pinned (const struct solver_job *job)
 }
 
 /* Pinned jobs first; they may even share a node where no two jobs on several nodes should. */
-static int put_pinned (const struct view *view, const struct option_lists *lists,
-                       struct packing *packing, struct pollux_error *err)
+static int put_pinned (const struct option_lists *lists, struct packing *packing,
+                       struct solver_conflict *conflict)
 {
     for (int i = 0; i < packing->job_count; i++) {
         struct placement current = packing->jobs[i].current;
@@ -55,12 +55,13 @@ static int put_pinned (const struct view *view, const struct option_lists *lists
             continue;
         for (int j = 0; j < current.count; j++) {
             struct share share = current.shares[j];
-            if (packing->free[share.node] < share.replicas)
-                return fail (err, -EINVAL,
-                             "infeasible: job %s is pinned with %d replicas on node %s, which "
-                             "has %d free for it",
-                             view->jobs[i]->spec.name, share.replicas, view->nodes[share.node].name,
-                             packing->free[share.node]);
+            if (packing->free[share.node] < share.replicas) {
+                *conflict = (struct solver_conflict){.job = i,
+                                                     .node = share.node,
+                                                     .replicas = share.replicas,
+                                                     .free = packing->free[share.node]};
+                return -EINVAL;
+            }
         }
         if (packing_put (packing, i, &lists->lists[i].choices[0], current) < 0)
             return -ENOMEM;
@@ -116,18 +117,19 @@ static double largest_loss (const struct solver_job *jobs, int job_count)
     return largest;
 }
 
-static int write_plan (const struct packing *packing, struct plan *plan)
+/* The jobs' placements, in the solver's memory; NULL: no memory. */
+static const struct placement *placements_of (const struct packing *packing)
 {
-    for (int i = 0; i < packing->job_count; i++) {
-        struct placement placement = {.shares = packing->places[i].shares,
-                                      .count = packing->places[i].count};
+    struct placement *placements =
+        arena_take (packing->arena, (size_t)packing->job_count, sizeof (placements[0]));
+    for (int i = 0; placements && i < packing->job_count; i++) {
+        placements[i] = (struct placement){.shares = packing->places[i].shares,
+                                           .count = packing->places[i].count};
         /* In the current order of shares, if they are the same: ranks need not move. */
-        if (placement_same (placement, packing->jobs[i].current))
-            placement = packing->jobs[i].current;
-        if (plan_place (plan, i, placement) < 0)
-            return -ENOMEM;
+        if (placement_same (placements[i], packing->jobs[i].current))
+            placements[i] = packing->jobs[i].current;
     }
-    return 0;
+    return placements;
 }
 
 /* What the plan is worth, and what it loses against the jobs' best offers. */
@@ -153,13 +155,16 @@ static struct sum plan_sum (const struct solver_job *jobs, const struct packing 
     return sum;
 }
 
-int solver_solve (struct solver *solver, const struct view *view, const struct solver_job *jobs,
-                  int64_t work, struct plan *plan, struct solver_result *ret,
+int solver_solve (struct solver *solver, const struct solver_problem *problem,
+                  struct solver_result *ret, struct solver_conflict *conflict,
                   struct pollux_error *err)
 {
-    int job_count = view->job_count, slots = view_slots (view);
+    const struct solver_job *jobs = problem->jobs;
+    int job_count = problem->job_count, slots = 0;
     struct arena *arena = &solver->arena;
     struct slot_price price;
+    for (int i = 0; i < problem->node_count; i++)
+        slots += problem->slots[i];
     if (job_count > COST_JOBS_LIMIT || slots > COST_SLOTS_LIMIT)
         return fail (err, -E2BIG, "%d jobs on %d slots; at most %d and %d can be scheduled",
                      job_count, slots, COST_JOBS_LIMIT, COST_SLOTS_LIMIT);
@@ -171,7 +176,8 @@ int solver_solve (struct solver *solver, const struct view *view, const struct s
     if (slot_price_find (jobs, job_count, slots, arena, &price) < 0)
         goto no_memory;
     double largest = largest_loss (jobs, job_count);
-    work = work > 0 ? work : WORK_LEAST + (int64_t)WORK_PER_JOB * job_count;
+    int64_t work =
+        problem->work > 0 ? problem->work : WORK_LEAST + (int64_t)WORK_PER_JOB * job_count;
     double cap = price.loss * 0x1p10;
     for (int tries = CAP_TRIES; tries > 0; tries--) {
         struct option_lists lists;
@@ -180,9 +186,9 @@ int solver_solve (struct solver *solver, const struct view *view, const struct s
         struct supply supply;
         struct piece_prices prices;
         if (option_lists_make (jobs, job_count, slots, cap, arena, &lists) < 0 ||
-            packing_make (view, jobs, job_count, arena, &packing) < 0)
+            packing_make (problem, arena, &packing) < 0)
             goto no_memory;
-        int rc = put_pinned (view, &lists, &packing, err);
+        int rc = put_pinned (&lists, &packing, conflict);
         if (rc == -EINVAL)
             return rc;
         packing_settle (&packing);
@@ -193,17 +199,19 @@ int solver_solve (struct solver *solver, const struct view *view, const struct s
         packing.prices = &prices;
         cost bound = lists.bound;
         if (greedy_pack (&lists, &packing) < 0 ||
-            local_search (&lists, &packing, view->seed, work, &bound) < 0)
+            local_search (&lists, &packing, problem->seed, work, &bound) < 0)
             goto no_memory;
         struct sum sum = plan_sum (jobs, &packing);
         cap = better_cap (&lists, &packing, largest, sum.lost);
         if (cap > 0 && tries > 1)
             continue;
-        if (write_plan (&packing, plan) < 0)
+        const struct placement *placements = placements_of (&packing);
+        if (!placements)
             goto no_memory;
         /* Rounding: half a unit per job, and the small change of the ties. */
         double lost = option_lists_value (&lists, bound - job_count * COST_UNIT);
         *ret = (struct solver_result){
+            .placements = placements,
             .value = sum.value,
             .bound = lists.best - fmax (lost, 0),
             .price = price.price,
@@ -212,5 +220,5 @@ int solver_solve (struct solver *solver, const struct view *view, const struct s
     }
 no_memory:
     return fail (err, -ENOMEM, "no memory to solve for %d jobs on %d nodes", job_count,
-                 view->node_count);
+                 problem->node_count);
 }

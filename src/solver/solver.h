@@ -7,8 +7,9 @@
 #ifndef SOLVER_SOLVER_H
 #define SOLVER_SOLVER_H
 
-#include "cluster/plan.h"
-#include "cluster/view.h"
+#include <stdint.h>
+
+#include "model/placement.h"
 
 /* Where a job's replicas are. */
 enum where {
@@ -37,22 +38,41 @@ struct solver_job {
     struct placement current;
 };
 
-/* What the solver says besides the plan.  No plan has a larger sum of values than bound. */
+/* An allocation problem.  Jobs and nodes are known by their index alone.  All nodes form one pool:
+ * an option may use any of them. */
+struct solver_problem {
+    const int *slots; /* by node; 0: no job may use the node */
+    int node_count;
+    const struct solver_job *jobs;
+    int job_count;
+    uint64_t seed;
+    int64_t work; /* most steps of the search; 0: the default */
+};
+
+/* A plan, and an upper bound: no plan has a larger sum of values. */
 struct solver_result {
+    const struct placement *placements; /* by job; borrowed until the solver is used again */
     double value, bound;
-    double price; /* what the bound gains from one slot more */
+    double price; /* increase of the bound by one more slot */
+};
+
+/* A pinned job that does not fit: it has more replicas on the node than the pinned jobs before it
+ * leave free. */
+struct solver_conflict {
+    int job, node;
+    int replicas, free;
 };
 
 struct solver;
 int solver_new (struct solver **ret, struct pollux_error *err);
 void solver_free (struct solver *solver);
 
-/* Fill the plan, which was reset for these jobs.  On equal values: fewer running jobs that lose
- * their placement, then more jobs with slots, then fewer slots used.  work bounds the search, in
- * steps; 0: a default.  The result depends on the arguments alone; solver is memory to be used again.
- * -EINVAL if the pinned jobs do not fit. */
-int solver_solve (struct solver *solver, const struct view *view, const struct solver_job *jobs,
-                  int64_t work, struct plan *plan, struct solver_result *ret,
+/* Find a plan.  On equal values: fewer running jobs that lose their placement, then more jobs with
+ * slots, then fewer slots used.  The result depends on the problem alone; the solver only holds
+ * memory.  -EINVAL: the pinned jobs do not fit; *conflict is the first that does not, and the
+ * caller, which knows the names, writes err.  -E2BIG, -ENOMEM: see err. */
+int solver_solve (struct solver *solver, const struct solver_problem *problem,
+                  struct solver_result *ret, struct solver_conflict *conflict,
                   struct pollux_error *err);
 
 #endif
