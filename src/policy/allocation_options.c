@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From hints to offers.  Every count of replicas that was looked at is on offer, on one node and on
+ * From hints to options.  Every count of replicas that was looked at is an option, on one node and on
  * several; so is the current placement, which alone needs no restart.  What was not looked at is
  * there too, as a bound.
  */
@@ -14,9 +14,9 @@
 /* Of a node with more slots than that, not every size is looked at. */
 enum { DENSE_MOST = 64 };
 
-struct survey survey_make (const struct view *view, bool all)
+struct options_context options_context_make (const struct view *view, bool all)
 {
-    struct survey survey = {
+    struct options_context context = {
         .view = view,
         .slots = view_slots (view),
         .nodes = view_nodes (view),
@@ -24,9 +24,9 @@ struct survey survey_make (const struct view *view, bool all)
         .all = all,
     };
     for (int i = 0; i < view->node_count; i++)
-        if (view->nodes[i].available && view->nodes[i].slots > survey.node_most)
-            survey.node_most = view->nodes[i].slots;
-    return survey;
+        if (view->nodes[i].available && view->nodes[i].slots > context.node_most)
+            context.node_most = view->nodes[i].slots;
+    return context;
 }
 
 /* Are the nodes of a placement there?  Not even a pinned job can stay where they are not. */
@@ -47,27 +47,27 @@ static bool can_keep (const struct view *view, struct placement current)
     return on_available (view, current);
 }
 
-/* Room for so many offers. */
+/* Room for so many options. */
 static int grow (struct allocation_options *options, int capacity, struct arena *arena)
 {
     if (capacity <= options->capacity)
         return 0;
     capacity = capacity > 2 * options->capacity ? capacity : 2 * options->capacity;
-    options->offers = arena_take (arena, (size_t)capacity, sizeof (options->offers[0]));
+    options->list = arena_take (arena, (size_t)capacity, sizeof (options->list[0]));
     options->speedups = arena_take (arena, (size_t)capacity, sizeof (options->speedups[0]));
     options->capacity = capacity;
-    return options->offers && options->speedups ? 0 : -ENOMEM;
+    return options->list && options->speedups ? 0 : -ENOMEM;
 }
 
 static void add (struct allocation_options *options, int replicas, enum where where, double goodput)
 {
     if (replicas > 0 && !(goodput > 0))
         return;
-    options->offers[options->count] = (struct offer){.replicas = replicas, .where = where};
+    options->list[options->count] = (struct solver_option){.replicas = replicas, .where = where};
     options->speedups[options->count++] = replicas > 0 ? goodput / options->fair : 0;
 }
 
-/* The offers of one curve at sample i, and what is unknown behind it. */
+/* The options of one curve at sample i, and what is unknown behind it. */
 static void add_sample (struct allocation_options *options, const struct goodput_samples *curve,
                         int i)
 {
@@ -78,7 +78,7 @@ static void add_sample (struct allocation_options *options, const struct goodput
     add (options, sample->replicas, curve->nodes > 1 ? WHERE_MANY : WHERE_ONE, sample->goodput);
 }
 
-int allocation_options_offers (struct allocation_options *options, struct arena *arena)
+int allocation_options_list (struct allocation_options *options, struct arena *arena)
 {
     const struct goodput_samples *one = &options->one, *many = &options->many;
     if (options->pinned)
@@ -120,52 +120,53 @@ int allocation_options_offers (struct allocation_options *options, struct arena 
     }
 }
 
-static int make_pinned (const struct survey *survey, const struct job *job, struct arena *arena,
-                        struct allocation_options *options, struct pollux_error *err)
+static int make_pinned (const struct options_context *context, const struct job *job,
+                        struct arena *arena, struct allocation_options *options,
+                        struct pollux_error *err)
 {
     double goodput = 0;
     struct pollux_shape shape = placement_shape (job->placement);
-    int rc = goodput_samples_at (job, survey->view->search, shape, &goodput, err);
+    int rc = goodput_samples_at (job, context->view->search, shape, &goodput, err);
     if (rc < 0)
         return rc;
     if (grow (options, 1, arena) < 0)
-        return fail (err, -ENOMEM, "no memory for the offers of job %s", job->spec.name);
-    options->offers[0] = (struct offer){.replicas = shape.replicas, .where = WHERE_KEEP};
+        return fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
+    options->list[0] = (struct solver_option){.replicas = shape.replicas, .where = WHERE_KEEP};
     options->speedups[0] = options->fair > 0 ? goodput / options->fair : 0;
     options->count = 1;
     return 0;
 }
 
-int allocation_options_make (const struct survey *survey, const struct job *job,
+int allocation_options_make (const struct options_context *context, const struct job *job,
                              struct arena *arena, struct allocation_options *ret,
                              struct pollux_error *err)
 {
-    const struct view *view = survey->view;
+    const struct view *view = context->view;
     struct allocation_options options = {
-        .fair = fair_goodput (job, view->search, survey->fair),
+        .fair = fair_goodput (job, view->search, context->fair),
         .restart = restart_factor (view, job),
         .pinned = job_pinned (job) && on_available (view, job->placement),
     };
     int rc = 0;
     if (options.pinned) {
-        rc = make_pinned (survey, job, arena, &options, err);
+        rc = make_pinned (context, job, arena, &options, err);
     } else {
         int most = job_trusted_replicas (job);
-        most = most < survey->slots ? most : survey->slots;
-        int one_most = most < survey->node_most ? most : survey->node_most;
+        most = most < context->slots ? most : context->slots;
+        int one_most = most < context->node_most ? most : context->node_most;
         if (can_keep (view, job->placement))
             options.keep = placement_shape (job->placement);
         /* Sizes up to that of a node are what packing is made of. */
-        int dense = survey->node_most < DENSE_MOST ? survey->node_most : DENSE_MOST;
-        dense = survey->all ? most : dense;
+        int dense = context->node_most < DENSE_MOST ? context->node_most : DENSE_MOST;
+        dense = context->all ? most : dense;
         int also = options.keep.replicas;
         rc = goodput_samples_make (job, view->search, 1, 1, one_most, dense, also, arena,
                                    &options.one, err);
         if (rc == 0)
-            rc = goodput_samples_make (job, view->search, 2, 2, survey->nodes > 1 ? most : 0, dense,
-                                       also, arena, &options.many, err);
-        if (rc == 0 && allocation_options_offers (&options, arena) < 0)
-            rc = fail (err, -ENOMEM, "no memory for the offers of job %s", job->spec.name);
+            rc = goodput_samples_make (job, view->search, 2, 2, context->nodes > 1 ? most : 0,
+                                       dense, also, arena, &options.many, err);
+        if (rc == 0 && allocation_options_list (&options, arena) < 0)
+            rc = fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
     }
     if (rc == 0)
         *ret = options;

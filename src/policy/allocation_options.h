@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job could have, as offers for the solver. */
+/* What a job could have, as options for the solver. */
 #ifndef POLICY_ALLOCATION_OPTIONS_H
 #define POLICY_ALLOCATION_OPTIONS_H
 
@@ -8,16 +8,16 @@
 #include "solver/solver.h"
 
 /* What all jobs of a view have in common. */
-struct survey {
+struct options_context {
     const struct view *view;
     int slots, nodes; /* of the nodes that are available */
     int node_most;    /* slots of the largest */
     int fair;         /* replicas of a fair share */
     bool all;         /* look at every count */
 };
-struct survey survey_make (const struct view *view, bool all);
+struct options_context options_context_make (const struct view *view, bool all);
 
-/* A job's curves and what follows from them: its offers, in order of replicas, and how many times
+/* A job's curves and what follows from them: its options, in order of replicas, and how many times
  * as fast as with its fair share it trains with each. */
 struct allocation_options {
     struct goodput_samples one, many;
@@ -25,17 +25,17 @@ struct allocation_options {
     double restart;           /* what it keeps of the speedup if it moves */
     struct pollux_shape keep; /* of its current placement, if it can keep it; {0, 0} */
     bool pinned;
-    struct offer *offers; /* values are not filled in here */
+    struct solver_option *list; /* values are not filled in here */
     double *speedups;
     int count, capacity;
 };
 
 /* -EINVAL names a job whose hints are nonsense; -ENOMEM. */
-int allocation_options_make (const struct survey *survey, const struct job *job,
+int allocation_options_make (const struct options_context *context, const struct job *job,
                              struct arena *arena, struct allocation_options *ret,
                              struct pollux_error *err);
 
-/* Make the offers again after a curve was split.  -ENOMEM. */
-int allocation_options_offers (struct allocation_options *options, struct arena *arena);
+/* Make the options again after a curve was split.  -ENOMEM. */
+int allocation_options_list (struct allocation_options *options, struct arena *arena);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of offers, and fitness of sums:
+ * Values of options, and fitness of sums:
  *
  *     x     = speedup x nodes/slots  (x restart factor where it moves)
  *     value = -w (x + 0.001)^p  p < 0,   w log (x + 0.001)  p = 0,   w (x + 0.001)^p  p > 0
@@ -12,16 +12,16 @@
 
 #include "base/error.h"
 
-static int outlooks_make (const struct view *view, bool all, struct arena *arena,
-                          struct objective *ret, struct pollux_error *err)
+static int make_options (const struct view *view, bool all, struct arena *arena,
+                         struct objective *ret, struct pollux_error *err)
 {
     size_t count = (size_t)view->job_count;
-    struct survey survey = survey_make (view, all);
+    struct options_context context = options_context_make (view, all);
     struct objective objective = {
         .options = arena_take (arena, count, sizeof (objective.options[0])),
         .jobs = arena_take (arena, count, sizeof (objective.jobs[0])),
         .count = view->job_count,
-        .per_speedup = survey.slots > 0 ? (double)survey.nodes / survey.slots : 0,
+        .per_speedup = context.slots > 0 ? (double)context.nodes / context.slots : 0,
         .arena = arena,
     };
     if (!objective.options || !objective.jobs)
@@ -29,11 +29,11 @@ static int outlooks_make (const struct view *view, bool all, struct arena *arena
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         struct allocation_options *options = &objective.options[i];
-        int rc = allocation_options_make (&survey, job, arena, options, err);
+        int rc = allocation_options_make (&context, job, arena, options, err);
         if (rc < 0)
             return rc;
         objective.jobs[i] = (struct solver_job){
-            .offers = options->offers, .offer_count = options->count, .current = job->placement};
+            .options = options->list, .option_count = options->count, .current = job->placement};
     }
     *ret = objective;
     return 0;
@@ -42,13 +42,13 @@ static int outlooks_make (const struct view *view, bool all, struct arena *arena
 int objective_make (const struct view *view, struct arena *arena, struct objective *ret,
                     struct pollux_error *err)
 {
-    return outlooks_make (view, true, arena, ret, err);
+    return make_options (view, true, arena, ret, err);
 }
 
-int objective_sketch (const struct view *view, struct arena *arena, struct objective *ret,
-                      struct pollux_error *err)
+int objective_make_sampled (const struct view *view, struct arena *arena, struct objective *ret,
+                            struct pollux_error *err)
 {
-    return outlooks_make (view, false, arena, ret, err);
+    return make_options (view, false, arena, ret, err);
 }
 
 static double x_of (const struct objective *objective, const struct allocation_options *options,
@@ -57,11 +57,11 @@ static double x_of (const struct objective *objective, const struct allocation_o
     return speedup * objective->per_speedup * (moves ? options->restart : 1);
 }
 
-double objective_x (const struct objective *objective, int job, int offer)
+double objective_x (const struct objective *objective, int job, int option)
 {
     const struct allocation_options *options = &objective->options[job];
-    return x_of (objective, options, options->speedups[offer],
-                 options->offers[offer].where != WHERE_KEEP);
+    return x_of (objective, options, options->speedups[option],
+                 options->list[option].where != WHERE_KEEP);
 }
 
 static double value_of (double p, double weight, double scaled)
@@ -82,11 +82,11 @@ static void value_job (const struct objective *objective, const struct view *vie
     struct allocation_options *options = &objective->options[job];
     double weight = view->jobs[job]->spec.weight;
     for (int i = 0; i < options->count; i++)
-        options->offers[i].value =
+        options->list[i].value =
             value_of (view->p, weight,
                       (objective_x (objective, job, i) + OBJECTIVE_OFFSET) / objective->scale);
-    objective->jobs[job].offers = options->offers;
-    objective->jobs[job].offer_count = options->count;
+    objective->jobs[job].options = options->list;
+    objective->jobs[job].option_count = options->count;
 }
 
 void objective_value (struct objective *objective, const struct view *view, double scale)
@@ -98,8 +98,8 @@ void objective_value (struct objective *objective, const struct view *view, doub
 
 /* Split the gaps of a curve that might hold something worth more than `least`, less the price.
  * Returns whether there were any, or -ENOMEM. */
-static int sharpen_curve (const struct objective *objective, const struct view *view, int job,
-                          struct goodput_samples *curve, double price, double *least, double slack)
+static int refine_curve (const struct objective *objective, const struct view *view, int job,
+                         struct goodput_samples *curve, double price, double *least, double slack)
 {
     const struct allocation_options *options = &objective->options[job];
     double weight = view->jobs[job]->spec.weight;
@@ -125,8 +125,8 @@ static int sharpen_curve (const struct objective *objective, const struct view *
     return changed;
 }
 
-int objective_sharpen (struct objective *objective, const struct view *view, double price,
-                       double slack)
+int objective_refine (struct objective *objective, const struct view *view, double price,
+                      double slack)
 {
     for (int i = 0; i < objective->count; i++) {
         struct allocation_options *options = &objective->options[i];
@@ -134,16 +134,15 @@ int objective_sharpen (struct objective *objective, const struct view *view, dou
             continue;
         double least = -INFINITY;
         for (int j = 0; j < options->count; j++)
-            if (options->offers[j].where != WHERE_BEYOND)
-                least =
-                    fmax (least, options->offers[j].value - price * options->offers[j].replicas);
-        int one = sharpen_curve (objective, view, i, &options->one, price, &least, slack);
-        int many = sharpen_curve (objective, view, i, &options->many, price, &least, slack);
+            if (options->list[j].where != WHERE_BEYOND)
+                least = fmax (least, options->list[j].value - price * options->list[j].replicas);
+        int one = refine_curve (objective, view, i, &options->one, price, &least, slack);
+        int many = refine_curve (objective, view, i, &options->many, price, &least, slack);
         if (one < 0 || many < 0)
             return -ENOMEM;
         if (one + many == 0)
             continue;
-        if (allocation_options_offers (options, objective->arena) < 0)
+        if (allocation_options_list (options, objective->arena) < 0)
             return -ENOMEM;
         value_job (objective, view, i);
     }
@@ -189,11 +188,11 @@ void objective_threshold (const struct objective *objective, double threshold)
     for (int i = 0; i < objective->count; i++) {
         struct allocation_options *options = &objective->options[i];
         for (int j = 0; j < options->count; j++)
-            options->offers[j].value = objective_x (objective, i, j) >= threshold ? 0 : -1;
+            options->list[j].value = objective_x (objective, i, j) >= threshold ? 0 : -1;
     }
 }
 
-int objective_offer (const struct objective *objective, int job, struct placement placement)
+int objective_option (const struct objective *objective, int job, struct placement placement)
 {
     const struct allocation_options *options = &objective->options[job];
     int replicas = placement_replicas (placement);
@@ -201,7 +200,7 @@ int objective_offer (const struct objective *objective, int job, struct placemen
     if (replicas > 0 && placement_same (placement, objective->jobs[job].current))
         where = WHERE_KEEP;
     for (int i = 0; i < options->count; i++)
-        if (options->offers[i].replicas == replicas && options->offers[i].where == where)
+        if (options->list[i].replicas == replicas && options->list[i].where == where)
             return i;
     return -1;
 }
@@ -242,10 +241,10 @@ int objective_solve (const struct objective *objective, const struct view *view,
     for (int i = 0; i < objective->count; i++) {
         if (plan_place (plan, i, ret->placements[i]) < 0)
             return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
-        int offer = objective_offer (objective, i, ret->placements[i]);
-        plan->speedups[i] = objective->options[i].speedups[offer];
+        int option = objective_option (objective, i, ret->placements[i]);
+        plan->speedups[i] = objective->options[i].speedups[option];
         if (x)
-            x[i] = objective_x (objective, i, offer);
+            x[i] = objective_x (objective, i, option);
     }
     return 0;
 }

@@ -27,17 +27,17 @@ struct objective {
 int objective_make (const struct view *view, struct arena *arena, struct objective *ret,
                     struct pollux_error *err);
 
-/* The same with a few counts and bounds for the others, which objective_sharpen should follow. */
-int objective_sketch (const struct view *view, struct arena *arena, struct objective *ret,
-                      struct pollux_error *err);
+/* The same with a few counts and bounds for the others, which objective_refine should follow. */
+int objective_make_sampled (const struct view *view, struct arena *arena, struct objective *ret,
+                            struct pollux_error *err);
 
 /* Fill in the values for a finite p: terms of the sum, with x relative to `scale`. */
 void objective_value (struct objective *objective, const struct view *view, double scale);
 
 /* Look at the counts that matter at a price: those that might be worth, less the price of their
  * slots, within slack of the job's best.  Values are up to date afterwards.  -ENOMEM. */
-int objective_sharpen (struct objective *objective, const struct view *view, double price,
-                       double slack);
+int objective_refine (struct objective *objective, const struct view *view, double price,
+                      double slack);
 
 /* Maximise the sum of the values that are filled in.  Resets the plan, then writes placements and
  * speedups; x, unless it is NULL, receives every job's x.  -EINVAL names a pinned job that does
@@ -58,10 +58,10 @@ double objective_mean (const struct view *view, const double *x);
 /* Fill in the values 0 for x that reach a threshold, and -1. */
 void objective_threshold (const struct objective *objective, double threshold);
 
-/* x of a job's offer. */
-double objective_x (const struct objective *objective, int job, int offer);
+/* x of a job's option. */
+double objective_x (const struct objective *objective, int job, int option);
 
-/* The offer that a placement of the job is. */
-int objective_offer (const struct objective *objective, int job, struct placement placement);
+/* The option that a placement of the job is. */
+int objective_option (const struct objective *objective, int job, struct placement placement);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pollux: the plan that maximises the paper's fitness, nearly, with a bound that says how nearly.
- * The objective turns hints into offers and a sum, the solver maximises the sum.
+ * The objective turns hints into options and a sum, the solver maximises the sum.
  *
  * The minimum (p = -inf) is no sum, but "does every job reach t?" is one: the largest t that
  * enough slots could pay for is the bound, and the largest t for which a plan is found is the
@@ -16,7 +16,7 @@
 #include "policy/policies.h"
 #include "solver/slot_price.h"
 
-enum { SHARPEN_ROUNDS = 2, SMALL_SLOTS = 512 };
+enum { REFINE_ROUNDS = 2, SMALL_SLOTS = 512 };
 
 struct pollux {
     struct arena arena;
@@ -87,17 +87,17 @@ static int slots_for_sale (const struct round *round)
 
 /* Look closer at the curves where the price says that it matters, which changes the price a
  * little, and so once more. */
-static int sharpen (struct round *round, struct pollux_error *err)
+static int refine (struct round *round, struct pollux_error *err)
 {
     struct objective *objective = &round->objective;
     int slots = slots_for_sale (round);
-    for (int i = 0; i < SHARPEN_ROUNDS; i++) {
+    for (int i = 0; i < REFINE_ROUNDS; i++) {
         struct slot_price price;
         /* In a small cluster, where every slot counts, more choices are worth knowing. */
         if (slot_price_find (objective->jobs, objective->count, slots, &round->pollux->arena,
                              &price) < 0 ||
-            objective_sharpen (objective, round->view, price.price,
-                               price.price * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
+            objective_refine (objective, round->view, price.price,
+                              price.price * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
             return fail (err, -ENOMEM, "no memory for the curves of %d jobs", objective->count);
     }
     return 0;
@@ -113,7 +113,7 @@ static int decide_sum (struct round *round, struct pollux_error *err)
     struct solver_result result;
     for (;;) {
         objective_value (&round->objective, view, scale);
-        int rc = sharpen (round, err);
+        int rc = refine (round, err);
         if (rc == 0)
             rc = solve (round, &result, err);
         if (rc < 0)
@@ -130,13 +130,13 @@ static int decide_sum (struct round *round, struct pollux_error *err)
     return 0;
 }
 
-/* The fewest slots for x of at least a threshold, over a job's offers; INT_MAX if it cannot. */
+/* The fewest slots for x of at least a threshold, over a job's options; INT_MAX if it cannot. */
 static int slots_for (const struct objective *objective, int job, double threshold)
 {
     const struct allocation_options *options = &objective->options[job];
     for (int i = 0; i < options->count; i++)
         if (objective_x (objective, job, i) >= threshold)
-            return options->offers[i].replicas;
+            return options->list[i].replicas;
     return -1;
 }
 
@@ -237,7 +237,7 @@ static int pollux_decide (const struct view *view, void *memory, struct plan *pl
         return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
     bool least = isinf (view->p);
     int rc = least ? objective_make (view, &pollux->arena, &round.objective, err)
-                   : objective_sketch (view, &pollux->arena, &round.objective, err);
+                   : objective_make_sampled (view, &pollux->arena, &round.objective, err);
     if (rc < 0)
         return rc;
     return least ? decide_least (&round, err) : decide_sum (&round, err);

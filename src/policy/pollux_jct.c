@@ -8,7 +8,7 @@
  * sqrt (2 rank - 1), since a job delays all those that stay after it.  Real jobs differ in their
  * curves and keep arriving, so that a long job will not be alone in the end.  Therefore
  *
- *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an offer
+ *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an option
  *     w_j     = weight rank_j^0.45 (R_j + 2000 s)^-0.25 (1 + age_j / 10,000 s)^0.5
  *
  * with R in seconds of one replica: ranks look to the end of those who are here, the power of R to
@@ -21,7 +21,7 @@
  *     kept    = (H - d) / H, H = max (300 s, min (t / 5, 2 / lambda));  t / (t + d) if that is less
  *     lambda  = sum_j 1 / (age_j + t_j)
  *
- * with t the remaining time, of the offer, or of job j with its fair share.  lambda is the rate at
+ * with t the remaining time, of the option, or of job j with its fair share.  lambda is the rate at
  * which jobs arrive: of those present, a job that stays for L is seen L times as often as one that
  * stays for 1, so that the mean of 1/L over them is 1 / (mean stay), and by Little's law their
  * number divided by the mean stay is lambda.  Nothing is taken from a job that waits: it will pay
@@ -88,7 +88,7 @@ struct prospect {
     double weight; /* w */
     double delay_s;
     bool waits; /* it has no placement */
-    int limit;  /* the most replicas on offer */
+    int limit;  /* the most replicas of its options */
 };
 
 struct round {
@@ -123,11 +123,11 @@ static struct prospect prospect_of (const struct view *view, const struct job *j
         .waits = job->placement.count == 0,
     };
     for (int i = options->count - 1; i >= 0; i--) {
-        const struct offer *offer = &options->offers[i];
-        if (offer->replicas > prospect.limit)
-            prospect.limit = offer->replicas;
+        const struct solver_option *option = &options->list[i];
+        if (option->replicas > prospect.limit)
+            prospect.limit = option->replicas;
         if (options->speedups[i] > 0)
-            prospect.unit = options->speedups[i] * options->fair / offer->replicas;
+            prospect.unit = options->speedups[i] * options->fair / option->replicas;
     }
     prospect.work_s = work_of (job, prospect.unit);
     return prospect;
@@ -183,7 +183,7 @@ static double arrival_rate (const struct round *round)
 
 /* ---- What it may be given, and what that is worth ---- */
 
-/* Share of an offer's value that is left if the job has to restart for it. */
+/* Share of an option's value that is left if the job has to restart for it. */
 static double kept_share (const struct round *round, const struct prospect *prospect,
                           double speedup)
 {
@@ -201,14 +201,14 @@ static double value_of (const struct round *round, const struct prospect *prospe
     return moves ? value * kept_share (round, prospect, speedup) : value;
 }
 
-static void value_offers (const struct round *round, int job)
+static void value_options (const struct round *round, int job)
 {
     const struct prospect *prospect = &round->prospects[job];
     const struct allocation_options *options = &round->objective.options[job];
     double scale = prospect->unit > 0 ? options->fair / prospect->unit : 0;
     for (int i = 0; i < options->count; i++)
-        options->offers[i].value = value_of (round, prospect, options->speedups[i] * scale,
-                                             options->offers[i].where != WHERE_KEEP);
+        options->list[i].value = value_of (round, prospect, options->speedups[i] * scale,
+                                           options->list[i].where != WHERE_KEEP);
 }
 
 /* The most that a job could have if it were trusted, beyond what it is offered; 0 if no more. */
@@ -234,7 +234,7 @@ static int curve_room (struct round *round, int most)
     return curve->bests && curve->one && curve->many ? 0 : -ENOMEM;
 }
 
-/* If some size beyond the limit leaves more after paying for its slots than all that is on offer,
+/* If some size beyond the limit leaves more after paying for its slots than every option,
  * let the limit leave as much.  Moves are compared with moves: to stay looks best to those who
  * have to restart for every step on the way. */
 static int explore (struct round *round, int job, double price, struct pollux_error *err)
@@ -253,11 +253,11 @@ static int explore (struct round *round, int job, double price, struct pollux_er
         return rc;
     double offered = 0, at_limit = -INFINITY, hidden = 0;
     for (int i = 0; i < options->count; i++) {
-        const struct offer *offer = &options->offers[i];
-        double surplus = offer->value - price * offer->replicas;
-        if (offer->where != WHERE_KEEP)
+        const struct solver_option *option = &options->list[i];
+        double surplus = option->value - price * option->replicas;
+        if (option->where != WHERE_KEEP)
             offered = fmax (offered, surplus);
-        if (offer->replicas == limit)
+        if (option->replicas == limit)
             at_limit = fmax (at_limit, surplus);
     }
     for (int k = limit + 1; k <= most; k++) {
@@ -267,8 +267,8 @@ static int explore (struct round *round, int job, double price, struct pollux_er
                            value_of (round, prospect, goodput / prospect->unit, true) - price * k);
     }
     for (int i = 0; i < options->count && hidden > offered; i++)
-        if (options->offers[i].replicas == limit)
-            options->offers[i].value += hidden - at_limit;
+        if (options->list[i].replicas == limit)
+            options->list[i].value += hidden - at_limit;
     return 0;
 }
 
@@ -278,8 +278,8 @@ static int price_of (const struct round *round, struct slot_price *ret)
     int slots = round->slots;
     for (int i = 0; i < round->objective.count; i++) {
         const struct solver_job *job = &round->objective.jobs[i];
-        if (job->offer_count == 1)
-            slots -= job->offers[0].replicas;
+        if (job->option_count == 1)
+            slots -= job->options[0].replicas;
     }
     return slot_price_find (round->objective.jobs, round->objective.count, slots > 0 ? slots : 0,
                             round->arena, ret);
@@ -295,7 +295,7 @@ static int value_all (struct round *round, struct pollux_error *err)
         return fail (err, -ENOMEM, "no memory for the ranks of %d jobs", view->job_count);
     round->calm_s = lasts_arrivals / arrival_rate (round);
     for (int i = 0; i < view->job_count; i++)
-        value_offers (round, i);
+        value_options (round, i);
     if (price_of (round, &price) < 0)
         return fail (err, -ENOMEM, "no memory for the price of %d jobs", view->job_count);
     int rc = 0;

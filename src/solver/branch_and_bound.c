@@ -2,12 +2,12 @@
 /*
  * Branch and bound over the plans of a group, in three stages:
  *
- *     1. jobs that could stay    a choice each; who stays is put where it is now
- *     2. who does not stay       a place for the choices made in stage 1, large ones first
- *     3. all other jobs          a choice and a place each, large ones first
+ *     1. jobs that could stay    a option each; who stays is put where it is now
+ *     2. who does not stay       a place for the options made in stage 1, large ones first
+ *     3. all other jobs          a option and a place each, large ones first
  *
  * so that nobody is put where another one could have stayed.  What a plan loses depends on the
- * choices alone; places only have to be found.  Choices are tried in order of regret, and dropped by
+ * options alone; places only have to be found.  Choices are tried in order of regret, and dropped by
  * the two bounds of group.c.  Nodes that look alike (as many free slots, an owner or not, nobody's
  * current placement) are tried once.  A job on several nodes is laid out in a few ways, over the
  * freest nodes, over the fullest, and as the tariff cuts it; in a small group, in all ways.
@@ -16,8 +16,8 @@
 
 #include "solver/subproblem.h"
 
-/* Where a search stands: jobs whose choice is made, deferred ones that are placed, free slots that
- * are not spoken for, loss and regret of the choices. */
+/* Where a search stands: jobs whose option is made, deferred ones that are placed, free slots that
+ * are not spoken for, loss and regret of the options. */
 struct state {
     int level, placed, slots;
     cost loss, regret;
@@ -65,7 +65,7 @@ static void try_keep (struct subproblem *subproblem, int level, struct state sta
 static void try_one (struct subproblem *subproblem, int level, struct state state)
 {
     struct trial *trial = &subproblem->now[level];
-    int replicas = trial->choice->replicas, most = 0;
+    int replicas = trial->option->replicas, most = 0;
     trial->count = 1;
     for (int i = 0; i < subproblem->node_count; i++)
         most = most > subproblem->free[i] ? most : subproblem->free[i];
@@ -112,7 +112,7 @@ static int best_fit (const struct subproblem *subproblem, const bool *used, int 
 static bool lay_out (const struct subproblem *subproblem, struct trial *trial, bool freest)
 {
     bool used[SUBPROBLEM_NODES] = {false};
-    int left = trial->choice->replicas;
+    int left = trial->option->replicas;
     for (trial->count = 0; left > 0; trial->count++) {
         int node = next_open (subproblem, used, freest);
         if (node < 0)
@@ -137,7 +137,7 @@ static bool lay_out_cut (const struct subproblem *subproblem, struct trial *tria
     const struct piece_prices *prices = subproblem->packing->prices;
     bool used[SUBPROBLEM_NODES] = {false};
     trial->count = 0;
-    for (int left = trial->choice->replicas, piece = prices->cut[left]; left > 0;
+    for (int left = trial->option->replicas, piece = prices->cut[left]; left > 0;
          left -= piece, piece = prices->rest_cut[left]) {
         int node = best_fit (subproblem, used, piece);
         if (node < 0)
@@ -178,7 +178,7 @@ static void try_many (struct subproblem *subproblem, int level, struct state sta
     struct trial *trial = &subproblem->now[level];
     if (subproblem->exhaustive) {
         trial->count = 0;
-        try_all (subproblem, level, state, 0, trial->choice->replicas);
+        try_all (subproblem, level, state, 0, trial->option->replicas);
         return;
     }
     if (lay_out_cut (subproblem, trial))
@@ -188,10 +188,10 @@ static void try_many (struct subproblem *subproblem, int level, struct state sta
             occupy (subproblem, level, state);
 }
 
-/* A place for the choice of a job. */
+/* A place for the option of a job. */
 static void try_places (struct subproblem *subproblem, int level, struct state state)
 {
-    switch (subproblem->now[level].choice->where) {
+    switch (subproblem->now[level].option->where) {
     case WHERE_NONE:
         subproblem->now[level].count = 0;
         occupy (subproblem, level, state);
@@ -216,8 +216,8 @@ static void try_places (struct subproblem *subproblem, int level, struct state s
 static void defer (struct subproblem *subproblem, int level, struct state state)
 {
     int *list = subproblem->deferred, at = subproblem->deferred_count++;
-    int replicas = subproblem->now[level].choice->replicas;
-    for (; at > 0 && subproblem->now[list[at - 1]].choice->replicas < replicas; at--)
+    int replicas = subproblem->now[level].option->replicas;
+    for (; at > 0 && subproblem->now[list[at - 1]].option->replicas < replicas; at--)
         list[at] = list[at - 1];
     list[at] = level;
     go_on (subproblem, state);
@@ -232,22 +232,22 @@ static void choose (struct subproblem *subproblem, struct state state)
     const struct option_list *list = &subproblem->lists->lists[subproblem->jobs[level]];
     const cost *rest = subproblem_rest (subproblem, level + 1);
     for (int i = 0; i < subproblem->usable[level] && subproblem->steps > 0; i++) {
-        const struct priced_option *choice = &list->choices[i];
+        const struct priced_option *option = &list->options[i];
         /* By the tariff: regret is what is lost beyond the bound, and all that follow have more. */
-        if (state.regret + choice->regret >=
+        if (state.regret + option->regret >=
             subproblem->most - (subproblem->start - subproblem->best))
             break;
-        int left = state.slots - choice->replicas;
-        if (choice->where == WHERE_BEYOND || left < 0 || rest[left] == COST_MOST ||
-            state.loss + choice->loss + rest[left] >= subproblem->best)
+        int left = state.slots - option->replicas;
+        if (option->where == WHERE_BEYOND || left < 0 || rest[left] == COST_MOST ||
+            state.loss + option->loss + rest[left] >= subproblem->best)
             continue;
         struct state next = {.level = level + 1,
                              .placed = state.placed,
                              .slots = left,
-                             .loss = state.loss + choice->loss,
-                             .regret = state.regret + choice->regret};
-        subproblem->now[level].choice = choice;
-        bool places = choice->where == WHERE_ONE || choice->where == WHERE_MANY;
+                             .loss = state.loss + option->loss,
+                             .regret = state.regret + option->regret};
+        subproblem->now[level].option = option;
+        bool places = option->where == WHERE_ONE || option->where == WHERE_MANY;
         if (level < subproblem->stayers && places)
             defer (subproblem, level, next);
         else
@@ -260,7 +260,7 @@ static void keep (struct subproblem *subproblem, cost loss)
     subproblem->best = loss;
     subproblem->found = true;
     for (int i = 0; i < subproblem->job_count; i++) {
-        subproblem->kept[i].choice = subproblem->now[i].choice;
+        subproblem->kept[i].option = subproblem->now[i].option;
         subproblem->kept[i].count = subproblem->now[i].count;
         memcpy (subproblem->kept[i].shares, subproblem->now[i].shares,
                 (size_t)subproblem->now[i].count * sizeof (subproblem->now[i].shares[0]));
@@ -274,7 +274,7 @@ static void go_on (struct subproblem *subproblem, struct state state)
     if (state.level < subproblem->stayers) {
         choose (subproblem, state);
     } else if (state.placed < subproblem->deferred_count) {
-        /* As good a plan may have been found since these choices were made. */
+        /* As good a plan may have been found since these options were made. */
         cost rest = subproblem_rest (subproblem, state.level)[state.slots];
         if (rest != COST_MOST && state.loss + rest < subproblem->best) {
             int level = subproblem->deferred[state.placed++];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a choice is worth, as one integer, so that sums are exact: equal plans compare equal in
+ * What a option is worth, as one integer, so that sums are exact: equal plans compare equal in
  * whatever order they were added up, and ties are decided as promised.
  *
  *     bit 127 .................. 64 | 63 ....... 42 | 41 ..... 21 | 20 .... 0

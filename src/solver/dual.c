@@ -169,11 +169,11 @@ static void set_prices (struct dual *dual)
 }
 
 static void ask (struct dual *dual, const struct option_list *list,
-                 const struct priced_option *choice)
+                 const struct priced_option *option)
 {
     const struct piece_prices *prices = &dual->now;
     struct placement current = list->job->current;
-    switch (choice->where) {
+    switch (option->where) {
     case WHERE_NONE:
         return;
     case WHERE_KEEP:
@@ -181,14 +181,14 @@ static void ask (struct dual *dual, const struct option_list *list,
             (current.count == 1 ? dual->ones : dual->pieces)[current.shares[i].replicas]++;
         return;
     case WHERE_ONE:
-        dual->ones[choice->replicas]++;
+        dual->ones[option->replicas]++;
         return;
     case WHERE_MANY:
     case WHERE_BEYOND:
-        if (choice->replicas < 2)
+        if (option->replicas < 2)
             return;
-        dual->pieces[prices->cut[choice->replicas]]++;
-        for (int k = choice->replicas - prices->cut[choice->replicas]; k > 0;
+        dual->pieces[prices->cut[option->replicas]]++;
+        for (int k = option->replicas - prices->cut[option->replicas]; k > 0;
              k -= prices->rest_cut[k])
             dual->pieces[prices->rest_cut[k]]++;
         return;
@@ -206,14 +206,14 @@ static cost ask_all (struct dual *dual)
         const struct priced_option *best = NULL;
         cost least = 0;
         if (option_list_pinned (list)) {
-            bound += list->choices[0].loss;
+            bound += list->options[0].loss;
             continue;
         }
         for (int j = 0; j < list->count; j++) {
             cost total =
-                list->choices[j].loss + option_list_cost (list, &list->choices[j], &dual->now);
+                list->options[j].loss + option_list_cost (list, &list->options[j], &dual->now);
             if (!best || total < least) {
-                best = &list->choices[j];
+                best = &list->options[j];
                 least = total;
             }
         }
@@ -262,8 +262,8 @@ int dual_ascend (const struct option_lists *lists, const struct supply *supply, 
     int many_most = 0;
     for (int i = 0; i < lists->count; i++)
         for (int j = 0; j < lists->lists[i].count; j++)
-            if (lists->lists[i].choices[j].replicas > many_most)
-                many_most = lists->lists[i].choices[j].replicas;
+            if (lists->lists[i].options[j].replicas > many_most)
+                many_most = lists->lists[i].options[j].replicas;
     struct piece_prices best;
     dual.ones = arena_take (arena, sizes, sizeof (dual.ones[0]));
     dual.pieces = arena_take (arena, sizes, sizeof (dual.pieces[0]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A first plan.  At the right prices the jobs' best choices use about all slots, so what is left is
+ * A first plan.  At the right prices the jobs' best options use about all slots, so what is left is
  * to pack them: pinned jobs and those that stay first, then jobs that need several nodes, then
  * node by node.  A node is filled as well as possible with some of the waiting jobs, each of a size
  * near its best; nodes.c does that.  At last come those who found no place, and what is left over.
@@ -26,27 +26,27 @@ static int by_key_descending (const void *a, const void *b)
 
 enum { HANDICAP_PART = 4 }; /* of the price of a slot */
 
-/* What a choice costs here: small jobs on several nodes are in everybody's way later. */
-static cost handicap (const struct packing *packing, const struct priced_option *choice)
+/* What a option costs here: small jobs on several nodes are in everybody's way later. */
+static cost handicap (const struct packing *packing, const struct priced_option *option)
 {
-    bool spread = choice->where == WHERE_MANY && choice->replicas <= packing->free_most;
-    return choice->regret +
+    bool spread = option->where == WHERE_MANY && option->replicas <= packing->free_most;
+    return option->regret +
            (spread ? packing->prices->one[packing->free_most > 0] / HANDICAP_PART : 0);
 }
 
-/* The cheapest choice that fits; NONE always does. */
+/* The cheapest option that fits; NONE always does. */
 static int put_cheapest (const struct option_lists *lists, struct packing *packing, int job)
 {
     const struct option_list *list = &lists->lists[job];
     const struct priced_option *best = NULL;
     struct placement placement;
     for (int i = 0; i < list->count; i++) {
-        const struct priced_option *choice = &list->choices[i];
-        if (best && choice->regret >= handicap (packing, best))
+        const struct priced_option *option = &list->options[i];
+        if (best && option->regret >= handicap (packing, best))
             break;
-        if ((!best || handicap (packing, choice) < handicap (packing, best)) &&
-            packing_find (packing, job, choice, &placement))
-            best = choice;
+        if ((!best || handicap (packing, option) < handicap (packing, best)) &&
+            packing_find (packing, job, option, &placement))
+            best = option;
     }
     if (!best || !packing_find (packing, job, best, &placement))
         return 0;
@@ -61,7 +61,7 @@ static int fill_keepers (const struct option_lists *lists, struct packing *packi
     for (int job = 0; job < packing->job_count; job++) {
         const struct priced_option *first = lists->lists[job].first;
         struct placement placement;
-        if (packing->places[job].choice)
+        if (packing->places[job].option)
             continue;
         if (first->where != WHERE_KEEP || !packing_find (packing, job, first, &placement))
             jobs[count++] = job;
@@ -99,7 +99,7 @@ int greedy_pack (const struct option_lists *lists, struct packing *packing)
 
 /* ---- What is left ---- */
 
-/* The choice that gains most per slot over what the job has now, of those that fit where its own
+/* The option that gains most per slot over what the job has now, of those that fit where its own
  * slots are free again; or NULL. */
 static const struct priced_option *find_best (const struct option_lists *lists,
                                               struct packing *packing, int job,
@@ -110,11 +110,11 @@ static const struct priced_option *find_best (const struct option_lists *lists,
     cost most = 0;
     for (int i = 0; i < list->count; i++) {
         struct placement placement;
-        const struct priced_option *choice = &list->choices[i];
-        int more = choice->replicas - now->replicas;
-        cost gain = (now->loss - choice->loss) / (more > 1 ? more : 1);
-        if (gain > most && packing_find (packing, job, choice, &placement)) {
-            best = choice;
+        const struct priced_option *option = &list->options[i];
+        int more = option->replicas - now->replicas;
+        cost gain = (now->loss - option->loss) / (more > 1 ? more : 1);
+        if (gain > most && packing_find (packing, job, option, &placement)) {
+            best = option;
             most = gain;
         }
     }
@@ -125,15 +125,15 @@ static const struct priced_option *find_best (const struct option_lists *lists,
 static cost gain_per_slot (const struct option_lists *lists, const struct packing *packing, int job)
 {
     const struct option_list *list = &lists->lists[job];
-    const struct priced_option *now = packing->places[job].choice;
+    const struct priced_option *now = packing->places[job].option;
     cost best = 0;
     for (int i = 0; i < list->count; i++) {
-        const struct priced_option *choice = &list->choices[i];
-        int more = choice->replicas - now->replicas;
-        if (choice->where == WHERE_BEYOND || choice->loss >= now->loss ||
+        const struct priced_option *option = &list->options[i];
+        int more = option->replicas - now->replicas;
+        if (option->where == WHERE_BEYOND || option->loss >= now->loss ||
             more > packing->free_count)
             continue;
-        cost gain = (now->loss - choice->loss) / (more > 1 ? more : 1);
+        cost gain = (now->loss - option->loss) / (more > 1 ? more : 1);
         best = gain > best ? gain : best;
     }
     return best;
@@ -153,7 +153,7 @@ int greedy_pack_rest (const struct option_lists *lists, struct packing *packing)
     qsort (ranks, (size_t)count, sizeof (ranks[0]), by_key_descending);
     for (int i = 0; i < count && rc == 0; i++) {
         int job = ranks[i].job;
-        const struct priced_option *now = packing->places[job].choice;
+        const struct priced_option *now = packing->places[job].option;
         struct place *place = &packing->places[job];
         if (packing->free_count == 0)
             break;

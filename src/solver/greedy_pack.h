@@ -4,7 +4,7 @@
 
 #include "solver/packing.h"
 
-/* Give every job the choice with least regret that still fits: pinned jobs first, then those that
+/* Give every job the option with least regret that still fits: pinned jobs first, then those that
  * want to stay, then the others by size descending; then hand out what is left.  -ENOMEM. */
 int greedy_pack (const struct option_lists *lists, struct packing *packing);
 

@@ -89,7 +89,7 @@ static cost trouble_on (const struct option_lists *lists, const struct packing *
         int job = packing->tenants[packing->first[node] + i];
         const struct place *place = &packing->places[job];
         if (!option_list_pinned (&lists->lists[job]))
-            trouble += place->choice->regret / place->count;
+            trouble += place->option->regret / place->count;
     }
     return trouble;
 }
@@ -105,7 +105,7 @@ static void trouble_find (const struct option_lists *lists, const struct packing
     }
     qsort (trouble->spots, (size_t)trouble->spot_count, sizeof (trouble->spots[0]), by_trouble);
     for (int i = 0; i < packing->job_count; i++)
-        if (packing->places[i].count == 0 && packing->places[i].choice->regret > 0)
+        if (packing->places[i].count == 0 && packing->places[i].option->regret > 0)
             trouble->idle[trouble->idle_count++] = i;
 }
 
@@ -137,7 +137,7 @@ static void take_around (const struct option_lists *lists, const struct packing 
     for (int i = 0; i < packing->count[node]; i++) {
         int job = packing->tenants[packing->first[node] + i];
         const struct place *place = &packing->places[job];
-        if (place->choice->regret > 0) {
+        if (place->option->regret > 0) {
             take_nodes (packing, subproblem, (struct placement){place->shares, place->count});
             take_nodes (packing, subproblem, packing->jobs[job].current);
         }
@@ -190,7 +190,7 @@ static int search_whole (struct search *search)
     cost knapsack = subproblem_bound (search->subproblem);
     for (int i = 0; i < search->packing->job_count; i++)
         if (option_list_pinned (&search->lists->lists[i]))
-            knapsack += search->packing->places[i].choice->loss;
+            knapsack += search->packing->places[i].option->loss;
     knapsack = knapsack < search->loss ? knapsack : search->loss;
     search->bound = search->bound > knapsack ? search->bound : knapsack;
     return search->loss > search->bound ? solve (search, search->work / 2) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots, taken and given back in constant time per node, and the best fit for a choice:  one node
+ * Slots, taken and given back in constant time per node, and the best fit for a option:  one node
  * with as few free slots as will do; or as many of the freest nodes without an owner as it takes,
  * full, and the rest where it fits best.
  */
@@ -167,26 +167,26 @@ static bool fits (const struct packing *packing, struct placement placement)
     return true;
 }
 
-bool packing_find (struct packing *packing, int job, const struct priced_option *choice,
+bool packing_find (struct packing *packing, int job, const struct priced_option *option,
                    struct placement *ret)
 {
     *ret = (struct placement){.shares = packing->try};
-    switch (choice->where) {
+    switch (option->where) {
     case WHERE_NONE:
         return true;
     case WHERE_KEEP:
         *ret = packing->jobs[job].current;
         return fits (packing, *ret);
     case WHERE_ONE:
-        packing->try[0] = (struct share){fit_one (packing, choice->replicas), choice->replicas};
+        packing->try[0] = (struct share){fit_one (packing, option->replicas), option->replicas};
         ret->count = 1;
         return packing->try[0].node >= 0;
     case WHERE_MANY:
-        if (choice->replicas > packing->open_count)
+        if (option->replicas > packing->open_count)
             return false;
-        ret->count = packing->prices ? fit_cut (packing, choice->replicas) : 0;
+        ret->count = packing->prices ? fit_cut (packing, option->replicas) : 0;
         if (ret->count == 0)
-            ret->count = fit_many (packing, choice->replicas);
+            ret->count = fit_many (packing, option->replicas);
         return ret->count > 0;
     case WHERE_BEYOND:
         return false;
@@ -208,7 +208,7 @@ static void shift (struct packing *packing, int node, int replicas, int owner)
     list_add (packing, node);
 }
 
-int packing_put (struct packing *packing, int job, const struct priced_option *choice,
+int packing_put (struct packing *packing, int job, const struct priced_option *option,
                  struct placement placement)
 {
     struct place *place = &packing->places[job];
@@ -229,7 +229,7 @@ int packing_put (struct packing *packing, int job, const struct priced_option *c
         packing->tenants[packing->first[share.node] + packing->count[share.node]++] = job;
     }
     place->count = placement.count;
-    place->choice = choice;
+    place->option = option;
     return 0;
 }
 
@@ -246,7 +246,7 @@ void packing_take (struct packing *packing, int job)
         tenants[at] = tenants[--packing->count[share.node]];
     }
     place->count = 0;
-    place->choice = NULL;
+    place->option = NULL;
 }
 
 cost packing_slack (const struct packing *packing, const struct option_lists *lists, int node)
@@ -276,6 +276,6 @@ cost packing_loss (const struct packing *packing)
 {
     cost loss = 0;
     for (int i = 0; i < packing->job_count; i++)
-        loss += packing->places[i].choice ? packing->places[i].choice->loss : 0;
+        loss += packing->places[i].option ? packing->places[i].option->loss : 0;
     return loss;
 }

@@ -8,7 +8,7 @@
 
 /* A job's place in the packing. */
 struct place {
-    const struct priced_option *choice; /* NULL: not decided, without slots */
+    const struct priced_option *option; /* NULL: not decided, without slots */
     struct share *shares;
     int count, capacity;
 };
@@ -47,14 +47,14 @@ int packing_make (const struct solver_problem *problem, struct arena *arena, str
 /* The jobs placed so far are pinned: what they leave is what there is. */
 void packing_settle (struct packing *packing);
 
-/* Where a choice would go now, the best fit: on one node, on one with as few free slots as will
+/* Where a option would go now, the best fit: on one node, on one with as few free slots as will
  * do; on several, cut as the tariff has it cheapest if there are nodes for the pieces, or else
  * over the freest nodes.  False if it does not fit.  *ret is good until the next call. */
-bool packing_find (struct packing *packing, int job, const struct priced_option *choice,
+bool packing_find (struct packing *packing, int job, const struct priced_option *option,
                    struct placement *ret);
 
 /* Give a job, which has none, its shares; take them back. -ENOMEM. */
-int packing_put (struct packing *packing, int job, const struct priced_option *choice,
+int packing_put (struct packing *packing, int job, const struct priced_option *option,
                  struct placement placement);
 void packing_take (struct packing *packing, int job);
 

@@ -10,21 +10,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-static cost small_change (const struct solver_job *job, const struct offer *offer)
+static cost small_change (const struct solver_job *job, const struct solver_option *option)
 {
-    cost change = COST_SLOT * offer->replicas;
-    if (offer->where == WHERE_NONE)
+    cost change = COST_SLOT * option->replicas;
+    if (option->where == WHERE_NONE)
         change += COST_IDLE;
-    if (offer->where != WHERE_KEEP && job->current.count > 0)
+    if (option->where != WHERE_KEEP && job->current.count > 0)
         change += COST_RESTART;
     return change;
 }
 
 static double best_value (const struct solver_job *job)
 {
-    double best = job->offers[0].value;
-    for (int i = 1; i < job->offer_count; i++)
-        best = fmax (best, job->offers[i].value);
+    double best = job->options[0].value;
+    for (int i = 1; i < job->option_count; i++)
+        best = fmax (best, job->options[i].value);
     return best;
 }
 
@@ -43,20 +43,20 @@ int option_lists_make (const struct solver_job *jobs, int job_count, int slots, 
     for (int i = 0; i < job_count; i++) {
         const struct solver_job *job = &jobs[i];
         double best = best_value (job);
-        struct option_list list = {.job = job, .count = job->offer_count};
-        list.choices = arena_take (arena, (size_t)list.count, sizeof (list.choices[0]));
-        if (!list.choices)
+        struct option_list list = {.job = job, .count = job->option_count};
+        list.options = arena_take (arena, (size_t)list.count, sizeof (list.options[0]));
+        if (!list.options)
             return -ENOMEM;
         for (int j = 0; j < list.count; j++) {
-            const struct offer *offer = &job->offers[j];
-            double units = fmin (best - offer->value, cap) / lists.unit;
-            list.choices[j] = (struct priced_option){
-                .loss = (cost)llround (units) * COST_UNIT + small_change (job, offer),
-                .replicas = offer->replicas,
-                .where = offer->where,
+            const struct solver_option *option = &job->options[j];
+            double units = fmin (best - option->value, cap) / lists.unit;
+            list.options[j] = (struct priced_option){
+                .loss = (cost)llround (units) * COST_UNIT + small_change (job, option),
+                .replicas = option->replicas,
+                .where = option->where,
             };
         }
-        list.first = list.choices;
+        list.first = list.options;
         lists.lists[i] = list;
         lists.best += best;
     }
@@ -66,25 +66,25 @@ int option_lists_make (const struct solver_job *jobs, int job_count, int slots, 
 
 bool option_list_pinned (const struct option_list *list)
 {
-    return list->job->offer_count == 1 && list->choices[0].where == WHERE_KEEP;
+    return list->job->option_count == 1 && list->options[0].where == WHERE_KEEP;
 }
 
-cost option_list_cost (const struct option_list *list, const struct priced_option *choice,
+cost option_list_cost (const struct option_list *list, const struct priced_option *option,
                        const struct piece_prices *prices)
 {
     cost one, many;
-    switch (choice->where) {
+    switch (option->where) {
     case WHERE_NONE:
         return 0;
     case WHERE_KEEP:
         return piece_prices_placement (prices, list->job->current);
     case WHERE_ONE:
-        return prices->one[choice->replicas];
+        return prices->one[option->replicas];
     case WHERE_MANY:
-        return prices->many[choice->replicas];
+        return prices->many[option->replicas];
     case WHERE_BEYOND: /* wherever it would be, so many replicas cost as much */
-        one = choice->replicas <= prices->piece_most ? prices->one[choice->replicas] : COST_MOST;
-        many = prices->many[choice->replicas];
+        one = option->replicas <= prices->piece_most ? prices->one[option->replicas] : COST_MOST;
+        many = prices->many[option->replicas];
         return one < many ? one : many;
     }
     return 0;
@@ -99,9 +99,9 @@ static int by_regret (const void *a, const void *b)
 }
 
 /* The ladder of sizes to fall back on, when all good ones are out of reach. */
-static bool on_ladder (const struct priced_option *choice)
+static bool on_ladder (const struct priced_option *option)
 {
-    return (choice->replicas & (choice->replicas - 1)) == 0; /* 0 and the powers of two */
+    return (option->replicas & (option->replicas - 1)) == 0; /* 0 and the powers of two */
 }
 
 void option_lists_price (struct option_lists *lists, const struct piece_prices *prices, cost room,
@@ -112,24 +112,24 @@ void option_lists_price (struct option_lists *lists, const struct piece_prices *
         struct option_list *list = &lists->lists[i];
         cost least = COST_MOST;
         for (int j = 0; j < list->count; j++) {
-            struct priced_option *choice = &list->choices[j];
+            struct priced_option *option = &list->options[j];
             /* A pinned job's slots are not for sale. */
-            choice->regret =
-                choice->loss +
-                (option_list_pinned (list) ? 0 : option_list_cost (list, choice, prices));
-            least = choice->regret < least ? choice->regret : least;
+            option->regret =
+                option->loss +
+                (option_list_pinned (list) ? 0 : option_list_cost (list, option, prices));
+            least = option->regret < least ? option->regret : least;
         }
         lists->bound += least;
         list->least = least;
         for (int j = 0; j < list->count; j++)
-            list->choices[j].regret -= least;
-        qsort (list->choices, (size_t)list->count, sizeof (list->choices[0]), by_regret);
+            list->options[j].regret -= least;
+        qsort (list->options, (size_t)list->count, sizeof (list->options[0]), by_regret);
         int kept = 0;
         for (int j = 0; j < list->count; j++)
-            if (j < most || on_ladder (&list->choices[j]))
-                list->choices[kept++] = list->choices[j];
+            if (j < most || on_ladder (&list->options[j]))
+                list->options[kept++] = list->options[j];
         list->count = kept;
-        list->first = list->choices;
+        list->first = list->options;
         while (list->first->where == WHERE_BEYOND)
             list->first++;
     }
@@ -139,7 +139,7 @@ void option_lists_trim (struct option_lists *lists, cost limit)
 {
     for (int i = 0; i < lists->count; i++) {
         struct option_list *list = &lists->lists[i];
-        while (list->count > 1 && list->choices[list->count - 1].regret > limit)
+        while (list->count > 1 && list->options[list->count - 1].regret > limit)
             list->count--;
     }
 }

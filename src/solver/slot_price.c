@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The linear relaxation of the knapsack, solved by its geometry.  If a job may take a mixture of
- * offers, only those on the upper hull of (replicas, value) matter, and their steps come in order
+ * options, only those on the upper hull of (replicas, value) matter, and their steps come in order
  * of falling value per slot.  All jobs' steps together, the best first, until the slots are used:
  *
  *     value                              steps of all jobs, by value per slot
@@ -47,8 +47,8 @@ static int hull_of (const struct solver_job *job, struct point *hull)
 {
     int count = 0;
     double best = 0;
-    for (int i = 0; i < job->offer_count; i++) {
-        struct point point = {job->offers[i].value, job->offers[i].replicas};
+    for (int i = 0; i < job->option_count; i++) {
+        struct point point = {job->options[i].value, job->options[i].replicas};
         if (count > 0 && point.value <= best)
             continue; /* more slots for no more value */
         best = point.value;
@@ -102,15 +102,15 @@ static double fill_slots (struct step *steps, int count, int64_t slots)
     return 0;
 }
 
-/* What a job loses at a price: against its best offer, and in slots paid for. */
+/* What a job loses at a price: against its best option, and in slots paid for. */
 static double loss_at (const struct solver_job *job, double price)
 {
-    struct offer best = job->offers[0], chosen = best;
-    for (int i = 1; i < job->offer_count; i++) {
-        struct offer offer = job->offers[i];
-        best = offer.value > best.value ? offer : best;
-        if (offer.value - price * offer.replicas > chosen.value - price * chosen.replicas)
-            chosen = offer;
+    struct solver_option best = job->options[0], chosen = best;
+    for (int i = 1; i < job->option_count; i++) {
+        struct solver_option option = job->options[i];
+        best = option.value > best.value ? option : best;
+        if (option.value - price * option.replicas > chosen.value - price * chosen.replicas)
+            chosen = option;
     }
     return best.value - chosen.value + price * chosen.replicas;
 }
@@ -121,8 +121,8 @@ int slot_price_find (const struct solver_job *jobs, int job_count, int slots, st
     size_t total = 0;
     int most = 0;
     for (int i = 0; i < job_count; i++) {
-        total += (size_t)jobs[i].offer_count;
-        most = most > jobs[i].offer_count ? most : jobs[i].offer_count;
+        total += (size_t)jobs[i].option_count;
+        most = most > jobs[i].option_count ? most : jobs[i].option_count;
     }
     struct point *hull = arena_take (arena, (size_t)most + 1, sizeof (hull[0]));
     struct step *steps = arena_take (arena, total, sizeof (steps[0]));
@@ -130,7 +130,7 @@ int slot_price_find (const struct solver_job *jobs, int job_count, int slots, st
         return -ENOMEM;
     int count = 0;
     for (int i = 0; i < job_count; i++) {
-        int points = jobs[i].offer_count > 1 ? hull_of (&jobs[i], hull) : 0;
+        int points = jobs[i].option_count > 1 ? hull_of (&jobs[i], hull) : 0;
         for (int j = 1; j < points; j++) {
             int width = hull[j].replicas - hull[j - 1].replicas;
             steps[count++] = (struct step){(hull[j].value - hull[j - 1].value) / width, width};
@@ -139,7 +139,7 @@ int slot_price_find (const struct solver_job *jobs, int job_count, int slots, st
     struct slot_price price = {.price = fill_slots (steps, count, slots)};
     price.loss = -price.price * slots;
     for (int i = 0; i < job_count; i++)
-        price.loss += jobs[i].offer_count > 1 ? loss_at (&jobs[i], price.price) : 0;
+        price.loss += jobs[i].option_count > 1 ? loss_at (&jobs[i], price.price) : 0;
     price.loss = price.loss > 0 ? price.loss : 0; /* rounding */
     *ret = price;
     return 0;

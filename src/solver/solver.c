@@ -42,7 +42,7 @@ void solver_free (struct solver *solver)
 
 static bool pinned (const struct solver_job *job)
 {
-    return job->offer_count == 1 && job->offers[0].where == WHERE_KEEP;
+    return job->option_count == 1 && job->options[0].where == WHERE_KEEP;
 }
 
 /* Pinned jobs first; they may even share a node where no two jobs on several nodes should. */
@@ -63,7 +63,7 @@ static int put_pinned (const struct option_lists *lists, struct packing *packing
                 return -EINVAL;
             }
         }
-        if (packing_put (packing, i, &lists->lists[i].choices[0], current) < 0)
+        if (packing_put (packing, i, &lists->lists[i].options[0], current) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -80,7 +80,7 @@ static double better_cap (const struct option_lists *lists, const struct packing
     cost cap = (cost)llround (lists->cap / lists->unit) * COST_UNIT;
     bool reached = false;
     for (int i = 0; i < packing->job_count; i++)
-        reached |= packing->places[i].choice->loss >= cap;
+        reached |= packing->places[i].option->loss >= cap;
     if (reached)
         return lists->cap < largest ? lists->cap * 0x1p20 : 0;
     return lost > least_cap && lost < lists->cap * 0x1p-24 ? lost * 0x1p8 : 0;
@@ -108,9 +108,9 @@ static double largest_loss (const struct solver_job *jobs, int job_count)
     double largest = 0;
     for (int i = 0; i < job_count; i++) {
         double least = INFINITY, most = -INFINITY;
-        for (int j = 0; j < jobs[i].offer_count; j++) {
-            least = fmin (least, jobs[i].offers[j].value);
-            most = fmax (most, jobs[i].offers[j].value);
+        for (int j = 0; j < jobs[i].option_count; j++) {
+            least = fmin (least, jobs[i].options[j].value);
+            most = fmax (most, jobs[i].options[j].value);
         }
         largest = fmax (largest, most - least);
     }
@@ -132,7 +132,7 @@ static const struct placement *placements_of (const struct packing *packing)
     return placements;
 }
 
-/* What the plan is worth, and what it loses against the jobs' best offers. */
+/* What the plan is worth, and what it loses against the jobs' best options. */
 struct sum {
     double value, lost;
 };
@@ -141,13 +141,13 @@ static struct sum plan_sum (const struct solver_job *jobs, const struct packing 
 {
     struct sum sum = {0};
     for (int i = 0; i < packing->job_count; i++) {
-        const struct priced_option *choice = packing->places[i].choice;
+        const struct priced_option *chosen = packing->places[i].option;
         double best = -INFINITY, value = NAN;
-        for (int j = 0; j < jobs[i].offer_count; j++) {
-            const struct offer *offer = &jobs[i].offers[j];
-            best = fmax (best, offer->value);
-            if (offer->where == choice->where && offer->replicas == choice->replicas)
-                value = offer->value;
+        for (int j = 0; j < jobs[i].option_count; j++) {
+            const struct solver_option *option = &jobs[i].options[j];
+            best = fmax (best, option->value);
+            if (option->where == chosen->where && option->replicas == chosen->replicas)
+                value = option->value;
         }
         sum.value += value;
         sum.lost += best - value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which placement for which job, so that the sum of the jobs' values is largest: a multiple-choice
+ * Which placement for which job, so that the sum of the jobs' values is largest: a multiple-option
  * knapsack whose items must also fit on nodes, where at most one job that spans several nodes may
  * use any node.  Knows nothing of goodput; policies that maximise a sum bring the values.
  */
@@ -23,18 +23,18 @@ enum where {
 };
 
 /* One thing that a job may be given, and what that is worth. */
-struct offer {
+struct solver_option {
     double value; /* finite; larger is better */
     int replicas;
     enum where where;
 };
 
-/* A job's offers, in order of replicas; the first is WHERE_NONE, with 0.  Its current placement
- * has as many replicas as its WHERE_KEEP offer, if there is one.  A pinned job has that offer and
+/* A job's options, in order of replicas; the first is WHERE_NONE, with 0.  Its current placement
+ * has as many replicas as its WHERE_KEEP option, if there is one.  A pinned job has that option and
  * no other. */
 struct solver_job {
-    const struct offer *offers;
-    int offer_count;
+    const struct solver_option *options;
+    int option_count;
     struct placement current;
 };
 

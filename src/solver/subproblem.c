@@ -59,7 +59,7 @@ bool subproblem_add_job (struct subproblem *subproblem, int job)
 /* ---- Preparing ---- */
 
 /* A job's place in the order of the search: first those that could stay, of these first who would
- * lose most by not having its best choice; then the others, the largest first. */
+ * lose most by not having its best option; then the others, the largest first. */
 struct turn {
     bool stays;
     cost key;
@@ -74,7 +74,7 @@ static struct turn turn_of (const struct subproblem *subproblem, int job)
     for (int i = 0; i < current.count && !turn.stays; i++)
         turn.stays = subproblem->packing->local[current.shares[i].node] >= 0;
     if (turn.stays)
-        turn.key = list->count > 1 ? list->choices[1].regret : COST_MOST;
+        turn.key = list->count > 1 ? list->options[1].regret : COST_MOST;
     return turn;
 }
 
@@ -115,7 +115,7 @@ static void copy_state (struct subproblem *subproblem)
     for (int i = 0; i < subproblem->job_count; i++) {
         int job = subproblem->jobs[i];
         const struct place *place = &packing->places[job];
-        subproblem->start += place->choice->loss;
+        subproblem->start += place->option->loss;
         for (int j = 0; j < place->count; j++) {
             int local = packing->local[place->shares[j].node];
             subproblem->free[local] += place->shares[j].replicas;
@@ -148,7 +148,7 @@ static cost room_on (const struct subproblem *subproblem, int node)
 }
 
 /* No way to place the jobs loses less than the sum of their least costs, less what the nodes have
- * room for.  So a choice with more regret than what is above that now is part of nothing better. */
+ * room for.  So a option with more regret than what is above that now is part of nothing better. */
 static void find_usable (struct subproblem *subproblem)
 {
     cost most = subproblem->start;
@@ -159,7 +159,7 @@ static void find_usable (struct subproblem *subproblem)
     for (int i = 0; i < subproblem->job_count; i++) {
         const struct option_list *list = &subproblem->lists->lists[subproblem->jobs[i]];
         int count = 0;
-        while (count < list->count && list->choices[count].regret <= most)
+        while (count < list->count && list->options[count].regret <= most)
             count++;
         subproblem->usable[i] = count;
     }
@@ -180,8 +180,8 @@ static bool fill_table (struct subproblem *subproblem)
         for (int s = 0; s <= subproblem->slots; s++)
             rest[s] = COST_MOST;
         for (int c = 0; c < subproblem->usable[i]; c++) {
-            int replicas = list->choices[c].replicas;
-            cost loss = list->choices[c].loss;
+            int replicas = list->options[c].replicas;
+            cost loss = list->options[c].loss;
             for (int s = replicas; s <= subproblem->slots; s++) {
                 cost with = after[s - replicas];
                 if (with != COST_MOST && with + loss < rest[s])
@@ -196,10 +196,10 @@ static bool fill_table (struct subproblem *subproblem)
 /* What preparing costs, in steps of the search. */
 static int64_t table_work (const struct subproblem *subproblem)
 {
-    int64_t choices = 0;
+    int64_t options = 0;
     for (int i = 0; i < subproblem->job_count; i++)
-        choices += subproblem->usable[i];
-    return choices * (subproblem->slots + 1) / 16 + subproblem->job_count + subproblem->node_count;
+        options += subproblem->usable[i];
+    return options * (subproblem->slots + 1) / 16 + subproblem->job_count + subproblem->node_count;
 }
 
 cost subproblem_bound (struct subproblem *subproblem)
@@ -222,7 +222,7 @@ static int put_kept (struct subproblem *subproblem)
         for (int j = 0; j < trial->count; j++)
             trial->shares[j].node = subproblem->nodes[trial->shares[j].node];
         struct placement placement = {.shares = trial->shares, .count = trial->count};
-        if (packing_put (subproblem->packing, subproblem->jobs[i], trial->choice, placement) < 0)
+        if (packing_put (subproblem->packing, subproblem->jobs[i], trial->option, placement) < 0)
             return -1;
     }
     return 0;

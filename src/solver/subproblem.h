@@ -11,10 +11,10 @@ enum {
     SUBPROBLEM_TABLE = 1 << 16, /* entries of the bound's table, (jobs + 1) x (slots + 1) */
 };
 
-/* What has been decided for one job: a choice, and its shares (nodes by their place in the
+/* What has been decided for one job: a option, and its shares (nodes by their place in the
  * group). */
 struct trial {
-    const struct priced_option *choice;
+    const struct priced_option *option;
     int count;
     struct share shares[SUBPROBLEM_NODES];
 };
@@ -36,7 +36,7 @@ struct subproblem {
     bool marked[SUBPROBLEM_NODES]; /* a current placement is here: the node is like no other */
     int slots;                     /* free, in all */
     int stayers;                   /* so many jobs, the first, could keep their placement */
-    int usable[SUBPROBLEM_JOBS]; /* how many of a job's choices could be part of anything better */
+    int usable[SUBPROBLEM_JOBS]; /* how many of a job's options could be part of anything better */
     cost start;                  /* what the jobs lose now */
     cost most;                   /* what can be gained at most */
     cost rest[SUBPROBLEM_TABLE]; /* [i][s]: the least that jobs i.. lose with s slots together */
@@ -45,7 +45,7 @@ struct subproblem {
     cost best;
     bool found, exhaustive;
     int64_t steps;
-    int deferred[SUBPROBLEM_JOBS]; /* jobs whose choice is made and whose place is not */
+    int deferred[SUBPROBLEM_JOBS]; /* jobs whose option is made and whose place is not */
     int deferred_count;
     struct trial now[SUBPROBLEM_JOBS], kept[SUBPROBLEM_JOBS];
 };
