@@ -1,94 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Branch and bound over the plans of a group, in three stages:
+ * Branch and bound over the plans of a subproblem, in three stages:
  *
- *     1. jobs that could stay    a option each; who stays is put where it is now
- *     2. who does not stay       a place for the options made in stage 1, large ones first
- *     3. all other jobs          a option and a place each, large ones first
+ *     1. jobs that may keep their placement   an option each; those that keep it are placed
+ *     2. the rest of these jobs               a place for the option of stage 1, large ones first
+ *     3. all other jobs                       an option and a place each, large ones first
  *
- * so that nobody is put where another one could have stayed.  What a plan loses depends on the
- * options alone; places only have to be found.  Choices are tried in order of regret, and dropped by
- * the two bounds of group.c.  Nodes that look alike (as many free slots, an owner or not, nobody's
- * current placement) are tried once.  A job on several nodes is laid out in a few ways, over the
- * freest nodes, over the fullest, and as the tariff cuts it; in a small group, in all ways.
+ * so that no job takes slots that another one could keep.  The loss depends on the options alone;
+ * for places the search only looks for a fit.  Options are tried by rising regret and pruned by the
+ * two bounds of subproblem.c.  Of nodes that are the same (free slots, use by a job on several
+ * nodes, no current placement) one is tried.  A job is split over several nodes in three ways: over
+ * the nodes with most free slots, over those with fewest, and by the prices; in a small
+ * subproblem, in all ways.
  */
 #include <string.h>
 
 #include "solver/subproblem.h"
 
-/* Where a search stands: jobs whose option is made, deferred ones that are placed, free slots that
- * are not spoken for, loss and regret of the options. */
+/* A node of the search tree. */
 struct state {
-    int level, placed, slots;
-    cost loss, regret;
+    int level;         /* jobs with an option */
+    int placed;        /* deferred jobs with a place */
+    int slots;         /* free after the chosen options */
+    cost loss, regret; /* sums over the chosen options */
 };
 
-static void go_on (struct subproblem *subproblem, struct state state);
+static void search_from (struct subproblem *subproblem, struct state state);
 
 /* ---- Places ---- */
 
-/* A job has its shares: take the slots, go on, give them back. */
-static void occupy (struct subproblem *subproblem, int level, struct state state)
+/* Take the slots of a job's shares, search on, give them back. */
+static void search_with (struct subproblem *subproblem, int level, struct state state)
 {
-    const struct trial *trial = &subproblem->now[level];
-    bool owns = trial->count > 1;
+    const struct assignment *given = &subproblem->now[level];
+    bool several = given->count > 1;
     subproblem->steps--;
-    for (int i = 0; i < trial->count; i++) {
-        subproblem->free[trial->shares[i].node] -= trial->shares[i].replicas;
-        subproblem->owned[trial->shares[i].node] |= owns;
+    for (int i = 0; i < given->count; i++) {
+        subproblem->free[given->shares[i].node] -= given->shares[i].replicas;
+        subproblem->multi[given->shares[i].node] |= several;
     }
-    go_on (subproblem, state);
-    for (int i = 0; i < trial->count; i++) {
-        subproblem->free[trial->shares[i].node] += trial->shares[i].replicas;
-        if (owns)
-            subproblem->owned[trial->shares[i].node] = false;
+    search_from (subproblem, state);
+    for (int i = 0; i < given->count; i++) {
+        subproblem->free[given->shares[i].node] += given->shares[i].replicas;
+        if (several)
+            subproblem->multi[given->shares[i].node] = false;
     }
 }
 
 static void try_keep (struct subproblem *subproblem, int level, struct state state)
 {
     struct placement current = subproblem->packing->jobs[subproblem->jobs[level]].current;
-    struct trial *trial = &subproblem->now[level];
+    struct assignment *given = &subproblem->now[level];
     if (current.count > subproblem->node_count)
         return;
-    trial->count = current.count;
+    given->count = current.count;
     for (int i = 0; i < current.count; i++) {
         int local = subproblem->packing->local[current.shares[i].node];
         if (local < 0 || subproblem->free[local] < current.shares[i].replicas ||
-            (current.count > 1 && subproblem->owned[local]))
+            (current.count > 1 && subproblem->multi[local]))
             return;
-        trial->shares[i] = (struct share){.node = local, .replicas = current.shares[i].replicas};
+        given->shares[i] = (struct share){.node = local, .replicas = current.shares[i].replicas};
     }
-    occupy (subproblem, level, state);
+    search_with (subproblem, level, state);
 }
 
 static void try_one (struct subproblem *subproblem, int level, struct state state)
 {
-    struct trial *trial = &subproblem->now[level];
-    int replicas = trial->option->replicas, most = 0;
-    trial->count = 1;
+    struct assignment *given = &subproblem->now[level];
+    int replicas = given->option->replicas, most = 0;
+    given->count = 1;
     for (int i = 0; i < subproblem->node_count; i++)
         most = most > subproblem->free[i] ? most : subproblem->free[i];
     for (int free = replicas; free <= most; free++)
-        for (int owned = 1; owned >= 0; owned--) {
-            bool plain_tried = false;
+        for (int multi = 1; multi >= 0; multi--) {
+            bool same_tried = false;
             for (int i = 0; i < subproblem->node_count && subproblem->steps > 0; i++) {
-                if (subproblem->free[i] != free || subproblem->owned[i] != (bool)owned ||
-                    (!subproblem->marked[i] && plain_tried))
+                if (subproblem->free[i] != free || subproblem->multi[i] != (bool)multi ||
+                    (!subproblem->special[i] && same_tried))
                     continue;
-                plain_tried |= !subproblem->marked[i];
-                trial->shares[0] = (struct share){.node = i, .replicas = replicas};
-                occupy (subproblem, level, state);
+                same_tried |= !subproblem->special[i];
+                given->shares[0] = (struct share){.node = i, .replicas = replicas};
+                search_with (subproblem, level, state);
             }
         }
 }
 
-/* The open node, not used yet, with most free slots, or with fewest but some; -1 if there is none. */
+/* The unused open node with most free slots, or with fewest (but one at least); -1: none. */
 static int next_open (const struct subproblem *subproblem, const bool *used, bool freest)
 {
     int best = -1;
     for (int i = 0; i < subproblem->node_count; i++) {
-        if (used[i] || subproblem->owned[i] || subproblem->free[i] == 0)
+        if (used[i] || subproblem->multi[i] || subproblem->free[i] == 0)
             continue;
         if (best < 0 || (freest ? subproblem->free[i] > subproblem->free[best]
                                 : subproblem->free[i] < subproblem->free[best]))
@@ -97,104 +99,105 @@ static int next_open (const struct subproblem *subproblem, const bool *used, boo
     return best;
 }
 
-/* The open node, not used yet, with fewest slots that are enough; -1. */
+/* The unused open node with fewest free slots that suffice; -1: none. */
 static int best_fit (const struct subproblem *subproblem, const bool *used, int replicas)
 {
     int best = -1;
     for (int i = 0; i < subproblem->node_count; i++)
-        if (!used[i] && !subproblem->owned[i] && subproblem->free[i] >= replicas &&
+        if (!used[i] && !subproblem->multi[i] && subproblem->free[i] >= replicas &&
             (best < 0 || subproblem->free[i] < subproblem->free[best]))
             best = i;
     return best;
 }
 
-/* Over the freest or the fullest nodes.  False if that is not possible. */
-static bool lay_out (const struct subproblem *subproblem, struct trial *trial, bool freest)
+/* Split over the nodes with most, or fewest, free slots.  False: it does not fit. */
+static bool split_by_free (const struct subproblem *subproblem, struct assignment *given,
+                           bool freest)
 {
     bool used[SUBPROBLEM_NODES] = {false};
-    int left = trial->option->replicas;
-    for (trial->count = 0; left > 0; trial->count++) {
+    int left = given->option->replicas;
+    for (given->count = 0; left > 0; given->count++) {
         int node = next_open (subproblem, used, freest);
         if (node < 0)
             return false;
         int some = left < subproblem->free[node] ? left : subproblem->free[node];
-        if (some == left && trial->count == 0)
+        if (some == left && given->count == 0)
             some--;
         else if (some == left)
             node = best_fit (subproblem, used, left);
         if (some == 0)
             return false;
         used[node] = true;
-        trial->shares[trial->count] = (struct share){.node = node, .replicas = some};
+        given->shares[given->count] = (struct share){.node = node, .replicas = some};
         left -= some;
     }
-    return trial->count > 1;
+    return given->count > 1;
 }
 
-/* In the pieces that are cheapest at the tariff. */
-static bool lay_out_cut (const struct subproblem *subproblem, struct trial *trial)
+/* Split into the pieces that are cheapest.  False: they do not fit. */
+static bool split_by_price (const struct subproblem *subproblem, struct assignment *given)
 {
     const struct piece_prices *prices = subproblem->packing->prices;
     bool used[SUBPROBLEM_NODES] = {false};
-    trial->count = 0;
-    for (int left = trial->option->replicas, piece = prices->cut[left]; left > 0;
-         left -= piece, piece = prices->rest_cut[left]) {
+    given->count = 0;
+    for (int left = given->option->replicas, piece = prices->many_piece[left]; left > 0;
+         left -= piece, piece = prices->rest_piece[left]) {
         int node = best_fit (subproblem, used, piece);
         if (node < 0)
             return false;
         used[node] = true;
-        trial->shares[trial->count++] = (struct share){.node = node, .replicas = piece};
+        given->shares[given->count++] = (struct share){.node = node, .replicas = piece};
     }
     return true;
 }
 
-/* All ways to lay `left` replicas out over the nodes from `node` on. */
-static void try_all (struct subproblem *subproblem, int level, struct state state, int node,
-                     int left)
+/* Try all ways to split `left` replicas over the nodes from `node` on. */
+static void try_splits (struct subproblem *subproblem, int level, struct state state, int node,
+                        int left)
 {
-    struct trial *trial = &subproblem->now[level];
+    struct assignment *given = &subproblem->now[level];
     if (left == 0) {
-        if (trial->count > 1)
-            occupy (subproblem, level, state);
+        if (given->count > 1)
+            search_with (subproblem, level, state);
         return;
     }
     int room = 0;
     for (int i = node; i < subproblem->node_count; i++)
-        room += subproblem->owned[i] ? 0 : subproblem->free[i];
+        room += subproblem->multi[i] ? 0 : subproblem->free[i];
     if (room < left)
         return;
-    int most = subproblem->owned[node] ? 0 : subproblem->free[node];
+    int most = subproblem->multi[node] ? 0 : subproblem->free[node];
     for (int some = most < left ? most : left; some >= 0 && subproblem->steps > 0; some--) {
         if (some > 0)
-            trial->shares[trial->count++] = (struct share){.node = node, .replicas = some};
-        try_all (subproblem, level, state, node + 1, left - some);
+            given->shares[given->count++] = (struct share){.node = node, .replicas = some};
+        try_splits (subproblem, level, state, node + 1, left - some);
         if (some > 0)
-            trial->count--;
+            given->count--;
     }
 }
 
 static void try_many (struct subproblem *subproblem, int level, struct state state)
 {
-    struct trial *trial = &subproblem->now[level];
+    struct assignment *given = &subproblem->now[level];
     if (subproblem->exhaustive) {
-        trial->count = 0;
-        try_all (subproblem, level, state, 0, trial->option->replicas);
+        given->count = 0;
+        try_splits (subproblem, level, state, 0, given->option->replicas);
         return;
     }
-    if (lay_out_cut (subproblem, trial))
-        occupy (subproblem, level, state);
+    if (split_by_price (subproblem, given))
+        search_with (subproblem, level, state);
     for (int freest = 1; freest >= 0; freest--)
-        if (lay_out (subproblem, trial, freest))
-            occupy (subproblem, level, state);
+        if (split_by_free (subproblem, given, freest))
+            search_with (subproblem, level, state);
 }
 
-/* A place for the option of a job. */
+/* Try places for the option of a job. */
 static void try_places (struct subproblem *subproblem, int level, struct state state)
 {
     switch (subproblem->now[level].option->where) {
     case WHERE_NONE:
         subproblem->now[level].count = 0;
-        occupy (subproblem, level, state);
+        search_with (subproblem, level, state);
         break;
     case WHERE_KEEP:
         try_keep (subproblem, level, state);
@@ -210,9 +213,9 @@ static void try_places (struct subproblem *subproblem, int level, struct state s
     }
 }
 
-/* ---- Choices ---- */
+/* ---- Options ---- */
 
-/* Leave the place for later: into the list of deferred jobs, large ones first. */
+/* Put a job into the list of deferred jobs, large ones first, and search on. */
 static void defer (struct subproblem *subproblem, int level, struct state state)
 {
     int *list = subproblem->deferred, at = subproblem->deferred_count++;
@@ -220,22 +223,22 @@ static void defer (struct subproblem *subproblem, int level, struct state state)
     for (; at > 0 && subproblem->now[list[at - 1]].option->replicas < replicas; at--)
         list[at] = list[at - 1];
     list[at] = level;
-    go_on (subproblem, state);
+    search_from (subproblem, state);
     subproblem->deferred_count--;
     for (; at < subproblem->deferred_count; at++)
         list[at] = list[at + 1];
 }
 
-static void choose (struct subproblem *subproblem, struct state state)
+static void try_options (struct subproblem *subproblem, struct state state)
 {
     int level = state.level;
     const struct option_list *list = &subproblem->lists->lists[subproblem->jobs[level]];
     const cost *rest = subproblem_rest (subproblem, level + 1);
     for (int i = 0; i < subproblem->usable[level] && subproblem->steps > 0; i++) {
         const struct priced_option *option = &list->options[i];
-        /* By the tariff: regret is what is lost beyond the bound, and all that follow have more. */
+        /* Regret above this gains nothing, and all that follow have more. */
         if (state.regret + option->regret >=
-            subproblem->most - (subproblem->start - subproblem->best))
+            subproblem->gain_most - (subproblem->start - subproblem->best))
             break;
         int left = state.slots - option->replicas;
         if (option->where == WHERE_BEYOND || left < 0 || rest[left] == COST_MOST ||
@@ -247,48 +250,48 @@ static void choose (struct subproblem *subproblem, struct state state)
                              .loss = state.loss + option->loss,
                              .regret = state.regret + option->regret};
         subproblem->now[level].option = option;
-        bool places = option->where == WHERE_ONE || option->where == WHERE_MANY;
-        if (level < subproblem->stayers && places)
+        bool needs_place = option->where == WHERE_ONE || option->where == WHERE_MANY;
+        if (level < subproblem->keep_count && needs_place)
             defer (subproblem, level, next);
         else
             try_places (subproblem, level, next);
     }
 }
 
-static void keep (struct subproblem *subproblem, cost loss)
+static void save_incumbent (struct subproblem *subproblem, cost loss)
 {
     subproblem->best = loss;
     subproblem->found = true;
     for (int i = 0; i < subproblem->job_count; i++) {
-        subproblem->kept[i].option = subproblem->now[i].option;
-        subproblem->kept[i].count = subproblem->now[i].count;
-        memcpy (subproblem->kept[i].shares, subproblem->now[i].shares,
+        subproblem->incumbent[i].option = subproblem->now[i].option;
+        subproblem->incumbent[i].count = subproblem->now[i].count;
+        memcpy (subproblem->incumbent[i].shares, subproblem->now[i].shares,
                 (size_t)subproblem->now[i].count * sizeof (subproblem->now[i].shares[0]));
     }
 }
 
-static void go_on (struct subproblem *subproblem, struct state state)
+static void search_from (struct subproblem *subproblem, struct state state)
 {
     if (subproblem->steps <= 0)
         return;
-    if (state.level < subproblem->stayers) {
-        choose (subproblem, state);
+    if (state.level < subproblem->keep_count) {
+        try_options (subproblem, state);
     } else if (state.placed < subproblem->deferred_count) {
-        /* As good a plan may have been found since these options were made. */
+        /* The incumbent may have improved since these options were chosen. */
         cost rest = subproblem_rest (subproblem, state.level)[state.slots];
         if (rest != COST_MOST && state.loss + rest < subproblem->best) {
             int level = subproblem->deferred[state.placed++];
             try_places (subproblem, level, state);
         }
     } else if (state.level < subproblem->job_count) {
-        choose (subproblem, state);
+        try_options (subproblem, state);
     } else if (state.loss < subproblem->best) {
-        keep (subproblem, state.loss);
+        save_incumbent (subproblem, state.loss);
     }
 }
 
 void subproblem_branch (struct subproblem *subproblem)
 {
     subproblem->deferred_count = 0;
-    go_on (subproblem, (struct state){.slots = subproblem->slots});
+    search_from (subproblem, (struct state){.slots = subproblem->slots});
 }

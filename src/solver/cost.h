@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a option is worth, as one integer, so that sums are exact: equal plans compare equal in
- * whatever order they were added up, and ties are decided as promised.
+ * Costs as one integer, so that sums are exact: equal plans compare equal in any order of
+ * addition, and ties are broken as solver.h says.
  *
  *     bit 127 .................. 64 | 63 ....... 42 | 41 ..... 21 | 20 .... 0
  *         loss of value, in units   |   restarts    |  idle jobs  |   slots
  *
- * The value is a double outside; how much of it one unit is, the solver chooses for each problem.
+ * Values are doubles outside.  The solver chooses the value of one unit for each problem.
  */
 #ifndef SOLVER_COST_H
 #define SOLVER_COST_H
@@ -19,7 +19,7 @@ __extension__ typedef __int128 cost;
 #define COST_SLOT ((cost)1)
 #define COST_MOST (((cost)1 << 126) - 1 + ((cost)1 << 126))
 
-/* 2^20 jobs and 2^20 slots: the fields above do not overflow into each other. */
+/* With at most 2^20 jobs and 2^20 slots no field above overflows into the next. */
 enum { COST_JOBS_LIMIT = 1 << 20, COST_SLOTS_LIMIT = 1 << 20 };
 
 #endif

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The packing problem's dual, by the oldest method there is: what is asked for more than there is
- * of becomes dearer, what is left becomes cheaper.
+ * Subgradient ascent on the Lagrangian dual: the price of an overdemanded resource rises, of an
+ * underused one falls.
  *
- * What is traded are rights that every node hands out, each of them a valid inequality:
+ * The resources are cuts, valid inequalities over the pieces on a node:
  *
- *     slots        a piece of k replicas needs k; a node has as many as slots
- *     fractions    a piece of k replicas needs a fraction of a node that is a little more than
- *                  k/c if pieces of that size fit badly; a node has 1.  (Dual feasible functions
- *                  of bin packing: whatever fits on the node needs at most 1 together.)
- *     exclusives   large pieces and pieces of jobs on several nodes: at most one per node
+ *     slots       a piece of k replicas needs k; a node has its slots
+ *     fractions   a piece of k replicas needs a fraction of a node, more than k/c for sizes that
+ *                 fit badly; a node has 1 (dual feasible functions of bin packing)
+ *     exclusive   large pieces, and pieces of jobs on several nodes: at most one per node
+ *     parts       k rounded down to a multiple of a part of the node
  *
- *     node of 8:   k            1    2    3    4    5    6    7    8
- *     p = 2        fraction     0    0   1/2  1/2  1/2   1    1    1     two of 3..5, or one
+ *     node of 8:  k            1    2    3    4    5    6    7    8
+ *     p = 2       fraction     0    0   1/2  1/2  1/2   1    1    1     two of 3..5, or one
  *
- * A job's price for a piece is the sum over rights.  Every round each job takes what is best for it
- * at the prices; the prices then follow the excess of demand over supply.  Whatever the prices, they
- * give a bound; the best one counts.
+ * The price of a piece is the sum over cuts of price x need.  In every round each job demands its
+ * best option at the prices.  Any prices >= 0 give a lower bound of the loss; the best one is kept.
  */
 #include "solver/dual.h"
 
@@ -26,14 +25,13 @@
 enum { FRACTIONS_MOST = 8, EXCLUSIVES = 4, PARTS_MOST = 4, PIECE_LIMIT = 64 };
 enum { CUTS_MOST = 1 + FRACTIONS_MOST + EXCLUSIVES + PARTS_MOST };
 
-/* What pieces need of it, and how much of it there is. */
 struct cut {
-    double *one, *piece; /* [size] */
+    double *one, *piece; /* [size]: need of a piece of a job on one node, on several */
     double supply;
-    double price; /* units of value */
+    double price; /* in units of value */
     double price_most;
     double step;   /* of the price */
-    double excess; /* of demand, in the last round */
+    double excess; /* of demand over supply in the last round, relative and limited to -1..1 */
 };
 
 struct dual {
@@ -42,49 +40,53 @@ struct dual {
     struct cut cuts[CUTS_MOST];
     int cut_count;
     struct piece_prices now;
-    int64_t *ones, *pieces; /* [size]: how many of these are asked for */
+    int64_t *ones, *pieces; /* [size]: demanded pieces of jobs on one node, on several */
     int size_most;
 };
 
-cost supply_room (const struct supply *supply, const struct piece_prices *prices)
+cost supply_price (const struct supply *supply, const struct piece_prices *prices)
 {
-    cost room = 0;
+    cost sum = 0;
     for (int r = 1; r <= supply->most; r++)
-        room += supply->open[r] * prices->open[r] + supply->closed[r] * prices->closed[r];
-    return room;
+        sum += supply->open[r] * prices->open[r] + supply->closed[r] * prices->closed[r];
+    return sum;
 }
 
-/* ---- Rights ---- */
+/* ---- Cuts ---- */
 
-/* From what pieces of jobs on one node need follows what other pieces can at most be made to
- * need, and how much of it nodes of all sizes hand out. */
-static int right_complete (struct dual *dual, struct cut *right, struct arena *arena)
+/* The larger of `least` and the largest need of one piece plus a full rest of r slots. */
+static double largest_need (const double *piece, const double *rest, int r, double least)
+{
+    double most = least;
+    for (int k = 1; k <= r; k++)
+        most = fmax (most, piece[k] + rest[r - k]);
+    return most;
+}
+
+/* Lift the cut from jobs on one node to jobs on several (the largest need that stays valid on the
+ * largest node), and add up what nodes of all sizes supply. */
+static int cut_complete (const struct dual *dual, struct cut *cut, struct arena *arena)
 {
     int most = dual->size_most;
     double *held = arena_take (arena, (size_t)most + 1, sizeof (double));
-    right->piece = arena_take (arena, (size_t)most + 1, sizeof (double));
-    if (!held || !right->piece)
+    cut->piece = arena_take (arena, (size_t)most + 1, sizeof (double));
+    if (!held || !cut->piece)
         return -ENOMEM;
-    held[0] = right->piece[0] = 0;
-    for (int r = 1; r <= most; r++) {
-        held[r] = held[r - 1];
-        for (int k = 1; k <= r; k++)
-            held[r] = fmax (held[r], right->one[k] + held[r - k]);
-    }
+    held[0] = cut->piece[0] = 0;
+    for (int r = 1; r <= most; r++)
+        held[r] = largest_need (cut->one, held, r, held[r - 1]);
     for (int k = 1; k <= most; k++)
-        right->piece[k] = held[most] - held[most - k];
-    right->supply = 0;
+        cut->piece[k] = held[most] - held[most - k];
+    cut->supply = 0;
     for (int r = 1; r <= most; r++) {
-        double open = held[r];
-        for (int k = 1; k <= r; k++)
-            open = fmax (open, right->piece[k] + held[r - k]);
-        right->supply += dual->supply->open[r] * open + dual->supply->closed[r] * held[r];
+        double open = largest_need (cut->piece, held, r, held[r]);
+        cut->supply += dual->supply->open[r] * open + dual->supply->closed[r] * held[r];
     }
     return 0;
 }
 
-/* Is one a multiple of the other? */
-static bool same_needs (const struct cut *a, const struct cut *b, int most)
+/* Is one cut a multiple of the other? */
+static bool same_cut (const struct cut *a, const struct cut *b, int most)
 {
     for (int k = 1; k <= most; k++)
         if (fabs (a->one[k] * b->one[most] - b->one[k] * a->one[most]) > 1e-12)
@@ -92,14 +94,45 @@ static bool same_needs (const struct cut *a, const struct cut *b, int most)
     return true;
 }
 
-/* Add the right that was filled in at the end, unless it is there already. */
-static int right_add (struct dual *dual, struct arena *arena)
+/* What a piece of k replicas needs, on nodes of at most `most` slots. */
+typedef double need_function (int k, int parameter, int most);
+
+static double need_slots (int k, int parameter, int most)
 {
-    struct cut *right = &dual->cuts[dual->cut_count];
+    (void)parameter, (void)most;
+    return k;
+}
+
+static double need_fraction (int k, int p, int most)
+{
+    return (p + 1) * k % most == 0 ? (double)k / most : floor ((p + 1.0) * k / most) / p;
+}
+
+static double need_exclusive (int k, int least, int most)
+{
+    (void)most;
+    return k >= least;
+}
+
+static double need_parts (int k, int parts, int most)
+{
+    return floor ((double)parts * k / most) / parts;
+}
+
+/* Add a cut, unless there is the same one.  -ENOMEM. */
+static int cut_add (struct dual *dual, need_function *need, int parameter, struct arena *arena)
+{
+    int most = dual->size_most;
+    struct cut *cut = &dual->cuts[dual->cut_count];
+    *cut = (struct cut){.one = arena_take (arena, (size_t)most + 1, sizeof (double))};
+    if (!cut->one)
+        return -ENOMEM;
+    for (int k = 0; k <= most; k++)
+        cut->one[k] = need (k, parameter, most);
     for (int i = 0; i < dual->cut_count; i++)
-        if (same_needs (&dual->cuts[i], right, dual->size_most))
+        if (same_cut (&dual->cuts[i], cut, most))
             return 0;
-    if (right_complete (dual, right, arena) < 0)
+    if (cut_complete (dual, cut, arena) < 0)
         return -ENOMEM;
     dual->cut_count++;
     return 0;
@@ -108,47 +141,14 @@ static int right_add (struct dual *dual, struct arena *arena)
 static int cuts_make (struct dual *dual, struct arena *arena)
 {
     int most = dual->size_most;
-    size_t room = (size_t)most + 1;
-    struct cut *right;
-#define NEXT_RIGHT()                                                                               \
-    (right = &dual->cuts[dual->cut_count],                                                         \
-     *right = (struct cut){.one = arena_take (arena, room, sizeof (double))}, right->one != NULL)
-    if (!NEXT_RIGHT ())
-        return -ENOMEM;
-    for (int k = 0; k <= most; k++)
-        right->one[k] = k;
-    if (right_add (dual, arena) < 0)
-        return -ENOMEM;
-    /* Pieces that fit badly: just above a part of the node. */
-    for (int p = 1; p < most && p <= FRACTIONS_MOST; p++) {
-        if (!NEXT_RIGHT ())
-            return -ENOMEM;
-        for (int k = 0; k <= most; k++)
-            right->one[k] =
-                (p + 1) * k % most == 0 ? (double)k / most : floor ((p + 1.0) * k / most) / p;
-        if (right_add (dual, arena) < 0)
-            return -ENOMEM;
-    }
-    /* Pieces of which a node has one at most. */
-    for (int t = most; t > most / 2 && t > most - EXCLUSIVES; t--) {
-        if (!NEXT_RIGHT ())
-            return -ENOMEM;
-        for (int k = 0; k <= most; k++)
-            right->one[k] = k >= t;
-        if (right_add (dual, arena) < 0)
-            return -ENOMEM;
-    }
-    /* Parts of a node, rounded down: it is pieces of jobs on several nodes that break them. */
-    for (int q = 2; q < most && q <= PARTS_MOST; q++) {
-        if (!NEXT_RIGHT ())
-            return -ENOMEM;
-        for (int k = 0; k <= most; k++)
-            right->one[k] = floor ((double)q * k / most) / q;
-        if (right_add (dual, arena) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-#undef NEXT_RIGHT
+    int rc = cut_add (dual, need_slots, 0, arena);
+    for (int p = 1; p < most && p <= FRACTIONS_MOST && rc == 0; p++)
+        rc = cut_add (dual, need_fraction, p, arena);
+    for (int t = most; t > most / 2 && t > most - EXCLUSIVES && rc == 0; t--)
+        rc = cut_add (dual, need_exclusive, t, arena);
+    for (int q = 2; q < most && q <= PARTS_MOST && rc == 0; q++)
+        rc = cut_add (dual, need_parts, q, arena);
+    return rc;
 }
 
 /* ---- Rounds ---- */
@@ -168,11 +168,13 @@ static void set_prices (struct dual *dual)
     piece_prices_derive (prices);
 }
 
-static void ask (struct dual *dual, const struct option_list *list,
-                 const struct priced_option *option)
+/* Count the pieces of an option as demand. */
+static void add_demand (struct dual *dual, const struct option_list *list,
+                        const struct priced_option *option)
 {
     const struct piece_prices *prices = &dual->now;
     struct placement current = list->job->current;
+    int replicas = option->replicas;
     switch (option->where) {
     case WHERE_NONE:
         return;
@@ -181,24 +183,23 @@ static void ask (struct dual *dual, const struct option_list *list,
             (current.count == 1 ? dual->ones : dual->pieces)[current.shares[i].replicas]++;
         return;
     case WHERE_ONE:
-        dual->ones[option->replicas]++;
+        dual->ones[replicas]++;
         return;
     case WHERE_MANY:
     case WHERE_BEYOND:
-        if (option->replicas < 2)
+        if (replicas < 2)
             return;
-        dual->pieces[prices->cut[option->replicas]]++;
-        for (int k = option->replicas - prices->cut[option->replicas]; k > 0;
-             k -= prices->rest_cut[k])
-            dual->pieces[prices->rest_cut[k]]++;
+        dual->pieces[prices->many_piece[replicas]]++;
+        for (int k = replicas - prices->many_piece[replicas]; k > 0; k -= prices->rest_piece[k])
+            dual->pieces[prices->rest_piece[k]]++;
         return;
     }
 }
 
-/* Everybody asks for what is best at the prices.  Returns the bound. */
-static cost ask_all (struct dual *dual)
+/* Add up the demand of all jobs at the prices.  Returns the bound. */
+static cost find_demand (struct dual *dual)
 {
-    cost bound = -supply_room (dual->supply, &dual->now);
+    cost bound = -supply_price (dual->supply, &dual->now);
     for (int k = 0; k <= dual->size_most; k++)
         dual->ones[k] = dual->pieces[k] = 0;
     for (int i = 0; i < dual->lists->count; i++) {
@@ -211,45 +212,44 @@ static cost ask_all (struct dual *dual)
         }
         for (int j = 0; j < list->count; j++) {
             cost total =
-                list->options[j].loss + option_list_cost (list, &list->options[j], &dual->now);
+                list->options[j].loss + option_list_price (list, &list->options[j], &dual->now);
             if (!best || total < least) {
                 best = &list->options[j];
                 least = total;
             }
         }
         bound += least;
-        ask (dual, list, best);
+        add_demand (dual, list, best);
     }
     return bound;
 }
 
-/* Prices follow the excess of demand, each in steps of its own, which become smaller whenever they
- * went too far.  False: all that has a price is in balance, and nothing else is scarce, so no other
- * prices give a higher bound. */
+/* Move every price by the excess of demand.  Each cut has its own step, which shrinks when the sign
+ * of the excess changes and grows otherwise.  False: every cut with a price is in balance and no
+ * other is scarce, so the prices are optimal. */
 static bool adjust (struct dual *dual)
 {
-    const double full = 0.05; /* relative excess that is worth a whole step */
+    const double full = 0.05; /* relative excess that moves the price by a whole step */
     bool changed = false;
     for (int i = 0; i < dual->cut_count; i++) {
-        struct cut *right = &dual->cuts[i];
+        struct cut *cut = &dual->cuts[i];
         double demand = 0;
         for (int k = 1; k <= dual->size_most; k++)
-            demand +=
-                (double)dual->ones[k] * right->one[k] + (double)dual->pieces[k] * right->piece[k];
-        if (!(right->supply > 0))
+            demand += (double)dual->ones[k] * cut->one[k] + (double)dual->pieces[k] * cut->piece[k];
+        if (!(cut->supply > 0))
             continue;
-        double excess = fmax (fmin ((demand / right->supply - 1) / full, 1), -1);
-        if (fabs (excess) < 1e-9 || (excess < 0 && right->price == 0)) {
-            right->excess = 0;
+        double excess = fmax (fmin ((demand / cut->supply - 1) / full, 1), -1);
+        if (fabs (excess) < 1e-9 || (excess < 0 && cut->price == 0)) {
+            cut->excess = 0;
             continue;
         }
         changed = true;
-        if (excess * right->excess < 0)
-            right->step *= 0.4;
-        else if (right->price > 0)
-            right->step *= 1.3;
-        right->excess = excess;
-        right->price = fmin (fmax (right->price + right->step * excess, 0), right->price_most);
+        if (excess * cut->excess < 0)
+            cut->step *= 0.4;
+        else if (cut->price > 0)
+            cut->step *= 1.3;
+        cut->excess = excess;
+        cut->price = fmin (fmax (cut->price + cut->step * excess, 0), cut->price_most);
     }
     return changed;
 }
@@ -275,15 +275,15 @@ int dual_ascend (const struct option_lists *lists, const struct supply *supply, 
     dual.cuts[0].price = units;
     for (int i = 0; i < dual.cut_count; i++) {
         dual.cuts[i].step = 0.05 * units * (i == 0 ? 1 : supply->most);
-        /* Nobody loses more than the cap; and all slots at the cap, and all nodes once more, add up
-         * to what a worth can hold. */
+        /* No job loses more than the cap.  With these limits the prices of all slots and of all
+         * nodes together do not overflow a cost. */
         dual.cuts[i].price_most = lists->cap / lists->unit / (i == 0 ? 1 : dual.cut_count);
     }
     cost most = 0;
     rounds = units > 0 && supply->most <= PIECE_LIMIT ? rounds : 0;
     for (int i = 0; i <= rounds; i++) {
         set_prices (&dual);
-        cost bound = ask_all (&dual);
+        cost bound = find_demand (&dual);
         if (i == 0 || bound > most) {
             most = bound;
             piece_prices_copy (&best, &dual.now);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prices of pieces of nodes at which demand meets supply: the dual of the packing problem. */
+/* Prices of pieces from the Lagrangian dual of the packing problem. */
 #ifndef SOLVER_DUAL_H
 #define SOLVER_DUAL_H
 
 #include "solver/priced_options.h"
 
-/* How many nodes there are with so many free slots, open to jobs on several nodes or not. */
+/* Numbers of nodes by the slots that pinned jobs leave; a closed node has a pinned job that runs on
+ * several nodes, so that no other such job may use it. */
 struct supply {
     int most;           /* slots of the largest node */
     int *open, *closed; /* [slots] */
 };
 
-/* What all nodes together hold at most. */
-cost supply_room (const struct supply *supply, const struct piece_prices *prices);
+/* The most that the pieces on all nodes can cost. */
+cost supply_price (const struct supply *supply, const struct piece_prices *prices);
 
-/* Find a tariff with a high bound, from a price per slot on, in so many rounds. -ENOMEM. */
+/* Search for prices with a high lower bound of the loss, starting from a price per slot, in at most
+ * `rounds` rounds.  -ENOMEM. */
 int dual_ascend (const struct option_lists *lists, const struct supply *supply, double price,
                  int rounds, struct arena *arena, struct piece_prices *ret);
 

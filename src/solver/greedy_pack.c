@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A first plan.  At the right prices the jobs' best options use about all slots, so what is left is
- * to pack them: pinned jobs and those that stay first, then jobs that need several nodes, then
- * node by node.  A node is filled as well as possible with some of the waiting jobs, each of a size
- * near its best; nodes.c does that.  At last come those who found no place, and what is left over.
+ * The first plan, from which the local search starts.  At good prices the jobs' best options use
+ * about all slots, so they only have to be packed:
+ *
+ *     1. jobs whose best option is their current placement
+ *     2. the others, the largest first, each with the cheapest option that still fits
+ *     3. free slots go to the jobs that gain most per slot
  */
 #include "solver/greedy_pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* A job and what it is sorted by. */
+/* A job and its sort key. */
 struct rank {
     cost key;
     int job;
@@ -24,17 +26,18 @@ static int by_key_descending (const void *a, const void *b)
     return x->job - y->job;
 }
 
-enum { HANDICAP_PART = 4 }; /* of the price of a slot */
+enum { SPREAD_PENALTY_PART = 4 }; /* the penalty is this part of the price of a slot */
 
-/* What a option costs here: small jobs on several nodes are in everybody's way later. */
-static cost handicap (const struct packing *packing, const struct priced_option *option)
+/* Regret, plus a penalty for a small job on several nodes: it closes these nodes to other jobs on
+ * several nodes. */
+static cost penalised_regret (const struct packing *packing, const struct priced_option *option)
 {
     bool spread = option->where == WHERE_MANY && option->replicas <= packing->free_most;
     return option->regret +
-           (spread ? packing->prices->one[packing->free_most > 0] / HANDICAP_PART : 0);
+           (spread ? packing->prices->one[packing->free_most > 0] / SPREAD_PENALTY_PART : 0);
 }
 
-/* The cheapest option that fits; NONE always does. */
+/* Give a job its cheapest option that fits; WHERE_NONE always does. */
 static int put_cheapest (const struct option_lists *lists, struct packing *packing, int job)
 {
     const struct option_list *list = &lists->lists[job];
@@ -42,9 +45,9 @@ static int put_cheapest (const struct option_lists *lists, struct packing *packi
     struct placement placement;
     for (int i = 0; i < list->count; i++) {
         const struct priced_option *option = &list->options[i];
-        if (best && option->regret >= handicap (packing, best))
+        if (best && option->regret >= penalised_regret (packing, best))
             break;
-        if ((!best || handicap (packing, option) < handicap (packing, best)) &&
+        if ((!best || penalised_regret (packing, option) < penalised_regret (packing, best)) &&
             packing_find (packing, job, option, &placement))
             best = option;
     }
@@ -53,9 +56,10 @@ static int put_cheapest (const struct option_lists *lists, struct packing *packi
     return packing_put (packing, job, best, placement);
 }
 
-/* Those who want to stay, and can.  The others are left in jobs. */
-static int fill_keepers (const struct option_lists *lists, struct packing *packing, int *jobs,
-                         int *ret)
+/* Place the jobs whose best option is to keep their placement, if it fits.  Writes the other jobs
+ * into `others`. */
+static int put_unmoved (const struct option_lists *lists, struct packing *packing, int *others,
+                        int *ret_count)
 {
     int count = 0;
     for (int job = 0; job < packing->job_count; job++) {
@@ -64,17 +68,16 @@ static int fill_keepers (const struct option_lists *lists, struct packing *packi
         if (packing->places[job].option)
             continue;
         if (first->where != WHERE_KEEP || !packing_find (packing, job, first, &placement))
-            jobs[count++] = job;
+            others[count++] = job;
         else if (packing_put (packing, job, first, placement) < 0)
             return -ENOMEM;
     }
-    *ret = count;
+    *ret_count = count;
     return 0;
 }
 
-/* The others, the largest first. */
-static int fill_movers (const struct option_lists *lists, struct packing *packing, const int *jobs,
-                        int count)
+static int put_largest_first (const struct option_lists *lists, struct packing *packing,
+                              const int *jobs, int count)
 {
     struct rank *ranks = arena_take (packing->arena, (size_t)count, sizeof (ranks[0]));
     if (!ranks)
@@ -88,22 +91,14 @@ static int fill_movers (const struct option_lists *lists, struct packing *packin
     return 0;
 }
 
-int greedy_pack (const struct option_lists *lists, struct packing *packing)
-{
-    int count, *jobs = arena_take (packing->arena, (size_t)packing->job_count, sizeof (int));
-    if (!jobs || fill_keepers (lists, packing, jobs, &count) < 0 ||
-        fill_movers (lists, packing, jobs, count) < 0)
-        return -ENOMEM;
-    return greedy_pack_rest (lists, packing);
-}
+/* ---- Free slots ---- */
 
-/* ---- What is left ---- */
-
-/* The option that gains most per slot over what the job has now, of those that fit where its own
- * slots are free again; or NULL. */
-static const struct priced_option *find_best (const struct option_lists *lists,
+/* The option that gains most per additional slot over `now`, with at most `spare` additional
+ * slots; NULL if none gains.  must_fit: only options that fit on the nodes. */
+static const struct priced_option *best_gain (const struct option_lists *lists,
                                               struct packing *packing, int job,
-                                              const struct priced_option *now)
+                                              const struct priced_option *now, int spare,
+                                              bool must_fit, cost *ret_gain)
 {
     const struct option_list *list = &lists->lists[job];
     const struct priced_option *best = NULL;
@@ -112,60 +107,57 @@ static const struct priced_option *find_best (const struct option_lists *lists,
         struct placement placement;
         const struct priced_option *option = &list->options[i];
         int more = option->replicas - now->replicas;
+        if (option->where == WHERE_BEYOND || option->loss >= now->loss || more > spare)
+            continue;
         cost gain = (now->loss - option->loss) / (more > 1 ? more : 1);
-        if (gain > most && packing_find (packing, job, option, &placement)) {
+        if (gain > most && (!must_fit || packing_find (packing, job, option, &placement))) {
             best = option;
             most = gain;
         }
     }
+    *ret_gain = most;
     return best;
 }
 
-/* What a job could gain per slot more, if nobody else took any; 0 if nothing. */
-static cost gain_per_slot (const struct option_lists *lists, const struct packing *packing, int job)
+/* Replace a job's option by the one that gains most and fits.  -ENOMEM. */
+static int enlarge (const struct option_lists *lists, struct packing *packing, int job)
 {
-    const struct option_list *list = &lists->lists[job];
-    const struct priced_option *now = packing->places[job].option;
-    cost best = 0;
-    for (int i = 0; i < list->count; i++) {
-        const struct priced_option *option = &list->options[i];
-        int more = option->replicas - now->replicas;
-        if (option->where == WHERE_BEYOND || option->loss >= now->loss ||
-            more > packing->free_count)
-            continue;
-        cost gain = (now->loss - option->loss) / (more > 1 ? more : 1);
-        best = gain > best ? gain : best;
-    }
-    return best;
+    struct place *place = &packing->places[job];
+    const struct priced_option *now = place->option;
+    int spare = packing->free_count;
+    /* The shares stay readable until the job is placed again. */
+    struct placement placement = {.shares = place->shares, .count = place->count}, better;
+    cost gain;
+    packing_take (packing, job);
+    const struct priced_option *best = best_gain (lists, packing, job, now, spare, true, &gain);
+    if (best && packing_find (packing, job, best, &better))
+        return packing_put (packing, job, best, better);
+    return packing_put (packing, job, now, placement);
 }
 
-int greedy_pack_rest (const struct option_lists *lists, struct packing *packing)
+static int use_free_slots (const struct option_lists *lists, struct packing *packing)
 {
     struct rank *ranks = arena_take (packing->arena, (size_t)packing->job_count, sizeof (ranks[0]));
     if (!ranks)
         return -ENOMEM;
     int count = 0, rc = 0;
     for (int job = 0; job < packing->job_count; job++) {
-        cost gain = gain_per_slot (lists, packing, job);
-        if (gain > 0)
+        cost gain;
+        if (best_gain (lists, packing, job, packing->places[job].option, packing->free_count, false,
+                       &gain))
             ranks[count++] = (struct rank){.key = gain, .job = job};
     }
     qsort (ranks, (size_t)count, sizeof (ranks[0]), by_key_descending);
-    for (int i = 0; i < count && rc == 0; i++) {
-        int job = ranks[i].job;
-        const struct priced_option *now = packing->places[job].option;
-        struct place *place = &packing->places[job];
-        if (packing->free_count == 0)
-            break;
-        /* The shares that are taken back stay readable until the job is placed again. */
-        struct placement old = {.shares = place->shares, .count = place->count};
-        packing_take (packing, job);
-        const struct priced_option *best = find_best (lists, packing, job, now);
-        struct placement placement = old;
-        if (best && packing_find (packing, job, best, &placement))
-            rc = packing_put (packing, job, best, placement);
-        else
-            rc = packing_put (packing, job, now, old);
-    }
+    for (int i = 0; i < count && rc == 0 && packing->free_count > 0; i++)
+        rc = enlarge (lists, packing, ranks[i].job);
     return rc;
+}
+
+int greedy_pack (const struct option_lists *lists, struct packing *packing)
+{
+    int count, *jobs = arena_take (packing->arena, (size_t)packing->job_count, sizeof (int));
+    if (!jobs || put_unmoved (lists, packing, jobs, &count) < 0 ||
+        put_largest_first (lists, packing, jobs, count) < 0)
+        return -ENOMEM;
+    return use_free_slots (lists, packing);
 }

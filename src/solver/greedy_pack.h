@@ -4,11 +4,8 @@
 
 #include "solver/packing.h"
 
-/* Give every job the option with least regret that still fits: pinned jobs first, then those that
- * want to stay, then the others by size descending; then hand out what is left.  -ENOMEM. */
+/* Complete a packing that holds the pinned jobs: give every other job an option that fits, with
+ * small regret.  -ENOMEM. */
 int greedy_pack (const struct option_lists *lists, struct packing *packing);
-
-/* Hand out free slots to whom they bring most.  -ENOMEM. */
-int greedy_pack_rest (const struct option_lists *lists, struct packing *packing);
 
 #endif

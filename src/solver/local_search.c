@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which groups to re-solve.  A small cluster is first taken as one group.  Then come groups of a few
- * nodes around jobs in trouble, those that have regret: the nodes of the job, the nodes where it
- * runs now, and some of those where others are in trouble or slots are free, because what one has
- * too much another may lack.  Sweeps over all troubled jobs are repeated as long as they bring
- * something.
+ * Chooses the subproblems to re-solve.  A small cluster is first solved as one subproblem.  Then
+ * follow sweeps over all nodes with potential, that is, with jobs that have regret or with slots
+ * that are used badly.  The subproblem around such a node has the nodes of its jobs, now and in the
+ * plan, and some random others, which may have the slots that these jobs lack.  Sweeps are repeated
+ * while they gain enough.
  */
 #include "solver/local_search.h"
 
@@ -15,13 +15,12 @@
 #include "solver/subproblem.h"
 
 enum {
-    SUBPROBLEM_SLOTS = 16,
-    LARGER = 2,
-    SUBPROBLEM_WORK = 600,
+    SUBPROBLEM_SLOTS = 16, /* slots of the random nodes in the first sweep */
+    EXTRA_NODES = 2,       /* this many more nodes are added when sweeps gain little */
+    SUBPROBLEM_WORK = 600, /* most steps per subproblem */
     SWEEPS_MOST = 32,
-    ATTEMPTS = 2,
-    IDLE_JOBS = 3,
-    CLOSURE = 3
+    ATTEMPTS = 2,  /* per node and sweep */
+    IDLE_JOBS = 3, /* jobs without slots per subproblem */
 };
 
 /* All nodes and jobs, if they are few. */
@@ -38,7 +37,7 @@ static bool take_all (const struct option_lists *lists, const struct packing *pa
     return true;
 }
 
-/* Is the job wholly on nodes of the group? */
+/* Are all nodes of the job in the subproblem? */
 static bool inside (const struct packing *packing, int job)
 {
     const struct place *place = &packing->places[job];
@@ -48,77 +47,80 @@ static bool inside (const struct packing *packing, int job)
     return true;
 }
 
-/* ---- Trouble ---- */
+/* ---- Potential ---- */
 
-/* A node and what could be gained there at most: the regrets of its jobs, each node of a job having
- * its part, and what the node could hold beyond what it does. */
-struct spot {
-    cost trouble;
+/* A node and the most that could be gained there: the slack of its slots and the regrets of its
+ * jobs, each divided evenly over the job's nodes. */
+struct candidate {
+    cost potential;
     int node;
 };
 
-/* The nodes in trouble, those with most first, and jobs that have regret and no slots. */
-struct trouble {
-    struct spot *spots;
+/* The nodes with potential, the largest first, and the jobs with regret and without slots. */
+struct candidates {
+    struct candidate *nodes;
     int *idle;
-    int spot_count, idle_count;
+    int node_count, idle_count;
 };
 
-static int trouble_room (const struct packing *packing, struct trouble *ret)
+static int candidates_make (const struct packing *packing, struct candidates *ret)
 {
     struct arena *arena = packing->arena;
-    *ret = (struct trouble){
-        .spots = arena_take (arena, (size_t)packing->node_count, sizeof (ret->spots[0])),
+    *ret = (struct candidates){
+        .nodes = arena_take (arena, (size_t)packing->node_count, sizeof (ret->nodes[0])),
         .idle = arena_take (arena, (size_t)packing->job_count, sizeof (int)),
     };
-    return ret->spots && ret->idle ? 0 : -ENOMEM;
+    return ret->nodes && ret->idle ? 0 : -ENOMEM;
 }
 
-static int by_trouble (const void *a, const void *b)
+static int by_potential (const void *a, const void *b)
 {
-    const struct spot *x = a, *y = b;
-    if (x->trouble != y->trouble)
-        return x->trouble > y->trouble ? -1 : 1;
+    const struct candidate *x = a, *y = b;
+    if (x->potential != y->potential)
+        return x->potential > y->potential ? -1 : 1;
     return x->node - y->node;
 }
 
-static cost trouble_on (const struct option_lists *lists, const struct packing *packing, int node)
+static cost potential_of (const struct option_lists *lists, const struct packing *packing, int node)
 {
-    cost trouble = packing_slack (packing, lists, node);
-    for (int i = 0; i < packing->count[node]; i++) {
-        int job = packing->tenants[packing->first[node] + i];
+    cost potential = packing_slack (packing, lists, node);
+    for (int i = 0; i < packing->count_on[node]; i++) {
+        int job = packing->jobs_on[packing->first_on[node] + i];
         const struct place *place = &packing->places[job];
         if (!option_list_pinned (&lists->lists[job]))
-            trouble += place->option->regret / place->count;
+            potential += place->option->regret / place->count;
     }
-    return trouble;
+    return potential;
 }
 
-static void trouble_find (const struct option_lists *lists, const struct packing *packing,
-                          struct trouble *trouble)
+static void candidates_find (const struct option_lists *lists, const struct packing *packing,
+                             struct candidates *candidates)
 {
-    trouble->spot_count = trouble->idle_count = 0;
+    candidates->node_count = candidates->idle_count = 0;
     for (int i = 0; i < packing->node_count; i++) {
-        cost some = packing->capacity[i] > 0 ? trouble_on (lists, packing, i) : 0;
-        if (some > 0)
-            trouble->spots[trouble->spot_count++] = (struct spot){.trouble = some, .node = i};
+        cost potential = packing->capacity[i] > 0 ? potential_of (lists, packing, i) : 0;
+        if (potential > 0)
+            candidates->nodes[candidates->node_count++] =
+                (struct candidate){.potential = potential, .node = i};
     }
-    qsort (trouble->spots, (size_t)trouble->spot_count, sizeof (trouble->spots[0]), by_trouble);
+    qsort (candidates->nodes, (size_t)candidates->node_count, sizeof (candidates->nodes[0]),
+           by_potential);
     for (int i = 0; i < packing->job_count; i++)
         if (packing->places[i].count == 0 && packing->places[i].option->regret > 0)
-            trouble->idle[trouble->idle_count++] = i;
+            candidates->idle[candidates->idle_count++] = i;
 }
 
-/* ---- Groups ---- */
+/* ---- Subproblems ---- */
 
-static int any_node (const struct packing *packing, const struct trouble *trouble, struct rng *rng)
+static int any_node (const struct packing *packing, const struct candidates *candidates,
+                     struct rng *rng)
 {
-    if (trouble->spot_count > 0 && rng_below (rng, 2) == 0)
-        return trouble->spots[rng_below (rng, (uint64_t)trouble->spot_count)].node;
+    if (candidates->node_count > 0 && rng_below (rng, 2) == 0)
+        return candidates->nodes[rng_below (rng, (uint64_t)candidates->node_count)].node;
     return (int)rng_below (rng, (uint64_t)packing->node_count);
 }
 
-/* Add the nodes of a placement, if there are not too many. */
+/* Add the nodes of a placement, if they are few. */
 static void take_nodes (const struct packing *packing, struct subproblem *subproblem,
                         struct placement placement)
 {
@@ -127,42 +129,42 @@ static void take_nodes (const struct packing *packing, struct subproblem *subpro
             subproblem_add_node (subproblem, placement.shares[i].node);
 }
 
-/* A node, those of its jobs, now and in the plan, and some others; and who is on them. */
+/* Take a node, the nodes of its jobs, now and in the plan, `extra` random ones, and the jobs that
+ * are on these nodes alone. */
 static void take_around (const struct option_lists *lists, const struct packing *packing,
-                         const struct trouble *trouble, struct subproblem *subproblem, int node,
-                         int partners, struct rng *rng)
+                         const struct candidates *candidates, struct subproblem *subproblem,
+                         int node, int extra, struct rng *rng)
 {
     subproblem_begin (subproblem);
     subproblem_add_node (subproblem, node);
-    for (int i = 0; i < packing->count[node]; i++) {
-        int job = packing->tenants[packing->first[node] + i];
+    for (int i = 0; i < packing->count_on[node]; i++) {
+        int job = packing->jobs_on[packing->first_on[node] + i];
         const struct place *place = &packing->places[job];
         if (place->option->regret > 0) {
             take_nodes (packing, subproblem, (struct placement){place->shares, place->count});
             take_nodes (packing, subproblem, packing->jobs[job].current);
         }
     }
-    for (int i = 0; i < partners; i++) {
-        int other = any_node (packing, trouble, rng);
+    for (int i = 0; i < extra; i++) {
+        int other = any_node (packing, candidates, rng);
         if (packing->capacity[other] > 0)
             subproblem_add_node (subproblem, other);
     }
-    for (int i = 0; i < IDLE_JOBS && i < trouble->idle_count; i++) {
-        int job = trouble->idle[rng_below (rng, (uint64_t)trouble->idle_count)];
+    for (int i = 0; i < IDLE_JOBS && i < candidates->idle_count; i++) {
+        int job = candidates->idle[rng_below (rng, (uint64_t)candidates->idle_count)];
         if (packing->places[job].count == 0)
             subproblem_add_job (subproblem, job);
     }
     for (int i = 0; i < subproblem->node_count; i++) {
         int at = subproblem->nodes[i];
-        for (int j = 0; j < packing->count[at]; j++) {
-            int tenant = packing->tenants[packing->first[at] + j];
-            if (inside (packing, tenant) && !option_list_pinned (&lists->lists[tenant]))
-                subproblem_add_job (subproblem, tenant);
+        for (int j = 0; j < packing->count_on[at]; j++) {
+            int job = packing->jobs_on[packing->first_on[at] + j];
+            if (inside (packing, job) && !option_list_pinned (&lists->lists[job]))
+                subproblem_add_job (subproblem, job);
         }
     }
 }
 
-/* A search at work. */
 struct search {
     struct option_lists *lists;
     struct packing *packing;
@@ -172,7 +174,7 @@ struct search {
     cost loss, bound;
 };
 
-/* Re-solve the group with at most so much work. */
+/* Re-solve the subproblem with at most `most` steps. */
 static int solve (struct search *search, int64_t most)
 {
     int64_t granted = search->work < most ? search->work : most, left = granted;
@@ -182,7 +184,7 @@ static int solve (struct search *search, int64_t most)
     return gain < 0 ? -ENOMEM : 0;
 }
 
-/* The whole cluster as one group: its knapsack is a bound, too. */
+/* Solve the whole cluster as one subproblem; its knapsack bound holds for every plan. */
 static int search_whole (struct search *search)
 {
     if (!take_all (search->lists, search->packing, search->subproblem))
@@ -196,23 +198,23 @@ static int search_whole (struct search *search)
     return search->loss > search->bound ? solve (search, search->work / 2) : 0;
 }
 
-/* Every node in trouble once or twice.  Returns what was gained, or -1: no memory. */
-static cost sweep (struct search *search, struct trouble *trouble, int partners)
+/* Re-solve around every node with potential.  Returns the gain, or -1: no memory. */
+static cost sweep (struct search *search, struct candidates *candidates, int extra)
 {
     const struct packing *packing = search->packing;
     cost before = search->loss;
-    trouble_find (search->lists, packing, trouble);
-    for (int i = 0; i < trouble->spot_count && search->work > 0; i++)
+    candidates_find (search->lists, packing, candidates);
+    for (int i = 0; i < candidates->node_count && search->work > 0; i++)
         for (int j = 0; j < ATTEMPTS && search->loss > search->bound; j++) {
-            int node = trouble->spots[i].node;
-            if (trouble_on (search->lists, packing, node) == 0)
+            int node = candidates->nodes[i].node;
+            if (potential_of (search->lists, packing, node) == 0)
                 break;
-            take_around (search->lists, packing, trouble, search->subproblem, node, partners,
+            take_around (search->lists, packing, candidates, search->subproblem, node, extra,
                          &search->rng);
             if (solve (search, SUBPROBLEM_WORK) < 0)
                 return -1;
         }
-    search->work--; /* also if nothing was in trouble */
+    search->work--; /* ends the search also if no node has potential */
     return before - search->loss;
 }
 
@@ -228,21 +230,21 @@ int local_search (struct option_lists *lists, struct packing *packing, uint64_t 
         .loss = packing_loss (packing),
         .bound = *bound,
     };
-    struct trouble trouble;
-    if (!search.subproblem || trouble_room (packing, &trouble) < 0)
+    struct candidates candidates;
+    if (!search.subproblem || candidates_make (packing, &candidates) < 0)
         return -ENOMEM;
     option_lists_trim (lists, search.loss - lists->bound);
     if (search_whole (&search) < 0)
         return -ENOMEM;
     option_lists_trim (lists, search.loss - lists->bound);
-    /* Small groups first, which are searched completely; larger ones when these are exhausted. */
-    int partners = SUBPROBLEM_SLOTS / (packing->free_most + 1), most = partners + LARGER;
+    /* Small subproblems, which are searched completely, come first; larger ones follow. */
+    int extra = SUBPROBLEM_SLOTS / (packing->free_most + 1), most = extra + EXTRA_NODES;
     for (int i = 0; i < SWEEPS_MOST && search.work > 0 && search.loss > search.bound; i++) {
         cost excess = search.loss - search.bound;
-        cost gain = sweep (&search, &trouble, partners);
+        cost gain = sweep (&search, &candidates, extra);
         if (gain < 0)
             return -ENOMEM;
-        if (gain < excess / 20 && ++partners > most)
+        if (gain < excess / 20 && ++extra > most)
             break;
     }
     *bound = search.bound;

@@ -4,8 +4,8 @@
 
 #include "solver/packing.h"
 
-/* Improve a plan by re-solving groups of nodes, until its loss meets *bound or the steps are
- * used.  Raises *bound where the search proves that no plan loses less.  -ENOMEM. */
+/* Improve a plan by re-solving subproblems, until its loss equals *bound or `work` steps are used.
+ * Raises *bound if the search proves a higher lower bound of the loss.  -ENOMEM. */
 int local_search (struct option_lists *lists, struct packing *packing, uint64_t seed, int64_t work,
                   cost *bound);
 

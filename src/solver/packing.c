@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots, taken and given back in constant time per node, and the best fit for a option:  one node
- * with as few free slots as will do; or as many of the freest nodes without an owner as it takes,
- * full, and the rest where it fits best.
+ * Takes and gives back slots in constant time per node, and finds the best fit for an option: one
+ * node with as few free slots as suffice; or several open nodes.
  */
 #include "solver/packing.h"
 
@@ -11,8 +10,8 @@
 
 static int *list_of (struct packing *packing, int node)
 {
-    int owned = packing->owner[node] >= 0;
-    return &packing->lists[owned * (packing->free_most + 1) + packing->free[node]];
+    int multi = packing->multi_job[node] >= 0;
+    return &packing->lists[multi * (packing->free_most + 1) + packing->free[node]];
 }
 
 static void list_add (struct packing *packing, int node)
@@ -45,29 +44,29 @@ int packing_make (const struct solver_problem *problem, struct arena *arena, str
         .places = arena_take (arena, (size_t)job_count, sizeof (packing.places[0])),
         .job_count = job_count,
         .free = arena_take (arena, nodes, sizeof (int)),
-        .owner = arena_take (arena, nodes, sizeof (int)),
+        .multi_job = arena_take (arena, nodes, sizeof (int)),
         .capacity = arena_take (arena, nodes, sizeof (int)),
         .closed = arena_take (arena, nodes, sizeof (bool)),
         .used = arena_take (arena, nodes, sizeof (bool)),
         .node_count = problem->node_count,
         .next = arena_take (arena, nodes, sizeof (int)),
         .prev = arena_take (arena, nodes, sizeof (int)),
-        .first = arena_take (arena, nodes, sizeof (int)),
-        .count = arena_take (arena, nodes, sizeof (int)),
+        .first_on = arena_take (arena, nodes, sizeof (int)),
+        .count_on = arena_take (arena, nodes, sizeof (int)),
         .local = arena_take (arena, nodes, sizeof (int)),
-        .try = arena_take (arena, nodes, sizeof (packing.try[0])),
+        .scratch = arena_take (arena, nodes, sizeof (packing.scratch[0])),
         .arena = arena,
     };
-    if (!packing.places || !packing.free || !packing.owner || !packing.capacity ||
-        !packing.closed || !packing.next || !packing.prev || !packing.first || !packing.count ||
-        !packing.local || !packing.try)
+    if (!packing.places || !packing.free || !packing.multi_job || !packing.capacity ||
+        !packing.closed || !packing.next || !packing.prev || !packing.first_on ||
+        !packing.count_on || !packing.local || !packing.scratch)
         return -ENOMEM;
     for (int i = 0; i < problem->node_count; i++) {
         packing.free[i] = problem->slots[i];
-        packing.owner[i] = packing.local[i] = -1;
+        packing.multi_job[i] = packing.local[i] = -1;
         packing.used[i] = false;
-        packing.first[i] = packing.free_count; /* a tenant has a slot at least */
-        packing.count[i] = 0;
+        packing.first_on[i] = packing.free_count; /* a job there has at least one slot */
+        packing.count_on[i] = 0;
         packing.free_count += packing.free[i];
         packing.free_most =
             packing.free_most > packing.free[i] ? packing.free_most : packing.free[i];
@@ -75,41 +74,41 @@ int packing_make (const struct solver_problem *problem, struct arena *arena, str
     packing.open_count = packing.free_count;
     int list_count = 2 * (packing.free_most + 1);
     packing.lists = arena_take (arena, (size_t)list_count, sizeof (int));
-    packing.tenants = arena_take (arena, (size_t)packing.free_count, sizeof (int));
-    if (!packing.lists || !packing.tenants)
+    packing.jobs_on = arena_take (arena, (size_t)packing.free_count, sizeof (int));
+    if (!packing.lists || !packing.jobs_on)
         return -ENOMEM;
     for (int i = 0; i < list_count; i++)
         packing.lists[i] = -1;
-    for (int i = problem->node_count - 1; i >= 0; i--) /* so that the first node is the first */
+    for (int i = problem->node_count - 1; i >= 0; i--) /* the first node comes first */
         list_add (&packing, i);
     memset (packing.places, 0, (size_t)job_count * sizeof (packing.places[0]));
     *ret = packing;
     return 0;
 }
 
-void packing_settle (struct packing *packing)
+void packing_set_capacity (struct packing *packing)
 {
     for (int i = 0; i < packing->node_count; i++) {
         packing->capacity[i] = packing->free[i];
-        packing->closed[i] = packing->owner[i] >= 0;
+        packing->closed[i] = packing->multi_job[i] >= 0;
     }
 }
 
-/* The best fit for replicas on one node, or -1; owned nodes are as good, and left for nobody
- * else, so they come first. */
+/* The best fit for replicas on one node, or -1.  Nodes that are not open come first: jobs on several
+ * nodes cannot use them. */
 static int fit_one (const struct packing *packing, int replicas)
 {
     for (int free = replicas; free <= packing->free_most; free++)
-        for (int owned = 1; owned >= 0; owned--) {
-            int node = packing->lists[owned * (packing->free_most + 1) + free];
+        for (int multi = 1; multi >= 0; multi--) {
+            int node = packing->lists[multi * (packing->free_most + 1) + free];
             if (node >= 0)
                 return node;
         }
     return -1;
 }
 
-/* Fill packing->try with replicas over nodes without an owner; returns how many shares, 0 if they
- * do not fit on at least two. */
+/* Spread replicas over the open nodes with most free slots, the last share where it fits best.
+ * Returns the number of shares in packing->scratch; 0: they do not fit on two nodes or more. */
 static int fit_many (struct packing *packing, int replicas)
 {
     int count = 0, left = replicas;
@@ -117,29 +116,29 @@ static int fit_many (struct packing *packing, int replicas)
         for (int node = packing->lists[free]; node >= 0; node = packing->next[node]) {
             if (left > free || (count == 0 && left > 1)) {
                 int some = left > free ? free : left - 1;
-                packing->try[count++] = (struct share){.node = node, .replicas = some};
+                packing->scratch[count++] = (struct share){.node = node, .replicas = some};
                 left -= some;
                 continue;
             }
-            /* The last share: nodes with fewer free slots than this one are all untouched. */
+            /* The last share: no node with fewer free slots than this one has a share yet. */
             for (int less = left; less < free; less++)
                 if (packing->lists[less] >= 0) {
                     node = packing->lists[less];
                     break;
                 }
-            packing->try[count++] = (struct share){.node = node, .replicas = left};
+            packing->scratch[count++] = (struct share){.node = node, .replicas = left};
             return count;
         }
     return 0;
 }
 
-/* The same, cut as the tariff has it cheapest, each piece on the node where it fits best. */
-static int fit_cut (struct packing *packing, int replicas)
+/* The same with the cheapest split, each piece on the open node where it fits best. */
+static int fit_split (struct packing *packing, int replicas)
 {
     const struct piece_prices *prices = packing->prices;
     int count = 0;
-    for (int left = replicas, piece = prices->cut[replicas]; left > 0;
-         left -= piece, piece = prices->rest_cut[left]) {
+    for (int left = replicas, piece = prices->many_piece[replicas]; left > 0;
+         left -= piece, piece = prices->rest_piece[left]) {
         int node = -1;
         for (int free = piece; free <= packing->free_most && node < 0; free++)
             for (node = packing->lists[free]; node >= 0 && packing->used[node];
@@ -148,11 +147,11 @@ static int fit_cut (struct packing *packing, int replicas)
         if (node < 0)
             break;
         packing->used[node] = true;
-        packing->try[count++] = (struct share){.node = node, .replicas = piece};
+        packing->scratch[count++] = (struct share){.node = node, .replicas = piece};
         replicas -= piece;
     }
     for (int i = 0; i < count; i++)
-        packing->used[packing->try[i].node] = false;
+        packing->used[packing->scratch[i].node] = false;
     return replicas == 0 ? count : 0;
 }
 
@@ -161,7 +160,7 @@ static bool fits (const struct packing *packing, struct placement placement)
     for (int i = 0; i < placement.count; i++) {
         struct share share = placement.shares[i];
         if (packing->free[share.node] < share.replicas ||
-            (placement.count > 1 && packing->owner[share.node] >= 0))
+            (placement.count > 1 && packing->multi_job[share.node] >= 0))
             return false;
     }
     return true;
@@ -170,7 +169,7 @@ static bool fits (const struct packing *packing, struct placement placement)
 bool packing_find (struct packing *packing, int job, const struct priced_option *option,
                    struct placement *ret)
 {
-    *ret = (struct placement){.shares = packing->try};
+    *ret = (struct placement){.shares = packing->scratch};
     switch (option->where) {
     case WHERE_NONE:
         return true;
@@ -178,13 +177,13 @@ bool packing_find (struct packing *packing, int job, const struct priced_option 
         *ret = packing->jobs[job].current;
         return fits (packing, *ret);
     case WHERE_ONE:
-        packing->try[0] = (struct share){fit_one (packing, option->replicas), option->replicas};
+        packing->scratch[0] = (struct share){fit_one (packing, option->replicas), option->replicas};
         ret->count = 1;
-        return packing->try[0].node >= 0;
+        return packing->scratch[0].node >= 0;
     case WHERE_MANY:
         if (option->replicas > packing->open_count)
             return false;
-        ret->count = packing->prices ? fit_cut (packing, option->replicas) : 0;
+        ret->count = packing->prices ? fit_split (packing, option->replicas) : 0;
         if (ret->count == 0)
             ret->count = fit_many (packing, option->replicas);
         return ret->count > 0;
@@ -194,16 +193,16 @@ bool packing_find (struct packing *packing, int job, const struct priced_option 
     return false;
 }
 
-/* Move replicas on or off a node, with its owner. */
-static void shift (struct packing *packing, int node, int replicas, int owner)
+/* Take slots of a node (replicas < 0: give them back), and set its multi_job. */
+static void take_slots (struct packing *packing, int node, int replicas, int multi_job)
 {
     list_remove (packing, node);
-    if (packing->owner[node] < 0)
+    if (packing->multi_job[node] < 0)
         packing->open_count -= packing->free[node];
     packing->free[node] -= replicas;
     packing->free_count -= replicas;
-    packing->owner[node] = owner;
-    if (owner < 0)
+    packing->multi_job[node] = multi_job;
+    if (multi_job < 0)
         packing->open_count += packing->free[node];
     list_add (packing, node);
 }
@@ -224,9 +223,9 @@ int packing_put (struct packing *packing, int job, const struct priced_option *o
     for (int i = 0; i < placement.count; i++) {
         struct share share = placement.shares[i];
         place->shares[i] = share;
-        shift (packing, share.node, share.replicas,
-               placement.count > 1 ? job : packing->owner[share.node]);
-        packing->tenants[packing->first[share.node] + packing->count[share.node]++] = job;
+        take_slots (packing, share.node, share.replicas,
+                    placement.count > 1 ? job : packing->multi_job[share.node]);
+        packing->jobs_on[packing->first_on[share.node] + packing->count_on[share.node]++] = job;
     }
     place->count = placement.count;
     place->option = option;
@@ -238,12 +237,12 @@ void packing_take (struct packing *packing, int job)
     struct place *place = &packing->places[job];
     for (int i = 0; i < place->count; i++) {
         struct share share = place->shares[i];
-        shift (packing, share.node, -share.replicas,
-               place->count > 1 ? -1 : packing->owner[share.node]);
-        int *tenants = packing->tenants + packing->first[share.node], at = 0;
-        while (tenants[at] != job)
+        take_slots (packing, share.node, -share.replicas,
+                    place->count > 1 ? -1 : packing->multi_job[share.node]);
+        int *jobs = packing->jobs_on + packing->first_on[share.node], at = 0;
+        while (jobs[at] != job)
             at++;
-        tenants[at] = tenants[--packing->count[share.node]];
+        jobs[at] = jobs[--packing->count_on[share.node]];
     }
     place->count = 0;
     place->option = NULL;
@@ -254,15 +253,15 @@ cost packing_slack (const struct packing *packing, const struct option_lists *li
     const struct piece_prices *prices = packing->prices;
     int capacity = packing->capacity[node];
     cost slack = packing->closed[node] ? prices->closed[capacity] : prices->open[capacity];
-    for (int i = 0; i < packing->count[node]; i++) {
-        int job = packing->tenants[packing->first[node] + i];
+    for (int i = 0; i < packing->count_on[node]; i++) {
+        int job = packing->jobs_on[packing->first_on[node] + i];
         if (!option_list_pinned (&lists->lists[job]))
-            slack -= packing_piece (packing, job, node);
+            slack -= packing_piece_price (packing, job, node);
     }
     return slack;
 }
 
-cost packing_piece (const struct packing *packing, int job, int node)
+cost packing_piece_price (const struct packing *packing, int job, int node)
 {
     const struct place *place = &packing->places[job];
     int i = 0;

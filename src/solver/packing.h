@@ -1,70 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is where: the slots of every node while a plan is being made. */
+/* A plan in the making: the jobs' places and the free slots of every node. */
 #ifndef SOLVER_PACKING_H
 #define SOLVER_PACKING_H
 
 #include "base/arena.h"
 #include "solver/priced_options.h"
 
-/* A job's place in the packing. */
+/* What a job has. */
 struct place {
-    const struct priced_option *option; /* NULL: not decided, without slots */
+    const struct priced_option *option; /* NULL: undecided, without slots */
     struct share *shares;
     int count, capacity;
 };
 
 /*
- * Nodes with the same number of free slots are in one list, so that the best fit is found at
- * once; lists of nodes with an owner (a job on several nodes) are apart.
+ * A node is open while no job on several nodes uses it.  Nodes with the same number of free slots
+ * are in one list, so that the best fit is found at once; open nodes and the others have separate
+ * lists.
  *
- *     lists[owned][free] --> node <-> node <-> node
+ *     lists[open ? 0 : 1][free] --> node <-> node <-> node
  */
 struct packing {
     const struct solver_job *jobs;
     struct place *places;
     int job_count;
-    int *free;     /* slots, by node */
-    int *owner;    /* the job on several nodes that uses this node, or -1 */
-    int *capacity; /* slots that pinned jobs leave */
-    bool *closed;  /* a pinned job on several nodes uses this node */
+    int *free;      /* slots, by node */
+    int *multi_job; /* by node: the job on several nodes that uses it; -1: the node is open */
+    int *capacity;  /* by node: slots that pinned jobs leave */
+    bool *closed;   /* by node: a pinned job on several nodes uses it */
     int node_count, free_most;
-    int free_count;     /* slots in all */
-    int open_count;     /* of these, on nodes without an owner */
-    int *lists;         /* heads, 2 x (free_most + 1), -1: empty */
-    int *next, *prev;   /* by node */
-    int *first, *count; /* by node: its jobs are tenants[first] .. + count */
-    int *tenants;
+    int free_count;                    /* slots on all nodes */
+    int open_count;                    /* free slots on open nodes */
+    int *lists;                        /* heads, 2 x (free_most + 1), -1: empty */
+    int *next, *prev;                  /* by node */
+    int *first_on, *count_on;          /* by node: its jobs are jobs_on[first_on] .. + count_on */
+    int *jobs_on;                      /* by slot */
     bool *used;                        /* by node: scratch, false between uses */
-    int *local;                        /* by node: scratch for groups, -1 between uses */
-    struct share *try;                 /* scratch, one share per node */
-    const struct piece_prices *prices; /* NULL before there is one */
+    int *local;                        /* by node: its index in the subproblem; -1: not in it */
+    struct share *scratch;             /* one share per node */
+    const struct piece_prices *prices; /* NULL before they are known */
     struct arena *arena;
 };
 
 /* An empty packing: no job has slots.  -ENOMEM. */
 int packing_make (const struct solver_problem *problem, struct arena *arena, struct packing *ret);
 
-/* The jobs placed so far are pinned: what they leave is what there is. */
-void packing_settle (struct packing *packing);
+/* Set capacity and closed: the jobs placed so far are the pinned ones. */
+void packing_set_capacity (struct packing *packing);
 
-/* Where a option would go now, the best fit: on one node, on one with as few free slots as will
- * do; on several, cut as the tariff has it cheapest if there are nodes for the pieces, or else
- * over the freest nodes.  False if it does not fit.  *ret is good until the next call. */
+/* Find the best fit for an option.  On one node: the one with fewest free slots that suffice.  On
+ * several: the cheapest split, if there are nodes for its pieces; otherwise the nodes with most
+ * free slots.  False if it does not fit.  *ret is valid until the next call. */
 bool packing_find (struct packing *packing, int job, const struct priced_option *option,
                    struct placement *ret);
 
-/* Give a job, which has none, its shares; take them back. -ENOMEM. */
+/* Give shares to a job that has none.  -ENOMEM. */
 int packing_put (struct packing *packing, int job, const struct priced_option *option,
                  struct placement placement);
+
+/* Take a job's shares back; it becomes undecided. */
 void packing_take (struct packing *packing, int job);
 
-/* What a job pays at the tariff for what it has on a node. */
-cost packing_piece (const struct packing *packing, int job, int node);
+/* Price of the piece that a job has on a node. */
+cost packing_piece_price (const struct packing *packing, int job, int node);
 
-/* What a node could hold at the tariff beyond what it does. */
+/* How much more the pieces on a node could cost than they do: 0 on a node that is used well. */
 cost packing_slack (const struct packing *packing, const struct option_lists *lists, int node);
 
-/* Loss of the plan so far; undecided jobs count nothing. */
+/* Loss of the plan so far; undecided jobs count 0. */
 cost packing_loss (const struct packing *packing);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What pieces of nodes cost.  A price per slot alone does not see that three jobs of 3 replicas do
- * not fit on 8 slots; prices that differ by the size of the piece do.
+ * Prices of pieces of nodes.  A piece is what one job has on one node.  One price per slot ignores
+ * that three jobs of 3 replicas do not fit on 8 slots; prices by the size of the piece do not.
  */
 #ifndef SOLVER_PIECE_PRICES_H
 #define SOLVER_PIECE_PRICES_H
@@ -10,32 +10,34 @@
 #include "model/placement.h"
 #include "solver/cost.h"
 
-/* All prices rise with the size.  Whatever fits on a node together costs at most what the node
- * holds: that is what makes them valid. */
+/* All prices rise with the size.  Valid prices: the pieces that fit on a node together cost at most
+ * open or closed of that node. */
 struct piece_prices {
-    int piece_most; /* the largest node */
-    int many_most;
-    cost *one;   /* [k]: k replicas on one node, 0..piece_most */
-    cost *piece; /* [k]: k replicas of a job on several nodes, on one of these */
-    cost *many;  /* [k]: k replicas of such a job, cut into two pieces or more as cheaply as
-                   * possible, 0..many_most */
-    int *cut;    /* [k]: the first of these pieces */
-    cost *rest;  /* [k]: the same in any number of pieces, also one */
-    int *rest_cut;
-    cost *open;   /* [k]: what a node with k slots holds at most */
-    cost *closed; /* [k]: the same if no job on several nodes may use it */
+    int piece_most; /* slots of the largest node */
+    int many_most;  /* largest number of replicas of a job */
+    /* By replicas k, 0..piece_most: */
+    cost *one;    /* k replicas of a job on one node */
+    cost *piece;  /* k replicas on one of the nodes of a job on several */
+    cost *open;   /* the most that pieces on a node with k slots can cost */
+    cost *closed; /* the same without pieces of jobs on several nodes */
+    /* By replicas k, 0..many_most: */
+    cost *many;      /* the cheapest split of k replicas into two pieces or more */
+    int *many_piece; /* its first piece; the others follow by rest_piece */
+    cost *rest;      /* the cheapest split of k replicas into one piece or more */
+    int *rest_piece; /* its first piece */
 };
 
+/* Allocate, without prices.  -ENOMEM. */
 int piece_prices_make (int piece_most, int many_most, struct arena *arena,
                        struct piece_prices *ret);
 
-/* Work out what follows from one and piece: all the others. */
+/* Compute all other arrays from one and piece. */
 void piece_prices_derive (struct piece_prices *prices);
 
-/* A placement of a job. */
+/* Price of a placement of a job. */
 cost piece_prices_placement (const struct piece_prices *prices, struct placement placement);
 
-/* The same tariff in other memory of the same size. */
+/* Copy between prices made with the same sizes. */
 void piece_prices_copy (struct piece_prices *to, const struct piece_prices *from);
 
 #endif

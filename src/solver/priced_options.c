@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From values to exact losses.  One unit is chosen so small that rounding cannot matter (2^-34 of
- * what the relaxed problem loses, with 2^17 slots) and so large that the losses of all jobs, each
- * cut at the cap, and the price of all slots add up to less than 2^62 units.
+ * Converts values to exact losses, then adds prices and sorts.  One unit is small enough for
+ * rounding (2^-34 of the relaxed problem's loss, with 2^17 slots), and large enough for the losses
+ * of all jobs, each at most the cap, and the price of all slots to sum to less than 2^62 units.
  */
 #include "solver/priced_options.h"
 
@@ -10,14 +10,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static cost small_change (const struct solver_job *job, const struct solver_option *option)
+/* The low bits of a loss. */
+static cost tie_break (const struct solver_job *job, const struct solver_option *option)
 {
-    cost change = COST_SLOT * option->replicas;
+    cost low = COST_SLOT * option->replicas;
     if (option->where == WHERE_NONE)
-        change += COST_IDLE;
+        low += COST_IDLE;
     if (option->where != WHERE_KEEP && job->current.count > 0)
-        change += COST_RESTART;
-    return change;
+        low += COST_RESTART;
+    return low;
 }
 
 static double best_value (const struct solver_job *job)
@@ -51,7 +52,7 @@ int option_lists_make (const struct solver_job *jobs, int job_count, int slots, 
             const struct solver_option *option = &job->options[j];
             double units = fmin (best - option->value, cap) / lists.unit;
             list.options[j] = (struct priced_option){
-                .loss = (cost)llround (units) * COST_UNIT + small_change (job, option),
+                .loss = (cost)llround (units) * COST_UNIT + tie_break (job, option),
                 .replicas = option->replicas,
                 .where = option->where,
             };
@@ -69,8 +70,8 @@ bool option_list_pinned (const struct option_list *list)
     return list->job->option_count == 1 && list->options[0].where == WHERE_KEEP;
 }
 
-cost option_list_cost (const struct option_list *list, const struct priced_option *option,
-                       const struct piece_prices *prices)
+cost option_list_price (const struct option_list *list, const struct priced_option *option,
+                        const struct piece_prices *prices)
 {
     cost one, many;
     switch (option->where) {
@@ -82,7 +83,7 @@ cost option_list_cost (const struct option_list *list, const struct priced_optio
         return prices->one[option->replicas];
     case WHERE_MANY:
         return prices->many[option->replicas];
-    case WHERE_BEYOND: /* wherever it would be, so many replicas cost as much */
+    case WHERE_BEYOND: /* the cheaper of the two, to remain a bound */
         one = option->replicas <= prices->piece_most ? prices->one[option->replicas] : COST_MOST;
         many = prices->many[option->replicas];
         return one < many ? one : many;
@@ -98,25 +99,24 @@ static int by_regret (const void *a, const void *b)
     return (int)x->where - (int)y->where;
 }
 
-/* The ladder of sizes to fall back on, when all good ones are out of reach. */
-static bool on_ladder (const struct priced_option *option)
+/* Kept in any case, for when no option with small regret fits. */
+static bool is_fallback (const struct priced_option *option)
 {
     return (option->replicas & (option->replicas - 1)) == 0; /* 0 and the powers of two */
 }
 
-void option_lists_price (struct option_lists *lists, const struct piece_prices *prices, cost room,
-                         int most)
+void option_lists_price (struct option_lists *lists, const struct piece_prices *prices,
+                         cost node_price, int most)
 {
-    lists->bound = -room;
+    lists->bound = -node_price;
     for (int i = 0; i < lists->count; i++) {
         struct option_list *list = &lists->lists[i];
         cost least = COST_MOST;
         for (int j = 0; j < list->count; j++) {
             struct priced_option *option = &list->options[j];
-            /* A pinned job's slots are not for sale. */
             option->regret =
                 option->loss +
-                (option_list_pinned (list) ? 0 : option_list_cost (list, option, prices));
+                (option_list_pinned (list) ? 0 : option_list_price (list, option, prices));
             least = option->regret < least ? option->regret : least;
         }
         lists->bound += least;
@@ -126,7 +126,7 @@ void option_lists_price (struct option_lists *lists, const struct piece_prices *
         qsort (list->options, (size_t)list->count, sizeof (list->options[0]), by_regret);
         int kept = 0;
         for (int j = 0; j < list->count; j++)
-            if (j < most || on_ladder (&list->options[j]))
+            if (j < most || is_fallback (&list->options[j]))
                 list->options[kept++] = list->options[j];
         list->count = kept;
         list->first = list->options;

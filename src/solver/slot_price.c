@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The linear relaxation of the knapsack, solved by its geometry.  If a job may take a mixture of
- * options, only those on the upper hull of (replicas, value) matter, and their steps come in order
- * of falling value per slot.  All jobs' steps together, the best first, until the slots are used:
+ * The linear relaxation of the knapsack.  If a job may take a mixture of options, only those on
+ * the upper hull of (replicas, value) matter.  The relaxed optimum takes the steps of all hulls by
+ * falling value per slot until the slots are used:
  *
  *     value                              steps of all jobs, by value per slot
  *       |        __o-----o               |###
@@ -11,13 +11,13 @@
  *       | o x                            |       :  .....
  *       +------------------ replicas     +-------+--------- slots
  *
- * The step at which the slots end is found by selection, not by sorting: linear time.
+ * The last step is found by selection, not by sorting: linear time.
  */
 #include "solver/slot_price.h"
 
 #include <errno.h>
 
-/* A step along a hull: so much value per slot, for so many slots. */
+/* A segment of a hull: value per slot, and its slots. */
 struct step {
     double slope;
     int width;
@@ -71,10 +71,11 @@ static double middle (double a, double b, double c)
     return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
 }
 
-/* The slope at which steps, the steepest first, fill the slots; 0 if they do not. */
+/* The slope of the step at which the steps, the steepest first, fill the slots; 0 if they do not. */
 static double fill_slots (struct step *steps, int count, int64_t slots)
 {
-    int low = 0, high = count; /* undecided; all before are taken, all behind are not */
+    int low = 0,
+        high = count; /* undecided; those before low are taken, those from high on are not */
     while (low < high) {
         double pivot =
             middle (steps[low].slope, steps[(low + high) / 2].slope, steps[high - 1].slope);
@@ -102,7 +103,7 @@ static double fill_slots (struct step *steps, int count, int64_t slots)
     return 0;
 }
 
-/* What a job loses at a price: against its best option, and in slots paid for. */
+/* A job's loss at a price: against its best option, plus the price of its slots. */
 static double loss_at (const struct solver_job *job, double price)
 {
     struct solver_option best = job->options[0], chosen = best;

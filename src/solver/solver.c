@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Price, menus, a first plan, improvement.  Losses are cut at a multiple of what the relaxed
- * problem loses; should the plan be far from there, everything is done again with another cap.
+ * The steps of a solution: slot price, exact losses, piece prices, greedy plan, local search.
+ * Losses above a cap, a multiple of the relaxed problem's loss, count as the cap.  If the plan
+ * shows that the cap was wrong, all steps are repeated with a better one.
  */
 #include "solver/solver.h"
 
@@ -15,10 +16,10 @@
 #include "solver/dual.h"
 #include "solver/slot_price.h"
 
-/* By default the search does so much work, in steps of some 50 ns. */
+/* The default of problem.work, in steps of about 50 ns. */
 enum { WORK_LEAST = 5000, WORK_PER_JOB = 160 };
 
-enum { CAP_TRIES = 8, DUAL_ROUNDS = 24, CHOICES_MOST = 128 };
+enum { CAP_TRIES = 8, DUAL_ROUNDS = 24, OPTIONS_MOST = 128 };
 
 struct solver {
     struct arena arena;
@@ -45,7 +46,7 @@ static bool pinned (const struct solver_job *job)
     return job->option_count == 1 && job->options[0].where == WHERE_KEEP;
 }
 
-/* Pinned jobs first; they may even share a node where no two jobs on several nodes should. */
+/* Place the pinned jobs, even where two jobs on several nodes share a node. */
 static int put_pinned (const struct option_lists *lists, struct packing *packing,
                        struct solver_conflict *conflict)
 {
@@ -69,13 +70,13 @@ static int put_pinned (const struct option_lists *lists, struct packing *packing
     return 0;
 }
 
-/* A unit of it is still a double of full precision. */
+/* Its unit is still a double of full precision. */
 static const double least_cap = 1e-200;
 
-/* The next cap to try, or 0 if this one was right: above the loss of every job of the plan, so
- * that no two losses that matter look equal, and not so far above that small ones vanish. */
-static double better_cap (const struct option_lists *lists, const struct packing *packing,
-                          double largest, double lost)
+/* The next cap to try, or 0 if this one is right: above the loss of every job of the plan, so that
+ * different losses stay different, and not so large that small losses round to 0. */
+static double next_cap (const struct option_lists *lists, const struct packing *packing,
+                        double largest, double lost)
 {
     cost cap = (cost)llround (lists->cap / lists->unit) * COST_UNIT;
     bool reached = false;
@@ -86,7 +87,6 @@ static double better_cap (const struct option_lists *lists, const struct packing
     return lost > least_cap && lost < lists->cap * 0x1p-24 ? lost * 0x1p8 : 0;
 }
 
-/* Nodes by the slots that are for sale. */
 static int supply_make (const struct packing *packing, struct arena *arena, struct supply *ret)
 {
     struct supply supply = {.most = packing->free_most};
@@ -125,14 +125,14 @@ static const struct placement *placements_of (const struct packing *packing)
     for (int i = 0; placements && i < packing->job_count; i++) {
         placements[i] = (struct placement){.shares = packing->places[i].shares,
                                            .count = packing->places[i].count};
-        /* In the current order of shares, if they are the same: ranks need not move. */
+        /* Same shares: keep their order, so that ranks do not move. */
         if (placement_same (placements[i], packing->jobs[i].current))
             placements[i] = packing->jobs[i].current;
     }
     return placements;
 }
 
-/* What the plan is worth, and what it loses against the jobs' best options. */
+/* Value of the plan, and its loss against the jobs' best options. */
 struct sum {
     double value, lost;
 };
@@ -191,24 +191,24 @@ int solver_solve (struct solver *solver, const struct solver_problem *problem,
         int rc = put_pinned (&lists, &packing, conflict);
         if (rc == -EINVAL)
             return rc;
-        packing_settle (&packing);
+        packing_set_capacity (&packing);
         if (rc < 0 || supply_make (&packing, arena, &supply) < 0 ||
             dual_ascend (&lists, &supply, fmin (price.price, cap), DUAL_ROUNDS, arena, &prices) < 0)
             goto no_memory;
-        option_lists_price (&lists, &prices, supply_room (&supply, &prices), CHOICES_MOST);
+        option_lists_price (&lists, &prices, supply_price (&supply, &prices), OPTIONS_MOST);
         packing.prices = &prices;
         cost bound = lists.bound;
         if (greedy_pack (&lists, &packing) < 0 ||
             local_search (&lists, &packing, problem->seed, work, &bound) < 0)
             goto no_memory;
         struct sum sum = plan_sum (jobs, &packing);
-        cap = better_cap (&lists, &packing, largest, sum.lost);
+        cap = next_cap (&lists, &packing, largest, sum.lost);
         if (cap > 0 && tries > 1)
             continue;
         const struct placement *placements = placements_of (&packing);
         if (!placements)
             goto no_memory;
-        /* Rounding: half a unit per job, and the small change of the ties. */
+        /* Rounding, half a unit per job, and the low bits that break ties. */
         double lost = option_lists_value (&lists, bound - job_count * COST_UNIT);
         *ret = (struct solver_result){
             .placements = placements,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which placement for which job, so that the sum of the jobs' values is largest: a multiple-option
- * knapsack whose items must also fit on nodes, where at most one job that spans several nodes may
- * use any node.  Knows nothing of goodput; policies that maximise a sum bring the values.
+ * The allocation problem: give each job one of its options so that the sum of the options' values
+ * is largest.  It is a multiple-choice knapsack whose items must also fit on nodes, and at most one
+ * job on several nodes may use each node.  The values come from the caller; the solver knows
+ * neither goodput nor names nor time.
  */
 #ifndef SOLVER_SOLVER_H
 #define SOLVER_SOLVER_H
@@ -11,35 +12,34 @@
 
 #include "model/placement.h"
 
-/* Where a job's replicas are. */
+/* Where an option puts a job's replicas. */
 enum where {
-    WHERE_NONE, /* it does not run */
-    WHERE_KEEP, /* on its current placement */
-    WHERE_ONE,  /* on one node, another one or with another count */
-    WHERE_MANY, /* the same on two nodes or more */
-    /* Nowhere: nobody knows what so many replicas, or more of them, are worth, but no more than
-     * this.  Counts for the bound, and is never given. */
-    WHERE_BEYOND,
+    WHERE_NONE,   /* nowhere: the job does not run */
+    WHERE_KEEP,   /* on its current placement */
+    WHERE_ONE,    /* on one node: another one, or with another number of replicas */
+    WHERE_MANY,   /* on two nodes or more, other than its current placement */
+    WHERE_BEYOND, /* Upper bound for replica counts that were not evaluated; never assigned. */
 };
 
-/* One thing that a job may be given, and what that is worth. */
+/* One thing that a job may be given.  The value of WHERE_BEYOND bounds this number of replicas and
+ * the larger ones that were not evaluated. */
 struct solver_option {
     double value; /* finite; larger is better */
     int replicas;
     enum where where;
 };
 
-/* A job's options, in order of replicas; the first is WHERE_NONE, with 0.  Its current placement
- * has as many replicas as its WHERE_KEEP option, if there is one.  A pinned job has that option and
- * no other. */
+/* A job's options, by rising replicas; the first is WHERE_NONE with 0 replicas.  The WHERE_KEEP
+ * option, if there is one, has the replicas of the current placement.  A pinned job has that option
+ * and no other. */
 struct solver_job {
     const struct solver_option *options;
     int option_count;
     struct placement current;
 };
 
-/* An allocation problem.  Jobs and nodes are known by their index alone.  All nodes form one pool:
- * an option may use any of them. */
+/* Jobs and nodes are known by their index alone.  All nodes form one pool: an option may use any of
+ * them. */
 struct solver_problem {
     const int *slots; /* by node; 0: no job may use the node */
     int node_count;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups of nodes and the jobs on them, and two bounds on what can be gained there: by the tariff,
- * which sees how pieces fit on nodes, and by a table of the knapsack that is left when nodes are
- * forgotten, which sees that slots are whole:
+ * Collects nodes and jobs, and computes two bounds for the search: by the prices, which know how
+ * pieces fit on nodes; and by the knapsack that ignores nodes, which knows that slots are whole:
  *
- *     rest[i][s] = the least that jobs i.. lose if they have s slots together
+ *     rest[i][s] = least loss of the jobs i.. with s slots together
  */
 #include "solver/subproblem.h"
 
 #include <stdlib.h>
 
-/* In groups so small a job on several nodes is laid out in all ways. */
+/* Up to this size the search tries all splits of a job over several nodes. */
 enum { EXHAUSTIVE_NODES = 4, EXHAUSTIVE_SLOTS = 16 };
 
 struct subproblem *subproblem_new (const struct option_lists *lists, struct packing *packing)
@@ -58,47 +57,47 @@ bool subproblem_add_job (struct subproblem *subproblem, int job)
 
 /* ---- Preparing ---- */
 
-/* A job's place in the order of the search: first those that could stay, of these first who would
- * lose most by not having its best option; then the others, the largest first. */
-struct turn {
-    bool stays;
+/* The order of the search: first the jobs that may keep their placement, by falling regret of
+ * their second option; then the others, the largest first. */
+struct rank {
+    bool keeps;
     cost key;
     int job;
 };
 
-static struct turn turn_of (const struct subproblem *subproblem, int job)
+static struct rank rank_of (const struct subproblem *subproblem, int job)
 {
     const struct option_list *list = &subproblem->lists->lists[job];
     struct placement current = list->job->current;
-    struct turn turn = {.key = list->first->replicas, .job = job};
-    for (int i = 0; i < current.count && !turn.stays; i++)
-        turn.stays = subproblem->packing->local[current.shares[i].node] >= 0;
-    if (turn.stays)
-        turn.key = list->count > 1 ? list->options[1].regret : COST_MOST;
-    return turn;
+    struct rank rank = {.key = list->first->replicas, .job = job};
+    for (int i = 0; i < current.count && !rank.keeps; i++)
+        rank.keeps = subproblem->packing->local[current.shares[i].node] >= 0;
+    if (rank.keeps)
+        rank.key = list->count > 1 ? list->options[1].regret : COST_MOST;
+    return rank;
 }
 
-static bool goes_before (const struct turn *a, const struct turn *b)
+static bool ranks_before (const struct rank *a, const struct rank *b)
 {
-    if (a->stays != b->stays)
-        return a->stays;
+    if (a->keeps != b->keeps)
+        return a->keeps;
     return a->key != b->key ? a->key > b->key : a->job < b->job;
 }
 
 static void sort_jobs (struct subproblem *subproblem)
 {
-    struct turn turns[SUBPROBLEM_JOBS];
-    subproblem->stayers = 0;
+    struct rank ranks[SUBPROBLEM_JOBS];
+    subproblem->keep_count = 0;
     for (int i = 0; i < subproblem->job_count; i++) {
-        struct turn turn = turn_of (subproblem, subproblem->jobs[i]);
-        subproblem->stayers += turn.stays;
+        struct rank rank = rank_of (subproblem, subproblem->jobs[i]);
+        subproblem->keep_count += rank.keeps;
         int at = i;
-        for (; at > 0 && goes_before (&turn, &turns[at - 1]); at--)
-            turns[at] = turns[at - 1];
-        turns[at] = turn;
+        for (; at > 0 && ranks_before (&rank, &ranks[at - 1]); at--)
+            ranks[at] = ranks[at - 1];
+        ranks[at] = rank;
     }
     for (int i = 0; i < subproblem->job_count; i++)
-        subproblem->jobs[i] = turns[i].job;
+        subproblem->jobs[i] = ranks[i].job;
 }
 
 /* Copy the nodes' state, with the jobs' own slots given back. */
@@ -108,8 +107,8 @@ static void copy_state (struct subproblem *subproblem)
     for (int i = 0; i < subproblem->node_count; i++) {
         int node = subproblem->nodes[i];
         subproblem->free[i] = packing->free[node];
-        subproblem->owned[i] = packing->owner[node] >= 0;
-        subproblem->marked[i] = false;
+        subproblem->multi[i] = packing->multi_job[node] >= 0;
+        subproblem->special[i] = false;
     }
     subproblem->start = 0;
     for (int i = 0; i < subproblem->job_count; i++) {
@@ -120,13 +119,13 @@ static void copy_state (struct subproblem *subproblem)
             int local = packing->local[place->shares[j].node];
             subproblem->free[local] += place->shares[j].replicas;
             if (place->count > 1)
-                subproblem->owned[local] = false;
+                subproblem->multi[local] = false;
         }
         struct placement current = packing->jobs[job].current;
         for (int j = 0; j < current.count; j++) {
             int local = packing->local[current.shares[j].node];
             if (local >= 0)
-                subproblem->marked[local] = true;
+                subproblem->special[local] = true;
         }
     }
     subproblem->slots = 0;
@@ -134,39 +133,39 @@ static void copy_state (struct subproblem *subproblem)
         subproblem->slots += subproblem->free[i];
 }
 
-/* What a node holds at most, less what others than the group's jobs have there. */
+/* The most that pieces of the subproblem's jobs on a node can cost, next to those of other jobs. */
 static cost room_on (const struct subproblem *subproblem, int node)
 {
     const struct packing *packing = subproblem->packing;
     cost room = packing_slack (packing, subproblem->lists, node);
-    for (int i = 0; i < packing->count[node]; i++) {
-        int job = packing->tenants[packing->first[node] + i];
+    for (int i = 0; i < packing->count_on[node]; i++) {
+        int job = packing->jobs_on[packing->first_on[node] + i];
         if (subproblem->member[job] == subproblem->serial)
-            room += packing_piece (packing, job, node);
+            room += packing_piece_price (packing, job, node);
     }
     return room;
 }
 
-/* No way to place the jobs loses less than the sum of their least costs, less what the nodes have
- * room for.  So a option with more regret than what is above that now is part of nothing better. */
+/* The jobs' least costs, minus the room on the nodes, are a lower bound of their loss.  No better
+ * plan uses an option whose regret exceeds the distance of the present loss from that bound. */
 static void find_usable (struct subproblem *subproblem)
 {
-    cost most = subproblem->start;
+    cost gain_most = subproblem->start;
     for (int i = 0; i < subproblem->node_count; i++)
-        most += room_on (subproblem, subproblem->nodes[i]);
+        gain_most += room_on (subproblem, subproblem->nodes[i]);
     for (int i = 0; i < subproblem->job_count; i++)
-        most -= subproblem->lists->lists[subproblem->jobs[i]].least;
+        gain_most -= subproblem->lists->lists[subproblem->jobs[i]].least;
     for (int i = 0; i < subproblem->job_count; i++) {
         const struct option_list *list = &subproblem->lists->lists[subproblem->jobs[i]];
         int count = 0;
-        while (count < list->count && list->options[count].regret <= most)
+        while (count < list->count && list->options[count].regret <= gain_most)
             count++;
         subproblem->usable[i] = count;
     }
-    subproblem->most = most;
+    subproblem->gain_most = gain_most;
 }
 
-/* The table of the knapsack, from the last job to the first. */
+/* Fill the knapsack table from the last job to the first.  False: it is too small. */
 static bool fill_table (struct subproblem *subproblem)
 {
     if ((int64_t)(subproblem->job_count + 1) * (subproblem->slots + 1) > SUBPROBLEM_TABLE)
@@ -193,7 +192,7 @@ static bool fill_table (struct subproblem *subproblem)
     return true;
 }
 
-/* What preparing costs, in steps of the search. */
+/* Cost of fill_table, in steps of the search. */
 static int64_t table_work (const struct subproblem *subproblem)
 {
     int64_t options = 0;
@@ -206,23 +205,24 @@ cost subproblem_bound (struct subproblem *subproblem)
 {
     copy_state (subproblem);
     find_usable (subproblem);
-    if (subproblem->most <= 0)
+    if (subproblem->gain_most <= 0)
         return subproblem->start;
     return fill_table (subproblem) ? subproblem_rest (subproblem, 0)[subproblem->slots] : 0;
 }
 
 /* ---- Solving ---- */
 
-static int put_kept (struct subproblem *subproblem)
+/* Put the incumbent into the packing. */
+static int put_incumbent (struct subproblem *subproblem)
 {
     for (int i = 0; i < subproblem->job_count; i++)
         packing_take (subproblem->packing, subproblem->jobs[i]);
     for (int i = 0; i < subproblem->job_count; i++) {
-        struct trial *trial = &subproblem->kept[i];
-        for (int j = 0; j < trial->count; j++)
-            trial->shares[j].node = subproblem->nodes[trial->shares[j].node];
-        struct placement placement = {.shares = trial->shares, .count = trial->count};
-        if (packing_put (subproblem->packing, subproblem->jobs[i], trial->option, placement) < 0)
+        struct assignment *given = &subproblem->incumbent[i];
+        for (int j = 0; j < given->count; j++)
+            given->shares[j].node = subproblem->nodes[given->shares[j].node];
+        struct placement placement = {.shares = given->shares, .count = given->count};
+        if (packing_put (subproblem->packing, subproblem->jobs[i], given->option, placement) < 0)
             return -1;
     }
     return 0;
@@ -233,7 +233,7 @@ cost subproblem_solve (struct subproblem *subproblem, int64_t *steps)
     copy_state (subproblem);
     find_usable (subproblem);
     *steps -= 1 + subproblem->job_count / 2;
-    if (subproblem->most <= 0)
+    if (subproblem->gain_most <= 0)
         return 0;
     sort_jobs (subproblem);
     find_usable (subproblem);
@@ -250,5 +250,5 @@ cost subproblem_solve (struct subproblem *subproblem, int64_t *steps)
     *steps = subproblem->steps;
     if (!subproblem->found)
         return 0;
-    return put_kept (subproblem) < 0 ? -1 : subproblem->start - subproblem->best;
+    return put_incumbent (subproblem) < 0 ? -1 : subproblem->start - subproblem->best;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small exact problem: some nodes, and the jobs that are on them alone. */
+/*
+ * A small part of the problem that is solved nearly exactly: a few nodes, and jobs that have slots
+ * on these nodes alone, or none.  subproblem.c prepares it, branch_and_bound.c searches.
+ */
 #ifndef SOLVER_SUBPROBLEM_H
 #define SOLVER_SUBPROBLEM_H
 
@@ -8,69 +11,68 @@
 enum {
     SUBPROBLEM_NODES = 64,
     SUBPROBLEM_JOBS = 64,
-    SUBPROBLEM_TABLE = 1 << 16, /* entries of the bound's table, (jobs + 1) x (slots + 1) */
+    SUBPROBLEM_TABLE = 1 << 16, /* entries of the knapsack table, (jobs + 1) x (slots + 1) */
 };
 
-/* What has been decided for one job: a option, and its shares (nodes by their place in the
- * group). */
-struct trial {
+/* What a job is given; the nodes of the shares are indices in the subproblem. */
+struct assignment {
     const struct priced_option *option;
     int count;
     struct share shares[SUBPROBLEM_NODES];
 };
 
-/* Nodes, and jobs that are free to move: undecided, without slots, or wholly on these nodes. */
 struct subproblem {
     const struct option_lists *lists;
     struct packing *packing;
-    int *member; /* by job: the serial number of the last group that it was in */
-    int serial;
+    int serial;  /* of this subproblem */
+    int *member; /* by job: serial of the last subproblem that it was in */
     int nodes[SUBPROBLEM_NODES];
     int node_count;
     int jobs[SUBPROBLEM_JOBS];
     int job_count;
 
-    /* Filled in by group_prepare. */
-    int free[SUBPROBLEM_NODES]; /* with the jobs' own slots */
-    bool owned[SUBPROBLEM_NODES];
-    bool marked[SUBPROBLEM_NODES]; /* a current placement is here: the node is like no other */
-    int slots;                     /* free, in all */
-    int stayers;                   /* so many jobs, the first, could keep their placement */
-    int usable[SUBPROBLEM_JOBS]; /* how many of a job's options could be part of anything better */
-    cost start;                  /* what the jobs lose now */
-    cost most;                   /* what can be gained at most */
-    cost rest[SUBPROBLEM_TABLE]; /* [i][s]: the least that jobs i.. lose with s slots together */
+    /* Prepared before the search. */
+    int free[SUBPROBLEM_NODES];   /* slots, with those of the jobs */
+    bool multi[SUBPROBLEM_NODES]; /* a job on several nodes uses the node */
+    bool
+        special[SUBPROBLEM_NODES]; /* it has a job's current placement: no other node is the same */
+    int slots;                     /* free, on all nodes */
+    int keep_count;                /* the first jobs, which may be able to keep their placement */
+    int usable[SUBPROBLEM_JOBS];   /* by job: options that a better plan may use */
+    cost start;                    /* loss of the jobs before the search */
+    cost gain_most;                /* upper bound of the gain */
+    cost rest[SUBPROBLEM_TABLE];   /* [i][s]: least loss of the jobs i.. with s slots together */
 
-    /* Of the search. */
-    cost best;
+    /* The search. */
+    cost best; /* loss of the incumbent, or start */
     bool found, exhaustive;
-    int64_t steps;
-    int deferred[SUBPROBLEM_JOBS]; /* jobs whose option is made and whose place is not */
+    int64_t steps;                 /* left */
+    int deferred[SUBPROBLEM_JOBS]; /* jobs with an option and without a place */
     int deferred_count;
-    struct trial now[SUBPROBLEM_JOBS], kept[SUBPROBLEM_JOBS];
+    struct assignment now[SUBPROBLEM_JOBS], incumbent[SUBPROBLEM_JOBS];
 };
 
-/* Scratch for groups.  NULL if there is no memory. */
+/* Scratch memory for one subproblem at a time.  NULL: no memory. */
 struct subproblem *subproblem_new (const struct option_lists *lists, struct packing *packing);
 
-/* Choose nodes and jobs: begin, then add.  A node or job that is there, or for which there is no
- * room, is not added: false. */
+/* Begin an empty subproblem. */
 void subproblem_begin (struct subproblem *subproblem);
+
+/* False, and nothing is added, if there is no room or it is in the subproblem already. */
 bool subproblem_add_node (struct subproblem *subproblem, int node);
 bool subproblem_add_job (struct subproblem *subproblem, int job);
 
-/* No way to place the group's jobs on its nodes loses less: the knapsack's optimum. */
+/* Lower bound of the jobs' loss on these nodes: the optimum of the knapsack, which ignores nodes. */
 cost subproblem_bound (struct subproblem *subproblem);
 
-/* Re-solve: try plans for the group, with at most *steps of work, and put the best into the
- * packing if it loses less than what is there.  Subtracts the work done.  Returns by how much
- * the loss fell, 0 if it did not, -1 if there is no memory. */
+/* Search for a better plan with at most *steps steps, and put it into the packing.  Subtracts the
+ * steps used.  Returns the gain, 0 if there is none, -1: no memory. */
 cost subproblem_solve (struct subproblem *subproblem, int64_t *steps);
 
-/* The search itself (branch.c): find plans in group->kept with less loss than group->best. */
+/* branch_and_bound.c: find an incumbent with less loss than subproblem->best. */
 void subproblem_branch (struct subproblem *subproblem);
 
-/* A row of the table. */
+/* A row of the knapsack table. */
 static inline cost *subproblem_rest (struct subproblem *subproblem, int job)
 {
     return &subproblem->rest[(size_t)job * (size_t)(subproblem->slots + 1)];
