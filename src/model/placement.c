@@ -28,8 +28,8 @@ bool placement_equal (struct placement a, struct placement b)
     return true;
 }
 
-/* Shares of one node are unique, so equal counts and one direction suffice.  Usually the order is
- * the same too, and the inner loop ends at once. */
+/* A node has one share at most, so with equal counts one direction suffices.  Usually the order is
+ * the same, too, and the inner loop ends at once. */
 bool placement_same (struct placement a, struct placement b)
 {
     if (a.count != b.count)

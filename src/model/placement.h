@@ -6,26 +6,25 @@
 
 #include "pollux/pollux.h"
 
-/* So many replicas on the node of that index. */
+/* Replicas of a job on one node, which is given by its index. */
 struct share {
     int node, replicas;
 };
 
-/* Where a job runs: the shares, replicas > 0 each, at most one per node, in the order in which
- * ranks are laid out.  No shares: the job does not run.  A borrowed slice; some owner (a job, a
- * plan) holds the memory. */
+/* Where a job runs: shares with replicas > 0, at most one per node, in the order of the ranks.  No
+ * shares: the job does not run.  Borrowed: a job or a plan holds the memory. */
 struct placement {
     const struct share *shares;
     int count;
 };
 
-/* Replicas in all. */
+/* Replicas on all nodes. */
 int placement_replicas (struct placement placement);
 
-/* What the goodput model needs of it; {0, 0} for none. */
+/* Numbers of nodes and replicas, for the goodput model. */
 struct pollux_shape placement_shape (struct placement placement);
 
-/* Same shares in the same order: ranks would not move, so nothing needs to restart. */
+/* Same shares in the same order: no rank moves, so the job need not restart. */
 bool placement_equal (struct placement a, struct placement b);
 
 /* Same shares in any order. */

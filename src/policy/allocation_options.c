@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From hints to options.  Every count of replicas that was looked at is an option, on one node and on
- * several; so is the current placement, which alone needs no restart.  What was not looked at is
- * there too, as a bound.
+ * From hints to options.  Every evaluated replica count is an option, on one node and on several;
+ * so is the current placement, the only one without a restart.  Counts between two samples are an
+ * option WHERE_BEYOND with their upper bound.
  */
 #include "policy/allocation_options.h"
 
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "policy/speedup.h"
 
-/* Of a node with more slots than that, not every size is looked at. */
+/* On nodes with more slots not every size is evaluated. */
 enum { DENSE_MOST = 64 };
 
 struct options_context options_context_make (const struct view *view, bool all)
@@ -29,7 +29,7 @@ struct options_context options_context_make (const struct view *view, bool all)
     return context;
 }
 
-/* Are the nodes of a placement there?  Not even a pinned job can stay where they are not. */
+/* Are all nodes of a placement available?  False without a placement. */
 static bool on_available (const struct view *view, struct placement current)
 {
     for (int i = 0; i < current.count; i++)
@@ -38,7 +38,7 @@ static bool on_available (const struct view *view, struct placement current)
     return current.count > 0;
 }
 
-/* Could the job stay where it is, alone in the cluster? */
+/* Could the job keep its placement if it were alone in the cluster? */
 static bool can_keep (const struct view *view, struct placement current)
 {
     for (int i = 0; i < current.count; i++)
@@ -47,7 +47,7 @@ static bool can_keep (const struct view *view, struct placement current)
     return on_available (view, current);
 }
 
-/* Room for so many options. */
+/* Make room for `capacity` options, without keeping the old ones.  -ENOMEM. */
 static int grow (struct allocation_options *options, int capacity, struct arena *arena)
 {
     if (capacity <= options->capacity)
@@ -59,6 +59,7 @@ static int grow (struct allocation_options *options, int capacity, struct arena 
     return options->list && options->speedups ? 0 : -ENOMEM;
 }
 
+/* Add an option, unless it has replicas and no goodput. */
 static void add (struct allocation_options *options, int replicas, enum where where, double goodput)
 {
     if (replicas > 0 && !(goodput > 0))
@@ -67,7 +68,7 @@ static void add (struct allocation_options *options, int replicas, enum where wh
     options->speedups[options->count++] = replicas > 0 ? goodput / options->fair : 0;
 }
 
-/* The options of one curve at sample i, and what is unknown behind it. */
+/* Add the options of sample i of a curve. */
 static void add_sample (struct allocation_options *options, const struct goodput_samples *curve,
                         int i)
 {
@@ -89,11 +90,11 @@ int allocation_options_list (struct allocation_options *options, struct arena *a
     add (options, 0, WHERE_NONE, 0);
     if (!(options->fair > 0))
         return 0;
-    /* Merge the two curves, each with its samples and its gaps, by replicas. */
+    /* Merge the samples and gaps of both curves by replicas. */
     struct cursor {
         const struct goodput_samples *curve;
         int sample;
-        bool gap; /* at the gap behind the sample */
+        bool gap; /* at the gap after the sample */
     } cursors[] = {{one, 0, false}, {many, 0, false}};
     for (;;) {
         struct cursor *first = NULL;
@@ -156,7 +157,7 @@ int allocation_options_make (const struct options_context *context, const struct
         int one_most = most < context->node_most ? most : context->node_most;
         if (can_keep (view, job->placement))
             options.keep = placement_shape (job->placement);
-        /* Sizes up to that of a node are what packing is made of. */
+        /* Packing depends most on sizes up to that of a node: these are all evaluated. */
         int dense = context->node_most < DENSE_MOST ? context->node_most : DENSE_MOST;
         dense = context->all ? most : dense;
         int also = options.keep.replicas;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job could have, as options for the solver. */
+/* The options of a job for the solver, with the speedup of each. */
 #ifndef POLICY_ALLOCATION_OPTIONS_H
 #define POLICY_ALLOCATION_OPTIONS_H
 
@@ -7,35 +7,35 @@
 #include "policy/goodput_samples.h"
 #include "solver/solver.h"
 
-/* What all jobs of a view have in common. */
+/* What the options of all jobs of a view depend on. */
 struct options_context {
     const struct view *view;
-    int slots, nodes; /* of the nodes that are available */
-    int node_most;    /* slots of the largest */
+    int slots, nodes; /* of the available nodes */
+    int node_most;    /* slots of the largest available node */
     int fair;         /* replicas of a fair share */
-    bool all;         /* look at every count */
+    bool all;         /* evaluate every replica count; otherwise some, with bounds for the others */
 };
 struct options_context options_context_make (const struct view *view, bool all);
 
-/* A job's curves and what follows from them: its options, in order of replicas, and how many times
- * as fast as with its fair share it trains with each. */
+/* A job's goodput curves, and the options that follow from them, by rising replicas. */
 struct allocation_options {
-    struct goodput_samples one, many;
-    double fair;              /* goodput of its fair share; 0: it cannot run */
-    double restart;           /* what it keeps of the speedup if it moves */
-    struct pollux_shape keep; /* of its current placement, if it can keep it; {0, 0} */
+    struct goodput_samples one, many; /* on one node, on several */
+    double fair;                      /* goodput of its fair share; 0: it cannot run */
+    double restart;                   /* restart_factor: part of the speedup left after a restart */
+    struct pollux_shape keep;         /* of the current placement; {0, 0}: it cannot be kept */
     bool pinned;
-    struct solver_option *list; /* values are not filled in here */
-    double *speedups;
+    struct solver_option *list; /* the caller fills in the values */
+    double *speedups;           /* by option: goodput / goodput of the fair share */
     int count, capacity;
 };
 
-/* -EINVAL names a job whose hints are nonsense; -ENOMEM. */
+/* Evaluate a job's goodput and list its options, in the arena's memory.  -EINVAL names a job with
+ * invalid hints; -ENOMEM. */
 int allocation_options_make (const struct options_context *context, const struct job *job,
                              struct arena *arena, struct allocation_options *ret,
                              struct pollux_error *err);
 
-/* Make the options again after a curve was split.  -ENOMEM. */
+/* List the options again after a curve has got new samples.  -ENOMEM. */
 int allocation_options_list (struct allocation_options *options, struct arena *arena);
 
 #endif

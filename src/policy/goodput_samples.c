@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Curves with few samples: at powers of two first, then wherever goodputs_split is asked to look.
+ * Curves with few samples: first at powers of two, then where goodput_samples_split adds one.
  */
 #include "policy/goodput_samples.h"
 
@@ -10,11 +10,12 @@
 #include "base/error.h"
 #include "model/model.h"
 
-/* So many counts are cheaper to know than to reason about. */
+/* Up to this number of counts it is cheaper to evaluate all. */
 enum { ALL_COUNTS = 16 };
 
-static int look (const struct job *job, enum pollux_search search, struct pollux_shape shape,
-                 struct goodput_sample *ret, struct pollux_error *err)
+/* Evaluate one shape of a job; without a model its goodput is its replicas. */
+static int evaluate (const struct job *job, enum pollux_search search, struct pollux_shape shape,
+                     struct goodput_sample *ret, struct pollux_error *err)
 {
     const struct hints *hints = &job->hints;
     struct goodput_sample sample = {.replicas = shape.replicas, .goodput = shape.replicas};
@@ -36,13 +37,13 @@ int goodput_samples_at (const struct job *job, enum pollux_search search, struct
                         double *ret, struct pollux_error *err)
 {
     struct goodput_sample sample = {0};
-    int rc = look (job, search, shape, &sample, err);
+    int rc = evaluate (job, search, shape, &sample, err);
     if (rc == 0)
         *ret = sample.goodput;
     return rc;
 }
 
-/* Bound what lies between sample i and the next. */
+/* Bound the goodput between sample i and the next. */
 static void bound_gap (struct goodput_samples *curve, int i)
 {
     struct goodput_sample *here = &curve->samples[i], *next = here + 1;
@@ -58,8 +59,8 @@ static void bound_gap (struct goodput_samples *curve, int i)
                       : high;
 }
 
-/* The count to look at after k, or 0: every allowed one up to dense, then a power of two, `also`,
- * or the last. */
+/* The count to evaluate after k: the next allowed one up to dense, then the next power of two,
+ * `also` or the last; 0: none. */
 static int next_count (const struct job *job, int k, int dense, int most, int also)
 {
     if (k < dense) {
@@ -80,7 +81,7 @@ int goodput_samples_make (const struct job *job, enum pollux_search search, int 
 {
     struct goodput_samples curve = {.job = job, .search = search, .nodes = nodes};
     least = least > job->spec.min_replicas ? least : job->spec.min_replicas;
-    /* Restricted counts are few, and what lies between them is not allowed. */
+    /* Restricted counts are few, and a gap between them holds no allowed count. */
     if (most - least < ALL_COUNTS || job->spec.allowed.kind != ALLOWED_ANY)
         dense = most;
     int first = job_next_replicas (job, least - 1);
@@ -93,7 +94,7 @@ int goodput_samples_make (const struct job *job, enum pollux_search search, int 
         return fail (err, -ENOMEM, "no memory for the curve of job %s", job->spec.name);
     for (int k = first; k > 0; k = next_count (job, k, dense, most, also)) {
         struct pollux_shape shape = {.nodes = nodes, .replicas = k};
-        int rc = look (job, search, shape, &curve.samples[curve.count], err);
+        int rc = evaluate (job, search, shape, &curve.samples[curve.count], err);
         if (rc < 0)
             return rc;
         curve.count++;
@@ -121,8 +122,8 @@ int goodput_samples_split (struct goodput_samples *curve, int i, struct arena *a
     memmove (&curve->samples[i + 2], &curve->samples[i + 1],
              (size_t)(curve->count - i - 1) * sizeof (curve->samples[0]));
     curve->count++;
-    /* The hints were legal at the first sample. */
-    (void)look (curve->job, curve->search, shape, &curve->samples[i + 1], NULL);
+    /* Cannot fail: the same hints were valid for the first sample. */
+    (void)evaluate (curve->job, curve->search, shape, &curve->samples[i + 1], NULL);
     bound_gap (curve, i);
     bound_gap (curve, i + 1);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job's best goodput as a function of its replicas, known where somebody looked, and bounded
- * everywhere else.  A cluster of thousands of GPUs asks for a few points of each curve only.
+ * A job's best goodput as a function of its replicas: evaluated at some counts, with an upper bound
+ * for the others.  On thousands of slots a decision needs few points of each curve.
  */
 #ifndef POLICY_GOODPUT_SAMPLES_H
 #define POLICY_GOODPUT_SAMPLES_H
@@ -9,15 +9,15 @@
 #include "base/arena.h"
 #include "cluster/job.h"
 
-/* A count that was looked at, and what the counts between it and the next one can reach. */
+/* An evaluated replica count, and a bound for the counts between it and the next sample. */
 struct goodput_sample {
     int replicas;
     double goodput; /* 0 where no batch is legal */
-    double total;   /* its best batch in all, in samples */
-    double bound;   /* goodput of the counts up to the next sample; 0 if there are none */
+    double total;   /* M of its best batch, in samples; 0 without a model */
+    double bound;   /* upper bound of the goodput up to the next sample; 0: no counts between */
 };
 
-/* The samples in order of replicas. */
+/* The samples by rising replicas. */
 struct goodput_samples {
     const struct job *job;
     enum pollux_search search;
@@ -26,17 +26,17 @@ struct goodput_samples {
     int count, capacity;
 };
 
-/* Begin with some samples of least..most replicas, where the job may have them: all up to dense,
- * then a few, and `also`, if it is among them.  Where that would leave out only a few, none is left
- * out.  Nothing to look at: no samples.  -EINVAL if the job's hints are nonsense, -ENOMEM. */
+/* Evaluate allowed replica counts from least to most: all up to dense, then powers of two, the
+ * last one, and `also` if it is in the range; all of them if they are few.  No allowed count: no
+ * samples.  -EINVAL if the job's hints are invalid, -ENOMEM. */
 int goodput_samples_make (const struct job *job, enum pollux_search search, int nodes, int least,
                           int most, int dense, int also, struct arena *arena,
                           struct goodput_samples *ret, struct pollux_error *err);
 
-/* Look once more, in the middle between sample i and the next.  -ENOMEM. */
+/* Evaluate the middle between sample i and the next.  -ENOMEM. */
 int goodput_samples_split (struct goodput_samples *curve, int i, struct arena *arena);
 
-/* Goodput with so many replicas, all by itself; -EINVAL as above. */
+/* Goodput at one shape, without a curve; -EINVAL as above. */
 int goodput_samples_at (const struct job *job, enum pollux_search search, struct pollux_shape shape,
                         double *ret, struct pollux_error *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of options, and fitness of sums:
+ * Values of options, fitness of sums, and the translation of a view into the solver's problem and
+ * of its result into a plan.
  *
- *     x     = speedup x nodes/slots  (x restart factor where it moves)
+ *     x     = speedup * nodes/slots  (* restart factor if the job moves)
  *     value = -w (x + 0.001)^p  p < 0,   w log (x + 0.001)  p = 0,   w (x + 0.001)^p  p > 0
  */
 #include "policy/objective.h"
@@ -25,7 +26,7 @@ static int make_options (const struct view *view, bool all, struct arena *arena,
         .arena = arena,
     };
     if (!objective.options || !objective.jobs)
-        return fail (err, -ENOMEM, "no memory for the outlooks of %d jobs", view->job_count);
+        return fail (err, -ENOMEM, "no memory for the options of %d jobs", view->job_count);
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         struct allocation_options *options = &objective.options[i];
@@ -66,7 +67,7 @@ double objective_x (const struct objective *objective, int job, int option)
 
 static double value_of (double p, double weight, double scaled)
 {
-    const double worst = 1e250; /* of many jobs the sum stays finite */
+    const double worst = 1e250; /* the sum over all jobs stays finite */
     if (p == -1)
         return -weight / scaled;
     if (p == 1)
@@ -77,14 +78,21 @@ static double value_of (double p, double weight, double scaled)
     return p > 0 ? weight * power : -fmin (weight * power, worst);
 }
 
+/* The value of a speedup of a job. */
+static double value_at (const struct objective *objective, const struct view *view, int job,
+                        double speedup, bool moves)
+{
+    double x = x_of (objective, &objective->options[job], speedup, moves);
+    return value_of (view->p, view->jobs[job]->spec.weight,
+                     (x + OBJECTIVE_OFFSET) / objective->scale);
+}
+
 static void value_job (const struct objective *objective, const struct view *view, int job)
 {
     struct allocation_options *options = &objective->options[job];
-    double weight = view->jobs[job]->spec.weight;
     for (int i = 0; i < options->count; i++)
-        options->list[i].value =
-            value_of (view->p, weight,
-                      (objective_x (objective, job, i) + OBJECTIVE_OFFSET) / objective->scale);
+        options->list[i].value = value_at (objective, view, job, options->speedups[i],
+                                           options->list[i].where != WHERE_KEEP);
     objective->jobs[job].options = options->list;
     objective->jobs[job].option_count = options->count;
 }
@@ -96,21 +104,18 @@ void objective_value (struct objective *objective, const struct view *view, doub
         value_job (objective, view, i);
 }
 
-/* Split the gaps of a curve that might hold something worth more than `least`, less the price.
- * Returns whether there were any, or -ENOMEM. */
+/* Split the gaps of a curve whose bound, minus the price of the slots, exceeds *least - slack.
+ * *least is the best surplus so far.  Returns 1 if there were any, 0 if not, or -ENOMEM. */
 static int refine_curve (const struct objective *objective, const struct view *view, int job,
                          struct goodput_samples *curve, double price, double *least, double slack)
 {
-    const struct allocation_options *options = &objective->options[job];
-    double weight = view->jobs[job]->spec.weight;
+    double fair = objective->options[job].fair;
     int changed = 0;
     for (int i = 0; i + 1 < curve->count;) {
         const struct goodput_sample *sample = &curve->samples[i];
-        double x = x_of (objective, options, sample->bound / options->fair, true);
-        if (!(sample->bound > 0) ||
-            value_of (view->p, weight, (x + OBJECTIVE_OFFSET) / objective->scale) -
-                    price * (sample->replicas + 1) <
-                *least - slack) {
+        if (!(sample->bound > 0) || value_at (objective, view, job, sample->bound / fair, true) -
+                                            price * (sample->replicas + 1) <
+                                        *least - slack) {
             i++;
             continue;
         }
@@ -118,8 +123,7 @@ static int refine_curve (const struct objective *objective, const struct view *v
             return -ENOMEM;
         changed = 1;
         sample = &curve->samples[i + 1];
-        x = x_of (objective, options, sample->goodput / options->fair, true);
-        double value = value_of (view->p, weight, (x + OBJECTIVE_OFFSET) / objective->scale);
+        double value = value_at (objective, view, job, sample->goodput / fair, true);
         *least = fmax (*least, value - price * sample->replicas);
     }
     return changed;
@@ -178,7 +182,7 @@ double objective_mean (const struct view *view, const double *x)
         least = fmin (least, x[i] + OBJECTIVE_OFFSET);
     if (isinf (view->p))
         return least;
-    for (int i = 0; i < view->job_count; i++) /* relative to the least: no power overflows */
+    for (int i = 0; i < view->job_count; i++) /* divided by the least: no power overflows */
         sum += value_of (view->p, view->jobs[i]->spec.weight, (x[i] + OBJECTIVE_OFFSET) / least);
     return objective_fitness (view, least, sum);
 }

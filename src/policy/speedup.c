@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paper's objective, in pieces:
+ * The parts of the paper's objective:
  *
  *     speedup(a) = best goodput(a) / best goodput(fair share)
- *     x          = speedup x nodes/slots, x restart factor if the placement changes
+ *     x          = speedup * nodes/slots, * restart factor if the placement changes
  *     fitness    = ( sum w (x + 0.001)^p / sum w )^(1/p)
  */
 #include "policy/speedup.h"
@@ -30,6 +30,8 @@ static double one_node_goodput (const struct hints *hints, enum pollux_search se
     return rc == 0 ? best.goodput : 0;
 }
 
+/* Larger counts to evaluate at most, a few milliseconds: wrong limits, for which no count has a
+ * legal batch, must not delay a round. */
 enum { FAIR_REACH = 1 << 14 };
 
 double fair_goodput (const struct job *job, enum pollux_search search, int fair)
@@ -37,12 +39,10 @@ double fair_goodput (const struct job *job, enum pollux_search search, int fair)
     const struct hints *hints = &job->hints;
     if (!hints->has_model)
         return fair;
-    /* Beyond max_batch / min_local replicas no batch is small enough for all of them, except for
-     * the published search, which then goes past max_batch: one more is enough. */
+    /* With more than max_batch / min_local replicas no batch is small enough.  The published search
+     * exceeds max_batch there; one count more covers it. */
     int64_t filled = hints->limits.max_batch / hints->limits.min_local + 1;
     int most = (int)(filled < POLLUX_REPLICAS_LIMIT ? filled : POLLUX_REPLICAS_LIMIT);
-    /* Whoever reports limits that fit no count at all must not hold up a round: a few milliseconds
-     * are enough to look for one. */
     int far = fair < INT_MAX - FAIR_REACH ? fair + FAIR_REACH : INT_MAX;
     double goodput = one_node_goodput (hints, search, fair);
     for (int k = fair + 1; k <= most && k <= far && !(goodput > 0); k++)
@@ -88,7 +88,7 @@ double restart_factor (const struct view *view, const struct job *job)
 
 double fitness_term (double p, double weight, double x)
 {
-    const double offset = 0.001; /* a job without slots is bad, not infinitely so */
+    const double offset = 0.001; /* a job without slots makes the fitness small and not 0 */
     double value = x + offset;
     return isinf (p) ? value : weight * (p == 0 ? log (value) : pow (value, p));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pieces of the paper's objective, for the policies that maximise it. */
+/* The parts of the paper's objective, for the policies that maximise it. */
 #ifndef POLICY_SPEEDUP_H
 #define POLICY_SPEEDUP_H
 
@@ -8,24 +8,24 @@
 /* Every job's equal share of the available slots, rounded up; at least 1. */
 int fair_replicas (const struct view *view);
 
-/* Best goodput of a job with its fair share on one node, or with the smallest larger count
- * that has a legal batch, or else with the largest smaller one; goodput is the replica count
- * itself for a job without a model.  0 if no count has a legal batch. */
+/* Best goodput of a job with its fair share on one node.  If that has no legal batch: with the
+ * smallest larger count that has one, or else with the largest smaller one; 0 if no count has.
+ * Without a model the goodput is the replica count. */
 double fair_goodput (const struct job *job, enum pollux_search search, int fair);
 
 /* Best goodput for k = 1..most replicas, one[k-1] on one node and many[k-1] on several, 0 where
- * no batch is legal; whether the count is allowed is another question (job_allows).  Either may
- * be NULL.  bests is scratch of 2 most entries.  -EINVAL names the job whose hints are nonsense. */
+ * no batch is legal; counts that job_allows forbids are included.  Either may be NULL.  bests is
+ * scratch of 2 * most entries.  -EINVAL names a job with invalid hints. */
 int job_curve (const struct job *job, enum pollux_search search, int most, double *one,
                double *many, struct pollux_best *bests, struct pollux_error *err);
 
-/* What a job keeps of its speedup in a round that restarts it, in [0, 1]: its share of time
- * spent training so far, if it restarts once more. */
+/* The part of its speedup that a job keeps in a round that restarts it, in [0, 1]: the share of its
+ * age that it has trained, if it restarts once more. */
 double restart_factor (const struct view *view, const struct job *job);
 
 /* The fitness of a plan, ( sum w (x + 0.001)^p / sum w )^(1/p), the geometric mean at p = 0 and
- * the minimum at -inf, piece by piece: begin with fitness_none, add the terms of all jobs, and
- * make the sum a mean.  x is a job's speedup x nodes/slots, x restart factor where it moves.
+ * the minimum at -inf, step by step: begin with fitness_none, add the terms of all jobs, and
+ * make the sum a mean.  x is a job's speedup * nodes/slots, times the restart factor if it moves.
  * Powers stay in a double's range for p >= FITNESS_LEAST_P. */
 #define FITNESS_LEAST_P (-100)
 double fitness_none (double p);
