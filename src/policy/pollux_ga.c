@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pollux as published: a genetic search, NSGA-II, for the plan with the best fitness.  Its second
- * objective, the cluster's utility, is there to keep the population diverse.
+ * Pollux as published: a genetic search, NSGA-II, for the plan with the best fitness.  The second
+ * objective, the cluster's utility, keeps the population diverse.
  *
  *     last round's population, or the current state
  *       -> 99 times: tournaments -> crossover -> mutation -> repair -> the best 100 survive
  *       -> the member with the best fitness
  *
- * Memory: the final population, whose rows and columns find their jobs and nodes again by name.
+ * Memory: the final population; the next round finds the jobs and nodes of its rows and columns by
+ * name.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,12 +17,12 @@
 
 #include "base/error.h"
 #include "policy/ga/population.h"
+#include "policy/name_index.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
-#include "policy/name_index.h"
 #include "policy/speedup.h"
 
-enum { GENERATIONS = 100 }; /* the first is what the search starts from */
+enum { GENERATIONS = 100 }; /* the first is the start */
 
 struct ga_memory {
     struct name_index jobs, nodes;
@@ -55,7 +56,7 @@ static void ga_memory_free (void *self)
 
 /* ---- From round to round ---- */
 
-/* A remembered state in terms of this round; newcomers get nothing. */
+/* A state of the last round in this round's rows and columns; new jobs get no slots. */
 static void translate (const struct ga_memory *memory, const struct ga_space *space,
                        const int *old_rows, const int *old_columns, const uint16_t *old,
                        uint16_t *state)
@@ -73,9 +74,9 @@ static void translate (const struct ga_memory *memory, const struct ga_space *sp
     }
 }
 
-/* Where this round's rows and columns were in the last one. */
-static void find_again (const struct ga_memory *memory, const struct ga_space *space, int *old_rows,
-                        int *old_columns)
+/* The last round's rows and columns of this round's jobs and nodes; -1: none. */
+static void find_old (const struct ga_memory *memory, const struct ga_space *space, int *old_rows,
+                      int *old_columns)
 {
     const struct view *view = space->view;
     for (int i = 0, next = 0; i < view->job_count; i++) {
@@ -89,41 +90,42 @@ static void find_again (const struct ga_memory *memory, const struct ga_space *s
     }
 }
 
-/* Members to start from: the remembered ones, and the current state where there are none. */
+/* Start with the last round's members, or if there are none with the current state. */
 static int populate (const struct ga_memory *memory, const struct ga_space *space,
-                     struct ga_vary *vary, struct ga_population *population,
+                     struct ga_variation *variation, struct ga_population *population,
                      struct pollux_error *err)
 {
     size_t rows = (size_t)space->row_count;
     int *old = malloc ((rows + (size_t)space->column_count + 1) * sizeof (old[0]));
     if (!old)
-        return fail (err, -ENOMEM, "no memory to remember %d jobs", space->row_count);
+        return fail (err, -ENOMEM, "no memory for the last population of %d jobs",
+                     space->row_count);
     if (memory->population.count > 0)
-        find_again (memory, space, old, old + rows);
+        find_old (memory, space, old, old + rows);
     for (int i = 0; i < memory->population.count; i++) {
         translate (memory, space, old, old + rows, memory->population.states[i],
                    ga_population_next (population));
-        ga_population_admit (population, vary);
+        ga_population_add (population, variation);
     }
     if (population->count == 0) {
         memcpy (ga_population_next (population), space->current,
                 ga_state_size (space) * sizeof (space->current[0]));
-        ga_population_admit (population, vary);
+        ga_population_add (population, variation);
     }
     free (old);
-    ga_population_cull (population);
+    ga_population_select (population);
     return 0;
 }
 
-/* Remember the population, which is the memory's from now on. */
-static int remember (struct ga_memory *memory, const struct ga_space *space,
-                     struct ga_population *population, struct pollux_error *err)
+/* Move the population into the memory. */
+static int save_population (struct ga_memory *memory, const struct ga_space *space,
+                            struct ga_population *population, struct pollux_error *err)
 {
     const struct view *view = space->view;
     int *row_of = malloc (((size_t)view->job_count + 1) * sizeof (row_of[0]));
     int *column_of = malloc (((size_t)view->node_count + 1) * sizeof (column_of[0]));
-    int rc = row_of && column_of ? 0 : fail (err, -ENOMEM, "no memory to remember a population");
-    memory->population.count = 0; /* whatever fails, it does not fit the names */
+    int rc = row_of && column_of ? 0 : fail (err, -ENOMEM, "no memory to save a population");
+    memory->population.count = 0; /* after a failure it would not match the names */
     if (rc == 0)
         rc = name_index_set_jobs (&memory->jobs, view, err);
     if (rc == 0)
@@ -151,20 +153,20 @@ static int remember (struct ga_memory *memory, const struct ga_space *space,
 
 /* ---- The plan ---- */
 
-static bool stays (const struct ga_space *space, int row, const uint16_t *state)
+static bool keeps_placement (const struct ga_space *space, int row, const uint16_t *state)
 {
     size_t first = ga_row_at (space, row);
-    return !space->rows[row].homeless && memcmp (state + first, space->current + first,
-                                                 (size_t)space->stride * sizeof (state[0])) == 0;
+    return !space->rows[row].must_move && memcmp (state + first, space->current + first,
+                                                  (size_t)space->stride * sizeof (state[0])) == 0;
 }
 
-/* A job's placement: as in the state, or as it is where the counts are the same, so that the
- * order of its ranks is, too, and nothing restarts. */
+/* A job's placement in the state.  With the same counts it is the current one, so that the order of
+ * the ranks stays and the job does not restart. */
 static struct placement placement_of (const struct ga_space *space, int job, const uint16_t *state,
                                       struct share *shares)
 {
     int row = space->row_of[job];
-    if (row < 0 || stays (space, row, state))
+    if (row < 0 || keeps_placement (space, row, state))
         return space->view->jobs[job]->placement;
     const uint16_t *counts = state + ga_row_at (space, row);
     struct placement placement = {shares, 0};
@@ -185,8 +187,8 @@ static int make_plan (const struct ga_space *space, const uint16_t *state, struc
         const struct job *job = view->jobs[i];
         struct placement placement = placement_of (space, i, state, shares);
         struct pollux_shape shape = placement_shape (placement);
-        const struct ga_worth *cost = space->worth_of[i];
-        plan->speedups[i] = cost[ga_value_index (shape.replicas, shape.nodes)].speedup;
+        const struct ga_value *values = space->values_of[i];
+        plan->speedups[i] = values[ga_value_index (shape.replicas, shape.nodes)].speedup;
         x[i] = plan->speedups[i] * space->per_speedup;
         if (placement.shares != job->placement.shares)
             x[i] *= restart_factor (view, job);
@@ -203,23 +205,23 @@ static int search (const struct ga_space *space, struct ga_memory *memory, struc
                    struct pollux_error *err)
 {
     const struct view *view = space->view;
-    struct ga_vary vary;
-    int rc = ga_vary_new (space, view->seed, &vary, err);
+    struct ga_variation variation;
+    int rc = ga_variation_new (space, view->seed, &variation, err);
     if (rc < 0)
         return rc;
     struct ga_population population;
     rc = ga_population_new (space, &population, err);
     if (rc == 0)
-        rc = populate (memory, space, &vary, &population, err);
+        rc = populate (memory, space, &variation, &population, err);
     int64_t generations = view->budget > 0 ? view->budget : GENERATIONS;
     for (int64_t i = 1; i < generations && rc == 0; i++)
-        ga_population_breed (&population, &vary);
+        ga_population_breed (&population, &variation);
     if (rc == 0)
         rc = make_plan (space, ga_population_best (&population), plan, err);
     if (rc == 0)
-        rc = remember (memory, space, &population, err);
+        rc = save_population (memory, space, &population, err);
     ga_population_clear (&population);
-    ga_vary_clear (&vary);
+    ga_variation_clear (&variation);
     return rc;
 }
 

@@ -30,8 +30,8 @@ static bool dominates (const struct nsga2_point *a, const struct nsga2_point *b)
            (a->first > b->first || a->second > b->second);
 }
 
-/* The definition: a front is what is left undominated when the fronts before it are gone. */
-static void rank_plainly (const struct nsga2_point *points, int count, int *ranks)
+/* The definition: a front is the set of points that only points of earlier fronts dominate. */
+static void rank_by_definition (const struct nsga2_point *points, int count, int *ranks)
 {
     int left = count;
     for (int i = 0; i < count; i++)
@@ -70,65 +70,65 @@ static void fronts_by_definition (void **state)
     struct rng rng = rng_seed (4);
     for (int trial = soak_count (5000); trial > 0; trial--) {
         struct nsga2_point points[200];
-        int ranks[200], survivors[200];
+        int ranks[200], kept[200];
         int count = random_points (&rng, points);
-        nsga2_survive (points, count, count, survivors);
-        rank_plainly (points, count, ranks);
+        nsga2_select (points, count, count, kept);
+        rank_by_definition (points, count, ranks);
         for (int i = 0; i < count; i++)
             assert_int_equal (points[i].rank, ranks[i]);
         for (int i = 1; i < count; i++)
-            assert_true (ranks[survivors[i]] >= ranks[survivors[i - 1]]);
+            assert_true (ranks[kept[i]] >= ranks[kept[i - 1]]);
     }
 }
 
-static void the_best_survive (void **state)
+static void the_best_are_selected (void **state)
 {
     (void)state;
     struct rng rng = rng_seed (5);
     for (int trial = soak_count (5000); trial > 0; trial--) {
         struct nsga2_point points[200];
-        int survivors[200];
-        bool alive[200] = {false};
+        int kept[200];
+        bool selected[200] = {false};
         int count = random_points (&rng, points);
         int keep = 1 + (int)rng_below (&rng, (uint64_t)count);
-        nsga2_survive (points, count, keep, survivors);
+        nsga2_select (points, count, keep, kept);
         for (int i = 0; i < keep; i++) {
-            assert_in_range (survivors[i], 0, count - 1);
-            assert_false (alive[survivors[i]]);
-            alive[survivors[i]] = true;
+            assert_in_range (kept[i], 0, count - 1);
+            assert_false (selected[kept[i]]);
+            selected[kept[i]] = true;
         }
-        double best = -INFINITY, best_alive = -INFINITY;
+        double best = -INFINITY, best_selected = -INFINITY;
         for (int i = 0; i < count; i++) {
             best = fmax (best, points[i].first);
-            if (alive[i])
-                best_alive = fmax (best_alive, points[i].first);
-            /* Whoever died was in the last front or behind it, and no less crowded. */
+            if (selected[i])
+                best_selected = fmax (best_selected, points[i].first);
+            /* A point that was not selected has a higher rank, or the same and no less crowding. */
             for (int j = 0; j < count; j++)
-                if (!alive[i] && alive[j])
+                if (!selected[i] && selected[j])
                     assert_true (points[i].rank > points[j].rank ||
                                  (points[i].rank == points[j].rank &&
                                   points[i].crowding <= points[j].crowding));
         }
         if (keep > 1)
-            assert_true (best == best_alive);
+            assert_true (best == best_selected);
     }
 }
 
-/* A front of four, one of them twice, by hand: ranges are 6 and 6. */
+/* Computed by hand: a front of four points, one of them twice; both ranges are 6. */
 static void crowding_by_hand (void **state)
 {
     (void)state;
     struct nsga2_point points[] = {{6, 0, 0, 0}, {5, 3, 0, 0}, {5, 3, 0, 0},
                                    {3, 4, 0, 0}, {0, 6, 0, 0}, {1, 1, 0, 0}};
     const double expected[] = {INFINITY, 3 / 6. + 4 / 6., 0, 5 / 6. + 3 / 6., INFINITY, INFINITY};
-    int survivors[4];
-    nsga2_survive (points, COUNT (points), COUNT (survivors), survivors);
+    int kept[4];
+    nsga2_select (points, COUNT (points), COUNT (kept), kept);
     for (size_t i = 0; i < COUNT (points); i++) {
         assert_int_equal (points[i].rank, i == 5);
         assert_true (relative (points[i].crowding, expected[i]) < 1e-12);
     }
-    for (size_t i = 0; i < COUNT (survivors); i++)
-        assert_true (survivors[i] != 2 && survivors[i] != 5);
+    for (size_t i = 0; i < COUNT (kept); i++)
+        assert_true (kept[i] != 2 && kept[i] != 5);
     assert_true (nsga2_compare (&points[1], &points[5]) > 0);
     assert_true (nsga2_compare (&points[5], &points[1]) < 0);
     assert_true (nsga2_compare (&points[3], &points[1]) > 0);
@@ -137,11 +137,12 @@ static void crowding_by_hand (void **state)
 
 /* ---- States ---- */
 
-/* A random space with a state of its own, which may break every rule but those of columns. */
+/* A random space with random states, whose entries are within their nodes and may break every other
+ * rule. */
 struct lab {
     struct scene scene;
     struct ga_space space;
-    struct ga_vary vary;
+    struct ga_variation variation;
     uint16_t *state, *other, *child;
     size_t size;
 };
@@ -167,7 +168,7 @@ static void lab_init (struct lab *lab, struct rng *rng)
             lab->scene.view.node_count++;
         }
     assert_int_equal (0, ga_space_new (&lab->scene.view, &lab->space, NULL));
-    assert_int_equal (0, ga_vary_new (&lab->space, rng_next (rng), &lab->vary, NULL));
+    assert_int_equal (0, ga_variation_new (&lab->space, rng_next (rng), &lab->variation, NULL));
     lab->size = ga_state_size (&lab->space);
     lab->state = malloc (3 * lab->size * sizeof (lab->state[0]) + 1);
     assert_non_null (lab->state);
@@ -180,7 +181,7 @@ static void lab_init (struct lab *lab, struct rng *rng)
 static void lab_clear (struct lab *lab)
 {
     free (lab->state);
-    ga_vary_clear (&lab->vary);
+    ga_variation_clear (&lab->variation);
     ga_space_clear (&lab->space);
     scene_clear (&lab->scene);
 }
@@ -204,7 +205,7 @@ static void lab_plan (const struct lab *lab, const uint16_t *state, struct plan 
 }
 
 /* Sum of speedups over the slots of the nodes in use, from the plan alone. */
-static double plain_utility (const struct lab *lab, const struct plan *plan)
+static double utility_by_definition (const struct lab *lab, const struct plan *plan)
 {
     const struct view *view = &lab->scene.view;
     bool in_use[SCENE_NODES] = {false};
@@ -214,7 +215,7 @@ static double plain_utility (const struct lab *lab, const struct plan *plan)
         struct placement placement = plan_placement (plan, i);
         struct pollux_shape shape = placement_shape (placement);
         int at = ga_value_index (shape.replicas, shape.nodes);
-        speedups += lab->space.worth_of[i][at].speedup;
+        speedups += lab->space.values_of[i][at].speedup;
         for (int k = 0; k < placement.count; k++)
             in_use[placement.shares[k].node] = true;
     }
@@ -232,7 +233,7 @@ static void repair_keeps_all_rules (void **state)
     for (int trial = soak_count (20000); trial > 0; trial--) {
         lab_init (&lab, &rng);
         memcpy (lab.other, lab.state, lab.size * sizeof (lab.state[0]));
-        struct ga_score score = ga_settle (&lab.vary, lab.state);
+        struct ga_score score = ga_repair_and_score (&lab.variation, lab.state);
         for (size_t i = 0; i < lab.size; i++)
             assert_true (lab.state[i] <= lab.other[i]);
         for (int r = 0; r < lab.space.row_count; r++) {
@@ -247,11 +248,11 @@ static void repair_keeps_all_rules (void **state)
             fail_msg ("trial %d: %s", trial, wrong);
         if (lab.scene.view.job_count > 0) {
             assert_true (relative (score.fitness, check_fitness (&lab.scene.view, &plan)) < 1e-9);
-            assert_true (relative (score.utility, plain_utility (&lab, &plan)) < 1e-9);
+            assert_true (relative (score.utility, utility_by_definition (&lab, &plan)) < 1e-9);
         }
         /* A legal state stays as it is. */
         memcpy (lab.other, lab.state, lab.size * sizeof (lab.state[0]));
-        struct ga_score again = ga_settle (&lab.vary, lab.state);
+        struct ga_score again = ga_repair_and_score (&lab.variation, lab.state);
         assert_memory_equal (lab.other, lab.state, lab.size * sizeof (lab.state[0]));
         assert_memory_equal (&score, &again, sizeof (score));
         lab_clear (&lab);
@@ -266,7 +267,7 @@ static void children_have_two_parents (void **state)
     struct rng rng = rng_seed (7);
     for (int trial = soak_count (5000); trial > 0; trial--) {
         lab_init (&lab, &rng);
-        ga_cross (&lab.vary, lab.state, lab.other, lab.child);
+        ga_cross (&lab.variation, lab.state, lab.other, lab.child);
         size_t row = (size_t)lab.space.stride * sizeof (lab.child[0]),
                stride = row / sizeof (lab.child[0]);
         int r = 0, count = lab.space.row_count;
@@ -280,8 +281,7 @@ static void children_have_two_parents (void **state)
     }
 }
 
-/* Mutation takes nothing from a row unless it resets or zeroes, and adds nothing to a node that
- * is full; entries stay within their node. */
+/* After a mutation every entry is within the capacity of its node. */
 static void mutation_keeps_columns (void **state)
 {
     (void)state;
@@ -289,11 +289,11 @@ static void mutation_keeps_columns (void **state)
     struct rng rng = rng_seed (8);
     for (int trial = soak_count (5000); trial > 0; trial--) {
         lab_init (&lab, &rng);
-        for (int i = 0; i < lab.space.row_count * lab.space.stride;
-             i++) /* so that resets are legal */
+        /* A reset to the current state is within the capacities, too. */
+        for (int i = 0; i < lab.space.row_count * lab.space.stride; i++)
             lab.space.current[i] = lab.other[i];
         memcpy (lab.child, lab.state, lab.size * sizeof (lab.state[0]));
-        ga_mutate (&lab.vary, lab.child);
+        ga_mutate (&lab.variation, lab.child);
         for (int r = 0; r < lab.space.row_count; r++)
             for (int i = 0; i < lab.space.stride; i++) {
                 int at = r * lab.space.stride + i;
@@ -304,8 +304,7 @@ static void mutation_keeps_columns (void **state)
     }
 }
 
-/* How often what happens: one job on a cluster that is free but for it.  Each figure within five
- * standard errors. */
+/* The frequencies of mutations of a single job, each within five standard errors. */
 static void mutation_rates (void **state)
 {
     (void)state;
@@ -315,19 +314,19 @@ static void mutation_rates (void **state)
     scene_init (&lab.scene, NODES);
     scene_add (&lab.scene, "a", 1, "0:2");
     assert_int_equal (0, ga_space_new (&lab.scene.view, &lab.space, NULL));
-    assert_int_equal (0, ga_vary_new (&lab.space, 9, &lab.vary, NULL));
+    assert_int_equal (0, ga_variation_new (&lab.space, 9, &lab.variation, NULL));
     int grown = 0, zero = 0, elsewhere = 0;
     for (int i = 0; i < trials; i++) {
         uint16_t row[GA_LANES] = {2};
-        ga_mutate (&lab.vary, row);
+        ga_mutate (&lab.variation, row);
         zero += row[0] == 0;
         grown += row[0] > 2;
         for (int c = 1; c < NODES; c++)
             elsewhere += row[c] > 0;
     }
-    /* One time in a hundred the entry in use is zeroed; then it is drawn again from 0..4 one time
-     * in ten, as the nine others are.  Otherwise it is drawn again from 2..4, and one time in ten
-     * once more from there; a reset changes nothing here. */
+    /* The entry in use is zeroed with probability 0.01; then it is drawn again from 0..4 with
+     * probability 0.1, as the nine others are.  Otherwise it is drawn again from 2..4, and with
+     * probability 0.1 once more from there.  A reset changes nothing here. */
     const double zeroed = 0.01, tenth = 0.1;
     double p = zeroed * (1 - tenth + tenth / 5);
     assert_true (fabs (zero - trials * p) < 5 * sqrt (trials * p));
@@ -335,7 +334,7 @@ static void mutation_rates (void **state)
     assert_true (fabs (grown - trials * p) < 5 * sqrt (trials * p));
     p = 9 * tenth * 4 / 5;
     assert_true (fabs (elsewhere - trials * p) < 5 * sqrt (trials * p));
-    ga_vary_clear (&lab.vary);
+    ga_variation_clear (&lab.variation);
     ga_space_clear (&lab.space);
     scene_clear (&lab.scene);
 }
@@ -356,9 +355,9 @@ static double decide_fitness (struct memory *memory, const struct view *view, st
     return plan->fitness;
 }
 
-/* The best member always survives: with equal chance more generations are never worse, and
- * neither is another round that begins with the last one's population. */
-static void searching_on_helps (void **state)
+/* The best member is always kept: with the same random numbers more generations are never worse, and
+ * neither is a round that starts from the last one's population. */
+static void more_generations_are_not_worse (void **state)
 {
     (void)state;
     static struct scene scene;
@@ -388,7 +387,7 @@ static void searching_on_helps (void **state)
     plan_clear (&plan);
 }
 
-/* Where all plans can be tried, the search finds the best one nearly always. */
+/* On problems so small that all plans can be tried, the search nearly always finds the best. */
 static void small_optimum (void **state)
 {
     (void)state;
@@ -418,8 +417,8 @@ static void small_optimum (void **state)
     assert_true (met >= 0.95 * tried);
 }
 
-/* From a cold start, as good as the published search on the problems that it met in simulations.
- * Both are random; 0.97 is what single runs may differ by. */
+/* From a cold start, at least 0.97 of the fitness that the published search reached on problems from
+ * its simulations: both searches are random. */
 static void published_fitness (void **state)
 {
     (void)state;
@@ -467,13 +466,13 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (fronts_by_definition),
-        cmocka_unit_test (the_best_survive),
+        cmocka_unit_test (the_best_are_selected),
         cmocka_unit_test (crowding_by_hand),
         cmocka_unit_test (repair_keeps_all_rules),
         cmocka_unit_test (children_have_two_parents),
         cmocka_unit_test (mutation_keeps_columns),
         cmocka_unit_test (mutation_rates),
-        cmocka_unit_test (searching_on_helps),
+        cmocka_unit_test (more_generations_are_not_worse),
         cmocka_unit_test (small_optimum),
         cmocka_unit_test (published_fitness),
     };

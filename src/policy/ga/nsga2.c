@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fronts by a sweep: in order of the first objective, falling, a point joins the first front whose
- * last point does not dominate it.  That last point has the largest second objective of its front,
- * and a front dominates whatever a later one does, so the front is found by bisection.
+ * Fronts by a sweep: by falling first objective, a point joins the first front whose last point
+ * does not dominate it.  That last point has the largest second objective of its front, and a point
+ * dominated by a front is dominated by all earlier ones, so bisection finds the front.
  *
- *     second |  o        x         Fronts o and x.  From right to left each one only climbs.
+ *     second |  o        x         Fronts o and x.  From right to left each front only rises.
  *            |     x  o     x
  *            |          x     o
  *            +------------------ first
@@ -40,13 +40,13 @@ static int by_second (const void *left, const void *right)
     return a->index - b->index;
 }
 
-/* Given that a does not come after b in the sweep. */
+/* Does a dominate b?  a does not come after b in the sweep. */
 static bool dominates (const struct key *a, const struct key *b)
 {
     return a->second > b->second || (a->second == b->second && a->first > b->first);
 }
 
-/* Rank the keys, which are sorted for the sweep; returns how many fronts there are. */
+/* Rank the keys, which are sorted by_first; returns the number of fronts. */
 static int sweep (const struct key *keys, int count, struct nsga2_point *points)
 {
     const struct key *last[NSGA2_LIMIT];
@@ -67,8 +67,8 @@ static int sweep (const struct key *keys, int count, struct nsga2_point *points)
     return fronts;
 }
 
-/* Crowding in one front, whose keys are in the order of the sweep.  Of equal points all but the
- * first count as crowded most. */
+/* Crowding in one front, whose keys are sorted by_first.  Of equal points all but the first have
+ * distance 0. */
 static void crowd (const struct key *front, int count, struct nsga2_point *points)
 {
     double first_range = front[0].first - front[count - 1].first;
@@ -87,7 +87,7 @@ static void crowd (const struct key *front, int count, struct nsga2_point *point
     }
 }
 
-void nsga2_survive (struct nsga2_point *points, int count, int keep, int *ret)
+void nsga2_select (struct nsga2_point *points, int count, int keep, int *ret)
 {
     struct key keys[NSGA2_LIMIT], fronts[NSGA2_LIMIT];
     int starts[NSGA2_LIMIT + 1] = {0}, ends[NSGA2_LIMIT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NSGA-II (Deb et al., 2002) for two objectives, both to be maximised: who is better than whom,
- * and who survives.  What the points stand for is not known here.
+ * NSGA-II (Deb et al., 2002) for two objectives, both maximised: comparison and selection of
+ * points.
  */
 #ifndef POLICY_GA_NSGA2_H
 #define POLICY_GA_NSGA2_H
@@ -10,13 +10,13 @@ enum { NSGA2_LIMIT = 256 }; /* points at once */
 
 struct nsga2_point {
     double first, second; /* objectives, finite */
-    int rank;             /* its front: 0 is dominated by nobody, 1 by rank 0 only, ... */
-    double crowding;      /* distance to its neighbours in the front, infinite at the ends */
+    int rank;        /* its front: 0 is dominated by no point, 1 by points of rank 0 only, ... */
+    double crowding; /* distance to its neighbours in the front, infinite at the ends */
 };
 
-/* Compute rank and crowding of all points, and put the indices of those that survive, keep of
- * them, into ret: lower ranks first, the least crowded of the last front.  Takes O(n log n). */
-void nsga2_survive (struct nsga2_point *points, int count, int keep, int *ret);
+/* Compute rank and crowding of all points, and write the indices of the `keep` selected points to
+ * ret: lower ranks first, of the last front the least crowded.  O(n log n). */
+void nsga2_select (struct nsga2_point *points, int count, int keep, int *ret);
 
 /* > 0 if a wins a tournament against b: it dominates b, or neither does and it is less crowded;
  * < 0 if b wins; 0 on a tie. */

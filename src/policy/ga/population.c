@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A population of states: members are told apart by hashes, survive by NSGA-II, and have children
- * by crossover and mutation.
+ * A population of states: hashes find equal members, NSGA-II selects, crossover and mutation make
+ * children.
  */
 #include "policy/ga/population.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* Attempts at children in one generation: small problems have few states that are not known. */
+/* Most attempts to make children in one generation: small problems have few new states. */
 enum { ATTEMPTS = 4 * GA_POPULATION };
 
 int ga_population_new (const struct ga_space *space, struct ga_population *ret,
@@ -35,9 +35,9 @@ void ga_population_clear (struct ga_population *population)
     population->count = 0;
 }
 
-/* A sum of products folded to 64 bits (as in wyhash), one for each eight entries, so that none
- * waits for the one before.  Different states have the same hash about one time in 2^64; one of
- * them would be lost, no more. */
+/* A sum of products folded to 64 bits (as in wyhash), one for every eight entries, which do not
+ * depend on each other.  Different states have the same hash about once in 2^64; then one of them
+ * is lost. */
 static uint64_t hash_state (const uint16_t *state, size_t size)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -51,10 +51,10 @@ static uint64_t hash_state (const uint16_t *state, size_t size)
         wide product = (wide)(pair[0] ^ key) * (pair[1] ^ (key >> 32 | key << 32));
         hash += (uint64_t)product ^ (uint64_t)(product >> 64);
     }
-    return hash + (hash == 0); /* 0 is no hash */
+    return hash + (hash == 0); /* 0 means empty */
 }
 
-/* Note a hash; false if it was there. */
+/* Add a hash; false if it is there already. */
 static bool known_add (uint64_t *known, uint64_t hash)
 {
     for (uint64_t i = hash % GA_KNOWN_SIZE;; i = (i + 1) % GA_KNOWN_SIZE) {
@@ -72,11 +72,11 @@ uint16_t *ga_population_next (const struct ga_population *population)
     return population->states[population->count];
 }
 
-void ga_population_admit (struct ga_population *population, struct ga_vary *vary)
+void ga_population_add (struct ga_population *population, struct ga_variation *variation)
 {
     int index = population->count;
-    struct ga_score score = ga_settle (vary, population->states[index]);
-    uint64_t hash = hash_state (population->states[index], ga_state_size (vary->space));
+    struct ga_score score = ga_repair_and_score (variation, population->states[index]);
+    uint64_t hash = hash_state (population->states[index], ga_state_size (variation->space));
     if (!known_add (population->known, hash))
         return;
     population->points[index] =
@@ -85,11 +85,11 @@ void ga_population_admit (struct ga_population *population, struct ga_vary *vary
     population->count++;
 }
 
-void ga_population_cull (struct ga_population *population)
+void ga_population_select (struct ga_population *population)
 {
     int survivors[GA_POPULATION], count = population->count;
     int keep = count < GA_POPULATION ? count : GA_POPULATION;
-    nsga2_survive (population->points, count, keep, survivors);
+    nsga2_select (population->points, count, keep, survivors);
 
     struct ga_population next = {.count = keep, .block = population->block};
     bool survives[2 * GA_POPULATION] = {false};
@@ -115,46 +115,46 @@ const uint16_t *ga_population_best (const struct ga_population *population)
     return population->states[best];
 }
 
-/* Who competes: every member once before any member again. */
-struct lots {
+/* Members in random order for the tournaments: each once before any again. */
+struct shuffle {
     int members[GA_POPULATION];
     int count, left;
 };
 
-static int lots_draw (struct lots *lots, struct ga_vary *vary)
+static int shuffle_draw (struct shuffle *shuffle, struct ga_variation *variation)
 {
-    if (lots->left == 0)
-        lots->left = lots->count;
-    int at = ga_draw (vary, lots->left--), member = lots->members[at];
-    lots->members[at] = lots->members[lots->left];
-    lots->members[lots->left] = member;
+    if (shuffle->left == 0)
+        shuffle->left = shuffle->count;
+    int at = ga_draw (variation, shuffle->left--), member = shuffle->members[at];
+    shuffle->members[at] = shuffle->members[shuffle->left];
+    shuffle->members[shuffle->left] = member;
     return member;
 }
 
-/* The state of the better of two. */
-static const uint16_t *tournament (const struct ga_population *population, struct lots *lots,
-                                   struct ga_vary *vary)
+/* The state of the better of two members. */
+static const uint16_t *tournament (const struct ga_population *population, struct shuffle *shuffle,
+                                   struct ga_variation *variation)
 {
-    int a = lots_draw (lots, vary), b = lots_draw (lots, vary);
+    int a = shuffle_draw (shuffle, variation), b = shuffle_draw (shuffle, variation);
     int better = nsga2_compare (&population->points[a], &population->points[b]);
     if (better == 0)
-        better = ga_draw (vary, 2) ? 1 : -1;
+        better = ga_draw (variation, 2) ? 1 : -1;
     return population->states[better > 0 ? a : b];
 }
 
-void ga_population_breed (struct ga_population *population, struct ga_vary *vary)
+void ga_population_breed (struct ga_population *population, struct ga_variation *variation)
 {
-    struct lots lots = {.count = population->count};
-    for (int i = 0; i < lots.count; i++)
-        lots.members[i] = i;
+    struct shuffle shuffle = {.count = population->count};
+    for (int i = 0; i < shuffle.count; i++)
+        shuffle.members[i] = i;
     int full = population->count + GA_POPULATION;
     for (int i = 0; i < ATTEMPTS && population->count < full; i++) {
-        const uint16_t *a = tournament (population, &lots, vary);
-        const uint16_t *b = tournament (population, &lots, vary);
+        const uint16_t *a = tournament (population, &shuffle, variation);
+        const uint16_t *b = tournament (population, &shuffle, variation);
         uint16_t *child = ga_population_next (population);
-        ga_cross (vary, a, b, child);
-        ga_mutate (vary, child);
-        ga_population_admit (population, vary);
+        ga_cross (variation, a, b, child);
+        ga_mutate (variation, child);
+        ga_population_add (population, variation);
     }
-    ga_population_cull (population);
+    ga_population_select (population);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a view to the search space: columns, pinned jobs, rows, and last a table of what every
- * count of replicas is worth, so that the search itself evaluates by looking up.
+ * From a view to the search space: columns, pinned jobs, rows, and a table of the value of every
+ * replica count, so that the search evaluates a state by table look-ups.
  */
 #include "policy/ga/space.h"
 
@@ -44,7 +44,7 @@ static int find_column (const struct ga_space *space, int node)
     return low < space->column_count && space->nodes[low] == node ? low : -1;
 }
 
-/* Can the job stay where it is, for all that is taken already? */
+/* Can the job keep its placement next to the jobs pinned so far? */
 static bool can_stay (const struct ga_space *space, struct placement placement)
 {
     for (int i = 0; i < placement.count; i++) {
@@ -93,11 +93,11 @@ static bool is_gapless (const struct job *job, int limit)
 
 static void make_row (struct ga_space *space, int job)
 {
-    const struct job *who = space->view->jobs[job];
-    int most = job_most_replicas (who), slots = view_slots (space->view);
+    const struct job *it = space->view->jobs[job];
+    int most = job_most_replicas (it), slots = view_slots (space->view);
     struct ga_row *row = &space->rows[space->row_count];
     *row = (struct ga_row){.job = job, .limit = most < slots ? most : slots};
-    row->gapless = is_gapless (who, row->limit);
+    row->gapless = is_gapless (it, row->limit);
     space->row_of[job] = space->row_count++;
 }
 
@@ -137,17 +137,17 @@ static int make_current (struct ga_space *space)
             if (column >= 0 && replicas <= space->slots[column])
                 space->current[ga_row_at (space, r) + (size_t)column] = (uint16_t)replicas;
             else
-                row->homeless = true;
+                row->must_move = true;
         }
     }
     return 0;
 }
 
-/* ---- What counts of replicas are worth ---- */
+/* ---- Values ---- */
 
-/* All that is the same for every job. */
-struct scale {
-    int fair;     /* replicas */
+/* What is the same for all jobs, and scratch. */
+struct curves {
+    int fair;     /* replicas of a fair share */
     int one_most; /* slots of the largest node */
     double *one, *many;
     struct pollux_best *bests;
@@ -158,39 +158,40 @@ static double term (const struct ga_space *space, const struct job *job, double 
     return fitness_term (space->p, job->spec.weight, x);
 }
 
-/* Fill the worths of 0..most replicas. */
+/* Fill in the values of 0..most replicas. */
 static int value_job (const struct ga_space *space, const struct job *job, int most,
-                      const struct scale *scale, struct ga_worth *worths, struct pollux_error *err)
+                      const struct curves *curves, struct ga_value *values,
+                      struct pollux_error *err)
 {
     enum pollux_search search = space->view->search;
-    int one_most = most < scale->one_most ? most : scale->one_most;
+    int one_most = most < curves->one_most ? most : curves->one_most;
     int rc =
-        one_most > 0 ? job_curve (job, search, one_most, scale->one, NULL, scale->bests, err) : 0;
+        one_most > 0 ? job_curve (job, search, one_most, curves->one, NULL, curves->bests, err) : 0;
     if (rc == 0 && most > 1)
-        rc = job_curve (job, search, most, NULL, scale->many, scale->bests, err);
+        rc = job_curve (job, search, most, NULL, curves->many, curves->bests, err);
     if (rc < 0)
         return rc;
-    double fair = fair_goodput (job, search, scale->fair);
-    double kept_part = restart_factor (space->view, job);
+    double fair = fair_goodput (job, search, curves->fair);
+    double restart = restart_factor (space->view, job);
     for (int k = 0; k <= most; k++)
         for (int nodes = 1; nodes <= 2; nodes++) {
             double goodput = 0;
             if (k > 0 && nodes == 1 && k <= one_most)
-                goodput = scale->one[k - 1];
+                goodput = curves->one[k - 1];
             if (k > 1 && nodes == 2)
-                goodput = scale->many[k - 1];
+                goodput = curves->many[k - 1];
             double speedup = fair > 0 ? goodput / fair : 0;
             double x = speedup * space->per_speedup;
-            worths[ga_value_index (k, nodes)] = (struct ga_worth){
+            values[ga_value_index (k, nodes)] = (struct ga_value){
                 .speedup = speedup,
                 .kept = term (space, job, x),
-                .moved = term (space, job, x * kept_part),
+                .moved = term (space, job, x * restart),
             };
         }
     return 0;
 }
 
-/* How many replicas a job's table goes up to. */
+/* The largest replica count in a job's table. */
 static int table_most (const struct ga_space *space, int job)
 {
     int row = space->row_of[job];
@@ -198,52 +199,52 @@ static int table_most (const struct ga_space *space, int job)
                     : placement_replicas (space->view->jobs[job]->placement);
 }
 
-static struct scale make_scale (const struct ga_space *space)
+static struct curves make_curves (const struct ga_space *space)
 {
-    struct scale scale = {.fair = fair_replicas (space->view)};
+    struct curves curves = {.fair = fair_replicas (space->view)};
     for (int i = 0; i < space->column_count; i++)
-        scale.one_most = scale.one_most > space->slots[i] ? scale.one_most : space->slots[i];
-    return scale;
+        curves.one_most = curves.one_most > space->slots[i] ? curves.one_most : space->slots[i];
+    return curves;
 }
 
-static int make_worths (struct ga_space *space, struct pollux_error *err)
+static int make_values (struct ga_space *space, struct pollux_error *err)
 {
     const struct view *view = space->view;
-    struct scale scale = make_scale (space);
+    struct curves curves = make_curves (space);
     size_t total = 0, longest = 1;
     for (int i = 0; i < view->job_count; i++) {
         size_t most = (size_t)table_most (space, i);
         longest = longest > most ? longest : most;
         total += 2 * (most + 1);
     }
-    scale.one = malloc (longest * sizeof (scale.one[0]));
-    scale.many = malloc (longest * sizeof (scale.many[0]));
-    scale.bests = malloc (2 * longest * sizeof (scale.bests[0]));
-    space->worths = malloc ((total + 1) * sizeof (space->worths[0]));
-    int rc = scale.one && scale.many && scale.bests && space->worths
+    curves.one = malloc (longest * sizeof (curves.one[0]));
+    curves.many = malloc (longest * sizeof (curves.many[0]));
+    curves.bests = malloc (2 * longest * sizeof (curves.bests[0]));
+    space->values = malloc ((total + 1) * sizeof (space->values[0]));
+    int rc = curves.one && curves.many && curves.bests && space->values
                  ? 0
                  : fail (err, -ENOMEM, "no memory for the speedups of %d jobs", view->job_count);
 
-    struct ga_worth *at = space->worths;
+    struct ga_value *at = space->values;
     space->pinned_terms = fitness_none (space->p);
     for (int i = 0; i < view->job_count && rc == 0; i++) {
         const struct job *job = view->jobs[i];
         int most = table_most (space, i), row = space->row_of[i];
-        rc = value_job (space, job, most, &scale, at, err);
-        space->worth_of[i] = at;
+        rc = value_job (space, job, most, &curves, at, err);
+        space->values_of[i] = at;
         if (row >= 0) {
-            space->rows[row].cost = at;
+            space->rows[row].values = at;
         } else {
-            const struct ga_worth *cost = &at[ga_value_index (most, job->placement.count)];
-            space->pinned_terms = fitness_add (space->p, space->pinned_terms, cost->kept);
-            space->pinned_speedup += cost->speedup;
+            const struct ga_value *value = &at[ga_value_index (most, job->placement.count)];
+            space->pinned_terms = fitness_add (space->p, space->pinned_terms, value->kept);
+            space->pinned_speedup += value->speedup;
         }
         space->weights += job->spec.weight;
         at += 2 * (most + 1);
     }
-    free (scale.one);
-    free (scale.many);
-    free (scale.bests);
+    free (curves.one);
+    free (curves.many);
+    free (curves.bests);
     return rc;
 }
 
@@ -258,7 +259,7 @@ int ga_space_new (const struct view *view, struct ga_space *ret, struct pollux_e
         .per_speedup = slots > 0 ? (double)view_nodes (view) / slots : 0,
         .rows = calloc (jobs, sizeof (space.rows[0])),
         .row_of = calloc (jobs, sizeof (space.row_of[0])),
-        .worth_of = calloc (jobs, sizeof (space.worth_of[0])),
+        .values_of = calloc (jobs, sizeof (space.values_of[0])),
         .nodes = calloc (stride + 1, sizeof (space.nodes[0])),
         .stride = (int)stride,
         .capacity = calloc (stride + 1, sizeof (space.capacity[0])),
@@ -267,7 +268,7 @@ int ga_space_new (const struct view *view, struct ga_space *ret, struct pollux_e
         .slots = calloc (stride + 1, sizeof (space.slots[0])),
     };
     int rc = -ENOMEM;
-    if (space.rows && space.row_of && space.worth_of && space.nodes && space.capacity &&
+    if (space.rows && space.row_of && space.values_of && space.nodes && space.capacity &&
         space.shared && space.in_use && space.slots) {
         make_columns (&space);
         rc = make_rows (&space);
@@ -275,9 +276,9 @@ int ga_space_new (const struct view *view, struct ga_space *ret, struct pollux_e
     if (rc == 0)
         rc = make_current (&space);
     if (rc < 0)
-        fail (err, rc, "no memory to search for the places of %d jobs", view->job_count);
+        fail (err, rc, "no memory to search for placements of %d jobs", view->job_count);
     else
-        rc = make_worths (&space, err);
+        rc = make_values (&space, err);
     if (rc < 0) {
         ga_space_clear (&space);
         return rc;
@@ -296,7 +297,7 @@ void ga_space_clear (struct ga_space *space)
     free (space->in_use);
     free (space->slots);
     free (space->current);
-    free (space->worths);
-    free (space->worth_of);
+    free (space->values);
+    free (space->values_of);
     *space = (struct ga_space){0};
 }
