@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a decision costs, from 64 GPUs to 131,072, and how near to the best it is.  Problems are
- * random but realistic: jobs of six kinds with the throughput and noise one sees in practice,
- * nine of ten limited to 64 replicas and the rest to 1,024, nodes of 8 GPUs (4 in the smallest
- * cluster), three to four GPUs per job.
+ * Time and optimality gap of a decision, from 64 GPUs to 131,072.  Problems are random but
+ * realistic: jobs of six kinds with throughput and noise as measured in practice, nine of ten
+ * limited to 64 replicas and the rest to 1,024, nodes of 8 GPUs (4 in the smallest cluster), three
+ * to four GPUs per job.
  *
- *   cold   nobody runs yet
- *   warm   the next round: the plan carried out, a minute older, hints a little different, one
- *          job in a hundred replaced by a new one
+ *   cold   no job runs yet
+ *   warm   the next round: the plan has been carried out, jobs are a minute older, hints have
+ *          changed a little, one job in a hundred is replaced by a new one
  *
- * Times are the policy's alone, with the tables of goodput, without JSON.  `--table` prints a
- * table instead of lines; `--most N` leaves out clusters with more than N GPUs.
+ * Times are those of the policy, with the evaluation of goodput, without JSON.  `--table` prints a
+ * table instead of lines; `--most N` omits clusters with more than N GPUs.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -23,14 +23,14 @@
 
 static const struct size {
     int gpus, jobs, per_node, problems;
-    double limit_ms, limit_gap; /* promised; 0: nothing */
+    double limit_ms, limit_gap; /* targets; 0: none */
 } sizes[] = {
     {64, 20, 4, 200, 1, 0},        {512, 120, 8, 40, 10, 1},       {4096, 1200, 8, 8, 100, 1},
     {32768, 10000, 8, 3, 1000, 1}, {131072, 40000, 8, 2, 5000, 1},
 };
 enum { SIZES = sizeof (sizes) / sizeof (sizes[0]) };
 
-/* Seconds per step and samples, as measured on GPUs of a few years ago. */
+/* Models as measured on GPUs of a few years ago. */
 static const struct kind {
     struct pollux_model model;
     struct pollux_limits limits;
@@ -48,7 +48,7 @@ enum { KINDS = sizeof (kinds) / sizeof (kinds[0]) };
 
 /* ---- Problems ---- */
 
-struct ground_truth {
+struct instance {
     struct view view;
     struct node *nodes;
     struct job *jobs;
@@ -56,16 +56,16 @@ struct ground_truth {
     struct rng rng;
 };
 
-/* A factor around 1, with that standard deviation of its logarithm. */
+/* A random factor around 1; deviation: standard deviation of its logarithm. */
 static double jitter (struct rng *rng, double deviation)
 {
     return exp (deviation * rng_gaussian (rng));
 }
 
-static void job_new (struct ground_truth *world, int index, double age_s)
+static void job_new (struct instance *instance, int index, double age_s)
 {
     static const char *const format = "job-%d";
-    struct rng *rng = &world->rng;
+    struct rng *rng = &instance->rng;
     double u = rng_uniform (rng);
     int kind = 0;
     while (kind < KINDS - 1 && u >= kinds[kind].share)
@@ -93,8 +93,8 @@ static void job_new (struct ground_truth *world, int index, double age_s)
         .phase = JOB_PENDING,
     };
     snprintf (job.spec.name, sizeof (job.spec.name), format, index);
-    job_clear (&world->jobs[index]);
-    world->jobs[index] = job;
+    job_clear (&instance->jobs[index]);
+    instance->jobs[index] = job;
 }
 
 static void *need (void *memory)
@@ -106,10 +106,10 @@ static void *need (void *memory)
     return memory;
 }
 
-static struct ground_truth ground_truth_new (const struct size *size, uint64_t seed)
+static struct instance instance_new (const struct size *size, uint64_t seed)
 {
     int nodes = size->gpus / size->per_node;
-    struct ground_truth world = {
+    struct instance instance = {
         .view = {.node_count = nodes,
                  .job_count = size->jobs,
                  .interval_s = 60,
@@ -122,34 +122,34 @@ static struct ground_truth ground_truth_new (const struct size *size, uint64_t s
         .rng = rng_stream (seed, (uint64_t)size->gpus),
     };
     for (int i = 0; i < nodes; i++) {
-        world.nodes[i] = (struct node){.slots = size->per_node, .available = true};
-        snprintf (world.nodes[i].name, NAME_SIZE, "n%d", i);
+        instance.nodes[i] = (struct node){.slots = size->per_node, .available = true};
+        snprintf (instance.nodes[i].name, NAME_SIZE, "n%d", i);
     }
     for (int i = 0; i < size->jobs; i++) {
-        job_new (&world, i, -7200 * log (1 - rng_uniform (&world.rng)));
-        world.order[i] = &world.jobs[i];
+        job_new (&instance, i, -7200 * log (1 - rng_uniform (&instance.rng)));
+        instance.order[i] = &instance.jobs[i];
     }
-    world.view.nodes = world.nodes;
-    world.view.jobs = world.order;
-    return world;
+    instance.view.nodes = instance.nodes;
+    instance.view.jobs = instance.order;
+    return instance;
 }
 
-static void ground_truth_free (struct ground_truth *world)
+static void instance_free (struct instance *instance)
 {
-    for (int i = 0; i < world->view.job_count; i++)
-        job_clear (&world->jobs[i]);
-    free (world->nodes);
-    free (world->jobs);
-    free (world->order);
+    for (int i = 0; i < instance->view.job_count; i++)
+        job_clear (&instance->jobs[i]);
+    free (instance->nodes);
+    free (instance->jobs);
+    free (instance->order);
 }
 
-/* The plan becomes true, and a minute passes. */
-static void world_advance (struct ground_truth *world, const struct plan *plan)
+/* Carry out the plan, and let a minute pass. */
+static void instance_advance (struct instance *instance, const struct plan *plan)
 {
-    for (int i = 0; i < world->view.job_count; i++) {
-        struct job *job = &world->jobs[i];
-        if (rng_uniform (&world->rng) < 0.01) {
-            job_new (world, i, 60 * rng_uniform (&world->rng));
+    for (int i = 0; i < instance->view.job_count; i++) {
+        struct job *job = &instance->jobs[i];
+        if (rng_uniform (&instance->rng) < 0.01) {
+            job_new (instance, i, 60 * rng_uniform (&instance->rng));
             continue;
         }
         struct placement next = plan_placement (plan, i);
@@ -158,9 +158,9 @@ static void world_advance (struct ground_truth *world, const struct plan *plan)
         if (job_place (job, next) < 0)
             need (NULL);
         job->age_s += 60;
-        job->hints.grad.var *= jitter (&world->rng, 0.05);
+        job->hints.grad.var *= jitter (&instance->rng, 0.05);
     }
-    world->view.seed++;
+    instance->view.seed++;
 }
 
 /* ---- Measuring ---- */
@@ -200,27 +200,28 @@ static struct measured measure (const struct policy *policy, const struct size *
     double cold_ms[PROBLEMS_MOST] = {0}, warm_ms[PROBLEMS_MOST * WARM_ROUNDS] = {0};
     struct measured measured = {0};
     for (int i = 0; i < size->problems; i++) {
-        struct ground_truth world = ground_truth_new (size, (uint64_t)i);
+        struct instance instance = instance_new (size, (uint64_t)i);
         struct memory memory;
         struct plan plan = {0};
         if (memory_new (policy, &memory, NULL) < 0)
             need (NULL);
-        cold_ms[i] = decide_ms (policy, &world.view, &memory, &plan);
+        cold_ms[i] = decide_ms (policy, &instance.view, &memory, &plan);
         measured.cold_gap += gap_of (&plan) / size->problems;
         for (int j = 0; j < WARM_ROUNDS; j++) {
-            world_advance (&world, &plan);
-            warm_ms[i * WARM_ROUNDS + j] = decide_ms (policy, &world.view, &memory, &plan);
+            instance_advance (&instance, &plan);
+            warm_ms[i * WARM_ROUNDS + j] = decide_ms (policy, &instance.view, &memory, &plan);
             measured.warm_gap += gap_of (&plan) / size->problems / WARM_ROUNDS;
         }
         plan_clear (&plan);
         memory_clear (&memory);
-        ground_truth_free (&world);
+        instance_free (&instance);
     }
     measured.cold_ms = median (cold_ms, size->problems);
     measured.warm_ms = median (warm_ms, size->problems * WARM_ROUNDS);
     struct rusage usage;
     getrusage (RUSAGE_SELF, &usage);
-    measured.memory_mb = (double)usage.ru_maxrss / 1024; /* of this size, as the largest so far */
+    measured.memory_mb =
+        (double)usage.ru_maxrss / 1024; /* sizes rise, so this is the peak of this size */
     return measured;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The definition of the problem, as plainly as it can be written.
+ * The definition of the problem, written as simply as possible: feasible plans, fitness, and a
+ * search through all plans.
  */
 #include "checker.h"
 #include "unit.h"
@@ -9,7 +10,7 @@ enum { NODES = 64, JOBS = 64 };
 
 static char sentence[256];
 
-#define COMPLAIN(...) (snprintf (sentence, sizeof (sentence), __VA_ARGS__), sentence)
+#define SENTENCE(...) (snprintf (sentence, sizeof (sentence), __VA_ARGS__), sentence)
 
 /* ---- Feasible ---- */
 
@@ -83,13 +84,13 @@ static bool pinned (const struct view *view, const struct job *job)
 const char *check_feasible (const struct view *view, const struct plan *plan)
 {
     if (plan->job_count != view->job_count)
-        return COMPLAIN ("%d jobs in the plan, %d in the view", plan->job_count, view->job_count);
+        return SENTENCE ("%d jobs in the plan, %d in the view", plan->job_count, view->job_count);
     for (int node = 0; node < view->node_count; node++) {
         int used = 0, spanning = 0;
         for (int i = 0; i < view->job_count; i++) {
             struct placement placement = plan_placement (plan, i);
             used += count_on (placement, node);
-            /* Two that are pinned to one node cannot be helped. */
+            /* Two jobs that are both pinned may share a node. */
             spanning += placement.count > 1 && count_on (placement, node) > 0 &&
                         !pinned (view, view->jobs[i]);
         }
@@ -99,27 +100,27 @@ const char *check_feasible (const struct view *view, const struct plan *plan)
                       count_on (view->jobs[i]->placement, node) > 0;
         int capacity = view->nodes[node].available ? view->nodes[node].slots : 0;
         if (used > capacity)
-            return COMPLAIN ("node %d: %d replicas on %d slots", node, used, capacity);
+            return SENTENCE ("node %d: %d replicas on %d slots", node, used, capacity);
         if (spanning + shared > 1)
-            return COMPLAIN ("node %d: %d jobs on several nodes", node, spanning + shared);
+            return SENTENCE ("node %d: %d jobs on several nodes", node, spanning + shared);
     }
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         struct placement placement = plan_placement (plan, i);
         for (int j = 0; j < placement.count; j++) {
             if (placement.shares[j].node < 0 || placement.shares[j].node >= view->node_count)
-                return COMPLAIN ("job %d: there is no node %d", i, placement.shares[j].node);
+                return SENTENCE ("job %d: there is no node %d", i, placement.shares[j].node);
             if (placement.shares[j].replicas < 1)
-                return COMPLAIN ("job %d: a share of %d", i, placement.shares[j].replicas);
+                return SENTENCE ("job %d: a share of %d", i, placement.shares[j].replicas);
             if (count_on (placement, placement.shares[j].node) != placement.shares[j].replicas)
-                return COMPLAIN ("job %d: node %d twice", i, placement.shares[j].node);
+                return SENTENCE ("job %d: node %d twice", i, placement.shares[j].node);
         }
         int count = count_of (placement);
         if (pinned (view, job)) {
             if (!same (view, placement, job->placement))
-                return COMPLAIN ("job %d is pinned, and moved", i);
+                return SENTENCE ("job %d is pinned, and moved", i);
         } else if (!allowed (job, count) || count > limit_of (job)) {
-            return COMPLAIN ("job %d: %d replicas are not allowed", i, count);
+            return SENTENCE ("job %d: %d replicas are not allowed", i, count);
         }
     }
     return NULL;
@@ -141,15 +142,15 @@ static double goodput_of (const struct view *view, const struct job *job, int no
     return best.goodput;
 }
 
-/* Nodes and slots of the cluster, and what every job's fair share would give it. */
-struct share_out {
+/* Nodes and slots of the cluster, and every job's goodput with its fair share. */
+struct fair_shares {
     int nodes, slots;
-    double fair[JOBS];
+    double goodputs[JOBS];
 };
 
-static struct share_out share_out (const struct view *view)
+static struct fair_shares fair_shares_of (const struct view *view)
 {
-    struct share_out out = {0};
+    struct fair_shares out = {0};
     for (int i = 0; i < view->node_count; i++)
         if (view->nodes[i].available) {
             out.nodes++;
@@ -157,29 +158,29 @@ static struct share_out share_out (const struct view *view)
         }
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
-        int fair = (int)ceil ((double)out.slots / view->job_count);
-        fair = fair > 1 ? fair : 1;
+        int replicas = (int)ceil ((double)out.slots / view->job_count);
+        replicas = replicas > 1 ? replicas : 1;
         int64_t most = job->hints.has_model
                            ? job->hints.limits.max_batch / job->hints.limits.min_local + 1
-                           : fair;
-        double goodput = goodput_of (view, job, 1, fair);
-        for (int k = fair + 1; k <= most && goodput == 0; k++)
+                           : replicas;
+        double goodput = goodput_of (view, job, 1, replicas);
+        for (int k = replicas + 1; k <= most && goodput == 0; k++)
             goodput = goodput_of (view, job, 1, k);
-        for (int k = fair - 1; k >= 1 && goodput == 0; k--)
+        for (int k = replicas - 1; k >= 1 && goodput == 0; k--)
             goodput = goodput_of (view, job, 1, k);
-        out.fair[i] = goodput;
+        out.goodputs[i] = goodput;
     }
     return out;
 }
 
-static double term_of (const struct view *view, const struct share_out *out, int index,
+static double term_of (const struct view *view, const struct fair_shares *fair, int index,
                        struct placement placement)
 {
     const struct job *job = view->jobs[index];
     double goodput = goodput_of (view, job, placement.count, count_of (placement));
     if (goodput == 0)
         return 0.001;
-    double x = goodput / out->fair[index] * out->nodes / out->slots;
+    double x = goodput / fair->goodputs[index] * fair->nodes / fair->slots;
     if (!same (view, placement, job->placement)) {
         double delay =
             isnan (job->spec.restart_delay_s) ? view->restart_delay_s : job->spec.restart_delay_s;
@@ -208,9 +209,9 @@ static double mean_of (const struct view *view, const double *terms)
 double check_fitness (const struct view *view, const struct plan *plan)
 {
     double terms[JOBS];
-    struct share_out out = share_out (view);
+    struct fair_shares fair = fair_shares_of (view);
     for (int i = 0; i < view->job_count; i++)
-        terms[i] = term_of (view, &out, i, plan_placement (plan, i));
+        terms[i] = term_of (view, &fair, i, plan_placement (plan, i));
     return mean_of (view, terms);
 }
 
@@ -234,34 +235,34 @@ struct tally check_tally (const struct view *view, const struct plan *plan)
 
 /* ---- All plans ---- */
 
-struct trial {
+struct enumeration {
     const struct view *view;
-    struct share_out out;
+    struct fair_shares fair;
     int free[NODES];
-    bool owned[NODES];
+    bool multi[NODES];
     double terms[JOBS];
     struct optimum best;
 };
 
-static bool goes_before (struct tally a, struct tally b)
+static bool is_better (struct tally a, struct tally b)
 {
     if (a.restarts != b.restarts)
         return a.restarts < b.restarts;
     return a.running != b.running ? a.running > b.running : a.slots < b.slots;
 }
 
-static void try_job (struct trial *trial, int job, struct tally tally);
+static void try_job (struct enumeration *search, int job, struct tally tally);
 
-/* All placements of a job that put something on nodes from `node` on. */
-static void try_node (struct trial *trial, int job, int node, struct share *shares, int count,
-                      struct tally tally)
+/* Try all placements of a job that extend `shares` on the nodes from `node` on. */
+static void try_node (struct enumeration *search, int job, int node, struct share *shares,
+                      int count, struct tally tally)
 {
-    const struct view *view = trial->view;
+    const struct view *view = search->view;
     struct placement placement = {.shares = shares, .count = count};
     if (node < view->node_count) {
-        for (int some = 0; some <= trial->free[node]; some++) {
+        for (int some = 0; some <= search->free[node]; some++) {
             shares[count] = (struct share){.node = node, .replicas = some};
-            try_node (trial, job, node + 1, shares, count + (some > 0), tally);
+            try_node (search, job, node + 1, shares, count + (some > 0), tally);
         }
         return;
     }
@@ -269,60 +270,61 @@ static void try_node (struct trial *trial, int job, int node, struct share *shar
     if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job]))
         return;
     for (int i = 0; i < count && count > 1; i++)
-        if (trial->owned[shares[i].node])
+        if (search->multi[shares[i].node])
             return;
-    /* A job that would not train is not run. */
-    double term = term_of (view, &trial->out, job, placement);
+    /* A job without goodput gets no slots. */
+    double term = term_of (view, &search->fair, job, placement);
     if (replicas > 0 && goodput_of (view, view->jobs[job], count, replicas) == 0)
         return;
     for (int i = 0; i < count; i++) {
-        trial->free[shares[i].node] -= shares[i].replicas;
-        trial->owned[shares[i].node] |= count > 1;
+        search->free[shares[i].node] -= shares[i].replicas;
+        search->multi[shares[i].node] |= count > 1;
     }
-    trial->terms[job] = term;
+    search->terms[job] = term;
     tally_add (view, job, placement, &tally);
-    try_job (trial, job + 1, tally);
+    try_job (search, job + 1, tally);
     for (int i = 0; i < count; i++) {
-        trial->free[shares[i].node] += shares[i].replicas;
+        search->free[shares[i].node] += shares[i].replicas;
         if (count > 1)
-            trial->owned[shares[i].node] = false;
+            search->multi[shares[i].node] = false;
     }
 }
 
-static void try_job (struct trial *trial, int job, struct tally tally)
+static void try_job (struct enumeration *search, int job, struct tally tally)
 {
-    const struct view *view = trial->view;
+    const struct view *view = search->view;
     struct share shares[NODES];
     if (job < view->job_count && pinned (view, view->jobs[job])) {
         tally_add (view, job, view->jobs[job]->placement, &tally);
-        try_job (trial, job + 1, tally);
+        try_job (search, job + 1, tally);
     } else if (job < view->job_count) {
-        try_node (trial, job, 0, shares, 0, tally);
+        try_node (search, job, 0, shares, 0, tally);
     } else {
-        double fitness = mean_of (view, trial->terms);
+        double fitness = mean_of (view, search->terms);
         double nearly = 1e-12 * fitness;
-        if (fitness > trial->best.fitness + nearly ||
-            (fitness > trial->best.fitness - nearly && goes_before (tally, trial->best.tally))) {
-            trial->best.fitness = fmax (trial->best.fitness, fitness);
-            trial->best.tally = tally;
+        if (fitness > search->best.fitness + nearly ||
+            (fitness > search->best.fitness - nearly && is_better (tally, search->best.tally))) {
+            search->best.fitness = fmax (search->best.fitness, fitness);
+            search->best.tally = tally;
         }
     }
 }
 
 struct optimum check_optimum (const struct view *view)
 {
-    struct trial trial = {.view = view, .out = share_out (view), .best = {.fitness = -1}};
+    struct enumeration search = {
+        .view = view, .fair = fair_shares_of (view), .best = {.fitness = -1}};
     for (int i = 0; i < view->node_count; i++)
-        trial.free[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
+        search.free[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
     for (int i = 0; i < view->job_count; i++)
         if (pinned (view, view->jobs[i])) {
             struct placement placement = view->jobs[i]->placement;
-            trial.terms[i] = term_of (view, &trial.out, i, placement);
+            search.terms[i] = term_of (view, &search.fair, i, placement);
             for (int j = 0; j < placement.count; j++) {
-                trial.free[placement.shares[j].node] -= placement.shares[j].replicas;
-                trial.owned[placement.shares[j].node] |= placement.count > 1;
+                search.free[placement.shares[j].node] -= placement.shares[j].replicas;
+                search.multi[placement.shares[j].node] |= placement.count > 1;
             }
         }
-    try_job (&trial, 0, (struct tally){0});
-    return trial.best;
+    try_job (&search, 0, (struct tally){0});
+    return search.best;
 }

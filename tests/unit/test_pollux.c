@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The optimizer, judged by the checker: plans are feasible and say their fitness, the bound holds,
- * tiny problems are solved to the optimum, real ones at least as well as by the published search.
+ * The policy pollux against the checker: plans are feasible and state their true fitness, the bound
+ * holds, tiny problems are solved optimally, real ones at least as well as by the published search.
  */
 #include "unit.h"
 #include "checker.h"
@@ -53,7 +53,7 @@ static void any_problem (void **state)
         struct rng rng = rng_stream (1, (uint64_t)i);
         scene_random (&scene, &rng);
         scene.view.p = ps[rng_below (&rng, COUNT (ps))];
-        scene.view.budget = 200; /* the default is for better plans, not for other ones */
+        scene.view.budget = 200; /* few steps: these checks do not need good plans */
         solve (&memory, &scene.view, &plan);
         scene_clear (&scene);
     }
@@ -61,7 +61,7 @@ static void any_problem (void **state)
     memory_clear (&memory);
 }
 
-/* ---- So small that all plans can be tried ---- */
+/* ---- Problems so small that all plans can be tried ---- */
 
 static void scene_tiny (struct scene *scene, struct rng *rng)
 {
@@ -70,7 +70,7 @@ static void scene_tiny (struct scene *scene, struct rng *rng)
     view->p = ps[rng_below (rng, COUNT (ps))];
     while (view->job_count > 3)
         scene_remove (scene, view->job_count - 1);
-    /* What runs beyond the first nodes does not run. */
+    /* Jobs on other nodes than the first three become pending. */
     view->node_count = view->node_count < 3 ? view->node_count : 3;
     int free[3] = {0};
     for (int i = 0; i < view->node_count; i++)
@@ -112,7 +112,7 @@ static void tiny_optimum (void **state)
             tried++;
             bool reached = plan.fitness >= best.fitness * (1 - 1e-9);
             met += reached;
-            /* Where p is far below 0 a double's fitness does not show all differences. */
+            /* With p far below 0 the fitness, a double, does not show all differences. */
             bool visible = scene.view.p >= -1 || isinf (scene.view.p);
             tied += reached && (!visible || memcmp (&tally, &best.tally, sizeof (tally)) == 0);
         }
@@ -127,7 +127,7 @@ static void tiny_optimum (void **state)
     memory_clear (&memory);
 }
 
-/* ---- Real rounds, with what the published search made of them ---- */
+/* ---- Problems from simulations, with the fitness of the published search ---- */
 
 static void golden_problems (void **state)
 {
@@ -194,7 +194,7 @@ static void repeatable (void **state)
         struct memory memory = fresh ();
         solve (&memory, &scene.view, &first);
         solve (&memory, &scene.view, &second);
-        solve (&used, &scene.view, &third); /* what other problems left behind does not matter */
+        solve (&used, &scene.view, &third); /* memory that other problems have used */
         assert_equal_plans (&first, &second);
         assert_equal_plans (&first, &third);
         memory_clear (&memory);
@@ -245,7 +245,7 @@ static void nothing_to_decide (void **state)
     memory_clear (&memory);
 }
 
-/* Two jobs as good as each other, at the very place of the other: nobody moves. */
+/* Two equal jobs could exchange their placements without loss: neither moves. */
 static void ties_stay (void **state)
 {
     (void)state;
