@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the simulator's world costs: loading it, asking it for step times, and an interval of one
- * job's training.  On the published traces where ../shared is there; the profiles always.
+ * Time to load the simulator's ground truth, to look up a step time, and to train one job for one
+ * interval.  Start it in the root of the repository, where tests/data is.
  */
 #include <stdint.h>
-#include <unistd.h>
 
 #include "base/rng.h"
 #include "bench.h"
 #include "sim/generate.h"
 #include "sim/train.h"
 
-#define TRACES "../shared/osdi21/traces"
+#define TRACES "tests/data/osdi21/traces"
 
 static struct pollux_error err;
 
@@ -19,7 +18,7 @@ static void check (int code)
 {
     if (code == 0)
         return;
-    fprintf (stderr, "bench/world: %s\n", err.text);
+    fprintf (stderr, "bench/ground_truth: %s\n", err.text);
     exit (1);
 }
 
@@ -95,12 +94,10 @@ int main (void)
     check (ground_truth_from_profiles (NULL, &world, &err));
     bench_print ("load-profiles", 1e3 * bench_seconds (load_profiles, NULL), "ms");
     bench_print ("generate-160-jobs", 1e3 * bench_seconds (generate, world), "ms");
-    if (access (TRACES, R_OK) == 0) {
-        ground_truth_free (world);
-        check (ground_truth_from_traces (TRACES, &world, &err));
-        bench_print ("load-traces", 1e3 * bench_seconds (load_traces, NULL), "ms");
-        bench_print ("load-and-triangulate", 1e3 * bench_seconds (load_and_prepare, NULL), "ms");
-    }
+    ground_truth_free (world);
+    check (ground_truth_from_traces (TRACES, &world, &err));
+    bench_print ("load-traces", 1e3 * bench_seconds (load_traces, NULL), "ms");
+    bench_print ("load-and-triangulate", 1e3 * bench_seconds (load_and_prepare, NULL), "ms");
     struct asker small = {ground_truth_app (world, "cifar10"), rng_seed (1), 1, 4};
     struct asker large = {ground_truth_app (world, "cifar10"), rng_seed (1), 6, 16};
     bench_print ("step-measured", 1e9 * bench_seconds (ask, &small), "ns");

@@ -421,8 +421,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/
     umount "$tmp/small"
     trap finish EXIT
 else
-    echo "SKIPPED: no small file system can be mounted here: the tests of a full disk ARE SKIPPED" >&2
-    skip "a full disk"
+    skip "a full disk: no small file system can be mounted here"
 fi
 
 # ---- What it is given -----------------------------------------------------------------------------

@@ -54,10 +54,5 @@ echo '{"version": 1, "applications": {' >"$tmp/wrong.json"
 run pollux profiles --profiles "$tmp/wrong.json"
 expect "a file cut off" status=2 out= err~'wrong\.json:[0-9]+'
 
-shared=../shared/osdi21/traces
-if [ -d $shared ]; then
-    run pollux profiles --traces $shared
-    expect "the built-in ones are made of the published traces" status=0 err= out="$(cat src/sim/profiles.json)"
-else
-    skip "profiles of the published traces: $shared is not there"
-fi
+run pollux profiles --traces tests/data/osdi21/traces
+expect "the built-in ones are made of the published traces" status=0 err= out="$(cat src/sim/profiles.json)"

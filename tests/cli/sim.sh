@@ -62,35 +62,30 @@ one=$out
 run pollux sim "$tmp" --policy $policies --threads 4 --json - --no-times
 expect "the same bytes with more threads" status=0 out="$one" err=
 
-shared=../shared/osdi21
-if [ -d $shared ]; then
-    run pollux sim $shared/workloads --traces $shared/traces --policy tiresias,optimus --json "$tmp/published.json"
-    expect "the published workloads and traces" status=0 err=
-    for policy in tiresias optimus; do
-        check "$policy: every job as published" jq -en --slurpfile ours "$tmp/published.json" \
-            --slurpfile theirs $shared/published/$policy.json \
-            '[$theirs[0].jct | to_entries[] | .key as $w | .value | to_entries[] |
-              .value == $ours[0].policies.'$policy'.workloads[$w].jct[.key]] | length == 960 and all'
-    done
-    # The genetic search is random: the mean over workloads and seeds is what was published.
-    if [ "${POLLUX_SOAK-}" = 1 ]; then
-        files=$shared/workloads seeds="0 1 2" tolerance=0.05
-    else
-        files=$shared/workloads/workload-3.csv seeds=0 tolerance=0.12
-    fi
-    [ "${POLLUX_BRIEF-}" != 1 ] || seeds=
-    for seed in $seeds; do
-        pollux sim "$files" --traces $shared/traces --policy pollux-ga --seed "$seed" --json "$tmp/ga-$seed.json" >"$tmp/.out"
-    done
-    [ -z "$seeds" ] ||
-        check "pollux-ga: mean JCT as published, within $tolerance" jq -en --slurpfile theirs $shared/published/pollux.json \
-            --argjson tolerance $tolerance '[inputs.policies[].workloads | to_entries[] |
-                [.value.avg_jct, $theirs[0].avg_jct[.key]]] | transpose | map(add) | .[0] / .[1] - 1 |
-                fabs < $tolerance' "$tmp"/ga-*.json
+data=tests/data/osdi21
+run pollux sim $data/workloads --traces $data/traces --policy tiresias,optimus --json "$tmp/published.json"
+expect "the published workloads and traces" status=0 err=
+for policy in tiresias optimus; do
+    check "$policy: every job as published" jq -en --slurpfile ours "$tmp/published.json" \
+        --slurpfile theirs $data/published/$policy.json \
+        '[$theirs[0].jct | to_entries[] | .key as $w | .value | to_entries[] |
+          .value == $ours[0].policies.'$policy'.workloads[$w].jct[.key]] | length == 960 and all'
+done
+# The genetic search is random: the mean over workloads and seeds is what was published.
+if [ "${POLLUX_SOAK-}" = 1 ]; then
+    files=$data/workloads seeds="0 1 2" tolerance=0.05
 else
-    echo "SKIPPED: $shared is not there" >&2
-    skip "the published results"
+    files=$data/workloads/workload-3.csv seeds=0 tolerance=0.12
 fi
+[ "${POLLUX_BRIEF-}" != 1 ] || seeds=
+for seed in $seeds; do
+    pollux sim "$files" --traces $data/traces --policy pollux-ga --seed "$seed" --json "$tmp/ga-$seed.json" >"$tmp/.out"
+done
+[ -z "$seeds" ] ||
+    check "pollux-ga: mean JCT as published, within $tolerance" jq -en --slurpfile theirs $data/published/pollux.json \
+        --argjson tolerance $tolerance '[inputs.policies[].workloads | to_entries[] |
+            [.value.avg_jct, $theirs[0].avg_jct[.key]]] | transpose | map(add) | .[0] / .[1] - 1 |
+            fabs < $tolerance' "$tmp"/ga-*.json
 
 # ---- Bad workloads ---------------------------------------------------------------------------
 

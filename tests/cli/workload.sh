@@ -63,16 +63,12 @@ expect "what failed at once does not count" status=2 err~'the history has 0 jobs
 echo "2017-10-01 5:00,1,1,1,x" >>"$tmp/history.csv"
 run pollux workload --from "$tmp/history.csv"
 expect "a bad line of a history" status=2 out= err~"history.csv:102:1: column 'timestamp': expected a time like"
-shared=../shared/osdi21
-if [ -d $shared ]; then
-    run pollux workload --from $shared/traces/philly.csv --traces $shared/traces --seed 3
-    expect "sampled from a public trace, sized by the published measurements" status=0 err= out~'^cifar10-'
-    echo "$out" >"$tmp/philly.csv"
-    run pollux sim "$tmp/philly.csv" --traces $shared/traces --policy tiresias
-    expect "and simulated on them" status=0 err=
-else
-    skip "the public trace: $shared is not there"
-fi
+traces=tests/data/osdi21/traces
+run pollux workload --from $traces/philly.csv --traces $traces --seed 3
+expect "sampled from a public trace, sized by the published measurements" status=0 err= out~'^cifar10-'
+echo "$out" >"$tmp/philly.csv"
+run pollux sim "$tmp/philly.csv" --traces $traces --policy tiresias
+expect "and simulated on them" status=0 err=
 
 # ---- Wrong wishes ----------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ struct job {
 static void golden_best_batch (void **state)
 {
     (void)state;
-    FILE *file = golden_open ("../shared/golden/best_batch.csv");
+    FILE *file = golden_open (TEST_DATA "golden/best_batch.csv");
     char header[4096];
     assert_non_null (fgets (header, sizeof (header), file));
     double v[19];

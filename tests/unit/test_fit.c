@@ -64,7 +64,7 @@ static double number_at (const json_t *object, const char *key)
 static void golden_fits (void **state)
 {
     (void)state;
-    FILE *file = golden_open ("../shared/golden/fits.json");
+    FILE *file = golden_open (TEST_DATA "golden/fits.json");
     json_t *cases = json_loadf (file, 0, NULL);
     fclose (file);
     assert_true (json_array_size (cases) >= 40);
@@ -111,7 +111,7 @@ static size_t read_traces (const char *application, struct pollux_sample *sample
     size_t count = 0;
     for (int kind = 0; kind < 2; kind++) {
         char path[256], header[256];
-        snprintf (path, sizeof (path), "../shared/osdi21/traces/%s/%s.csv", application,
+        snprintf (path, sizeof (path), TEST_DATA "osdi21/traces/%s/%s.csv", application,
                   kind == 0 ? "placements" : "scalability");
         FILE *file = golden_open (path);
         assert_non_null (fgets (header, sizeof (header), file));

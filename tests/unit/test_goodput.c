@@ -15,7 +15,7 @@ static struct pollux_model model_of (const double *v)
 static void golden_goodput (void **state)
 {
     (void)state;
-    FILE *file = golden_open ("../shared/golden/goodput.csv");
+    FILE *file = golden_open (TEST_DATA "golden/goodput.csv");
     char header[4096];
     assert_non_null (fgets (header, sizeof (header), file));
     double v[17];

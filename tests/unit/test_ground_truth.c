@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "sim/ground_truth.h"
 
-#define PUBLISHED "../shared/osdi21/traces"
+#define PUBLISHED TEST_DATA "osdi21/traces"
 
 static struct ground_truth *load_published (void)
 {

@@ -11,7 +11,7 @@
 
 #include "sim/sim.h"
 
-#define SHARED "../shared/osdi21/"
+#define OSDI21 TEST_DATA "osdi21/"
 
 static const struct policy *policy_named (const char *name)
 {
@@ -306,18 +306,18 @@ enum { PUBLISHED, POLLUX, JCT, JCT_WRONG_TOTALS, KINDS };
 /* Means over workloads first..last. */
 static void compare (int first, int last, struct figures *means)
 {
-    fclose (golden_open (SHARED "published/pollux.json"));
-    json_t *published = json_load_file (SHARED "published/pollux.json", 0, NULL);
+    fclose (golden_open (OSDI21 "published/pollux.json"));
+    json_t *published = json_load_file (OSDI21 "published/pollux.json", 0, NULL);
     struct ground_truth *world = NULL;
     struct pollux_error err;
-    if (ground_truth_from_traces (SHARED "traces", &world, &err) < 0)
+    if (ground_truth_from_traces (OSDI21 "traces", &world, &err) < 0)
         fail_msg ("%s", err.text);
     for (int i = 0; i < KINDS; i++)
         means[i] = (struct figures){0};
     for (int number = first, count = last - first + 1; number <= last; number++) {
         char path[64], key[32];
         struct workload workload;
-        snprintf (path, sizeof (path), SHARED "workloads/workload-%d.csv", number);
+        snprintf (path, sizeof (path), OSDI21 "workloads/workload-%d.csv", number);
         snprintf (key, sizeof (key), "workload-%d", number);
         if (workload_read (path, world, &workload, &err) < 0)
             fail_msg ("%s", err.text);

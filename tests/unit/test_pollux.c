@@ -132,13 +132,11 @@ static void tiny_optimum (void **state)
 static void golden_problems (void **state)
 {
     (void)state;
-    const char *folder = "../shared/golden/decide";
+    const char *folder = TEST_DATA "golden/decide";
     struct dirent **entries;
     int count = scandir (folder, &entries, NULL, alphasort), tried = 0;
-    if (count < 0) {
-        fprintf (stderr, "SKIPPED: %s is not there\n", folder);
-        skip ();
-    }
+    if (count < 0)
+        fail_msg ("%s: cannot open; start the test in the root of the repository", folder);
     for (int i = 0; i < count; i++) {
         char path[512];
         struct problem *problem;

@@ -87,9 +87,9 @@ static void test_built_in_is_near (void **state)
 {
     (void)state;
     struct ground_truth *built_in = NULL, *traces = NULL;
-    fclose (golden_open ("../shared/osdi21/traces/bert/placements.csv"));
+    fclose (golden_open (TEST_DATA "osdi21/traces/bert/placements.csv"));
     assert_int_equal (ground_truth_from_profiles (NULL, &built_in, NULL), 0);
-    assert_int_equal (ground_truth_from_traces ("../shared/osdi21/traces", &traces, NULL), 0);
+    assert_int_equal (ground_truth_from_traces (TEST_DATA "osdi21/traces", &traces, NULL), 0);
     for (int i = 0; i < ground_truth_count (built_in); i++) {
         const struct app *a = ground_truth_at (built_in, i), *b = ground_truth_at (traces, i);
         const struct pollux_limits *limits = app_limits (a);

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <jansson.h>
 
-#define SHARED "../shared/osdi21/"
+#define OSDI21 TEST_DATA "osdi21/"
 
 /* Slow tools look at a part. */
 static bool brief (void)
@@ -20,10 +20,10 @@ static bool brief (void)
 
 static struct ground_truth *published_world (void)
 {
-    fclose (golden_open (SHARED "traces/bert/placements.csv"));
+    fclose (golden_open (OSDI21 "traces/bert/placements.csv"));
     struct ground_truth *world = NULL;
     struct pollux_error err;
-    if (ground_truth_from_traces (SHARED "traces", &world, &err) < 0)
+    if (ground_truth_from_traces (OSDI21 "traces", &world, &err) < 0)
         fail_msg ("%s", err.text);
     return world;
 }
@@ -33,7 +33,7 @@ static struct workload published_workload (const struct ground_truth *world, int
     char path[64];
     struct workload workload;
     struct pollux_error err;
-    snprintf (path, sizeof (path), SHARED "workloads/workload-%d.csv", number);
+    snprintf (path, sizeof (path), OSDI21 "workloads/workload-%d.csv", number);
     if (workload_read (path, world, &workload, &err) < 0)
         fail_msg ("%s", err.text);
     return workload;
@@ -50,7 +50,7 @@ static void published_job_by_job (const char *name)
 {
     struct ground_truth *world = published_world ();
     char path[64];
-    snprintf (path, sizeof (path), SHARED "published/%s.json", name);
+    snprintf (path, sizeof (path), OSDI21 "published/%s.json", name);
     json_t *published = json_load_file (path, 0, NULL);
     assert_non_null (published);
     struct sim_config config = sim_defaults ();

@@ -209,8 +209,8 @@ static void test_published_jobs (void **state)
     (void)state;
     struct ground_truth *world;
     struct pollux_error err;
-    fclose (golden_open ("../shared/osdi21/traces/bert/placements.csv"));
-    if (ground_truth_from_traces ("../shared/osdi21/traces", &world, &err) < 0)
+    fclose (golden_open (TEST_DATA "osdi21/traces/bert/placements.csv"));
+    if (ground_truth_from_traces (TEST_DATA "osdi21/traces", &world, &err) < 0)
         fail_msg ("%s", err.text);
     for (size_t i = 0; i < COUNT (runs); i++) {
         struct training job;

@@ -231,11 +231,11 @@ static void test_round_trip (void **state)
     }
 }
 
-/* The jobs of a real scheduling problem, when the golden files are there. */
+/* The jobs of a real scheduling problem. */
 static void test_golden (void **state)
 {
     (void)state;
-    const char *path = "../shared/golden/decide/w1-120.json";
+    const char *path = TEST_DATA "golden/decide/w1-120.json";
     fclose (golden_open (path));
     struct wire_document *document;
     struct pollux_error err;

@@ -128,12 +128,12 @@ static void test_published (void **state)
 {
     (void)state;
     struct ground_truth *world = built_in ();
-    fclose (golden_open ("../shared/osdi21/workloads/workload-1.csv"));
+    fclose (golden_open (TEST_DATA "osdi21/workloads/workload-1.csv"));
     for (int i = 1; i <= 6; i++) {
         char path[64];
         struct workload workload;
         struct pollux_error err;
-        (void)snprintf (path, sizeof path, "../shared/osdi21/workloads/workload-%d.csv", i);
+        (void)snprintf (path, sizeof path, TEST_DATA "osdi21/workloads/workload-%d.csv", i);
         if (workload_read (path, world, &workload, &err) < 0)
             fail_msg ("%s", err.text);
         assert_int_equal (workload.count, 160);
@@ -371,8 +371,8 @@ static void test_sizes (void **state)
     (void)state;
     struct ground_truth *world = NULL;
     struct pollux_error err;
-    fclose (golden_open ("../shared/osdi21/traces/bert/placements.csv"));
-    if (ground_truth_from_traces ("../shared/osdi21/traces", &world, &err) < 0)
+    fclose (golden_open (TEST_DATA "osdi21/traces/bert/placements.csv"));
+    if (ground_truth_from_traces (TEST_DATA "osdi21/traces", &world, &err) < 0)
         fail_msg ("%s", err.text);
     for (size_t i = 0; i < COUNT (published); i++) {
         struct job_size sizes[SIZES_LIMIT];

@@ -42,14 +42,16 @@ static inline double relative (double a, double b)
     return a == b ? 0 : fabs (a - b) / fmax (fabs (a), fabs (b));
 }
 
-/* Open a golden file, or skip the test loudly. */
+/* Values of the published implementation, its traces and its results: see tests/data/README.md.
+ * The path is relative to the root of the repository, where tests are started. */
+#define TEST_DATA "tests/data/"
+
+/* Open a file of TEST_DATA.  The test fails if the file cannot be opened. */
 static inline FILE *golden_open (const char *path)
 {
     FILE *file = fopen (path, "r");
-    if (!file) {
-        fprintf (stderr, "SKIPPED: %s is not there\n", path);
-        skip ();
-    }
+    if (!file)
+        fail_msg ("%s: cannot open; start the test in the root of the repository", path);
     return file;
 }
 
