@@ -173,9 +173,9 @@ def test_fit_finds_a_known_model():
     assert again.loss <= found.loss + 1e-9
 
 
-def test_readme(root, monkeypatch):
+def test_tour(root, monkeypatch):
     monkeypatch.chdir(root)
-    done = doctest.testfile(str(root / "README.md"), module_relative=False)
+    done = doctest.testfile(str(root / "docs" / "tour.md"), module_relative=False)
     assert done.attempted > 5 and done.failed == 0
 
 
