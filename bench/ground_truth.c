@@ -103,7 +103,7 @@ int main (void)
     bench_print ("step-measured", 1e9 * bench_seconds (ask, &small), "ns");
     double large_s = bench_seconds (ask, &large);
     bench_print ("step-interpolated", 1e9 * large_s, "ns");
-    bench_target ("step-interpolated", 1e9 * large_s, 2000);
+    bench_target ("step-interpolated", 1e9 * large_s, 1000);
 
     struct training job;
     training_init (&job, ground_truth_app (world, "cifar10"), 2048, 0);

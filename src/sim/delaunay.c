@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Qhull makes the simplices; this file finds the one that contains a point.
+ * Qhull makes the simplices; this file finds the one that contains a point, by the rule of scipy's
+ * find_simplex, e = 100 x 2^-52:
  *
- * The rule: go through the simplices in Qhull's order.  One with volume is taken if all four
- * barycentric coordinates of the point are in [-e, 1+e], e = 100 x 2^-52.  At a flat one, its
- * neighbours with volume are tried in order, with -2^-26 instead of -e for the coordinate that
- * faces the flat one, which closes the gap that rounding could leave there.  The first hit is it.
+ *  1. A point outside the bounding box, widened by e, is outside.
+ *  2. Climb: lift the point to Qhull's paraboloid.  From simplex 0, move to neighbours whose plane
+ *     is farther below the lifted point, until a plane is below it or no neighbour is better.
+ *  3. Directed walk: at the first barycentric coordinate below -e hop to the neighbour that faces
+ *     it (none: outside).  All four in [-e, 1+e]: found.
+ *  4. Scan, if the walk meets a flat simplex, a coordinate above 1+e without a hop, or does not
+ *     converge: take the simplices in Qhull's order.  One with volume contains the point if all
+ *     coordinates are in [-e, 1+e].  At a flat one try its neighbours with volume in order, with
+ *     -2^-26 instead of -e for the coordinate that faces the flat one.  The first hit is the result.
  *
- * So the rule is a fixed sequence of trials, each a simplex with volume and a set of loosened
+ * The scan is a fixed sequence of trials, each a simplex with volume and a set of loosened
  * coordinates.  There are thousands of trials but few near any point: a grid over the first two
  * coordinates (nodes, replicas) lists for each cell the trials whose bounding box touches it,
  * in the order of the sequence, and the third coordinate is compared before the arithmetic:
@@ -44,10 +50,15 @@ static const double box_margin = 8 * 0x1p-26;
 /* Cells along each of the two axes at most; one per integer where these suffice. */
 enum { GRID_LIMIT = 64 };
 
+/* The hyperplane of a simplex lifted to the paraboloid; the distance is positive above it. */
+struct plane {
+    double normal[4], offset;
+    int neighbours[4]; /* facing the vertex of the same index; -1: outside */
+};
+
 struct simplex {
     int vertices[4];
-    int neighbours[4]; /* facing the vertex of the same place; -1: outside */
-    double origin[3];  /* the last vertex */
+    double origin[3]; /* the last vertex */
     double adjugate[3][3];
     double volume; /* determinant, > 0; 0: flat */
     double low[3], high[3];
@@ -68,7 +79,11 @@ struct grid {
 
 struct delaunay {
     struct simplex *simplices;
+    struct plane *planes; /* one per simplex */
     int count, flat_count;
+    double low[3], high[3]; /* bounding box of the points */
+    double lift_scale,
+        lift_shift; /* last coordinate on the paraboloid: |x|^2 lift_scale + lift_shift */
     struct trial *trials;
     int trial_count;
     struct grid grid;
@@ -126,15 +141,21 @@ static void simplex_measure (struct simplex *simplex, const double (*points)[3])
     }
 }
 
-/* Does it contain the point, within tolerances?  Fills weights if so. */
+/* The barycentric coordinate of d = x - origin that belongs to vertex k < 3. */
+static double simplex_coordinate (const struct simplex *simplex, int k, const double d[3])
+{
+    const double *row = simplex->adjugate[k];
+    return (row[0] * d[0] + row[1] * d[1] + row[2] * d[2]) / simplex->volume;
+}
+
+/* True if it contains the point, within tolerances.  Fills weights then. */
 static bool simplex_contains (const struct simplex *simplex, unsigned loose, const double x[3],
                               double weights[4])
 {
     double d[3] = {x[0] - simplex->origin[0], x[1] - simplex->origin[1], x[2] - simplex->origin[2]};
     double rest = 1;
     for (int i = 0; i < 3; i++) {
-        const double *row = simplex->adjugate[i];
-        double c = (row[0] * d[0] + row[1] * d[1] + row[2] * d[2]) / simplex->volume;
+        double c = simplex_coordinate (simplex, i, d);
         if (!(c >= (loose & 1U << i ? -loose_tolerance : -tolerance) && c <= 1 + tolerance))
             return false;
         weights[i] = c;
@@ -172,9 +193,14 @@ static int collect (qhT *qh, const double (*points)[3], struct delaunay *delauna
         if (!facet->upperdelaunay)
             numbers[facet->id] = count++;
 
+    /* How Qhull scales the last coordinate (option Qbb). */
+    delaunay->lift_scale = qh->last_newhigh / (qh->last_high - qh->last_low);
+    delaunay->lift_shift = -qh->last_low * delaunay->lift_scale;
+
     int code = 0;
     delaunay->simplices = calloc ((size_t)count + 1, sizeof *delaunay->simplices);
-    if (!delaunay->simplices)
+    delaunay->planes = calloc ((size_t)count + 1, sizeof *delaunay->planes);
+    if (!delaunay->simplices || !delaunay->planes)
         code = fail (err, -ENOMEM, "no memory for %d simplices", count);
     for (const facetT *facet = qh->facet_list; facet->next; facet = facet->next) {
         if (code < 0 || facet->upperdelaunay)
@@ -184,12 +210,15 @@ static int collect (qhT *qh, const double (*points)[3], struct delaunay *delauna
             code = fail (err, -EDOM, "the points have no triangulation");
             continue;
         }
+        struct plane *plane = &delaunay->planes[delaunay->count];
         struct simplex *simplex = &delaunay->simplices[delaunay->count++];
+        memcpy (plane->normal, facet->normal, sizeof plane->normal);
+        plane->offset = facet->offset;
         for (int i = 0; i < 4; i++) {
             const vertexT *vertex = SETelemt_ (facet->vertices, i, vertexT);
             const facetT *neighbour = SETelemt_ (facet->neighbors, i, facetT);
             simplex->vertices[i] = qh_pointid (qh, vertex->point);
-            simplex->neighbours[i] = numbers[neighbour->id];
+            plane->neighbours[i] = numbers[neighbour->id];
         }
         simplex_measure (simplex, points);
         delaunay->flat_count += simplex->volume == 0;
@@ -259,12 +288,12 @@ static int list_trials (struct delaunay *delaunay, struct pollux_error *err)
             continue;
         }
         for (int k = 0; k < 4; k++) {
-            int number = simplex->neighbours[k];
+            int number = delaunay->planes[i].neighbours[k];
             if (number < 0 || delaunay->simplices[number].volume == 0)
                 continue;
             unsigned loose = 0;
             for (unsigned j = 0; j < 4; j++)
-                if (delaunay->simplices[number].neighbours[j] == i)
+                if (delaunay->planes[number].neighbours[j] == i)
                     loose |= 1U << j;
             add_trial (delaunay, number, loose);
         }
@@ -293,18 +322,27 @@ static struct cells simplex_cells (const struct grid *grid, const struct simplex
     return cells;
 }
 
-/* Integers are in the middle of their cells, so that a box that ends at one, widened, does not
- * reach into the next cell. */
-static void grid_span (struct grid *grid, const double (*points)[3], int count)
+static void bound (struct delaunay *delaunay, const double (*points)[3], int count)
 {
-    for (int axis = 0; axis < 2; axis++) {
+    for (int axis = 0; axis < 3; axis++) {
         double low = INFINITY, high = -INFINITY;
         for (int i = 0; i < count; i++) {
             low = fmin (low, points[i][axis]);
             high = fmax (high, points[i][axis]);
         }
-        double extent = floor (high - low) + 1;
-        grid->origin[axis] = low - 0.5;
+        delaunay->low[axis] = low;
+        delaunay->high[axis] = high;
+    }
+}
+
+/* Integers are in the middle of their cells, so that a box that ends at one, widened, does not
+ * reach into the next cell. */
+static void span_grid (struct delaunay *delaunay)
+{
+    struct grid *grid = &delaunay->grid;
+    for (int axis = 0; axis < 2; axis++) {
+        double extent = floor (delaunay->high[axis] - delaunay->low[axis]) + 1;
+        grid->origin[axis] = delaunay->low[axis] - 0.5;
         grid->size[axis] = (int)fmin (extent, GRID_LIMIT);
         grid->width[axis] = fmax (1, extent / GRID_LIMIT);
     }
@@ -349,6 +387,88 @@ static int build_grid (struct delaunay *delaunay, struct pollux_error *err)
     return 0;
 }
 
+/* ---- The walk ----------------------------------------------------------------------------- */
+
+static bool in_box (const struct delaunay *delaunay, const double x[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (!(x[i] >= delaunay->low[i] - tolerance && x[i] <= delaunay->high[i] + tolerance))
+            return false;
+    return true;
+}
+
+static double plane_distance (const struct plane *plane, const double lifted[4])
+{
+    double distance = plane->offset;
+    for (int i = 0; i < 4; i++)
+        distance += plane->normal[i] * lifted[i];
+    return distance;
+}
+
+/* Climb from simplex 0.  A move within a sweep keeps its place k, as in scipy.  Returns the simplex
+ * where the directed walk starts. */
+static int climb (const struct delaunay *delaunay, const double x[3])
+{
+    double square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
+    double lifted[4] = {x[0], x[1], x[2], square * delaunay->lift_scale + delaunay->lift_shift};
+    const struct plane *planes = delaunay->planes;
+    int at = 0;
+    double best = plane_distance (&planes[0], lifted);
+    bool moved = true;
+    while (moved && best <= 0) {
+        moved = false;
+        for (int k = 0; k < 4; k++) {
+            int next = planes[at].neighbours[k];
+            if (next < 0)
+                continue;
+            double distance = plane_distance (&planes[next], lifted);
+            if (distance > best + tolerance * (1 + fabs (best))) {
+                at = next;
+                best = distance;
+                moved = true;
+            }
+        }
+    }
+    return at;
+}
+
+enum walk_end { FOUND, OUTSIDE, LOST };
+
+/* The directed walk from a simplex.  FOUND fills *ret; LOST: the scan decides. */
+static enum walk_end walk (const struct delaunay *delaunay, int at, const double x[3],
+                           struct mixture *ret)
+{
+    for (int hops = 0; hops < 1 + delaunay->count / 4; hops++) {
+        const struct simplex *simplex = &delaunay->simplices[at];
+        if (simplex->volume == 0)
+            return LOST;
+        const double *origin = simplex->origin;
+        double d[3] = {x[0] - origin[0], x[1] - origin[1], x[2] - origin[2]};
+        double c[4], rest = 1;
+        bool inside = true;
+        int k;
+        for (k = 0; k < 4; k++) {
+            c[k] = k < 3 ? simplex_coordinate (simplex, k, d) : rest;
+            if (c[k] < -tolerance)
+                break;
+            inside &= c[k] <= 1 + tolerance;
+            rest -= c[k];
+        }
+        if (k < 4) {
+            at = delaunay->planes[at].neighbours[k];
+            if (at < 0)
+                return OUTSIDE;
+        } else if (inside) {
+            memcpy (ret->vertices, simplex->vertices, sizeof ret->vertices);
+            memcpy (ret->weights, c, sizeof ret->weights);
+            return FOUND;
+        } else {
+            return LOST;
+        }
+    }
+    return LOST;
+}
+
 /* ---- The contract ------------------------------------------------------------------------- */
 
 int delaunay_new (const double (*points)[3], int count, struct delaunay **ret,
@@ -362,7 +482,8 @@ int delaunay_new (const double (*points)[3], int count, struct delaunay **ret,
     struct delaunay *delaunay = calloc (1, sizeof *delaunay);
     if (!delaunay)
         return fail (err, -ENOMEM, "no memory to triangulate %d points", count);
-    grid_span (&delaunay->grid, points, count);
+    bound (delaunay, points, count);
+    span_grid (delaunay);
     int code = triangulate (points, count, delaunay, err);
     if (code == 0)
         code = list_trials (delaunay, err);
@@ -383,11 +504,20 @@ void delaunay_free (struct delaunay *delaunay)
     free (delaunay->grid.first);
     free (delaunay->grid.listed);
     free (delaunay->trials);
+    free (delaunay->planes);
     free (delaunay->simplices);
     free (delaunay);
 }
 
 bool delaunay_locate (const struct delaunay *delaunay, const double point[3], struct mixture *ret)
+{
+    if (!in_box (delaunay, point))
+        return false;
+    enum walk_end end = walk (delaunay, climb (delaunay, point), point, ret);
+    return end == FOUND || (end == LOST && delaunay_scan (delaunay, point, ret));
+}
+
+bool delaunay_scan (const struct delaunay *delaunay, const double point[3], struct mixture *ret)
 {
     const struct grid *grid = &delaunay->grid;
     double a = grid_cell (grid, 0, point[0]), b = grid_cell (grid, 1, point[1]);
@@ -403,8 +533,8 @@ bool delaunay_locate (const struct delaunay *delaunay, const double point[3], st
     return false;
 }
 
-bool delaunay_locate_plain (const struct delaunay *delaunay, const double point[3],
-                            struct mixture *ret)
+bool delaunay_scan_plain (const struct delaunay *delaunay, const double point[3],
+                          struct mixture *ret)
 {
     for (int t = 0; t < delaunay->trial_count; t++)
         if (trial_hits (delaunay, &delaunay->trials[t], point, ret))

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Delaunay triangulation of points in space, to interpolate between measurements: where a
- * point lies, as a mixture of four of the given ones.
+ * A Delaunay triangulation of points in space, to interpolate between measurements: a point as a
+ * mixture of four of the given ones.
  *
  * Measurements lie on a lattice, so many points share a sphere and the triangulation is not
  * unique: some simplices are flat, and some points lie in several.  Which one is taken decides
- * the value, so it is fixed, as in the published simulator: the first in Qhull's order that
- * contains the point.
+ * the value.  The rule is that of the published simulator, which uses scipy: see delaunay.c.
  */
 #ifndef SIM_DELAUNAY_H
 #define SIM_DELAUNAY_H
@@ -33,12 +32,14 @@ struct mixture {
     double weights[4];
 };
 
-/* Find a point.  False if it lies outside. */
+/* Find a point.  False if it lies outside; *ret is untouched then. */
 bool delaunay_locate (const struct delaunay *delaunay, const double point[3], struct mixture *ret);
 
-/* The same by looking at every simplex in turn: the rule as it is written, for tests. */
-bool delaunay_locate_plain (const struct delaunay *delaunay, const double point[3],
-                            struct mixture *ret);
+/* Only the scan of simplices, which decides where the walk fails: with the grid, and without it
+ * as the tests' reference. */
+bool delaunay_scan (const struct delaunay *delaunay, const double point[3], struct mixture *ret);
+bool delaunay_scan_plain (const struct delaunay *delaunay, const double point[3],
+                          struct mixture *ret);
 
 /* Simplices in all, and flat ones among them. */
 int delaunay_count (const struct delaunay *delaunay);
