@@ -15,22 +15,22 @@
 
 #include <math.h>
 
+#include "model/micro_batches.h"
+
 /* Steps before the first fit: the mean of fewer is worth little. */
 static const uint64_t first_steps = 10;
 
 /* More goodput than this factor, or the batch stays. */
 static const double improvement = 1.05;
 
-/* M0 / K samples, in as few micro-steps as max_local allows. */
+/* M0 over the replicas; without accumulation in one step, of at most max_local samples. */
 static struct pollux_batch first_batch (const struct pollux_limits *limits, int replicas)
 {
-    int64_t local = (limits->init_batch + replicas - 1) / replicas, s = 0;
-    if (local > limits->max_local && limits->accumulation)
-        s = (local + limits->max_local - 1) / limits->max_local - 1;
-    int64_t m = (local + s) / (s + 1);
-    m = m < limits->min_local ? limits->min_local : m;
-    m = m > limits->max_local ? limits->max_local : m;
-    return (struct pollux_batch){m, s};
+    int64_t most = limits->accumulation ? limits->max_local : INT64_MAX;
+    struct pollux_batch batch = split_into_micro_batches (limits->init_batch, replicas, most, 1);
+    batch.m = batch.m < limits->min_local ? limits->min_local : batch.m;
+    batch.m = batch.m > limits->max_local ? limits->max_local : batch.m;
+    return batch;
 }
 
 void tuner_start (struct tuner *tuner, const struct pollux_limits *limits,

@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which batch a job trains with: a fixed total batch, split over its replicas, or the best one
- * that the job's own fitted model sees.
+ * The batch that a simulated job trains with: a fixed total batch, split over its replicas, or the
+ * best one by the model fitted to the job's own samples.
  */
-#include <math.h>
-
+#include "model/micro_batches.h"
 #include "sim/train.h"
-
-/* Quotients of integers that are whole may come out a little above. */
-static double ceiling (double x)
-{
-    return ceil (x - 1e-8);
-}
 
 struct pollux_batch batch_limit (const struct pollux_limits *limits, struct pollux_batch batch,
                                  int replicas)
 {
     int64_t most = limits->max_batch / (replicas * (batch.s + 1));
     if (most < 1)
-        most = 1; /* more replicas than samples: nobody should, but a step has a sample */
+        most = 1; /* more replicas than Mmax: a step has at least one sample */
     return (struct pollux_batch){.m = batch.m < most ? batch.m : most, .s = batch.s};
 }
 
+/* One replica with more than M0 samples accumulates, as in the published simulator: the noise scale
+ * needs two gradients. */
 struct pollux_batch batch_split (const struct pollux_limits *limits, int64_t total_batch,
                                  int replicas)
 {
-    double local = ceiling ((double)total_batch / replicas);
-    double s = ceiling (local / (double)limits->max_local) - 1;
-    if (s < 1 && replicas == 1 && total_batch > limits->init_batch)
-        s = 1;
-    double m = ceiling (local / (s + 1));
-    return batch_limit (limits, (struct pollux_batch){.m = (int64_t)m, .s = (int64_t)s}, replicas);
+    int64_t min_steps = replicas == 1 && total_batch > limits->init_batch ? 2 : 1;
+    struct pollux_batch batch =
+        split_into_micro_batches (total_batch, replicas, limits->max_local, min_steps);
+    return batch_limit (limits, batch, replicas);
 }
 
 int batch_adapter_refit (struct batch_adapter *adapter, const struct training *training,
