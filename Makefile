@@ -130,7 +130,7 @@ $(B)/obj/%.o: %.c $(B)/flags | $(B)/checked
 	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c $< -o $@
 
 # The assembler puts this file into the program.
-$(B)/obj/src/sim/builtin.o: src/sim/profiles.json
+$(B)/obj/src/sim/builtin_profiles.o: src/sim/profiles.json
 
 # Everything but main, for the commands and the tests.
 $(B)/rooms.a: $(ROOM_OBJECTS) $(B)/parts

@@ -7,8 +7,8 @@
 
 #include "base/rng.h"
 #include "bench.h"
-#include "sim/generate.h"
-#include "sim/train.h"
+#include "sim/workload_generate.h"
+#include "sim/training.h"
 
 #define TRACES "tests/data/osdi21/traces"
 

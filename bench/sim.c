@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "sim/generate.h"
+#include "sim/workload_generate.h"
 #include "sim/sim.h"
 
 static struct pollux_error err;

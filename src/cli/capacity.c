@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/output.h"
+#include "cli/json_output.h"
 #include "cli/plot.h"
 #include "cli/sim_options.h"
+#include "cli/simulations.h"
 #include "cli/table.h"
-#include "cli/task_progress.h"
 
 enum {
     OPTION_POLICY = SIM_OPTION_NEXT,
@@ -53,7 +53,7 @@ struct size {
     int nodes;
     double mean_jct_s, p99_jct_s; /* means over the workloads */
     double utilisation;
-    double cost; /* of keeping all GPUs from the first submission to the last completion */
+    double cost; /* of keeping all slots from the first submission to the last completion */
     bool enough;
 };
 
@@ -124,8 +124,8 @@ static bool meets (const struct request *request, const struct size *size)
            !(size->p99_jct_s > request->target_p99_s);
 }
 
-/* Where a size stands, or would stand, in the study. */
-static int place_of (const struct study *study, int nodes)
+/* The index of a size in the study, or where it is to be inserted. */
+static int index_of (const struct study *study, int nodes)
 {
     int at = 0;
     while (at < study->count && study->sizes[at].nodes < nodes)
@@ -137,16 +137,16 @@ static void add_size (struct study *study, const struct request *request,
                       const struct sim_task *tasks, int workloads)
 {
     struct size size = {.nodes = tasks[0].config.nodes};
-    double gpus = (double)size.nodes * request->sim.config.slots_per_node;
+    double slots = (double)size.nodes * request->sim.config.slots_per_node;
     for (int w = 0; w < workloads; w++) {
         const struct sim_result *result = &tasks[w].result;
         size.mean_jct_s += result->mean_jct_s / workloads;
         size.p99_jct_s += result->p99_jct_s / workloads;
         size.utilisation += result->utilisation / workloads;
-        size.cost += gpus * result->makespan_s / 3600 * request->price / workloads;
+        size.cost += slots * result->makespan_s / 3600 * request->price / workloads;
     }
     size.enough = meets (request, &size);
-    int at = place_of (study, size.nodes);
+    int at = index_of (study, size.nodes);
     for (int i = study->count++; i > at; i--)
         study->sizes[i] = study->sizes[i - 1];
     study->sizes[at] = size;
@@ -157,25 +157,18 @@ static int measure (struct study *study, const struct request *request,
                     const struct sim_inputs *inputs, const int *nodes, int size_count,
                     struct pollux_error *err)
 {
-    int count = size_count * inputs->count;
-    struct sim_task *tasks = calloc ((size_t)count, sizeof (tasks[0]));
-    if (!tasks)
-        return fail (err, -ENOMEM, "no memory for %d simulations", count);
-    for (int i = 0; i < count; i++) {
-        tasks[i].config = request->sim.config;
-        tasks[i].config.nodes = nodes[i / inputs->count];
-        tasks[i].workload = &inputs->workloads[i % inputs->count].workload;
-        tasks[i].policy = request->policy;
+    struct simulations simulations;
+    int rc = simulations_new (&request->sim.config, inputs, size_count, &simulations, err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < simulations.count; i++) {
+        simulations.tasks[i].config.nodes = nodes[i / inputs->count];
+        simulations.tasks[i].policy = request->policy;
     }
-    struct task_progress progress = task_progress_start (tasks, count);
-    int rc =
-        tasks_run (tasks, count, (int)request->threads, task_progress_watcher (&progress), err);
-    task_progress_end (&progress);
+    rc = simulations_run (&simulations, (int)request->threads, err);
     for (int i = 0; i < size_count && rc == 0; i++)
-        add_size (study, request, &tasks[i * inputs->count], inputs->count);
-    for (int i = 0; i < count; i++)
-        sim_result_clear (&tasks[i].result);
-    free (tasks);
+        add_size (study, request, &simulations.tasks[i * inputs->count], inputs->count);
+    simulations_clear (&simulations);
     return rc;
 }
 
@@ -204,7 +197,7 @@ static int explore (struct study *study, const struct request *request,
 }
 
 /* The smallest size from which on all are enough; NULL if there is none. */
-static const struct size *answer (const struct study *study)
+static const struct size *smallest_enough (const struct study *study)
 {
     int at = study->count;
     while (at > 0 && study->sizes[at - 1].enough)
@@ -224,7 +217,7 @@ static int print_json (const struct request *request, const struct study *study,
                               size->mean_jct_s, "p99_jct", size->p99_jct_s, "utilisation",
                               size->utilisation, "cost", size->cost, "enough", (int)size->enough));
     }
-    const struct size *enough = has_target (request) ? answer (study) : NULL;
+    const struct size *enough = has_target (request) ? smallest_enough (study) : NULL;
     return output_json (json_pack ("{s:s, s:o, s:o}", "policy", request->policy->name, "nodes",
                                    enough ? json_integer (enough->nodes) : json_null (), "sizes",
                                    sizes),
@@ -271,7 +264,7 @@ static int print_study (const struct request *request, const struct study *study
         rc = print_chart (study, terminal, out, err);
     if (rc < 0 || !has_target (request))
         return rc;
-    const struct size *enough = answer (study);
+    const struct size *enough = smallest_enough (study);
     if (enough)
         fprintf (out, "\n%d node%s of %d GPUs %s enough under policy %s.\n", enough->nodes,
                  enough->nodes == 1 ? "" : "s", request->sim.config.slots_per_node,
@@ -282,27 +275,27 @@ static int print_study (const struct request *request, const struct study *study
     return 0;
 }
 
+static int study_sizes (void *self, const struct sim_inputs *inputs, FILE *out,
+                        struct pollux_error *err)
+{
+    const struct request *request = self;
+    struct study study = {.count = 0};
+    int rc = explore (&study, request, inputs, err);
+    if (rc == 0)
+        rc = request->json ? print_json (request, &study, out, err)
+                           : print_study (request, &study, out, err);
+    if (rc < 0)
+        return rc;
+    return has_target (request) && !smallest_enough (&study) ? EXIT_FAILED : EXIT_OK;
+}
+
 static int capacity_run (struct options *options, FILE *out, struct pollux_error *err)
 {
     struct request request;
     int rc = parse (options, &request, err);
     if (rc < 0)
         return rc;
-    struct sim_inputs inputs;
-    char **operands;
-    int count = options_operands (options, &operands);
-    rc = sim_inputs_load (request.sim.files, operands, count, &inputs, err);
-    if (rc < 0)
-        return rc;
-    struct study study = {.count = 0};
-    rc = explore (&study, &request, &inputs, err);
-    if (rc == 0)
-        rc = request.json ? print_json (&request, &study, out, err)
-                          : print_study (&request, &study, out, err);
-    sim_inputs_clear (&inputs);
-    if (rc < 0)
-        return rc;
-    return has_target (&request) && !answer (&study) ? EXIT_FAILED : EXIT_OK;
+    return with_sim_inputs (options, request.sim.files, study_sizes, &request, out, err);
 }
 
 const struct command capacity_command = {

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/excerpt.h"
-#include "cli/client_home.h"
+#include "cli/daemon_access.h"
 
 /* A page of 1000 jobs has about a megabyte. */
 #define ANSWER_LIMIT ((size_t)64 << 20)
@@ -22,7 +22,7 @@
 enum { CONNECT_MS = 5000, ANSWER_MS = 30000 };
 
 struct client {
-    struct client_home home;
+    struct daemon_access home;
     CURL *easy;
     CURLM *multi;
     struct curl_slist *headers;
@@ -69,7 +69,7 @@ int client_open (const char *server, struct client **ret, struct pollux_error *e
     struct client *client = calloc (1, sizeof (*client));
     if (!client)
         return fail (err, -ENOMEM, "not enough memory for a connection");
-    int rc = client_home_find (server, &client->home, err);
+    int rc = daemon_access_find (server, &client->home, err);
     if (rc == 0 && curl_global_init (CURL_GLOBAL_DEFAULT) == CURLE_OK) {
         client->easy = curl_easy_init ();
         client->multi = curl_multi_init ();

@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "base/nearest.h"
 #include "base/options.h"
-#include "cli/output.h"
+#include "cli/json_output.h"
 #include "wire/problem.h"
 
 enum { DECIDE_POLICY = 1, DECIDE_SEED, DECIDE_JSON, DECIDE_EXPLAIN };

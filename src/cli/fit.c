@@ -14,7 +14,7 @@
 #include "cli/command.h"
 #include "cli/job_options.h"
 #include "base/options.h"
-#include "cli/output.h"
+#include "cli/json_output.h"
 #include "cli/table.h"
 #include "model/fit.h"
 #include "wire/job.h"

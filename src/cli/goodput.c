@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/job_options.h"
 #include "base/options.h"
-#include "cli/output.h"
+#include "cli/json_output.h"
 #include "cli/plot.h"
 #include "cli/table.h"
 #include "wire/job.h"

@@ -13,7 +13,7 @@
 #include "base/number.h"
 #include "cli/answer_text.h"
 #include "cli/client_options.h"
-#include "cli/jobs.h"
+#include "cli/job_list.h"
 
 enum { LIST_PHASE = CLIENT_OPTION_NEXT, LIST_OWNER, LIST_ALL, LIST_WATCH, LIST_QUIET };
 
@@ -32,7 +32,7 @@ static const struct command_option list_options[] = {
 
 struct list_request {
     struct client_options client;
-    struct jobs_filter filter;
+    struct job_list_filter filter;
     bool all, quiet;
     double watch_s; /* 0: once */
 };
@@ -114,7 +114,7 @@ static int print (const struct list_request *request, json_t *jobs, FILE *out,
         return answer_json (json_pack ("{s:O}", "jobs", jobs), out, err);
     int rc = answer_disarm (jobs, err);
     if (rc < 0 || !request->quiet)
-        return rc < 0 ? rc : jobs_print (jobs, terminal_of (out), out, err);
+        return rc < 0 ? rc : job_list_print (jobs, terminal_of (out), out, err);
     json_array_foreach (jobs, i, job)
     {
         fprintf (out, "%s\n", answer_text (job, "name"));
@@ -126,7 +126,7 @@ static int list_once (const struct list_request *request, struct client *client,
                       struct pollux_error *err)
 {
     json_t *jobs = NULL;
-    int rc = jobs_get (client, &request->filter, &jobs, err);
+    int rc = job_list_get (client, &request->filter, &jobs, err);
     if (rc == 0)
         rc = print (request, jobs, out, err);
     json_decref (jobs);

@@ -28,7 +28,7 @@ struct request {
 };
 
 /* What is read of the journal. */
-struct history {
+struct journal_contents {
     struct cluster cluster;
     struct journal_profile recorded;
     int64_t from_us;
@@ -54,7 +54,8 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
     return id;
 }
 
-static int read_journal (const char *path, struct history *history, struct pollux_error *err)
+static int read_journal (const char *path, struct journal_contents *history,
+                         struct pollux_error *err)
 {
     struct store *store;
     int code = store_open (path, STORE_READ, &store, err);
@@ -82,8 +83,8 @@ static int read_journal (const char *path, struct history *history, struct pollu
 }
 
 /* A profile of each job that told enough; of others the reason is told. */
-static int make_profiles (const char *path, const struct history *history, struct profiles *ret,
-                          struct pollux_error *err)
+static int make_profiles (const char *path, const struct journal_contents *history,
+                          struct profiles *ret, struct pollux_error *err)
 {
     const struct cluster *cluster = &history->cluster;
     size_t room = (size_t)cluster->job_count + 1;
@@ -110,7 +111,7 @@ static int make_profiles (const char *path, const struct history *history, struc
 
 /* ---- The workload ------------------------------------------------------------------------- */
 
-static void fill_workload (const struct history *history, const struct profiles *profiles,
+static void fill_workload (const struct journal_contents *history, const struct profiles *profiles,
                            const struct ground_truth *truth, struct workload_job *ret)
 {
     int64_t from_us = history->from_us;
@@ -134,7 +135,7 @@ static void fill_workload (const struct history *history, const struct profiles 
     }
 }
 
-static int write_workload (const char *path, const struct history *history,
+static int write_workload (const char *path, const struct journal_contents *history,
                            const struct profiles *profiles, struct pollux_error *err)
 {
     struct ground_truth *truth;
@@ -160,7 +161,7 @@ static int write_workload (const char *path, const struct history *history,
 }
 
 /* How to simulate it: the cluster and the rounds as they were. */
-static void advise (const char *workload, const struct history *history)
+static void advise (const char *workload, const struct journal_contents *history)
 {
     const struct cluster *cluster = &history->cluster;
     const struct journal_profile *recorded = &history->recorded;
@@ -183,7 +184,7 @@ static void advise (const char *workload, const struct history *history)
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
     struct request request = {0};
-    struct history history = {0};
+    struct journal_contents history = {0};
     struct profiles profiles = {0};
     int code = parse (options, &request, err);
     if (code == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pollux profiles: prints profiles of applications, those that are built in or those made of
- * traces.  The built-in ones are made by this command (sim/builtin.c).
+ * traces.  The built-in ones are made by this command (sim/builtin_profiles.c).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "base/options.h"
-#include "cli/output.h"
-#include "cli/progress.h"
+#include "cli/json_output.h"
+#include "cli/progress_line.h"
 #include "store/store.h"
 #include "wire/placement.h"
 
@@ -56,23 +56,23 @@ static int parse (struct options *options, struct replay_request *ret, struct po
 
 /* ---- Deciding again ----------------------------------------------------------------------- */
 
-static void show_progress (struct progress *progress, const struct replay *replay,
+static void show_progress (struct progress_line *progress, const struct replay *replay,
                            const struct store *store)
 {
     int64_t done = store_seq (store) - store_snapshot (store);
     int64_t all = store_count (store) - store_snapshot (store);
-    if (progress_due (progress))
-        progress_draw (progress, (double)done / (double)all,
-                       "%lld of %lld events, %lld rounds, %.0f rounds/s", (long long)done,
-                       (long long)all, (long long)replay->rounds,
-                       (double)replay->rounds / progress_passed (progress));
+    if (progress_line_due (progress))
+        progress_line_draw (progress, (double)done / (double)all,
+                            "%lld of %lld events, %lld rounds, %.0f rounds/s", (long long)done,
+                            (long long)all, (long long)replay->rounds,
+                            (double)replay->rounds / progress_line_passed (progress));
 }
 
 /* Until the end, or the first difference. */
 static int replay_all (const char *path, struct store *store, struct replay *replay,
                        struct replay_way *way, struct pollux_error *err)
 {
-    struct progress progress = progress_start ();
+    struct progress_line progress = progress_line_start ();
     struct source source = store_source (store);
     struct event event;
     int rc = store_restore (store, &replay->cluster, NULL, err);
@@ -89,7 +89,7 @@ static int replay_all (const char *path, struct store *store, struct replay *rep
             break;
         show_progress (&progress, replay, store);
     }
-    progress_end (&progress);
+    progress_line_end (&progress);
     way->events = store_seq (store) - store_snapshot (store);
     return rc;
 }

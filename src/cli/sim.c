@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/output.h"
+#include "cli/json_output.h"
 #include "cli/sim_options.h"
 #include "cli/sim_report.h"
-#include "cli/task_progress.h"
+#include "cli/simulations.h"
 #include "store/store.h"
 
 /* 64 policies at once, each a row. */
@@ -100,59 +100,62 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
     return rc < 0 ? rc : id;
 }
 
-static int run_tasks (const struct request *request, struct sim_task *tasks, int count,
+static int run_tasks (const struct request *request, struct simulations *simulations,
                       struct pollux_error *err)
 {
     struct store *record = NULL;
-    if (request->record && count != 1)
+    if (request->record && simulations->count != 1)
         return fail (err, -EINVAL, "--record takes one workload and one policy, not %d simulations",
-                     count);
+                     simulations->count);
     if (request->record) {
         int rc = store_open (request->record, STORE_RECORD, &record, err);
         if (rc < 0)
             return rc;
-        tasks[0].config.journal = store_journal (record);
+        simulations->tasks[0].config.journal = store_journal (record);
     }
-    struct task_progress progress = task_progress_start (tasks, count);
-    int rc =
-        tasks_run (tasks, count, (int)request->threads, task_progress_watcher (&progress), err);
-    task_progress_end (&progress);
+    int rc = simulations_run (simulations, (int)request->threads, err);
     int closed = store_close (record, rc == 0 ? err : NULL);
     return rc == 0 ? closed : rc;
 }
 
-static int simulate (const struct request *request, const struct sim_inputs *inputs, FILE *out,
+static int print_results (const struct request *request, const struct sim_report *report, FILE *out,
+                          struct pollux_error *err)
+{
+    int rc = 0;
+    if (request->json)
+        rc = output_json_file (sim_report_json (report, !request->no_times), request->json, out,
+                               err);
+    if (rc == 0 && !(request->json && strcmp (request->json, "-") == 0))
+        rc = sim_report_print (report, terminal_of (out), out, err);
+    return rc;
+}
+
+static int simulate (void *self, const struct sim_inputs *inputs, FILE *out,
                      struct pollux_error *err)
 {
-    int count = inputs->count * request->policy_count;
-    struct sim_task *tasks = calloc ((size_t)count, sizeof (tasks[0]));
-    if (!tasks)
-        return fail (err, -ENOMEM, "no memory for %d simulations", count);
-    for (int i = 0; i < count; i++) {
-        tasks[i].config = request->sim.config;
-        tasks[i].workload = &inputs->workloads[i % inputs->count].workload;
-        tasks[i].policy = request->policies[i / inputs->count];
-    }
-    struct sim_report report = {.inputs = inputs,
-                                .policies = request->policies,
-                                .policy_count = request->policy_count,
-                                .tasks = tasks};
+    const struct request *request = self;
+    struct simulations simulations;
+    int rc =
+        simulations_new (&request->sim.config, inputs, request->policy_count, &simulations, err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < simulations.count; i++)
+        simulations.tasks[i].policy = request->policies[i / inputs->count];
+    rc = run_tasks (request, &simulations, err);
     bool modelled = false;
-    int rc = run_tasks (request, tasks, count, err);
-    for (int i = 0; i < count; i++)
-        modelled |= tasks[i].result.modelled;
+    for (int i = 0; i < simulations.count; i++)
+        modelled |= simulations.tasks[i].result.modelled;
     if (rc == 0 && modelled)
         fputs ("pollux sim: some placements or batches lie outside the measurements; the model "
                "fitted to the application was used there\n",
                stderr);
-    if (rc == 0 && request->json)
-        rc = output_json_file (sim_report_json (&report, !request->no_times), request->json, out,
-                               err);
-    if (rc == 0 && !(request->json && strcmp (request->json, "-") == 0))
-        rc = sim_report_print (&report, terminal_of (out), out, err);
-    for (int i = 0; i < count; i++)
-        sim_result_clear (&tasks[i].result);
-    free (tasks);
+    struct sim_report report = {.inputs = inputs,
+                                .policies = request->policies,
+                                .policy_count = request->policy_count,
+                                .tasks = simulations.tasks};
+    if (rc == 0)
+        rc = print_results (request, &report, out, err);
+    simulations_clear (&simulations);
     return rc;
 }
 
@@ -162,15 +165,7 @@ static int sim_command_run (struct options *options, FILE *out, struct pollux_er
     int rc = parse (options, &request, err);
     if (rc < 0)
         return rc;
-    struct sim_inputs inputs;
-    char **operands;
-    int count = options_operands (options, &operands);
-    rc = sim_inputs_load (request.sim.files, operands, count, &inputs, err);
-    if (rc < 0)
-        return rc;
-    rc = simulate (&request, &inputs, out, err);
-    sim_inputs_clear (&inputs);
-    return rc;
+    return with_sim_inputs (options, request.sim.files, simulate, &request, out, err);
 }
 
 const struct command sim_command = {

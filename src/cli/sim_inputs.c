@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "sim/generate.h"
+#include "sim/workload_generate.h"
 
 void sim_inputs_clear (struct sim_inputs *inputs)
 {

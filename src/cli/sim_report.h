@@ -8,7 +8,7 @@
 
 #include "cli/sim_inputs.h"
 #include "cli/terminal.h"
-#include "sim/tasks.h"
+#include "sim/parallel_runs.h"
 
 /* Every workload under every policy: the task of policy p and workload w is
  * tasks[p * workload_count + w]. */

@@ -12,7 +12,7 @@
 #include "base/nearest.h"
 #include "base/options.h"
 #include "cli/sim_inputs.h"
-#include "sim/generate.h"
+#include "sim/workload_generate.h"
 
 enum {
     OPTION_JOBS = 1,
@@ -211,12 +211,12 @@ static int parse_mix (const struct ground_truth *truth, const char *text, double
 static int make (struct request *request, const struct ground_truth *truth, FILE *out,
                  struct pollux_error *err)
 {
-    struct history history = {0};
+    struct job_history history = {0};
     struct workload workload = {0};
     double *mix = NULL;
     int code = 0;
     if (request->from)
-        code = history_read (request->from, &history, err);
+        code = job_history_read (request->from, &history, err);
     if (code == 0 && request->mix)
         code = parse_mix (truth, request->mix, &mix, err);
     if (code == 0) {
@@ -227,7 +227,7 @@ static int make (struct request *request, const struct ground_truth *truth, FILE
     if (code == 0)
         code = workload_write (&workload, out, NULL) < 0 ? EXIT_FAILED : EXIT_OK;
     workload_clear (&workload);
-    history_clear (&history);
+    job_history_clear (&history);
     free (mix);
     return code;
 }

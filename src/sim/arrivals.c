@@ -114,7 +114,7 @@ static double window_at (const struct window *window, int64_t at_s)
 }
 
 /* The hour of the period with most jobs in the hours from it on. */
-static int busiest_start (const struct history *history, const struct window *window)
+static int busiest_start (const struct job_history *history, const struct window *window)
 {
     int hours = (int)(window->period_s / hour_s), length = (int)ceil (window->length_s / hour_s);
     int counts[WEEK_HOURS] = {0}, best = 0, most = -1;
@@ -153,7 +153,7 @@ static struct window make_window (const struct recipe *recipe)
 int arrivals_sample (const struct recipe *recipe, struct rng *rng, struct arrival **ret,
                      int *ret_count, struct pollux_error *err)
 {
-    const struct history *history = recipe->history;
+    const struct job_history *history = recipe->history;
     struct window window = make_window (recipe);
     struct arrival *arrivals = calloc ((size_t)history->count, sizeof *arrivals);
     if (!arrivals)

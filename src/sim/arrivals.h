@@ -4,7 +4,7 @@
 #define SIM_ARRIVALS_H
 
 #include "base/rng.h"
-#include "sim/generate.h"
+#include "sim/workload_generate.h"
 
 struct arrival {
     double at_s;  /* whole seconds since the workload's start */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "sim/demand.h"
-#include "sim/train.h"
+#include "sim/job_request.h"
+#include "sim/training.h"
 
 void isolated_run_cache_clear (struct isolated_run_cache *cache)
 {
@@ -44,11 +44,11 @@ int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_con
                           const struct workload_job *job, const struct policy *policy, int replicas,
                           double *ret, struct pollux_error *err)
 {
-    struct demand demand = demand_of (config, job, policy);
+    struct job_request request = job_request_of (config, job, policy);
     struct isolated_run_entry entry = {
         .app = job->app,
-        .replicas = replicas < demand.max_replicas ? replicas : demand.max_replicas,
-        .batch = demand.batch,
+        .replicas = replicas < request.max_replicas ? replicas : request.max_replicas,
+        .batch = request.batch,
     };
     for (int i = 0; i < cache->count; i++) {
         const struct isolated_run_entry *known = &cache->entries[i];

@@ -19,9 +19,9 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "sim/demand.h"
-#include "sim/outcome.h"
-#include "sim/train.h"
+#include "sim/job_request.h"
+#include "sim/result_summary.h"
+#include "sim/training.h"
 
 static int64_t to_us (double seconds)
 {
@@ -31,7 +31,7 @@ static int64_t to_us (double seconds)
 /* One job of the workload, in order of submission. */
 struct actor {
     const struct workload_job *job;
-    struct demand demand;
+    struct job_request request;
     struct training training;
     struct batch_adapter adapter;
     double interference; /* that it suffers now */
@@ -73,13 +73,13 @@ static void make_spec (struct sim *sim, const struct actor *actor)
 {
     const struct workload_job *job = actor->job;
     sim->spec = (struct job_spec){
-        .max_replicas = sim->policy->elastic ? actor->demand.max_replicas : job->replicas,
+        .max_replicas = sim->policy->elastic ? actor->request.max_replicas : job->replicas,
         .weight = 1,
         .preemptible = true,
-        .adaptive = actor->demand.batch == 0,
+        .adaptive = actor->request.batch == 0,
         .restart_delay_s = NAN,
         .fixed_replicas = job->replicas,
-        .fixed_batch = actor->demand.batch,
+        .fixed_batch = actor->request.batch,
     };
     memcpy (sim->spec.name, job->name, sizeof (job->name));
     snprintf (sim->spec.application, sizeof (sim->spec.application), "%s", app_name (job->app));
@@ -115,13 +115,13 @@ static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
 {
     struct actor *actor = &sim->actors[sim->submitted];
     /* The job's own clock joins the cluster's at the round that will see it first. */
-    training_init (&actor->training, actor->job->app, actor->demand.batch, tick_s (sim));
+    training_init (&actor->training, actor->job->app, actor->request.batch, tick_s (sim));
     actor->adapter.search = sim->policy->search;
     make_spec (sim, actor);
     free (sim->oracle.iter_s);
     sim->oracle.iter_s = NULL;
     if (sim->policy->oracle &&
-        demand_oracle (sim->config, actor->job, actor->demand, &sim->oracle) < 0)
+        job_request_oracle (sim->config, actor->job, actor->request, &sim->oracle) < 0)
         return fail (err, -ENOMEM, "no memory for job %s", actor->job->name);
     *ret = (struct event){
         .at_us = to_us (actor->job->submit_s),
@@ -212,8 +212,9 @@ static int report_hints (struct sim *sim, const struct cluster *cluster, struct 
             .job = index,
             .hints = make_hints (sim, actor),
             .batch = actor->training.batch,
-            .oracle_remaining =
-                sim->policy->oracle ? demand_remaining (actor->job, actor->training.epochs) : NAN,
+            .oracle_remaining = sim->policy->oracle
+                                    ? remaining_iterations (actor->job, actor->training.epochs)
+                                    : NAN,
         };
     }
     *ret = (struct event){.at_us = to_us (tick_s (sim)),
@@ -409,7 +410,7 @@ static int sim_init (struct sim *sim, const struct workload *workload, struct po
     for (int i = 0; i < workload->count; i++) {
         struct actor *actor = &sim->actors[sim->actor_count++];
         actor->job = &workload->jobs[i];
-        actor->demand = demand_of (sim->config, actor->job, sim->policy);
+        actor->request = job_request_of (sim->config, actor->job, sim->policy);
         if (!sim->policy->elastic &&
             actor->job->replicas > sim->config->nodes * sim->config->slots_per_node)
             return fail (err, -EINVAL,
@@ -479,7 +480,7 @@ int sim_run (const struct sim_config *config, const struct workload *workload,
     if (rc == 0)
         rc = collect (&sim, &loop.cluster, workload, &result, err);
     if (rc == 0)
-        rc = outcome_summarise (config, workload, policy, sim.decide_s, &result, err);
+        rc = result_summarise (config, workload, policy, sim.decide_s, &result, err);
     if (rc == 0)
         *ret = result;
     else

@@ -25,7 +25,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "sim/app.h"
-#include "sim/measured.h"
+#include "sim/measured_steps.h"
 
 static const struct known {
     const char *name;

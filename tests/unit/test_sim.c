@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 #include "sim/sim.h"
-#include "sim/tasks.h"
+#include "sim/parallel_runs.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -132,7 +132,7 @@ static void threads_change_nothing (void **state)
             tasks[i].workload = &workload;
             tasks[i].policy = policy_named (names[i]);
         }
-        assert_int_equal (0, tasks_run (tasks, TASKS, threads, (struct task_watcher){0}, NULL));
+        assert_int_equal (0, sim_tasks_run (tasks, TASKS, threads, (struct task_watcher){0}, NULL));
         for (int i = 0; i < TASKS; i++) {
             for (int j = 0; j < JOBS; j++) {
                 if (threads == 1)

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "sim/generate.h"
-#include "sim/sizes.h"
+#include "sim/workload_generate.h"
+#include "sim/job_sizes.h"
 
 #define HEADER "name,time,application,num_replicas,batch_size\n"
 
@@ -412,7 +412,7 @@ static void test_sizes_are_legal (void **state)
 
 /* ---- Histories ---------------------------------------------------------------------------- */
 
-static struct history read_history (const char *text, struct pollux_error *err, int *code)
+static struct job_history read_history (const char *text, struct pollux_error *err, int *code)
 {
     char path[] = "/tmp/pollux-history-XXXXXX";
     int fd = mkstemp (path);
@@ -420,8 +420,8 @@ static struct history read_history (const char *text, struct pollux_error *err, 
     FILE *file = fdopen (fd, "w");
     assert_true (fputs (text, file) >= 0);
     assert_int_equal (fclose (file), 0);
-    struct history history = {0};
-    *code = history_read (path, &history, err);
+    struct job_history history = {0};
+    *code = job_history_read (path, &history, err);
     unlink (path);
     return history;
 }
@@ -433,16 +433,16 @@ static void test_history (void **state)
     (void)state;
     int code;
     struct pollux_error err;
-    struct history history = read_history (HISTORY "2017-10-09 07:01:55,66.0,1,66.0,x\n"
-                                                   "2017-10-09 07:01:56,59.0,1,59.0,x\n"
-                                                   "2000-02-29T23:59:59,3600,2,7200,\n",
-                                           &err, &code);
+    struct job_history history = read_history (HISTORY "2017-10-09 07:01:55,66.0,1,66.0,x\n"
+                                                       "2017-10-09 07:01:56,59.0,1,59.0,x\n"
+                                                       "2000-02-29T23:59:59,3600,2,7200,\n",
+                                               &err, &code);
     assert_int_equal (code, 0);
     assert_int_equal (history.count, 2); /* less than a minute does not count */
     assert_int_equal (history.jobs[0].at_s, 1507532515);
     assert_int_equal (history.jobs[1].at_s, 951868799);
     assert_true (history.jobs[1].gpu_s == 7200);
-    history_clear (&history);
+    job_history_clear (&history);
 
     static const char *const bad[] = {
         HISTORY,
@@ -467,8 +467,8 @@ static void test_sampled (void **state)
 {
     (void)state;
     struct ground_truth *world = built_in ();
-    struct history_job jobs[300];
-    struct history history = {.jobs = jobs, .count = 300};
+    struct past_job jobs[300];
+    struct job_history history = {.jobs = jobs, .count = 300};
     for (int i = 0; i < 300; i++) {
         bool early = i % 3 == 0;
         jobs[i].at_s = 1500000000 / 86400 * 86400 + i % 10 * 86400 + (early ? 3 : 15) * 3600 + i;

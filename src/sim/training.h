@@ -10,8 +10,8 @@
  *     if (training_done (&job)) ... job.completed_s
  *     training_clear (&job);
  */
-#ifndef SIM_TRAIN_H
-#define SIM_TRAIN_H
+#ifndef SIM_TRAINING_H
+#define SIM_TRAINING_H
 
 #include "sim/ground_truth.h"
 

@@ -4,7 +4,7 @@
  * best one by the model fitted to the job's own samples.
  */
 #include "model/micro_batches.h"
-#include "sim/train.h"
+#include "sim/training.h"
 
 struct pollux_batch batch_limit (const struct pollux_limits *limits, struct pollux_batch batch,
                                  int replicas)

@@ -3,7 +3,7 @@
  * Lists of jobs.  The daemon gives them page by page, by name of the last one, so that a list
  * stays whole while jobs come and go.
  */
-#include "cli/jobs.h"
+#include "cli/job_list.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static struct client_path with (struct client_path path, const char *key, const 
     return client_path (path.text, value, "");
 }
 
-static struct client_path page_path (const struct jobs_filter *filter, const char *since,
+static struct client_path page_path (const struct job_list_filter *filter, const char *since,
                                      const char *after)
 {
     struct client_path path = {"/v1/jobs?limit=250"};
@@ -49,8 +49,8 @@ static int take_page (const json_t *page, json_t *jobs, struct pollux_error *err
     return 0;
 }
 
-int jobs_get (struct client *client, const struct jobs_filter *filter, json_t **ret,
-              struct pollux_error *err)
+int job_list_get (struct client *client, const struct job_list_filter *filter, json_t **ret,
+                  struct pollux_error *err)
 {
     char since[32];
     snprintf (since, sizeof (since), "%lld", (long long)(time (NULL) - recent_s));
@@ -78,7 +78,8 @@ int jobs_get (struct client *client, const struct jobs_filter *filter, json_t **
     return rc;
 }
 
-int jobs_print (const json_t *jobs, struct terminal terminal, FILE *out, struct pollux_error *err)
+int job_list_print (const json_t *jobs, struct terminal terminal, FILE *out,
+                    struct pollux_error *err)
 {
     static const char *const titles[] = {"<job",     "<phase",  "replicas",   "limits",
                                          "batch",    "goodput", "efficiency", "ETA",

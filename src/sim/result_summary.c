@@ -6,7 +6,7 @@
  * the mean number of unfinished jobs during its life: above 1 it would have been better off
  * with its equal share.
  */
-#include "sim/outcome.h"
+#include "sim/result_summary.h"
 
 #include <errno.h>
 #include <math.h>
@@ -66,9 +66,9 @@ static void sum_up (const struct sim_config *config, const struct workload *work
         slot_s / ((double)config->nodes * config->slots_per_node * result->makespan_s);
 }
 
-int outcome_summarise (const struct sim_config *config, const struct workload *workload,
-                       const struct policy *policy, double *decide_s, struct sim_result *result,
-                       struct pollux_error *err)
+int result_summarise (const struct sim_config *config, const struct workload *workload,
+                      const struct policy *policy, double *decide_s, struct sim_result *result,
+                      struct pollux_error *err)
 {
     size_t count = (size_t)workload->count;
     struct stay *stays = malloc (count * sizeof (stays[0]));

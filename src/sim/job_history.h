@@ -4,13 +4,13 @@
  *     timestamp,duration,num_gpus,gpu_time,cluster          2017-10-09 07:01:55,66.0,1,66.0,11cb48
  * of which timestamp, duration (s) and gpu_time (GPU s) are used.
  */
-#ifndef SIM_HISTORY_H
-#define SIM_HISTORY_H
+#ifndef SIM_JOB_HISTORY_H
+#define SIM_JOB_HISTORY_H
 
 #include "pollux/pollux.h"
 
-struct history {
-    struct history_job {
+struct job_history {
+    struct past_job {
         int64_t at_s; /* since 1970, in the clock of the table */
         double gpu_s;
     } * jobs;
@@ -18,9 +18,9 @@ struct history {
 };
 
 /* Read a history.  Jobs of less than a minute are left out: they failed at once.  On success
- * *ret belongs to the caller (history_clear).  -EINVAL names file and line. */
-int history_read (const char *path, struct history *ret, struct pollux_error *err);
+ * *ret belongs to the caller (job_history_clear).  -EINVAL names file and line. */
+int job_history_read (const char *path, struct job_history *ret, struct pollux_error *err);
 
-void history_clear (struct history *history);
+void job_history_clear (struct job_history *history);
 
 #endif

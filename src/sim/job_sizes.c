@@ -3,12 +3,12 @@
  * Sizes follow from the application alone: its training time on a placement is the sum over its
  * epochs of what an epoch needs at the rate that it would have.
  */
-#include "sim/sizes.h"
+#include "sim/job_sizes.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sim/train.h"
+#include "sim/training.h"
 
 /* Nobody asks for fewer replicas than help well, or for more than are wasted. */
 static const double wasteful = 0.5, timid = 0.8;

@@ -7,7 +7,7 @@
  * Rates change only with the epoch, the placement and the batch, so step times are kept until
  * one of the latter changes.  An interval within an epoch costs tens of nanoseconds then.
  */
-#include "sim/train.h"
+#include "sim/training.h"
 
 #include <errno.h>
 #include <math.h>

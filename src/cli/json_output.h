@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_OUTPUT_H
-#define CLI_OUTPUT_H
+#ifndef CLI_JSON_OUTPUT_H
+#define CLI_JSON_OUTPUT_H
 
 #include <jansson.h>
 #include <stdio.h>

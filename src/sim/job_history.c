@@ -3,7 +3,7 @@
  * Reads the history of a cluster.  Timestamps are civil time without a zone: only differences
  * and the time of day matter.
  */
-#include "sim/history.h"
+#include "sim/job_history.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static bool parse_timestamp (const char *text, int64_t *ret)
     return true;
 }
 
-static int read_rows (const struct csv *csv, struct history *history, struct pollux_error *err)
+static int read_rows (const struct csv *csv, struct job_history *history, struct pollux_error *err)
 {
     static const char *const names[] = {"timestamp", "duration", "gpu_time"};
     size_t column[3];
@@ -63,7 +63,7 @@ static int read_rows (const struct csv *csv, struct history *history, struct pol
             return code;
     }
     for (size_t row = 0; row < csv_rows (csv); row++) {
-        struct history_job *job = &history->jobs[history->count];
+        struct past_job *job = &history->jobs[history->count];
         double duration;
         if (!parse_timestamp (csv_string (csv, row, column[0]), &job->at_s))
             return csv_fail (csv, row, column[0], err, "expected a time like 2017-10-09 07:01:55");
@@ -78,9 +78,9 @@ static int read_rows (const struct csv *csv, struct history *history, struct pol
     return 0;
 }
 
-int history_read (const char *path, struct history *ret, struct pollux_error *err)
+int job_history_read (const char *path, struct job_history *ret, struct pollux_error *err)
 {
-    struct history history = {0};
+    struct job_history history = {0};
     struct csv *csv;
     int code = csv_read (path, &csv, err);
     if (code < 0)
@@ -95,15 +95,15 @@ int history_read (const char *path, struct history *ret, struct pollux_error *er
     if (code == 0 && history.count == 0)
         code = fail (err, -EINVAL, "%s: no jobs of a minute or more", file_name (path).text);
     if (code < 0) {
-        history_clear (&history);
+        job_history_clear (&history);
         return code;
     }
     *ret = history;
     return 0;
 }
 
-void history_clear (struct history *history)
+void job_history_clear (struct job_history *history)
 {
     free (history->jobs);
-    *history = (struct history){0};
+    *history = (struct job_history){0};
 }

@@ -2,7 +2,7 @@
 /*
  * [#########...............] 512 of 1200 events, 4 s to go
  */
-#include "cli/progress.h"
+#include "cli/progress_line.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,19 +17,19 @@ static double now_s (void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-struct progress progress_start (void)
+struct progress_line progress_line_start (void)
 {
     double now = now_s ();
-    return (struct progress){
+    return (struct progress_line){
         .began_s = now, .drawn_s = now + 0.4, .enabled = isatty (STDERR_FILENO)};
 }
 
-double progress_passed (const struct progress *progress)
+double progress_line_passed (const struct progress_line *progress)
 {
     return now_s () - progress->began_s;
 }
 
-bool progress_due (struct progress *progress)
+bool progress_line_due (struct progress_line *progress)
 {
     double now = progress->enabled ? now_s () : 0;
     if (!progress->enabled || now < progress->drawn_s + 0.1)
@@ -38,7 +38,7 @@ bool progress_due (struct progress *progress)
     return true;
 }
 
-void progress_draw (struct progress *progress, double share, const char *format, ...)
+void progress_line_draw (struct progress_line *progress, double share, const char *format, ...)
 {
     enum { WIDTH = 24 };
     char bar[WIDTH + 1];
@@ -52,13 +52,13 @@ void progress_draw (struct progress *progress, double share, const char *format,
     vfprintf (stderr, format, args);
     va_end (args);
     if (share > 0)
-        fprintf (stderr, ", %.0f s to go", progress_passed (progress) * (1 - share) / share);
+        fprintf (stderr, ", %.0f s to go", progress_line_passed (progress) * (1 - share) / share);
     fputs ("\033[K", stderr);
     fflush (stderr);
     progress->shown = true;
 }
 
-void progress_end (struct progress *progress)
+void progress_line_end (struct progress_line *progress)
 {
     if (progress->shown)
         fputs ("\r\033[K", stderr);

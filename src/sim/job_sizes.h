@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How large a job of an application is: which replicas and batch its owner would ask for. */
-#ifndef SIM_SIZES_H
-#define SIM_SIZES_H
+#ifndef SIM_JOB_SIZES_H
+#define SIM_JOB_SIZES_H
 
 #include "sim/ground_truth.h"
 

@@ -3,7 +3,7 @@
  * A counter hands out tasks to threads.  Tasks share only what never changes (world, workload,
  * policy), so the number of threads cannot be seen in any result.
  */
-#include "sim/tasks.h"
+#include "sim/parallel_runs.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -67,8 +67,8 @@ static void oversee (struct crew *crew, struct task_watcher watcher)
     pthread_mutex_unlock (&crew->lock);
 }
 
-int tasks_run (struct sim_task *tasks, int count, int threads, struct task_watcher watcher,
-               struct pollux_error *err)
+int sim_tasks_run (struct sim_task *tasks, int count, int threads, struct task_watcher watcher,
+                   struct pollux_error *err)
 {
     if (threads <= 0)
         threads = (int)sysconf (_SC_NPROCESSORS_ONLN);

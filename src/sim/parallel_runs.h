@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many simulations at once, on several threads, with the results of one by one. */
-#ifndef SIM_TASKS_H
-#define SIM_TASKS_H
+#ifndef SIM_PARALLEL_RUNS_H
+#define SIM_PARALLEL_RUNS_H
 
 #include "sim/sim.h"
 
@@ -29,7 +29,7 @@ struct task_watcher {
 /* Run all tasks on at most so many threads (0: as many as the machine has), in order of the
  * array.  Returns when all have ended: 0, or the code and sentence of the first task, in
  * order, that failed; after a failure tasks that have not begun are left out. */
-int tasks_run (struct sim_task *tasks, int count, int threads, struct task_watcher watcher,
-               struct pollux_error *err);
+int sim_tasks_run (struct sim_task *tasks, int count, int threads, struct task_watcher watcher,
+                   struct pollux_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "sim/profile.h"
-#include "sim/train.h"
+#include "sim/training.h"
 
 /* ---- Batches ------------------------------------------------------------------------------ */
 

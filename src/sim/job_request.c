@@ -2,21 +2,21 @@
 /*
  * Requests, limits and oracles of simulated jobs.
  */
-#include "sim/demand.h"
+#include "sim/job_request.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/train.h"
+#include "sim/training.h"
 
 static int64_t least (int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-struct demand demand_of (const struct sim_config *config, const struct workload_job *job,
-                         const struct policy *policy)
+struct job_request job_request_of (const struct sim_config *config, const struct workload_job *job,
+                                   const struct policy *policy)
 {
     struct app_pin pin = app_pin (job->app);
     const struct pollux_limits *limits = app_limits (job->app);
@@ -27,7 +27,7 @@ struct demand demand_of (const struct sim_config *config, const struct workload_
         most = least (most, config->max_replicas);
     if (pin.replicas > 0)
         most = least (most, pin.replicas);
-    return (struct demand){.max_replicas = most > 1 ? (int)most : 1, .batch = batch};
+    return (struct job_request){.max_replicas = most > 1 ? (int)most : 1, .batch = batch};
 }
 
 int packed_counts (int replicas, int slots_per_node, int *counts)
@@ -39,31 +39,32 @@ int packed_counts (int replicas, int slots_per_node, int *counts)
     return nodes;
 }
 
-int demand_oracle (const struct sim_config *config, const struct workload_job *job,
-                   struct demand demand, struct oracle *ret)
+int job_request_oracle (const struct sim_config *config, const struct workload_job *job,
+                        struct job_request request, struct oracle *ret)
 {
-    double *iter_s = malloc ((size_t)demand.max_replicas * sizeof (iter_s[0]));
-    int *counts = malloc ((size_t)demand.max_replicas * sizeof (counts[0]));
+    double *iter_s = malloc ((size_t)request.max_replicas * sizeof (iter_s[0]));
+    int *counts = malloc ((size_t)request.max_replicas * sizeof (counts[0]));
     if (!iter_s || !counts) {
         free (iter_s);
         free (counts);
         return -ENOMEM;
     }
     const struct pollux_limits *limits = app_limits (job->app);
-    for (int k = 1; k <= demand.max_replicas; k++) {
-        struct pollux_batch batch = batch_split (limits, demand.batch, k);
+    for (int k = 1; k <= request.max_replicas; k++) {
+        struct pollux_batch batch = batch_split (limits, request.batch, k);
         if (k == 1 && batch.s == 0)
             batch = (struct pollux_batch){.m = (batch.m + 1) / 2, .s = 1};
         int nodes = packed_counts (k, config->slots_per_node, counts);
         iter_s[k - 1] = app_iter_time (app_step (job->app, counts, nodes, batch.m), batch.s);
     }
     free (counts);
-    *ret = (struct oracle){
-        .iter_s = iter_s, .count = demand.max_replicas, .remaining = demand_remaining (job, 0)};
+    *ret = (struct oracle){.iter_s = iter_s,
+                           .count = request.max_replicas,
+                           .remaining = remaining_iterations (job, 0)};
     return 0;
 }
 
-double demand_remaining (const struct workload_job *job, int e)
+double remaining_iterations (const struct workload_job *job, int e)
 {
     int last = app_max_epochs (job->app) - 1;
     if (e >= last)

@@ -8,7 +8,7 @@
  *                       port writes it there), http://127.0.0.1:7467
  *     token             the file POLLUX_TOKEN_FILE, or STATE/admin.token
  */
-#include "cli/client_home.h"
+#include "cli/daemon_access.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ static size_t host_length (const char *host)
 }
 
 /* An address's URL or socket. */
-static int understand (struct client_home *home, struct pollux_error *err)
+static int understand (struct daemon_access *home, struct pollux_error *err)
 {
     const char *address = home->address;
     if (starts (address, "unix:")) {
@@ -108,7 +108,7 @@ static int understand (struct client_home *home, struct pollux_error *err)
 }
 
 /* The admin's token is for the daemon of this machine.  A mistyped address must not get it. */
-static bool is_here (const struct client_home *home)
+static bool is_here (const struct daemon_access *home)
 {
     static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
     if (home->socket[0])
@@ -133,7 +133,7 @@ static void warn_if_open (const char *path)
                  file_name (path).text, (unsigned)status.st_mode & 07777);
 }
 
-static int find_token (struct client_home *home, struct pollux_error *err)
+static int find_token (struct daemon_access *home, struct pollux_error *err)
 {
     const char *given = variable ("POLLUX_TOKEN_FILE");
     char path[PATH_MAX + 32];
@@ -160,7 +160,7 @@ static int find_token (struct client_home *home, struct pollux_error *err)
     return 0;
 }
 
-int client_home_find (const char *server, struct client_home *ret, struct pollux_error *err)
+int daemon_access_find (const char *server, struct daemon_access *ret, struct pollux_error *err)
 {
     memset (ret, 0, sizeof (*ret));
     const char *address = server ? server : variable ("POLLUX_SERVER");

@@ -3,7 +3,7 @@
  * A workload is a list of arrivals, each with an application and a size.  Chance comes from three streams of the seed (times, applications, sizes), so that
  * another mix does not move the times.
  */
-#include "sim/generate.h"
+#include "sim/workload_generate.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "sim/arrivals.h"
-#include "sim/sizes.h"
+#include "sim/job_sizes.h"
 
 enum stream { STREAM_TIMES, STREAM_APPS, STREAM_SIZES };
 

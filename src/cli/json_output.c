@@ -2,7 +2,7 @@
 /*
  * JSON for other programs: two blanks per level, numbers with all their digits, a line end.
  */
-#include "cli/output.h"
+#include "cli/json_output.h"
 
 #include <errno.h>
 #include <limits.h>

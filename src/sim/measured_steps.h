@@ -4,8 +4,8 @@
  * between its batches; others between the points (nodes, replicas, m) of all measurements; and
  * outside of them the throughput model answers that is fitted to them all.
  */
-#ifndef SIM_MEASURED_H
-#define SIM_MEASURED_H
+#ifndef SIM_MEASURED_STEPS_H
+#define SIM_MEASURED_STEPS_H
 
 #include "sim/app.h"
 

@@ -12,7 +12,7 @@
  * stay; whoever asks at the same time waits.  They are functions of the measurements alone, so
  * it does not matter who comes first.
  */
-#include "sim/measured.h"
+#include "sim/measured_steps.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workloads made up: by a recipe and a seed, or sampled from the history of a real cluster. */
-#ifndef SIM_GENERATE_H
-#define SIM_GENERATE_H
+#ifndef SIM_WORKLOAD_GENERATE_H
+#define SIM_WORKLOAD_GENERATE_H
 
-#include "sim/history.h"
+#include "sim/job_history.h"
 #include "sim/workload.h"
 
 /* Arrivals follow the day: most at 14:00, least at 2:00, and between them the rate changes as
  * ratio^((1 + cos) / 2).  A job's application is drawn by weight, its size uniformly from
- * the application's sensible ones (sim/sizes.h). */
+ * the application's sensible ones (sim/job_sizes.h). */
 struct recipe {
     int jobs;             /* exactly so many; 0: as many as arrive at the rate */
     double jobs_per_hour; /* mean over a whole day, where jobs is 0 */
@@ -23,7 +23,7 @@ struct recipe {
      * those in the window of the day, of the week, or since its start, whichever first is long
      * enough; the application is the one whose GPU time is nearest in ratio.  mix must be NULL,
      * day_night is not looked at. */
-    const struct history *history;
+    const struct job_history *history;
 };
 
 #define RECIPE_DAY_NIGHT_LIMIT 100

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_RESULT_SUMMARY_H
+#define SIM_RESULT_SUMMARY_H
+
+#include "policy/policy.h"
+#include "sim/sim.h"
+
+/* Complete a result whose jobs have jct_s, slot_s and restarts, and whose rounds is the number of
+ * decide times (which get sorted): fairness, and the numbers over all jobs. */
+int result_summarise (const struct sim_config *config, const struct workload *workload,
+                      const struct policy *policy, double *decide_s, struct sim_result *result,
+                      struct pollux_error *err);
+
+#endif
