@@ -24,28 +24,28 @@ static void check (int code)
 
 static void load_profiles (void *arg)
 {
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     (void)arg;
-    check (ground_truth_from_profiles (NULL, &world, &err));
-    ground_truth_free (world);
+    check (ground_truth_from_profiles (NULL, &truth, &err));
+    ground_truth_free (truth);
 }
 
 static void load_traces (void *arg)
 {
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     (void)arg;
-    check (ground_truth_from_traces (TRACES, &world, &err));
-    ground_truth_free (world);
+    check (ground_truth_from_traces (TRACES, &truth, &err));
+    ground_truth_free (truth);
 }
 
 /* With all triangulations. */
 static void load_and_prepare (void *arg)
 {
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     (void)arg;
-    check (ground_truth_from_traces (TRACES, &world, &err));
-    check (ground_truth_prepare (world, NULL, &err));
-    ground_truth_free (world);
+    check (ground_truth_from_traces (TRACES, &truth, &err));
+    check (ground_truth_prepare (truth, NULL, &err));
+    ground_truth_free (truth);
 }
 
 static void generate (void *arg)
@@ -90,28 +90,28 @@ static void train (void *arg)
 
 int main (void)
 {
-    struct ground_truth *world = NULL;
-    check (ground_truth_from_profiles (NULL, &world, &err));
+    struct ground_truth *truth = NULL;
+    check (ground_truth_from_profiles (NULL, &truth, &err));
     bench_print ("load-profiles", 1e3 * bench_seconds (load_profiles, NULL), "ms");
-    bench_print ("generate-160-jobs", 1e3 * bench_seconds (generate, world), "ms");
-    ground_truth_free (world);
-    check (ground_truth_from_traces (TRACES, &world, &err));
+    bench_print ("generate-160-jobs", 1e3 * bench_seconds (generate, truth), "ms");
+    ground_truth_free (truth);
+    check (ground_truth_from_traces (TRACES, &truth, &err));
     bench_print ("load-traces", 1e3 * bench_seconds (load_traces, NULL), "ms");
     bench_print ("load-and-triangulate", 1e3 * bench_seconds (load_and_prepare, NULL), "ms");
-    struct asker small = {ground_truth_app (world, "cifar10"), rng_seed (1), 1, 4};
-    struct asker large = {ground_truth_app (world, "cifar10"), rng_seed (1), 6, 16};
+    struct asker small = {ground_truth_app (truth, "cifar10"), rng_seed (1), 1, 4};
+    struct asker large = {ground_truth_app (truth, "cifar10"), rng_seed (1), 6, 16};
     bench_print ("step-measured", 1e9 * bench_seconds (ask, &small), "ns");
     double large_s = bench_seconds (ask, &large);
     bench_print ("step-interpolated", 1e9 * large_s, "ns");
     bench_target ("step-interpolated", 1e9 * large_s, 1000);
 
     struct training job;
-    training_init (&job, ground_truth_app (world, "cifar10"), 2048, 0);
+    training_init (&job, ground_truth_app (truth, "cifar10"), 2048, 0);
     check (training_place (&job, (int[]){4, 2}, 2, 30, NULL, &err));
     double train_s = bench_seconds (train, &job);
     bench_print ("train-one-minute", 1e9 * train_s, "ns");
     bench_target ("train-one-minute", 1e9 * train_s, 500);
     training_clear (&job);
-    ground_truth_free (world);
+    ground_truth_free (truth);
     return 0;
 }

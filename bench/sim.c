@@ -63,13 +63,13 @@ static void measure_large (void)
         exit (1);
     pid_t child = fork ();
     if (child == 0) {
-        struct ground_truth *world;
+        struct ground_truth *truth;
         struct workload workload;
         struct recipe recipe = recipe_default ();
         recipe.jobs = 10000;
         recipe.hours = 24;
-        if (ground_truth_from_profiles (NULL, &world, &err) < 0 ||
-            workload_generate (world, &recipe, &workload, &err) < 0)
+        if (ground_truth_from_profiles (NULL, &truth, &err) < 0 ||
+            workload_generate (truth, &recipe, &workload, &err) < 0)
             die ();
         struct sim_config config = sim_defaults ();
         config.nodes = 512;
@@ -98,16 +98,16 @@ static void measure_large (void)
 int main (void)
 {
     measure_large ();
-    struct ground_truth *world;
+    struct ground_truth *truth;
     struct workload workload;
-    if (ground_truth_from_traces ("tests/data/osdi21/traces", &world, &err) < 0 ||
-        workload_read ("tests/data/osdi21/workloads/workload-6.csv", world, &workload, &err) < 0)
+    if (ground_truth_from_traces ("tests/data/osdi21/traces", &truth, &err) < 0 ||
+        workload_read ("tests/data/osdi21/workloads/workload-6.csv", truth, &workload, &err) < 0)
         die ();
     measure_policy (&workload, "tiresias", 0.1);
     measure_policy (&workload, "optimus", 0.1);
     measure_policy (&workload, "pollux", 2);
     measure_policy (&workload, "pollux-ga", 60);
     workload_clear (&workload);
-    ground_truth_free (world);
+    ground_truth_free (truth);
     return 0;
 }

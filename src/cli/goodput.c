@@ -20,7 +20,7 @@
 
 enum {
     GOODPUT_NODES = 1,
-    GOODPUT_GPUS_PER_NODE,
+    GOODPUT_SLOTS_PER_NODE,
     GOODPUT_MAX_REPLICAS,
     GOODPUT_SEARCH,
     GOODPUT_ALL,
@@ -29,7 +29,7 @@ enum {
 
 static const struct command_option goodput_options[] = {
     {"nodes", "N", GOODPUT_NODES, "nodes of the cluster (16)"},
-    {"gpus-per-node", "G", GOODPUT_GPUS_PER_NODE, "GPUs of each node (4)"},
+    {"gpus-per-node", "G", GOODPUT_SLOTS_PER_NODE, "GPUs of each node (4)"},
     {"max-replicas", "K", GOODPUT_MAX_REPLICAS, "look no further than K GPUs (all of them)"},
     {"search", "exact|reference", GOODPUT_SEARCH, "every legal batch (exact), or 50 of them"},
     {"all", NULL, GOODPUT_ALL, "a row for every number of GPUs"},
@@ -39,7 +39,7 @@ static const struct command_option goodput_options[] = {
 
 struct goodput_arguments {
     const char *path;
-    int nodes, gpus_per_node;
+    int nodes, slots_per_node;
     int max_replicas; /* 0: all GPUs */
     enum pollux_search search;
     bool all, json;
@@ -59,9 +59,9 @@ static int take (struct goodput_arguments *ret, int id, const struct options *op
         code = options_int64 (options, 1, POLLUX_REPLICAS_LIMIT, &number, err);
         ret->nodes = (int)number;
         return code;
-    case GOODPUT_GPUS_PER_NODE:
+    case GOODPUT_SLOTS_PER_NODE:
         code = options_int64 (options, 1, POLLUX_REPLICAS_LIMIT, &number, err);
-        ret->gpus_per_node = (int)number;
+        ret->slots_per_node = (int)number;
         return code;
     case GOODPUT_MAX_REPLICAS:
         code = options_int64 (options, 1, POLLUX_REPLICAS_LIMIT, &number, err);
@@ -86,7 +86,7 @@ static int take (struct goodput_arguments *ret, int id, const struct options *op
 static int parse (struct options *options, struct goodput_arguments *ret, struct pollux_error *err)
 {
     struct goodput_arguments arguments = {
-        .nodes = 16, .gpus_per_node = 4, .search = POLLUX_EXACT, .job = job_options_start ()};
+        .nodes = 16, .slots_per_node = 4, .search = POLLUX_EXACT, .job = job_options_start ()};
     int id, code = 0;
     while (code == 0 && (id = options_next (options, err)) != 0)
         code = id < 0 ? id : take (&arguments, id, options, err);
@@ -94,9 +94,9 @@ static int parse (struct options *options, struct goodput_arguments *ret, struct
         code = options_operand (options, &arguments.path, err);
     if (code < 0)
         return code;
-    int64_t gpus = (int64_t)arguments.nodes * arguments.gpus_per_node;
-    if (arguments.max_replicas == 0 || arguments.max_replicas > gpus)
-        arguments.max_replicas = gpus < POLLUX_REPLICAS_LIMIT ? (int)gpus : POLLUX_REPLICAS_LIMIT;
+    int64_t slots = (int64_t)arguments.nodes * arguments.slots_per_node;
+    if (arguments.max_replicas == 0 || arguments.max_replicas > slots)
+        arguments.max_replicas = slots < POLLUX_REPLICAS_LIMIT ? (int)slots : POLLUX_REPLICAS_LIMIT;
     *ret = arguments;
     return 0;
 }
@@ -204,7 +204,7 @@ static void find_speedups (struct curves *curves)
 static int find_curves (const struct wire_job *job, const struct goodput_arguments *arguments,
                         struct curves *ret, struct pollux_error *err)
 {
-    int most = arguments->max_replicas, per_node = arguments->gpus_per_node;
+    int most = arguments->max_replicas, per_node = arguments->slots_per_node;
     size_t size = (size_t)most;
     struct curves curves = {
         .one = calloc (size, sizeof (*curves.one)),
@@ -344,7 +344,7 @@ static int print_all (const struct curves *curves, const struct goodput_argument
 {
     struct terminal terminal = terminal_of (out);
     fprintf (out, "Best batch on nodes of %d GPU%s (%s search), rates in samples/s:\n\n",
-             arguments->gpus_per_node, arguments->gpus_per_node == 1 ? "" : "s",
+             arguments->slots_per_node, arguments->slots_per_node == 1 ? "" : "s",
              wire_search_names[arguments->search]);
     int code = print_table (curves, arguments->max_replicas, arguments->all, terminal, out, err);
     fputc ('\n', out);
@@ -386,7 +386,7 @@ static json_t *encode_curves (const struct curves *curves,
                               const struct goodput_arguments *arguments)
 {
     return json_pack ("{s:s, s:i, s:i, s:o, s:o}", "search", wire_search_names[arguments->search],
-                      "cluster_nodes", arguments->nodes, "gpus_per_node", arguments->gpus_per_node,
+                      "cluster_nodes", arguments->nodes, "gpus_per_node", arguments->slots_per_node,
                       "one_node", encode_points (curves->one, 0, curves->one_count), "many_nodes",
                       encode_points (curves->many, 1, curves->many_count));
 }

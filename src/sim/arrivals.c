@@ -88,7 +88,7 @@ int arrivals_draw (const struct recipe *recipe, struct rng *rng, struct arrival 
         return fail (err, -ENOMEM, "no memory for %d jobs", count);
     for (int i = 0; i < count; i++)
         arrivals[i] = (struct arrival){
-            .at_s = floor (draw_hour (recipe, start, rng) * hour_s), .gpu_s = NAN, .order = i};
+            .at_s = floor (draw_hour (recipe, start, rng) * hour_s), .slot_s = NAN, .order = i};
     qsort (arrivals, (size_t)count, sizeof *arrivals, by_time);
     *ret = arrivals;
     *ret_count = count;
@@ -163,7 +163,7 @@ int arrivals_sample (const struct recipe *recipe, struct rng *rng, struct arriva
         double at = window_at (&window, history->jobs[i].at_s);
         if (at >= 0 && at < window.length_s)
             arrivals[there++] =
-                (struct arrival){.at_s = at, .gpu_s = history->jobs[i].gpu_s, .order = i};
+                (struct arrival){.at_s = at, .slot_s = history->jobs[i].slot_s, .order = i};
     }
     double wanted = recipe->jobs > 0 ? recipe->jobs : ceil (recipe->jobs_per_hour * recipe->hours);
     if (wanted > there) {

@@ -7,9 +7,9 @@
 #include "sim/workload_generate.h"
 
 struct arrival {
-    double at_s;  /* whole seconds since the workload's start */
-    double gpu_s; /* how much it took; NaN: nobody knows */
-    int order;    /* of its draw, among arrivals at the same time */
+    double at_s;   /* whole seconds since the workload's start */
+    double slot_s; /* how much it took; NaN: nobody knows */
+    int order;     /* of its draw, among arrivals at the same time */
 };
 
 /* Draw the arrivals of a recipe that was checked, in the order of time: exactly recipe->jobs, or

@@ -69,10 +69,10 @@ static int read_rows (const struct csv *csv, struct job_history *history, struct
             return csv_fail (csv, row, column[0], err, "expected a time like 2017-10-09 07:01:55");
         int code = csv_double (csv, row, column[1], 0, 1e12, &duration, err);
         if (code == 0)
-            code = csv_double (csv, row, column[2], 0, 1e18, &job->gpu_s, err);
+            code = csv_double (csv, row, column[2], 0, 1e18, &job->slot_s, err);
         if (code < 0)
             return code;
-        if (duration >= short_s && job->gpu_s > 0)
+        if (duration >= short_s && job->slot_s > 0)
             history->count++;
     }
     return 0;

@@ -12,7 +12,7 @@
 struct job_history {
     struct past_job {
         int64_t at_s; /* since 1970, in the clock of the table */
-        double gpu_s;
+        double slot_s;
     } * jobs;
     int count; /* >= 1 */
 };

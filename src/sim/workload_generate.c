@@ -21,7 +21,7 @@ struct kind {
     const struct app *app;
     struct job_size sizes[SIZES_LIMIT];
     int size_count;
-    double gpu_s; /* of its middle size */
+    double slot_s; /* of its middle size */
     double weight;
 };
 
@@ -71,8 +71,8 @@ static struct kind *make_kinds (const struct ground_truth *truth, const struct r
         kind->size_count =
             app_sizes (kind->app, recipe->max_replicas, recipe->slots_per_node, kind->sizes);
         const struct job_size *middle = &kind->sizes[kind->size_count / 2];
-        kind->gpu_s = middle->seconds * middle->replicas;
-        kind->weight = recipe->mix ? recipe->mix[i] : pow (1 + kind->gpu_s / 3600, -0.7);
+        kind->slot_s = middle->seconds * middle->replicas;
+        kind->weight = recipe->mix ? recipe->mix[i] : pow (1 + kind->slot_s / 3600, -0.7);
     }
     return kinds;
 }
@@ -96,12 +96,12 @@ static const struct kind *draw_kind (const struct kind *kinds, int count, struct
 }
 
 /* The kind whose GPU time is nearest in ratio. */
-static const struct kind *nearest_kind (const struct kind *kinds, int count, double gpu_s)
+static const struct kind *nearest_kind (const struct kind *kinds, int count, double slot_s)
 {
     const struct kind *nearest = NULL;
     double least = INFINITY;
     for (int i = 0; i < count; i++) {
-        double distance = fabs (log (kinds[i].gpu_s / gpu_s));
+        double distance = fabs (log (kinds[i].slot_s / slot_s));
         if (distance < least) {
             nearest = &kinds[i];
             least = distance;
@@ -148,9 +148,9 @@ int workload_generate (const struct ground_truth *truth, const struct recipe *re
         code = fail (err, -ENOMEM, "no memory for %d jobs", count);
     for (int i = 0; code == 0 && i < count; i++) {
         const struct kind *kind =
-            isnan (arrivals[i].gpu_s)
+            isnan (arrivals[i].slot_s)
                 ? draw_kind (kinds, ground_truth_count (truth), &apps)
-                : nearest_kind (kinds, ground_truth_count (truth), arrivals[i].gpu_s);
+                : nearest_kind (kinds, ground_truth_count (truth), arrivals[i].slot_s);
         if (kind)
             fill_job (&jobs[i], i, &arrivals[i], kind, &sizes);
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Worlds of traces: the published ones against an independent implementation's values, small
- * ones by hand, files that are refused, and many threads on one world.
+ * ones by hand, files that are refused, and many threads on one truth.
  */
 #include "unit.h"
 
@@ -16,12 +16,12 @@
 
 static struct ground_truth *load_published (void)
 {
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
     fclose (golden_open (PUBLISHED "/bert/placements.csv"));
-    if (ground_truth_from_traces (PUBLISHED, &world, &err) < 0)
+    if (ground_truth_from_traces (PUBLISHED, &truth, &err) < 0)
         fail_msg ("%s", err.text);
-    return world;
+    return truth;
 }
 
 /* One for all tests that only ask. */
@@ -60,12 +60,12 @@ static void test_published_apps (void **state)
         {"yolov3", 50, {8, 512, 4, 8, true}, {0, 0}, 103443.97796253165},
     };
     (void)state;
-    const struct ground_truth *world = published ();
-    assert_int_equal (ground_truth_count (world), COUNT (want));
+    const struct ground_truth *truth = published ();
+    assert_int_equal (ground_truth_count (truth), COUNT (want));
     for (size_t i = 0; i < COUNT (want); i++) {
-        const struct app *app = ground_truth_app (world, want[i].name);
+        const struct app *app = ground_truth_app (truth, want[i].name);
         assert_non_null (app);
-        assert_ptr_equal (app, ground_truth_at (world, (int)i));
+        assert_ptr_equal (app, ground_truth_at (truth, (int)i));
         assert_string_equal (app_name (app), want[i].name);
         assert_int_equal (app_max_epochs (app), want[i].epochs);
         const struct pollux_limits *limits = app_limits (app);
@@ -79,8 +79,8 @@ static void test_published_apps (void **state)
         assert_true (app_need (app, 0) == 0);
         assert_true (relative (app_need (app, want[i].epochs), want[i].need) < 1e-12);
     }
-    assert_null (ground_truth_app (world, "resnet"));
-    assert_null (ground_truth_app (world, ""));
+    assert_null (ground_truth_app (truth, "resnet"));
+    assert_null (ground_truth_app (truth, ""));
 }
 
 /* Step times on placements that were not measured: N nodes, K replicas, m samples.  Computed with
@@ -131,11 +131,11 @@ static void spread (int nodes, int replicas, int *counts)
 static void test_interpolated_steps (void **state)
 {
     (void)state;
-    const struct ground_truth *world = published ();
+    const struct ground_truth *truth = published ();
     for (size_t i = 0; i < COUNT (interpolated); i++) {
         int counts[16];
         spread (interpolated[i].nodes, interpolated[i].replicas, counts);
-        struct app_step step = app_step (ground_truth_app (world, interpolated[i].app), counts,
+        struct app_step step = app_step (ground_truth_app (truth, interpolated[i].app), counts,
                                          interpolated[i].nodes, interpolated[i].m);
         if (relative (step.step_s, interpolated[i].step_s) > 1e-10 ||
             relative (step.sync_s, interpolated[i].sync_s) > 1e-10 || step.modelled)
@@ -169,9 +169,9 @@ static void test_measured_steps (void **state)
         {"ncf", {4, 4}, 2, 8000, NAN, NAN}, /* measured up to 4103 */
     };
     (void)state;
-    const struct ground_truth *world = published ();
+    const struct ground_truth *truth = published ();
     for (size_t i = 0; i < COUNT (cases); i++) {
-        struct app_step step = app_step (ground_truth_app (world, cases[i].app), cases[i].counts,
+        struct app_step step = app_step (ground_truth_app (truth, cases[i].app), cases[i].counts,
                                          cases[i].nodes, cases[i].m);
         assert_int_equal (step.modelled, isnan (cases[i].step_s));
         assert_true (step.step_s > step.sync_s && step.sync_s >= 0);
@@ -182,9 +182,9 @@ static void test_measured_steps (void **state)
     /* More than 16 nodes count as 16. */
     int counts[20];
     spread (16, 48, counts);
-    struct app_step sixteen = app_step (ground_truth_app (world, "bert"), counts, 16, 8);
+    struct app_step sixteen = app_step (ground_truth_app (truth, "bert"), counts, 16, 8);
     spread (20, 48, counts);
-    struct app_step twenty = app_step (ground_truth_app (world, "bert"), counts, 20, 8);
+    struct app_step twenty = app_step (ground_truth_app (truth, "bert"), counts, 20, 8);
     assert_true (sixteen.step_s == twenty.step_s && !twenty.modelled);
 }
 
@@ -192,8 +192,8 @@ static void test_measured_steps (void **state)
 static void test_published_course (void **state)
 {
     (void)state;
-    const struct ground_truth *world = published ();
-    const struct app *app = ground_truth_app (world, "cifar10");
+    const struct ground_truth *truth = published ();
+    const struct app *app = ground_truth_app (truth, "cifar10");
     assert_true (app_iterations (app, 2, 128) == 1171);
     assert_true (app_iterations (app, 2, 256) == 864);
     assert_true (app_iterations (app, 2, 192) == (1171 + 864) / 2.0);
@@ -212,11 +212,11 @@ static void test_published_course (void **state)
 enum { THREADS = 4, QUESTIONS = 200 };
 
 struct asker {
-    const struct ground_truth *world;
+    const struct ground_truth *truth;
     double answers[QUESTIONS];
 };
 
-/* Everybody asks the same, in an order of his own, of a world that is not prepared. */
+/* Everybody asks the same, in an order of his own, of a truth that is not prepared. */
 static void *ask (void *self)
 {
     struct asker *asker = self;
@@ -226,7 +226,7 @@ static void *ask (void *self)
         struct rng rng = rng_stream (5, (uint64_t)question);
         /* The two whose triangulations are the smallest. */
         const struct app *app =
-            ground_truth_app (asker->world, rng_below (&rng, 2) ? "bert" : "yolov3");
+            ground_truth_app (asker->truth, rng_below (&rng, 2) ? "bert" : "yolov3");
         int nodes = 1 + (int)rng_below (&rng, 16);
         for (int n = 0; n < nodes; n++)
             counts[n] = 1 + (int)rng_below (&rng, 4);
@@ -242,19 +242,19 @@ static void test_threads_agree (void **state)
     (void)state;
     static struct asker askers[THREADS + 1];
     pthread_t threads[THREADS];
-    struct ground_truth *world = load_published (), *prepared = load_published ();
+    struct ground_truth *truth = load_published (), *prepared = load_published ();
     assert_int_equal (ground_truth_prepare (prepared, NULL, NULL), 0);
     for (int i = 0; i < THREADS; i++) {
-        askers[i].world = world;
+        askers[i].truth = truth;
         assert_int_equal (pthread_create (&threads[i], NULL, ask, &askers[i]), 0);
     }
-    askers[THREADS].world = prepared;
+    askers[THREADS].truth = prepared;
     ask (&askers[THREADS]);
     for (int i = 0; i < THREADS; i++)
         pthread_join (threads[i], NULL);
     for (int i = 0; i < THREADS; i++)
         assert_memory_equal (askers[i].answers, askers[THREADS].answers, sizeof askers[i].answers);
-    ground_truth_free (world);
+    ground_truth_free (truth);
     ground_truth_free (prepared);
 }
 
@@ -294,7 +294,7 @@ static void write_file (const char *dir, const char *name, const char *text)
 static void make_app (const char *name)
 {
     char command[256];
-    strcpy (root, "/tmp/pollux-world-XXXXXX");
+    strcpy (root, "/tmp/pollux-traces-XXXXXX");
     assert_non_null (mkdtemp (root));
     (void)snprintf (app_dir, sizeof app_dir, "%s/%s", root, name);
     (void)snprintf (command, sizeof command, "mkdir -p %s %s/empty", app_dir, root);
@@ -313,14 +313,14 @@ static void remove_app (void)
 static void test_own_traces (void **state)
 {
     (void)state;
-    struct ground_truth *world;
+    struct ground_truth *truth;
     struct pollux_error err;
     make_app ("toy");
-    if (ground_truth_from_traces (root, &world, &err) < 0)
+    if (ground_truth_from_traces (root, &truth, &err) < 0)
         fail_msg ("%s", err.text);
     remove_app ();
-    assert_int_equal (ground_truth_count (world), 1);
-    const struct app *app = ground_truth_app (world, "toy");
+    assert_int_equal (ground_truth_count (truth), 1);
+    const struct app *app = ground_truth_app (truth, "toy");
     const struct pollux_limits *limits = app_limits (app);
     assert_int_equal (app_max_epochs (app), 3); /* as many as there are rows */
     assert_int_equal (limits->init_batch, 10);
@@ -339,27 +339,27 @@ static void test_own_traces (void **state)
     assert_true (step.step_s > 0 && step.modelled);
     step = app_step (app, (int[]){100}, 1, 6);
     assert_true (step.step_s > 0 && step.modelled);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* Measurements without space between them: the model answers all that was not measured. */
 static void test_flat_traces (void **state)
 {
     (void)state;
-    struct ground_truth *world;
+    struct ground_truth *truth;
     struct pollux_error err;
     make_app ("flat");
     write_file (app_dir, "placements.csv",
                 "placement,local_bsz,step_time,sync_time\n1,4,1,0.1\n1,8,2,0.1\n");
     write_file (app_dir, "scalability.csv",
                 "num_nodes,num_replicas,local_bsz,step_time,sync_time\n1,2,4,1,0.5\n");
-    if (ground_truth_from_traces (root, &world, &err) < 0)
+    if (ground_truth_from_traces (root, &truth, &err) < 0)
         fail_msg ("%s", err.text);
     remove_app ();
-    struct app_step step = app_step (ground_truth_at (world, 0), (int[]){2}, 1, 4);
+    struct app_step step = app_step (ground_truth_at (truth, 0), (int[]){2}, 1, 4);
     assert_true (step.modelled && step.step_s > 0);
-    assert_int_equal (ground_truth_prepare (world, (bool[]){true}, &err), 0);
-    ground_truth_free (world);
+    assert_int_equal (ground_truth_prepare (truth, (bool[]){true}, &err), 0);
+    ground_truth_free (truth);
 }
 
 #define PLACEMENTS "placement,local_bsz,step_time,sync_time\n"
@@ -405,7 +405,7 @@ static void test_refused_traces (void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT (refused); i++) {
-        struct ground_truth *world = NULL;
+        struct ground_truth *truth = NULL;
         struct pollux_error err = {.text = ""};
         make_app ("toy");
         if (refused[i].file.text) {
@@ -415,9 +415,9 @@ static void test_refused_traces (void **state)
             (void)snprintf (path, sizeof path, "%s/%s", app_dir, refused[i].file.name);
             assert_int_equal (unlink (path), 0);
         }
-        int code = ground_truth_from_traces (root, &world, &err);
+        int code = ground_truth_from_traces (root, &truth, &err);
         remove_app ();
-        if (code >= 0 || world || !strstr (err.text, refused[i].says))
+        if (code >= 0 || truth || !strstr (err.text, refused[i].says))
             fail_msg ("case %zu: expected '%s', got %d: %s", i, refused[i].says, code, err.text);
     }
 }
@@ -425,32 +425,32 @@ static void test_refused_traces (void **state)
 static void test_refused_folders (void **state)
 {
     (void)state;
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
-    assert_int_equal (ground_truth_from_traces ("/no/such/folder", &world, &err), -ENOENT);
+    assert_int_equal (ground_truth_from_traces ("/no/such/folder", &truth, &err), -ENOENT);
     assert_non_null (strstr (err.text, "/no/such/folder"));
     make_app ("bert"); /* known to train for 2 epochs, of 3 rows */
     char empty[128];
     (void)snprintf (empty, sizeof empty, "%s/empty", root);
-    assert_int_equal (ground_truth_from_traces (empty, &world, &err), -EINVAL);
+    assert_int_equal (ground_truth_from_traces (empty, &truth, &err), -EINVAL);
     assert_non_null (strstr (err.text, "no traces here"));
-    assert_int_equal (ground_truth_from_traces (root, &world, &err), 0);
-    assert_int_equal (app_max_epochs (ground_truth_at (world, 0)), 2);
-    ground_truth_free (world);
-    world = NULL;
+    assert_int_equal (ground_truth_from_traces (root, &truth, &err), 0);
+    assert_int_equal (app_max_epochs (ground_truth_at (truth, 0)), 2);
+    ground_truth_free (truth);
+    truth = NULL;
     remove_app ();
     make_app ("cifar10"); /* and this one for 100 */
-    assert_int_equal (ground_truth_from_traces (root, &world, &err), -EINVAL);
+    assert_int_equal (ground_truth_from_traces (root, &truth, &err), -EINVAL);
     assert_non_null (strstr (err.text, "trains for 100 epochs"));
     remove_app ();
     make_app ("toy");
     char command[256];
     (void)snprintf (command, sizeof command, "rm %s/validation-*", app_dir);
     assert_int_equal (system (command), 0);
-    assert_int_equal (ground_truth_from_traces (root, &world, &err), -EINVAL);
+    assert_int_equal (ground_truth_from_traces (root, &truth, &err), -EINVAL);
     assert_non_null (strstr (err.text, "no validation-B.csv"));
     remove_app ();
-    assert_null (world);
+    assert_null (truth);
     ground_truth_free (NULL);
 }
 

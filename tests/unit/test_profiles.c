@@ -12,14 +12,14 @@
 static struct ground_truth *parse (const char *text)
 {
     struct profile *profiles;
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
     int count;
     if (profiles_parse ("test", text, strlen (text), &profiles, &count, &err) < 0 ||
-        ground_truth_of_profiles (profiles, count, &world, &err) < 0)
+        ground_truth_of_profiles (profiles, count, &truth, &err) < 0)
         fail_msg ("%s", err.text);
     free (profiles);
-    return world;
+    return truth;
 }
 
 #define MODEL                                                                                      \
@@ -33,8 +33,8 @@ static struct ground_truth *parse (const char *text)
 static void test_what_they_mean (void **state)
 {
     (void)state;
-    struct ground_truth *world = parse (ONE (EPOCHS ", " LIMITS ", " MODEL ", " NOISE));
-    const struct app *app = ground_truth_app (world, "a");
+    struct ground_truth *truth = parse (ONE (EPOCHS ", " LIMITS ", " MODEL ", " NOISE));
+    const struct app *app = ground_truth_app (truth, "a");
     assert_int_equal (app_max_epochs (app), 4);
     assert_int_equal (app_limits (app)->max_local, 20);
     assert_true (app_limits (app)->accumulation);
@@ -50,19 +50,19 @@ static void test_what_they_mean (void **state)
     assert_true (relative (step.step_s, 0.15 + 0.31) < 1e-12);
     assert_true (relative (step.sync_s, 0.31) < 1e-12);
     assert_false (step.modelled); /* here the model is the truth */
-    assert_int_equal (ground_truth_prepare (world, NULL, NULL), 0);
-    ground_truth_free (world);
+    assert_int_equal (ground_truth_prepare (truth, NULL, NULL), 0);
+    ground_truth_free (truth);
 
     /* Iterations at a batch follow from its gain: (1+3) / (3/4+1). */
-    world = parse (ONE (EPOCHS ", " LIMITS ", " MODEL ", \"noise\": {\"progress\": [0.5], "
+    truth = parse (ONE (EPOCHS ", " LIMITS ", " MODEL ", \"noise\": {\"progress\": [0.5], "
                                "\"batches\": [10, 40], \"ratio\": [[1], [3]]}, "
                                "\"pinned\": {\"replicas\": 2, \"batch\": 20}"));
-    app = ground_truth_app (world, "a");
+    app = ground_truth_app (truth, "a");
     assert_true (relative (app_iterations (app, 3, 40), 400 / (4 / 1.75)) < 1e-12);
     assert_true (app_grad (app, 0, 25).var == 2);
     assert_int_equal (app_pin (app).replicas, 2);
     assert_int_equal (app_pin (app).batch, 20);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static void test_built_in (void **state)
@@ -70,18 +70,18 @@ static void test_built_in (void **state)
     static const char *const names[] = {"bert",     "cifar10", "deepspeech2",
                                         "imagenet", "ncf",     "yolov3"};
     (void)state;
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
-    if (ground_truth_from_profiles (NULL, &world, &err) < 0)
+    if (ground_truth_from_profiles (NULL, &truth, &err) < 0)
         fail_msg ("%s", err.text);
-    assert_int_equal (ground_truth_count (world), COUNT (names));
+    assert_int_equal (ground_truth_count (truth), COUNT (names));
     for (size_t i = 0; i < COUNT (names); i++)
-        assert_string_equal (app_name (ground_truth_at (world, (int)i)), names[i]);
-    assert_int_equal (app_pin (ground_truth_app (world, "ncf")).replicas, 1);
-    ground_truth_free (world);
+        assert_string_equal (app_name (ground_truth_at (truth, (int)i)), names[i]);
+    assert_int_equal (app_pin (ground_truth_app (truth, "ncf")).replicas, 1);
+    ground_truth_free (truth);
 }
 
-/* The built-in world is a likeness of the published traces: over placements and batches that
+/* The built-in truth is a likeness of the published traces: over placements and batches that
  * were measured, iterations to the end and step times are near. */
 static void test_built_in_is_near (void **state)
 {
@@ -124,23 +124,23 @@ static void test_built_in_is_near (void **state)
 static void test_written_and_read_again (void **state)
 {
     (void)state;
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct profile made[8], *read;
     struct pollux_error err;
     char *text;
     size_t length;
     int count;
-    assert_int_equal (ground_truth_from_profiles (NULL, &world, NULL), 0);
-    for (int i = 0; i < ground_truth_count (world); i++)
-        assert_int_equal (profile_of_app (ground_truth_at (world, i), &made[i], &err), 0);
+    assert_int_equal (ground_truth_from_profiles (NULL, &truth, NULL), 0);
+    for (int i = 0; i < ground_truth_count (truth); i++)
+        assert_int_equal (profile_of_app (ground_truth_at (truth, i), &made[i], &err), 0);
     strcpy (made[0].name, "a \"quoted\" näme");
     FILE *out = open_memstream (&text, &length);
-    assert_int_equal (profiles_write (made, ground_truth_count (world), out, &err), 0);
+    assert_int_equal (profiles_write (made, ground_truth_count (truth), out, &err), 0);
     assert_int_equal (fclose (out), 0);
     if (profiles_parse ("again", text, length, &read, &count, &err) < 0)
         fail_msg ("%s", err.text);
     free (text);
-    assert_int_equal (count, ground_truth_count (world));
+    assert_int_equal (count, ground_truth_count (truth));
     for (int i = 0; i < count; i++) {
         assert_string_equal (read[i].name, made[i].name);
         assert_int_equal (read[i].epochs, made[i].epochs);
@@ -156,19 +156,19 @@ static void test_written_and_read_again (void **state)
                 assert_true (relative (read[i].ratio[b][k], made[i].ratio[b][k]) < 1e-5);
     }
     free (read);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
-/* A profile of a world that was made of a profile is that profile, nearly. */
+/* A profile of a truth that was made of a profile is that profile, nearly. */
 static void test_profile_of_profile (void **state)
 {
     (void)state;
-    struct ground_truth *world =
+    struct ground_truth *truth =
         parse (ONE ("\"epochs\": 101, \"epoch_iterations\": 7, " LIMITS ", " MODEL
                     ", \"noise\": {\"progress\": [0.00495049504950495, 0.3, 0.995049504950495], "
                     "\"batches\": [10, 40], \"ratio\": [[1, 10, 20], [2, 30, 15]]}"));
     struct profile profile;
-    const struct app *app = ground_truth_app (world, "a");
+    const struct app *app = ground_truth_app (truth, "a");
     assert_int_equal (profile_of_app (app, &profile, NULL), 0);
     assert_true (profile.epoch_iterations == 7);
     assert_true (profile.model.beta_local == 0.02);
@@ -179,7 +179,7 @@ static void test_profile_of_profile (void **state)
         for (int batch = 10; batch <= 40; batch += 30)
             assert_true (relative (app_grad (ground_truth_at (again, 0), e, batch).var,
                                    app_grad (app, e, batch).var) < 0.06);
-    ground_truth_free (world);
+    ground_truth_free (truth);
     ground_truth_free (again);
 }
 
@@ -245,11 +245,11 @@ static void test_refused (void **state)
             strncmp (err.text, "test", 4) != 0)
             fail_msg ("case %zu: expected '%s', got %d: %s", i, refused[i].says, code, err.text);
     }
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
-    assert_int_equal (ground_truth_from_profiles ("no/such/file.json", &world, &err), -ENOENT);
+    assert_int_equal (ground_truth_from_profiles ("no/such/file.json", &truth, &err), -ENOENT);
     assert_non_null (strstr (err.text, "no/such/file.json"));
-    assert_null (world);
+    assert_null (truth);
 }
 
 int main (void)

@@ -21,20 +21,20 @@ static bool brief (void)
 static struct ground_truth *published_world (void)
 {
     fclose (golden_open (OSDI21 "traces/bert/placements.csv"));
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
-    if (ground_truth_from_traces (OSDI21 "traces", &world, &err) < 0)
+    if (ground_truth_from_traces (OSDI21 "traces", &truth, &err) < 0)
         fail_msg ("%s", err.text);
-    return world;
+    return truth;
 }
 
-static struct workload published_workload (const struct ground_truth *world, int number)
+static struct workload published_workload (const struct ground_truth *truth, int number)
 {
     char path[64];
     struct workload workload;
     struct pollux_error err;
     snprintf (path, sizeof (path), OSDI21 "workloads/workload-%d.csv", number);
-    if (workload_read (path, world, &workload, &err) < 0)
+    if (workload_read (path, truth, &workload, &err) < 0)
         fail_msg ("%s", err.text);
     return workload;
 }
@@ -48,7 +48,7 @@ static const struct policy *policy_named (const char *name)
 
 static void published_job_by_job (const char *name)
 {
-    struct ground_truth *world = published_world ();
+    struct ground_truth *truth = published_world ();
     char path[64];
     snprintf (path, sizeof (path), OSDI21 "published/%s.json", name);
     json_t *published = json_load_file (path, 0, NULL);
@@ -56,7 +56,7 @@ static void published_job_by_job (const char *name)
     struct sim_config config = sim_defaults ();
     int compared = 0, workloads = brief () ? 1 : 6;
     for (int number = 1; number <= workloads; number++) {
-        struct workload workload = published_workload (world, number);
+        struct workload workload = published_workload (truth, number);
         char key[32];
         snprintf (key, sizeof (key), "workload-%d", number);
         json_t *jct = json_object_get (json_object_get (published, "jct"), key);
@@ -76,7 +76,7 @@ static void published_job_by_job (const char *name)
     }
     assert_int_equal (compared, 160 * workloads);
     json_decref (published);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static void tiresias_as_published (void **state)
@@ -91,9 +91,9 @@ static void optimus_as_published (void **state)
     published_job_by_job ("optimus");
 }
 
-/* ---- Built-in world ---- */
+/* ---- Built-in truth ---- */
 
-static struct workload small_workload (const struct ground_truth *world, int count)
+static struct workload small_workload (const struct ground_truth *truth, int count)
 {
     struct workload workload = {.jobs = calloc ((size_t)count, sizeof (workload.jobs[0])),
                                 .count = count};
@@ -102,7 +102,7 @@ static struct workload small_workload (const struct ground_truth *world, int cou
     for (int i = 0; i < count; i++) {
         struct workload_job *job = &workload.jobs[i];
         snprintf (job->name, sizeof (job->name), "job-%d", i);
-        job->app = ground_truth_app (world, apps[i % 4]);
+        job->app = ground_truth_app (truth, apps[i % 4]);
         assert_non_null (job->app);
         job->submit_s = 97 * i % 1800; /* not in order */
         job->replicas = 1 + i % 4;
@@ -119,9 +119,9 @@ static void threads_change_nothing (void **state)
     enum { JOBS = 12, TASKS = 6 };
     static const char *const names[TASKS] = {"tiresias", "optimus", "fifo",
                                              "srtf",     "las",     "equal-share"};
-    struct ground_truth *world;
-    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
-    struct workload workload = small_workload (world, JOBS);
+    struct ground_truth *truth;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &truth, NULL));
+    struct workload workload = small_workload (truth, JOBS);
     double want[TASKS][JOBS];
     for (int threads = 1; threads <= 4; threads += 3) {
         struct sim_task *tasks = calloc (TASKS, sizeof (tasks[0]));
@@ -144,7 +144,7 @@ static void threads_change_nothing (void **state)
         free (tasks);
     }
     workload_clear (&workload);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* A journal that checks what passes: no slot is used twice, no job runs without being there. */
@@ -177,9 +177,9 @@ static void every_policy_finishes_every_job (void **state)
 {
     (void)state;
     int jobs = brief () ? 2 : 10;
-    struct ground_truth *world;
-    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
-    struct workload workload = small_workload (world, jobs);
+    struct ground_truth *truth;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &truth, NULL));
+    struct workload workload = small_workload (truth, jobs);
     for (const struct policy *const *at = policies; *at; at++) {
         struct auditor auditor = {0};
         struct sim_config config = sim_defaults ();
@@ -208,16 +208,16 @@ static void every_policy_finishes_every_job (void **state)
         sim_result_clear (&result);
     }
     workload_clear (&workload);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* A job alone in the cluster, with its whole share, is exactly as fast as alone: rho is 1. */
 static void isolated_run_is_fair (void **state)
 {
     (void)state;
-    struct ground_truth *world;
-    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
-    struct workload workload = small_workload (world, 1);
+    struct ground_truth *truth;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &truth, NULL));
+    struct workload workload = small_workload (truth, 1);
     workload.jobs[0].replicas = 4;
     workload.jobs[0].batch = app_limits (workload.jobs[0].app)->min_local * 4;
     struct sim_config config = sim_defaults ();
@@ -228,15 +228,15 @@ static void isolated_run_is_fair (void **state)
     assert_true (result.unfair == 0 || result.jobs[0].rho > 1);
     sim_result_clear (&result);
     workload_clear (&workload);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static void misconfiguration_is_named (void **state)
 {
     (void)state;
-    struct ground_truth *world;
-    assert_int_equal (0, ground_truth_from_profiles (NULL, &world, NULL));
-    struct workload workload = small_workload (world, 4);
+    struct ground_truth *truth;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &truth, NULL));
+    struct workload workload = small_workload (truth, 4);
     const struct {
         struct sim_config config;
         const char *word;
@@ -257,7 +257,7 @@ static void misconfiguration_is_named (void **state)
             fail_msg ("'%s' does not name %s", err.text, cases[i].word);
     }
     workload_clear (&workload);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 int main (void)

@@ -69,9 +69,9 @@ static struct ground_truth *plain_world (double epoch_iterations, int epochs, do
         .batches = {10},
         .ratio = {{3}},
     };
-    struct ground_truth *world = NULL;
-    assert_int_equal (ground_truth_of_profiles (&profile, 1, &world, NULL), 0);
-    return world;
+    struct ground_truth *truth = NULL;
+    assert_int_equal (ground_truth_of_profiles (&profile, 1, &truth, NULL), 0);
+    return truth;
 }
 
 static void advance (struct training *training, double seconds, double interference)
@@ -89,9 +89,9 @@ static void place (struct training *training, const int *counts, int nodes)
 static void test_time_passes (void **state)
 {
     (void)state;
-    struct ground_truth *world = plain_world (100, 2, 1);
+    struct ground_truth *truth = plain_world (100, 2, 1);
     struct training job;
-    training_init (&job, ground_truth_at (world, 0), 10, 60);
+    training_init (&job, ground_truth_at (truth, 0), 10, 60);
 
     advance (&job, 60, 0); /* without slots only the clock moves */
     assert_true (job.clock_s == 120 && job.progress == 0 && job.attained_s == 0);
@@ -124,7 +124,7 @@ static void test_time_passes (void **state)
     advance (&job, 60, 0); /* a job that is done stays as it is */
     assert_true (job.clock_s == 900 && job.completed_s == 470);
     training_clear (&job);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* Epochs end at whole seconds, rounded half to even, and lose or win what that costs. */
@@ -144,9 +144,9 @@ static void test_whole_seconds (void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT (cases); i++) {
-        struct ground_truth *world = plain_world (cases[i].epoch_iterations, cases[i].epochs, 10);
+        struct ground_truth *truth = plain_world (cases[i].epoch_iterations, cases[i].epochs, 10);
         struct training job;
-        training_init (&job, ground_truth_at (world, 0), 10, 0);
+        training_init (&job, ground_truth_at (truth, 0), 10, 0);
         assert_int_equal (training_place (&job, (int[]){1}, 1, 0, NULL, NULL), 0);
         for (int round = 0; !training_done (&job) && round < 1000; round++)
             advance (&job, cases[i].interval_s, 0);
@@ -154,7 +154,7 @@ static void test_whole_seconds (void **state)
             fail_msg ("%g iterations, %d epochs: %g s", cases[i].epoch_iterations, cases[i].epochs,
                       job.completed_s);
         training_clear (&job);
-        ground_truth_free (world);
+        ground_truth_free (truth);
     }
 }
 
@@ -173,17 +173,17 @@ static void test_rates (void **state)
         {15, {2}, 1, 4 / (3 / 1.6 + 1) / 2}, /* 8 on each: M = 16 */
     };
     (void)state;
-    struct ground_truth *world = plain_world (1e6, 1, 1);
+    struct ground_truth *truth = plain_world (1e6, 1, 1);
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct training job;
-        training_init (&job, ground_truth_at (world, 0), cases[i].batch, 0);
+        training_init (&job, ground_truth_at (truth, 0), cases[i].batch, 0);
         assert_int_equal (training_place (&job, cases[i].counts, cases[i].nodes, 0, NULL, NULL), 0);
         advance (&job, 1000, 0);
         if (relative (job.progress, 1000 * cases[i].rate) > 1e-6)
             fail_msg ("case %zu: rate %g, expected %g", i, job.progress / 1000, cases[i].rate);
         training_clear (&job);
     }
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* ---- Jobs of the published runs ----------------------------------------------------------- */
@@ -207,14 +207,14 @@ static const struct {
 static void test_published_jobs (void **state)
 {
     (void)state;
-    struct ground_truth *world;
+    struct ground_truth *truth;
     struct pollux_error err;
     fclose (golden_open (TEST_DATA "osdi21/traces/bert/placements.csv"));
-    if (ground_truth_from_traces (TEST_DATA "osdi21/traces", &world, &err) < 0)
+    if (ground_truth_from_traces (TEST_DATA "osdi21/traces", &truth, &err) < 0)
         fail_msg ("%s", err.text);
     for (size_t i = 0; i < COUNT (runs); i++) {
         struct training job;
-        training_init (&job, ground_truth_app (world, runs[i].app), runs[i].batch, 0);
+        training_init (&job, ground_truth_app (truth, runs[i].app), runs[i].batch, 0);
         while (!training_done (&job)) {
             if (job.clock_s == runs[i].placed_s)
                 place (&job, runs[i].counts, runs[i].nodes);
@@ -225,7 +225,7 @@ static void test_published_jobs (void **state)
         assert_false (job.modelled);
         training_clear (&job);
     }
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* ---- Adapting ----------------------------------------------------------------------------- */
@@ -246,9 +246,9 @@ static int count_choices (void *self, const struct training *training, struct po
 static void test_adapting (void **state)
 {
     (void)state;
-    struct ground_truth *world = NULL;
-    assert_int_equal (ground_truth_from_profiles (NULL, &world, NULL), 0);
-    const struct app *app = ground_truth_app (world, "cifar10");
+    struct ground_truth *truth = NULL;
+    assert_int_equal (ground_truth_from_profiles (NULL, &truth, NULL), 0);
+    const struct app *app = ground_truth_app (truth, "cifar10");
     struct counter counter = {.adapter.search = POLLUX_EXACT};
     struct batch_chooser chooser = {.choose = count_choices, .self = &counter};
     struct training job;
@@ -297,7 +297,7 @@ static void test_adapting (void **state)
         for (size_t j = 0; j < i; j++)
             assert_true (job.samples[i].m != job.samples[j].m);
     training_clear (&job);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static int refuse (void *self, const struct training *training, struct pollux_batch *ret,
@@ -313,18 +313,18 @@ static int refuse (void *self, const struct training *training, struct pollux_ba
 static void test_chooser_fails (void **state)
 {
     (void)state;
-    struct ground_truth *world = plain_world (10, 3, 1);
+    struct ground_truth *truth = plain_world (10, 3, 1);
     struct batch_adapter adapter = {.search = POLLUX_REFERENCE};
     struct batch_chooser good = {.choose = batch_adapt, .self = &adapter};
     struct batch_chooser bad = {.choose = refuse};
     struct training job;
-    training_init (&job, ground_truth_at (world, 0), 0, 0);
+    training_init (&job, ground_truth_at (truth, 0), 0, 0);
     assert_int_equal (training_place (&job, (int[]){1}, 1, 0, &bad, NULL), -EPERM);
     assert_int_equal (training_place (&job, (int[]){1}, 1, 0, &good, NULL), 0);
     assert_int_equal (training_advance (&job, 5, 0, &bad, NULL), -EPERM);
     training_clear (&job);
     training_clear (&job); /* twice does no harm */
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 int main (void)

@@ -15,11 +15,11 @@
 
 static struct ground_truth *built_in (void)
 {
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
-    if (ground_truth_from_profiles (NULL, &world, &err) < 0)
+    if (ground_truth_from_profiles (NULL, &truth, &err) < 0)
         fail_msg ("%s", err.text);
-    return world;
+    return truth;
 }
 
 /* ---- Reading ------------------------------------------------------------------------------ */
@@ -35,26 +35,26 @@ static void test_accepted (void **state)
         HEADER "a,0,cifar10,128,4096\n",
     };
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     for (size_t i = 0; i < COUNT (texts); i++) {
         struct workload workload;
         struct pollux_error err;
-        if (workload_parse ("test", texts[i], strlen (texts[i]), world, &workload, &err) < 0)
+        if (workload_parse ("test", texts[i], strlen (texts[i]), truth, &workload, &err) < 0)
             fail_msg ("case %zu: %s", i, err.text);
         assert_true (workload.count >= 1);
         workload_clear (&workload);
     }
     struct workload workload;
-    assert_int_equal (workload_parse ("test", texts[0], strlen (texts[0]), world, &workload, NULL),
+    assert_int_equal (workload_parse ("test", texts[0], strlen (texts[0]), truth, &workload, NULL),
                       0);
     assert_int_equal (workload.count, 2);
     assert_string_equal (workload.jobs[1].name, "b");
     assert_true (workload.jobs[1].submit_s == 12.5);
-    assert_ptr_equal (workload.jobs[0].app, ground_truth_app (world, "cifar10"));
+    assert_ptr_equal (workload.jobs[0].app, ground_truth_app (truth, "cifar10"));
     assert_int_equal (workload.jobs[0].replicas, 6);
     assert_int_equal (workload.jobs[0].batch, 2048);
     workload_clear (&workload);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static const struct {
@@ -89,20 +89,20 @@ static const struct {
 static void test_refused (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     for (size_t i = 0; i < COUNT (refused); i++) {
         struct workload workload = {.count = -1};
         struct pollux_error err = {.text = ""};
-        int code = workload_parse ("test", refused[i].text, strlen (refused[i].text), world,
+        int code = workload_parse ("test", refused[i].text, strlen (refused[i].text), truth,
                                    &workload, &err);
         if (code != -EINVAL || workload.count != -1 || !strstr (err.text, refused[i].says))
             fail_msg ("case %zu: expected '%s', got %d: %s", i, refused[i].says, code, err.text);
     }
     struct workload workload;
     struct pollux_error err;
-    assert_int_equal (workload_read ("no/such.csv", world, &workload, &err), -ENOENT);
+    assert_int_equal (workload_read ("no/such.csv", truth, &workload, &err), -ENOENT);
     assert_non_null (strstr (err.text, "no/such.csv"));
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* Wherever a file is cut off, it is refused or all that is read was there. */
@@ -110,36 +110,36 @@ static void test_cut_off (void **state)
 {
     static const char text[] = HEADER "ncf-0,10,ncf,1,32768\ncifar10-1,11,cifar10,12,4096\n";
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     struct workload whole;
-    assert_int_equal (workload_parse ("test", text, strlen (text), world, &whole, NULL), 0);
+    assert_int_equal (workload_parse ("test", text, strlen (text), truth, &whole, NULL), 0);
     for (size_t length = 0; length < strlen (text); length++) {
         struct workload cut;
-        if (workload_parse ("test", text, length, world, &cut, NULL) < 0)
+        if (workload_parse ("test", text, length, truth, &cut, NULL) < 0)
             continue;
         assert_memory_equal (cut.jobs, whole.jobs, (size_t)cut.count * sizeof *cut.jobs);
         workload_clear (&cut);
     }
     workload_clear (&whole);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static void test_published (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     fclose (golden_open (TEST_DATA "osdi21/workloads/workload-1.csv"));
     for (int i = 1; i <= 6; i++) {
         char path[64];
         struct workload workload;
         struct pollux_error err;
         (void)snprintf (path, sizeof path, TEST_DATA "osdi21/workloads/workload-%d.csv", i);
-        if (workload_read (path, world, &workload, &err) < 0)
+        if (workload_read (path, truth, &workload, &err) < 0)
             fail_msg ("%s", err.text);
         assert_int_equal (workload.count, 160);
         workload_clear (&workload);
     }
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */
@@ -157,7 +157,7 @@ static char *written (const struct workload *workload)
 static void test_written_and_read_again (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     struct workload_job jobs[] = {
         {.name = "plain", .submit_s = 0.1, .replicas = 1, .batch = 12},
         {.name = "a,b", .submit_s = 1e9, .replicas = 1, .batch = 384},
@@ -166,10 +166,10 @@ static void test_written_and_read_again (void **state)
     };
     struct workload workload = {.jobs = jobs, .count = COUNT (jobs)}, again;
     for (size_t i = 0; i < COUNT (jobs); i++)
-        jobs[i].app = ground_truth_app (world, "bert");
+        jobs[i].app = ground_truth_app (truth, "bert");
     char *text = written (&workload);
     struct pollux_error err;
-    if (workload_parse ("again", text, strlen (text), world, &again, &err) < 0)
+    if (workload_parse ("again", text, strlen (text), truth, &again, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (again.count, workload.count);
     assert_memory_equal (again.jobs, jobs, sizeof jobs);
@@ -180,28 +180,28 @@ static void test_written_and_read_again (void **state)
         assert_true (workload_write (&workload, full, &err) < 0);
         (void)fclose (full);
     }
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* ---- Recipes ------------------------------------------------------------------------------ */
 
-static struct workload generate (const struct ground_truth *world, const struct recipe *recipe)
+static struct workload generate (const struct ground_truth *truth, const struct recipe *recipe)
 {
     struct workload workload;
     struct pollux_error err;
-    if (workload_generate (world, recipe, &workload, &err) < 0)
+    if (workload_generate (truth, recipe, &workload, &err) < 0)
         fail_msg ("%s", err.text);
     return workload;
 }
 
 /* What every made workload keeps: it can be read, in the order of time, at whole seconds. */
-static void check_made (const struct ground_truth *world, const struct workload *workload,
+static void check_made (const struct ground_truth *truth, const struct workload *workload,
                         double hours)
 {
     char *text = written (workload);
     struct workload again;
     struct pollux_error err;
-    if (workload_parse ("made", text, strlen (text), world, &again, &err) < 0)
+    if (workload_parse ("made", text, strlen (text), truth, &again, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (again.count, workload->count);
     assert_memory_equal (again.jobs, workload->jobs, (size_t)again.count * sizeof *again.jobs);
@@ -217,67 +217,67 @@ static void check_made (const struct ground_truth *world, const struct workload 
 static void test_default_recipe (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     struct recipe recipe = recipe_default ();
-    struct workload usual = generate (world, NULL), same = generate (world, &recipe);
-    check_made (world, &usual, 8);
+    struct workload usual = generate (truth, NULL), same = generate (truth, &recipe);
+    check_made (truth, &usual, 8);
     assert_int_equal (usual.count, 160);
     assert_int_equal (same.count, 160);
     assert_memory_equal (usual.jobs, same.jobs, 160 * sizeof *usual.jobs);
     int seen = 0; /* of the applications */
-    for (int a = 0; a < ground_truth_count (world); a++)
+    for (int a = 0; a < ground_truth_count (truth); a++)
         for (int i = 0; i < usual.count; i++)
-            if (usual.jobs[i].app == ground_truth_at (world, a)) {
+            if (usual.jobs[i].app == ground_truth_at (truth, a)) {
                 seen++;
                 break;
             }
     assert_int_equal (seen, 6);
     recipe.seed = 1;
-    struct workload other = generate (world, &recipe);
+    struct workload other = generate (truth, &recipe);
     assert_memory_not_equal (usual.jobs, other.jobs, 160 * sizeof *usual.jobs);
     workload_clear (&usual);
     workload_clear (&same);
     workload_clear (&other);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* A mix is kept within chance, and moves neither the times nor those who are not in it. */
 static void test_mix (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     double mix[6] = {0, 3, 0, 0, 1, 0}; /* cifar10 and ncf */
     struct recipe recipe = recipe_default ();
     recipe.jobs = 4000;
-    struct workload all = generate (world, &recipe);
+    struct workload all = generate (truth, &recipe);
     recipe.mix = mix;
-    struct workload two = generate (world, &recipe);
-    check_made (world, &two, 8);
+    struct workload two = generate (truth, &recipe);
+    check_made (truth, &two, 8);
     int cifar10 = 0;
     for (int i = 0; i < two.count; i++) {
         assert_true (two.jobs[i].submit_s == all.jobs[i].submit_s);
-        bool is = two.jobs[i].app == ground_truth_app (world, "cifar10");
-        assert_true (is || two.jobs[i].app == ground_truth_app (world, "ncf"));
+        bool is = two.jobs[i].app == ground_truth_app (truth, "cifar10");
+        assert_true (is || two.jobs[i].app == ground_truth_app (truth, "ncf"));
         cifar10 += is;
     }
     /* 3000 expected, standard deviation 27. */
     assert_true (abs (cifar10 - 3000) < 5 * 27);
     workload_clear (&all);
     workload_clear (&two);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* The busiest hour has as many times the arrivals of the quietest as asked. */
 static void test_day_and_night (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     struct recipe recipe = recipe_default ();
     recipe.jobs = soak_count (1000000);
     recipe.hours = 48;
     recipe.start_hour = 6;
     recipe.day_night = 10;
-    struct workload workload = generate (world, &recipe);
+    struct workload workload = generate (truth, &recipe);
     int by_hour[24] = {0};
     for (int i = 0; i < workload.count; i++)
         by_hour[(int)(workload.jobs[i].submit_s / 3600 + 6) % 24]++;
@@ -286,7 +286,7 @@ static void test_day_and_night (void **state)
     workload_clear (&workload);
 
     recipe.day_night = 1;
-    workload = generate (world, &recipe);
+    workload = generate (truth, &recipe);
     memset (by_hour, 0, sizeof by_hour);
     for (int i = 0; i < workload.count; i++)
         by_hour[(int)(workload.jobs[i].submit_s / 3600) % 24]++;
@@ -294,14 +294,14 @@ static void test_day_and_night (void **state)
     for (int hour = 0; hour < 24; hour++)
         assert_true (fabs (by_hour[hour] - mean) < 6 * sqrt (mean));
     workload_clear (&workload);
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* At a rate, a day has so many jobs per hour, whatever its shape; their number is Poisson's. */
 static void test_rate (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     double sum = 0, squares = 0;
     int runs = soak_count (2000);
     for (int i = 0; i < runs; i++) {
@@ -312,7 +312,7 @@ static void test_rate (void **state)
         recipe.start_hour = i % 25;
         recipe.day_night = 1 + i % 7;
         recipe.seed = (uint64_t)i;
-        struct workload workload = generate (world, &recipe);
+        struct workload workload = generate (truth, &recipe);
         sum += workload.count;
         squares += pow (workload.count, 2);
         workload_clear (&workload);
@@ -320,13 +320,13 @@ static void test_rate (void **state)
     double mean = sum / runs, variance = squares / runs - mean * mean;
     assert_true (fabs (mean - 48) < 5 * sqrt (48.0 / runs));
     assert_true (runs < 100 || (variance > 48 * 0.6 && variance < 48 * 1.4));
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static void test_bad_recipes (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     double nothing[6] = {0};
     struct recipe recipes[10];
     for (size_t i = 0; i < COUNT (recipes); i++)
@@ -345,10 +345,10 @@ static void test_bad_recipes (void **state)
     for (size_t i = 0; i < COUNT (recipes); i++) {
         struct workload workload = {.count = -1};
         struct pollux_error err = {.text = ""};
-        assert_int_equal (workload_generate (world, &recipes[i], &workload, &err), -EINVAL);
+        assert_int_equal (workload_generate (truth, &recipes[i], &workload, &err), -EINVAL);
         assert_true (workload.count == -1 && err.text[0]);
     }
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* ---- Sizes -------------------------------------------------------------------------------- */
@@ -369,14 +369,14 @@ static void test_sizes (void **state)
         {"yolov3", 4, 64},
     };
     (void)state;
-    struct ground_truth *world = NULL;
+    struct ground_truth *truth = NULL;
     struct pollux_error err;
     fclose (golden_open (TEST_DATA "osdi21/traces/bert/placements.csv"));
-    if (ground_truth_from_traces (TEST_DATA "osdi21/traces", &world, &err) < 0)
+    if (ground_truth_from_traces (TEST_DATA "osdi21/traces", &truth, &err) < 0)
         fail_msg ("%s", err.text);
     for (size_t i = 0; i < COUNT (published); i++) {
         struct job_size sizes[SIZES_LIMIT];
-        int found = 0, count = app_sizes (ground_truth_app (world, published[i].app), 64, 4, sizes);
+        int found = 0, count = app_sizes (ground_truth_app (truth, published[i].app), 64, 4, sizes);
         for (int s = 0; s < count; s++)
             found +=
                 sizes[s].replicas == published[i].replicas && sizes[s].batch == published[i].batch;
@@ -384,17 +384,17 @@ static void test_sizes (void **state)
             fail_msg ("%s: nobody asks for %d replicas and batch %lld", published[i].app,
                       published[i].replicas, (long long)published[i].batch);
     }
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 static void test_sizes_are_legal (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
-    for (int a = 0; a < ground_truth_count (world); a++)
+    struct ground_truth *truth = built_in ();
+    for (int a = 0; a < ground_truth_count (truth); a++)
         for (int most = 1; most < 100000; most = most * 3 + 1)
             for (int slots = 1; slots <= 16; slots *= 4) {
-                const struct app *app = ground_truth_at (world, a);
+                const struct app *app = ground_truth_at (truth, a);
                 const struct pollux_limits *limits = app_limits (app);
                 struct job_size sizes[SIZES_LIMIT];
                 int count = app_sizes (app, most, slots, sizes);
@@ -407,7 +407,7 @@ static void test_sizes_are_legal (void **state)
                     assert_true (i == 0 || sizes[i].replicas > sizes[i - 1].replicas);
                 }
             }
-    ground_truth_free (world);
+    ground_truth_free (truth);
 }
 
 /* ---- Histories ---------------------------------------------------------------------------- */
@@ -441,7 +441,7 @@ static void test_history (void **state)
     assert_int_equal (history.count, 2); /* less than a minute does not count */
     assert_int_equal (history.jobs[0].at_s, 1507532515);
     assert_int_equal (history.jobs[1].at_s, 951868799);
-    assert_true (history.jobs[1].gpu_s == 7200);
+    assert_true (history.jobs[1].slot_s == 7200);
     job_history_clear (&history);
 
     static const char *const bad[] = {
@@ -466,27 +466,27 @@ static void test_history (void **state)
 static void test_sampled (void **state)
 {
     (void)state;
-    struct ground_truth *world = built_in ();
+    struct ground_truth *truth = built_in ();
     struct past_job jobs[300];
     struct job_history history = {.jobs = jobs, .count = 300};
     for (int i = 0; i < 300; i++) {
         bool early = i % 3 == 0;
         jobs[i].at_s = 1500000000 / 86400 * 86400 + i % 10 * 86400 + (early ? 3 : 15) * 3600 + i;
-        jobs[i].gpu_s = early ? 60 : 300 * 3600.0;
+        jobs[i].slot_s = early ? 60 : 300 * 3600.0;
     }
     struct recipe recipe = recipe_default ();
     recipe.history = &history;
     recipe.jobs = 50;
     recipe.hours = 2;
-    struct workload workload = generate (world, &recipe);
-    check_made (world, &workload, 2); /* the busiest two hours have 15:00 */
+    struct workload workload = generate (truth, &recipe);
+    check_made (truth, &workload, 2); /* the busiest two hours have 15:00 */
     for (int i = 0; i < workload.count; i++)
         assert_string_equal (app_name (workload.jobs[i].app), "imagenet");
     workload_clear (&workload);
 
     recipe.start_hour = 2;
-    workload = generate (world, &recipe);
-    check_made (world, &workload, 2);
+    workload = generate (truth, &recipe);
+    check_made (truth, &workload, 2);
     for (int i = 0; i < workload.count; i++) {
         assert_string_equal (app_name (workload.jobs[i].app), "ncf");
         assert_in_range ((int)workload.jobs[i].submit_s, 3600, 3600 + 299);
@@ -496,19 +496,19 @@ static void test_sampled (void **state)
     recipe.hours = 240; /* longer than a week: from the first day on, all there is */
     recipe.start_hour = 0;
     recipe.jobs = 300;
-    workload = generate (world, &recipe);
-    check_made (world, &workload, 240);
+    workload = generate (truth, &recipe);
+    check_made (truth, &workload, 240);
     assert_int_equal (workload.count, 300);
     workload_clear (&workload);
 
     struct pollux_error err;
     recipe.jobs = 301;
-    assert_int_equal (workload_generate (world, &recipe, &workload, &err), -EINVAL);
+    assert_int_equal (workload_generate (truth, &recipe, &workload, &err), -EINVAL);
     assert_non_null (strstr (err.text, "300 jobs"));
     double mix[6] = {1, 1, 1, 1, 1, 1};
     recipe.mix = mix;
-    assert_int_equal (workload_generate (world, &recipe, &workload, &err), -EINVAL);
-    ground_truth_free (world);
+    assert_int_equal (workload_generate (truth, &recipe, &workload, &err), -EINVAL);
+    ground_truth_free (truth);
 }
 
 int main (void)
