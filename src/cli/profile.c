@@ -95,7 +95,7 @@ static int make_profiles (const char *path, const struct journal_contents *histo
         return fail (err, -ENOMEM, "no memory for %zu profiles", room);
     for (int i = 0; i < cluster->job_count; i++) {
         struct profile *next = &ret->items[ret->count];
-        if (journal_profile_profile (&history->recorded, cluster, i, next, &why) == 0)
+        if (journal_profile_of (&history->recorded, cluster, i, next, &why) == 0)
             ret->jobs[ret->count++] = i;
         else
             fprintf (stderr, "pollux profile: job %s is left out: %s\n",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an application is made of; for the files that load worlds.  Others ask world.h. */
+/* The inside of an application, for the files that load ground truth.  Others use
+ * ground_truth.h. */
 #ifndef SIM_APP_H
 #define SIM_APP_H
 
@@ -7,11 +8,11 @@
 #include "sim/training_curve.h"
 #include "sim/ground_truth.h"
 
-/* Where an application's step times come from: measurements or a model. */
+/* The source of an application's step times: measurements or a model. */
 struct timing {
     struct app_step (*step) (void *self, const int *counts, int nodes, int64_t m);
     int (*prepare) (void *self, struct pollux_error *err); /* NULL: nothing to prepare */
-    /* The throughput model that describes it best. */
+    /* The throughput model that fits it best. */
     int (*model) (void *self, struct pollux_model *ret, struct pollux_error *err);
     void (*free) (void *self);
 };
@@ -22,18 +23,18 @@ struct app {
     struct app_pin pin;
     struct training_curve curve;
     const struct timing *timing;
-    void *times; /* the timing's own */
+    void *times; /* self of the timing's functions */
 };
 
-/* Free what it holds, also half-built. */
+/* Free its contents; half-built ones too. */
 void app_clear (struct app *app);
 
-/* A world of count applications, which it owns from then on, and sorts.  On failure they are
- * cleared. */
+/* Make a ground truth of count applications.  It takes them over and sorts them, also on failure,
+ * which frees them. */
 int ground_truth_new (struct app *apps, int count, struct ground_truth **ret,
                       struct pollux_error *err);
 
-/* Step times of a throughput model, for replicas on nodes and m samples on each. */
+/* Step times by a throughput model: counts[i] replicas on node i, m samples each. */
 struct app_step model_step (const struct pollux_model *model, const int *counts, int nodes,
                             int64_t m);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two ways to say when jobs are submitted: a Poisson process whose rate follows the day, and a
- * sample of what a real cluster saw.
+ * Times of submission, from a Poisson process whose rate follows the time of day, or sampled
+ * from the history of a real cluster.
  */
 #include "sim/arrivals.h"
 
@@ -33,7 +33,7 @@ static double day_rate (double ratio, double hour)
     return pow (ratio, (cos (phase) - 1) / 2);
 }
 
-/* The mean share over so many hours, by the minute. */
+/* The mean share over some hours, by the minute. */
 static double mean_rate (double ratio, double start_hour, double hours)
 {
     double sum = 0;
@@ -43,7 +43,7 @@ static double mean_rate (double ratio, double start_hour, double hours)
     return sum / steps;
 }
 
-/* How many arrive where so many are expected, by counting; at most limit. */
+/* A Poisson number by counting exponential gaps; at most limit. */
 static int draw_count (double expected, int limit, struct rng *rng)
 {
     int count = 0;
@@ -55,7 +55,7 @@ static int draw_count (double expected, int limit, struct rng *rng)
     return count;
 }
 
-/* Rejection: each try is taken with the rate's share of the busiest. */
+/* Rejection sampling: an hour is accepted with its share of the busiest rate. */
 static double draw_hour (const struct recipe *recipe, double start_hour, struct rng *rng)
 {
     for (;;) {
@@ -97,8 +97,8 @@ int arrivals_draw (const struct recipe *recipe, struct rng *rng, struct arrival 
 
 /* ---- Of a history ------------------------------------------------------------------------- */
 
-/* Which jobs of a history are taken: those from start on, for so many seconds, where time repeats
- * with a period: the day, or the week, or never. */
+/* The part of a history to sample: length_s from start_s on, repeated every period_s (a day, a
+ * week, or infinite). */
 struct window {
     double start_s, length_s, period_s;
 };
@@ -113,7 +113,7 @@ static double window_at (const struct window *window, int64_t at_s)
     return at < 0 ? at + window->period_s : at;
 }
 
-/* The hour of the period with most jobs in the hours from it on. */
+/* The hour of the period that starts the window with most jobs. */
 static int busiest_start (const struct job_history *history, const struct window *window)
 {
     int hours = (int)(window->period_s / hour_s), length = (int)ceil (window->length_s / hour_s);
@@ -173,7 +173,7 @@ int arrivals_sample (const struct recipe *recipe, struct rng *rng, struct arriva
                      there, wanted);
     }
     int count = (int)wanted;
-    for (int i = 0; i < count; i++) { /* a shuffle, as far as it is needed */
+    for (int i = 0; i < count; i++) { /* the first steps of a Fisher-Yates shuffle */
         int other = i + (int)rng_below (rng, (uint64_t)(there - i));
         struct arrival drawn = arrivals[other];
         arrivals[other] = arrivals[i];

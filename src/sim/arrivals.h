@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the jobs of a workload are submitted; generate.c makes jobs of them. */
+/* Times of submission of a workload; workload_generate.c makes jobs of them. */
 #ifndef SIM_ARRIVALS_H
 #define SIM_ARRIVALS_H
 
@@ -8,12 +8,12 @@
 
 struct arrival {
     double at_s;   /* whole seconds since the workload's start */
-    double slot_s; /* how much it took; NaN: nobody knows */
-    int order;     /* of its draw, among arrivals at the same time */
+    double slot_s; /* slot time in a history; NaN: unknown */
+    int order;     /* of the draw: breaks ties of at_s */
 };
 
-/* Draw the arrivals of a recipe that was checked, in the order of time: exactly recipe->jobs, or
- * as many as arrive, at least one.  On success *ret is the caller's (free). */
+/* Draw the arrivals of a checked recipe, sorted by time: recipe->jobs, or a Poisson number if that is
+ * 0.  On success *ret belongs to the caller (free).  -EINVAL: none, or too many. */
 int arrivals_draw (const struct recipe *recipe, struct rng *rng, struct arrival **ret,
                    int *ret_count, struct pollux_error *err);
 

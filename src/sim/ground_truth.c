@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A world is a sorted array of applications, and an application a course (what an epoch needs,
- * what gradients are like) with a timing (how long a step takes).  Courses are tables in every
- * world; timings differ, by a table of functions.
+ * A ground truth is a sorted array of applications.  An application has a training curve (the
+ * progress and gradient statistics of each epoch), which is always a table, and a timing (step
+ * times), which is a table of functions: measured_steps.c or profile.c.
  */
 #include "sim/ground_truth.h"
 
@@ -48,7 +48,7 @@ int ground_truth_new (struct app *apps, int count, struct ground_truth **ret,
     struct ground_truth *truth = malloc (sizeof *truth);
     if (!truth) {
         clear_all (apps, count);
-        return fail (err, -ENOMEM, "no memory for a world");
+        return fail (err, -ENOMEM, "no memory for %d applications", count);
     }
     qsort (apps, (size_t)count, sizeof *apps, by_name);
     *truth = (struct ground_truth){.apps = apps, .count = count};
@@ -100,8 +100,8 @@ struct preparation {
     atomic_int code;
 };
 
-/* Each thread takes the next application until there is none.  One that is pinned to a single
- * replica will not be asked about several nodes; if it is, it is prepared then. */
+/* Each thread takes the next application until none is left.  An application pinned to one replica
+ * rarely needs its triangulation; it is made on demand. */
 static void *prepare_some (void *self)
 {
     struct preparation *preparation = self;

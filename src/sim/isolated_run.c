@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One job, no rivals: placed once, then trained in the same intervals as in company, since a
- * job looks at its batch after each of them.
+ * One job alone on the cluster: placed once, then trained in the simulation's intervals, because a
+ * job chooses its batch again after each of them.
  */
 #include "sim/isolated_run.h"
 

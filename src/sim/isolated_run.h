@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a job would take with a cluster of its own: the yardstick of fairness. */
+/* The time that a job takes alone with its share of slots: the denominator of rho. */
 #ifndef SIM_ISOLATED_RUN_H
 #define SIM_ISOLATED_RUN_H
 
 #include "policy/policy.h"
 #include "sim/sim.h"
 
-/* Results so far, since many jobs of a workload ask the same question. */
+/* Results by application, replicas and batch; many jobs of a workload share them. */
 struct isolated_run_cache {
     struct isolated_run_entry {
         const struct app *app;
@@ -18,8 +18,8 @@ struct isolated_run_cache {
 };
 void isolated_run_cache_clear (struct isolated_run_cache *cache);
 
-/* Seconds from the round in which it starts until it is done, with `replicas` slots (limited to
- * what it can use) on the fewest nodes and one start delay. */
+/* Seconds from the round in which the job starts to its completion, with `replicas` slots (at most
+ * its limit) on the fewest nodes, and one start delay. */
 int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_config *config,
                           const struct workload_job *job, const struct policy *policy, int replicas,
                           double *ret, struct pollux_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the history of a cluster.  Timestamps are civil time without a zone: only differences
- * and the time of day matter.
+ * Reads the job history of a cluster.  Timestamps have no time zone: only differences and the time
+ * of day matter.
  */
 #include "sim/job_history.h"
 
@@ -14,10 +14,10 @@
 #include "base/error.h"
 #include "base/file.h"
 
-/* Whoever ran for less failed at once. */
+/* Shorter jobs failed at once. */
 static const double short_s = 60;
 
-/* Two or four digits; -1 if they are none. */
+/* The number of two or four digits; -1 if another character occurs. */
 static int digits (const char *text, int count)
 {
     int value = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history of a cluster: when jobs were submitted and how much they took, from a table
+ * The job history of a cluster: times of submission and slot time, from a table
  *     timestamp,duration,num_gpus,gpu_time,cluster          2017-10-09 07:01:55,66.0,1,66.0,11cb48
- * of which timestamp, duration (s) and gpu_time (GPU s) are used.
+ * Used are timestamp, duration (s) and gpu_time (slot s).
  */
 #ifndef SIM_JOB_HISTORY_H
 #define SIM_JOB_HISTORY_H
@@ -17,7 +17,7 @@ struct job_history {
     int count; /* >= 1 */
 };
 
-/* Read a history.  Jobs of less than a minute are left out: they failed at once.  On success
+/* Read a history without the jobs of less than a minute, which failed at once.  On success
  * *ret belongs to the caller (job_history_clear).  -EINVAL names file and line. */
 int job_history_read (const char *path, struct job_history *ret, struct pollux_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes follow from the application alone: its training time on a placement is the sum over its
- * epochs of what an epoch needs at the rate that it would have.
+ * Sizes depend on the application alone.  Its training time on a placement is the sum over epochs
+ * of the needed progress divided by the rate.
  */
 #include "sim/job_sizes.h"
 
@@ -10,12 +10,12 @@
 
 #include "sim/training.h"
 
-/* Nobody asks for fewer replicas than help well, or for more than are wasted. */
-static const double wasteful = 0.5, timid = 0.8;
+/* Scaling efficiency of sensible requests: below, slots are wasted; above, more would help. */
+static const double least_efficiency = 0.5, most_efficiency = 0.8;
 
 double training_seconds (const struct app *app, int replicas, int slots_per_node, int64_t batch)
 {
-    enum { MANY = 64 }; /* nodes: what is beyond goes to the last, times are those of many */
+    enum { MANY = 64 }; /* nodes at most; the rest of the replicas goes to the last one */
     int counts[MANY], nodes = (replicas + slots_per_node - 1) / slots_per_node;
     nodes = nodes < MANY ? nodes : MANY;
     for (int i = 0; i < nodes; i++)
@@ -32,7 +32,7 @@ double training_seconds (const struct app *app, int replicas, int slots_per_node
     return iterations * iter_s;
 }
 
-/* The fastest batch for so many replicas; seconds infinite where none is large enough. */
+/* The fastest batch for some replicas; infinite seconds if no batch is large enough. */
 static struct job_size best_size (const struct app *app, int replicas, int slots_per_node)
 {
     const struct pollux_limits *limits = app_limits (app);
@@ -76,9 +76,9 @@ int app_sizes (const struct app *app, int most, int slots_per_node,
          replicas = next_replicas (replicas)) {
         struct job_size size = best_size (app, replicas, slots_per_node);
         double efficiency = one.seconds / size.seconds / replicas;
-        if (efficiency > timid)
+        if (efficiency > most_efficiency)
             modest = size;
-        else if (efficiency >= wasteful)
+        else if (efficiency >= least_efficiency)
             ret[count++] = size;
     }
     if (count == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From reports of agents to applications for the simulator.  The model is the last one fitted, which has seen
- * most.  The noise is that of all reports, in equal parts of the way from the first iteration to the
- * last: in each, its geometric mean, since the simulator interpolates like that, and it varies by factors.
+ * From agents' reports to applications for the simulator.  The model is the last one fitted, from
+ * the most samples.  The noise is a table over equal parts of a job's progress, with the geometric
+ * mean of the reports in each part, because the simulator interpolates geometrically.
  */
 #include "sim/journal_profile.h"
 
@@ -13,9 +13,9 @@
 
 #include "base/error.h"
 
-/* The simulator ends epochs on whole seconds; one of so many makes that a small error. */
+/* The simulator ends epochs on whole seconds: rounding is small for epochs of 10 s. */
 static const double epoch_s = 10;
-/* What the format allows (wire/profiles.c). */
+/* The least that the format allows (wire/profiles.c). */
 static const double least_iterations = 1e-3;
 
 static int grow (struct journal_profile *recorded, int count, struct pollux_error *err)
@@ -83,8 +83,8 @@ static int epochs_of (const struct job *job, double total)
     return (int)fmax (1, fmin (epochs, PROFILE_EPOCHS_LIMIT));
 }
 
-int journal_profile_profile (const struct journal_profile *recorded, const struct cluster *cluster,
-                             int index, struct profile *ret, struct pollux_error *err)
+int journal_profile_of (const struct journal_profile *recorded, const struct cluster *cluster,
+                        int index, struct profile *ret, struct pollux_error *err)
 {
     const struct recorded_job *seen = &recorded->jobs[index];
     const struct job *job = cluster->jobs[index];
@@ -94,9 +94,9 @@ int journal_profile_profile (const struct journal_profile *recorded, const struc
                               .batch_count = 1,
                               .batches = {(double)seen->hints.limits.init_batch}};
     if (!seen->hints.has_model)
-        return fail (err, -ENODATA, "it has told no model");
+        return fail (err, -ENODATA, "it reported no model");
     if (!(total >= least_iterations && total <= 0x1p53))
-        return fail (err, -ENODATA, "it has not told how much there is to do");
+        return fail (err, -ENODATA, "it reported no total amount of work");
     memcpy (profile.name, job->spec.name, sizeof (profile.name));
     profile.epochs = epochs_of (job, total);
     profile.epoch_iterations = total / profile.epochs;
@@ -108,7 +108,7 @@ int journal_profile_profile (const struct journal_profile *recorded, const struc
         profile.ratio[0][profile.knot_count++] = fmin (exp (knot->log_ratio / knot->count), 1e12);
     }
     if (profile.knot_count == 0)
-        return fail (err, -ENODATA, "it has told no noise of its gradient");
+        return fail (err, -ENODATA, "it reported no gradient noise");
     *ret = profile;
     return 0;
 }

@@ -8,9 +8,8 @@
  *                                                    points and sorted, then the rest as given
  *
  * The order of the points is part of the published rule, because the triangulation depends on it.
- * Triangulation (tens of milliseconds) and fit wait for the first question that needs them, then
- * stay; whoever asks at the same time waits.  They are functions of the measurements alone, so
- * it does not matter who comes first.
+ * Triangulation (tens of milliseconds) and fit are made at first need, under a lock, and kept.
+ * They depend on the measurements alone, so the order of calls does not matter.
  */
 #include "sim/measured_steps.h"
 
@@ -24,7 +23,7 @@
 #include "base/error.h"
 #include "sim/delaunay.h"
 
-/* Digits of a uint64_t that are free to be anything. */
+/* Any number of so many digits fits in a uint64_t. */
 enum { KEY_DIGITS = 18 };
 
 enum readiness { UNPREPARED, READY, IMPOSSIBLE };
@@ -51,7 +50,7 @@ struct measured {
     struct times *values;
     int point_count;
 
-    pthread_mutex_t lock; /* of whoever prepares */
+    pthread_mutex_t lock; /* held while preparing */
     _Atomic int triangulated, fitted;
     struct delaunay *delaunay; /* when triangulated is READY */
     struct pollux_fit fit;     /* when fitted is READY */
@@ -82,7 +81,7 @@ static int triangulate (struct measured *measured, struct pollux_error *err)
 {
     int code = delaunay_new ((const double (*)[3])measured->points, measured->point_count,
                              &measured->delaunay, err);
-    if (code == -EDOM || code == -E2BIG) { /* no space between the points: the model it is */
+    if (code == -EDOM || code == -E2BIG) { /* no volume between the points: the model is used */
         measured->triangulated = IMPOSSIBLE;
         return 0;
     }
@@ -114,7 +113,7 @@ static int fit (struct measured *measured, struct pollux_error *err)
     return code;
 }
 
-/* Do it unless it is done: looked at without the lock first, which is nearly always enough. */
+/* Prepare once.  The first check takes no lock, since the state is nearly always READY. */
 static int ensure (struct measured *measured, _Atomic int *state,
                    int (*make) (struct measured *, struct pollux_error *), struct pollux_error *err)
 {
@@ -143,7 +142,7 @@ static int measured_model (void *self, struct pollux_model *ret, struct pollux_e
     return code;
 }
 
-/* ---- Asking ------------------------------------------------------------------------------- */
+/* ---- Look-up ------------------------------------------------------------------------------ */
 
 static const struct run *find_run (const struct measured *measured, uint64_t key)
 {
@@ -159,7 +158,7 @@ static const struct run *find_run (const struct measured *measured, uint64_t key
                                                                        : NULL;
 }
 
-/* Piecewise linear in m; false outside of what was measured. */
+/* Piecewise linear in m.  False outside the measured range. */
 static bool run_at (const struct measured *measured, const struct run *run, double m,
                     struct times *ret)
 {
@@ -242,7 +241,7 @@ static int by_point (const void *left, const void *right)
         return a->shape.replicas < b->shape.replicas ? -1 : 1;
     if (a->m != b->m)
         return a->m < b->m ? -1 : 1;
-    return (a->key > b->key) - (a->key < b->key); /* so that sums do not depend on qsort */
+    return (a->key > b->key) - (a->key < b->key); /* a total order: sums do not depend on qsort */
 }
 
 static int build_runs (struct measured *measured, struct measurement *placed, int count,

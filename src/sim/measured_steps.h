@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Step times from measurements, in three steps: a placement that was measured is interpolated
- * between its batches; others between the points (nodes, replicas, m) of all measurements; and
- * outside of them the throughput model answers that is fitted to them all.
+ * Step times from measurements.  A measured placement is interpolated between its batches; other
+ * placements between the points (nodes, replicas, m) of all measurements; outside of them the
+ * throughput model fitted to all measurements gives the times.
  */
 #ifndef SIM_MEASURED_STEPS_H
 #define SIM_MEASURED_STEPS_H
@@ -10,7 +10,7 @@
 #include "sim/app.h"
 
 /* A placement as a number: its lexicographically smallest rotation, a digit per node, so that
- * 4,1,3 is 134.  0 if it has no such name: more than 18 nodes, or more than 9 replicas on one. */
+ * 4,1,3 is 134.  0 if that is impossible: more than 18 nodes, or more than 9 replicas on one. */
 uint64_t placement_key (const int *counts, int nodes);
 
 /* Measured times of one micro-step. */
@@ -21,12 +21,12 @@ struct measurement {
     double step_s, sync_s;
 };
 
-/* More nodes than this were never measured and count as so many in the interpolation. */
+/* The interpolation counts more nodes than this as this many: no more were measured. */
 enum { MEASURED_NODES = 16 };
 
-/* Step times of placed_count >= 1 measurements with keys, which are sorted here, and
- * shaped_count without.  *ret is the self of timing_measured.  0 or -ENOMEM, or -EINVAL for a
- * placement that has the same batch twice. */
+/* Make step times of placed_count >= 1 measurements with keys, which this function sorts, and
+ * shaped_count without.  *ret is the self of timing_measured.  0, -ENOMEM, or -EINVAL if a
+ * placement has the same batch twice. */
 int measured_new (struct measurement *placed, int placed_count, const struct measurement *shaped,
                   int shaped_count, void **ret, struct pollux_error *err);
 

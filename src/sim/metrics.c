@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quantiles and company, as plain functions of arrays.
+ * Quantiles, and the mean number of jobs in the system, as functions of arrays.
  */
 #include "sim/metrics.h"
 
@@ -24,8 +24,8 @@ double quantile (double *values, int count, double q)
     return values[below] + (values[above] - values[below]) * (at - below);
 }
 
-/* The integral over time of the number of stays under way: stays begun so far have spent t - from
- * each, those ended to - from.  With both ends sorted and summed it is two binary searches:
+/* The integral over time of the number of stays in the system.  With begins and ends sorted and
+ * summed it takes two binary searches:
  *     area (t) = sum over from <= t of (t - from) - sum over to <= t of (t - to)  */
 struct ends {
     double *at_s, *sum_s; /* sorted; sum_s[i] of the first i */
@@ -53,7 +53,7 @@ static void sort_ends (struct ends *ends)
         ends->sum_s[i + 1] = ends->sum_s[i] + ends->at_s[i];
 }
 
-int mean_company (const struct stay *stays, int count, double *ret)
+int mean_concurrency (const struct stay *stays, int count, double *ret)
 {
     size_t n = (size_t)count;
     double *memory = malloc ((4 * n + 2) * sizeof (memory[0]));

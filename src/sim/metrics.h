@@ -4,7 +4,7 @@
 #define SIM_METRICS_H
 
 /* The q-quantile (0..1) of values, by linear interpolation between order statistics.  Sorts the
- * values; NaN for none. */
+ * values; NaN if count is 0. */
 double quantile (double *values, int count, double q);
 
 /* When a job was in the system. */
@@ -12,8 +12,8 @@ struct stay {
     double from_s, to_s;
 };
 
-/* For every stay the mean number of stays under way during it, itself included.
+/* For every stay the mean number of stays in the system during it, itself included.
  * 0 or -ENOMEM. */
-int mean_company (const struct stay *stays, int count, double *ret);
+int mean_concurrency (const struct stay *stays, int count, double *ret);
 
 #endif

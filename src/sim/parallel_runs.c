@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A counter hands out tasks to threads.  Tasks share only what never changes (world, workload,
- * policy), so the number of threads cannot be seen in any result.
+ * Worker threads take tasks from a shared counter.  Tasks share only constant data (ground truth,
+ * workload, policy), so results do not depend on the number of threads.
  */
 #include "sim/parallel_runs.h"
 
@@ -15,56 +15,56 @@
 
 enum { THREADS_LIMIT = 256 };
 
-struct crew {
+struct workers {
     struct sim_task *tasks;
     int count;
     _Atomic int next;
     _Atomic bool failed;
     pthread_mutex_t lock;
-    pthread_cond_t ended; /* a worker has no more to do */
+    pthread_cond_t ended; /* a worker has ended */
     int working;
 };
 
 static void *work (void *self)
 {
-    struct crew *crew = self;
+    struct workers *workers = self;
     for (;;) {
-        int i = atomic_fetch_add (&crew->next, 1);
-        if (i >= crew->count || atomic_load (&crew->failed))
+        int i = atomic_fetch_add (&workers->next, 1);
+        if (i >= workers->count || atomic_load (&workers->failed))
             break;
-        struct sim_task *task = &crew->tasks[i];
+        struct sim_task *task = &workers->tasks[i];
         atomic_store (&task->started, true);
         task->rc = sim_run (&task->config, task->workload, task->policy, &task->progress,
                             &task->result, &task->err);
         if (task->rc < 0)
-            atomic_store (&crew->failed, true);
+            atomic_store (&workers->failed, true);
         atomic_store (&task->ended, true);
     }
-    pthread_mutex_lock (&crew->lock);
-    crew->working--;
-    pthread_cond_signal (&crew->ended);
-    pthread_mutex_unlock (&crew->lock);
+    pthread_mutex_lock (&workers->lock);
+    workers->working--;
+    pthread_cond_signal (&workers->ended);
+    pthread_mutex_unlock (&workers->lock);
     return NULL;
 }
 
-/* Until all workers are done, look after them a few times a second. */
-static void oversee (struct crew *crew, struct task_watcher watcher)
+/* Wait until all workers have ended; call the watcher ten times a second. */
+static void wait_for_workers (struct workers *workers, struct task_watcher watcher)
 {
-    pthread_mutex_lock (&crew->lock);
-    while (crew->working > 0) {
+    pthread_mutex_lock (&workers->lock);
+    while (workers->working > 0) {
         struct timespec until;
         clock_gettime (CLOCK_REALTIME, &until);
         until.tv_nsec += 100 * 1000 * 1000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait (&crew->ended, &crew->lock, &until);
+        pthread_cond_timedwait (&workers->ended, &workers->lock, &until);
         if (watcher.watch) {
-            pthread_mutex_unlock (&crew->lock);
-            watcher.watch (watcher.self, crew->tasks, crew->count);
-            pthread_mutex_lock (&crew->lock);
+            pthread_mutex_unlock (&workers->lock);
+            watcher.watch (watcher.self, workers->tasks, workers->count);
+            pthread_mutex_lock (&workers->lock);
         }
     }
-    pthread_mutex_unlock (&crew->lock);
+    pthread_mutex_unlock (&workers->lock);
 }
 
 int sim_tasks_run (struct sim_task *tasks, int count, int threads, struct task_watcher watcher,
@@ -74,27 +74,27 @@ int sim_tasks_run (struct sim_task *tasks, int count, int threads, struct task_w
         threads = (int)sysconf (_SC_NPROCESSORS_ONLN);
     threads = threads > THREADS_LIMIT ? THREADS_LIMIT : threads;
     threads = threads > count ? count : threads;
-    struct crew crew = {.tasks = tasks, .count = count};
-    pthread_mutex_init (&crew.lock, NULL);
-    pthread_cond_init (&crew.ended, NULL);
+    struct workers workers = {.tasks = tasks, .count = count};
+    pthread_mutex_init (&workers.lock, NULL);
+    pthread_cond_init (&workers.ended, NULL);
 
-    pthread_t workers[THREADS_LIMIT];
+    pthread_t threads_started[THREADS_LIMIT];
     int running = 0, rc = 0;
     for (; running < threads; running++) {
-        pthread_mutex_lock (&crew.lock);
-        crew.working++;
-        pthread_mutex_unlock (&crew.lock);
-        rc = -pthread_create (&workers[running], NULL, work, &crew);
+        pthread_mutex_lock (&workers.lock);
+        workers.working++;
+        pthread_mutex_unlock (&workers.lock);
+        rc = -pthread_create (&threads_started[running], NULL, work, &workers);
         if (rc < 0) {
-            crew.working--;
+            workers.working--;
             break;
         }
     }
-    oversee (&crew, watcher);
+    wait_for_workers (&workers, watcher);
     for (int i = 0; i < running; i++)
-        pthread_join (workers[i], NULL);
-    pthread_mutex_destroy (&crew.lock);
-    pthread_cond_destroy (&crew.ended);
+        pthread_join (threads_started[i], NULL);
+    pthread_mutex_destroy (&workers.lock);
+    pthread_cond_destroy (&workers.ended);
     if (running == 0 && rc < 0)
         return fail (err, rc, "no thread could be started");
     for (int i = 0; i < count; i++)

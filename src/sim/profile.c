@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A world of profiles.  The few numbers of a profile are spread out into the same tables that
- * traces fill, so that nothing else differs: an epoch needs the same progress each time, the
- * noise between two knots is geometric, and iterations at a batch follow from its gain.
+ * Applications from profiles.  The few numbers of a profile fill the same tables as traces do:
+ * every epoch needs the same progress, the noise between two knots is interpolated
+ * geometrically, and iterations at a batch follow from its gain.
  */
 #include "sim/profile.h"
 
@@ -34,7 +34,7 @@ static const struct timing timing_modelled = {
     .free = free,
 };
 
-/* ---- The course --------------------------------------------------------------------------- */
+/* ---- The training curve ------------------------------------------------------------------- */
 
 /* var / sqr of a batch when a share x of training is done. */
 static double noise_at (const struct profile *profile, int batch, double x)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what became of each job to the numbers by which schedulers are compared.
+ * From the results of single jobs to the numbers by which policies are compared.
  *
  * rho = JCT / JCT of the same job alone with k slots, where k is the cluster's slots divided by
- * the mean number of unfinished jobs during its life: above 1 it would have been better off
- * with its equal share.
+ * the mean number of unfinished jobs between its submission and completion.  Above 1: an equal
+ * share of the cluster would have been faster.
  */
 #include "sim/result_summary.h"
 
@@ -17,7 +17,7 @@
 #include "sim/metrics.h"
 
 static int judge_fairness (const struct sim_config *config, const struct workload *workload,
-                           const struct policy *policy, const double *company,
+                           const struct policy *policy, const double *concurrency,
                            struct sim_result *result, struct pollux_error *err)
 {
     struct isolated_run_cache cache = {0};
@@ -25,16 +25,16 @@ static int judge_fairness (const struct sim_config *config, const struct workloa
     double slots = (double)config->nodes * config->slots_per_node;
     for (int i = 0; i < workload->count && rc == 0; i++) {
         const struct workload_job *job = &workload->jobs[i];
-        struct sim_job *outcome = &result->jobs[i];
-        double share = fmax (1, round (slots / company[i])), isolated_run_s;
+        struct sim_job *done = &result->jobs[i];
+        double share = fmax (1, round (slots / concurrency[i])), isolated_run_s;
         rc = isolated_run_seconds (&cache, config, job, policy, (int)share, &isolated_run_s, err);
         if (rc < 0)
             break;
-        /* Alone, too, it would have waited for the next round. */
+        /* Alone it also waits for the next round. */
         double first = fmax (1, ceil (job->submit_s / config->interval_s)) * config->interval_s;
-        outcome->rho = outcome->jct_s / (first - job->submit_s + isolated_run_s);
-        result->worst_rho = fmax (result->worst_rho, outcome->rho);
-        unfair += outcome->rho > 1;
+        done->rho = done->jct_s / (first - job->submit_s + isolated_run_s);
+        result->worst_rho = fmax (result->worst_rho, done->rho);
+        unfair += done->rho > 1;
     }
     result->unfair = (double)unfair / workload->count;
     isolated_run_cache_clear (&cache);
@@ -72,20 +72,20 @@ int result_summarise (const struct sim_config *config, const struct workload *wo
 {
     size_t count = (size_t)workload->count;
     struct stay *stays = malloc (count * sizeof (stays[0]));
-    double *company = malloc (count * sizeof (company[0]));
+    double *concurrency = malloc (count * sizeof (concurrency[0]));
     int rc = -ENOMEM;
-    if (!stays || !company)
+    if (!stays || !concurrency)
         goto done;
     for (int i = 0; i < workload->count; i++)
         stays[i] = (struct stay){workload->jobs[i].submit_s,
                                  workload->jobs[i].submit_s + result->jobs[i].jct_s};
-    rc = mean_company (stays, workload->count, company);
+    rc = mean_concurrency (stays, workload->count, concurrency);
     if (rc < 0)
         goto done;
-    rc = judge_fairness (config, workload, policy, company, result, err);
+    rc = judge_fairness (config, workload, policy, concurrency, result, err);
     if (rc < 0)
         goto done;
-    sum_up (config, workload, company, result);
+    sum_up (config, workload, concurrency, result);
 
     double sum = 0;
     for (int i = 0; i < result->rounds; i++)
@@ -96,7 +96,7 @@ int result_summarise (const struct sim_config *config, const struct workload *wo
     result->decide_max_s = quantile (decide_s, result->rounds, 1);
 done:
     free (stays);
-    free (company);
+    free (concurrency);
     return rc == -ENOMEM ? fail (err, rc, "no memory to sum up %d jobs", workload->count) : rc;
 }
 

@@ -5,8 +5,8 @@
 #include "policy/policy.h"
 #include "sim/sim.h"
 
-/* Complete a result whose jobs have jct_s, slot_s and restarts, and whose rounds is the number of
- * decide times (which get sorted): fairness, and the numbers over all jobs. */
+/* Complete a result whose jobs have jct_s, slot_s and restarts: fairness, and the numbers over all
+ * jobs.  decide_s has result->rounds times and gets sorted. */
 int result_summarise (const struct sim_config *config, const struct workload *workload,
                       const struct policy *policy, double *decide_s, struct sim_result *result,
                       struct pollux_error *err);

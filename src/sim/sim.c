@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual time.  The source below is a state machine that hands out, interval by interval:
+ * The simulator.  Its event source is a state machine on virtual time.  Each interval gives:
  *
- *     SUBMIT and EXIT of the interval, by time    jobs arrive; jobs that were done in it end
- *     HINTS                                       what the running jobs' agents learned
+ *     SUBMIT and EXIT of the interval, by time    jobs that arrive, jobs that are done
+ *     HINTS                                       reports of the running jobs' agents
  *     ROUND                                       at the end of the interval
  *
- * and the backend moves the modelled jobs to where the plan wants them.  Intervals in which no
- * job is there are passed over.
+ * The backend moves modelled jobs to the placements of the plan.  Intervals without jobs are
+ * skipped.
  */
 #include "sim/sim.h"
 
@@ -34,7 +34,7 @@ struct actor {
     struct job_request request;
     struct training training;
     struct batch_adapter adapter;
-    double interference; /* that it suffers now */
+    double interference; /* share of speed lost now */
 };
 
 enum stage { STAGE_NODES, STAGE_BETWEEN, STAGE_HINTS, STAGE_ROUND };
@@ -48,7 +48,7 @@ struct sim {
     int submitted, finished;
 
     enum stage stage;
-    int node;     /* the next to announce */
+    int node;     /* next NODE event */
     int64_t tick; /* number of the round that ends this interval */
     int *exits;   /* actors done in this interval, by time; `exit_next` is the next */
     int exit_count, exit_next;
@@ -85,8 +85,8 @@ static void make_spec (struct sim *sim, const struct actor *actor)
     snprintf (sim->spec.application, sizeof (sim->spec.application), "%s", app_name (job->app));
 }
 
-/* What the job believes to need in all. */
-static double believed_total (const struct sim *sim, const struct actor *actor)
+/* The total work that the job reports: exact, or with the configured error. */
+static double reported_total (const struct sim *sim, const struct actor *actor)
 {
     double total = app_need (actor->job->app, app_max_epochs (actor->job->app));
     if (sim->config->remaining_error == 0)
@@ -107,14 +107,14 @@ static struct hints make_hints (const struct sim *sim, const struct actor *actor
         .limits = sim->policy->adaptive ? *app_limits (actor->job->app) : (struct pollux_limits){0},
         .max_profiled_replicas = sim->policy->adaptive ? training->max_profiled_replicas : -1,
         .progress = training->progress,
-        .total = believed_total (sim, actor),
+        .total = reported_total (sim, actor),
     };
 }
 
 static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
 {
     struct actor *actor = &sim->actors[sim->submitted];
-    /* The job's own clock joins the cluster's at the round that will see it first. */
+    /* The job's clock starts at the round that sees it first. */
     training_init (&actor->training, actor->job->app, actor->request.batch, tick_s (sim));
     actor->adapter.search = sim->policy->search;
     make_spec (sim, actor);
@@ -134,7 +134,7 @@ static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
     return 1;
 }
 
-/* Let all running jobs train to the end of this interval, and note who is done. */
+/* Train all running jobs to the end of this interval.  Fills exits. */
 static int advance (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
 {
     sim->exit_count = sim->exit_next = 0;
@@ -158,7 +158,7 @@ static int advance (struct sim *sim, const struct cluster *cluster, struct pollu
     return 0;
 }
 
-/* Go to the end of the next interval that has a job in it. */
+/* Go to the next interval with a job in it. */
 static int begin_interval (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
 {
     sim->tick++;
@@ -171,7 +171,7 @@ static int begin_interval (struct sim *sim, const struct cluster *cluster, struc
     return 0;
 }
 
-/* The earlier of the next EXIT and the next SUBMIT of this interval; 0 if there are no more. */
+/* The earlier of the next EXIT and the next SUBMIT of this interval; 0: no more. */
 static int between (struct sim *sim, struct event *ret, struct pollux_error *err)
 {
     const struct actor *exit =
@@ -240,7 +240,7 @@ static void round_event (const struct sim *sim, struct event *ret)
     snprintf (ret->round.policy, sizeof (ret->round.policy), "%s", sim->policy->name);
 }
 
-static void tell_progress (const struct sim *sim)
+static void publish_progress (const struct sim *sim)
 {
     if (!sim->progress)
         return;
@@ -275,7 +275,7 @@ static int sim_next (void *self, const struct cluster *cluster, struct event *re
             ret->exit.generation = cluster->jobs[ret->job]->generation;
         if (rc != 0)
             return rc;
-        tell_progress (sim);
+        publish_progress (sim);
         if (sim->finished == sim->actor_count)
             return 0;
         if (cluster->live.count > 0) {
@@ -327,7 +327,7 @@ static int move_job (struct sim *sim, struct loop *loop, int index, struct place
     return loop_post (loop, &event, err);
 }
 
-/* A multi-node job that shares a node with another one loses some speed. */
+/* A multi-node job that shares a node with another multi-node job loses some speed. */
 static void interfere (struct sim *sim, const struct cluster *cluster)
 {
     memset (sim->nodes_shared, 0, (size_t)cluster->node_count * sizeof (sim->nodes_shared[0]));
@@ -363,7 +363,7 @@ static int sim_reconcile (void *self, struct loop *loop, struct pollux_error *er
     return 0;
 }
 
-/* ---- Setting up, running, summing up ---- */
+/* ---- Running ---- */
 
 static double real_clock_s (void)
 {
@@ -382,7 +382,7 @@ static void sim_decided (void *self, const struct view *view, const struct plan 
         int capacity = sim->round_capacity ? 2 * sim->round_capacity : 1024;
         double *decide_s = realloc (sim->decide_s, (size_t)capacity * sizeof (decide_s[0]));
         if (!decide_s)
-            return; /* a measurement lost, nothing else */
+            return; /* only this measurement is lost */
         sim->decide_s = decide_s;
         sim->round_capacity = capacity;
     }
@@ -436,7 +436,7 @@ static void sim_clear (struct sim *sim)
     free (sim->decide_s);
 }
 
-/* What became of every job, in the order of the workload. */
+/* The results of all jobs, in the order of the workload. */
 static int collect (const struct sim *sim, const struct cluster *cluster,
                     const struct workload *workload, struct sim_result *ret,
                     struct pollux_error *err)

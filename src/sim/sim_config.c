@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The published cluster and its rules, and what else may be simulated.
+ * The configuration of a simulation: defaults as published, and ranges.
  */
 #include <errno.h>
 #include <math.h>

@@ -7,9 +7,9 @@
  *     APP/scalability.csv    num_nodes,num_replicas,local_bsz,step_time,sync_time
  *
  * M0 and Mmax are the smallest and largest B, the smallest and largest local batch those of
- * placements.csv.  What the files do not say of the six published applications is in a table
- * here; another application trains for as many epochs as its validation files have rows.
- * A subfolder without placements.csv is none of ours.
+ * placements.csv.  A table below has what the files lack for the six published applications;
+ * another application trains for as many epochs as its validation files have rows.
+ * A subfolder without placements.csv is ignored.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ static const struct known {
     struct app_pin pin;
 } known_apps[] = {
     {"bert", 2, 0, {0, 0}},      {"cifar10", 100, 0, {0, 0}}, {"deepspeech2", 80, 0, {0, 0}},
-    {"imagenet", 90, 0, {0, 0}}, {"ncf", 10, 0, {1, 32768}}, /* does not scale, and was never let */
+    {"imagenet", 90, 0, {0, 0}}, {"ncf", 10, 0, {1, 32768}}, /* was published with 1 replica only */
     {"yolov3", 50, 8, {0, 0}}, /* 11 and 16 do not fit on larger placements */
 };
 
@@ -46,7 +46,7 @@ static const struct known *find_known (const char *name)
     return NULL;
 }
 
-/* dir/name; -ENAMETOOLONG if nothing so long can be a path. */
+/* dir/name; -ENAMETOOLONG if it exceeds PATH_MAX. */
 static int join_path (const char *dir, const char *name, char ret[PATH_MAX],
                       struct pollux_error *err)
 {
@@ -124,7 +124,7 @@ static int list_batches (const char *dir, int64_t batches[TRAINING_CURVE_BATCHES
     return 0;
 }
 
-/* One column of the course from one file. */
+/* One column of the training curve from one file. */
 static int read_validation (const struct csv *csv, struct training_curve *curve, int batch,
                             struct pollux_error *err)
 {
@@ -251,7 +251,7 @@ static int read_shape (const struct csv *csv, size_t row, const size_t column[2]
     return code;
 }
 
-/* All rows of a file; by placement where placed, otherwise by shape.  *ret is the caller's. */
+/* All rows of a file, by placement if placed, else by shape.  *ret belongs to the caller. */
 static int read_measurements (const char *path, bool placed, struct measurement **ret, int *count,
                               struct pollux_error *err)
 {

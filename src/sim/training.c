@@ -42,7 +42,7 @@ bool training_done (const struct training *training)
 
 /* ---- The batch ---------------------------------------------------------------------------- */
 
-/* Choose a batch for the current placement.  Step times of another batch are forgotten. */
+/* Choose a batch for the current placement.  Another batch invalidates the step times. */
 static int choose_batch (struct training *training, const struct batch_chooser *chooser,
                          struct pollux_error *err)
 {
@@ -64,7 +64,7 @@ static int choose_batch (struct training *training, const struct batch_chooser *
     return 0;
 }
 
-/* Would the chooser find nothing new? */
+/* True if the chooser would see the same samples and statistics as last time. */
 static bool nothing_new (const struct training *training)
 {
     return training->sample_count == training->chosen_count &&
@@ -149,8 +149,7 @@ static void pass (struct training *training, double seconds)
     training->attained_s += seconds * training->replicas;
 }
 
-/* Train at a rate for at most so many seconds, to the end of the epoch at most; returns the
- * seconds that are left. */
+/* Train at a rate until the seconds or the epoch end.  Returns the seconds left. */
 static double train (struct training *training, double rate, double seconds)
 {
     double need = app_need (training->app, training->epochs + 1);
@@ -159,7 +158,7 @@ static double train (struct training *training, double rate, double seconds)
         pass (training, seconds);
         return 0;
     }
-    /* rint rounds half to even.  Only where seconds is no whole number can it exceed them. */
+    /* rint rounds half to even.  It can exceed seconds only if that is not whole. */
     double taken = rate > 0 ? fmin (rint ((need - training->progress) / rate), seconds) : 0;
     training->progress = need;
     training->epochs++;
@@ -199,6 +198,6 @@ int training_advance (struct training *training, double seconds, double interfer
         if (code < 0)
             return code;
     }
-    training->clock_s += seconds; /* what is left after the end */
+    training->clock_s += seconds; /* the seconds after the end */
     return 0;
 }

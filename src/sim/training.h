@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How one simulated job trains while time passes: epochs, progress, restart delays, and what
- * its agent measures.  Who gives it slots, and why, is not known here.
+ * How one simulated job trains over time: epochs, progress, restart delays, and what its agent
+ * measures.  It knows nothing of policies.
  *
  *     struct training job;
  *     training_init (&job, app, requested_batch, submit_s);
@@ -42,32 +42,32 @@ struct training {
     /* Step times of the current placement and batch; valid while step.step_s > 0. */
     struct app_step step;
 
-    /* What the chooser knew when it was last asked. */
+    /* What the chooser saw at its last call. */
     struct pollux_grad chosen_grad;
     size_t chosen_count;
 };
 
-/* How an adaptive job chooses its batch for its current placement: asked whenever it is placed,
- * and after every epoch and interval in which the samples or the gradient statistics have
- * changed, on which the answer may depend.  It is limited by Mmax with batch_limit.  A failure
- * ends training_place or training_advance with the same code. */
+/* Chooses the batch of an adaptive job for its current placement.  Called whenever the job is
+ * placed, and after every epoch and interval in which the samples or the gradient statistics have
+ * changed.  The result is limited by Mmax with batch_limit.  A failure ends training_place or
+ * training_advance with the same code. */
 struct batch_chooser {
     int (*choose) (void *self, const struct training *training, struct pollux_batch *ret,
                    struct pollux_error *err);
     void *self;
 };
 
-/* The usual chooser: the best batch of the model fitted to the samples, fitted anew whenever
- * there are more of them.  Before the first sample: max (M0, smallest local batch x K). */
+/* The usual chooser: the best batch by the model fitted to the samples; each new sample causes a
+ * new fit.  Before the first sample: max (M0, smallest local batch x K). */
 struct batch_adapter {
     enum pollux_search search;
-    struct pollux_fit fit; /* of the first fitted_count samples, where that is > 0 */
+    struct pollux_fit fit; /* of the first fitted_count samples; valid if that is > 0 */
     size_t fitted_count;
 };
 int batch_adapt (void *adapter, const struct training *training, struct pollux_batch *ret,
                  struct pollux_error *err);
 
-/* Bring a fit up to date with the samples; nothing to do where no sample is new. */
+/* Fit again if there are new samples. */
 int batch_adapter_refit (struct batch_adapter *adapter, const struct training *training,
                          struct pollux_error *err);
 
@@ -80,24 +80,24 @@ struct pollux_batch batch_split (const struct pollux_limits *limits, int64_t tot
 struct pollux_batch batch_limit (const struct pollux_limits *limits, struct pollux_batch batch,
                                  int replicas);
 
-/* A job that begins at a time, without slots.  requested_batch 0: it adapts, and the functions
- * below need a chooser, which is not looked at otherwise. */
+/* Start a job at clock_s, without slots.  requested_batch 0: it adapts, and the functions below
+ * need a chooser; otherwise chooser is ignored. */
 void training_init (struct training *training, const struct app *app, int64_t requested_batch,
                     double clock_s);
 
-/* Give it other slots, nodes = 0 for none: a new batch, and a restart delay instead of what was
- * left of the last one.  0, -ENOMEM, or the chooser's failure. */
+/* Change its placement (nodes 0: none).  Chooses a new batch and sets the restart delay, which
+ * replaces the rest of the last one.  0, -ENOMEM, or the chooser's failure. */
 int training_place (struct training *training, const int *counts, int nodes, double delay_s,
                     const struct batch_chooser *chooser, struct pollux_error *err);
 
-/* Let so many seconds pass.  interference in [0, 1] slows training by that share.  A job that is
+/* Advance by some seconds.  interference in [0, 1] slows training by that share.  A job that is
  * done stays as it is.  0, -ENOMEM, or the chooser's failure. */
 int training_advance (struct training *training, double seconds, double interference,
                       const struct batch_chooser *chooser, struct pollux_error *err);
 
 bool training_done (const struct training *training);
 
-/* Free what it holds, not the training itself. */
+/* Free its contents. */
 void training_clear (struct training *training);
 
 #endif

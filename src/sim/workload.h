@@ -14,7 +14,7 @@
 struct workload_job {
     char name[NAME_SIZE];
     double submit_s;
-    const struct app *app; /* of the world that the workload was made for */
+    const struct app *app; /* of the ground truth that the workload was read with */
     int replicas;          /* requested, >= 1 */
     int64_t batch;         /* requested total batch, M0..Mmax, at least min_local per replica */
 };
@@ -25,15 +25,15 @@ struct workload {
     int count; /* >= 1 */
 };
 
-/* 2^20 jobs: 100 MB here, a month of the largest clusters. */
+/* 2^20 jobs: 100 MB, about a month of the largest clusters. */
 #define WORKLOAD_JOBS_LIMIT (1 << 20)
 /* 1e9 s, thirty years: microseconds of it are exact in an int64_t and nearly so in a double. */
 #define WORKLOAD_TIME_LIMIT 1e9
 
-/* Read a workload for a world, which must outlive it.  On success *ret belongs to the caller
- * (workload_clear).  -EINVAL names file and line: a column or field missing, an application that
- * the world does not have, a negative time, a name that was used before, no replicas, a batch
- * that the application does not train with, a file that ends within a row. */
+/* Read a workload; truth must outlive it.  On success *ret belongs to the caller (workload_clear).
+ * -EINVAL names file and line: a missing column or field, an unknown application, a negative time, a
+ * repeated name, no replicas, a batch outside the application's limits, a file that ends within a
+ * row. */
 int workload_read (const char *path, const struct ground_truth *truth, struct workload *ret,
                    struct pollux_error *err);
 

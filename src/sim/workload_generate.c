@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A workload is a list of arrivals, each with an application and a size.  Chance comes from three streams of the seed (times, applications, sizes), so that
- * another mix does not move the times.
+ * A workload is a list of arrivals, each with an application and a size.  Times, applications and
+ * sizes have their own random streams of the seed, so that another mix does not change the times.
  */
 #include "sim/workload_generate.h"
 
@@ -21,7 +21,7 @@ struct kind {
     const struct app *app;
     struct job_size sizes[SIZES_LIMIT];
     int size_count;
-    double slot_s; /* of its middle size */
+    double slot_s; /* slot time of its middle size */
     double weight;
 };
 
@@ -54,7 +54,7 @@ static int check_recipe (const struct recipe *recipe, struct pollux_error *err)
         return fail (err, -EINVAL, "expected a ratio of day to night from 1 to %d, got %g",
                      RECIPE_DAY_NIGHT_LIMIT, recipe->day_night);
     if (recipe->max_replicas < 1 || recipe->slots_per_node < 1)
-        return fail (err, -EINVAL, "a job needs a replica, and a node a slot, at least");
+        return fail (err, -EINVAL, "expected at least 1 replica per job and 1 slot per node");
     if (recipe->history && recipe->mix)
         return fail (err, -EINVAL, "a history decides the mix of applications: give one of them");
     return 0;
@@ -87,7 +87,7 @@ static const struct kind *draw_kind (const struct kind *kinds, int count, struct
     for (int i = 0; i < count; i++) {
         if (kinds[i].weight <= 0)
             continue;
-        kind = &kinds[i]; /* the last one, if rounding leaves a rest */
+        kind = &kinds[i]; /* the last one if rounding leaves a remainder */
         left -= kind->weight;
         if (left < 0)
             break;
@@ -95,7 +95,7 @@ static const struct kind *draw_kind (const struct kind *kinds, int count, struct
     return kind;
 }
 
-/* The kind whose GPU time is nearest in ratio. */
+/* The kind whose slot time is nearest in ratio. */
 static const struct kind *nearest_kind (const struct kind *kinds, int count, double slot_s)
 {
     const struct kind *nearest = NULL;
@@ -116,7 +116,7 @@ static void fill_job (struct workload_job *job, int number, const struct arrival
                       const struct kind *kind, struct rng *sizes)
 {
     const struct job_size *size = &kind->sizes[rng_below (sizes, (uint64_t)kind->size_count)];
-    /* A long name of an application is cut, so that the number still fits. */
+    /* The application's name is cut if the number would not fit. */
     (void)snprintf (job->name, sizeof job->name, "%.*s-%d", NAME_SIZE - 12, app_name (kind->app),
                     number);
     job->submit_s = arrival->at_s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quantiles and company against plain definitions.
+ * Quantiles and concurrency against plain definitions.
  */
 #include "unit.h"
 #include "base/rng.h"
@@ -36,13 +36,13 @@ static void company_is_the_mean_overlap (void **state)
     enum { STAYS = 60 };
     struct rng rng = rng_seed (6);
     struct stay stays[STAYS];
-    double company[STAYS];
+    double concurrency[STAYS];
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < STAYS; i++) {
             stays[i].from_s = (double)rng_below (&rng, 100);
             stays[i].to_s = stays[i].from_s + 1 + (double)rng_below (&rng, 50);
         }
-        assert_int_equal (0, mean_company (stays, STAYS, company));
+        assert_int_equal (0, mean_concurrency (stays, STAYS, concurrency));
         for (int i = 0; i < STAYS; i++) {
             double area = 0;
             for (int j = 0; j < STAYS; j++) {
@@ -50,7 +50,7 @@ static void company_is_the_mean_overlap (void **state)
                 double to = fmin (stays[i].to_s, stays[j].to_s);
                 area += fmax (to - from, 0);
             }
-            assert_true (fabs (company[i] - area / (stays[i].to_s - stays[i].from_s)) < 1e-9);
+            assert_true (fabs (concurrency[i] - area / (stays[i].to_s - stays[i].from_s)) < 1e-9);
         }
     }
 }
