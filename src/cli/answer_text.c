@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers of the daemon for people.  Texts in them were written by other users: they are disarmed
- * as a whole, once, so that no line of output can forget it.
+ * Answers of the daemon as text.  Other users wrote the strings in them, so the whole answer is
+ * disarmed once: control characters are replaced before anything is printed.
  */
 #include "cli/answer_text.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- Disarming -------------------------------------------------------------------------------- */
 
-/* A copy without control characters, the caller's (free); NULL: no memory. */
+/* A copy without control characters, to be freed; NULL: no memory. */
 static char *disarmed (const char *text)
 {
     char *copy = strdup (text);
@@ -40,7 +40,7 @@ static bool disarm_string (json_t *value)
     return done;
 }
 
-/* An object's key cannot be changed in place: the fields move to a new object and back. */
+/* Keys cannot be changed in place: the fields move to a new object, then return. */
 static bool disarm_object (json_t *object)
 {
     json_t *fields = json_object (), *value;
@@ -57,7 +57,7 @@ static bool disarm_object (json_t *object)
     return done;
 }
 
-/* No deeper than jansson reads, 2048. */
+/* Recursion is at most 2048 deep, the limit of jansson. */
 static bool disarm (json_t *value)
 {
     bool done = true;
@@ -81,7 +81,7 @@ static int print_json (json_t *answer, size_t flags, FILE *out, struct pollux_er
     json_decref (answer);
     if (!text)
         return fail (err, -ENOMEM, "not enough memory for the output");
-    /* Of ASCII, DEL alone is a control character that JSON lets pass. */
+    /* DEL is the only ASCII control character that JSON does not escape. */
     for (const char *at = text; *at; at++) {
         if (*at == 0x7f)
             fputs ("\\u007f", out);

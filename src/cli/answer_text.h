@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon answered, made readable: fields that may be missing, and numbers as people write
- * them.  An unknown value is a dash.
+ * Fields of the daemon's answers as text: numbers with units, a dash for a missing value.
  */
 #ifndef CLI_ANSWER_TEXT_H
 #define CLI_ANSWER_TEXT_H
@@ -12,21 +11,21 @@
 
 #include "pollux/pollux.h"
 
-/* Replace in all strings and keys what a terminal would obey; line ends and tabs become blanks.
- * Before anything of an answer is shown as text.  -ENOMEM. */
+/* Disarm an answer: replace control characters in all strings and keys; line ends and tabs become
+ * blanks.  Required before any of it is printed as text.  0 or -ENOMEM. */
 int answer_disarm (json_t *answer, struct pollux_error *err);
 
-/* Print it as JSON, in ASCII, so that a terminal obeys nothing of it; or in one line.  It is taken
- * over. */
+/* Print an answer as indented JSON, or in one line, in ASCII, so that it has no control characters.
+ * Takes over the answer. */
 int answer_json (json_t *answer, FILE *out, struct pollux_error *err);
 int answer_json_line (json_t *answer, FILE *out, struct pollux_error *err);
 
-/* A field: "" if it is missing or no text; NaN if it is missing or no number. */
+/* A field: "" if it is missing or not a string; NaN if it is missing or not a number. */
 const char *answer_text (const json_t *object, const char *key);
 double answer_number (const json_t *object, const char *key);
 bool answer_true (const json_t *object, const char *key);
 
-/* A short text of its own, as a value. */
+/* A short text, returned by value. */
 struct answer_word {
     char text[64];
 };

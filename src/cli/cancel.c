@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux cancel: jobs that nobody wants any more.
+ * pollux cancel: cancel jobs.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void print_cancelled (const json_t *job, FILE *out)
              stops ? "is being stopped" : answer_text (job, "phase"));
 }
 
-/* All of them, also when one is refused: each refusal is said, and the last one returned. */
+/* Cancel all, also if one fails.  Failures are printed; the last one is returned. */
 static int cancel_all (struct client *client, char **names, int count, bool json, FILE *out,
                        struct pollux_error *err)
 {
@@ -72,10 +72,9 @@ const struct command cancel_command = {
     .operands = "JOB...",
     .summary = "end jobs that are no longer wanted",
     .description =
-        "A waiting job is cancelled at once.  A running one gets its stop signal, and after its "
-        "grace\n"
-        "period is killed; until it is gone its phase is 'cancelling'.  A job that has ended is\n"
-        "refused.",
+        "A waiting job is cancelled at once.  A running one gets its stop signal\n"
+        "and is killed after its grace period; until its processes have ended its phase is\n"
+        "'cancelling'.  A job that has ended cannot be cancelled.",
     .options = cancel_options,
     .option_count = sizeof (cancel_options) / sizeof (cancel_options[0]),
     .run = run,

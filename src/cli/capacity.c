@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux capacity: how many nodes do I need?  Simulates doubling cluster sizes at once, then, if
- * a target is named, closes in on the smallest size that meets it, by bisection: more nodes are
- * taken to be no worse.
+ * pollux capacity: the number of nodes that a workload needs.  Simulates doubling cluster sizes in
+ * parallel.  With a target, bisection finds the smallest size that meets it, assuming that more
+ * nodes are never worse.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,12 +28,12 @@ enum {
 };
 
 static const struct command_option option_rows[] = {
-    {"target-mean", "SECONDS", OPTION_MEAN, "the mean completion time to reach"},
-    {"target-p99", "SECONDS", OPTION_P99, "the 99th percentile of completion times to reach"},
+    {"target-mean", "SECONDS", OPTION_MEAN, "target for the mean completion time"},
+    {"target-p99", "SECONDS", OPTION_P99, "target for the 99th percentile of completion times"},
     {"policy", "NAME", OPTION_POLICY, "the policy (pollux)"},
-    {"min-nodes", "N", OPTION_MIN, "the smallest cluster to look at (1)"},
-    {"max-nodes", "N", OPTION_MAX, "the largest (64)"},
-    {"price", "PER-GPU-HOUR", OPTION_PRICE, "what a GPU costs an hour, used or not (1)"},
+    {"min-nodes", "N", OPTION_MIN, "smallest cluster to simulate (1)"},
+    {"max-nodes", "N", OPTION_MAX, "largest cluster to simulate (64)"},
+    {"price", "PER-GPU-HOUR", OPTION_PRICE, "cost of a GPU per hour, used or not (1)"},
     SIM_OPTION_ROWS,
     {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
     {"json", NULL, OPTION_JSON, "print JSON"},
@@ -117,7 +117,7 @@ static bool has_target (const struct request *request)
     return !isnan (request->target_mean_s) || !isnan (request->target_p99_s);
 }
 
-/* A target that is not named is met. */
+/* A missing target (NaN) is met. */
 static bool meets (const struct request *request, const struct size *size)
 {
     return !(size->mean_jct_s > request->target_mean_s) &&
@@ -152,7 +152,7 @@ static void add_size (struct study *study, const struct request *request,
     study->sizes[at] = size;
 }
 
-/* Simulate several sizes at once and add them to the study. */
+/* Simulate several sizes in parallel and add them to the study. */
 static int measure (struct study *study, const struct request *request,
                     const struct sim_inputs *inputs, const int *nodes, int size_count,
                     struct pollux_error *err)
@@ -182,7 +182,7 @@ static int explore (struct study *study, const struct request *request,
     int rc = measure (study, request, inputs, nodes, count, err);
     if (rc < 0 || !has_target (request) || !study->sizes[study->count - 1].enough)
         return rc;
-    for (;;) { /* between the last size that is not enough and the next one, which is */
+    for (;;) { /* bisect between the largest size that misses the target and the next one */
         int at = study->count - 1;
         while (at > 0 && study->sizes[at - 1].enough)
             at--;
@@ -196,7 +196,7 @@ static int explore (struct study *study, const struct request *request,
     }
 }
 
-/* The smallest size from which on all are enough; NULL if there is none. */
+/* The smallest size such that it and all larger ones meet the target; NULL: none. */
 static const struct size *smallest_enough (const struct study *study)
 {
     int at = study->count;
@@ -270,7 +270,7 @@ static int print_study (const struct request *request, const struct study *study
                  enough->nodes == 1 ? "" : "s", request->sim.config.slots_per_node,
                  enough->nodes == 1 ? "is" : "are", request->policy->name);
     else
-        fprintf (out, "\nUp to %lld nodes the target is not met; see --max-nodes.\n",
+        fprintf (out, "\nThe target is not met with up to %lld nodes; raise --max-nodes.\n",
                  (long long)request->max_nodes);
     return 0;
 }

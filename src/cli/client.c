@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the daemon, by libcurl.  One connection is kept between requests, one request is
- * under way at a time.  No proxy, no redirects, no other protocols: the token goes to the address
- * that was named, and nowhere else.
+ * Requests to the daemon, by libcurl.  The connection is kept between requests; one request runs
+ * at a time.  No proxy, no redirects, no other protocols: the token is sent to the given address
+ * only.
  */
 #include "cli/client.h"
 
@@ -15,21 +15,21 @@
 #include "base/excerpt.h"
 #include "cli/daemon_access.h"
 
-/* A page of 1000 jobs has about a megabyte. */
+/* A page of 1000 jobs is about a megabyte. */
 #define ANSWER_LIMIT ((size_t)64 << 20)
 
-/* A round on a very large cluster may keep the daemon busy, but not for so long. */
+/* Longer than any round keeps the daemon busy. */
 enum { CONNECT_MS = 5000, ANSWER_MS = 30000 };
 
 struct client {
-    struct daemon_access home;
+    struct daemon_access access;
     CURL *easy;
     CURLM *multi;
     struct curl_slist *headers;
     char reason[CURL_ERROR_SIZE];
-    bool under_way, changes; /* what is under way, if it is; and whether it asks for a change */
+    bool under_way, changes; /* a request runs; it is not a GET */
 
-    char *answer; /* the body so far, unless it is a stream's */
+    char *answer; /* the body received so far; not of a stream */
     size_t length, capacity;
     struct client_sink sink; /* take NULL: none */
     int sink_code;
@@ -54,11 +54,11 @@ static int set_up (struct client *client, struct pollux_error *err)
     curl_easy_setopt (easy, CURLOPT_USERAGENT, "pollux/" POLLUX_VERSION);
     curl_easy_setopt (easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt (easy, CURLOPT_WRITEDATA, client);
-    if (client->home.socket[0])
-        curl_easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, client->home.socket);
-    if (client->home.token[0]) {
+    if (client->access.socket[0])
+        curl_easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, client->access.socket);
+    if (client->access.token[0]) {
         curl_easy_setopt (easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        if (curl_easy_setopt (easy, CURLOPT_XOAUTH2_BEARER, client->home.token) != CURLE_OK)
+        if (curl_easy_setopt (easy, CURLOPT_XOAUTH2_BEARER, client->access.token) != CURLE_OK)
             return fail (err, -ENOMEM, "not enough memory for a connection");
     }
     return 0;
@@ -69,7 +69,7 @@ int client_open (const char *server, struct client **ret, struct pollux_error *e
     struct client *client = calloc (1, sizeof (*client));
     if (!client)
         return fail (err, -ENOMEM, "not enough memory for a connection");
-    int rc = daemon_access_find (server, &client->home, err);
+    int rc = daemon_access_find (server, &client->access, err);
     if (rc == 0 && curl_global_init (CURL_GLOBAL_DEFAULT) == CURLE_OK) {
         client->easy = curl_easy_init ();
         client->multi = curl_multi_init ();
@@ -108,13 +108,13 @@ void client_close (struct client *client)
         curl_easy_cleanup (client->easy);
     if (client->multi)
         curl_multi_cleanup (client->multi);
-    explicit_bzero (&client->home, sizeof (client->home));
+    explicit_bzero (&client->access, sizeof (client->access));
     free (client);
 }
 
 const char *client_address (const struct client *client)
 {
-    return client->home.address;
+    return client->access.address;
 }
 
 const json_t *client_problems (const struct client *client)
@@ -122,7 +122,7 @@ const json_t *client_problems (const struct client *client)
     return client->problems;
 }
 
-/* A name has at most 63 bytes; what is cut here is none that the daemon knows. */
+/* Names have at most 63 bytes: a longer one, cut here, is unknown to the daemon. */
 struct client_path client_path (const char *before, const char *name, const char *after)
 {
     static const char digits[] = "0123456789ABCDEF", plain[] = "-._~";
@@ -173,8 +173,8 @@ static long status_of (const struct client *client)
     return status;
 }
 
-/* Called by curl; anything but the length ends the request.  A refusal is JSON also where a stream
- * was asked for. */
+/* Called by curl; any value but the length ends the request.  The body of a refusal is JSON, also for
+ * a stream. */
 static size_t take_bytes (char *bytes, size_t size, size_t count, void *self)
 {
     struct client *client = self;
@@ -194,7 +194,7 @@ struct request {
 static int begin (struct client *client, const struct request *request, struct pollux_error *err)
 {
     CURL *easy = client->easy;
-    char url[sizeof (client->home.url) + sizeof (struct client_path)], type[128];
+    char url[sizeof (client->access.url) + sizeof (struct client_path)], type[128];
     give_up (client);
     json_decref (client->problems);
     client->problems = NULL;
@@ -202,8 +202,8 @@ static int begin (struct client *client, const struct request *request, struct p
     client->changes = strcmp (request->method, "GET") != 0;
     client->sink = request->sink;
     client->sink_code = 0;
-    snprintf (url, sizeof (url), "%s%s", client->home.url, request->path);
-    /* Without a type none is sent, instead of curl's own. */
+    snprintf (url, sizeof (url), "%s%s", client->access.url, request->path);
+    /* Without a type, suppress curl's default type. */
     snprintf (type, sizeof (type), "Content-Type:%s%s", request->type ? " " : "",
               request->type ? request->type : "");
     struct curl_slist *headers = curl_slist_append (NULL, "Expect:");
@@ -236,19 +236,19 @@ static int fail_unreachable (const struct client *client, CURLcode code, struct 
     if (code == CURLE_OUT_OF_MEMORY)
         return fail (err, -ENOMEM, "not enough memory for an answer");
     if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
-        return fail (err, -EINVAL, "address %s: %s", quote (client->home.address).text, reason);
+        return fail (err, -EINVAL, "address %s: %s", quote (client->access.address).text, reason);
     if (client->changes && code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST)
         return fail (err, -EHOSTUNREACH,
                      "no answer from %s (%.90s); it may have done what was asked: look before you "
                      "ask again",
-                     quote (client->home.address).text, reason);
+                     quote (client->access.address).text, reason);
     return fail (err, -EHOSTUNREACH,
                  "no answer from %s (%.90s); is polluxd running? start it with 'systemctl start "
                  "polluxd' or 'polluxd'",
-                 quote (client->home.address).text, reason);
+                 quote (client->access.address).text, reason);
 }
 
-/* The daemon's own words about a refusal. */
+/* The sentence in a refusal. */
 static int fail_refused (struct client *client, long status, struct pollux_error *err)
 {
     json_t *body = json_loadb (client->answer ? client->answer : "", client->length, 0, NULL);
@@ -258,20 +258,20 @@ static int fail_refused (struct client *client, long status, struct pollux_error
     int rc = wrong ? -EINVAL : -EREMOTEIO;
     if (json_is_array (problems) && json_array_size (problems) > 0)
         client->problems = json_incref (problems);
-    if (status == 401 && !client->home.token[0])
-        fail (err, rc, "the daemon wants a token: %s", client->home.no_token);
+    if (status == 401 && !client->access.token[0])
+        fail (err, rc, "the daemon wants a token: %s", client->access.no_token);
     else if (status == 401)
         fail (err, rc, "the daemon does not know this token: %s", sentence ? sentence : "HTTP 401");
     else if (sentence)
         fail (err, rc, "%s", sentence);
     else
         rc = fail (err, -EHOSTUNREACH, "%s answers with HTTP %ld and no reason; is that a polluxd?",
-                   quote (client->home.address).text, status);
+                   quote (client->access.address).text, status);
     json_decref (body);
     return rc;
 }
 
-/* The answer of a request that has ended; ret NULL: it was a stream. */
+/* The answer of a completed request; ret NULL: a stream. */
 static int conclude (struct client *client, CURLcode code, json_t **ret, struct pollux_error *err)
 {
     long status = status_of (client);
@@ -292,12 +292,12 @@ static int conclude (struct client *client, CURLcode code, json_t **ret, struct 
         client->length == 0 ? json_object () : json_loadb (client->answer, client->length, 0, NULL);
     if (!answer)
         return fail (err, -EHOSTUNREACH, "the answer of %s is no JSON; is that a polluxd?",
-                     quote (client->home.address).text);
+                     quote (client->access.address).text);
     *ret = answer;
     return 0;
 }
 
-/* 1 when it has ended, with curl's code. */
+/* 1 if the request has ended; *ret is curl's code. */
 static int step (struct client *client, int fd, int timeout_ms, CURLcode *ret,
                  struct pollux_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options that all commands around the daemon share.
+ * The options of all commands that talk to the daemon: --server and --json.
  */
 #include "cli/client_options.h"
 

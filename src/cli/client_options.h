@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options that all commands around the daemon share. */
+/* The options of all commands that talk to the daemon. */
 #ifndef CLI_CLIENT_OPTIONS_H
 #define CLI_CLIENT_OPTIONS_H
 
@@ -8,14 +8,14 @@
 #include "cli/command.h"
 
 struct client_options {
-    const char *server; /* NULL: as the environment says */
+    const char *server; /* NULL: from the environment */
     bool json;
 };
 
 enum client_option_id {
     CLIENT_OPTION_SERVER = 1,
     CLIENT_OPTION_JSON,
-    CLIENT_OPTION_NEXT, /* the first id for a command's own */
+    CLIENT_OPTION_NEXT, /* first id of a command's own options */
 };
 
 /* Rows for a command's table. */
@@ -27,10 +27,11 @@ enum client_option_id {
     {"json", NULL, CLIENT_OPTION_JSON, "print the daemon's answer as JSON"},                       \
         CLIENT_OPTION_SERVER_ROW
 
-/* Take the current option, whose id is one of those above, or the failure of options_next. */
+/* Take the current option, whose id is one of those above; a negative id is passed on as the
+ * failure of options_next. */
 int client_options_take (struct client_options *ret, const struct options *options, int id);
 
-/* All options, of a command that has no others. */
+/* Parse all options of a command that has only these. */
 int client_options_parse (struct options *options, struct client_options *ret,
                           struct pollux_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The subcommands of pollux.  A new one is a file of its own with one `const struct command`, a line
- * in the list below, and one in the table of main.c; help, completion, usage errors and the
- * nearest-name suggestions follow from it.  Its man page is docs/man/pollux-NAME.1.scd;
- * tests/cli/commands.sh says what is missing there.
+ * The subcommands of pollux.  A new one needs a file with one `const struct command`, a line in the
+ * list below and a line in the table of main.c; help, completion, usage errors and suggestions of
+ * names follow from it.  Its man page is docs/man/pollux-NAME.1.scd; tests/cli/commands.sh names
+ * what is missing.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the daemon is, and the token for it.  All that the environment says is read here.
+ * The daemon's address and the token.  Only this file reads the environment for them.
  *
  *     state directory   POLLUX_STATE, /var/lib/pollux for root, else $XDG_STATE_HOME/pollux or
  *                       ~/.local/state/pollux
- *     address           --server, POLLUX_SERVER, STATE/address (a daemon that was given another
- *                       port writes it there), http://127.0.0.1:7467
+ *     address           --server, POLLUX_SERVER, STATE/address (written by a daemon on another
+ *                       port), http://127.0.0.1:7467
  *     token             the file POLLUX_TOKEN_FILE, or STATE/admin.token
  */
 #include "cli/daemon_access.h"
@@ -58,7 +58,7 @@ static bool starts (const char *text, const char *with)
     return strncmp (text, with, strlen (with)) == 0;
 }
 
-/* Printable, without blanks; what curl cannot make a host of, it refuses itself. */
+/* Printable, without blanks.  curl checks the host. */
 static bool is_plain (const char *text)
 {
     for (; *text; text++) {
@@ -68,24 +68,24 @@ static bool is_plain (const char *text)
     return true;
 }
 
-/* Of HOST, which may be an IPv6 address in brackets, at the start of a text. */
+/* The length of HOST, which may be an IPv6 address in brackets, at the start of a text. */
 static size_t host_length (const char *host)
 {
     size_t length = strcspn (host, host[0] == '[' ? "]" : ":/");
     return length + (host[length] == ']');
 }
 
-/* An address's URL or socket. */
-static int understand (struct daemon_access *home, struct pollux_error *err)
+/* Set the URL or the socket of an address. */
+static int understand (struct daemon_access *access, struct pollux_error *err)
 {
-    const char *address = home->address;
+    const char *address = access->address;
     if (starts (address, "unix:")) {
         const char *path = address + strlen ("unix:");
-        if (*path != '/' || strlen (path) >= sizeof (home->socket))
+        if (*path != '/' || strlen (path) >= sizeof (access->socket))
             return fail (err, -EINVAL, "address %s: expected unix:/PATH of at most %zu characters",
-                         quote (address).text, sizeof (home->socket) - 1);
-        snprintf (home->socket, sizeof (home->socket), "%s", path);
-        snprintf (home->url, sizeof (home->url), "http://localhost");
+                         quote (address).text, sizeof (access->socket) - 1);
+        snprintf (access->socket, sizeof (access->socket), "%s", path);
+        snprintf (access->url, sizeof (access->url), "http://localhost");
         return 0;
     }
     bool scheme = starts (address, "http://") || starts (address, "https://");
@@ -99,21 +99,21 @@ static int understand (struct daemon_access *home, struct pollux_error *err)
             err, -EINVAL,
             "address %s: expected HOST[:PORT], http://HOST[:PORT], https://HOST or unix:/PATH",
             quote (address).text);
-    /* Without a port it is polluxd's; behind https there is somebody else in front of it. */
+    /* The default port is polluxd's, except for https, where a proxy listens. */
     size_t name = (size_t)(host - address) + host_length (host), rest = end - name;
     bool lacks_port = address[name] != ':' && !starts (address, "https://");
-    snprintf (home->url, sizeof (home->url), "%s%.*s%s%.*s", scheme ? "" : "http://", (int)name,
+    snprintf (access->url, sizeof (access->url), "%s%.*s%s%.*s", scheme ? "" : "http://", (int)name,
               address, lacks_port ? DEFAULT_PORT : "", (int)rest, address + name);
     return 0;
 }
 
-/* The admin's token is for the daemon of this machine.  A mistyped address must not get it. */
-static bool is_here (const struct daemon_access *home)
+/* The admin token is sent to daemons of this machine only, never to a mistyped address. */
+static bool is_here (const struct daemon_access *access)
 {
     static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
-    if (home->socket[0])
+    if (access->socket[0])
         return true;
-    const char *host = strstr (home->url, "://") + 3;
+    const char *host = strstr (access->url, "://") + 3;
     size_t length = host_length (host);
     for (size_t i = 0; i < sizeof (hosts) / sizeof (hosts[0]); i++) {
         if (strlen (hosts[i]) == length && strncmp (host, hosts[i], length) == 0)
@@ -122,7 +122,7 @@ static bool is_here (const struct daemon_access *home)
     return false;
 }
 
-/* A token is a password. */
+/* Warn about a token file that others can read. */
 static void warn_if_open (const char *path)
 {
     struct stat status;
@@ -133,21 +133,21 @@ static void warn_if_open (const char *path)
                  file_name (path).text, (unsigned)status.st_mode & 07777);
 }
 
-static int find_token (struct daemon_access *home, struct pollux_error *err)
+static int find_token (struct daemon_access *access, struct pollux_error *err)
 {
     const char *given = variable ("POLLUX_TOKEN_FILE");
     char path[PATH_MAX + 32];
-    snprintf (path, sizeof (path), "%s/admin.token", home->state);
-    if (!given && !is_here (home)) {
-        snprintf (home->no_token, sizeof (home->no_token),
+    snprintf (path, sizeof (path), "%s/admin.token", access->state);
+    if (!given && !is_here (access)) {
+        snprintf (access->no_token, sizeof (access->no_token),
                   "POLLUX_TOKEN_FILE is not set, and this is another machine's daemon");
         return 0;
     }
     struct pollux_error reason = {.text = ""};
-    int rc = read_line (given ? given : path, home->token, sizeof (home->token), &reason);
-    if (rc == 0 && !is_plain (home->token)) {
-        explicit_bzero (home->token, sizeof (home->token));
-        rc = fail (&reason, -EINVAL, "%s: what it holds is no token",
+    int rc = read_line (given ? given : path, access->token, sizeof (access->token), &reason);
+    if (rc == 0 && !is_plain (access->token)) {
+        explicit_bzero (access->token, sizeof (access->token));
+        rc = fail (&reason, -EINVAL, "%s: does not contain a token",
                    file_name (given ? given : path).text);
     }
     if (rc < 0 && given)
@@ -155,7 +155,7 @@ static int find_token (struct daemon_access *home, struct pollux_error *err)
     if (given)
         warn_if_open (given);
     if (rc < 0)
-        snprintf (home->no_token, sizeof (home->no_token),
+        snprintf (access->no_token, sizeof (access->no_token),
                   "POLLUX_TOKEN_FILE is not set, and %.140s", reason.text);
     return 0;
 }

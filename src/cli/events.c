@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux events: the daemon's journal, line by line as it is written.
+ * pollux events: print the daemon's journal, one line per event.
  *
- * They come as server-sent events: lines "field: text", an empty one behind each event.  Every
- * event has its number, so that following goes on where it was when a connection is lost.
+ * The daemon sends server-sent events: lines "field: text", and an empty line after each event.
+ * Events are numbered: after a lost connection the stream continues with the next number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,28 +19,28 @@
 enum { EVENTS_FOLLOW = 'f', EVENTS_AFTER = CLIENT_OPTION_NEXT };
 
 static const struct command_option events_options[] = {
-    {"follow", NULL, EVENTS_FOLLOW, "go on as they happen"},
-    {"after", "SEQ", EVENTS_AFTER, "only those behind this number (0)"},
+    {"follow", NULL, EVENTS_FOLLOW, "keep printing new events"},
+    {"after", "SEQ", EVENTS_AFTER, "only events after this number (0)"},
     {"json", NULL, CLIENT_OPTION_JSON, "print each event as a line of JSON"},
     CLIENT_OPTION_SERVER_ROW,
 };
 
-/* A submitted job's command and environment have at most a few megabytes. */
+/* A SUBMIT event has the job's command and environment, at most a few megabytes. */
 #define LINE_LIMIT ((size_t)64 << 20)
 
 struct event_reader {
     FILE *out;
     bool json, terminal;
     size_t width;
-    int64_t last; /* the number of the last event that was printed */
+    int64_t last; /* number of the last printed event */
     char *line;   /* so far */
     size_t length, capacity;
 };
 
 /* ---- Printing --------------------------------------------------------------------------------- */
 
-/* Events are single lines: on a terminal, cut to its width.  The body is JSON, whose own escapes
- * say what was in its texts; the rest of the event is disarmed. */
+/* One line per event, cut to the width of a terminal.  The body is printed as JSON, which escapes
+ * control characters; the rest of the event is disarmed. */
 static int print_event (struct event_reader *reader, json_t *event, struct pollux_error *err)
 {
     char head[256];
@@ -107,7 +107,7 @@ static int keep (struct event_reader *reader, const char *bytes, size_t length,
     return 0;
 }
 
-/* Only data lines matter: all that is in the others is in these, too. */
+/* Only data lines matter: they repeat the contents of the others. */
 static int take_line (struct event_reader *reader, struct pollux_error *err)
 {
     static const char data[] = "data:";
@@ -137,7 +137,7 @@ static int take (void *self, const char *bytes, size_t length, struct pollux_err
     return rc;
 }
 
-/* A stream that ends while it is followed is a daemon that stops; it may come back. */
+/* The stream ends if the daemon stops.  It may start again: keep trying. */
 static int read_events (struct client *client, struct event_reader *reader, bool follow,
                         struct pollux_error *err)
 {
@@ -155,7 +155,7 @@ static int read_events (struct client *client, struct event_reader *reader, bool
         if (!follow || !lost || !connected)
             return rc;
         if (rc == 0 || reader->last > before)
-            fprintf (stderr, "pollux events: the daemon has gone; waiting for it\n");
+            fprintf (stderr, "pollux events: the daemon has stopped; waiting for it\n");
     }
 }
 
@@ -192,9 +192,8 @@ const struct command events_command = {
     .operands = "",
     .summary = "print what happened, and what happens",
     .description =
-        "Prints the events of the daemon's journal: number, time, type, job, and what is in it.\n"
-        "With --follow new ones are printed as they happen, also after the daemon was started "
-        "anew.",
+        "Prints the events of the daemon's journal: number, time, type, job, contents.\n"
+        "With --follow it keeps printing new events, also after a restart of the daemon.",
     .options = events_options,
     .option_count = sizeof (events_options) / sizeof (events_options[0]),
     .run = run,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux fit: measured step times in, the throughput model out, as tables for people or as a
- * job object for other programs.  The tables show what the model is worth: which parameters the
- * samples decide and which are assumed, how far each sample is from its prediction, and
- * how far all are on average.
+ * pollux fit: fit the throughput model to measured step times, and print it as tables or as a JSON
+ * job object.  The tables show which parameters the samples determine and which are assumed, the
+ * error of each sample's prediction, and the mean error.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +18,7 @@
 #include "model/fit.h"
 #include "wire/job.h"
 
-/* Samples that are listed without --all: two screens. */
+/* Samples listed without --all: two screens. */
 #define LISTED 50
 
 /* ---- Samples ------------------------------------------------------------------------------ */
@@ -95,7 +94,7 @@ static int read_samples (const struct csv *csv, struct pollux_sample **ret,
 
 /* ---- Tables ------------------------------------------------------------------------------- */
 
-/* Where a parameter comes from: NULL, or why the samples do not decide it. */
+/* NULL if the samples determine a parameter, or else the reason why not. */
 struct evidence {
     const char *alpha_grad, *node, *local, *beta_node, *beta_local, *gamma;
 };
@@ -141,11 +140,11 @@ static int print_parameters (const struct pollux_model *model, struct evidence e
     return table_end (&table, terminal, out, err);
 }
 
-/* A sample beside the model's prediction. */
+/* A sample with the model's prediction. */
 struct prediction {
     size_t row;
     double grad_s, step_s;
-    double worst; /* the larger of both errors, as a distance of logarithms */
+    double worst; /* the larger of both errors: |log (predicted / measured)| */
 };
 
 static struct prediction predict (const struct pollux_model *model,
@@ -243,7 +242,7 @@ static int print_fit (const struct csv *csv, const struct pollux_sample *samples
 
 /* ---- The command -------------------------------------------------------------------------- */
 
-/* The job object, and beside it what the fit is worth, for readers that care. */
+/* The job object, with the quality of the fit beside it. */
 static int print_job (const struct wire_job *job, const struct pollux_fit *fit,
                       const struct pollux_sample *samples, size_t count, FILE *out,
                       struct pollux_error *err)
@@ -266,7 +265,7 @@ enum { FIT_JSON = 1, FIT_ALL };
 
 static const struct command_option fit_options[] = {
     {"json", NULL, FIT_JSON, "print a job object, for pollux goodput and other programs"},
-    {"all", NULL, FIT_ALL, "list every sample, not only the farthest of many"},
+    {"all", NULL, FIT_ALL, "list every sample, not only those with the largest errors"},
     JOB_OPTIONS,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux goodput: what a job would make of 1, 2, 3, ... GPUs, on one node and on many, with the
- * best batch for each: as a table, a plot and a sentence, or as JSON.
+ * pollux goodput: the goodput of a job on 1, 2, 3, ... slots, on one node and on several, each with
+ * its best batch: as a table, a plot and a sentence, or as JSON.
  */
 #include <errno.h>
 #include <math.h>
@@ -30,9 +30,9 @@ enum {
 static const struct command_option goodput_options[] = {
     {"nodes", "N", GOODPUT_NODES, "nodes of the cluster (16)"},
     {"gpus-per-node", "G", GOODPUT_SLOTS_PER_NODE, "GPUs of each node (4)"},
-    {"max-replicas", "K", GOODPUT_MAX_REPLICAS, "look no further than K GPUs (all of them)"},
-    {"search", "exact|reference", GOODPUT_SEARCH, "every legal batch (exact), or 50 of them"},
-    {"all", NULL, GOODPUT_ALL, "a row for every number of GPUs"},
+    {"max-replicas", "K", GOODPUT_MAX_REPLICAS, "largest number of GPUs (all)"},
+    {"search", "exact|reference", GOODPUT_SEARCH, "search every legal batch (exact) or 50 of them"},
+    {"all", NULL, GOODPUT_ALL, "print a row for every number of GPUs"},
     {"json", NULL, GOODPUT_JSON, "print every point as JSON"},
     JOB_OPTIONS,
 };
@@ -40,7 +40,7 @@ static const struct command_option goodput_options[] = {
 struct goodput_arguments {
     const char *path;
     int nodes, slots_per_node;
-    int max_replicas; /* 0: all GPUs */
+    int max_replicas; /* 0: all slots */
     enum pollux_search search;
     bool all, json;
     struct job_options job;
@@ -101,7 +101,7 @@ static int parse (struct options *options, struct goodput_arguments *ret, struct
     return 0;
 }
 
-/* Refuse a job that neither its object nor the options say enough of to compute with. */
+/* Refuse a job whose object and options together lack a needed value. */
 static int expect_whole (const struct wire_job *job, const struct wire_place *object,
                          struct pollux_error *err)
 {
@@ -125,7 +125,7 @@ static int expect_whole (const struct wire_job *job, const struct wire_place *ob
     return 0;
 }
 
-/* The job object of the file, completed by the options. */
+/* Read the job object of the file; options override its fields. */
 static int read_job (const struct goodput_arguments *arguments, struct wire_job *ret,
                      struct pollux_error *err)
 {
@@ -148,19 +148,19 @@ static int read_job (const struct goodput_arguments *arguments, struct wire_job 
 
 /* ---- Curves ------------------------------------------------------------------------------- */
 
-/* One point of a curve, with all that is shown of it.  No legal batch: goodput 0. */
+/* One point of a curve.  No legal batch: goodput 0. */
 struct point {
     struct pollux_shape shape;
     struct pollux_batch batch;
     double total, throughput, efficiency, goodput, speedup;
 };
 
-/* Points for 1..count replicas, on one node for as many as it has GPUs, and on the fewest nodes
- * from two on.  many[0] is empty: one replica has one node. */
+/* Points for 1..count replicas: on one node, up to its slots; and on the fewest nodes, at least
+ * two.  many[0] is empty: one replica has one node. */
 struct curves {
     struct point *one, *many;
     int one_count, many_count;
-    const struct point *unit; /* what speedup compares with, or NULL: nothing is legal */
+    const struct point *unit; /* denominator of speedups; NULL: no legal point */
 };
 
 static struct point find_point (const struct wire_job *job, struct pollux_shape shape,
@@ -181,7 +181,7 @@ static void curves_free (struct curves *curves)
     free (curves->many);
 }
 
-/* Speedups are over one GPU, or over the fewest GPUs that have a legal batch. */
+/* Speedups are relative to the fewest slots with a legal batch. */
 static void find_speedups (struct curves *curves)
 {
     int most = curves->one_count > curves->many_count ? curves->one_count : curves->many_count;
@@ -245,7 +245,7 @@ out:
 
 /* ---- For people --------------------------------------------------------------------------- */
 
-/* Numbers of GPUs that get a row unless all do: 1, 2, 3, 4, 6, 8, 12, 16, ..., and the last. */
+/* Slot counts with a row, without --all: 1, 2, 3, 4, 6, 8, 12, 16, ..., and the last. */
 static bool has_row (int k, int most)
 {
     int power = k;
@@ -295,7 +295,7 @@ static int print_table (const struct curves *curves, int most, bool all, struct 
     return table_end (&table, terminal, out, err);
 }
 
-/* Goodput against GPUs; a point without a legal batch breaks the line. */
+/* Goodput over slots; a point without a legal batch breaks the line. */
 static int print_plot (const struct curves *curves, struct terminal terminal, FILE *out,
                        struct pollux_error *err)
 {
@@ -314,13 +314,13 @@ static int print_plot (const struct curves *curves, struct terminal terminal, FI
         {.name = "many nodes", .x = x + one, .y = y + one, .count = many},
         {.name = "one node", .x = x, .y = y, .count = one},
     };
-    /* Without many nodes there is one curve. */
+    /* Without several nodes there is one curve. */
     int code = plot_print (&plot, series + (many == 0), many ? 2 : 1, terminal, out, err);
     free (values);
     return code;
 }
 
-/* The best placement, and how far GPUs are worth their while. */
+/* One sentence: the best placement, and up to how many slots scaling is efficient. */
 static void print_summary (const struct curves *curves, FILE *out)
 {
     const struct point *best = curves->unit;
@@ -423,13 +423,12 @@ const struct command goodput_command = {
     .operands = "MODEL.json",
     .summary = "predict a job's best batch and goodput on any number of GPUs",
     .description =
-        "Predicts what a job would make of more GPUs, on one node and on many: for each number\n"
-        "of them the best total batch (GPUs x m x (s+1): m samples per micro-batch, s extra\n"
+        "Predicts the goodput of a job on 1, 2, 3, ... GPUs, on one node and on several: for each\n"
+        "number the best total batch (GPUs x m x (s+1): m samples per micro-batch, s extra\n"
         "accumulation steps), throughput, statistical efficiency, goodput and speedup.\n"
         "\n"
         "MODEL.json (- for the standard input) is a job object, as pollux fit --json prints it.\n"
-        "What it does not say of the job's batches and gradient, options must; what they say\n"
-        "wins over the file.",
+        "Options give the fields that it lacks, and override the others.",
     .options = goodput_options,
     .option_count = sizeof (goodput_options) / sizeof (goodput_options[0]),
     .run = run,

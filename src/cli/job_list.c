@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of jobs.  The daemon gives them page by page, by name of the last one, so that a list
- * stays whole while jobs come and go.
+ * Lists of jobs.  The daemon returns pages; the next page starts after the last name of this one, so
+ * that the list is complete although jobs come and go.
  */
 #include "cli/job_list.h"
 
@@ -13,8 +13,8 @@
 #include "cli/answer_text.h"
 #include "cli/table.h"
 
-/* Of 250 jobs each: writing 1000 takes the daemon long enough for others to feel it.  So many pages
- * would mean that it goes round in circles. */
+/* Pages have 250 jobs, because a page of 1000 delays the daemon's other requests.  10 million jobs:
+ * beyond, the daemon repeats itself. */
 enum { PAGES_LIMIT = 40000 };
 
 static const int recent_s = 3600;
@@ -60,7 +60,7 @@ int job_list_get (struct client *client, const struct job_list_filter *filter, j
     for (int pages = 0; rc == 0; pages++) {
         json_t *next = NULL;
         rc = client_get (client, page_path (filter, since, after).text, &next, err);
-        json_decref (page); /* which holds `after` */
+        json_decref (page); /* after points into it */
         page = next;
         if (rc == 0)
             rc = take_page (page, jobs, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job object completed from the command line.  An option wins over the object, so that a
- * question such as "what if twice as much fitted into memory?" needs no new file.
+ * Options that complete a job object.  An option overrides the object's field, so that a variant
+ * (say, twice the memory) needs no new file.
  */
 #include "cli/job_options.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* The noise scale is a ratio times M0; statistics of this size keep it in a double's middle. */
+/* Far above any measured noise scale. */
 #define NOISE_SCALE_LIMIT 1e15
 
 struct job_options job_options_start (void)
@@ -61,8 +61,8 @@ static int apply_grad (const struct job_options *given, struct wire_job *job,
     bool sqr = given->grad_sqr >= 0, var = given->grad_var >= 0, scale = given->noise_scale >= 0;
     if (scale && (sqr || var))
         return fail (err, -EINVAL,
-                     "--noise-scale stands for --grad-sqr and --grad-var: leave out one or the "
-                     "other");
+                     "--noise-scale replaces --grad-sqr and --grad-var: give either it or "
+                     "them");
     if (scale && !job->limits.init_batch)
         return fail (err, -EINVAL, "--noise-scale needs the batch M0 too: add --init-batch");
     if ((sqr || var) && !job->has_grad && !(sqr && var))
@@ -79,7 +79,7 @@ static int apply_grad (const struct job_options *given, struct wire_job *job,
     return 0;
 }
 
-/* Two limits in their order, where both are known. */
+/* Check the order of two limits, if both are known. */
 static int in_order (int64_t least, int64_t most, const char *names, struct pollux_error *err)
 {
     if (least == 0 || most == 0 || least <= most)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options that say what a job object does not: the batches a job may choose from, and its
- * gradient statistics.  Shared by the subcommands that make or use such objects.
+ * Options for fields of a job object: batch limits and gradient statistics.  Shared by the
+ * subcommands that make or use such objects.
  */
 #ifndef CLI_JOB_OPTIONS_H
 #define CLI_JOB_OPTIONS_H
@@ -31,14 +31,14 @@ enum {
         {"max-local", "N", JOB_MAX_LOCAL, "largest batch of one replica that fits its memory"},    \
         {"accumulation", NULL, JOB_ACCUMULATION,                                                   \
          "gradients may be accumulated over several steps"},                                       \
-        {"no-accumulation", NULL, JOB_NO_ACCUMULATION, "they may not"},                            \
+        {"no-accumulation", NULL, JOB_NO_ACCUMULATION, "no accumulation"},                         \
         {"grad-sqr", "X", JOB_GRAD_SQR, "squared norm of the gradient"},                           \
         {"grad-var", "X", JOB_GRAD_VAR, "variance of the gradient at batch M0"},                   \
     {                                                                                              \
         "noise-scale", "PHI", JOB_NOISE_SCALE, "M0 var / sqr in samples, instead of the last two"  \
     }
 
-/* What was given. */
+/* The given values. */
 struct job_options {
     bool any;
     struct pollux_limits limits; /* 0: not given */
@@ -52,7 +52,7 @@ struct job_options job_options_start (void);
 int job_options_take (struct job_options *given, int id, const struct options *options,
                       struct pollux_error *err);
 
-/* Put what was given over what the object says.  -EINVAL if that does not fit together. */
+/* Override the object's fields with the given values.  -EINVAL if the result is inconsistent. */
 int job_options_apply (const struct job_options *given, struct wire_job *job,
                        struct pollux_error *err);
 

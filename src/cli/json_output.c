@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON for other programs: two blanks per level, numbers with all their digits, a line end.
+ * JSON output: indented by two blanks, numbers with all digits, a line break at the end.
  */
 #include "cli/json_output.h"
 
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-/* The text of a document, which is taken over; the caller's (free), or NULL: no memory. */
+/* The text of a document, to be freed; NULL: no memory.  Takes over the document. */
 static char *encode (json_t *document)
 {
     char *text = document ? json_dumps (document, JSON_INDENT (2)) : NULL;
@@ -44,7 +44,7 @@ int output_json (json_t *document, FILE *out, struct pollux_error *err)
     return 0;
 }
 
-/* Write a line and close; false, with errno, if not all of it arrived. */
+/* Write a line and close the file; false, with errno, if that fails. */
 static bool write_line (FILE *file, const char *text)
 {
     errno = 0;
@@ -61,7 +61,7 @@ static int replace_file (const char *text, const char *path, struct pollux_error
     int descriptor = mkstemp (draft);
     if (descriptor < 0)
         return fail_write (path, err);
-    /* As open(2) would have made it, not for the owner alone. */
+    /* Permissions as by open(2); mkstemp gives 0600. */
     mode_t hidden = umask (0);
     umask (hidden);
     FILE *file = fdopen (descriptor, "w");
@@ -82,8 +82,8 @@ static int write_into (const char *text, const char *path, struct pollux_error *
     return file && write_line (file, text) ? 0 : fail_write (path, err);
 }
 
-/* Nothing yet, or an ordinary file.  Devices, pipes and links have a purpose of their own and stay:
- * renamed over /dev/null, a file would take its place. */
+/* No file yet, or a regular file.  Devices, pipes and links are not replaced: a rename would remove
+ * /dev/null. */
 static bool is_replaceable (const char *path)
 {
     struct stat status;

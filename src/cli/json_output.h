@@ -7,12 +7,12 @@
 
 #include "pollux/pollux.h"
 
-/* Write a JSON document, which is taken over; NULL and a document that cannot be encoded are
- * -ENOMEM, so that the calls that built it need no check. */
+/* Write a JSON document and take it over.  -ENOMEM for NULL or a document that cannot be encoded, so
+ * that the calls that built it need no check. */
 int output_json (json_t *document, FILE *out, struct pollux_error *err);
 
-/* The same into a file, "-" for out.  An ordinary file is replaced once all of it is written; a
- * device, pipe or link is written into. */
+/* The same to a file; "-": to out.  A regular file is replaced by rename, after all is written; a
+ * device, pipe or link is opened and written. */
 int output_json_file (json_t *document, const char *path, FILE *out, struct pollux_error *err);
 
 #endif

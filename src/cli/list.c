@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux list: the jobs as a table, once or again and again.
+ * pollux list: the jobs as a table, once or repeatedly.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,12 +21,12 @@ static const struct command_option list_options[] = {
     {"phase", "PHASE,...", LIST_PHASE, "only pending, running, cancelling, finished, failed ..."},
     {"owner", "NAME", LIST_OWNER, "only jobs of this owner"},
     {"all", NULL, LIST_ALL, "also jobs that ended more than an hour ago"},
-    {"watch", "[SECONDS]", LIST_WATCH, "print again and again (every 2 seconds)"},
+    {"watch", "[SECONDS]", LIST_WATCH, "print repeatedly (every 2 seconds)"},
     {"quiet", NULL, LIST_QUIET, "print the names only, one per line"},
     CLIENT_OPTION_ROWS,
 };
 
-/* Seconds: more often is of no use to anybody's eyes. */
+/* Range of --watch in seconds. */
 #define WATCH_LEAST 0.1
 #define WATCH_MOST 86400.0
 
@@ -37,7 +37,7 @@ struct list_request {
     double watch_s; /* 0: once */
 };
 
-/* What the daemon would refuse, said without asking it. */
+/* Check phases before the request, with the option's name in the message. */
 static int check_phases (const char *phases, struct pollux_error *err)
 {
     static const char *const names[] = {"pending", "running",   "cancelling", "finished",
@@ -57,7 +57,7 @@ static int check_phases (const char *phases, struct pollux_error *err)
     }
 }
 
-/* Behind --watch the seconds may stand as a word of their own, too. */
+/* `--watch 5`: the seconds as a separate word. */
 static int parse_seconds (const struct options *options, double *ret, struct pollux_error *err)
 {
     char **words;
@@ -140,7 +140,7 @@ static void wait_s (double duration_s)
     nanosleep (&rest, NULL);
 }
 
-/* A daemon that does not answer may be about to start again, so watching goes on. */
+/* An unreachable daemon may be restarting: keep watching. */
 static int watch (const struct list_request *request, struct client *client, FILE *out,
                   struct pollux_error *err)
 {
@@ -153,7 +153,7 @@ static int watch (const struct list_request *request, struct client *client, FIL
             return fail (err, -ENOMEM, "not enough memory for a page");
         int rc = list_once (request, client, page, err);
         fclose (page);
-        /* The new page over the old one: nothing flickers. */
+        /* Overwrite the old page, to avoid flicker. */
         fputs (wipe ? "\033[H\033[2J" : "", out);
         if (rc == 0)
             fwrite (text, 1, length, out);
@@ -165,7 +165,7 @@ static int watch (const struct list_request *request, struct client *client, FIL
         if (!wipe && !request->client.json && !request->quiet)
             fputc ('\n', out);
         if (fflush (out) != 0)
-            return EXIT_OK; /* main says why */
+            return EXIT_OK; /* main prints the failure */
         wait_s (request->watch_s);
     }
 }

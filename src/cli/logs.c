@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux logs: what a replica wrote, so far or as it goes on.
+ * pollux logs: print the output of a replica, and follow it on request.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 enum { LOGS_FOLLOW = 'f', LOGS_RANK = CLIENT_OPTION_NEXT, LOGS_GENERATION, LOGS_TAIL, LOGS_RAW };
 
 static const struct command_option logs_options[] = {
-    {"follow", NULL, LOGS_FOLLOW, "go on until the job has ended"},
-    {"rank", "N", LOGS_RANK, "of this replica (0)"},
-    {"generation", "N|last", LOGS_GENERATION, "of this run of the job (last)"},
+    {"follow", NULL, LOGS_FOLLOW, "keep printing until the job has ended"},
+    {"rank", "N", LOGS_RANK, "the replica (0)"},
+    {"generation", "N|last", LOGS_GENERATION, "the generation (last)"},
     {"tail", "LINES", LOGS_TAIL, "only the last lines"},
-    {"raw", NULL, LOGS_RAW, "control characters, too, even onto a terminal"},
+    {"raw", NULL, LOGS_RAW, "do not replace control characters on a terminal"},
     CLIENT_OPTION_SERVER_ROW,
 };
 
@@ -77,9 +77,9 @@ static struct client_path path_of (const struct logs_request *request)
 
 static int take (void *self, const char *bytes, size_t length, struct pollux_error *err)
 {
-    struct safe_print *pour = self;
-    safe_print_bytes (pour, bytes, length);
-    if (fflush (pour->out) != 0)
+    struct safe_print *print = self;
+    safe_print_bytes (print, bytes, length);
+    if (fflush (print->out) != 0)
         return fail (err, -EIO, "the output cannot be written");
     return 0;
 }
@@ -92,10 +92,10 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     if (rc == 0)
         rc = client_open (request.client.server, &client, err);
     if (rc == 0) {
-        struct safe_print pour = safe_print_start (out, !request.raw && isatty (fileno (out)));
+        struct safe_print print = safe_print_start (out, !request.raw && isatty (fileno (out)));
         rc = client_stream (client, path_of (&request).text,
-                            (struct client_sink){.take = take, .self = &pour}, err);
-        safe_print_end (&pour);
+                            (struct client_sink){.take = take, .self = &print}, err);
+        safe_print_end (&print);
     }
     client_close (client);
     return rc;

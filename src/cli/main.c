@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux: the table of subcommands, and everything that is said on their behalf.  A subcommand
- * returns what came of it; errors are spoken and output is checked here, once for all.
+ * pollux: the table of subcommands.  A subcommand returns a code; this file prints errors, checks
+ * that all output was written, and chooses the exit status.
  */
 #include <errno.h>
 #include <locale.h>
@@ -47,7 +47,7 @@ static int refuse (const struct pollux_error *err)
     return EXIT_USAGE;
 }
 
-/* The command of that name; NULL with a word about the nearest one in err. */
+/* The command of that name; NULL, with the nearest name in err. */
 static const struct command *find_command (const char *name, struct pollux_error *err)
 {
     struct nearest nearest = nearest_start (name, strlen (name));
@@ -64,7 +64,7 @@ static const struct command *find_command (const char *name, struct pollux_error
     return NULL;
 }
 
-/* Whether help is asked for, before a "--" that ends the options. */
+/* True if an option asks for help, before a "--". */
 static bool asks_help (int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp (argv[i], "--") != 0; i++) {
@@ -84,7 +84,7 @@ static int help (const char *name)
     return EXIT_OK;
 }
 
-/* The request was good but could not be carried out; all else is the request's own fault. */
+/* True if the request was valid but failed; other failures are usage errors. */
 static int exit_code_of (int code)
 {
     switch (-code) {
@@ -148,10 +148,10 @@ static int dispatch (int argc, char **argv)
 
 int main (int argc, char **argv)
 {
-    /* For the terminal's encoding.  Numbers stay in the C locale: files are the same everywhere. */
+    /* Only LC_CTYPE, for the terminal's encoding: numbers in files stay in the C locale. */
     setlocale (LC_CTYPE, "");
     int code = dispatch (argc, argv);
-    /* What did not reach its reader was not done: a full disk must not look like success. */
+    /* Output that cannot be written, say to a full disk, is a failure. */
     errno = 0;
     if (fflush (stdout) != 0 || ferror (stdout)) {
         fprintf (stderr, "pollux: cannot write the output: %s\n",

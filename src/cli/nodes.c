@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux nodes, drain and resume: the machines, and taking them out of use and back.
+ * pollux nodes, drain and resume: list nodes, take them out of use, return them.
  */
 #include "cli/answer_text.h"
 #include "cli/simple_request.h"
@@ -119,8 +119,8 @@ const struct command drain_command = {
     .operands = "NODE",
     .summary = "let no new work onto a node",
     .description =
-        "From now on nothing is started on the node.  Jobs on it that may be moved leave with the\n"
-        "next round; the others run to their end.  'pollux resume' takes the node back into use.",
+        "No more replicas are started on the node.  Preemptible jobs on it move with the next\n"
+        "round; the others run to their end.  'pollux resume' returns the node to use.",
     .options = node_options,
     .option_count = NODE_OPTIONS,
     .run = run_drain,

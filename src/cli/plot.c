@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Curves in a terminal.  A canvas has one cell per character; a cell has 2 x 4 dots in Braille
- * and one otherwise.  Lines are drawn dot by dot; a cell remembers its dots and the series that
- * touched it last.  Series differ by colour where there is one, and always by their pattern
- * (solid, dashed, dotted) or, with letters, by the letter.
+ * and one otherwise.  Lines are drawn dot by dot; a cell has its dots and the series that was drawn
+ * last.  Series differ by colour, if there is one, and by pattern (solid, dashed, dotted) or letter.
  */
 #include "cli/plot.h"
 
@@ -35,13 +34,13 @@ static struct axis linear_axis (double least, double largest, int ticks)
 {
     double min = fmin (least, 0), max = largest > min ? largest : min + 1;
     double step = round_step (max - min, ticks);
-    if (!(step > 0) || !isfinite (step)) /* a span that a double cannot divide */
+    if (!(step > 0) || !isfinite (step)) /* the span is too small to divide */
         return (struct axis){.min = min, .max = min + 1, .step = 1};
     return (struct axis){
         .min = floor (min / step) * step, .max = ceil (max / step - 1e-9) * step, .step = step};
 }
 
-/* Where a value lies between the ends, 0..1. */
+/* The position of a value between the ends, 0..1. */
 static double axis_at (const struct axis *axis, double value)
 {
     if (axis->log)
@@ -49,7 +48,7 @@ static double axis_at (const struct axis *axis, double value)
     return (value - axis->min) / (axis->max - axis->min);
 }
 
-/* The first tick at or past a value; the tick behind a tick. */
+/* The first tick at or past a value; the next tick. */
 static double axis_tick (const struct axis *axis, double value, bool behind)
 {
     if (!axis->log) {
@@ -108,7 +107,7 @@ struct canvas {
 
 static void canvas_dot (struct canvas *canvas, int x, int y, size_t series)
 {
-    /* Braille counts its dots down the left side, down the right side, then the bottom row. */
+    /* Order of Braille dots: left column, right column, then the bottom row. */
     static const uint8_t braille[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     int column = x / canvas->dots_wide, row = y / canvas->dots_high;
     if (x < 0 || y < 0 || column >= canvas->width || row >= canvas->height)
@@ -118,7 +117,7 @@ static void canvas_dot (struct canvas *canvas, int x, int y, size_t series)
     cell->series = (uint8_t)series;
 }
 
-/* Whether the n-th dot of a line is drawn: series 0 solid, then dashes and ever fewer dots. */
+/* True if the n-th dot of a line is drawn: series 0 is solid, then dashed, then dotted. */
 static bool in_pattern (size_t series, long n, bool braille)
 {
     static const struct {

@@ -20,7 +20,7 @@
 #include "cli/terminal.h"
 #include "pollux/pollux.h"
 
-/* Series that can be told apart; more are refused. */
+/* Number of distinguishable series; more are refused. */
 #define PLOT_SERIES_LIMIT 6
 
 /* Points in the order in which a line joins them.  A point that is not finite breaks the line. */
@@ -30,7 +30,7 @@ struct plot_series {
     size_t count;
 };
 
-/* Axes reach from 0 (or the least value, where that is below) to a round number past the largest
+/* Axes reach from 0 (or the least value if that is negative) to a round number above the largest
  * one.  With x_log they reach from the least positive x to the largest; other points are left out. */
 struct plot {
     const char *x_label, *y_label;

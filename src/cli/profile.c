@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux profile: makes profiles of the jobs of a journal, and of their submissions a workload, so
- * that what a daemon did can be simulated.
+ * pollux profile: make profiles and a workload from the jobs of a journal, to simulate what a daemon
+ * did.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,24 +20,25 @@
 enum { OPTION_WORKLOAD = 1 };
 
 static const struct command_option option_rows[] = {
-    {"workload", "FILE.csv", OPTION_WORKLOAD, "write when they were submitted, for pollux sim"},
+    {"workload", "FILE.csv", OPTION_WORKLOAD,
+     "write their submissions as a workload for pollux sim"},
 };
 
 struct request {
     const char *path, *workload;
 };
 
-/* What is read of the journal. */
+/* What was read from the journal. */
 struct journal_contents {
     struct cluster cluster;
     struct journal_profile recorded;
     int64_t from_us;
 };
 
-/* What is made of it. */
+/* The profiles made of it. */
 struct profiles {
     struct profile *items;
-    int *jobs; /* by profile, the job's index */
+    int *jobs; /* job index of each profile */
     int count;
 };
 
@@ -54,7 +55,7 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
     return id;
 }
 
-static int read_journal (const char *path, struct journal_contents *history,
+static int read_journal (const char *path, struct journal_contents *contents,
                          struct pollux_error *err)
 {
     struct store *store;
@@ -63,30 +64,30 @@ static int read_journal (const char *path, struct journal_contents *history,
         return code;
     struct source source = store_source (store);
     struct event event;
-    code = store_restore (store, &history->cluster, NULL, err);
+    code = store_restore (store, &contents->cluster, NULL, err);
     if (code == 0)
-        code = journal_profile_begin (&history->recorded, &history->cluster, err);
-    history->from_us = history->cluster.now_us;
-    while (code == 0 && (code = source.next (source.self, &history->cluster, &event, err)) == 1) {
+        code = journal_profile_begin (&contents->recorded, &contents->cluster, err);
+    contents->from_us = contents->cluster.now_us;
+    while (code == 0 && (code = source.next (source.self, &contents->cluster, &event, err)) == 1) {
         struct pollux_error why;
         if (store_seq (store) == 1)
-            history->from_us = event.at_us;
-        code = cluster_apply (&history->cluster, &event, &why);
+            contents->from_us = event.at_us;
+        code = cluster_apply (&contents->cluster, &event, &why);
         if (code < 0)
             fail (err, code, "%s, event %lld: %.120s", file_name (path).text,
                   (long long)store_seq (store), why.text);
         else
-            code = journal_profile_event (&history->recorded, &history->cluster, &event, err);
+            code = journal_profile_event (&contents->recorded, &contents->cluster, &event, err);
     }
     store_close (store, NULL);
     return code;
 }
 
-/* A profile of each job that told enough; of others the reason is told. */
-static int make_profiles (const char *path, const struct journal_contents *history,
+/* A profile of each job with enough reports.  For others the reason is printed. */
+static int make_profiles (const char *path, const struct journal_contents *contents,
                           struct profiles *ret, struct pollux_error *err)
 {
-    const struct cluster *cluster = &history->cluster;
+    const struct cluster *cluster = &contents->cluster;
     size_t room = (size_t)cluster->job_count + 1;
     struct pollux_error why;
     ret->items = calloc (room, sizeof (ret->items[0]));
@@ -95,7 +96,7 @@ static int make_profiles (const char *path, const struct journal_contents *histo
         return fail (err, -ENOMEM, "no memory for %zu profiles", room);
     for (int i = 0; i < cluster->job_count; i++) {
         struct profile *next = &ret->items[ret->count];
-        if (journal_profile_of (&history->recorded, cluster, i, next, &why) == 0)
+        if (journal_profile_of (&contents->recorded, cluster, i, next, &why) == 0)
             ret->jobs[ret->count++] = i;
         else
             fprintf (stderr, "pollux profile: job %s is left out: %s\n",
@@ -103,24 +104,24 @@ static int make_profiles (const char *path, const struct journal_contents *histo
     }
     if (ret->count == 0)
         return fail (err, -EINVAL,
-                     "%s: no job told how it trains (model, noise, work in all); with an agent it "
-                     "would",
+                     "%s: no job reported how it trains (model, noise, total work); run jobs with "
+                     "an agent",
                      file_name (path).text);
     return 0;
 }
 
 /* ---- The workload ------------------------------------------------------------------------- */
 
-static void fill_workload (const struct journal_contents *history, const struct profiles *profiles,
+static void fill_workload (const struct journal_contents *contents, const struct profiles *profiles,
                            const struct ground_truth *truth, struct workload_job *ret)
 {
-    int64_t from_us = history->from_us;
+    int64_t from_us = contents->from_us;
     for (int i = 0; i < profiles->count; i++) {
-        int64_t at_us = history->cluster.jobs[profiles->jobs[i]]->submit_us;
+        int64_t at_us = contents->cluster.jobs[profiles->jobs[i]]->submit_us;
         from_us = at_us < from_us ? at_us : from_us;
     }
     for (int i = 0; i < profiles->count; i++) {
-        const struct job *job = history->cluster.jobs[profiles->jobs[i]];
+        const struct job *job = contents->cluster.jobs[profiles->jobs[i]];
         const struct pollux_limits *limits = &profiles->items[i].limits;
         int64_t batch = job->spec.fixed_batch;
         if (batch < limits->init_batch || batch > limits->max_batch)
@@ -135,7 +136,7 @@ static void fill_workload (const struct journal_contents *history, const struct 
     }
 }
 
-static int write_workload (const char *path, const struct journal_contents *history,
+static int write_workload (const char *path, const struct journal_contents *contents,
                            const struct profiles *profiles, struct pollux_error *err)
 {
     struct ground_truth *truth;
@@ -150,7 +151,7 @@ static int write_workload (const char *path, const struct journal_contents *hist
     else if (!(file = fopen (path, "we")))
         code = fail (err, -errno, "%s: cannot write: %s", file_name (path).text, strerror (errno));
     if (code == 0) {
-        fill_workload (history, profiles, truth, workload.jobs);
+        fill_workload (contents, profiles, truth, workload.jobs);
         code = workload_write (&workload, file, err);
     }
     if (file && fclose (file) != 0 && code == 0)
@@ -160,11 +161,11 @@ static int write_workload (const char *path, const struct journal_contents *hist
     return code;
 }
 
-/* How to simulate it: the cluster and the rounds as they were. */
-static void advise (const char *workload, const struct journal_contents *history)
+/* Print the `pollux sim` command with the recorded cluster and parameters. */
+static void advise (const char *workload, const struct journal_contents *contents)
 {
-    const struct cluster *cluster = &history->cluster;
-    const struct journal_profile *recorded = &history->recorded;
+    const struct cluster *cluster = &contents->cluster;
+    const struct journal_profile *recorded = &contents->recorded;
     const struct round *round = &recorded->round;
     int slots = cluster->node_count > 0 ? cluster->nodes[0].slots : 0;
     for (int i = 1; i < cluster->node_count; i++)
@@ -184,24 +185,24 @@ static void advise (const char *workload, const struct journal_contents *history
 static int run (struct options *options, FILE *out, struct pollux_error *err)
 {
     struct request request = {0};
-    struct journal_contents history = {0};
+    struct journal_contents contents = {0};
     struct profiles profiles = {0};
     int code = parse (options, &request, err);
     if (code == 0)
-        code = read_journal (request.path, &history, err);
+        code = read_journal (request.path, &contents, err);
     if (code == 0)
-        code = make_profiles (request.path, &history, &profiles, err);
+        code = make_profiles (request.path, &contents, &profiles, err);
     if (code == 0 && request.workload)
-        code = write_workload (request.workload, &history, &profiles, err);
+        code = write_workload (request.workload, &contents, &profiles, err);
     if (code == 0)
         code =
             profiles_write (profiles.items, profiles.count, out, NULL) < 0 ? EXIT_FAILED : EXIT_OK;
     if (code == EXIT_OK && request.workload)
-        advise (request.workload, &history);
+        advise (request.workload, &contents);
     free (profiles.items);
     free (profiles.jobs);
-    journal_profile_clear (&history.recorded);
-    cluster_clear (&history.cluster);
+    journal_profile_clear (&contents.recorded);
+    cluster_clear (&contents.cluster);
     return code;
 }
 
@@ -211,10 +212,9 @@ const struct command profile_command = {
     .summary = "make profiles of the jobs of a journal, to simulate what happened",
     .description =
         "Prints the jobs of a daemon's journal, or of a recorded simulation, as profiles (JSON)\n"
-        "for --profiles of pollux sim: each with the model that was fitted last, its noise on the\n"
-        "way, its limits and its work in all.  With --workload their submissions are written, "
-        "too,\n"
-        "and the command that simulates them is told.  A job that did not tell enough is left out.",
+        "for --profiles of pollux sim: each with its last fitted model, its gradient noise,\n"
+        "its limits and its total work.  With --workload it also writes their submissions, and\n"
+        "prints the command that simulates them.  Jobs without these reports are left out.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
     .run = run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux profiles: prints profiles of applications, those that are built in or those made of
- * traces.  The built-in ones are made by this command (sim/builtin_profiles.c).
+ * pollux profiles: print profiles of applications, built-in ones or those made from traces.  This
+ * command also made the built-in ones (sim/builtin_profiles.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 enum { OPTION_TRACES = 1, OPTION_PROFILES };
 
 static const struct command_option option_rows[] = {
-    {"traces", "DIR", OPTION_TRACES, "make them of measurements in the published format"},
-    {"profiles", "FILE", OPTION_PROFILES, "read them from a file, to check it or to take a part"},
+    {"traces", "DIR", OPTION_TRACES, "make profiles from traces in the published format"},
+    {"profiles", "FILE", OPTION_PROFILES, "read profiles from a file, to check or select them"},
 };
 
 struct request {
@@ -40,7 +40,7 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
     return 0;
 }
 
-/* A profile of each application of the traces. */
+/* Make a profile of each application of the traces. */
 static int make (const char *traces_dir, struct profile **ret, int *ret_count,
                  struct pollux_error *err)
 {
@@ -64,7 +64,8 @@ static int make (const char *traces_dir, struct profile **ret, int *ret_count,
     return 0;
 }
 
-/* Leave those that are named, in their order; how many.  -EINVAL for a name that is none. */
+/* Keep the named profiles, in the order of the names.  Returns their number, or -EINVAL for an unknown
+ * name. */
 static int choose (struct profile *profiles, int count, char *const *names, int name_count,
                    struct pollux_error *err)
 {
@@ -74,7 +75,7 @@ static int choose (struct profile *profiles, int count, char *const *names, int 
             i++;
         if (i >= count) {
             struct excerpt name = excerpt (names[chosen], strlen (names[chosen]));
-            return fail (err, -EINVAL, "there is no application %s, or it is named twice",
+            return fail (err, -EINVAL, "application %s does not exist, or is named twice",
                          name.text);
         }
         struct profile found = profiles[i];
@@ -107,10 +108,10 @@ const struct command profiles_command = {
     .operands = "[APPLICATION]...",
     .summary = "print profiles of applications, built in or made of traces",
     .description =
-        "Prints applications as profiles (JSON), for --profiles of pollux sim: those that are "
-        "built\n"
-        "in, or made of measurements with --traces: the throughput model is fitted to the step\n"
-        "times, and the gradient's noise is described by a few knots.  Names choose some of them.",
+        "Prints applications as profiles (JSON), for --profiles of pollux sim: built-in\n"
+        "ones, or with --traces made from measurements: the throughput model is fitted to the "
+        "step\n"
+        "times, and the gradient noise is described by a few knots.  Names select applications.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
     .run = run,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * [#########...............] 512 of 1200 events, 4 s to go
+ * A progress line on a terminal:
+ *
+ *     [#########...............] 512 of 1200 events, 4 s to go
  */
 #include "cli/progress_line.h"
 

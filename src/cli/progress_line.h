@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line on standard error that tells how far something is, where that is a terminal. */
+/* A progress line on standard error; nothing is printed if that is not a terminal. */
 #ifndef CLI_PROGRESS_LINE_H
 #define CLI_PROGRESS_LINE_H
 
@@ -16,14 +16,14 @@ struct progress_line progress_line_start (void);
 /* Seconds since the start. */
 double progress_line_passed (const struct progress_line *progress);
 
-/* Whether it is time for a new line: not for what ends at once, and ten times a second. */
+/* True if it is time to draw: first after half a second, then ten times a second. */
 bool progress_line_due (struct progress_line *progress);
 
-/* A bar for a share of the whole, 0..1, a sentence, and how long the rest will take. */
+/* Draw a bar for a share of 0..1, a text, and the estimated time left. */
 void progress_line_draw (struct progress_line *progress, double share, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Wipe the line. */
+/* Erase the line. */
 void progress_line_end (struct progress_line *progress);
 
 #endif

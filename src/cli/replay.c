@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux replay: decide every round of a journal again, and tell the first difference.
+ * pollux replay: decide every round of a journal again, and print the first difference.
  */
 #include "loop/replay.h"
 
@@ -19,11 +19,11 @@
 enum { REPLAY_JSON = 1, REPLAY_TOLERANCE };
 
 static const struct command_option replay_options[] = {
-    {"tolerance", "X", REPLAY_TOLERANCE, "relative difference of numbers to pass over (0)"},
+    {"tolerance", "X", REPLAY_TOLERANCE, "ignore relative differences of numbers up to X (0)"},
     {"json", NULL, REPLAY_JSON, "print the result as JSON"},
 };
 
-/* How far a replay came. */
+/* The extent of a replay. */
 struct replay_way {
     int64_t from_us; /* of the snapshot or the first event */
     int64_t events;
@@ -96,7 +96,7 @@ static int replay_all (const char *path, struct store *store, struct replay *rep
 
 /* ---- For programs ------------------------------------------------------------------------- */
 
-/* Infinite where a policy says so: null, as where it says nothing. */
+/* null if not finite or unknown. */
 static json_t *number_json (double number)
 {
     return isfinite (number) ? json_real (number) : json_null ();
@@ -227,8 +227,8 @@ const struct command replay_command = {
         "Reads the journal of a simulation (pollux sim --record) or of a daemon, decides every\n"
         "recorded round again with its policy, parameters and seed, and compares the plans.  The\n"
         "first difference is printed: the round, the job, what was recorded and what is decided\n"
-        "now.  There is none as long as the software and the machine are the same; numbers of\n"
-        "plans, such as their fitness, may differ in their last digits on another machine.\n",
+        "now.  With the same software on the same machine there is none; on another machine\n"
+        "numbers such as the fitness may differ in the last digits.\n",
     .options = replay_options,
     .option_count = sizeof (replay_options) / sizeof (replay_options[0]),
     .run = replay_command_run,

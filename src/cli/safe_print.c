@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs are written by programs that draw progress bars and colours, or by people who would like to
- * rewrite the reader's screen.  Pieces end anywhere, also within a character: its beginning waits
- * for the next piece.
+ * Logs may contain progress bars, colours, or malicious escape sequences.  Bytes arrive in pieces that
+ * may end within a character; its first bytes are kept for the next piece.
  */
 #include "cli/safe_print.h"
 
@@ -10,43 +9,43 @@
 
 #include "base/utf8.h"
 
-struct safe_print safe_print_start (FILE *out, bool tame)
+struct safe_print safe_print_start (FILE *out, bool to_terminal)
 {
-    return (struct safe_print){.out = out, .tame = tame};
+    return (struct safe_print){.out = out, .to_terminal = to_terminal};
 }
 
-static void put_line_end (struct safe_print *pour)
+static void put_line_end (struct safe_print *print)
 {
-    fputc ('\n', pour->out);
-    pour->line_begun = false;
+    fputc ('\n', print->out);
+    print->line_begun = false;
 }
 
-/* One well-formed character, or one byte that is none. */
-static void put_character (struct safe_print *pour, const char *at, size_t length)
+/* Print one well-formed character, or one malformed byte. */
+static void put_character (struct safe_print *print, const char *at, size_t length)
 {
     char text[5] = {0};
     memcpy (text, at, length);
     if (*at == '\n') {
-        put_line_end (pour); /* also behind a return: "\r\n" is one end */
+        put_line_end (print); /* "\r\n" is one line end */
     } else if (*at != '\r') {
-        if (pour->returned && pour->line_begun)
-            put_line_end (pour);
+        if (print->returned && print->line_begun)
+            put_line_end (print);
         if (*at != '\t')
             utf8_disarm (text);
-        fputs (length == 1 && !*at ? "?" : text, pour->out);
-        pour->line_begun = true;
+        fputs (length == 1 && !*at ? "?" : text, print->out);
+        print->line_begun = true;
     }
-    pour->returned = *at == '\r';
+    print->returned = *at == '\r';
 }
 
-/* Bytes of a character that a first byte announces. */
+/* The length of a character by its first byte. */
 static size_t announced (unsigned char first)
 {
     return first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1;
 }
 
-/* Put all that is complete; how many bytes that was. */
-static size_t put_text (struct safe_print *pour, const char *text, size_t length, bool last)
+/* Print the complete characters.  Returns the number of bytes printed. */
+static size_t put_text (struct safe_print *print, const char *text, size_t length, bool last)
 {
     size_t at = 0;
     while (at < length) {
@@ -54,36 +53,36 @@ static size_t put_text (struct safe_print *pour, const char *text, size_t length
         if (need > length - at && !last)
             break;
         bool whole = need <= length - at && utf8_valid (text + at, need) == need;
-        put_character (pour, text + at, whole ? need : 1);
+        put_character (print, text + at, whole ? need : 1);
         at += whole ? need : 1;
     }
     return at;
 }
 
-void safe_print_bytes (struct safe_print *pour, const char *bytes, size_t length)
+void safe_print_bytes (struct safe_print *print, const char *bytes, size_t length)
 {
-    if (!pour->tame) {
-        fwrite (bytes, 1, length, pour->out);
+    if (!print->to_terminal) {
+        fwrite (bytes, 1, length, print->out);
         return;
     }
-    while (pour->rest_length > 0 && length > 0) {
-        pour->rest[pour->rest_length++] = *bytes++;
+    while (print->rest_length > 0 && length > 0) {
+        print->rest[print->rest_length++] = *bytes++;
         length--;
-        size_t done = put_text (pour, pour->rest, pour->rest_length, false);
-        pour->rest_length -= done;
-        memmove (pour->rest, pour->rest + done, pour->rest_length);
+        size_t done = put_text (print, print->rest, print->rest_length, false);
+        print->rest_length -= done;
+        memmove (print->rest, print->rest + done, print->rest_length);
     }
-    size_t done = put_text (pour, bytes, length, false);
-    memcpy (pour->rest + pour->rest_length, bytes + done, length - done);
-    pour->rest_length += length - done;
+    size_t done = put_text (print, bytes, length, false);
+    memcpy (print->rest + print->rest_length, bytes + done, length - done);
+    print->rest_length += length - done;
 }
 
-void safe_print_end (struct safe_print *pour)
+void safe_print_end (struct safe_print *print)
 {
-    if (!pour->tame)
+    if (!print->to_terminal)
         return;
-    put_text (pour, pour->rest, pour->rest_length, true);
-    pour->rest_length = 0;
-    if (pour->line_begun)
-        put_line_end (pour);
+    put_text (print, print->rest, print->rest_length, true);
+    print->rest_length = 0;
+    if (print->line_begun)
+        put_line_end (print);
 }

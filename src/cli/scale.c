@@ -13,8 +13,8 @@
 enum { SCALE_MIN = CLIENT_OPTION_NEXT, SCALE_MAX, SCALE_WEIGHT };
 
 static const struct command_option scale_options[] = {
-    {"min", "N", SCALE_MIN, "at least so many replicas whenever it runs"},
-    {"max", "N", SCALE_MAX, "at most so many"},
+    {"min", "N", SCALE_MIN, "least replicas while it runs"},
+    {"max", "N", SCALE_MAX, "most replicas"},
     {"weight", "X", SCALE_WEIGHT, "its share of goodput, relative to other jobs"},
     CLIENT_OPTION_ROWS,
 };
@@ -22,8 +22,8 @@ static const struct command_option scale_options[] = {
 struct scale_request {
     struct client_options client;
     const char *name;
-    int64_t min, max; /* -1: as it is */
-    double weight;    /* 0: as it is */
+    int64_t min, max; /* -1: unchanged */
+    double weight;    /* 0: unchanged */
 };
 
 static int parse (struct options *options, struct scale_request *ret, struct pollux_error *err)
@@ -51,7 +51,7 @@ static int parse (struct options *options, struct scale_request *ret, struct pol
     return rc;
 }
 
-/* What is to change, the caller's; NULL: no memory. */
+/* The request's body, which belongs to the caller; NULL: no memory. */
 static json_t *limits_of (const struct scale_request *request)
 {
     json_t *limits = json_object ();
@@ -92,9 +92,9 @@ const struct command scale_command = {
     .name = "scale",
     .operands = "JOB",
     .summary = "change the limits and the weight of a job",
-    .description =
-        "Sets the fewest and the most replicas of a job, or its weight; what is not named stays.\n"
-        "The next round decides with them.",
+    .description = "Sets the fewest and the most replicas of a job, or its weight; the others stay "
+                   "as they are.\n"
+                   "The next round decides with them.",
     .options = scale_options,
     .option_count = sizeof (scale_options) / sizeof (scale_options[0]),
     .run = run,

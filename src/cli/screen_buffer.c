@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pictures of characters.
+ * A buffer of character cells for pollux top.
  */
 #define _XOPEN_SOURCE 700 /* wcwidth */
 #include "cli/screen_buffer.h"
@@ -51,8 +51,7 @@ const struct screen_cell *screen_buffer_at (const struct screen_buffer *screen, 
     return cell_at (screen, line, column);
 }
 
-/* Columns that a character takes; -1: none that could be shown.  In a locale that knows ASCII only,
- * other characters are not for its terminals. */
+/* The width of a character in columns; -1: not printable.  An ASCII locale prints ASCII only. */
 static int columns_of (const char *character, size_t length)
 {
     wchar_t wide;
@@ -78,7 +77,7 @@ int screen_buffer_put (struct screen_buffer *screen, int line, int column,
         int wide = columns_of (text + at, step);
         struct screen_cell *cell = cell_at (screen, line, column);
         if (wide == 0)
-            continue; /* accents without a letter of their own are left out */
+            continue; /* a combining character without a base is left out */
         if (!cell || (wide == 2 && !cell_at (screen, line, column + 1)))
             break;
         *cell = (struct screen_cell){.text = "?", .style = style};
@@ -100,7 +99,7 @@ void screen_buffer_style_line (struct screen_buffer *screen, int line, struct sc
     }
 }
 
-/* The column behind the last cell that is not blank. */
+/* The column after the last non-blank cell. */
 static int end_of_line (const struct screen_buffer *screen, int line)
 {
     int end = screen->width;

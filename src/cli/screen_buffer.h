@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A picture of characters: lines of cells, each with a character and how it is shown.  It is drawn
- * without knowing where it will be shown; pollux top puts it on a screen, or prints it as text.
+ * A buffer of character cells with styles.  pollux top draws into it, then copies it to the screen or
+ * prints it as text.
  */
 #ifndef CLI_SCREEN_BUFFER_H
 #define CLI_SCREEN_BUFFER_H
@@ -12,14 +12,14 @@
 
 #include "pollux/pollux.h"
 
-/* How a cell is shown.  Colours are numbers from 1 on; 0 is the terminal's own. */
+/* Colours are numbered from 1; 0 is the terminal's default. */
 struct screen_style {
     uint8_t colour;
     bool bold, reverse;
 };
 
 struct screen_cell {
-    char text[8]; /* one character with what combines with it; "": the right half of a wide one */
+    char text[8]; /* a character with its combining ones; "": right half of a wide one */
     struct screen_style style;
 };
 
@@ -28,13 +28,14 @@ struct screen_buffer {
     struct screen_cell *cells; /* line by line */
 };
 
-/* An empty frame; the caller's (frame_clear).  At most FRAME_LIMIT cells each way. */
+/* Make an empty buffer, at most SCREEN_BUFFER_LIMIT cells each way.  On success *ret belongs to the
+ * caller (screen_buffer_clear). */
 enum { SCREEN_BUFFER_LIMIT = 4096 };
 int screen_buffer_new (int width, int height, struct screen_buffer *ret, struct pollux_error *err);
 void screen_buffer_clear (struct screen_buffer *screen);
 
-/* Write text from a cell on, cut at the right edge, and return the column behind it.  What is
- * outside of the frame is left out. */
+/* Write text from a cell on, cut at the right edge.  Text outside the buffer is left out.  Returns
+ * the column after the text. */
 int screen_buffer_put (struct screen_buffer *screen, int line, int column,
                        struct screen_style style, const char *format, ...)
     __attribute__ ((format (printf, 5, 6)));
@@ -45,7 +46,7 @@ void screen_buffer_style_line (struct screen_buffer *screen, int line, struct sc
 const struct screen_cell *screen_buffer_at (const struct screen_buffer *screen, int line,
                                             int column);
 
-/* Print it as plain text, without blanks at the ends of lines and without empty lines at its end. */
+/* Print it as plain text without trailing blanks and trailing empty lines. */
 void screen_buffer_print (const struct screen_buffer *screen, FILE *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux show: all that is known of one job.
+ * pollux show: print all fields of one job.
  */
 #define _GNU_SOURCE /* sigabbrev_np */
 #include <math.h>
@@ -23,7 +23,7 @@ static bool is_word (const char *text)
                                         "0123456789_-./=:,+%@")];
 }
 
-/* A command as a shell would read it. */
+/* Print a command quoted for a shell. */
 static void print_command (const json_t *command, FILE *out)
 {
     json_t *word;
@@ -191,8 +191,8 @@ const struct command show_command = {
     .operands = "JOB",
     .summary = "show all that is known of a job",
     .description =
-        "Prints what a job is, where it runs, how it trains, and if it waits, for what; if it\n"
-        "has failed, also its last lines.",
+        "Prints a job's specification, placement and training; the reason if it waits, and its\n"
+        "last lines if it has failed.",
     .options = show_options,
     .option_count = sizeof (show_options) / sizeof (show_options[0]),
     .run = run,

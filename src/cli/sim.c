@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux sim: workloads under policies on a simulated cluster.
+ * pollux sim: simulate every workload under every policy, and compare the policies.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "cli/simulations.h"
 #include "store/store.h"
 
-/* 64 policies at once, each a row. */
+/* Each is a row of the table. */
 enum { POLICIES_LIMIT = 64 };
 
 enum {
@@ -30,9 +30,9 @@ static const struct command_option option_rows[] = {
     SIM_OPTION_NODES_ROW,
     SIM_OPTION_ROWS,
     {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
-    {"json", "FILE", OPTION_JSON, "write all results as JSON, - for the standard output"},
+    {"json", "FILE", OPTION_JSON, "write all results as JSON; -: standard output"},
     {"record", "FILE.db", OPTION_RECORD, "write the journal of one simulation, for pollux replay"},
-    {"no-times", NULL, OPTION_NO_TIMES, "leave times of the real clock out of the JSON"},
+    {"no-times", NULL, OPTION_NO_TIMES, "leave decide times of the real clock out of the JSON"},
 };
 
 struct request {
@@ -173,11 +173,11 @@ const struct command sim_command = {
     .operands = "[WORKLOAD.csv|FOLDER]...",
     .summary = "simulate policies on workloads, and compare them",
     .description =
-        "Runs every workload under every policy on a simulated cluster and prints how long jobs\n"
-        "took, how fair that was and what it cost. A folder stands for all *.csv in it; without\n"
-        "any, a built-in workload is run. Applications come from built-in profiles unless\n"
-        "--traces or --profiles names others. The same seed gives the same results, whatever the\n"
-        "number of threads.",
+        "Runs every workload under every policy on a simulated cluster and prints\n"
+        "completion times, fairness and cost. A folder means all *.csv in it; without operands, a\n"
+        "built-in workload is run. Applications come from built-in profiles unless --traces or\n"
+        "--profiles names others. The same seed gives the same results with any number of\n"
+        "threads.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
     .run = sim_command_run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From paths to a world and its workloads.
+ * Load ground truth and workloads from the paths of a command line.
  */
 #include "cli/sim_inputs.h"
 
@@ -24,19 +24,19 @@ void sim_inputs_clear (struct sim_inputs *inputs)
     *inputs = (struct sim_inputs){0};
 }
 
-/* Room for one workload more, with its name; NULL with a sentence. */
+/* Append an empty workload with its name; NULL on failure. */
 static struct sim_workload *add_workload (struct sim_inputs *inputs, const char *name,
                                           size_t length, struct pollux_error *err)
 {
     if (length == 0 || length >= NAME_SIZE) {
-        fail (err, -EINVAL, "workload '%.*s': a file name of 1 to %d bytes is wanted",
+        fail (err, -EINVAL, "workload '%.*s': expected a file name of 1 to %d bytes",
               (int)(length < 80 ? length : 80), name, NAME_SIZE - 1);
         return NULL;
     }
     for (int i = 0; i < inputs->count; i++)
         if (strncmp (inputs->workloads[i].name, name, length) == 0 &&
             inputs->workloads[i].name[length] == '\0') {
-            fail (err, -EINVAL, "workload '%s' is named twice; results are told apart by name",
+            fail (err, -EINVAL, "workload '%s' is named twice; results need different names",
                   inputs->workloads[i].name);
             return NULL;
         }
@@ -119,7 +119,7 @@ static int load_builtin (struct sim_inputs *inputs, struct pollux_error *err)
     return rc;
 }
 
-static bool plays (const struct sim_inputs *inputs, const struct app *app)
+static bool is_used (const struct sim_inputs *inputs, const struct app *app)
 {
     for (int i = 0; i < inputs->count; i++) {
         const struct workload *workload = &inputs->workloads[i].workload;
@@ -130,7 +130,7 @@ static bool plays (const struct sim_inputs *inputs, const struct app *app)
     return false;
 }
 
-/* What the first questions about step times would wait for is done now, on all processors. */
+/* Triangulate the measurements of all used applications now, on all processors. */
 static int prepare (const struct sim_inputs *inputs, struct pollux_error *err)
 {
     int count = ground_truth_count (inputs->truth);
@@ -138,7 +138,7 @@ static int prepare (const struct sim_inputs *inputs, struct pollux_error *err)
     if (!wanted)
         return fail (err, -ENOMEM, "no memory for %d applications", count);
     for (int i = 0; i < count; i++)
-        wanted[i] = plays (inputs, ground_truth_at (inputs->truth, i));
+        wanted[i] = is_used (inputs, ground_truth_at (inputs->truth, i));
     int rc = ground_truth_prepare (inputs->truth, wanted, err);
     free (wanted);
     return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a simulation plays: the applications and the workloads, as named on the command line. */
+/* The inputs of simulations: the applications and workloads named on the command line. */
 #ifndef CLI_SIM_INPUTS_H
 #define CLI_SIM_INPUTS_H
 
@@ -18,7 +18,7 @@ struct sim_inputs {
     int count;
 };
 
-/* Where the applications come from; both NULL for the built-in profiles. */
+/* The source of the applications; both NULL: the built-in profiles. */
 struct sim_input_files {
     const char *traces_dir, *profiles;
 };
@@ -26,9 +26,9 @@ struct sim_input_files {
 /* 1024 workloads in one run: some tens of megabytes. */
 enum { SIM_INPUTS_WORKLOADS_LIMIT = 1024 };
 
-/* Load the applications, then every operand: a workload file, or a folder, of which all *.csv are
- * taken in alphabetical order.  No operands: the built-in workload.  Names must differ.  On
- * success *ret belongs to the caller (scene_clear). */
+/* Load the applications, then every operand: a workload file, or a folder with *.csv files, taken in
+ * alphabetical order.  No operands: the built-in workload.  Names must differ.  On
+ * success *ret belongs to the caller (sim_inputs_clear). */
 int sim_inputs_load (struct sim_input_files files, char *const *operands, int count,
                      struct sim_inputs *ret, struct pollux_error *err);
 void sim_inputs_clear (struct sim_inputs *inputs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated cluster, as said on a command line.
+ * Options that describe the simulated cluster and its applications.
  */
 #include "cli/sim_options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options that all commands around the simulator share: the cluster and the applications. */
+/* The options that the simulator's commands share: the cluster and the applications. */
 #ifndef CLI_SIM_OPTIONS_H
 #define CLI_SIM_OPTIONS_H
 
@@ -24,28 +24,28 @@ enum sim_option_id {
     SIM_OPTION_MAX_REPLICAS,
     SIM_OPTION_REMAINING_ERROR,
     SIM_OPTION_SEED,
-    SIM_OPTION_NEXT, /* the first id for a command's own */
+    SIM_OPTION_NEXT, /* first id of a command's own options */
 };
 
-/* Rows for a command's table: the cluster's nodes, and all else. */
+/* Rows for a command's table: --nodes, and the other options. */
 #define SIM_OPTION_NODES_ROW                                                                       \
     {                                                                                              \
         "nodes", "N", SIM_OPTION_NODES, "nodes of the cluster (16)"                                \
     }
 #define SIM_OPTION_ROWS                                                                            \
-    {"traces", "DIR", SIM_OPTION_TRACES, "applications as measured, in the published format"},     \
+    {"traces", "DIR", SIM_OPTION_TRACES, "measured applications, in the published format"},        \
         {"profiles", "FILE", SIM_OPTION_PROFILES, "applications as profiles (JSON)"},              \
         {"gpus-per-node", "N", SIM_OPTION_SLOTS, "GPUs of each node (4)"},                         \
         {"interval", "SECONDS", SIM_OPTION_INTERVAL, "time between rounds (60)"},                  \
-        {"restart-delay", "SECONDS", SIM_OPTION_DELAY, "what a restart costs a job (30)"},         \
+        {"restart-delay", "SECONDS", SIM_OPTION_DELAY, "time that a restart costs a job (30)"},    \
         {"interference", "SHARE", SIM_OPTION_INTERFERENCE,                                         \
-         "speed that a multi-node job loses beside another (0)"},                                  \
-        {"p", "FAIRNESS", SIM_OPTION_P, "of pollux: 1 throughput .. -1 fair .. -inf (-1)"},        \
+         "speed lost by multi-node jobs on a shared node (0)"},                                    \
+        {"p", "FAIRNESS", SIM_OPTION_P, "fairness of pollux: 1 (throughput) to -inf (-1)"},        \
         {"max-replicas", "N", SIM_OPTION_MAX_REPLICAS, "most GPUs of one adaptive job (64)"},      \
         {"remaining-error", "SIGMA", SIM_OPTION_REMAINING_ERROR,                                   \
-         "jobs misjudge their remaining work by exp (SIGMA x normal) (0)"},                        \
+         "error of remaining work: factor exp (SIGMA x normal) (0)"},                              \
     {                                                                                              \
-        "seed", "N", SIM_OPTION_SEED, "of all chance (0)"                                          \
+        "seed", "N", SIM_OPTION_SEED, "seed of the random numbers (0)"                             \
     }
 
 struct sim_options sim_options_defaults (void);

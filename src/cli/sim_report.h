@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of simulations, for people and for scripts. */
+/* Results of simulations, as tables and as JSON. */
 #ifndef CLI_SIM_REPORT_H
 #define CLI_SIM_REPORT_H
 
@@ -19,12 +19,12 @@ struct sim_report {
     const struct sim_task *tasks;
 };
 
-/* Tables, and the distribution of completion times as a drawing. */
+/* Print tables, and a plot of the distribution of completion times. */
 int sim_report_print (const struct sim_report *report, struct terminal terminal, FILE *out,
                       struct pollux_error *err);
 
-/* The same as an object; times of the real clock only where asked for.  NULL: no memory;
- * otherwise the caller's (json_decref). */
+/* The same as a JSON object.  with_times: with decide times of the real clock.  Belongs to the caller
+ * (json_decref); NULL: no memory. */
 json_t *sim_report_json (const struct sim_report *report, bool with_times);
 
 #endif

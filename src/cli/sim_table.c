@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people see of simulations: one row per policy, with the ratio of its mean completion
- * time to the first one's, and the distribution of completion times.
+ * Results as tables: one row per policy, with the ratio of its mean completion time to the first
+ * policy's; then a plot of the distribution of completion times.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@ static const struct sim_result *result_of (const struct sim_report *report, int 
     return &report->tasks[policy * report->inputs->count + workload].result;
 }
 
-/* A policy's results as one: means over the workloads, but the worst rho of all. */
+/* A policy's mean result over the workloads; worst_rho is the maximum. */
 static struct sim_result mean_result (const struct sim_report *report, int policy)
 {
     struct sim_result mean = {0};

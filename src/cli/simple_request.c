@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One name, one request, one answer: what show, explain, drain and resume have in common.
+ * Shared by show, explain, drain and resume: one operand, one request, one answer.
  */
 #include "cli/simple_request.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux status: is the daemon well, and what is it doing?
+ * pollux status: print the state of the daemon.
  */
 #include "cli/answer_text.h"
 #include "cli/client_options.h"

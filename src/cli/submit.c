@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux submit: hand a job to the daemon, and on request wait for its end.
+ * pollux submit: submit a job, and with --wait wait until it has ended.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,14 +21,14 @@ enum { SUBMIT_DRY_RUN = CLIENT_OPTION_NEXT, SUBMIT_WAIT };
 
 static const struct command_option submit_options[] = {
     SUBMIT_OPTION_ROWS,
-    {"wait", NULL, SUBMIT_WAIT, "wait for its end, and end as it does"},
-    {"dry-run", NULL, SUBMIT_DRY_RUN, "only check it, and print the job file as JSON"},
+    {"wait", NULL, SUBMIT_WAIT, "wait until it has ended, and exit with its status"},
+    {"dry-run", NULL, SUBMIT_DRY_RUN, "only check the job, and print it as JSON"},
     CLIENT_OPTION_ROWS,
 };
 
 struct submit_request {
     struct client_options client;
-    json_t *job; /* what the options say; then all of it */
+    json_t *job; /* fields from options; later the whole job */
     const char *file;
     bool dry_run, wait;
 };
@@ -45,8 +45,8 @@ static int parse_words (struct options *options, int behind, struct submit_reque
                      "expected FILE.yaml, SCRIPT.py or -- COMMAND; see 'pollux submit --help'");
     bool script = before > 0 && submit_script_is (words[0]);
     if (before > 1)
-        return fail (err, -EINVAL, "unexpected argument %s: %s behind '--'", quote (words[1]).text,
-                     script ? "arguments of a script stand" : "a command stands");
+        return fail (err, -EINVAL, "unexpected argument %s: %s after '--'", quote (words[1]).text,
+                     script ? "put arguments of a script" : "put a command");
     if (script)
         return submit_script_take (ret->job, words[0], words + before, behind, err);
     if (before == 1)
@@ -70,7 +70,7 @@ static int parse (struct options *options, struct submit_request *ret, struct po
     return rc < 0 ? rc : parse_words (options, behind, ret, err);
 }
 
-/* All that is wrong, one line each. */
+/* Print all problems, one line each. */
 static int complain (const struct wire_diagnostics *problems, const char *file)
 {
     for (int i = 0; i < problems->count; i++) {
@@ -83,19 +83,19 @@ static int complain (const struct wire_diagnostics *problems, const char *file)
     return EXIT_USAGE;
 }
 
-/* Without a directory it runs in this one. */
+/* The default directory is the current one. */
 static int place_here (struct launch *launch, struct pollux_error *err)
 {
     if (launch->directory)
         return 0;
     launch->directory = getcwd (NULL, 0);
     if (!launch->directory)
-        return fail (err, -errno, "cannot tell the current directory: %s; say --directory",
+        return fail (err, -errno, "cannot determine the current directory: %s; give --directory",
                      strerror (errno));
     return 0;
 }
 
-/* The whole job, checked, as a job file.  EXIT_USAGE if what is wrong has been said. */
+/* Complete and check the job.  EXIT_USAGE: problems were printed. */
 static int make_job (struct submit_request *request, struct pollux_error *err)
 {
     struct wire_diagnostics problems = {0};
@@ -104,7 +104,7 @@ static int make_job (struct submit_request *request, struct pollux_error *err)
     if (rc == 0)
         rc = wire_submission_read (request->file, request->job, &problems, &submission, err);
     if (rc == -ENOENT)
-        return fail (err, rc, "%s: no such file; a command stands behind '--': pollux submit -- %s",
+        return fail (err, rc, "%s: no such file; put a command after '--': pollux submit -- %s",
                      file_name (request->file).text, quote (request->file).text);
     if (rc == -EINVAL && problems.count > 0)
         return complain (&problems, request->file ? request->file : "options");
@@ -123,7 +123,7 @@ static int make_job (struct submit_request *request, struct pollux_error *err)
 
 /* ---- Waiting ---------------------------------------------------------------------------------- */
 
-/* The job's own exit status where it is known; ended otherwise than well is 1. */
+/* The job's exit status if known; 1 for another failure. */
 static int exit_of (const json_t *job)
 {
     double code = answer_number (job, "exit_code");
@@ -146,7 +146,7 @@ static void tell_phase (const json_t *job)
     fputc ('\n', stderr);
 }
 
-/* Ask every second until it has ended.  The daemon may be started anew meanwhile. */
+/* Poll every second until the job has ended.  The daemon may restart meanwhile. */
 static int wait_for (struct client *client, const char *name, struct pollux_error *err)
 {
     char last[640] = "";
@@ -181,7 +181,7 @@ static int wait_for (struct client *client, const char *name, struct pollux_erro
 
 /* ---- Submitting ------------------------------------------------------------------------------- */
 
-/* What the daemon finds wrong although it was checked here: it may be of another version. */
+/* Problems found by the daemon but not here: its version may differ. */
 static void print_problems (const json_t *problems)
 {
     json_t *problem, *copy = json_deep_copy (problems);
@@ -197,7 +197,7 @@ static void print_problems (const json_t *problems)
     json_decref (copy);
 }
 
-/* A job that no round can start is accepted, since nodes may come; but not without a word. */
+/* A job that needs more slots than exist is accepted, since nodes may be added: print a note. */
 static void note_size (struct client *client, const json_t *job)
 {
     json_t *status = NULL;
@@ -206,10 +206,11 @@ static void note_size (struct client *client, const json_t *job)
         return;
     double slots = answer_number (status, "slots");
     if (needs > slots)
-        fprintf (stderr,
-                 "pollux submit: note: it needs %g slots, and all nodes together have %g: it waits "
-                 "until there are more\n",
-                 needs, slots);
+        fprintf (
+            stderr,
+            "pollux submit: note: the job needs %g slots, and all nodes together have %g: it waits "
+            "until nodes are added\n",
+            needs, slots);
     json_decref (status);
 }
 
@@ -263,11 +264,12 @@ const struct command submit_command = {
     .operands = "FILE.yaml | SCRIPT.py [-- ARGUMENT...] | -- COMMAND [ARGUMENT]...",
     .summary = "hand a job to the daemon",
     .description =
-        "Submits what a job file describes, a Python script, or a command, and prints the job's\n"
-        "name.  Options say the same as the file's fields, and override them.  A script is run by\n"
-        "the python3 that PATH has here, and is adaptive.  A command alone is one replica that is\n"
-        "not moved; more is asked for with --max or --adaptive.  Variables of this environment\n"
-        "are not passed on unless --env names them, but for a script's PYTHONPATH.",
+        "Submits a job file, a Python script or a command, and prints the job's name.  Options\n"
+        "override the file's fields.  A script is adaptive and runs with the first python3 of "
+        "this\n"
+        "PATH.  A command has one replica and is not moved, unless --max or --adaptive is given.\n"
+        "Of this environment only the variables of --env, and a script's PYTHONPATH, are passed\n"
+        "to the job.",
     .options = submit_options,
     .option_count = sizeof (submit_options) / sizeof (submit_options[0]),
     .run = run,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of `pollux submit` as fields of a job file.  What a value may be is the job file's
- * business, which has one reader; here are only those things that a shell's words need: numbers,
- * lists, variables of this environment, and directories as seen from here.
+ * Options of `pollux submit` as fields of a job file.  The reader of job files checks the values.
+ * This file only converts words: numbers, lists, environment variables, relative directories.
  */
 #include "cli/submit_job.h"
 
@@ -18,7 +17,7 @@
 #include "wire/json.h"
 #include "wire/spec.h"
 
-/* A day; and more than anybody waits for. */
+/* A day, in seconds: the upper limit of durations. */
 #define DURATION_LIMIT 86400.0
 
 static int put (json_t *job, const char *key, json_t *value, struct pollux_error *err)
@@ -89,7 +88,7 @@ static int put_allowed (json_t *job, const struct options *options, struct pollu
     return put_counts (job, options, err);
 }
 
-/* NAME=VALUE, or NAME: as it is here. */
+/* NAME=VALUE, or NAME with the value of this environment. */
 static int put_variable (json_t *job, const char *text, struct pollux_error *err)
 {
     json_t *environment = json_object_get (job, "environment");
@@ -104,15 +103,15 @@ static int put_variable (json_t *job, const char *text, struct pollux_error *err
     else if (rc == 0 && length == 0)
         rc = fail (err, -EINVAL, "--env: expected NAME=VALUE or NAME, got %s", quote (text).text);
     else if (rc == 0 && !value)
-        rc = fail (err, -EINVAL, "--env: %s is not set here; say --env %s=VALUE", quote (text).text,
-                   excerpt (name, length).text);
+        rc = fail (err, -EINVAL, "--env: %s is not set here; give --env %s=VALUE",
+                   quote (text).text, excerpt (name, length).text);
     if (rc == 0 && json_object_set_new (environment, name, json_string (value)) < 0)
-        rc = fail (err, -EINVAL, "--env: the value of %s is no UTF-8", quote (name).text);
+        rc = fail (err, -EINVAL, "--env: the value of %s is not UTF-8", quote (name).text);
     free (name);
     return rc;
 }
 
-/* By name, or by number. */
+/* A signal by name or by number. */
 static int put_signal (json_t *job, const char *text, struct pollux_error *err)
 {
     int64_t number;
@@ -193,7 +192,7 @@ int submit_path_absolute (const char *what, const char *path, char ret[SUBMIT_PA
         return 0;
     }
     if (!getcwd (here, sizeof (here)))
-        return fail (err, -errno, "cannot tell the current directory: %s", strerror (errno));
+        return fail (err, -errno, "cannot determine the current directory: %s", strerror (errno));
     while (strncmp (path, "./", 2) == 0)
         path += 1 + strspn (path + 1, "/");
     snprintf (ret, SUBMIT_PATH_SIZE, "%s/%s", strcmp (here, "/") ? here : "",

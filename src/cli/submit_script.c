@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Python script as a job.  Those who write `pollux submit train.py` have a training script with
- * an agent in it, so it adapts and is started by env; and they mean the Python that they would get
- * by typing python3 here, a virtual environment's say, which the daemon cannot know.
+ * A Python script as a job: `pollux submit train.py`.  The script is expected to have an agent, so
+ * the job is adaptive, with launcher env.  Its Python is the first python3 of this shell's PATH, for
+ * example of a virtual environment, which the daemon does not know.
  */
 #include "cli/submit_script.h"
 
@@ -22,7 +22,7 @@ static bool has_python_line (const char *path)
 {
     char line[256] = "";
     struct stat status;
-    /* Only a file: opening anything else may wait for ever. */
+    /* Regular files only: opening a pipe may block for ever. */
     FILE *file = stat (path, &status) == 0 && S_ISREG (status.st_mode) ? fopen (path, "r") : NULL;
     if (!file)
         return false;
@@ -38,8 +38,8 @@ bool submit_script_is (const char *word)
     return (length > 3 && strcmp (word + length - 3, ".py") == 0) || has_python_line (word);
 }
 
-/* The first python3 of PATH, as it is named there: a virtual environment's is a link that must
- * not be followed.  Folders that are not absolute mean something else to the daemon. */
+/* The first python3 of PATH.  Links are not resolved, because a virtual environment's python3 is
+ * one.  Relative folders are skipped: the daemon has another current directory. */
 static int find_python (char ret[PATH_MAX], struct pollux_error *err)
 {
     const char *path = getenv ("PATH");
@@ -64,7 +64,7 @@ static int put_default (json_t *job, const char *key, json_t *value, struct poll
     return 0;
 }
 
-/* What the script imports here it can import there. */
+/* Pass PYTHONPATH on, so that imports work as here. */
 static int pass_on_modules (json_t *job, struct pollux_error *err)
 {
     const char *path = getenv ("PYTHONPATH");
@@ -119,7 +119,7 @@ void submit_script_hint (const struct options *options, struct pollux_error *err
         size_t used = strlen (err->text);
         if (*word == '-' || !submit_script_is (word))
             continue;
-        snprintf (err->text + used, sizeof (err->text) - used, "; options of %s stand behind '--'",
+        snprintf (err->text + used, sizeof (err->text) - used, "; put options of %s after '--'",
                   quote (word).text);
         return;
     }

@@ -8,16 +8,16 @@
 
 #include "base/options.h"
 
-/* Whether a word is a Python script: by its name, or by its first line. */
+/* True if a file is a Python script, by its name or its first line. */
 bool submit_script_is (const char *word);
 
-/* The command of a job that is this script with count arguments; the job is adaptive and started
- * by env, unless its fields say otherwise already.  -ENOENT: no such file, or no python3 on PATH. */
+/* Set the job's command to this script with count arguments.  The job becomes adaptive with launcher
+ * env unless these fields are set.  -ENOENT: no such file, or no python3 on PATH. */
 int submit_script_take (json_t *job, const char *script, char **arguments, int count,
                         struct pollux_error *err);
 
-/* An option was refused.  If there is a script on the line, it may have been meant for that: say
- * how it gets there. */
+/* After a refused option: if the line has a script, the option may be meant for it.  Adds a hint to
+ * the message. */
 void submit_script_hint (const struct options *options, struct pollux_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aligned tables.  All cells are kept in one memory stream until the last is known, then walked
- * twice: for the widths, and to print.
+ * Aligned tables.  All cells are kept in one memory stream and read twice: for the widths, and to
+ * print.
  */
 #include "cli/table.h"
 
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-/* More than any table of ours has. */
+/* Tables of this program have fewer. */
 #define COLUMNS_LIMIT 32
 
 struct table table_start (const char *const *titles, size_t columns)
@@ -25,7 +25,7 @@ struct table table_start (const char *const *titles, size_t columns)
 
 void table_cell (struct table *table, const char *format, ...)
 {
-    /* Opened here, where the struct has its final address, which the stream writes to. */
+    /* Opened at first use: the stream writes to members of the struct, which may not move after that. */
     if (!table->stream && !table->failed)
         table->stream = open_memstream (&table->text, &table->length);
     table->failed |= !table->stream;
@@ -49,7 +49,7 @@ static void print_padding (size_t count, FILE *out)
         fputc (' ', out);
 }
 
-/* One row; the padding behind a last column on the left is left out. */
+/* Print one row, without padding after a left-aligned last column. */
 static void print_row (const struct table *table, const char *const *cells, const size_t *widths,
                        FILE *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the reader's terminal can show.  Asked once per command, at the edge; tables and plots
- * get the answer as a value.
+ * Properties of the output terminal.  Queried once per command; tables and plots get them as a
+ * value.
  */
 #include "cli/terminal.h"
 

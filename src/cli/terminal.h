@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What can be shown where a stream ends. */
+/* Properties of the terminal or file behind a stream. */
 struct terminal {
     int width;    /* columns: COLUMNS, or the terminal's, or 80; in 40..200 */
     bool unicode; /* the locale's encoding is UTF-8 */
     bool colour;  /* a terminal, neither NO_COLOR nor TERM=dumb */
 };
 
-/* Needs setlocale (LC_CTYPE, "") before. */
+/* Call setlocale (LC_CTYPE, "") first. */
 struct terminal terminal_of (FILE *stream);
 
 #endif

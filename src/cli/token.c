@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux token: who may use the daemon.  A new token is printed once, by itself, for a file.
+ * pollux token: create, list and revoke tokens.  A new token is printed once, alone, to be redirected
+ * into a file.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 enum { TOKEN_ROLE = CLIENT_OPTION_NEXT };
 
 static const struct command_option token_options[] = {
-    {"role", "user|read-only|admin", TOKEN_ROLE, "what a new token may do (user)"},
+    {"role", "user|read-only|admin", TOKEN_ROLE, "role of a new token (user)"},
     CLIENT_OPTION_ROWS,
 };
 static const char *const roles[] = {"user", "read-only", "admin"};
@@ -44,7 +45,7 @@ static int new_token (struct client *client, const char *name, const struct toke
     json_t *answer = NULL,
            *body = json_pack ("{s:s, s:s}", "name", name, "role", roles[request->role]);
     if (!body)
-        return fail (err, -EINVAL, "%s cannot be a token's name: it is no UTF-8",
+        return fail (err, -EINVAL, "%s cannot be a token's name: it is not UTF-8",
                      quote (name).text);
     int rc = client_post (client, "/v1/tokens", body, &answer, err);
     json_decref (body);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux top: the cluster on a screen, as it changes.
+ * pollux top: a live view of the cluster.
  *
- * One loop waits for keys and for the daemon at once.  A daemon that does not answer is asked again
- * and again; meanwhile the last picture stays, with a line that says how old it is.
+ * One loop waits for keys and for the daemon.  If the daemon does not answer, requests are repeated;
+ * meanwhile the last state stays on the screen, with its age.
  */
 #include <curses.h>
 #include <errno.h>
@@ -22,24 +22,24 @@
 enum { TOP_ONCE = CLIENT_OPTION_NEXT, TOP_INTERVAL };
 
 static const struct command_option top_options[] = {
-    {"interval", "SECONDS", TOP_INTERVAL, "time between two looks (2)"},
-    {"once", NULL, TOP_ONCE, "print the picture once, as text"},
+    {"interval", "SECONDS", TOP_INTERVAL, "time between refreshes (2)"},
+    {"once", NULL, TOP_ONCE, "print the view once, as text"},
     CLIENT_OPTION_SERVER_ROW,
 };
 
-/* What is asked for, one after the other. */
-enum simple_request { ASK_STATUS, ASK_NODES, ASK_JOBS, QUESTIONS };
-static const char *const questions[QUESTIONS] = {"/v1/status", "/v1/nodes",
-                                                 "/v1/jobs?phase=live&limit=250"};
+/* The requests of one refresh, in this order. */
+enum top_request { REQUEST_STATUS, REQUEST_NODES, REQUEST_JOBS, REQUESTS };
+static const char *const request_paths[REQUESTS] = {"/v1/status", "/v1/nodes",
+                                                    "/v1/jobs?phase=live&limit=250"};
 
 struct top {
     struct client *client;
     struct top_state state;
     struct top_choice choice;
     double interval_s;
-    enum simple_request asking; /* QUESTIONS: none until next_s */
+    enum top_request current; /* REQUESTS: no request until next_s */
     double next_s, answered_s;
-    bool silent; /* the last question had no answer */
+    bool silent; /* the last request failed */
 };
 
 static double now_s (void)
@@ -58,16 +58,16 @@ static void replace (json_t **value, json_t *by)
     *value = by;
 }
 
-/* Keep an answer, which is taken over. */
-static int take_answer (struct top_state *state, enum simple_request request, json_t *answer,
+/* Store an answer, and take it over. */
+static int take_answer (struct top_state *state, enum top_request request, json_t *answer,
                         struct pollux_error *err)
 {
     int rc = answer_disarm (answer, err);
-    if (rc == 0 && request == ASK_STATUS)
+    if (rc == 0 && request == REQUEST_STATUS)
         replace (&state->status, answer);
-    if (rc == 0 && request == ASK_NODES)
+    if (rc == 0 && request == REQUEST_NODES)
         replace (&state->nodes, json_object_get (answer, "nodes"));
-    if (rc == 0 && request == ASK_JOBS) {
+    if (rc == 0 && request == REQUEST_JOBS) {
         replace (&state->jobs, json_object_get (answer, "jobs"));
         state->more = json_is_string (json_object_get (answer, "next"));
         top_keys_update (&state->keys, state->jobs);
@@ -90,11 +90,11 @@ static int print_once (struct top *top, FILE *out, struct pollux_error *err)
     struct terminal terminal = terminal_of (out);
     struct screen_buffer screen = {0};
     int rc = 0;
-    for (int i = 0; rc == 0 && i < QUESTIONS; i++) {
+    for (int i = 0; rc == 0 && i < REQUESTS; i++) {
         json_t *answer = NULL;
-        rc = client_get (top->client, questions[i], &answer, err);
+        rc = client_get (top->client, request_paths[i], &answer, err);
         if (rc == 0)
-            rc = take_answer (&top->state, (enum simple_request)i, answer, err);
+            rc = take_answer (&top->state, (enum top_request)i, answer, err);
     }
     top->state.silent_s = -1;
     if (rc == 0)
@@ -118,7 +118,7 @@ static attr_t attributes_of (struct screen_style style, bool colours)
     return colours && style.colour ? attributes | (attr_t)COLOR_PAIR (style.colour) : attributes;
 }
 
-static void show_frame (const struct screen_buffer *screen, bool colours)
+static void show_screen (const struct screen_buffer *screen, bool colours)
 {
     erase ();
     for (int line = 0; line < screen->height; line++) {
@@ -139,7 +139,7 @@ static int draw (struct top *top, bool colours, struct pollux_error *err)
     struct screen_buffer screen;
     int height, width;
     getmaxyx (stdscr, height, width);
-    /* A question takes its time; silence is what lasts longer than two looks. */
+    /* A request takes some time: show silence only after more than two intervals. */
     double silent_s = now_s () - top->answered_s;
     top->state.silent_s = top->silent || silent_s > 2 * top->interval_s + 1 ? silent_s : -1;
     int rc = screen_buffer_new (width, height, &screen, err);
@@ -147,12 +147,12 @@ static int draw (struct top *top, bool colours, struct pollux_error *err)
         return rc;
     rc = top_draw (&top->state, &top->choice, &screen, err);
     if (rc == 0)
-        show_frame (&screen, colours);
+        show_screen (&screen, colours);
     screen_buffer_clear (&screen);
     return rc;
 }
 
-/* False: to the end. */
+/* Handle a key.  False: quit. */
 static bool take_key (struct top_choice *choice, int key, int count)
 {
     int page = LINES / 2, to = choice->selected;
@@ -197,43 +197,43 @@ static bool take_key (struct top_choice *choice, int key, int count)
 
 /* ---- The loop --------------------------------------------------------------------------------- */
 
-/* What came of the question; the next one, or a pause. */
+/* Handle the result of the request, then start the next one or a pause. */
 static int advance (struct top *top, int rc, json_t *answer, struct pollux_error *err)
 {
     if (rc == 1) {
-        rc = take_answer (&top->state, top->asking, answer, err);
+        rc = take_answer (&top->state, top->current, answer, err);
         if (rc < 0)
             return rc;
         top->answered_s = now_s ();
-        top->asking++;
+        top->current++;
         top->state.failure[0] = '\0';
         top->silent = false;
     } else if (rc < 0) {
         top->silent = rc == -EHOSTUNREACH;
         snprintf (top->state.failure, sizeof (top->state.failure), "%s",
                   top->silent ? "" : err->text);
-        top->asking = QUESTIONS;
+        top->current = REQUESTS;
     } else {
         return 0;
     }
-    if (top->asking < QUESTIONS)
-        return client_begin (top->client, questions[top->asking], err);
+    if (top->current < REQUESTS)
+        return client_begin (top->client, request_paths[top->current], err);
     top->next_s = now_s () + top->interval_s;
     return 0;
 }
 
-/* Wait for a key or an answer, a second at most: the clock goes on. */
+/* Wait for a key or an answer, at most a second, because ages on the screen change. */
 static int wait_step (struct top *top, struct pollux_error *err)
 {
     json_t *answer = NULL;
     double left_s = top->next_s - now_s ();
-    if (top->asking == QUESTIONS && left_s <= 0) {
-        top->asking = ASK_STATUS;
-        int rc = client_begin (top->client, questions[top->asking], err);
+    if (top->current == REQUESTS && left_s <= 0) {
+        top->current = REQUEST_STATUS;
+        int rc = client_begin (top->client, request_paths[top->current], err);
         if (rc < 0)
             return rc;
     }
-    double wait_s = top->asking < QUESTIONS || left_s > 1 ? 1 : left_s;
+    double wait_s = top->current < REQUESTS || left_s > 1 ? 1 : left_s;
     int rc =
         client_poll (top->client, STDIN_FILENO, (int)ceil (1000 * fmax (wait_s, 0)), &answer, err);
     return advance (top, rc, answer, err);
@@ -242,7 +242,7 @@ static int wait_step (struct top *top, struct pollux_error *err)
 static int loop (struct top *top, bool colours, struct pollux_error *err)
 {
     top->answered_s = now_s ();
-    top->asking = QUESTIONS;
+    top->current = REQUESTS;
     for (;;) {
         int rc = draw (top, colours, err), key;
         if (rc == 0)
@@ -254,7 +254,7 @@ static int loop (struct top *top, bool colours, struct pollux_error *err)
                 return 0;
         }
         if (!isatty (STDIN_FILENO))
-            return 0; /* the terminal has gone */
+            return 0; /* the terminal was closed */
     }
 }
 
@@ -274,10 +274,10 @@ static int run_screen (struct top *top, FILE *out, struct pollux_error *err)
 {
     static const char advice[] = "; 'pollux list --watch' and 'pollux top --once' need none";
     if (!isatty (STDIN_FILENO) || !isatty (fileno (out)))
-        return fail (err, -ENOTTY, "this is no terminal%s", advice);
+        return fail (err, -ENOTTY, "the output is not a terminal%s", advice);
     SCREEN *screen = newterm (NULL, out, stdin);
     if (!screen)
-        return fail (err, -ENOTTY, "the terminal %s is not known%s",
+        return fail (err, -ENOTTY, "unknown terminal type %s%s",
                      getenv ("TERM") ? getenv ("TERM") : "(TERM is not set)", advice);
     bool colours = start_colours (terminal_of (out));
     cbreak ();
@@ -324,9 +324,9 @@ const struct command top_command = {
     .summary = "watch the cluster on the whole screen",
     .description =
         "Shows the nodes, a letter and a colour for each slot that a job uses, and below them the\n"
-        "jobs: replicas, batch, goodput, efficiency, time to go, restarts and age.  Arrows move to "
+        "jobs: replicas, batch, goodput, efficiency, time left, restarts and age.  Arrows select "
         "a\n"
-        "job, s n r g e sort by submission, name, replicas, goodput and ETA, q ends it.",
+        "job; s n r g e sort by submission, name, replicas, goodput and ETA; q quits.",
     .options = top_options,
     .option_count = sizeof (top_options) / sizeof (top_options[0]),
     .run = run,

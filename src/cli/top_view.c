@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The picture of pollux top:
+ * The view of pollux top:
  *
  *     polluxd 0.1.0   policy pollux   6 of 8 slots in use   next round in 20 s
  *     1 pending, 2 running
@@ -10,7 +10,7 @@
  *       job      phase    replicas  batch  goodput  effic.    ETA  restarts    age
  *     a resnet   running         2    128      930  93.0 %  22 min        1  8 min
  *     ...
- *     resnet: waits for ...                        about the job that is selected
+ *     resnet: waits for ...                        about the selected job
  *     q quit  arrows move  sort: ...
  */
 #include "cli/top_view.h"
@@ -24,7 +24,7 @@
 #include "base/utf8.h"
 #include "cli/answer_text.h"
 
-/* As many as ncurses has everywhere, without black and white. */
+/* Colours that every ncurses has, without black and white. */
 enum { COLOURS = 6 };
 
 const char top_order_keys[TOP_ORDERS + 1] = "snrge";
@@ -66,7 +66,7 @@ void top_keys_update (struct top_keys *keys, const json_t *jobs)
         if (keys->names[k][0] && !is_among (jobs, keys->names[k]))
             keys->names[k][0] = '\0';
     }
-    /* Those that run first: the others are in no slot yet. */
+    /* Running jobs get letters first: the others have no slots yet. */
     for (int running = 1; running >= 0; running--) {
         int k = 0;
         json_array_foreach ((json_t *)jobs, i, job)
@@ -125,12 +125,12 @@ static void draw_head (const struct top_state *state, struct screen_buffer *scre
 
 /* ---- Nodes ------------------------------------------------------------------------------------ */
 
-/* Nodes stand in columns that are as wide as the widest needs. */
+/* Nodes are drawn in columns of equal width. */
 struct node_grid {
     int name_width, slots, column_width, columns, lines;
 };
 
-/* Nodes with more slots are drawn in numbers. */
+/* Nodes with more slots show numbers instead of letters. */
 enum { SLOTS_DRAWN = 64 };
 
 static struct node_grid grid_of (const json_t *nodes, int width)
@@ -155,7 +155,7 @@ static struct node_grid grid_of (const json_t *nodes, int width)
     return grid;
 }
 
-/* Each job's slots, then the free ones. */
+/* Draw each job's slots, then the free ones. */
 static void draw_node (const struct top_state *state, const json_t *node, struct node_grid grid,
                        int line, int column, bool unicode, struct screen_buffer *screen)
 {
@@ -190,7 +190,7 @@ static void draw_node (const struct top_state *state, const json_t *node, struct
         column = screen_buffer_put (screen, line, column, plain, "%s", free_slot);
 }
 
-/* In at most so many lines; how many were used. */
+/* Draw the nodes in at most `most` lines.  Returns the number of lines used. */
 static int draw_nodes (const struct top_state *state, int line, int lines, bool unicode,
                        struct screen_buffer *screen)
 {
@@ -242,7 +242,7 @@ static int by_eta (const void *a, const void *b)
     return order ? order : by_name (a, b);
 }
 
-/* The jobs in an order, borrowed; the caller's (free).  NULL: no memory. */
+/* The jobs in the chosen order, as borrowed references in an array to be freed; NULL: no memory. */
 static json_t **sorted (const json_t *jobs, enum top_order order)
 {
     static int (*const compare[TOP_ORDERS]) (const void *, const void *) = {
@@ -256,7 +256,7 @@ static json_t **sorted (const json_t *jobs, enum top_order order)
     return list;
 }
 
-/* As wide as the longest name, and as there is room beside the numbers. */
+/* The width of the longest name, limited by the room beside the numbers. */
 static int name_width_of (const json_t *jobs, int width)
 {
     int widest = 12, room = width - 66;
@@ -321,7 +321,7 @@ static void draw_about (const json_t *job, int line, struct screen_buffer *scree
                            *wait_reason ? wait_reason : detail);
 }
 
-/* From a line on, to the end of the frame. */
+/* Draw from a line to the end of the buffer. */
 static int draw_jobs (const struct top_state *state, struct top_choice *choice, int line,
                       struct screen_buffer *screen, struct pollux_error *err)
 {
@@ -329,9 +329,9 @@ static int draw_jobs (const struct top_state *state, struct top_choice *choice, 
     json_t **jobs = sorted (state->jobs, choice->order);
     if (!jobs)
         return fail (err, -ENOMEM, "not enough memory for the jobs");
-    lines -= choice->keys; /* of the keys */
+    lines -= choice->keys; /* the line of keys */
     if (choice->selected >= 0)
-        lines--; /* of the selected one */
+        lines--; /* the line about the selected job */
     lines = lines < 0 ? 0 : lines;
     scroll (choice, count, lines);
     int name_width = name_width_of (state->jobs, screen->width);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux workload: makes a workload and prints it in the published format.
+ * pollux workload: generate a workload and print it in the published format.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,18 +30,18 @@ enum {
 };
 
 static const struct command_option option_rows[] = {
-    {"jobs", "N", OPTION_JOBS, "how many jobs (160)"},
-    {"hours", "H", OPTION_HOURS, "hours in which they are submitted (8)"},
-    {"rate", "JOBS-PER-HOUR", OPTION_RATE, "as many as arrive, instead of --jobs"},
-    {"start", "HOUR", OPTION_START, "hour of the day at which it begins (9, or the busiest)"},
-    {"day-night", "RATIO", OPTION_DAY_NIGHT, "busiest to quietest arrivals; 1: no difference (4)"},
+    {"jobs", "N", OPTION_JOBS, "number of jobs (160)"},
+    {"hours", "H", OPTION_HOURS, "hours of submissions (8)"},
+    {"rate", "JOBS-PER-HOUR", OPTION_RATE, "mean rate of arrivals, instead of --jobs"},
+    {"start", "HOUR", OPTION_START, "hour of the day of the start (9, or the busiest)"},
+    {"day-night", "RATIO", OPTION_DAY_NIGHT, "ratio of busiest to quietest rate; 1: constant (4)"},
     {"mix", "APP=WEIGHT,...", OPTION_MIX, "applications (all, short ones more often)"},
-    {"from", "HISTORY.csv", OPTION_FROM, "sample times and sizes from what a cluster ran"},
-    {"traces", "DIR", OPTION_TRACES, "applications as measured, in the published format"},
+    {"from", "HISTORY.csv", OPTION_FROM, "sample times and sizes from a cluster's job history"},
+    {"traces", "DIR", OPTION_TRACES, "measured applications, in the published format"},
     {"profiles", "FILE", OPTION_PROFILES, "applications as profiles (JSON)"},
-    {"gpus-per-node", "N", OPTION_SLOTS, "GPUs of each node, to tell good sizes (4)"},
-    {"max-replicas", "N", OPTION_MAX_REPLICAS, "most GPUs that a job asks for (64)"},
-    {"seed", "N", OPTION_SEED, "of all chance (0)"},
+    {"gpus-per-node", "N", OPTION_SLOTS, "GPUs of each node, to choose sizes (4)"},
+    {"max-replicas", "N", OPTION_MAX_REPLICAS, "most GPUs requested by a job (64)"},
+    {"seed", "N", OPTION_SEED, "seed of the random numbers (0)"},
 };
 
 struct request {
@@ -146,8 +146,8 @@ static int unknown_app (const struct ground_truth *truth, const char *name,
         return fail (err, -EINVAL, "--mix: there is no application %s; did you mean %s?",
                      quoted.text, nearest.best);
     return fail (err, -EINVAL,
-                 "--mix: there is no application %s; 'pollux profiles' shows those "
-                 "built in",
+                 "--mix: there is no application %s; 'pollux profiles' lists the "
+                 "built-in ones",
                  quoted.text);
 }
 
@@ -172,14 +172,14 @@ static int parse_share (const struct ground_truth *truth, const char *text, size
         if (strcmp (app_name (ground_truth_at (truth, i)), name) != 0)
             continue;
         if (weights[i] >= 0)
-            return fail (err, -EINVAL, "--mix: %s is there twice", name);
+            return fail (err, -EINVAL, "--mix: %s is given twice", name);
         weights[i] = weight;
         return 0;
     }
     return unknown_app (truth, name, err);
 }
 
-/* Weights by application; those that are not named have none. */
+/* Weights by application; 0 for those not named. */
 static int parse_mix (const struct ground_truth *truth, const char *text, double **ret,
                       struct pollux_error *err)
 {
@@ -256,9 +256,11 @@ const struct command workload_command = {
     .description =
         "Prints a workload as CSV (name,time,application,num_replicas,batch_size), for pollux "
         "sim.\n"
-        "Arrivals follow the day, with most of them at 14:00; every job asks for replicas and a\n"
-        "batch that suit its application.  With --from, times and sizes are sampled from the\n"
-        "history of a real cluster (timestamp,duration,num_gpus,gpu_time,cluster): each row "
+        "The rate of arrivals follows the time of day, with its maximum at 14:00; every job "
+        "requests\n"
+        "replicas and a batch that suit its application.  With --from, times and sizes are sampled "
+        "from the\n"
+        "job history of a cluster (timestamp,duration,num_gpus,gpu_time,cluster): each row "
         "becomes\n"
         "a job of the application whose GPU time is nearest.  The same seed gives the same jobs.",
     .options = option_rows,

@@ -25,7 +25,7 @@ run capacity --max-nodes 1 --price 2 --json
 check "twice the price, twice the cost" jq -e ".sizes[0].cost == 2 * $one" <<<"$out"
 
 run capacity --max-nodes 2 --target-p99 1
-expect "a target out of reach" status=1 err= out~'Up to 2 nodes the target is not met'
+expect "a target out of reach" status=1 err= out~'target is not met with up to 2 nodes'
 run capacity --min-nodes 3 --max-nodes 2
 expect "an empty range" status=2 err~'--max-nodes 2 is below --min-nodes 3'
 run capacity --nodes 3

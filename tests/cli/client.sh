@@ -70,7 +70,7 @@ POLLUX_TOKEN_FILE=$tmp/none run pollux status --server $nobody
 expect "a token file that is not there" status=2 out= err~"^pollux status: POLLUX_TOKEN_FILE: .*/none: cannot read: No such file"
 printf 'two words\n' >"$tmp/bad"
 POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $nobody
-expect "a file that holds no token" status=2 err~'what it holds is no token' err!'two words'
+expect "a file that holds no token" status=2 err~'does not contain a token' err!'two words'
 : >"$tmp/bad"
 POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $nobody
 expect "an empty token file" status=2 err~'expected one line'
@@ -120,7 +120,7 @@ top x|unexpected argument
 top --interval=0|--interval: expected
 END
 run pollux top --server $nobody </dev/null
-expect "top without a terminal" status=2 out= err~"no terminal; 'pollux list --watch'"
+expect "top without a terminal" status=2 out= err~"not a terminal; 'pollux list --watch'"
 
 # ---- Jobs, checked before they are sent ------------------------------------------------------
 
@@ -129,9 +129,9 @@ expect "submit: nothing" status=2 out= err~'expected FILE.yaml, SCRIPT.py or -- 
 run pollux submit --
 expect "submit: no command" status=2 out= err~'expected FILE.yaml, SCRIPT.py or -- COMMAND'
 run pollux submit "$tmp/nosuch.yaml"
-expect "submit: no file" status=2 out= err~"no such file; a command stands behind '--'"
+expect "submit: no file" status=2 out= err~"no such file; put a command after '--'"
 run pollux submit a b
-expect "submit: two files" status=2 out= err~"unexpected argument 'b': a command stands behind '--'"
+expect "submit: two files" status=2 out= err~"unexpected argument 'b': put a command after '--'"
 
 dry() { run pollux submit --dry-run "$@"; }
 dry -- echo --name x
@@ -202,9 +202,9 @@ check "a fixed batch is not adapted" jq -e '.fixed_batch == 64 and (.adaptive | 
 run script other
 expect "another script is no Python script" status=2 err~'other:'
 run script train.py --lr 1
-expect "an option of the script" status=2 out= err~"unknown option '--lr'.*; options of 'train.py' stand behind '--'"
+expect "an option of the script" status=2 out= err~"unknown option '--lr'.*; put options of 'train.py' after '--'"
 run script train.py 1
-expect "an argument of the script" status=2 out= err~"unexpected argument '1': arguments of a script stand behind '--'"
+expect "an argument of the script" status=2 out= err~"unexpected argument '1': put arguments of a script after '--'"
 run script nosuch.py
 expect "no such script" status=2 out= err~'nosuch.py: no such file$'
 run script ../project.py

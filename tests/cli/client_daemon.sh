@@ -86,7 +86,7 @@ run on_terminal "$POLLUX logs --raw evil"
 expect "unless it is asked to" status=0 out~"$esc\[31mred"
 
 run pollux submit --name vast --replicas 5 -- true
-expect "more replicas than slots are accepted, and noted" status=0 out=vast err~'note: it needs 5 slots, and all nodes together have 4'
+expect "more replicas than slots are accepted, and noted" status=0 out=vast err~'note: the job needs 5 slots, and all nodes together have 4'
 run pollux submit --name lines --replicas 4 --env TEXT=$'one\ntwo' -- true
 expect "as many as there are, silently" status=0 out=lines err=
 run pollux events

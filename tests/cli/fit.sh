@@ -173,4 +173,4 @@ expect "statistics that are none" status=2 err~"--grad-var: expected a number fr
 run pollux fit $samples --json --noise-scale=10
 expect "a noise scale without M0" status=2 err~'add --init-batch'
 run pollux fit $samples --json --init-batch=8 --noise-scale=10 --grad-sqr=1
-expect "statistics said twice" status=2 err~'leave out one'
+expect "statistics said twice" status=2 err~'give either it or them'

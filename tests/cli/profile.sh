@@ -31,7 +31,7 @@ check "as long as they took, within 10 %" jq -n -e --slurpfile a "$tmp/first.jso
 run pollux sim "$tmp/first.csv" --policy tiresias --nodes 2 --record "$tmp/mute.db" --json "$tmp/x.json"
 run pollux profile "$tmp/mute.db"
 expect "jobs without an agent are left out" status=2 out= err~'job cifar10-[0-9] is left out: it reported no model' \
-    err~'mute.db: no job told how it trains'
+    err~'mute.db: no job reported how it trains'
 run pollux profile
 expect "no file" status=2 out= err~'expected FILE.db'
 run pollux profile "$tmp/none.db"

@@ -19,7 +19,7 @@ check "and no others" [ "$(jq -r '.applications | keys_unsorted | join(" ")' <<<
 run pollux profiles --profiles "$tmp/all.json"
 expect "read and printed again" status=0 out="$(cat "$tmp/all.json")"
 run pollux profiles nosuch
-expect "no such application" status=2 out= err="pollux profiles: there is no application 'nosuch', or it is named twice"
+expect "no such application" status=2 out= err="pollux profiles: application 'nosuch' does not exist, or is named twice"
 run pollux profiles ncf ncf
 expect "named twice" status=2 out=
 run pollux profiles --traces x --profiles y
