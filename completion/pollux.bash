@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion of pollux for bash.  Commands and options are read from the command's own help, so
-# that a new one is completed without a change here.
+# that a new one needs no change here.
 
 _pollux()
 {
@@ -40,7 +40,7 @@ _pollux()
         mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$cur")
         [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
     elif grep -q '^Usage: pollux [a-z]* \[OPTION\]\.\.\. \(JOB\|NODE\)' <<<"$help"; then
-        # Names that the daemon knows; none, and not a word, if nobody answers.
+        # Names from the daemon; none, and no error message, if it does not answer.
         choices=list
         ! grep -q '^Usage: .* NODE' <<<"$help" || choices=nodes
         choices=$(timeout 3 "$pollux" $choices --quiet 2>/dev/null)

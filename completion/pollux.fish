@@ -12,7 +12,7 @@ function __pollux_options
     pollux $words[2] --help 2>/dev/null | string replace -rf '^  (?:-[a-zA-Z], )?(--[a-z-]+=?)\S* +(.*)' '$1\t$2'
 end
 
-# For a command that wants a job or a node: the one that lists them.
+# The command that lists the operands of a command with a JOB or NODE.
 function __pollux_lister
     set -l words (commandline -opc)
     test (count $words) -ge 2; or return 1
@@ -27,7 +27,7 @@ function __pollux_lister
     end
 end
 
-# Names that the daemon knows; nothing if nobody answers.
+# Names from the daemon; none if it does not answer.
 function __pollux_names
     timeout 3 pollux (__pollux_lister) --quiet 2>/dev/null
 end

@@ -12,7 +12,7 @@ _pollux() {
                 found+=("$match[1]:$match[2]")
             fi
         done
-        found+=('help:what a command does' '--version:the version')
+        found+=('help:description and options of a command' '--version:the version')
         _describe command found
     elif [[ $words[CURRENT] == -* ]]; then
         for line in ${(f)"$($words[1] $words[2] --help 2>/dev/null)"}; do
@@ -22,7 +22,7 @@ _pollux() {
         done
         _describe -o option found -S ''
     elif [[ $($words[1] $words[2] --help 2>/dev/null) == (#b)'Usage: pollux '[a-z]##' [OPTION]... '(JOB|NODE)* ]]; then
-        # Names that the daemon knows; none if nobody answers.
+        # Names from the daemon; none if it does not answer.
         local what=list
         [[ $match[1] == NODE ]] && what=nodes
         found=(${(f)"$(timeout 3 $words[1] $what --quiet 2>/dev/null)"})

@@ -70,7 +70,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command cancel_command = {
     .name = "cancel",
     .operands = "JOB...",
-    .summary = "end jobs that are no longer wanted",
+    .summary = "cancel jobs",
     .description =
         "A waiting job is cancelled at once.  A running one gets its stop signal\n"
         "and is killed after its grace period; until its processes have ended its phase is\n"

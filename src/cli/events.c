@@ -190,7 +190,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command events_command = {
     .name = "events",
     .operands = "",
-    .summary = "print what happened, and what happens",
+    .summary = "print the events of the daemon's journal",
     .description =
         "Prints the events of the daemon's journal: number, time, type, job, contents.\n"
         "With --follow it keeps printing new events, also after a restart of the daemon.",

@@ -104,7 +104,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command logs_command = {
     .name = "logs",
     .operands = "JOB",
-    .summary = "print what a job wrote",
+    .summary = "print a job's output",
     .description =
         "Prints the output, standard error included, of one replica of a job's last run, or of an\n"
         "earlier one.  On a terminal control characters are shown as question marks.",

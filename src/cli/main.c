@@ -34,7 +34,7 @@ static void print_help (FILE *out)
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf (out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs ("\n"
-           "  pollux help COMMAND   what a command does, and its options\n"
+           "  pollux help COMMAND   description and options of a command\n"
            "  pollux --version      the version\n"
            "\n"
            "Exit status: 0 ok, 1 failed or differs, 2 usage or bad input, 3 daemon unreachable.\n",

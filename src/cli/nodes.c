@@ -105,7 +105,7 @@ static int run_resume (struct options *options, FILE *out, struct pollux_error *
 const struct command nodes_command = {
     .name = "nodes",
     .operands = "",
-    .summary = "list the nodes, their slots and who uses them",
+    .summary = "list the nodes, their slots and the jobs on them",
     .description =
         "Lists the nodes of the daemon's cluster with their slots, how many of these are in\n"
         "use, and which jobs use them.",
@@ -117,7 +117,7 @@ const struct command nodes_command = {
 const struct command drain_command = {
     .name = "drain",
     .operands = "NODE",
-    .summary = "let no new work onto a node",
+    .summary = "start nothing more on a node",
     .description =
         "No more replicas are started on the node.  Preemptible jobs on it move with the next\n"
         "round; the others run to their end.  'pollux resume' returns the node to use.",
@@ -129,7 +129,7 @@ const struct command drain_command = {
 const struct command resume_command = {
     .name = "resume",
     .operands = "NODE",
-    .summary = "take a drained node back into use",
+    .summary = "return a drained node to use",
     .description = "Undoes 'pollux drain': the node is given work again, from the next round on.",
     .options = node_options,
     .option_count = NODE_OPTIONS,

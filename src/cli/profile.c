@@ -209,7 +209,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command profile_command = {
     .name = "profile",
     .operands = "FILE.db",
-    .summary = "make profiles of the jobs of a journal, to simulate what happened",
+    .summary = "make profiles of the jobs of a journal, to simulate them",
     .description =
         "Prints the jobs of a daemon's journal, or of a recorded simulation, as profiles (JSON)\n"
         "for --profiles of pollux sim: each with its last fitted model, its gradient noise,\n"

@@ -106,7 +106,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command profiles_command = {
     .name = "profiles",
     .operands = "[APPLICATION]...",
-    .summary = "print profiles of applications, built in or made of traces",
+    .summary = "print profiles of applications, built in or made from traces",
     .description =
         "Prints applications as profiles (JSON), for --profiles of pollux sim: built-in\n"
         "ones, or with --traces made from measurements: the throughput model is fitted to the "

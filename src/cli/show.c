@@ -189,7 +189,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command show_command = {
     .name = "show",
     .operands = "JOB",
-    .summary = "show all that is known of a job",
+    .summary = "show all about a job",
     .description =
         "Prints a job's specification, placement and training; the reason if it waits, and its\n"
         "last lines if it has failed.",

@@ -51,7 +51,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command status_command = {
     .name = "status",
     .operands = "",
-    .summary = "is the daemon well, and what is it doing",
+    .summary = "print the state of the daemon",
     .description =
         "Prints the daemon's version, policy and rounds, and how much of the cluster is in\n"
         "use.  Exit status 3: it cannot be reached.",

@@ -262,7 +262,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command submit_command = {
     .name = "submit",
     .operands = "FILE.yaml | SCRIPT.py [-- ARGUMENT...] | -- COMMAND [ARGUMENT]...",
-    .summary = "hand a job to the daemon",
+    .summary = "submit a job to the daemon",
     .description =
         "Submits a job file, a Python script or a command, and prints the job's name.  Options\n"
         "override the file's fields.  A script is adaptive and runs with the first python3 of "

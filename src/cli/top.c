@@ -321,7 +321,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command top_command = {
     .name = "top",
     .operands = "",
-    .summary = "watch the cluster on the whole screen",
+    .summary = "show the cluster on the whole screen, live",
     .description =
         "Shows the nodes, a letter and a colour for each slot that a job uses, and below them the\n"
         "jobs: replicas, batch, goodput, efficiency, time left, restarts and age.  Arrows select "

@@ -252,7 +252,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command workload_command = {
     .name = "workload",
     .operands = "",
-    .summary = "make a workload for the simulator: arrivals, applications and sizes",
+    .summary = "generate a workload for the simulator: arrivals, applications and sizes",
     .description =
         "Prints a workload as CSV (name,time,application,num_replicas,batch_size), for pollux "
         "sim.\n"
