@@ -55,27 +55,27 @@ static void generate (void *arg)
     workload_clear (&workload);
 }
 
-/* Questions about one application on so many nodes, four replicas each. */
-struct asker {
+/* Look-ups for one application on a range of nodes, up to four replicas each. */
+struct lookup {
     const struct app *app;
     struct rng rng;
     int least_nodes, most_nodes;
 };
 
-static void ask (void *arg)
+static void look_up (void *arg)
 {
-    struct asker *asker = arg;
-    const struct pollux_limits *limits = app_limits (asker->app);
-    int counts[16], span = asker->most_nodes - asker->least_nodes + 1;
-    int nodes = asker->least_nodes + (int)rng_below (&asker->rng, (uint64_t)span);
+    struct lookup *lookup = arg;
+    const struct pollux_limits *limits = app_limits (lookup->app);
+    int counts[16], span = lookup->most_nodes - lookup->least_nodes + 1;
+    int nodes = lookup->least_nodes + (int)rng_below (&lookup->rng, (uint64_t)span);
     int64_t range = limits->max_local - limits->min_local + 1;
     for (int i = 0; i < nodes; i++)
-        counts[i] = 1 + (int)rng_below (&asker->rng, 4);
-    int64_t m = limits->min_local + (int64_t)rng_below (&asker->rng, (uint64_t)range);
-    bench_keep (app_step (asker->app, counts, nodes, m).step_s);
+        counts[i] = 1 + (int)rng_below (&lookup->rng, 4);
+    int64_t m = limits->min_local + (int64_t)rng_below (&lookup->rng, (uint64_t)range);
+    bench_keep (app_step (lookup->app, counts, nodes, m).step_s);
 }
 
-/* A job that trains for ever, minute by minute. */
+/* Advance a job by a minute; start again when it is done. */
 static void train (void *arg)
 {
     struct training *job = arg;
@@ -98,10 +98,10 @@ int main (void)
     check (ground_truth_from_traces (TRACES, &truth, &err));
     bench_print ("load-traces", 1e3 * bench_seconds (load_traces, NULL), "ms");
     bench_print ("load-and-triangulate", 1e3 * bench_seconds (load_and_prepare, NULL), "ms");
-    struct asker small = {ground_truth_app (truth, "cifar10"), rng_seed (1), 1, 4};
-    struct asker large = {ground_truth_app (truth, "cifar10"), rng_seed (1), 6, 16};
-    bench_print ("step-measured", 1e9 * bench_seconds (ask, &small), "ns");
-    double large_s = bench_seconds (ask, &large);
+    struct lookup small = {ground_truth_app (truth, "cifar10"), rng_seed (1), 1, 4};
+    struct lookup large = {ground_truth_app (truth, "cifar10"), rng_seed (1), 6, 16};
+    bench_print ("step-measured", 1e9 * bench_seconds (look_up, &small), "ns");
+    double large_s = bench_seconds (look_up, &large);
     bench_print ("step-interpolated", 1e9 * large_s, "ns");
     bench_target ("step-interpolated", 1e9 * large_s, 1000);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What simulating costs: whole workloads under the published policies and ours, job-rounds per
+ * Cost of simulations: whole workloads under the published policies and pollux, job-rounds per
  * second with a trivial policy, and the memory of a large cluster.  Policies run the published
  * workload-6.  Start it in the root of the repository, where tests/data is.
  *
  * The authors' simulator takes 24 s for tiresias, 87 s for optimus and 53 minutes for its
- * genetic search on workload-6, on the machine where ours was first measured.
+ * genetic search on workload-6, on the machine of our first measurements.
  */
 #include <stdint.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static double run_s (const struct workload *workload, const char *name,
     return bench_now_s () - from_s;
 }
 
-/* Seconds of one simulation under a policy: the best of several where it is short. */
+/* Seconds of one simulation under a policy: the least of several if it is short. */
 static void measure_policy (const struct workload *workload, const char *name, double limit_s)
 {
     struct sim_config config = sim_defaults ();
@@ -54,8 +54,7 @@ static void measure_policy (const struct workload *workload, const char *name, d
     bench_target (label, best_s, limit_s);
 }
 
-/* 10,000 jobs on 2,048 GPUs under a trivial policy, in a process of its own whose memory is
- * that of the simulation. */
+/* 10,000 jobs on 2,048 slots under a trivial policy, in a separate process to measure its memory. */
 static void measure_large (void)
 {
     int ends[2];
@@ -75,7 +74,7 @@ static void measure_large (void)
         config.nodes = 512;
         struct sim_result result;
         double seconds = run_s (&workload, "fifo", &config, &result);
-        /* A job is there from its submission to its end: so many rounds see it. */
+        /* Rounds between the submission and the completion of each job. */
         double job_rounds = 0;
         for (int i = 0; i < result.job_count; i++)
             job_rounds += result.jobs[i].jct_s / config.interval_s;

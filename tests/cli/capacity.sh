@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux capacity: finds the smallest cluster that meets a target, and says so when none does.
+# pollux capacity: finds the smallest cluster that meets a target, or reports that none does.
 . tests/cli/lib.sh
 
 for i in $(seq 0 11); do

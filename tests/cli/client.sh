@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The commands around the daemon, as far as none is needed: wrong words, addresses, tokens, job
-# files; and what they say when nobody answers.
+# The daemon's client commands, without a daemon: wrong usage, addresses, tokens, job files; and
+# messages if there is no answer.
 . tests/cli/lib.sh
 unset POLLUX_SERVER POLLUX_TOKEN_FILE
 export POLLUX_STATE=$tmp/state HOME=$tmp
@@ -8,14 +8,14 @@ mkdir -m 700 "$POLLUX_STATE"
 esc=$(printf '\033')
 
 # Nothing listens on port 1 of this machine.
-nobody=127.0.0.1:1
+closed_port=127.0.0.1:1
 
-# ---- Nobody answers --------------------------------------------------------------------------
+# ---- No answer -------------------------------------------------------------------------------
 
 while read -r words; do
     # shellcheck disable=SC2086
-    run pollux $words --server $nobody
-    expect "nobody answers: $words" status=3 out= err~"^pollux ${words%% *}: no answer from '$nobody' \(.*\); is polluxd running\? start it with "
+    run pollux $words --server $closed_port
+    expect "no answer: $words" status=3 out= err~"^pollux ${words%% *}: no answer from '$closed_port' \(.*\); is polluxd running\? start it with "
 done <<'END'
 list
 list --quiet
@@ -36,26 +36,26 @@ token new ann
 token revoke ann
 top --once
 END
-run pollux submit --server $nobody -- true
-expect "nobody answers: submit" status=3 out= err~'is polluxd running'
+run pollux submit --server $closed_port -- true
+expect "no answer: submit" status=3 out= err~'is polluxd running'
 
-# ---- Where the daemon is ---------------------------------------------------------------------
+# ---- Addresses -------------------------------------------------------------------------------
 
 for address in '' 'ftp://x' 'http://' 'http://ann@host' 'http://host?x' 'unix:relative' 'a b' "x$esc" /x \
     "$(printf 'x%.0s' {1..300})" "unix:/$(printf 'x%.0s' {1..200})"; do
     run pollux status --server "$address"
     expect "an address that is none: ${address:0:20}" status=2 out= err~'^pollux status: address ' err!"$esc"
 done
-POLLUX_SERVER=$nobody run pollux status
-expect "the address of the environment" status=3 err~"no answer from '$nobody'"
-POLLUX_SERVER=nonsense:x:y run pollux status --server $nobody
-expect "the option goes before it" status=3 err~"no answer from '$nobody'"
+POLLUX_SERVER=$closed_port run pollux status
+expect "the address of the environment" status=3 err~"no answer from '$closed_port'"
+POLLUX_SERVER=nonsense:x:y run pollux status --server $closed_port
+expect "the option goes before it" status=3 err~"no answer from '$closed_port'"
 echo 127.0.0.1:2 >"$POLLUX_STATE/address"
 run pollux status
 expect "the address that the daemon wrote" status=3 err~"no answer from '127.0.0.1:2'"
 run pollux status --server "unix:$tmp/no.sock"
 expect "a socket that is not there" status=3 err~"no answer from 'unix:"
-http_proxy=http://127.0.0.1:3 all_proxy=http://127.0.0.1:3 run pollux status --server $nobody
+http_proxy=http://127.0.0.1:3 all_proxy=http://127.0.0.1:3 run pollux status --server $closed_port
 expect "no proxy is asked" status=3 err~'port 1 '
 for address in 127.0.0.9 http://127.0.0.9/; do
     run pollux status --server $address
@@ -66,24 +66,24 @@ expect "a port behind an address in brackets" status=3 err!7467
 
 # ---- Tokens ----------------------------------------------------------------------------------
 
-POLLUX_TOKEN_FILE=$tmp/none run pollux status --server $nobody
+POLLUX_TOKEN_FILE=$tmp/none run pollux status --server $closed_port
 expect "a token file that is not there" status=2 out= err~"^pollux status: POLLUX_TOKEN_FILE: .*/none: cannot read: No such file"
 printf 'two words\n' >"$tmp/bad"
-POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $nobody
+POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $closed_port
 expect "a file that holds no token" status=2 err~'does not contain a token' err!'two words'
 : >"$tmp/bad"
-POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $nobody
+POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $closed_port
 expect "an empty token file" status=2 err~'expected one line'
 echo secret >"$tmp/open"
 chmod 644 "$tmp/open"
-POLLUX_TOKEN_FILE=$tmp/open run pollux status --server $nobody
+POLLUX_TOKEN_FILE=$tmp/open run pollux status --server $closed_port
 expect "a token that others can read" status=3 out= \
     err~'^pollux: warning: POLLUX_TOKEN_FILE: .*/open can be read by others \(mode 0644\); chmod 600' err!secret
 chmod 600 "$tmp/open"
-POLLUX_TOKEN_FILE=$tmp/open run pollux status --server $nobody
+POLLUX_TOKEN_FILE=$tmp/open run pollux status --server $closed_port
 expect "and one that they cannot" status=3 err!warning
 
-# ---- Words -----------------------------------------------------------------------------------
+# ---- Usage -----------------------------------------------------------------------------------
 
 while IFS='|' read -r words text; do
     # shellcheck disable=SC2086
@@ -119,7 +119,7 @@ token new x --role root|--role: expected user, read-only or admin, got 'root'
 top x|unexpected argument
 top --interval=0|--interval: expected
 END
-run pollux top --server $nobody </dev/null
+run pollux top --server $closed_port </dev/null
 expect "top without a terminal" status=2 out= err~"not a terminal; 'pollux list --watch'"
 
 # ---- Jobs, checked before they are sent ------------------------------------------------------
@@ -196,7 +196,7 @@ check "its path is absolute, wherever it runs" jq -e --arg at "$tmp" '.directory
 PYTHONPATH=/some/modules run script train.py
 check "where it imports from" jq -e '.environment == {"PYTHONPATH": "/some/modules"}' <<<"$out"
 PYTHONPATH=/some/modules run script --env PYTHONPATH=/others --env A=1 train.py
-check "unless that is said" jq -e '.environment == {"PYTHONPATH": "/others", "A": "1"}' <<<"$out"
+check "unless it is given" jq -e '.environment == {"PYTHONPATH": "/others", "A": "1"}' <<<"$out"
 run script --fixed-batch 64 train.py
 check "a fixed batch is not adapted" jq -e '.fixed_batch == 64 and (.adaptive | not)' <<<"$out"
 run script other

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The commands around the daemon, with a daemon and real jobs: what they print, what they refuse,
-# and what they do while it is away.  Nothing here waits for a fixed time: `until_true` waits for a
+# The daemon's client commands, with a daemon and real jobs: output, refusals, and behaviour while
+# the daemon is stopped.  Nothing here waits for a fixed time: `until_true` waits for a
 # condition.
 . tests/cli/lib_daemon.sh
 export HOME=$tmp
@@ -94,7 +94,7 @@ expect "events: a line break in a text" status=0 out~'SUBMIT +lines .*one\\ntwo'
 run pollux cancel vast lines
 expect "cancel both" status=0
 
-# Followed to its end: every line once.
+# --follow prints every line once.
 pollux submit --name counter -- sh -c 'for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done' >"$tmp/name"
 run pollux logs -f counter
 expect "logs --follow, to the end of the job" status=0 out="line 1
@@ -121,7 +121,7 @@ watched() { [ "$(grep -c '^hello ' "$tmp/watch")" -ge "$1" ]; }
 check "list --watch prints again and again" until_true watched 3
 kill "${background[-1]}"
 
-# More than a page of them: 260 jobs that wait for nodes that do not exist.
+# More than one page: 260 jobs that need more slots than exist.
 many() { local i; for i in {1..260}; do pollux submit --name "many-$i" --min 5 --max 5 -- true || return 1; done >"$tmp/many"; }
 if [ -z "${POLLUX_BRIEF-}" ]; then
     check "260 jobs are submitted" many
@@ -236,10 +236,10 @@ wait $top
 check "top ends with q" [ $? = 0 ]
 exec 8>&-
 
-# ---- Names, completed --------------------------------------------------------------------------
+# ---- Completed names ---------------------------------------------------------------------------
 
 . completion/pollux.bash
-# completes WORDS...: what is offered for the last one.
+# completes WORDS...: prints the completions of the last word.
 completes()
 {
     COMP_WORDS=("$POLLUX" "$@")
@@ -250,7 +250,7 @@ completes()
 check "names of jobs are completed" [ "$(completes show tr)" = trains ]
 check "names of nodes are completed" [ "$(completes drain n)" = "n0 n1" ]
 
-# ---- Events, and a daemon that comes back ------------------------------------------------------
+# ---- Events, and a restart of the daemon -------------------------------------------------------
 
 run pollux events
 expect "events" status=0 out~'^ +[0-9]+  20[0-9-]+ [0-9:]+  SUBMIT +hello ' out~'  EXIT +sad ' err=

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command itself: help, version, wrong words, output that cannot be written; and that the
-# man pages know every subcommand and option.  (Completion: tests/house/completion.sh.)
+# The command itself: help, version, wrong usage, output that cannot be written; and the man pages
+# have every subcommand and option.  (Completion: tests/house/completion.sh.)
 . tests/cli/lib.sh
 
 names=$(pollux --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
@@ -15,7 +15,7 @@ done
 run pollux --version
 expect "the version" status=0 out~'^pollux [0-9]+\.[0-9]+\.[0-9]+$' err=
 
-# ---- Wrong words --------------------------------------------------------------------------------
+# ---- Wrong usage --------------------------------------------------------------------------------
 
 run pollux fti
 expect "a near command" status=2 out= err="pollux: unknown command 'fti'; did you mean 'fit'?"
@@ -73,7 +73,7 @@ expect "a full disk is named" err="pollux: cannot write the output: No space lef
 run to_closed --version
 expect "closed output" status=1 err="pollux: cannot write the output: Bad file descriptor"
 
-# ---- Every command is known everywhere -------------------------------------------------------
+# ---- Every command is documented -------------------------------------------------------------
 
 options_of() { grep -oE '(^|[^a-z-])--[a-z][a-z-]*' | grep -oE -e '--[a-z-]+' | sort -u; }
 for name in $names; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux fit: what it prints for good samples, and what it says of bad ones.
+# pollux fit: output for good samples, and messages about bad ones.
 . tests/cli/lib.sh
 
 samples=examples/synthetic-resnet.csv
@@ -19,7 +19,7 @@ expect "the standard input" status=0 out="$same" err=
 run pollux fit <(cat $samples)
 expect "a pipe" status=0 out="$same" err=
 
-# What the samples were made of (examples/synthetic-resnet.awk) comes back, within their noise.
+# The fit recovers the parameters of the samples (examples/synthetic-resnet.awk), within their noise.
 run pollux fit --json $samples
 expect "a job object" status=0 err=
 near() { jq -e --argjson want "$2" --argjson part "$3" "($1 / \$want - 1) | fabs < \$part" <<<"$out"; }
@@ -29,7 +29,7 @@ check "alpha_node is found" near .model.alpha_node 0.095 0.15
 check "beta_node is found" near .model.beta_node 0.0035 0.15
 check "the fit is as good as the noise" jq -e '.fit.grad_error < 0.025 and .fit.step_error < 0.025' <<<"$out"
 check "the fit's samples are counted" jq -e '.fit.samples == 30 and .fit.largest_replicas == 32' <<<"$out"
-check "what is not known is not said" jq -e 'keys == ["fit", "model"]' <<<"$out"
+check "unknown fields are left out" jq -e 'keys == ["fit", "model"]' <<<"$out"
 
 run pollux fit $samples --json --init-batch=256 --max-batch=16384 --min-local=16 --max-local=128 \
     --accumulation --noise-scale=3000
@@ -44,7 +44,7 @@ pollux fit $samples --json --init-batch=256 --max-batch=16384 --min-local=16 --m
 run pollux goodput "$tmp/job.json"
 expect "pollux goodput takes it" status=0 err= out~'^Most goodput'
 
-# The same samples in another dress.
+# The same samples in another format.
 { printf '\xef\xbb\xbf'; awk -F, '{ printf " \"%s\" ,%s,,%s,%s,%s\r\n\r\n", $5, $4, $3, $2, $1 }' $samples |
     sed 's/,,/,note,/;t;' ; } >"$tmp/dressed.csv"
 sed -i '2,$s/,note,/,"a ""b"", c",/' "$tmp/dressed.csv"
@@ -61,7 +61,7 @@ weighted=$(jq .fit.loss <<<"$out")
 run pollux fit --json "$tmp/repeated.csv"
 check "weights count like equal rows" jq -en "($weighted / $(jq .fit.loss <<<"$out") - 1) | fabs < 1e-8"
 
-# Few samples: priors, named.
+# Few samples: assumed parameters are named.
 printf '%s\n1,1,32,0.05,0.05\n' $header >"$tmp/one.csv"
 run pollux fit "$tmp/one.csv"
 expect "one sample" status=0 err= out~'fitted to 1 sample:' out~'^alpha_grad .*assumed: all samples have one local_bsz' \
@@ -71,7 +71,7 @@ run pollux fit "$tmp/two.csv"
 expect "two samples" status=0 out~'^alpha_grad .*samples$' out~'^alpha_local .*samples$' \
     out~'^beta_local .*assumed: no sample with more than two replicas'
 
-# Many samples: the farthest, or all.
+# Many samples: those with the largest errors, or all.
 awk 'NR == 1 { print } NR > 1 { for (i = 0; i < 4; i++) print }' $samples >"$tmp/many.csv"
 run pollux fit "$tmp/many.csv"
 check "of many samples 50 are listed" [ "$(grep -c '^ *[0-9]\+ .*%$' <<<"$out")" = 50 ]
@@ -80,7 +80,7 @@ check "with --all every one is" [ "$(grep -c '^ *[0-9]\+ .*%$' <<<"$out")" = 120
 
 # ---- Bad samples -----------------------------------------------------------------------------
 
-# bad NAME TEXT SENTENCE: all that is said, after the file's name.
+# bad NAME TEXT SENTENCE: the whole message, after the file's name.
 bad()
 {
     printf '%b' "$2" >"$tmp/bad.csv"
@@ -173,4 +173,4 @@ expect "statistics that are none" status=2 err~"--grad-var: expected a number fr
 run pollux fit $samples --json --noise-scale=10
 expect "a noise scale without M0" status=2 err~'add --init-batch'
 run pollux fit $samples --json --init-batch=8 --noise-scale=10 --grad-sqr=1
-expect "statistics said twice" status=2 err~'give either it or them'
+expect "statistics given twice" status=2 err~'give either it or them'

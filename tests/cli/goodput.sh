@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux goodput: tables, plots and JSON of a good job, and what it says of bad ones.
+# pollux goodput: tables, plots and JSON of a good job, and messages about bad ones.
 . tests/cli/lib.sh
 
 job=examples/synthetic-resnet.json
@@ -31,7 +31,7 @@ expect "nodes of one GPU" status=0 err= out~'^ +1 +1 ' out~'^ +8 +8 ' out!'^ +2 
 run pollux goodput --max-replicas 1 $job
 expect "one GPU" status=0 err= out~'^ +1 +1 +256 ' out~'on 1 GPU, 1.00 times'
 
-# ---- For programs ------------------------------------------------------------------------------
+# ---- JSON -------------------------------------------------------------------------------------
 
 run pollux goodput --json $job
 expect "JSON" status=0 err=
@@ -44,7 +44,7 @@ check "batch = GPUs x m x (s+1), within the limits" jq -e '[.one_node[], .many_n
     .batch == .replicas * .m * (.s + 1) and .batch >= 256 and .batch <= 16384 and .m >= 16 and .m <= 128] | all' <<<"$out"
 check "speedup is over one GPU" jq -e '.one_node[0].goodput as $one | [.one_node[], .many_nodes[] |
     (.speedup * $one / .goodput - 1) | fabs < 1e-12] | all' <<<"$out"
-# Written down here again, from the manual: the model for four GPUs on two nodes.
+# The model of the manual, computed again for four GPUs on two nodes.
 check "the formulas of the manual" jq -e --slurpfile job $job '$job[0] as $j | $j.model as $p |
     (.many_nodes[] | select(.replicas == 4)) as $r |
     ($p.alpha_grad + $p.beta_grad * $r.m) as $grad | ($p.alpha_node + $p.beta_node * 2) as $sync |
@@ -100,7 +100,7 @@ expect "options complete the object" status=0 out="$same" err=
 
 # ---- Bad jobs ----------------------------------------------------------------------------------
 
-# bad NAME TEXT SENTENCE: how what is said begins, after the file's name.
+# bad NAME TEXT SENTENCE: the beginning of the message, after the file's name.
 bad()
 {
     printf '%b' "$2" >"$tmp/bad.json"
@@ -153,7 +153,7 @@ expect "a cluster without bounds" status=0 err= out~'^1000 +2 |^ +1000 +'
 
 # ---- Colours -----------------------------------------------------------------------------------
 
-# on_terminal COMMAND...: its output as a terminal gets it.
+# on_terminal COMMAND...: its output on a terminal.
 on_terminal() { script -qec "$*" /dev/null </dev/null | tr -d '\r'; }
 if command -v script >/dev/null; then
     run on_terminal "TERM=xterm $POLLUX goodput $job"

@@ -20,13 +20,13 @@ check "work in all is that of the application" jq -e --slurpfile built <(pollux 
         (.epochs * .epoch_iterations / $total - 1) | fabs < 1e-4] | length > 0 and all' "$tmp/again.json"
 check "noise is known along the way, and grows" jq -e '[.applications | to_entries[] | select(.key | startswith("cifar10")) |
     .value.noise | (.progress | length) > 3 and .ratio[0][0] < .ratio[0][-1]] | length > 0 and all' "$tmp/again.json"
-# Not the same: an agent knows less of a job than the simulator did, and the noise of the batches it trained with.
+# Not equal: an agent reports less about a job than the simulator knows, and only the noise of its own batches.
 run pollux sim "$tmp/again.csv" --profiles "$tmp/again.json" --policy pollux --nodes 2 --interval 30 --json "$tmp/second.json"
 expect "they are simulated" status=0
 check "as long as they took, within 10 %" jq -n -e --slurpfile a "$tmp/first.json" --slurpfile b "$tmp/second.json" '
     $b[0].policies.pollux.mean_avg_jct / $a[0].policies.pollux.mean_avg_jct | . > 0.9 and . < 1.1'
 
-# ---- What is not there ------------------------------------------------------------------------
+# ---- Missing data ------------------------------------------------------------------------------
 
 run pollux sim "$tmp/first.csv" --policy tiresias --nodes 2 --record "$tmp/mute.db" --json "$tmp/x.json"
 run pollux profile "$tmp/mute.db"

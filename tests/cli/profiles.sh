@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux profiles: the built-in ones, those made of traces, and files that are wrong.
+# pollux profiles: the built-in ones, those made from traces, and bad files.
 . tests/cli/lib.sh
 
 run pollux profiles
@@ -32,9 +32,9 @@ echo "$out" >"$tmp/mine.csv"
 run pollux sim "$tmp/mine.csv" --profiles "$tmp/mine.json" --policy equal-share
 expect "and its simulation" status=0 err= out~'^equal-share '
 run pollux sim "$tmp/mine.csv" --policy equal-share
-expect "which nobody else has" status=2 out= err~"mine.csv:2:[0-9]+: column 'application': expected one of bert, "
+expect "an application that the built-in profiles lack" status=2 out= err~"mine.csv:2:[0-9]+: column 'application': expected one of bert, "
 
-# wrong NAME WHAT PATH FILTER: a change of the profiles, and the place that is named.
+# wrong NAME WHAT PATH FILTER: a change of the profiles, and the place in the message.
 wrong()
 {
     jq "$3" "$tmp/all.json" >"$tmp/wrong.json"

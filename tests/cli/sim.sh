@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux sim: tables and JSON, the same whatever the threads, and what it says of bad workloads.
+# pollux sim: tables and JSON, equal with any number of threads, and messages about bad workloads.
 . tests/cli/lib.sh
 
 cat >"$tmp/small.csv" <<'END'
@@ -10,7 +10,7 @@ c,600,cifar10,1,128
 d,600,bert,4,48
 END
 
-# ---- For people ------------------------------------------------------------------------------
+# ---- Tables ---------------------------------------------------------------------------------
 
 run pollux sim "$tmp/small.csv" --policy fifo,equal-share --nodes 2
 expect "a table and a drawing" status=0 err= out~'^policy +mean JCT +ratio' out~'^fifo .* 1\.000 ' \
@@ -21,7 +21,7 @@ expect "a folder: all of its workloads" status=0 out~'^other +4 ' out~'^small +4
 run pollux sim --policy tiresias,optimus,equal-share
 expect "the built-in workload on built-in profiles" status=0 err= out~'^optimus ' out~'^tiresias '
 
-# ---- For programs ----------------------------------------------------------------------------
+# ---- JSON -----------------------------------------------------------------------------------
 
 run pollux sim "$tmp/small.csv" --policy fifo,srtf --nodes 2 --json -
 expect "JSON alone" status=0 err= out~'^\{' out!'mean JCT'
@@ -43,7 +43,7 @@ check "the file is JSON" jq -e '.policies.fifo' "$tmp/result.json"
 (umask 027 && pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/private.json" >"$tmp/.out")
 check "the umask holds" [ "$(stat -c %a "$tmp/private.json")" = 640 ]
 
-# Renamed over /dev/null, a file would take its place: what is no ordinary file is written into.
+# Only regular files are replaced by rename, so that /dev/null stays a device.
 mkfifo "$tmp/pipe"
 timeout 60 cat "$tmp/pipe" >"$tmp/piped.json" &
 run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/pipe"
@@ -71,7 +71,7 @@ for policy in tiresias optimus; do
         '[$theirs[0].jct | to_entries[] | .key as $w | .value | to_entries[] |
           .value == $ours[0].policies.'$policy'.workloads[$w].jct[.key]] | length == 960 and all'
 done
-# The genetic search is random: the mean over workloads and seeds is what was published.
+# The genetic search is random: compare the mean over workloads and seeds.
 if [ "${POLLUX_SOAK-}" = 1 ]; then
     files=$data/workloads seeds="0 1 2" tolerance=0.05
 else

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux workload: what it makes is what was asked for and can be simulated; wrong wishes; and what
-# pollux sim says of workloads that are no good.
+# pollux workload: generated workloads match the options and can be simulated; wrong options; and messages of
+# pollux sim about bad workloads.
 . tests/cli/lib.sh
 
-# ---- What is made ----------------------------------------------------------------------------
+# ---- Generation ------------------------------------------------------------------------------
 
 # made FILE: the jobs of a workload, without the header.
 made() { tail -n +2 "$1"; }
@@ -29,7 +29,7 @@ check "the built-in workload of pollux sim is this one" diff \
     <(jq '.policies.fifo.workloads[].jct' "$tmp/made.json")
 
 pollux workload --jobs 1000 --hours 2.5 --mix ncf=3,cifar10 --max-replicas 8 --seed 5 >"$tmp/mix.csv"
-check "so many jobs" [ "$(made "$tmp/mix.csv" | wc -l)" = 1000 ]
+check "the number of jobs" [ "$(made "$tmp/mix.csv" | wc -l)" = 1000 ]
 check "of these applications" [ "$(column 3 "$tmp/mix.csv" | xargs)" = "cifar10 ncf" ]
 check "in about these shares" awk -F, '$3 == "ncf" { n++ } END { exit !(n > 680 && n < 820) }' "$tmp/mix.csv"
 check "in these hours" awk -F, 'NR > 1 && $2 >= 9000 { exit 1 }' "$tmp/mix.csv"
@@ -70,7 +70,7 @@ echo "$out" >"$tmp/philly.csv"
 run pollux sim "$tmp/philly.csv" --traces $traces --policy tiresias
 expect "and simulated on them" status=0 err=
 
-# ---- Wrong wishes ----------------------------------------------------------------------------
+# ---- Bad usage -------------------------------------------------------------------------------
 
 wrong()
 {
@@ -99,7 +99,7 @@ wrong "unexpected argument 'x'" x
 wrong "No such file" --from "$tmp/nosuch.csv"
 wrong "nosuch" --traces "$tmp/nosuch"
 
-# ---- Bad workloads, as pollux sim meets them -------------------------------------------------
+# ---- Bad workloads in pollux sim -------------------------------------------------------------
 
 header=name,time,application,num_replicas,batch_size
 bad()

@@ -52,7 +52,7 @@ static void fill_random (struct cloud *cloud, int count, struct rng *rng)
             cloud->points[i][axis] = rng_uniform (rng) * 100;
 }
 
-/* Half of them on the lattice, where simplices touch. */
+/* Half of the points have integer coordinates, where simplices touch. */
 static void draw_point (struct rng *rng, const struct cloud *cloud, double ret[3])
 {
     bool whole = rng_below (rng, 2);
@@ -123,12 +123,12 @@ static void test_scan_with_grid (void **state)
     assert_true (compare (&cloud, tries, &rng) > tries / 20);
     fill_random (&cloud, 300, &rng);
     assert_true (compare (&cloud, tries, &rng) > tries / 20);
-    for (int i = 0; i < cloud.count; i++) /* wider than the grid: several to a cell */
+    for (int i = 0; i < cloud.count; i++) /* wider than the grid: several integers per cell */
         cloud.points[i][1] *= 1000;
     assert_true (compare (&cloud, tries, &rng) > tries / 20);
 }
 
-/* A lattice has flat simplices; the rule must not stumble over them. */
+/* A lattice has flat simplices; its points must be found nevertheless. */
 static void test_flat_simplices (void **state)
 {
     (void)state;

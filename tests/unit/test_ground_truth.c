@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worlds of traces: the published ones against an independent implementation's values, small
- * ones by hand, files that are refused, and many threads on one truth.
+ * Ground truth from traces: the published ones against values of an independent implementation,
+ * small ones computed by hand, files that are refused, and several threads on one ground truth.
  */
 #include "unit.h"
 
@@ -24,20 +24,20 @@ static struct ground_truth *load_published (void)
     return truth;
 }
 
-/* One for all tests that only ask. */
-static struct ground_truth *shared;
+/* Loaded once for all tests that only read. */
+static struct ground_truth *shared_truth;
 
 static const struct ground_truth *published (void)
 {
-    if (!shared)
-        shared = load_published ();
-    return shared;
+    if (!shared_truth)
+        shared_truth = load_published ();
+    return shared_truth;
 }
 
 static int free_shared (void **state)
 {
     (void)state;
-    ground_truth_free (shared);
+    ground_truth_free (shared_truth);
     return 0;
 }
 
@@ -121,7 +121,7 @@ static const struct {
     {"yolov3", 13, 49, 7, 1.47598009557, 1.03668117523},
 };
 
-/* K replicas on N nodes, as evenly as they go. */
+/* K replicas spread evenly over N nodes. */
 static void spread (int nodes, int replicas, int *counts)
 {
     for (int i = 0; i < nodes; i++)
@@ -145,7 +145,7 @@ static void test_interpolated_steps (void **state)
     }
 }
 
-/* Placements that were measured, whichever node comes first, and what lies outside. */
+/* Measured placements in every rotation, and points outside the measurements. */
 static void test_measured_steps (void **state)
 {
     static const struct {
@@ -164,7 +164,7 @@ static void test_measured_steps (void **state)
         {"yolov3", {2, 2}, 2, 7, 1.2599844411, 0.882888860703},
         {"bert", {1}, 1, 3, NAN, NAN},
         {"bert", {1}, 1, 13, NAN, NAN},
-        {"bert", {8}, 1, 8, NAN, NAN}, /* no node had so many */
+        {"bert", {8}, 1, 8, NAN, NAN}, /* more than 4 per node were not measured */
         {"bert", {8, 8}, 2, 8, NAN, NAN},
         {"ncf", {4, 4}, 2, 8000, NAN, NAN}, /* measured up to 4103 */
     };
@@ -188,8 +188,8 @@ static void test_measured_steps (void **state)
     assert_true (sixteen.step_s == twenty.step_s && !twenty.modelled);
 }
 
-/* Statistics and iterations are those of the files at their batches, and linear between them. */
-static void test_published_course (void **state)
+/* Statistics and iterations equal the files at their batches, and are linear between them. */
+static void test_published_curve (void **state)
 {
     (void)state;
     const struct ground_truth *truth = published ();
@@ -209,30 +209,30 @@ static void test_published_course (void **state)
 
 /* ---- Threads ------------------------------------------------------------------------------ */
 
-enum { THREADS = 4, QUESTIONS = 200 };
+enum { THREADS = 4, LOOKUPS = 200 };
 
-struct asker {
+struct lookup {
     const struct ground_truth *truth;
-    double answers[QUESTIONS];
+    double steps[LOOKUPS];
 };
 
-/* Everybody asks the same, in an order of his own, of a truth that is not prepared. */
-static void *ask (void *self)
+/* All threads look up the same points, each in another order, without ground_truth_prepare. */
+static void *look_up (void *self)
 {
-    struct asker *asker = self;
-    int shift = (int)((uintptr_t)self / 64 % QUESTIONS);
-    for (int i = 0; i < QUESTIONS; i++) {
-        int question = (i + shift) % QUESTIONS, counts[16];
-        struct rng rng = rng_stream (5, (uint64_t)question);
-        /* The two whose triangulations are the smallest. */
+    struct lookup *lookup = self;
+    int shift = (int)((uintptr_t)self / 64 % LOOKUPS);
+    for (int i = 0; i < LOOKUPS; i++) {
+        int point = (i + shift) % LOOKUPS, counts[16];
+        struct rng rng = rng_stream (5, (uint64_t)point);
+        /* The applications with the smallest triangulations. */
         const struct app *app =
-            ground_truth_app (asker->truth, rng_below (&rng, 2) ? "bert" : "yolov3");
+            ground_truth_app (lookup->truth, rng_below (&rng, 2) ? "bert" : "yolov3");
         int nodes = 1 + (int)rng_below (&rng, 16);
         for (int n = 0; n < nodes; n++)
             counts[n] = 1 + (int)rng_below (&rng, 4);
         const struct pollux_limits *limits = app_limits (app);
         int64_t m = limits->min_local + (int64_t)rng_below (&rng, (uint64_t)limits->max_local);
-        asker->answers[question] = app_step (app, counts, nodes, m).step_s;
+        lookup->steps[point] = app_step (app, counts, nodes, m).step_s;
     }
     return NULL;
 }
@@ -240,25 +240,25 @@ static void *ask (void *self)
 static void test_threads_agree (void **state)
 {
     (void)state;
-    static struct asker askers[THREADS + 1];
+    static struct lookup lookups[THREADS + 1];
     pthread_t threads[THREADS];
     struct ground_truth *truth = load_published (), *prepared = load_published ();
     assert_int_equal (ground_truth_prepare (prepared, NULL, NULL), 0);
     for (int i = 0; i < THREADS; i++) {
-        askers[i].truth = truth;
-        assert_int_equal (pthread_create (&threads[i], NULL, ask, &askers[i]), 0);
+        lookups[i].truth = truth;
+        assert_int_equal (pthread_create (&threads[i], NULL, look_up, &lookups[i]), 0);
     }
-    askers[THREADS].truth = prepared;
-    ask (&askers[THREADS]);
+    lookups[THREADS].truth = prepared;
+    look_up (&lookups[THREADS]);
     for (int i = 0; i < THREADS; i++)
         pthread_join (threads[i], NULL);
     for (int i = 0; i < THREADS; i++)
-        assert_memory_equal (askers[i].answers, askers[THREADS].answers, sizeof askers[i].answers);
+        assert_memory_equal (lookups[i].steps, lookups[THREADS].steps, sizeof lookups[i].steps);
     ground_truth_free (truth);
     ground_truth_free (prepared);
 }
 
-/* ---- Small traces of our own -------------------------------------------------------------- */
+/* ---- Small traces ------------------------------------------------------------------------- */
 
 struct file {
     const char *name, *text;
@@ -278,7 +278,7 @@ static const struct file toy[] = {
     {"validation-x.csv", "not ours\n"},
 };
 
-/* The folder of an application in a fresh folder; the latter's name is kept. */
+/* A temporary folder, and in it the folder of an application. */
 static char root[64], app_dir[128];
 
 static void write_file (const char *dir, const char *name, const char *text)
@@ -342,7 +342,7 @@ static void test_own_traces (void **state)
     ground_truth_free (truth);
 }
 
-/* Measurements without space between them: the model answers all that was not measured. */
+/* Measurements that span no volume: the model gives all other step times. */
 static void test_flat_traces (void **state)
 {
     (void)state;
@@ -366,7 +366,7 @@ static void test_flat_traces (void **state)
 #define SHAPES "num_nodes,num_replicas,local_bsz,step_time,sync_time\n"
 #define EPOCHS "progress,iteration,metric,grad_sqr,grad_var\n"
 
-/* One file of the toy replaced (removed where the text is NULL), and what the refusal says. */
+/* One file of the toy replaced (text NULL: removed), and the expected message. */
 static const struct {
     struct file file;
     const char *says;
@@ -429,7 +429,7 @@ static void test_refused_folders (void **state)
     struct pollux_error err;
     assert_int_equal (ground_truth_from_traces ("/no/such/folder", &truth, &err), -ENOENT);
     assert_non_null (strstr (err.text, "/no/such/folder"));
-    make_app ("bert"); /* known to train for 2 epochs, of 3 rows */
+    make_app ("bert"); /* trains for 2 epochs, has 3 rows */
     char empty[128];
     (void)snprintf (empty, sizeof empty, "%s/empty", root);
     assert_int_equal (ground_truth_from_traces (empty, &truth, &err), -EINVAL);
@@ -439,7 +439,7 @@ static void test_refused_folders (void **state)
     ground_truth_free (truth);
     truth = NULL;
     remove_app ();
-    make_app ("cifar10"); /* and this one for 100 */
+    make_app ("cifar10"); /* trains for 100 epochs */
     assert_int_equal (ground_truth_from_traces (root, &truth, &err), -EINVAL);
     assert_non_null (strstr (err.text, "trains for 100 epochs"));
     remove_app ();
@@ -458,7 +458,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_published_apps),  cmocka_unit_test (test_interpolated_steps),
-        cmocka_unit_test (test_measured_steps),  cmocka_unit_test (test_published_course),
+        cmocka_unit_test (test_measured_steps),  cmocka_unit_test (test_published_curve),
         cmocka_unit_test (test_threads_agree),   cmocka_unit_test (test_own_traces),
         cmocka_unit_test (test_flat_traces),     cmocka_unit_test (test_refused_traces),
         cmocka_unit_test (test_refused_folders),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles: the built-in ones, what the numbers mean, written and read again, made from other
- * worlds, and documents that are refused with the place.
+ * Profiles: the built-in ones, the meaning of the numbers, writing and reading again, profiles made
+ * from applications, and refusals with the place.
  */
 #include "unit.h"
 
@@ -49,7 +49,7 @@ static void test_what_they_mean (void **state)
     struct app_step step = app_step (app, counts, 2, 5);
     assert_true (relative (step.step_s, 0.15 + 0.31) < 1e-12);
     assert_true (relative (step.sync_s, 0.31) < 1e-12);
-    assert_false (step.modelled); /* here the model is the truth */
+    assert_false (step.modelled); /* the model is the ground truth */
     assert_int_equal (ground_truth_prepare (truth, NULL, NULL), 0);
     ground_truth_free (truth);
 
@@ -81,8 +81,8 @@ static void test_built_in (void **state)
     ground_truth_free (truth);
 }
 
-/* The built-in truth is a likeness of the published traces: over placements and batches that
- * were measured, iterations to the end and step times are near. */
+/* The built-in profiles approximate the published traces: total iterations and step times are close
+ * over the measured placements and batches. */
 static void test_built_in_is_near (void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void test_built_in_is_near (void **state)
         double error = 0;
         for (int64_t batch = limits->init_batch; batch <= limits->max_batch; batch *= 2) {
             double iterations = app_iterations (a, last, (double)batch);
-            /* The traces' own count falls short of what their gains say: yolov3 by a third. */
+            /* The traces have fewer iterations than their gains imply: yolov3 by a third. */
             assert_true (iterations / app_iterations (b, last, (double)batch) > 0.9);
             assert_true (iterations / app_iterations (b, last, (double)batch) < 1.65);
         }
@@ -159,7 +159,7 @@ static void test_written_and_read_again (void **state)
     ground_truth_free (truth);
 }
 
-/* A profile of a truth that was made of a profile is that profile, nearly. */
+/* A profile made from an application that was made from a profile is nearly the same profile. */
 static void test_profile_of_profile (void **state)
 {
     (void)state;

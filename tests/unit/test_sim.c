@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole simulations: the published results job by job, the same results whatever the threads,
- * and the invariants that every policy must keep while time passes.
+ * Whole simulations: the published results job by job, equal results with any number of
+ * threads, and invariants of every policy.
  */
 #include "unit.h"
 #include "sim/sim.h"
@@ -12,7 +12,7 @@
 
 #define OSDI21 TEST_DATA "osdi21/"
 
-/* Slow tools look at a part. */
+/* Smaller cases for slow tools. */
 static bool brief (void)
 {
     return soak_count (1000) < 10;
@@ -91,7 +91,7 @@ static void optimus_as_published (void **state)
     published_job_by_job ("optimus");
 }
 
-/* ---- Built-in truth ---- */
+/* ---- Built-in applications ---- */
 
 static struct workload small_workload (const struct ground_truth *truth, int count)
 {
@@ -104,7 +104,7 @@ static struct workload small_workload (const struct ground_truth *truth, int cou
         snprintf (job->name, sizeof (job->name), "job-%d", i);
         job->app = ground_truth_app (truth, apps[i % 4]);
         assert_non_null (job->app);
-        job->submit_s = 97 * i % 1800; /* not in order */
+        job->submit_s = 97 * i % 1800; /* not sorted */
         job->replicas = 1 + i % 4;
         job->batch = app_limits (job->app)->init_batch;
         int64_t least = app_limits (job->app)->min_local * job->replicas;
@@ -147,7 +147,7 @@ static void threads_change_nothing (void **state)
     ground_truth_free (truth);
 }
 
-/* A journal that checks what passes: no slot is used twice, no job runs without being there. */
+/* A journal that checks events: no slot is used twice, no unknown job runs. */
 struct auditor {
     int starts, finishes, rounds;
 };
@@ -211,7 +211,7 @@ static void every_policy_finishes_every_job (void **state)
     ground_truth_free (truth);
 }
 
-/* A job alone in the cluster, with its whole share, is exactly as fast as alone: rho is 1. */
+/* rho of a job alone in the cluster is exactly 1. */
 static void isolated_run_is_fair (void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The training of one job: the split of a batch, time second by second on an application whose
- * numbers are easy, jobs of the published runs to the second, and adapting batches.
+ * The training of one job: the split of a batch, exact times of an application with simple numbers,
+ * jobs of the published runs to the second, and adaptive batches.
  */
 #include "unit.h"
 
@@ -46,17 +46,17 @@ static void test_splits (void **state)
                       splits[i].replicas, (long long)batch.m, (long long)batch.s);
         assert_true (splits[i].replicas * batch.m * (batch.s + 1) <= splits[i].limits.max_batch);
     }
-    /* More replicas than samples is nonsense, but no micro-batch is empty. */
+    /* With more replicas than samples a micro-batch still has a sample. */
     struct pollux_batch batch = batch_split (&splits[9].limits, 384, 1000);
     assert_int_equal (batch.m, 1);
 }
 
 /* ---- Time, on an application whose iterations take a second ------------------------------- */
 
-/* One replica computes for 1 s per micro-step and has nothing to synchronise but the 1e-8 s of the
- * reference's formula, which a large gamma hides.  The noise gives a batch of 20 a gain of
+/* One replica needs 1 s per micro-step.  The formula adds 1e-8 s of synchronisation, which is
+ * invisible with a large gamma.  The noise gives a batch of 20 a gain of
  * (1 + 3) / (3/2 + 1) = 1.6. */
-static struct ground_truth *plain_world (double epoch_iterations, int epochs, double gamma)
+static struct ground_truth *simple_truth (double epoch_iterations, int epochs, double gamma)
 {
     struct profile profile = {
         .name = "plain",
@@ -89,7 +89,7 @@ static void place (struct training *training, const int *counts, int nodes)
 static void test_time_passes (void **state)
 {
     (void)state;
-    struct ground_truth *truth = plain_world (100, 2, 1);
+    struct ground_truth *truth = simple_truth (100, 2, 1);
     struct training job;
     training_init (&job, ground_truth_at (truth, 0), 10, 60);
 
@@ -121,13 +121,13 @@ static void test_time_passes (void **state)
     assert_true (job.completed_s == 300 + 30 + 40 + 100);
     assert_true (job.clock_s == 900);
     assert_true (job.attained_s == 120 + 170);
-    advance (&job, 60, 0); /* a job that is done stays as it is */
+    advance (&job, 60, 0); /* a completed job does not change */
     assert_true (job.clock_s == 900 && job.completed_s == 470);
     training_clear (&job);
     ground_truth_free (truth);
 }
 
-/* Epochs end at whole seconds, rounded half to even, and lose or win what that costs. */
+/* Epochs end at whole seconds, rounded half to even. */
 static void test_whole_seconds (void **state)
 {
     static const struct {
@@ -144,7 +144,7 @@ static void test_whole_seconds (void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT (cases); i++) {
-        struct ground_truth *truth = plain_world (cases[i].epoch_iterations, cases[i].epochs, 10);
+        struct ground_truth *truth = simple_truth (cases[i].epoch_iterations, cases[i].epochs, 10);
         struct training job;
         training_init (&job, ground_truth_at (truth, 0), 10, 0);
         assert_int_equal (training_place (&job, (int[]){1}, 1, 0, NULL, NULL), 0);
@@ -158,7 +158,7 @@ static void test_whole_seconds (void **state)
     }
 }
 
-/* What replicas, gain and accumulation make of the rate. */
+/* The rate depends on replicas, gain and accumulation. */
 static void test_rates (void **state)
 {
     static const struct {
@@ -173,7 +173,7 @@ static void test_rates (void **state)
         {15, {2}, 1, 4 / (3 / 1.6 + 1) / 2}, /* 8 on each: M = 16 */
     };
     (void)state;
-    struct ground_truth *truth = plain_world (1e6, 1, 1);
+    struct ground_truth *truth = simple_truth (1e6, 1, 1);
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct training job;
         training_init (&job, ground_truth_at (truth, 0), cases[i].batch, 0);
@@ -188,8 +188,8 @@ static void test_rates (void **state)
 
 /* ---- Jobs of the published runs ----------------------------------------------------------- */
 
-/* The first jobs of workloads 1 and 3 under tiresias, when the cluster was nearly empty: when and
- * where they were placed, and when they were done. */
+/* The first jobs of workloads 1 and 3 under tiresias: when and where they were placed, and their
+ * completion times. */
 static const struct {
     const char *app;
     int64_t batch;
@@ -255,14 +255,14 @@ static void test_adapting (void **state)
     training_init (&job, app, 0, 0);
     assert_true (isnan (job.grad.sqr) && job.max_profiled_replicas == 0);
 
-    /* Before it knows anything: M0, or the smallest local batch on all replicas. */
+    /* Without samples: M0, or the smallest local batch on all replicas. */
     assert_int_equal (training_place (&job, (int[]){2}, 1, 30, &chooser, NULL), 0);
     assert_int_equal (job.batch.m, 64);
     assert_int_equal (training_place (&job, (int[]){4, 4}, 2, 30, &chooser, NULL), 0);
     assert_int_equal (job.batch.m, 32);
     assert_int_equal (counter.calls, 2);
 
-    /* It has trained once, so it knows one configuration, and chooses by that. */
+    /* With one sample it chooses by the fitted model. */
     assert_int_equal (training_advance (&job, 60, 0, &chooser, NULL), 0);
     assert_int_equal (job.sample_count, 1);
     assert_int_equal (job.samples[0].shape.nodes, 2);
@@ -282,7 +282,7 @@ static void test_adapting (void **state)
     assert_int_equal (job.batch.m, best.batch.m);
     assert_int_equal (job.batch.s, best.batch.s);
 
-    /* As long as nothing is new it is not asked again. */
+    /* Without new samples the chooser is not called again. */
     int calls = counter.calls, epochs = job.epochs;
     size_t samples = job.sample_count;
     for (int i = 0; i < 2000 && !training_done (&job); i++) {
@@ -293,7 +293,7 @@ static void test_adapting (void **state)
     }
     int news = job.epochs - epochs + (int)(job.sample_count - samples);
     assert_true (job.epochs > epochs && counter.calls - calls <= 2 * news + 1);
-    for (size_t i = 0; i < job.sample_count; i++) /* a configuration is learned once */
+    for (size_t i = 0; i < job.sample_count; i++) /* one sample per configuration */
         for (size_t j = 0; j < i; j++)
             assert_true (job.samples[i].m != job.samples[j].m);
     training_clear (&job);
@@ -313,7 +313,7 @@ static int refuse (void *self, const struct training *training, struct pollux_ba
 static void test_chooser_fails (void **state)
 {
     (void)state;
-    struct ground_truth *truth = plain_world (10, 3, 1);
+    struct ground_truth *truth = simple_truth (10, 3, 1);
     struct batch_adapter adapter = {.search = POLLUX_REFERENCE};
     struct batch_chooser good = {.choose = batch_adapt, .self = &adapter};
     struct batch_chooser bad = {.choose = refuse};
@@ -323,7 +323,7 @@ static void test_chooser_fails (void **state)
     assert_int_equal (training_place (&job, (int[]){1}, 1, 0, &good, NULL), 0);
     assert_int_equal (training_advance (&job, 5, 0, &bad, NULL), -EPERM);
     training_clear (&job);
-    training_clear (&job); /* twice does no harm */
+    training_clear (&job); /* a second call is allowed */
     ground_truth_free (truth);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workloads: read, refused with file and line, written and read again; made by recipes, which
- * give what they promise, and sampled from a history.
+ * Workloads: reading, refusals with file and line, writing and reading again, generation by recipes,
+ * and sampling from a history.
  */
 #include "unit.h"
 
@@ -31,7 +31,7 @@ static void test_accepted (void **state)
         HEADER "b,100,cifar10,6,2048\na,0,bert,1,12\n", /* any order of time */
         "batch_size,name,extra,time,application,num_replicas\n2048,a,,0,cifar10,6\n",
         "\xef\xbb\xbf" HEADER "a,0,cifar10,6,2048\r\n\r\n",
-        HEADER "a,0,cifar10,6,2048", /* no line break, but no digit more would fit */
+        HEADER "a,0,cifar10,6,2048", /* no line break, but one more digit would exceed the limit */
         HEADER "a,0,cifar10,128,4096\n",
     };
     (void)state;
@@ -105,7 +105,7 @@ static void test_refused (void **state)
     ground_truth_free (truth);
 }
 
-/* Wherever a file is cut off, it is refused or all that is read was there. */
+/* A truncated file is refused, or its rows equal the first rows of the whole file. */
 static void test_cut_off (void **state)
 {
     static const char text[] = HEADER "ncf-0,10,ncf,1,32768\ncifar10-1,11,cifar10,12,4096\n";
@@ -194,7 +194,7 @@ static struct workload generate (const struct ground_truth *truth, const struct 
     return workload;
 }
 
-/* What every made workload keeps: it can be read, in the order of time, at whole seconds. */
+/* Every generated workload can be read, is sorted by time, and has whole seconds. */
 static void check_made (const struct ground_truth *truth, const struct workload *workload,
                         double hours)
 {
@@ -224,7 +224,7 @@ static void test_default_recipe (void **state)
     assert_int_equal (usual.count, 160);
     assert_int_equal (same.count, 160);
     assert_memory_equal (usual.jobs, same.jobs, 160 * sizeof *usual.jobs);
-    int seen = 0; /* of the applications */
+    int seen = 0; /* number of applications that occur */
     for (int a = 0; a < ground_truth_count (truth); a++)
         for (int i = 0; i < usual.count; i++)
             if (usual.jobs[i].app == ground_truth_at (truth, a)) {
@@ -241,7 +241,7 @@ static void test_default_recipe (void **state)
     ground_truth_free (truth);
 }
 
-/* A mix is kept within chance, and moves neither the times nor those who are not in it. */
+/* Shares follow the mix within 5 standard deviations; times do not depend on the mix. */
 static void test_mix (void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_mix (void **state)
     ground_truth_free (truth);
 }
 
-/* The busiest hour has as many times the arrivals of the quietest as asked. */
+/* The ratio of arrivals in the busiest to the quietest hour is as requested. */
 static void test_day_and_night (void **state)
 {
     (void)state;
@@ -297,7 +297,7 @@ static void test_day_and_night (void **state)
     ground_truth_free (truth);
 }
 
-/* At a rate, a day has so many jobs per hour, whatever its shape; their number is Poisson's. */
+/* The mean number of jobs of a day follows the rate for any day_night; it is Poisson distributed. */
 static void test_rate (void **state)
 {
     (void)state;
@@ -353,7 +353,7 @@ static void test_bad_recipes (void **state)
 
 /* ---- Sizes -------------------------------------------------------------------------------- */
 
-/* What the published workloads ask for is among what we would. */
+/* The requests of the published workloads are among the generated sizes. */
 static void test_sizes (void **state)
 {
     static const struct {
@@ -438,7 +438,7 @@ static void test_history (void **state)
                                                        "2000-02-29T23:59:59,3600,2,7200,\n",
                                                &err, &code);
     assert_int_equal (code, 0);
-    assert_int_equal (history.count, 2); /* less than a minute does not count */
+    assert_int_equal (history.count, 2); /* jobs of less than a minute are left out */
     assert_int_equal (history.jobs[0].at_s, 1507532515);
     assert_int_equal (history.jobs[1].at_s, 951868799);
     assert_true (history.jobs[1].slot_s == 7200);
@@ -493,7 +493,7 @@ static void test_sampled (void **state)
     }
     workload_clear (&workload);
 
-    recipe.hours = 240; /* longer than a week: from the first day on, all there is */
+    recipe.hours = 240; /* longer than a week: the whole history from its first day */
     recipe.start_hour = 0;
     recipe.jobs = 300;
     workload = generate (truth, &recipe);
