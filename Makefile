@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# One makefile for the whole house; `make help` lists what there is to make.
+# The one makefile; `make help` lists the targets.
 #
-# A room is a folder of src/.  Files are found by wildcard, so a new .c in a room, in
-# tests/unit, bench or fuzz, or a new page in docs/man needs no line here.
+# A room is a folder of src/.  Files are found by wildcard: a new .c in a room, in tests/unit,
+# bench or fuzz, or a new page in docs/man needs no line here.
 #
 #   include/ src/ROOM/*.c --> $(B)/obj/... --+--> libpollux.so, libpollux.a   (LIB_ROOMS)
 #                                            +--> rooms.a --+--> pollux       (+ src/cli)
@@ -10,10 +10,10 @@
 #                                                           +--> tests/NAME   (+ tests/unit)
 #                                                           +--> bench/NAME, fuzz/NAME
 
-# ---- What a caller may choose ---------------------------------------------------------------
+# ---- Variables for the caller ---------------------------------------------------------------
 
-# A flavour is a compiler with its flags, in a folder of its own.  Plain `make` is for users: it
-# has no flavour, builds into build/ and lets warnings pass.  The others are for the tests.
+# A flavour is a compiler with its flags and its own build folder.  Plain `make` is for users: it
+# has no flavour, builds into build/ and shows warnings.  The flavours are for the tests; warnings are errors there.
 FLAVOUR ?=
 B ?= build$(if $(FLAVOUR),/$(FLAVOUR))
 STRICT ?= $(FLAVOUR)
@@ -34,50 +34,58 @@ CFLAGS := -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
 else
 CFLAGS ?= -O2 -g
 endif
-# Programs that can be told to die at a certain moment (src/base/fault.h), for the tests alone.
+# Fault injection (src/base/fault.h): the tests make programs stop at a chosen point.
 ifneq ($(FLAVOUR),)
 FAULTS := -DPOLLUX_FAULTS
 endif
 
-# Where things are installed; DESTDIR goes before all of them.
+# Installation folders; DESTDIR is put before each of them.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
-# Where a Python of this machine looks under PREFIX; if none does, where Debian's would.
+# The folder under PREFIX that a Python of this machine searches; if there is none, the folder that Debian's Python
+# would use.
 PYTHONDIR ?= $(eval PYTHONDIR := $$(shell tools/find-python --folder '$(PREFIX)'))$(PYTHONDIR)
 
 # ---- Flags ----------------------------------------------------------------------------------
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow
-# No fused multiply-add: the same sources give the same bits with every compiler.  Nobody reads
-# errno after a square root, and without it a loop of them is vectorised.
+# No fused multiply-add: every compiler computes the same bits.  No errno from mathematical functions: no code
+# reads it, and without it loops of square roots are vectorised.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(STRICT),-Werror) -ffp-contract=off -fno-math-errno \
 	-fvisibility=hidden -fPIC -pthread -ffunction-sections -Iinclude -Isrc $(FAULTS) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
 
 VERSION := $(shell sed -n 's/^.define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)
-# Raised when a program linked with an older library would no longer work.
+# Incremented when programs linked with an older library stop working.
 SOVERSION := 0
 
 # ---- Rooms ----------------------------------------------------------------------------------
 
-# Lowest first; tools/check-includes has the exact rule of who may include whom.  The library
-# is made of the first ones only, and needs nothing but libc, libm and threads.
+# Lowest first; tools/check-includes has the exact rule which room may include which.  The library
+# consists of LIB_ROOMS and needs libc, libm and threads only.
 LIB_ROOMS := base model agent
 ROOMS := $(LIB_ROOMS) solver cluster policy policy/ga loop wire store sim backend http api daemon
 
-# A library is linked once the room that uses it has a file.
-LIBS_wire := -ljansson -lyaml
-LIBS_store := -lsqlite3
-LIBS_sim := -lqhull_r
-LIBS_http := -lmicrohttpd
-LIBS_api := -lnettle
-LIBS = $(foreach room,$(ROOMS),$(if $(wildcard src/$(room)/*.c),$(LIBS_$(room)))) \
-	$(if $(wildcard src/cli/*.c),-ljansson) -lm
-CLI_LIBS := -lcurl -lncursesw -ltinfo
+# The flags of each library, by the names that tools/setup uses: it links a test program with them.
+LINK_jansson := -ljansson
+LINK_yaml := -lyaml
+LINK_sqlite3 := -lsqlite3
+LINK_qhull := -lqhull_r
+LINK_microhttpd := -lmicrohttpd
+LINK_nettle := -lnettle
+LINK_curl := -lcurl
+LINK_curses := -lncursesw -ltinfo
+LINK_xxhash := # compiled in from its header
+LINK_cmocka := -lcmocka
+LINK_openblas := -lopenblas
+LINK_NAMES := jansson yaml sqlite3 qhull microhttpd nettle curl curses xxhash cmocka openblas
+
+LIBS := $(LINK_jansson) $(LINK_yaml) $(LINK_sqlite3) $(LINK_qhull) $(LINK_microhttpd) $(LINK_nettle) -lm
+CLI_LIBS := $(LINK_curl) $(LINK_curses)
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
 LIB_OBJECTS := $(call objects,$(LIB_ROOMS:%=src/%/*.c))
@@ -98,7 +106,7 @@ LIBRARIES := $(B)/libpollux.a $(B)/libpollux.so
 COMMANDS := $(if $(CLI_OBJECTS),$(B)/pollux) $(if $(DAEMON_MAIN),$(B)/polluxd)
 ALL_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
 PAGES := $(if $(shell command -v scdoc 2>/dev/null),$(ALL_PAGES))
-C_FILES := $(wildcard $(foreach dir,include/pollux src/* src/*/* tests/unit tests/house bench fuzz \
+C_FILES := $(wildcard $(foreach dir,include/pollux src/* src/*/* tests/unit tests/house bench fuzz tools \
 	examples examples/c,$(dir)/*.c $(dir)/*.h))
 
 # ---- Building -------------------------------------------------------------------------------
@@ -108,8 +116,8 @@ C_FILES := $(wildcard $(foreach dir,include/pollux src/* src/*/* tests/unit test
 .PHONY: all
 all: $(COMMANDS) $(LIBRARIES) man ## build the command, the libraries and the man pages
 
-# A record is a file that changes only when its text does, so that what was made with other
-# flags, or of other files, is made again.
+# A record is a file that changes only when its text changes.  Targets depend on it, so they are built
+# again after a change of the flags or of the list of files.
 record = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(strip $(1)))' > $@
 changed = $(if $(findstring =$(strip $(1))=,=$(strip $(file <$(2)))=),,$(2))
 
@@ -119,17 +127,17 @@ PARTS = $(ROOM_OBJECTS) $(CLI_OBJECTS) $(DAEMON_MAIN)
 $(B)/flags: ; $(call record,$(FLAGS))
 $(B)/parts: ; $(call record,$(PARTS))
 
-# Looked at once: a missing compiler or library is named before the first error about it.
-$(B)/checked: tools/setup
+# Once per build folder and set of flags: name a missing compiler or library before the first compiler error.
+$(B)/checked: tools/setup $(B)/flags
 	@mkdir -p $(@D)
-	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' tools/setup --check build
+	@tools/setup --check build
 	@touch $@
 
 $(B)/obj/%.o: %.c $(B)/flags | $(B)/checked
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c $< -o $@
 
-# The assembler puts this file into the program.
+# The assembler includes this file in the object.
 $(B)/obj/src/sim/builtin_profiles.o: src/sim/profiles.json
 
 # Everything but main, for the commands and the tests.
@@ -143,15 +151,15 @@ $(B)/pollux: $(CLI_OBJECTS) $(B)/rooms.a
 $(B)/polluxd: $(DAEMON_MAIN) $(B)/rooms.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(DAEMON_MAIN) $(B)/rooms.a $(LIBS) -o $@
 
-# Names that are hidden in the shared library are made local in the static one too: a program
-# that links it may have a fail() of its own.
+# Names that are hidden in the shared library are local in the static one too: a program that links
+# it can define its own fail().
 $(B)/libpollux.a: $(LIB_OBJECTS) $(B)/parts
 	@rm -f $@
 	$(LD) -r $(LIB_OBJECTS) -o $(B)/libpollux.o
 	objcopy --localize-hidden $(B)/libpollux.o
 	$(AR) rcs $@ $(B)/libpollux.o
 
-# The file carries the whole version; programs ask for the soname; compilers for the short name.
+# The file name has the full version; programs load the soname; the linker finds the short name.
 SHARED := libpollux.so.$(VERSION)
 $(B)/$(SHARED): $(LIB_OBJECTS) $(B)/parts
 	$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libpollux.so.$(SOVERSION) \
@@ -163,7 +171,7 @@ $(B)/libpollux.so: $(B)/$(SHARED)
 
 .PHONY: man
 man: $(PAGES) ## render the man pages
-	@$(if $(filter-out $(PAGES),$(ALL_PAGES)),echo "No scdoc: the man pages are left out; \`tools/setup build\` installs it.",true)
+	@$(if $(filter-out $(PAGES),$(ALL_PAGES)),echo "scdoc is missing, so the man pages are not built; \`tools/setup build\` installs it.",true)
 $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	scdoc < $< > $@
@@ -172,51 +180,56 @@ $(B)/man/%: docs/man/%.scd
 
 $(TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_HELPERS) $(B)/rooms.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(TEST_HELPERS) $(B)/rooms.a $(LIBS) -lcmocka -o $@
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(TEST_HELPERS) $(B)/rooms.a $(LIBS) $(LINK_cmocka) -o $@
 $(TEST_OBJECTS) $(TEST_HELPERS): EXTRA_CFLAGS := -Itests/unit
 
 .PHONY: tests unit $(TESTS:%=%.run)
 tests: $(TESTS)
-# RUN is what to put before a test program, such as valgrind.  The longest go first, so that none of
-# them is waited for at the end.
+# RUN is a command to run the test programs with, such as valgrind.  The longest tests start first, so that
+# the end does not wait for one of them.
 LONGEST := $(filter $(TESTS),$(patsubst %,$(B)/tests/test_%,storm local snapshot store pollux))
 unit: $(LONGEST:%=%.run) $(TESTS:%=%.run) ## build and run the unit tests (FLAVOUR=gcc|clang|asan|tsan for the others)
 $(TESTS:%=%.run): %.run: %
 	@tools/run-unit $(RUN) $<
-# These start programs of their flavour.
+# These tests start $(B)/pollux.
 $(B)/tests/test_local.run $(B)/tests/test_storm.run: $(B)/pollux
 
 .PHONY: test soak
 test: ## all tests, a few minutes; ends with `N passed, N failed`
 	@tools/setup test
 	@tools/test
-soak: ## all tests with full counts, long fuzzing and the timing targets
-	@tools/setup test
+soak: ## all tests with full counts, long fuzzing, a fresh Debian 12 and the timing targets; hours
+	@tools/setup soak
 	@POLLUX_SOAK=1 tools/test
 
-# The trainers of examples/c: built where there are MPI and OpenBLAS, which `tools/setup demo` installs.
-# The compiler's own name for it is taken, so that flavours and their flags hold here too.
+# See tools/subreaper.c: the test scripts and the demo run under it.
+$(B)/tools/subreaper: tools/subreaper.c $(B)/flags | $(B)/checked
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< -o $@
+
+# The trainers of examples/c need MPI and OpenBLAS, which `tools/setup demo` installs.
+# OMPI_CC and MPICH_CC: mpicc calls the compiler of the flavour.
 MPICC ?= $(if $(shell command -v mpicc 2>/dev/null),OMPI_CC='$(CC)' MPICH_CC='$(CC)' mpicc)
 TRAINER_PARTS := $(filter-out %/plain.o %/trainer.o,$(call objects,examples/c/*.c))
 TRAINERS := $(B)/examples/plain $(B)/examples/trainer
 $(TRAINER_PARTS) $(call objects,examples/c/plain.c examples/c/trainer.c): private CC := $(MPICC)
 $(TRAINERS): $(B)/examples/%: $(B)/obj/examples/c/%.o $(TRAINER_PARTS) $(B)/libpollux.a
 	@mkdir -p $(@D)
-	$(MPICC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(TRAINER_PARTS) $(B)/libpollux.a -lopenblas -lm -o $@
+	$(MPICC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(TRAINER_PARTS) $(B)/libpollux.a $(LINK_openblas) -lm -o $@
 
 .PHONY: examples demo
-examples: ## the trainers of examples/c, where there are MPI and OpenBLAS
+examples: ## build the trainers of examples/c (needs MPI and OpenBLAS)
 	@tools/setup --check demo
 	@$(MAKE) --no-print-directory $(TRAINERS)
-demo: ## see it at work in two minutes: real training jobs under polluxd
+demo: ## two minutes of real training jobs under polluxd
 	@tools/setup demo
-	@$(MAKE) --no-print-directory -s all examples
+	@$(MAKE) --no-print-directory -s all examples $(B)/tools/subreaper
 	@tools/demo
 
 $(BENCHES): $(B)/bench/%: $(B)/obj/bench/%.o $(B)/rooms.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(B)/rooms.a $(LIBS) -o $@
-# This one measures the programs themselves.
+# This one runs both programs.
 $(B)/bench/daemon_load: | $(B)/pollux $(B)/polluxd
 
 .PHONY: benches bench
@@ -224,7 +237,7 @@ benches: $(BENCHES)
 bench: $(BENCHES) $(B)/libpollux.so ## measure, and compare with the targets
 	@POLLUX_BUILD=$(abspath $(B)) tools/bench $(BENCHES) $(wildcard bench/*.py)
 
-# `make fuzz` is the same in every flavour: the targets need clang's own.
+# `make fuzz` always builds FLAVOUR=fuzz: the targets need clang's libFuzzer.
 $(FUZZERS): $(B)/fuzzers/%: $(B)/obj/fuzz/%.o $(B)/rooms.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) $< $(B)/rooms.a $(LIBS) -o $@
@@ -238,8 +251,8 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (60)
 .PHONY: check-includes check-format cppcheck format
 check-includes: ; @tools/check-includes
 check-format: ; @clang-format --dry-run -Werror $(C_FILES)
-# Its exit status forgets what it finds across files, so any word from it is a failure.  The one
-# check left out takes sizeof (err->text) for an access through err.
+# The exit status omits findings across files, so any output is a failure.  ctunullpointer is off: it
+# reports sizeof (err->text) as an access through err.
 cppcheck:
 	@mkdir -p $(B)/cppcheck
 	@cppcheck --quiet --inline-suppr --std=c11 --library=posix \
@@ -247,7 +260,7 @@ cppcheck:
 		--suppress=ctunullpointer --cppcheck-build-dir=$(B)/cppcheck -j 2 -Iinclude -Isrc \
 		$(filter %.c,$(C_FILES)) 2> $(B)/cppcheck.log || true
 	@cat $(B)/cppcheck.log >&2 && test ! -s $(B)/cppcheck.log
-format: ## bring all C files into shape (clang-format)
+format: ## format all C files (clang-format)
 	clang-format -i $(C_FILES)
 
 # ---- Installing -----------------------------------------------------------------------------
@@ -300,29 +313,35 @@ uninstall: ## remove what `make install` with the same variables installed
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/pollux 2>/dev/null
 	-find $(DESTDIR)$(PYTHONDIR)/pollux -depth -type d -empty -delete 2>/dev/null
 
-# Packages are built from a copy of the sources, because Debian's tools write beside them; the
-# tests are run by `make test`, not again here, and what a build needs is checked by our own rule
-# (-d), which asks for things, not for packages.
+# Packages are built from a copy of the sources, because Debian's tools write into the parent folder.  nocheck:
+# `make test` runs the tests.  -d: tools/setup checks the build dependencies, by use and not by package name.
 .PHONY: deb
 deb: ## Debian packages in build/deb
-	@command -v dh >/dev/null || { echo "No debhelper here: tools/setup test installs it."; exit 1; }
+	@command -v dh >/dev/null || { echo "debhelper is missing: \`tools/setup test\` installs it."; exit 1; }
 	@rm -rf build/deb && mkdir -p build/deb/pollux-$(VERSION)
 	@tar -c --exclude=./build --exclude=./.git . | tar -x -C build/deb/pollux-$(VERSION)
 	cd build/deb/pollux-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL \
 		DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck dpkg-buildpackage -b -d -us -uc
 	@ls build/deb/*.deb
 
-# ---- Keeping house --------------------------------------------------------------------------
+# ---- Cleaning and help -----------------------------------------------------------------------
 
 .PHONY: clean help
-clean: ## remove all that was built
+clean: ## remove everything that was built
 	rm -rf $(B)
 help: ## this list
 	@echo "make TARGET, with TARGET one of"
 	@sed -n 's/^\([a-z-]*\):[^#]* ## \(.*\)/\1\t\2/p' Makefile | expand -t 12 | sed 's/^/  /'
 	@echo "Variables: PREFIX DESTDIR PYTHONDIR CC CFLAGS CPPFLAGS LDFLAGS FLAVOUR=gcc|clang|asan|tsan B=FOLDER"
 
-# A line break, so that a foreach in a recipe gives one command each.
+# The compiler and all flags, one NAME=VALUE per line, for tools/setup.
+.PHONY: print-flags
+print-flags:
+	@: $(info CC=$(CC)) $(info MPICC=$(MPICC)) $(info CLANG_RUNTIMES=$(SANITIZE) -fsanitize=fuzzer) \
+	$(info CFLAGS=$(ALL_CFLAGS)) $(info LDFLAGS=$(ALL_LDFLAGS)) \
+	$(foreach name,$(LINK_NAMES),$(info LINK_$(name)=$(LINK_$(name))))
+
+# A line break: a foreach in a recipe expands to one command per line.
 define newline
 
 

@@ -1,60 +1,134 @@
 # SPDX-License-Identifier: Apache-2.0
-# tools/setup does nothing where all is there, and elsewhere names what is missing and asks the
-# package manager for exactly that.  Machines that lack things are played by a PATH with little in it.
+# tools/setup does nothing where everything is usable.  Elsewhere it names what is missing and asks the package
+# manager for exactly that.  Half-installed libraries, commands that do not run and machines without tools are
+# simulated with doubles: header folders, library folders, a compiler without a library, a short PATH.
 . tests/cli/lib.sh
+unset MAKEFLAGS MAKELEVEL CC CPPFLAGS CFLAGS LDFLAGS PYTHON
 
 run tools/setup test
-expect "does nothing when all is there" status=0 out= err=
+expect "does nothing when everything is there" status=0 out= err=
 run tools/setup --check build
-expect "finds all that a build needs" status=0 out= err=
+expect "finds everything that a build needs" status=0 out= err=
 run tools/setup everything
 expect "an unknown set" status=2 err~'^usage'
+run tools/setup --list soak
+expect "soak includes all sets" status=0 out~'^gcc$' out~'^jq$' out~'^libcmocka-dev$' out~'^debootstrap$'
 
-# A tree of its own, whose log may be spoilt.
-setup=$tmp/tree/tools/setup
-mkdir -p "$tmp/tree/tools"
+# ---- Half-installed libraries -------------------------------------------------------------------
+
+# only NAME PACKAGE DETAIL: the last run found this package missing, for this reason, and no other.
+only()
+{
+    expect "$1" status=1 out= err~"^  $2 .*\[.*$3" err~"apt-get install $2\$|names"
+}
+
+# The compiler of a machine that has all headers, but not the library $HIDDEN.
+cat >"$tmp/cc" <<'END'
+#!/bin/bash
+for word; do
+    [ "$word" != "-l$HIDDEN" ] || { echo "/usr/bin/ld: cannot find $word: No such file or directory" >&2; exit 1; }
+done
+exec gcc "$@"
+END
+chmod +x "$tmp/cc"
+for library in jansson:libjansson-dev microhttpd:libmicrohttpd-dev tinfo:libncurses-dev; do
+    run env CC="$tmp/cc" HIDDEN="${library%:*}" tools/setup --check build
+    only "a header without its library: ${library%:*}" "${library#*:}" "cannot find -l${library%:*}"
+done
+run env CC="$tmp/cc" HIDDEN=openblas tools/setup --check demo
+only "the header <cblas.h>, but no OpenBLAS" libopenblas-dev 'cannot find -lopenblas'
+
+# libblas-dev has a <cblas.h>, too.
+mkdir -p "$tmp/blas" "$tmp/old/curl" "$tmp/none"
+echo 'void cblas_sgemm (int, ...);' >"$tmp/blas/cblas.h"
+run env CPPFLAGS="-I$tmp/blas" tools/setup --check demo
+only "the header of another BLAS" libopenblas-dev openblas_set_num_threads
+ar rcs "$tmp/none/libopenblas.a"
+run env LDFLAGS="-L$tmp/none" tools/setup --check demo
+only "another library of that name" libopenblas-dev 'undefined reference'
+printf '#include_next <curl/curl.h>\n#undef LIBCURL_VERSION_NUM\n#define LIBCURL_VERSION_NUM 0x074000\n' >"$tmp/old/curl/curl.h"
+run env CPPFLAGS="-I$tmp/old" tools/setup --check build
+only "a version that is too old" libcurl4-openssl-dev 'curl is too old'
+
+run make B="$tmp/build" CPPFLAGS="-I$tmp/old" "$tmp/build/checked"
+expect "make names it before it compiles, with the flags of its caller" status=2 err~'^  libcurl4-openssl-dev .*too old'
+run make B="$tmp/build" LDFLAGS="-L$tmp/none" examples
+expect "so does make examples" status=2 err~'^  libopenblas-dev'
+
+# ---- Commands and Python modules ----------------------------------------------------------------
+
+mkdir "$tmp/broken" "$tmp/broken/torch"
+printf '#!/bin/sh\nexit 127\n' >"$tmp/broken/jq"
+chmod +x "$tmp/broken/jq"
+run env PATH="$tmp/broken:$PATH" tools/setup --check demo
+only "a command that does not run" jq "does not run"
+
+# Debian's Python, with a torch that is installed but cannot be imported.
+echo 'raise ImportError("libtorch.so: cannot open shared object file")' >"$tmp/broken/torch/__init__.py"
+run env PYTHON=/usr/bin/python3 PYTHONPATH="$tmp/broken" tools/setup --check test
+only "a module that cannot be imported" python3-torch 'libtorch.so: cannot open'
+run tools/find-python torch numpy pytest
+expect "finds a Python that has them all" status=0
+check "it has them" "$out" -c 'import torch, numpy, pytest'
+# First on PATH: a Python without Debian's packages.
+mkdir "$tmp/other"
+printf '#!/bin/sh\nexec /usr/bin/python3 -I -S "$@"\n' >"$tmp/other/python3"
+chmod +x "$tmp/other/python3"
+if /usr/bin/python3 -c 'import torch, numpy, pytest' 2>/dev/null; then
+    run env PATH="$tmp/other:$PATH" tools/find-python torch
+    expect "another Python first on PATH" status=0 out=/usr/bin/python3
+    run env PATH="$tmp/other:$PATH" tools/setup --check test
+    expect "and setup agrees" status=0 out= err=
+fi
+run tools/find-python no_such_module
+expect "no Python has that module" status=1 out= err~'no_such_module.*tools/setup'
+PYTHON=/bin/false run tools/find-python sys
+expect "PYTHON is the only candidate" status=1 err~'tried /bin/false'
+
+# ---- Installing ---------------------------------------------------------------------------------
+
+# A tree of its own, with its own log, on a machine that has these commands only.
+setup=$tmp/tree/tools/setup bin=$tmp/bin
+mkdir -p "$tmp/tree/tools" "$tmp/tree/src/agent" "$tmp/tree/include/pollux" "$bin" "$tmp/packages"
 cp tools/setup tools/find-python "$tmp/tree/tools"
-bin=$tmp/bin
-mkdir "$bin"
-for tool in bash cat dirname env grep id mkdir mktemp rm sed tail touch uname; do
+cp Makefile "$tmp/tree"
+cp include/pollux/pollux.h "$tmp/tree/include/pollux"
+for tool in bash cat cp dirname env grep id mkdir mktemp rm sed tail touch; do
     ln -s "$(command -v $tool)" "$bin/$tool"
 done
 
 run env PATH="$bin" "$setup" --check build
-expect "names what a build misses" status=1 err~'^  gcc +the C compiler' err~'^  libjansson-dev'
+expect "names what a build misses" status=1 err~'^  make ' err~'^  gcc +the C compiler' err~'^  libjansson-dev'
 run env PATH="$bin" "$setup" build
-expect "no Debian" status=1 err~'no Debian' err~'^  gcc'
+expect "no apt-get" status=1 err~'has no apt-get' err~'^  gcc'
 
-# A Python that has torch, but no pytest, is the one that gets it.
-printf '#!/bin/bash\n[[ " $* " != *" pytest "* ]]\n' >"$tmp/python"
-chmod +x "$tmp/python"
-PYTHON=$tmp/python run tools/setup --check test
-expect "names a module that Python misses" status=1 err~'^  python3-pytest' err!'python3-torch'
-run tools/find-python torch numpy pytest
-expect "finds a Python that has them all" status=0
-check "which it has" "$out" -c 'import torch, numpy, pytest'
-run tools/find-python no_such_module
-expect "no Python has that" status=1 out= err~'no_such_module.*tools/setup'
-PYTHON=/bin/false run tools/find-python sys
-expect "a given Python is the only one" status=1 err~'looked at /bin/false'
-
-# A package manager that knows nothing before its first update, and notes what it is asked.
+# A package manager that has no lists before its first update, records its arguments and installs the
+# commands in $INSTALLS.
 cat >"$bin/apt-get" <<'END'
 #!/bin/bash
 echo "$*" >>"$NOTES"
-[ -e "$NOTES.updated" ] && exit 0
-[[ " $* " == *" update "* ]] && touch "$NOTES.updated" && exit 0
-echo "E: Unable to locate package"
-exit 100
+[[ " $* " != *" update "* ]] || touch "$NOTES.updated"
+[ -e "$NOTES.updated" ] || { echo "E: Unable to locate package"; exit 100; }
+[[ " $* " != *" install "* || ! -d $INSTALLS ]] || cp -P "$INSTALLS"/* "${0%/*}"
 END
 printf '#!/bin/bash\n[ "$1" != -n ] || shift; exec "$@"\n' >"$bin/sudo"
 chmod +x "$bin/apt-get" "$bin/sudo"
-run env PATH="$bin" NOTES="$tmp/notes" "$setup" build
-expect "says what it installs and why" status=0 out~'^  gcc +the C compiler'
-check "updates the lists when they do not help" grep -q 'update' "$tmp/notes"
-check "asks for the missing packages" grep -q 'install.* gcc libc6-dev libjansson-dev' "$tmp/notes"
+run env PATH="$bin" NOTES="$tmp/notes" INSTALLS= "$setup" build
+expect "says what it installs and why; tests it afterwards" status=1 out~'^  gcc +the C compiler' \
+    err~'Installed, but still not usable' err~'^  gcc'
+check "updates the lists when the first attempt fails" grep -q 'update' "$tmp/notes"
+check "requests the missing packages" grep -q 'install.* make gcc libc6-dev libjansson-dev libxxhash-dev' "$tmp/notes"
 check "asks no questions" grep -q -- '-y' "$tmp/notes"
 
+for tool in make gcc as ld sh; do ln -s "$(command -v $tool)" "$tmp/packages/$tool"; done
+run env PATH="$bin" NOTES="$tmp/notes" INSTALLS="$tmp/packages" "$setup" build
+expect "everything is usable after the installation" status=0 out~'^  libjansson-dev' err=
+rm "$tmp/notes"
+run env PATH="$bin" NOTES="$tmp/notes" INSTALLS= "$setup" build
+expect "the second time nothing is installed" status=0 out= err=
+check "and the package manager is not called" [ ! -e "$tmp/notes" ]
+
+rm "$bin/gcc"
 printf '#!/bin/bash\necho "E: no network"\nexit 100\n' >"$bin/apt-get"
 run env PATH="$bin" "$setup" build
 expect "a failure is explained" status=1 err~'E: no network' err~'build/log/setup.log'

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bash functions that find, name and end the processes that a script has started.  Source this at the
+# beginning of a script:
+#
+#     . tools/leftovers.sh
+#     under_subreaper tools/NAME "$@"       the script starts again under build/tools/subreaper
+#     find_descendants; ${descendants[*]}   process ids
+#     end_descendants 10                    SIGTERM, after 10 s SIGKILL; returns when none is left
+#
+# Without build/tools/subreaper (`make build/tools/subreaper`) orphans are not found.
+# A listening port belongs to a process: with no process left, no port is left.
+
+# under_subreaper SCRIPT ARGUMENT...: execute this script again, in the same process, as a subreaper.
+under_subreaper()
+{
+    [ "${POLLUX_REAPER-}" != $$ ] && [ -x build/tools/subreaper ] || return 0
+    exec build/tools/subreaper bash "$@"
+}
+
+# find_descendants [EXCEPT]: the living descendants of this script, without process EXCEPT and its own
+# descendants; sets the array descendants.  Starts no process.
+find_descendants()
+{
+    local file line fields pid id
+    local -A parents=() mine=([${1:-none}]=no [$BASHPID]=no [$$]=yes)
+    for file in /proc/[0-9]*/stat; do
+        { read -r line <"$file"; } 2>/dev/null || continue
+        # PID (NAME) STATE PARENT ...: NAME can contain blanks and parentheses.
+        fields=(${line##*) })
+        [[ ${fields[0]} == [ZX] ]] || parents[${line%% *}]=${fields[1]}
+    done
+    descendants=()
+    for pid in "${!parents[@]}"; do
+        id=$pid
+        while [ -z "${mine[$id]-}" ] && [ -n "${parents[$id]-}" ]; do
+            id=${parents[$id]}
+        done
+        [ "${mine[$id]-}" != yes ] || [ "$pid" = $$ ] || descendants+=("$pid")
+    done
+}
+
+# describe_process PID: its id and command, and the addresses where it listens.
+describe_process()
+{
+    local command inodes where
+    command=$(tr '\0\n' '  ' 2>/dev/null <"/proc/$1/cmdline")
+    inodes=$(ls -l "/proc/$1/fd" 2>/dev/null | sed -n 's/.*-> socket:\[\([0-9]*\)\]$/\1/p')
+    # State 0A is LISTEN; the port is in hexadecimal digits after the address.
+    where=$(awk -v inodes="$inodes" '
+        BEGIN { n = split(inodes, list, "\n"); for (i = 1; i <= n; i++) mine[list[i]] = 1 }
+        $4 == "0A" && $10 in mine { split($2, at, ":"); print at[2] }
+        ' "/proc/$1/net/tcp" "/proc/$1/net/tcp6" 2>/dev/null | while read -r port; do printf ' %d' "0x$port"; done)
+    echo "$1 ${command:0:200}${where:+(listens on port$where)}"
+}
+
+# settled SECONDS [EXCEPT]: whether no descendant is left, after waiting at most that long.
+settled()
+{
+    local i
+    for ((i = 0; i < $1 * 20; i++)); do
+        find_descendants "${2-}"
+        [ ${#descendants[@]} != 0 ] || return 0
+        sleep 0.05
+    done
+    find_descendants "${2-}"
+    [ ${#descendants[@]} = 0 ]
+}
+
+# end_descendants SECONDS [EXCEPT]: SIGTERM to all; to those left after that time, SIGKILL, until none is left.
+end_descendants()
+{
+    find_descendants "${2-}"
+    [ ${#descendants[@]} != 0 ] || return 0
+    kill -TERM "${descendants[@]}" 2>/dev/null
+    kill -CONT "${descendants[@]}" 2>/dev/null
+    settled "$1" "${2-}" && return 0
+    until kill -KILL "${descendants[@]}" 2>/dev/null; settled 1 "${2-}"; do :; done
+}
+
+# remove_folder FOLDER: also with file systems that are still mounted in it.
+remove_folder()
+{
+    local mounted
+    while read -r _ mounted _; do
+        [[ $mounted != "$1"/* ]] || umount -l "$mounted"
+    done </proc/mounts
+    rm -rf "$1"
+}
