@@ -5,7 +5,6 @@
 . tests/cli/lib_daemon.sh
 export HOME=$tmp
 esc=$(printf '\033')
-background=()
 usual=(--listen "unix:$tmp/sock" --node n0:2 --node n1:2 --interval 1 --stop-jobs)
 
 # On a terminal of 80 columns.
@@ -115,11 +114,11 @@ run pollux list --owner nobody
 expect "list by owner" status=0 out='No jobs.'
 run pollux list --json --all
 check "list as JSON" jq -e '[.jobs[].name] | index("hello") == 0' <<<"$out"
-$POLLUX list --watch 0.1 >"$tmp/watch" 2>&1 &
-background+=($!)
+$POLLUX list --watch 0.1 >"$tmp/watch" 2>&1 & # without the function: $! is the command, not a shell around it
+watch=$!
 watched() { [ "$(grep -c '^hello ' "$tmp/watch")" -ge "$1" ]; }
 check "list --watch prints again and again" until_true watched 3
-kill "${background[-1]}"
+kill $watch
 
 # More than one page: 260 jobs that need more slots than exist.
 many() { local i; for i in {1..260}; do pollux submit --name "many-$i" --min 5 --max 5 -- true || return 1; done >"$tmp/many"; }
@@ -259,8 +258,8 @@ check "events as JSON" jq -es 'length > 10 and (map(.seq) == (map(.seq) | sort |
 last=$(jq -s 'last.seq' "$tmp/events")
 run pollux events --after "$((last - 1))" --json
 check "events behind a number" jq -es --argjson last "$last" 'first.seq == $last' <<<"$out"
-pollux events -f --json --after "$last" >"$tmp/followed" 2>"$tmp/followed.err" &
-background+=($!)
+$POLLUX events -f --json --after "$last" >"$tmp/followed" 2>"$tmp/followed.err" &
+follower=$!
 pollux submit --name before -- true >"$tmp/name"
 followed() { jq -es --arg job "$1" 'any(.type == "SUBMIT" and .job == $job)' "$tmp/followed"; }
 check "events --follow" until_true followed before
@@ -273,3 +272,4 @@ pollux submit --name after -- true >"$tmp/name"
 check "events --follow goes on with the daemon that came back" until_true followed after
 check "no event was lost, none came twice" jq -es --argjson last "$last" \
     'map(.seq) == [range($last + 1; $last + 1 + length)]' "$tmp/followed"
+kill $follower

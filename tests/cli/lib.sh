@@ -1,29 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-# A tiny harness for tests that run programs.  A test is a bash script tests/*/NAME.sh:
+# Functions for tests that run programs.  A test is a bash script tests/*/NAME.sh:
 #
 #     . tests/cli/lib.sh
 #     run pollux fit nosuch.csv
 #     expect "a missing file is named" status=2 out= err~'nosuch\.csv.*No such file'
 #     check "the file is there" [ -f "$tmp/x" ]
 #
-# Scripts run from the root of the repository, one after the other, each with a folder $tmp of its
-# own that is removed afterwards.  Every check prints one line, `ok NAME` or `not ok NAME`, which
-# tools/test counts; a script that stops early has failed.  `bash tests/cli/NAME.sh` runs one,
-# POLLUX=build/asan/pollux says which command it tests.
+# Scripts run from the root of the repository.  Each has its own folder $tmp, which is removed at the end.  Every
+# check prints one line, `ok NAME` or `not ok NAME`, which tools/test counts; a script that ends early, or that
+# leaves a process behind, has failed.  `bash tests/cli/NAME.sh` runs one script; POLLUX=build/asan/pollux
+# selects the command to test.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+. tools/leftovers.sh
+under_subreaper "$0" "$@"
 POLLUX=${POLLUX-build/pollux}
 export LC_ALL=C
 
 script=$(basename "$0" .sh)
 failures=0
-tmp=$(mktemp -d) || exit 1
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/XXXXXX") || exit 1
 trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'exit 129' HUP
 
 finish()
 {
-    local code=$?
-    rm -rf "$tmp"
+    local code=$? pid
+    trap '' INT TERM HUP
+    if ! settled 3; then
+        for pid in "${descendants[@]}"; do
+            not_ok "no process is left behind" "$(describe_process "$pid")"
+        done
+        end_descendants 2
+    fi
+    remove_folder "$tmp"
     [ $code = 0 ] || not_ok "ended early with status $code"
     [ $failures = 0 ] || exit 1
     exit 0
@@ -67,7 +79,7 @@ pollux()
     $POLLUX "$@"
 }
 
-# run COMMAND...: afterwards $status, $out and $err hold what came of it.
+# run COMMAND...: sets $status, $out and $err.
 run()
 {
     ran="$*"

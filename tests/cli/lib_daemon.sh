@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# For tests with a polluxd and real jobs: starting and ending it, waiting for what must come true,
-# and leaving nothing behind, however the test ends.
+# For tests with a polluxd and real jobs: start and end it, wait for conditions, and end all processes, also
+# when the test fails.
 #
 #     . tests/cli/lib_daemon.sh
 #     start_daemon --node a:2 --interval 1      state in $state, log in $log, its pid in $daemon
-#     submit ok --max 2 -- worker               a job, which is acknowledged
-#     soon "it runs" is ok '.replicas == 2'     one check, true within a minute or two
+#     submit ok --max 2 -- worker               a job, which the daemon accepts
+#     soon "it runs" is ok '.replicas == 2'     one check, true within two minutes
 #
-# Nothing here waits for a fixed time, and nothing asserts how long anything takes.
+# No function waits for a fixed time, and none checks how long something takes.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 POLLUXD=${POLLUXD-${POLLUX}d}
 unset POLLUX_SERVER POLLUX_TOKEN_FILE POLLUX_FAULT
@@ -15,13 +15,13 @@ state=$tmp/state log=$tmp/polluxd.log daemon=
 export POLLUX_STATE=$state
 root=()
 [ "$(id -u)" != 0 ] || root=(--allow-root)
-# Others look into this folder when the daemon is not who runs the test.
+# The daemon may run as another user.
 chmod 711 "$tmp"
 : >"$log"
 
-# ---- Nothing is left behind ---------------------------------------------------------------------
+# ---- Ending everything --------------------------------------------------------------------------
 
-# The processes of this test that live: supervisors and replicas, whoever their parent is.
+# The living supervisors and replicas of this test.
 left_over()
 {
     local pid
@@ -47,21 +47,18 @@ sweep()
     while umount "$tmp/mount" 2>/dev/null; do :; done
 }
 
+# The daemon, its supervisors and their replicas may live until the end of a test; other processes may not
+# (`finish` reports them), unless the test has failed before.
 finish_daemon()
 {
     local code=$?
     trap '' INT TERM HUP
-    [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null
-    # shellcheck disable=SC2046
-    [ -z "$(jobs -p)" ] || kill -KILL $(jobs -p) 2>/dev/null
-    wait 2>/dev/null
+    [ -z "$daemon" ] || { kill -KILL "$daemon" && wait "$daemon"; } 2>/dev/null
     sweep
+    [ $code = 0 ] && [ $failures = 0 ] || end_descendants 1
     return $code
 }
 trap 'finish_daemon; finish' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-trap 'exit 129' HUP
 
 # ---- Waiting ------------------------------------------------------------------------------------
 
@@ -78,10 +75,10 @@ until_true()
     return 1
 }
 
-# The end of the daemon's log, for those who read about a failure.
+# The end of the daemon's log, for the report of a failure.
 tell() { tail -n 25 "$log"; }
 
-# soon NAME COMMAND...: one check, that it comes true.
+# soon NAME COMMAND...: one check that the command succeeds within the time of until_true.
 soon()
 {
     local name=$1
@@ -89,11 +86,11 @@ soon()
     if until_true "$@"; then
         ok "$name"
     else
-        not_ok "$name" "waited in vain for: $*" "$("$@" 2>&1 | tail -n 5)" "$(pollux list 2>&1)" "$(tell)"
+        not_ok "$name" "did not become true: $*" "$("$@" 2>&1 | tail -n 5)" "$(pollux list 2>&1)" "$(tell)"
     fi
 }
 
-# holds NAME COMMAND...: one check, that it is true now.
+# holds NAME COMMAND...: one check that the command succeeds now.
 holds()
 {
     local name=$1 output
@@ -107,8 +104,8 @@ holds()
 
 # ---- The daemon ---------------------------------------------------------------------------------
 
-# launch_daemon OPTION...: in the background, without waiting for it; $listen is where, if not on any
-# free port.
+# launch_daemon OPTION...: start it in the background and do not wait until it answers; $listen is its address, by default
+# a free port.
 launch_daemon()
 {
     # shellcheck disable=SC2086
@@ -119,7 +116,7 @@ launch_daemon()
 lives() { grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
 answers() { [ -e "$state/address" ] && pollux status; }
 
-# start_daemon OPTION...: and it answers.  Without one the test is over.
+# start_daemon OPTION...: start it and wait until it answers; if it does not, the test ends.
 start_daemon()
 {
     rm -f "$state/address"
@@ -129,7 +126,7 @@ start_daemon()
     exit 1
 }
 
-# until_gone PID: wait for the end of a process; quietly, whatever ends it.
+# until_gone PID: wait for the end of a process.
 until_gone()
 {
     local until=$((SECONDS + ${PATIENCE-120}))
@@ -139,7 +136,7 @@ until_gone()
     ! lives "$1"
 }
 
-# stop_daemon [SIGNAL]: and it is gone; $status is how it ended.
+# stop_daemon [SIGNAL]: stop it and wait for its end; sets $status.
 stop_daemon()
 {
     [ -n "$daemon" ] || return 0
@@ -151,7 +148,7 @@ stop_daemon()
 
 # ---- Jobs ---------------------------------------------------------------------------------------
 
-# submit NAME OPTION... -- COMMAND...: a job that must be acknowledged.
+# submit NAME OPTION... -- COMMAND...: a job that the daemon must accept.
 submit()
 {
     local name=$1
@@ -160,13 +157,13 @@ submit()
     [ "$status" = 0 ] && [ "$out" = "$name" ] || expect "submit $name" status=0 out="$name"
 }
 
-# of JOB FILTER: what its JSON says.  is JOB FILTER: whether it says so.
+# of JOB FILTER: apply a jq filter to its JSON.  is JOB FILTER: whether the result is true.
 of() { pollux show "$1" --json | jq -r "$2"; }
 is() { pollux show "$1" --json | jq -e "$2"; }
 has_ended() { is "$1" '.phase == "finished" or .phase == "failed" or .phase == "cancelled"'; }
 
-# Run until a file $tmp/end/JOB is there, saving at the stop signal; each start leaves a line
-# "JOB GENERATION RANK WORLD NODE PID RUN" in $starts.
+# $worker runs until the file $tmp/end/JOB exists; at SIGTERM it ends as a job that has saved.  Each start
+# appends a line "JOB GENERATION RANK WORLD NODE PID RUN" to $starts.
 starts=$tmp/starts
 mkdir "$tmp/end"
 chmod 755 "$tmp/end"
@@ -190,7 +187,7 @@ end()
     done
 }
 
-# end_jobs JOB...: and wait for it.
+# end_jobs JOB...: let them finish, and wait for their end.
 end_jobs()
 {
     local job
@@ -200,13 +197,13 @@ end_jobs()
     done
 }
 
-# ---- What must always hold ----------------------------------------------------------------------
+# ---- Invariants ---------------------------------------------------------------------------------
 
-# twice: replicas of which there were two starts; there must be none.
+# twice: replicas that were started two times; there must be none.
 twice() { awk '{ print $1, $2, $3 }' "$starts" | sort | uniq -d; }
 
-# crowded JOURNAL: moments when more replicas ran on a node than it ever had slots, or two
-# generations of a job.  Of what is in a snapshot, it knows nothing.
+# crowded JOURNAL: START events after which more replicas ran on a node than it ever had slots, or two
+# generations of a job.  Events that a snapshot has replaced are not examined.
 crowded()
 {
     sqlite3 -json "$1" "SELECT seq, type, job, body FROM events ORDER BY seq" | jq -c '
@@ -223,14 +220,14 @@ crowded()
             else . end) | .bad[]'
 }
 
-# check_replay NAME: the journal, as it is at rest or in use, is decided again to the same plans.
+# check_replay NAME: a replay of the journal, which may be in use, decides the same plans.
 check_replay()
 {
     run pollux replay "$state/journal.db"
     expect "$1" status=0 out~'All [0-9]+ plans are the same' err=
 }
 
-# check_rest NAME: nothing runs, and nothing was started twice.
+# check_rest NAME: no job runs, and no replica was started twice.
 check_rest()
 {
     soon "$1: no process is left" nothing_left

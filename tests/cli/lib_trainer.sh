@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# For tests with real training (examples/c): the trainer, and how to read what it did.
+# For tests with real training (examples/c): run the trainer and read its records.
 #
 #     . tests/cli/lib_trainer.sh
-#     train 2 mlp --fixed 8,1 --trace DIR ...   with two replicas; $status and $out tell the rest
-#     column DIR noise_scale                    one of its updates.csv, a number per line
+#     train 2 mlp --fixed 8,1 --trace DIR ...   with two replicas; sets $status, $out and $err
+#     column DIR noise_scale                    one column of its updates.csv, a number per line
 #
-# Needs lib.sh (or lib_daemon.sh) before it.  These tests do not depend on the flavour of the command, so that
-# with POLLUX_BRIEF they are left to another run.
+# Source lib.sh or lib_daemon.sh before it.  These tests do not depend on the flavour of the command: with
+# POLLUX_BRIEF they are not run.
 trainer=$PWD/$(dirname "$POLLUX")/examples/trainer
 if [ -n "${POLLUX_BRIEF-}" ]; then
     exit 0
@@ -15,7 +15,7 @@ elif ! command -v mpirun >/dev/null || [ ! -x "$trainer" ]; then
     exit 0
 fi
 soak=${POLLUX_SOAK:+true}
-# More replicas than cores: whoever waits lets others go.
+# More replicas than cores: waiting replicas yield.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
     OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1
 
@@ -31,16 +31,16 @@ train()
     fi
 }
 
-# column DIR NAME: of the updates that are recorded there.
+# column DIR NAME: one column of the recorded updates.
 column()
 {
     awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at[name] }' "$1/updates.csv"
 }
 
-# updates DIR: how many are recorded.
+# updates DIR: the number of recorded updates, plus one for the header.
 updates() { wc -l <"$1/updates.csv" 2>/dev/null || echo 0; }
 
-# weights DIR: the newest in a folder of checkpoints, as a path.
+# weights DIR: the path of the weights in the newest checkpoint.
 weights()
 {
     local newest
@@ -48,7 +48,7 @@ weights()
     echo "$1/checkpoint-$newest/weights"
 }
 
-# alike FILE FILE TOLERANCE: floats that differ by less than so much of their root mean square.
+# alike FILE FILE TOLERANCE: the floats differ by less than TOLERANCE times their root mean square.
 alike()
 {
     paste <(od -An -v -w4 -tf4 "$1") <(od -An -v -w4 -tf4 "$2") | awk -v tolerance="$3" '
@@ -56,5 +56,5 @@ alike()
         END { rms = sqrt(sum / n); print "largest difference", most, "of", rms; exit !(n > 0 && most < tolerance * rms) }'
 }
 
-# true_that EXPRESSION: of awk.
-true_that() { awk "BEGIN { exit !($1) }" || { echo "not so: $1"; return 1; }; }
+# true_that EXPRESSION: whether an awk expression is true.
+true_that() { awk "BEGIN { exit !($1) }" || { echo "false: $1"; return 1; }; }
