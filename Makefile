@@ -171,7 +171,7 @@ $(B)/libpollux.so: $(B)/$(SHARED)
 
 .PHONY: man
 man: $(PAGES) ## render the man pages
-	@$(if $(filter-out $(PAGES),$(ALL_PAGES)),echo "scdoc is missing, so the man pages are not built; \`tools/setup build\` installs it.",true)
+	@$(if $(filter-out $(PAGES),$(ALL_PAGES)),echo "scdoc is missing: the man pages are not built; \`tools/setup build\` installs it.",true)
 $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	scdoc < $< > $@

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE /* memmem */
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ struct ground_truth {
     struct api *api;
 };
 
-static char folder[] = "/tmp/pollux-fuzz-XXXXXX";
+static char folder[PATH_MAX];
 static int runs = -1;
 
 static void must (bool holds)
@@ -45,8 +46,7 @@ static void must (bool holds)
 
 static void remove_folder (void)
 {
-    char path[64];
-    snprintf (path, sizeof (path), "%s/run/a/1/0", folder);
+    char path[PATH_MAX + 8];
     run_remove (runs, "a", 1, NULL);
     snprintf (path, sizeof (path), "%s/run", folder);
     rmdir (path);
@@ -57,6 +57,8 @@ int LLVMFuzzerInitialize (int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
+    const char *parent = getenv ("TMPDIR");
+    snprintf (folder, sizeof (folder), "%s/pollux-fuzz-XXXXXX", parent ? parent : "/tmp");
     must (mkdtemp (folder) && run_root_open (folder, &runs, NULL) == 0);
     must (run_prepare (runs, "a", 1, NULL) == 0);
     return atexit (remove_folder);

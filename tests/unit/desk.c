@@ -52,7 +52,7 @@ static void add_token (struct desk *desk, unsigned role, const char *name, char 
 
 static void read_admin (struct desk *desk)
 {
-    char path[64];
+    char path[96];
     snprintf (path, sizeof (path), "%s/admin.token", desk->folder);
     FILE *file = fopen (path, "r");
     assert_non_null (file);
@@ -63,8 +63,9 @@ static void read_admin (struct desk *desk)
 void desk_open (struct desk *desk, int nodes, int slots)
 {
     struct pollux_error err = {""};
-    char path[64];
-    *desk = (struct desk){.folder = "/tmp/pollux-desk-XXXXXX"};
+    char path[96];
+    *desk = (struct desk){.folder = ""};
+    snprintf (desk->folder, sizeof (desk->folder), "%s/pollux-desk-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (desk->folder));
     snprintf (path, sizeof (path), "%s/journal", desk->folder);
     town_init (&desk->town, 0, 0);
@@ -106,7 +107,7 @@ void desk_open (struct desk *desk, int nodes, int slots)
 
 void desk_close (struct desk *desk)
 {
-    char command[64];
+    char command[96];
     http_server_free (desk->server);
     api_free (desk->api);
     reader_close (desk->reader);

@@ -20,7 +20,7 @@ struct desk {
     struct reader *reader;
     struct tokens *tokens;
     int runs;
-    char folder[32];
+    char folder[64];
     char admin[TOKEN_SIZE], ann[TOKEN_SIZE], bob[TOKEN_SIZE], eve[TOKEN_SIZE]; /* eve: read-only */
     int posts;        /* events posted by handlers */
     int post_failure; /* what post answers with, once; 0: it works */

@@ -15,7 +15,8 @@ char journal_folder[64], journal_path[96];
 int journal_set_up (void **state)
 {
     (void)state;
-    snprintf (journal_folder, sizeof (journal_folder), "/tmp/pollux-store-XXXXXX");
+    snprintf (journal_folder, sizeof (journal_folder), "%s/pollux-store-XXXXXX",
+              temporary_folder ());
     if (!mkdtemp (journal_folder))
         return -1;
     snprintf (journal_path, sizeof (journal_path), "%s/run.db", journal_folder);

@@ -316,7 +316,7 @@ int lives_set_up (void **state)
     struct lives *lives = calloc (1, sizeof (*lives));
     struct node nodes[2];
     assert_non_null (lives);
-    strcpy (lives->path, "/tmp/pollux-lives-XXXXXX");
+    snprintf (lives->path, sizeof (lives->path), "%s/pollux-lives-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (lives->path));
     assert_int_equal (wire_node_parse ("a:2", &nodes[0], NULL), 0);
     assert_int_equal (wire_node_parse ("b:2", &nodes[1], NULL), 0);
@@ -348,7 +348,7 @@ int lives_tear_down (void **state)
     while (waitpid (-1, NULL, WNOHANG) > 0)
         ;
     assert_int_equal (left, 0);
-    int tmp = open ("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int tmp = open (temporary_folder (), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     safe_dir_remove (tmp, strrchr (lives->path, '/') + 1, NULL);
     close (tmp);
     loop_clear (&lives->loop);

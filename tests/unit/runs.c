@@ -19,7 +19,7 @@ int runs_set_up (void **state)
 {
     struct runs *test = calloc (1, sizeof (*test));
     assert_non_null (test);
-    strcpy (test->path, "/tmp/pollux-run-XXXXXX");
+    snprintf (test->path, sizeof (test->path), "%s/pollux-run-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (test->path));
     assert_int_equal (run_root_open (test->path, &test->root, NULL), 0);
     assert_int_equal (run_prepare (test->root, runs_name.job, runs_name.generation, NULL), 0);
@@ -44,7 +44,7 @@ int runs_tear_down (void **state)
     kill_rest (test);
     close (test->root);
     const char *slash = strrchr (test->path, '/');
-    int tmp = open ("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int tmp = open (temporary_folder (), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal (safe_dir_remove (tmp, slash + 1, NULL), 0);
     close (tmp);
     free (test);

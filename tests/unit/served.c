@@ -112,7 +112,8 @@ int served_set_up (void **state)
         return -1;
     *state = served;
     served->heard = malloc (SERVED_HEARD);
-    strcpy (served->directory, "/tmp/pollux-http.XXXXXX");
+    snprintf (served->directory, sizeof (served->directory), "%s/pollux-http.XXXXXX",
+              temporary_folder ());
     if (served->heard == NULL || mkdtemp (served->directory) == NULL)
         return -1;
     snprintf (served->unix_address, sizeof (served->unix_address), "unix:%s/socket",

@@ -685,7 +685,8 @@ static void test_resumed_is_the_same (void **unused)
 static void test_state_in_a_checkpoint (void **unused)
 {
     (void)unused;
-    char directory[] = "/tmp/pollux-test-XXXXXX", command[64];
+    char directory[64], command[96];
+    snprintf (directory, sizeof (directory), "%s/pollux-test-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (directory));
     setenv ("POLLUX_CHECKPOINT_DIR", directory, 1);
     double clock_s = 0, kept[DIM] = {0};

@@ -129,7 +129,8 @@ static int make_place (void **state)
     struct place *place = calloc (1, sizeof (*place));
     if (!place)
         return -1;
-    strcpy (place->directory, "/tmp/pollux-test-XXXXXX");
+    snprintf (place->directory, sizeof (place->directory), "%s/pollux-test-XXXXXX",
+              temporary_folder ());
     place->socket = -1;
     *state = place;
     alarm (60);

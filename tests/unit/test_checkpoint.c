@@ -31,7 +31,8 @@ static int make_place (void **state)
     struct place *place = calloc (1, sizeof (*place));
     if (!place)
         return -1;
-    strcpy (place->directory, "/tmp/pollux-test-XXXXXX");
+    snprintf (place->directory, sizeof (place->directory), "%s/pollux-test-XXXXXX",
+              temporary_folder ());
     *state = place;
     return mkdtemp (place->directory) ? 0 : -1;
 }

@@ -374,7 +374,9 @@ static void test_limits (void **state)
 
 static int make_folder (void **state)
 {
-    *state = strdup ("/tmp/test_csv.XXXXXX");
+    char path[64];
+    snprintf (path, sizeof (path), "%s/test_csv.XXXXXX", temporary_folder ());
+    *state = strdup (path);
     return *state && mkdtemp (*state) && chdir (*state) == 0 ? 0 : -1;
 }
 

@@ -294,7 +294,7 @@ static void write_file (const char *dir, const char *name, const char *text)
 static void make_app (const char *name)
 {
     char command[256];
-    strcpy (root, "/tmp/pollux-traces-XXXXXX");
+    snprintf (root, sizeof (root), "%s/pollux-traces-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (root));
     (void)snprintf (app_dir, sizeof app_dir, "%s/%s", root, name);
     (void)snprintf (command, sizeof command, "mkdir -p %s %s/empty", app_dir, root);

@@ -68,7 +68,8 @@ struct stand_in {
 
 static struct stand_in stand_in (const char *script)
 {
-    struct stand_in ret = {.directory = "/tmp/pollux-smi-XXXXXX"};
+    struct stand_in ret = {.directory = ""};
+    snprintf (ret.directory, sizeof (ret.directory), "%s/pollux-smi-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (ret.directory));
     snprintf (ret.path, sizeof (ret.path), "%s/nvidia-smi", ret.directory);
     FILE *file = fopen (ret.path, "w");

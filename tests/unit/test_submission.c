@@ -340,7 +340,8 @@ static void test_too_large (void **state)
 static void test_options (void **state)
 {
     (void)state;
-    char path[] = "/tmp/pollux-submission-XXXXXX.yaml";
+    char path[64];
+    snprintf (path, sizeof (path), "%s/pollux-submission-XXXXXX.yaml", temporary_folder ());
     int file = mkstemps (path, 5);
     static const char yaml[] = "command: a\nmax_replicas: 4\nallowed: pow2\n"
                                "environment: {A: 1, B: 2}\nstop_signal: INT\n";

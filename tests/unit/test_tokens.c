@@ -26,7 +26,7 @@ static int set_up (void **state)
     struct test *test = calloc (1, sizeof (*test));
     if (test == NULL)
         return -1;
-    strcpy (test->state, "/tmp/pollux-tokens.XXXXXX");
+    snprintf (test->state, sizeof (test->state), "%s/pollux-tokens.XXXXXX", temporary_folder ());
     if (mkdtemp (test->state) == NULL) {
         free (test);
         return -1;
@@ -38,7 +38,7 @@ static int set_up (void **state)
 static int tear_down (void **state)
 {
     struct test *test = *state;
-    int root = open ("/tmp", O_RDONLY | O_DIRECTORY);
+    int root = open (temporary_folder (), O_RDONLY | O_DIRECTORY);
     tokens_free (test->tokens);
     safe_dir_remove (root, strrchr (test->state, '/') + 1, NULL);
     close (root);

@@ -414,7 +414,8 @@ static void test_sizes_are_legal (void **state)
 
 static struct job_history read_history (const char *text, struct pollux_error *err, int *code)
 {
-    char path[] = "/tmp/pollux-history-XXXXXX";
+    char path[64];
+    snprintf (path, sizeof (path), "%s/pollux-history-XXXXXX", temporary_folder ());
     int fd = mkstemp (path);
     assert_true (fd >= 0);
     FILE *file = fdopen (fd, "w");

@@ -30,6 +30,13 @@ static inline int soak_count (int full)
     return brief && strcmp (brief, "some") == 0 ? full / 40 + 1 : full / 10;
 }
 
+/* The folder for temporary files: TMPDIR, or /tmp if that is unset, or too long for the paths of the tests. */
+static inline const char *temporary_folder (void)
+{
+    const char *folder = getenv ("TMPDIR");
+    return folder && folder[0] == '/' && strlen (folder) <= 32 ? folder : "/tmp";
+}
+
 /* A number spread evenly over the orders of magnitude between low and high. */
 static inline double log_uniform (struct rng *rng, double low, double high)
 {
