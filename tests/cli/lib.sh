@@ -29,6 +29,7 @@ finish()
 {
     local code=$? pid
     trap '' INT TERM HUP
+    [ $code -lt 128 ] || end_descendants 5 # interrupted
     if ! settled 3; then
         for pid in "${descendants[@]}"; do
             not_ok "no process is left behind" "$(describe_process "$pid")"

@@ -99,7 +99,8 @@ exit $status'
 passes()
 {
     local name="$variant: $1" began=$SECONDS
-    if enter "$folder" $user "{ $2; }; $nothing_left" >>"$log" 2>&1; then
+    enter "$folder" $user "{ $2; }; $nothing_left" >>"$log" 2>&1 &
+    if wait $!; then # signals interrupt it at once
         ok "$name ($(((SECONDS - began) / 60)) min)"
     else
         not_ok "$name" "$(tail -n 40 "$log")"
