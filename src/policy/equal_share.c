@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Equal shares: every job runs, as far as slots go round in order of submission, and all grow
- * together until no slot is left or nobody can use more.  Jobs tune their batches.  A job whose
- * count stays the same stays where it is; the others are placed largest first, so that those
- * that need whole nodes find them.
+ * Equal shares: every job gets its fewest replicas, in order of submission while there are slots;
+ * then all jobs grow together until no slot is left or no job can use more.  Jobs tune their
+ * batches.  A job whose count is unchanged keeps its placement; the others are placed largest
+ * first, so that jobs which need whole nodes find them.
  */
-#include <stdlib.h>
-
 #include "policy/policies.h"
 #include "policy/priority_order.h"
 
-/* Hand out slots, level by level.  A job whose counts have gaps waits for the level of its next
- * one, so that it is never ahead of the others. */
-static void share_out (const struct view *view, struct turn *turns)
+/* Raise the replica count of all jobs level by level.  A job that cannot run with every count
+ * grows when the level reaches its next one, so that it never has more than the others. */
+static void share_out (const struct view *view, struct priority *priorities)
 {
-    int left = priority_order_begin (turns, view), highest = 0;
+    int left = priority_order_begin (priorities, view), highest = 0;
     for (int i = 0; i < view->job_count; i++) {
         int most = job_most_replicas (view->jobs[i]);
         highest = most > highest ? most : highest;
@@ -22,31 +20,32 @@ static void share_out (const struct view *view, struct turn *turns)
     for (int level = 2; level <= highest && left > 0; level++)
         for (int i = 0; i < view->job_count; i++) {
             const struct job *job = view->jobs[i];
-            if (job_pinned (job) || turns[i].replicas == 0 || turns[i].replicas >= level)
+            if (job_pinned (job) || priorities[i].replicas == 0 || priorities[i].replicas >= level)
                 continue;
-            int next = job_next_replicas (job, turns[i].replicas);
-            int more = next - turns[i].replicas;
+            int next = job_next_replicas (job, priorities[i].replicas);
+            int more = next - priorities[i].replicas;
             if (next == level && next <= job_most_replicas (job) && more <= left) {
-                turns[i].replicas = next;
+                priorities[i].replicas = next;
                 left -= more;
             }
         }
 }
 
+static int equal_share_rank (const struct view *view, void *memory, struct priority *priorities,
+                             struct pollux_error *err)
+{
+    (void)memory;
+    (void)err;
+    share_out (view, priorities);
+    for (int i = 0; i < view->job_count; i++)
+        priorities[i].key = -priorities[i].replicas;
+    return view->job_count;
+}
+
 static int equal_share_decide (const struct view *view, void *memory, struct plan *plan,
                                struct pollux_error *err)
 {
-    (void)memory;
-    struct turn *turns;
-    int rc = priority_order_new (view, &turns, err);
-    if (rc < 0)
-        return rc;
-    share_out (view, turns);
-    for (int i = 0; i < view->job_count; i++)
-        turns[i].key = -turns[i].replicas;
-    rc = priority_order_serve (turns, view->job_count, view, plan, err);
-    free (turns);
-    return rc;
+    return decide_in_order (view, memory, equal_share_rank, plan, err);
 }
 
 const struct policy policy_equal_share = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A round that only fills free slots: the policy decides on a smaller cluster, made of what is
- * neither in use nor planned for somebody, for the jobs that have and are promised nothing.
+ * A round that only fills free slots: the policy decides on a subview, made of the slots that are
+ * neither in use nor planned for a job, for the jobs that have no slots and none planned.
  */
 #include <errno.h>
 
@@ -16,21 +16,21 @@ static bool waits (const struct view *view, const struct job *job)
     return job->placement.count == 0 && job->desired.count == 0;
 }
 
-/* Decide on the rest, and put that beside what runs. */
-static int fill (const struct policy *policy, const struct view *view, const struct subview *rest,
-                 struct plan *plan, struct pollux_error *err)
+/* Decide on the subview, and add the result to the placements that stand. */
+static int fill (const struct policy *policy, const struct view *view,
+                 const struct subview *subview, struct plan *plan, struct pollux_error *err)
 {
     struct memory memory = {0};
     struct plan filled = {0};
     int rc = memory_new (policy, &memory, err);
     if (rc == 0)
-        rc = decide (policy, &rest->view, &memory, &filled, err);
+        rc = decide (policy, &subview->view, &memory, &filled, err);
     if (rc == 0 && plan_reset (plan, view->job_count) < 0)
         rc = -ENOMEM;
     for (int i = 0; rc == 0 && i < view->job_count; i++)
         rc = plan_place (plan, i, view->jobs[i]->desired);
-    for (int i = 0; rc == 0 && i < rest->view.job_count; i++)
-        rc = plan_place (plan, rest->indices[i], plan_placement (&filled, i));
+    for (int i = 0; rc == 0 && i < subview->view.job_count; i++)
+        rc = plan_place (plan, subview->indices[i], plan_placement (&filled, i));
     memory_clear (&memory);
     plan_clear (&filled);
     return rc == -ENOMEM ? fail (err, rc, "no memory for a plan of %d jobs", view->job_count) : rc;
@@ -39,10 +39,10 @@ static int fill (const struct policy *policy, const struct view *view, const str
 int decide_fill (const struct policy *policy, const struct view *view, struct plan *plan,
                  struct pollux_error *err)
 {
-    struct subview rest;
-    if (subview_new (view, waits, &rest) < 0)
+    struct subview subview;
+    if (subview_new (view, waits, &subview) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
-    int rc = fill (policy, view, &rest, plan, err);
-    subview_clear (&rest);
+    int rc = fill (policy, view, &subview, plan, err);
+    subview_clear (&subview);
     return rc;
 }

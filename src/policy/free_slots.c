@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Greedy placement as the published simulator does it: fullest-free node first.
+ * Greedy placement as in the published simulator: the node with most free slots first.
  */
 #include "policy/free_slots.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A full round: the policy decides for all, but for jobs that may not be moved and are on a node
- * that is drained.  Those finish where they are.
+ * A full round: the policy decides for all jobs, except for those that may not be moved and are on
+ * a drained node.  Those finish where they are.
  */
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 #include "policy/policy.h"
 #include "policy/subview.h"
 
-/* Is there a node that takes nobody, though it is there?  One that has gone has no slots. */
+/* A drained node takes no replicas, but has slots.  A node that has gone has none. */
 static bool is_drained (const struct node *node)
 {
     return !node->available && node->slots > 0;
@@ -42,21 +42,21 @@ static bool all_take_part (const struct view *view)
     return true;
 }
 
-static int decide_rest (const struct policy *policy, const struct view *view, struct memory *memory,
-                        struct plan *plan, struct pollux_error *err)
+static int decide_subview (const struct policy *policy, const struct view *view,
+                           struct memory *memory, struct plan *plan, struct pollux_error *err)
 {
-    struct subview rest;
+    struct subview subview;
     struct plan decided = {0};
-    if (subview_new (view, takes_part, &rest) < 0)
+    if (subview_new (view, takes_part, &subview) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
-    int rc = decide (policy, &rest.view, memory, &decided, err);
+    int rc = decide (policy, &subview.view, memory, &decided, err);
     if (rc == 0) {
         rc = plan_reset (plan, view->job_count);
         for (int i = 0; rc == 0 && i < view->job_count; i++)
             if (!takes_part (view, view->jobs[i]))
                 rc = plan_place (plan, i, view->jobs[i]->placement);
         if (rc == 0)
-            rc = subview_place (&rest, &decided, plan);
+            rc = subview_place (&subview, &decided, plan);
         if (rc < 0)
             fail (err, rc, "no memory for a plan of %d jobs", view->job_count);
         plan->fitness = decided.fitness;
@@ -64,7 +64,7 @@ static int decide_rest (const struct policy *policy, const struct view *view, st
         plan->price = decided.price;
     }
     plan_clear (&decided);
-    subview_clear (&rest);
+    subview_clear (&subview);
     return rc;
 }
 
@@ -72,5 +72,5 @@ int decide_full (const struct policy *policy, const struct view *view, struct me
                  struct plan *plan, struct pollux_error *err)
 {
     return all_take_part (view) ? decide (policy, view, memory, plan, err)
-                                : decide_rest (policy, view, memory, plan, err);
+                                : decide_subview (policy, view, memory, plan, err);
 }

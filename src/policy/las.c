@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Least attained service: jobs run as requested, those that have had the fewest slot-seconds
- * before the others.  Nothing about the future is known or guessed.
+ * Least attained service: jobs run as requested, in ascending order of the slot-seconds that they
+ * have had.  The policy uses no knowledge about the future.
  *
- * Taken literally, two jobs that compete would change places at every round, since whoever runs
- * has soon had more.  So a running job counts as if it had had the slot-seconds of SLICE restart
- * delays less: a run lasts at least that long, unless a newcomer needs its slots, and at most
- * one part in SLICE of it goes into restarting.
+ * Taken literally, two jobs that compete would change places at every round, because the running
+ * one soon has had more.  Therefore the slot-seconds of `slice` restart delays are subtracted for
+ * a running job: a run lasts at least that long, unless a new job needs the slots, and at most
+ * 1/slice of it is spent on restarting.
  */
-#include <stdlib.h>
-
 #include "policy/policies.h"
 #include "policy/priority_order.h"
 
 static const double SLICE = 10;
 
-static int las_decide (const struct view *view, void *memory, struct plan *plan,
-                       struct pollux_error *err)
+static int las_rank (const struct view *view, void *memory, struct priority *priorities,
+                     struct pollux_error *err)
 {
     (void)memory;
-    struct turn *turns;
-    int rc = priority_order_new (view, &turns, err);
-    if (rc < 0)
-        return rc;
+    (void)err;
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         double ahead_s = job->placement.count > 0
                              ? SLICE * view_restart_delay (view, job) * job_request (job)
                              : 0;
-        turn_as_requested (&turns[i], view, 0, job->attained_s - ahead_s);
+        priority_as_requested (&priorities[i], view, 0, job->attained_s - ahead_s);
     }
-    rc = priority_order_serve (turns, view->job_count, view, plan, err);
-    free (turns);
-    return rc;
+    return view->job_count;
+}
+
+static int las_decide (const struct view *view, void *memory, struct plan *plan,
+                       struct pollux_error *err)
+{
+    return decide_in_order (view, memory, las_rank, plan, err);
 }
 
 const struct policy policy_las = {

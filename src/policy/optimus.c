@@ -8,12 +8,11 @@
  * slot; with all counts allowed this is the published rule to the letter.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "policy/policies.h"
 #include "policy/priority_order.h"
 
-/* Seconds saved per slot by going from `from` replicas to `to`; 0 where the oracle is silent. */
+/* Seconds saved per slot by going from `from` replicas to `to`; 0 where the oracle has no value. */
 static double gain (const struct job *job, int from, int to)
 {
     const struct oracle *oracle = &job->oracle;
@@ -23,27 +22,28 @@ static double gain (const struct job *job, int from, int to)
 }
 
 /* The next step of a job, and in key what it gains; 0 where it cannot be made. */
-static int step (const struct view *view, struct turn *turn, int left)
+static int step (const struct view *view, struct priority *priority, int left)
 {
-    const struct job *job = view->jobs[turn->job];
-    int next =
-        turn->replicas > 0 && !job_pinned (job) ? job_next_replicas (job, turn->replicas) : 0;
-    bool possible = next > 0 && next - turn->replicas <= left;
-    turn->key = possible ? gain (job, turn->replicas, next) : 0;
+    const struct job *job = view->jobs[priority->job];
+    int next = priority->replicas > 0 && !job_pinned (job)
+                   ? job_next_replicas (job, priority->replicas)
+                   : 0;
+    bool possible = next > 0 && next - priority->replicas <= left;
+    priority->key = possible ? gain (job, priority->replicas, next) : 0;
     return possible ? next : 0;
 }
 
 /* Hand out slots one step at a time. */
-static void share_out (const struct view *view, struct turn *turns)
+static void share_out (const struct view *view, struct priority *priorities)
 {
-    int left = priority_order_begin (turns, view);
+    int left = priority_order_begin (priorities, view);
     for (int i = 0; i < view->job_count; i++)
-        step (view, &turns[i], left);
+        step (view, &priorities[i], left);
     while (left > 0) {
-        struct turn *best = NULL;
+        struct priority *best = NULL;
         for (int i = 0; i < view->job_count; i++)
-            if (turns[i].key > 0 && (!best || turns[i].key > best->key))
-                best = &turns[i];
+            if (priorities[i].key > 0 && (!best || priorities[i].key > best->key))
+                best = &priorities[i];
         if (!best)
             break;
         int next = step (view, best, left);
@@ -55,20 +55,21 @@ static void share_out (const struct view *view, struct turn *turns)
     }
 }
 
+static int optimus_rank (const struct view *view, void *memory, struct priority *priorities,
+                         struct pollux_error *err)
+{
+    (void)memory;
+    (void)err;
+    share_out (view, priorities);
+    for (int i = 0; i < view->job_count; i++)
+        priorities[i].key = priorities[i].replicas;
+    return view->job_count;
+}
+
 static int optimus_decide (const struct view *view, void *memory, struct plan *plan,
                            struct pollux_error *err)
 {
-    (void)memory;
-    struct turn *turns;
-    int rc = priority_order_new (view, &turns, err);
-    if (rc < 0)
-        return rc;
-    share_out (view, turns);
-    for (int i = 0; i < view->job_count; i++)
-        turns[i].key = turns[i].replicas;
-    rc = priority_order_serve (turns, view->job_count, view, plan, err);
-    free (turns);
-    return rc;
+    return decide_in_order (view, memory, optimus_rank, plan, err);
 }
 
 const struct policy policy_optimus = {

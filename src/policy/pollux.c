@@ -14,43 +14,15 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
+#include "policy/solver_memory.h"
 #include "solver/slot_price.h"
 
 enum { REFINE_ROUNDS = 2, SMALL_SLOTS = 512 };
 
-struct pollux {
-    struct arena arena;
-    struct solver *solver;
-};
-
-static void pollux_memory_free (void *memory)
-{
-    struct pollux *pollux = memory;
-    if (!pollux)
-        return;
-    solver_free (pollux->solver);
-    arena_clear (&pollux->arena);
-    free (pollux);
-}
-
-static int pollux_memory_new (void **ret, struct pollux_error *err)
-{
-    struct pollux *pollux = calloc (1, sizeof (*pollux));
-    if (!pollux)
-        return fail (err, -ENOMEM, "no memory for the optimizer");
-    int rc = solver_new (&pollux->solver, err);
-    if (rc < 0) {
-        pollux_memory_free (pollux);
-        return rc;
-    }
-    *ret = pollux;
-    return 0;
-}
-
 /* One decision at work. */
 struct round {
     const struct view *view;
-    struct pollux *pollux;
+    struct solver_memory *memory;
     struct objective objective;
     double *x; /* by job, of the plan */
     struct plan *plan;
@@ -59,7 +31,7 @@ struct round {
 /* Solve for the values that are filled in, and note every job's x. */
 static int solve (struct round *round, struct solver_result *ret, struct pollux_error *err)
 {
-    int rc = objective_solve (&round->objective, round->view, round->pollux->solver, round->plan,
+    int rc = objective_solve (&round->objective, round->view, round->memory->solver, round->plan,
                               round->x, ret, err);
     if (rc < 0)
         return rc;
@@ -94,7 +66,7 @@ static int refine (struct round *round, struct pollux_error *err)
     for (int i = 0; i < REFINE_ROUNDS; i++) {
         struct slot_price price;
         /* In a small cluster, where every slot counts, more choices are worth knowing. */
-        if (slot_price_find (objective->jobs, objective->count, slots, &round->pollux->arena,
+        if (slot_price_find (objective->jobs, objective->count, slots, &round->memory->arena,
                              &price) < 0 ||
             objective_refine (objective, round->view, price.price,
                               price.price * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
@@ -130,7 +102,7 @@ static int decide_sum (struct round *round, struct pollux_error *err)
     return 0;
 }
 
-/* The fewest slots for x of at least a threshold, over a job's options; INT_MAX if it cannot. */
+/* The fewest slots with which a job's x reaches a threshold; -1 if none of its options does. */
 static int slots_for (const struct objective *objective, int job, double threshold)
 {
     const struct allocation_options *options = &objective->options[job];
@@ -164,7 +136,7 @@ static int thresholds_make (struct round *round, double **ret, size_t *ret_count
     size_t count = 0, room = 0;
     for (int i = 0; i < objective->count; i++)
         room += (size_t)objective->options[i].count;
-    double *thresholds = arena_take (&round->pollux->arena, room, sizeof (thresholds[0]));
+    double *thresholds = arena_take (&round->memory->arena, room, sizeof (thresholds[0]));
     if (!thresholds)
         return -ENOMEM;
     for (int i = 0; i < objective->count; i++)
@@ -227,17 +199,17 @@ static int decide_least (struct round *round, struct pollux_error *err)
 static int pollux_decide (const struct view *view, void *memory, struct plan *plan,
                           struct pollux_error *err)
 {
-    struct pollux *pollux = memory;
-    struct round round = {.view = view, .pollux = pollux, .plan = plan};
-    arena_reset (&pollux->arena);
+    struct arena *arena = &((struct solver_memory *)memory)->arena;
+    struct round round = {.view = view, .memory = memory, .plan = plan};
+    arena_reset (arena);
     if (view->job_count == 0)
         return 0;
-    round.x = arena_take (&pollux->arena, (size_t)view->job_count, sizeof (round.x[0]));
+    round.x = arena_take (arena, (size_t)view->job_count, sizeof (round.x[0]));
     if (!round.x)
         return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
     bool least = isinf (view->p);
-    int rc = least ? objective_make (view, &pollux->arena, &round.objective, err)
-                   : objective_make_sampled (view, &pollux->arena, &round.objective, err);
+    int rc = least ? objective_make (view, arena, &round.objective, err)
+                   : objective_make_sampled (view, arena, &round.objective, err);
     if (rc < 0)
         return rc;
     return least ? decide_least (&round, err) : decide_sum (&round, err);
@@ -249,7 +221,7 @@ const struct policy policy_pollux = {
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,
-    .memory_new = pollux_memory_new,
-    .memory_free = pollux_memory_free,
+    .memory_new = solver_memory_new,
+    .memory_free = solver_memory_free,
     .decide = pollux_decide,
 };

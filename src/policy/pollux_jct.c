@@ -38,8 +38,9 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
-#include "solver/slot_price.h"
+#include "policy/solver_memory.h"
 #include "policy/speedup.h"
+#include "solver/slot_price.h"
 
 /* Of a job that does not say: as much as a short one has, and as much again as it has had, as
  * with sizes that are spread over many orders of magnitude. */
@@ -51,35 +52,6 @@ static const double ageing_s = 10000;    /* age that makes a job matter noticeab
 static const double lasts_least_s = 300; /* that a placement lasts */
 static const double lasts_share = 0.2;   /* of a job's remaining time, */
 static const double lasts_arrivals = 2;  /* while so many others come */
-
-struct jct {
-    struct arena arena;
-    struct solver *solver;
-};
-
-static void jct_memory_free (void *memory)
-{
-    struct jct *jct = memory;
-    if (!jct)
-        return;
-    solver_free (jct->solver);
-    arena_clear (&jct->arena);
-    free (jct);
-}
-
-static int jct_memory_new (void **ret, struct pollux_error *err)
-{
-    struct jct *jct = calloc (1, sizeof (*jct));
-    if (!jct)
-        return fail (err, -ENOMEM, "no memory for the optimizer");
-    int rc = solver_new (&jct->solver, err);
-    if (rc < 0) {
-        jct_memory_free (jct);
-        return rc;
-    }
-    *ret = jct;
-    return 0;
-}
 
 /* What one job has before it. */
 struct prospect {
@@ -309,24 +281,24 @@ static int value_all (struct round *round, struct pollux_error *err)
 static int jct_decide (const struct view *view, void *memory, struct plan *plan,
                        struct pollux_error *err)
 {
-    struct jct *jct = memory;
-    struct round round = {.view = view, .arena = &jct->arena, .slots = view_slots (view)};
-    arena_reset (&jct->arena);
+    struct solver_memory *scratch = memory;
+    struct round round = {.view = view, .arena = &scratch->arena, .slots = view_slots (view)};
+    arena_reset (&scratch->arena);
     if (view->job_count == 0)
         return 0;
     for (int i = 0; i < view->node_count; i++)
         if (view->nodes[i].available && view->nodes[i].slots > round.node_most)
             round.node_most = view->nodes[i].slots;
     round.prospects =
-        arena_take (&jct->arena, (size_t)view->job_count, sizeof (round.prospects[0]));
+        arena_take (&scratch->arena, (size_t)view->job_count, sizeof (round.prospects[0]));
     if (!round.prospects)
         return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
-    int rc = objective_make (view, &jct->arena, &round.objective, err);
+    int rc = objective_make (view, &scratch->arena, &round.objective, err);
     if (rc == 0)
         rc = value_all (&round, err);
     struct solver_result result;
     if (rc == 0)
-        rc = objective_solve (&round.objective, view, jct->solver, plan, NULL, &result, err);
+        rc = objective_solve (&round.objective, view, scratch->solver, plan, NULL, &result, err);
     if (rc < 0)
         return rc;
     plan->fitness = result.value;
@@ -341,7 +313,7 @@ const struct policy policy_pollux_jct = {
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,
-    .memory_new = jct_memory_new,
-    .memory_free = jct_memory_free,
+    .memory_new = solver_memory_new,
+    .memory_free = solver_memory_free,
     .decide = jct_decide,
 };

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A smaller cluster for those who take part in a decision.
+ * A smaller cluster for the jobs that take part in a decision.
  */
 #include "policy/subview.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-void subview_clear (struct subview *rest)
+void subview_clear (struct subview *subview)
 {
-    free (rest->nodes);
-    free (rest->jobs);
-    free (rest->indices);
-    *rest = (struct subview){0};
+    free (subview->nodes);
+    free (subview->jobs);
+    free (subview->indices);
+    *subview = (struct subview){0};
 }
 
-/* A job that moves holds what it leaves until it has left, and what it goes to; what is in both
- * counts once. */
+/* Subtract a job's slots.  A job that moves holds its old slots until it has left them, and its new
+ * ones; slots in both count once. */
 static void hold (struct node *nodes, const struct job *job)
 {
     for (int i = 0; i < job->placement.count; i++)
@@ -36,41 +36,41 @@ int subview_new (const struct view *view,
                  struct subview *ret)
 {
     size_t nodes = (size_t)view->node_count + 1, jobs = (size_t)view->job_count + 1;
-    struct subview rest = {.view = *view,
-                           .nodes = malloc (nodes * sizeof (rest.nodes[0])),
-                           .jobs = malloc (jobs * sizeof (rest.jobs[0])),
-                           .indices = malloc (jobs * sizeof (rest.indices[0]))};
-    if (!rest.nodes || !rest.jobs || !rest.indices) {
-        subview_clear (&rest);
+    struct subview subview = {.view = *view,
+                              .nodes = malloc (nodes * sizeof (subview.nodes[0])),
+                              .jobs = malloc (jobs * sizeof (subview.jobs[0])),
+                              .indices = malloc (jobs * sizeof (subview.indices[0]))};
+    if (!subview.nodes || !subview.jobs || !subview.indices) {
+        subview_clear (&subview);
         return -ENOMEM;
     }
     int count = 0;
     for (int i = 0; i < view->node_count; i++)
-        rest.nodes[i] = view->nodes[i];
+        subview.nodes[i] = view->nodes[i];
     for (int i = 0; i < view->job_count; i++) {
         if (!takes_part (view, view->jobs[i])) {
-            hold (rest.nodes, view->jobs[i]);
+            hold (subview.nodes, view->jobs[i]);
             continue;
         }
-        rest.jobs[count] = view->jobs[i];
-        rest.indices[count++] = i;
+        subview.jobs[count] = view->jobs[i];
+        subview.indices[count++] = i;
     }
     for (int i = 0; i < view->node_count; i++)
-        if (rest.nodes[i].slots <= 0)
-            rest.nodes[i].available = false; /* a full node, or one that shrank */
-    rest.view.nodes = rest.nodes;
-    rest.view.jobs = rest.jobs;
-    rest.view.job_count = count;
-    *ret = rest;
+        if (subview.nodes[i].slots <= 0)
+            subview.nodes[i].available = false; /* a full node, or one that shrank */
+    subview.view.nodes = subview.nodes;
+    subview.view.jobs = subview.jobs;
+    subview.view.job_count = count;
+    *ret = subview;
     return 0;
 }
 
-int subview_place (const struct subview *rest, const struct plan *decided, struct plan *plan)
+int subview_place (const struct subview *subview, const struct plan *decided, struct plan *plan)
 {
     int rc = 0;
-    for (int i = 0; rc == 0 && i < rest->view.job_count; i++) {
-        rc = plan_place (plan, rest->indices[i], plan_placement (decided, i));
-        plan->speedups[rest->indices[i]] = decided->speedups[i];
+    for (int i = 0; rc == 0 && i < subview->view.job_count; i++) {
+        rc = plan_place (plan, subview->indices[i], plan_placement (decided, i));
+        plan->speedups[subview->indices[i]] = decided->speedups[i];
     }
     return rc;
 }

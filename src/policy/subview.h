@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A part of a view: some of its jobs, and the nodes without what the others hold.  What is decided
- * there is put beside the others.
+ * A part of a view: some of its jobs, and the nodes without the slots that the other jobs hold.
+ * A policy decides on it as on any view; the result is then copied into the plan of the whole view.
  */
 #ifndef POLICY_SUBVIEW_H
 #define POLICY_SUBVIEW_H
@@ -16,14 +16,14 @@ struct subview {
     int *indices; /* of its jobs in the whole view */
 };
 
-/* The jobs of which takes_part is true.  All others hold where they are and where they are to be.
- * 0 or -ENOMEM; on success *ret is the caller's (rest_clear). */
+/* The jobs for which takes_part is true.  All others hold their current and their desired
+ * placements.  0 or -ENOMEM; on success *ret belongs to the caller (subview_clear). */
 int subview_new (const struct view *view,
                  bool (*takes_part) (const struct view *view, const struct job *job),
                  struct subview *ret);
-void subview_clear (struct subview *rest);
+void subview_clear (struct subview *subview);
 
-/* Put what was decided for the rest into the plan of the whole view.  0 or -ENOMEM. */
-int subview_place (const struct subview *rest, const struct plan *decided, struct plan *plan);
+/* Copy what was decided for the subview into the plan of the whole view.  0 or -ENOMEM. */
+int subview_place (const struct subview *subview, const struct plan *decided, struct plan *plan);
 
 #endif

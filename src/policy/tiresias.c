@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiresias, as published with Pollux: jobs run as requested, in two queues.  A job enters the
- * first one; once it has had QUANTUM slot-seconds it goes to the back of the second, for good.
- * Each round serves the first queue, then the second, and preempts whoever is not served.
+ * Tiresias, as published with Pollux: jobs run as requested, in two queues.  A new job enters the
+ * first queue; after `quantum` slot-seconds it moves to the end of the second one and stays there.
+ * Each round serves the first queue, then the second; running jobs that are not served are
+ * preempted.
  *
  * Memory, one record per job of the last round:
  *
@@ -22,12 +23,12 @@ static const double QUANTUM = 57600; /* slot-seconds */
 struct record {
     double executed_s; /* with slots, restart delays included */
     int queue;
-    int64_t entry; /* when it entered that queue, counted in entries */
+    int64_t entry; /* number of the entry into that queue; smaller is earlier */
 };
 
 struct queues {
     struct name_index names;
-    struct record *records; /* by index in the roster */
+    struct record *records; /* by index in names */
     int64_t entries;
     double last_s; /* time of the last round */
 };
@@ -51,8 +52,8 @@ static void queues_free (void *memory)
     free (queues);
 }
 
-/* A job that is met for the first time: at the back of queue 0.  What it has had already,
- * where that happened before this memory began, counts. */
+/* The record of a new job, at the end of queue 0.  Service that it had before this memory was
+ * made counts. */
 static struct record record_enter (struct queues *queues, const struct job *job)
 {
     int request = job_request (job);
@@ -62,7 +63,8 @@ static struct record record_enter (struct queues *queues, const struct job *job)
     };
 }
 
-/* Bring the memory to this round: records by the view's jobs, running ones executed for longer. */
+/* Update the memory to this round: one record per job of the view, with the time since the last
+ * round added for running jobs. */
 static int queues_follow (struct queues *queues, const struct view *view, struct pollux_error *err)
 {
     struct record *records = malloc (((size_t)view->job_count + 1) * sizeof (records[0]));
@@ -87,36 +89,34 @@ static int queues_follow (struct queues *queues, const struct view *view, struct
     return 0;
 }
 
-static int tiresias_decide (const struct view *view, void *memory, struct plan *plan,
-                            struct pollux_error *err)
+static int tiresias_rank (const struct view *view, void *memory, struct priority *priorities,
+                          struct pollux_error *err)
 {
     struct queues *queues = memory;
-    struct turn *turns;
-    int rc = priority_order_new (view, &turns, err);
+    int rc = queues_follow (queues, view, err);
     if (rc < 0)
         return rc;
-    rc = queues_follow (queues, view, err);
-    if (rc < 0) {
-        free (turns);
-        return rc;
-    }
     struct record *records = queues->records;
     for (int i = 0; i < view->job_count; i++)
-        turn_as_requested (&turns[i], view, records[i].queue, (double)records[i].entry);
-    priority_order_sort (turns, view->job_count);
-    /* Several that are due enter queue 1 in the order of queue 0. */
+        priority_as_requested (&priorities[i], view, records[i].queue, (double)records[i].entry);
+    priority_order_sort (priorities, view->job_count);
+    /* Jobs that are due at the same time enter queue 1 in the order of queue 0. */
     for (int i = 0; i < view->job_count; i++) {
-        int job = turns[i].job;
+        int job = priorities[i].job;
         struct record *record = &records[job];
         if (record->queue == 0 && record->executed_s * job_request (view->jobs[job]) >= QUANTUM) {
             record->queue = 1;
             record->entry = queues->entries++;
-            turn_as_requested (&turns[i], view, record->queue, (double)record->entry);
+            priority_as_requested (&priorities[i], view, record->queue, (double)record->entry);
         }
     }
-    rc = priority_order_serve (turns, view->job_count, view, plan, err);
-    free (turns);
-    return rc;
+    return view->job_count;
+}
+
+static int tiresias_decide (const struct view *view, void *memory, struct plan *plan,
+                            struct pollux_error *err)
+{
+    return decide_in_order (view, memory, tiresias_rank, plan, err);
 }
 
 const struct policy policy_tiresias = {
