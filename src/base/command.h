@@ -35,6 +35,7 @@ struct command {
     const char *description; /* paragraphs of `pollux NAME --help` */
     const struct command_option *options;
     size_t option_count;
+    void (*more_help) (FILE *out); /* text below the options of --help; NULL: none */
     const char *program; /* the name of a program of its own; NULL: a subcommand of pollux */
     /* Do it: write the result to out and return an exit code, or a negative errno value with a
      * sentence in err.  Speaking of errors, and of what could not be written, is main's part. */

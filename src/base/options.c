@@ -223,4 +223,6 @@ void options_help (const struct command *command, FILE *out)
         fprintf (out, "  %-28s %s\n", left, option->help);
     }
     fprintf (out, "  %-28s %s\n", "--help", "print this text");
+    if (command->more_help)
+        command->more_help (out);
 }

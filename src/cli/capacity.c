@@ -12,9 +12,11 @@
 #include "base/options.h"
 #include "cli/json_output.h"
 #include "cli/plot.h"
+#include "cli/policy_options_help.h"
 #include "cli/sim_options.h"
 #include "cli/simulations.h"
 #include "cli/table.h"
+#include "policy/policy_options.h"
 
 enum {
     OPTION_POLICY = SIM_OPTION_NEXT,
@@ -107,6 +109,8 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
     if (rc == 0 && id == 0 && request.max_nodes < request.min_nodes)
         rc = fail (err, -EINVAL, "--max-nodes %lld is below --min-nodes %lld",
                    (long long)request.max_nodes, (long long)request.min_nodes);
+    if (rc == 0 && id == 0)
+        rc = policy_settings_check (&request.sim.config.settings, &request.policy, 1, err);
     if (rc == 0 && id == 0)
         *ret = request;
     return rc < 0 ? rc : id;
@@ -309,5 +313,6 @@ const struct command capacity_command = {
         "size up to --max-nodes.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    .more_help = policy_options_help,
     .run = capacity_run,
 };

@@ -9,9 +9,11 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/json_output.h"
+#include "cli/policy_options_help.h"
 #include "cli/sim_options.h"
 #include "cli/sim_report.h"
 #include "cli/simulations.h"
+#include "policy/policy_options.h"
 #include "store/store.h"
 
 /* Each is a row of the table. */
@@ -95,6 +97,9 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
     }
     if (id == 0 && request.policy_count == 0)
         rc = parse_policies ("pollux,tiresias,optimus", &request, err);
+    if (id == 0 && rc == 0)
+        rc = policy_settings_check (&request.sim.config.settings, request.policies,
+                                    request.policy_count, err);
     if (id == 0 && rc == 0)
         *ret = request;
     return rc < 0 ? rc : id;
@@ -180,5 +185,6 @@ const struct command sim_command = {
         "threads.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
+    .more_help = policy_options_help,
     .run = sim_command_run,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "policy/policy_options.h"
 
 struct sim_options sim_options_defaults (void)
 {
@@ -58,6 +59,8 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
             return 0;
         }
         return options_double (options, -1000, 1, &config->p, err);
+    case SIM_OPTION_POLICY_OPTION:
+        return policy_settings_parse (options->argument, &config->settings, err);
     case SIM_OPTION_SEED:
         rc = options_int64 (options, 0, INT64_MAX, &seed, err);
         if (rc == 0)

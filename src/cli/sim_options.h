@@ -21,6 +21,7 @@ enum sim_option_id {
     SIM_OPTION_DELAY,
     SIM_OPTION_INTERFERENCE,
     SIM_OPTION_P,
+    SIM_OPTION_POLICY_OPTION,
     SIM_OPTION_MAX_REPLICAS,
     SIM_OPTION_REMAINING_ERROR,
     SIM_OPTION_SEED,
@@ -41,6 +42,8 @@ enum sim_option_id {
         {"interference", "SHARE", SIM_OPTION_INTERFERENCE,                                         \
          "speed lost by multi-node jobs on a shared node (0)"},                                    \
         {"p", "FAIRNESS", SIM_OPTION_P, "fairness of pollux: 1 (throughput) to -inf (-1)"},        \
+        {"policy-option", "NAME=VALUE", SIM_OPTION_POLICY_OPTION,                                  \
+         "an option of a policy, listed below; may be repeated"},                                  \
         {"max-replicas", "N", SIM_OPTION_MAX_REPLICAS, "most GPUs of one adaptive job (64)"},      \
         {"remaining-error", "SIGMA", SIM_OPTION_REMAINING_ERROR,                                   \
          "error of remaining work: factor exp (SIGMA x normal) (0)"},                              \

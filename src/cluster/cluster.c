@@ -381,6 +381,7 @@ struct view cluster_view (const struct cluster *cluster, const struct round *rou
         .interval_s = round->interval_s,
         .restart_delay_s = round->restart_delay_s,
         .p = round->p,
+        .settings = round->settings,
         .search = round->search,
         .seed = round->seed,
         .budget = round->budget,

@@ -7,6 +7,7 @@
 #include "cluster/job.h"
 #include "cluster/launch.h"
 #include "cluster/plan.h"
+#include "cluster/policy_settings.h"
 
 /* All that can happen.  The cluster is the fold of its events. */
 enum event_type {
@@ -50,6 +51,7 @@ struct round {
     char policy[NAME_SIZE];
     char software[NAME_SIZE]; /* the version that decided; "": this one */
     double interval_s, restart_delay_s, p;
+    struct policy_settings settings; /* other options of the policy */
     enum pollux_search search;
     uint64_t seed;
     int64_t budget;

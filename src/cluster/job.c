@@ -68,6 +68,9 @@ bool job_allows (const struct job *job, int replicas)
 
 int job_next_replicas (const struct job *job, int replicas)
 {
+    if (replicas >= job->spec.max_replicas)
+        return 0;
+    replicas = replicas > 0 ? replicas : 0;
     int least = replicas + 1 > job->spec.min_replicas ? replicas + 1 : job->spec.min_replicas;
     int next = allowed_from (&job->spec.allowed, least);
     return next <= job->spec.max_replicas ? next : 0;
@@ -75,6 +78,8 @@ int job_next_replicas (const struct job *job, int replicas)
 
 int job_fit_replicas (const struct job *job, int replicas)
 {
+    if (replicas <= 0)
+        return 0;
     int most = replicas < job->spec.max_replicas ? replicas : job->spec.max_replicas;
     int fit = allowed_upto (&job->spec.allowed, most);
     return fit >= job->spec.min_replicas ? fit : 0;

@@ -101,10 +101,10 @@ struct job {
 /* May the job run with so many replicas?  0 is always allowed here: not to run. */
 bool job_allows (const struct job *job, int replicas);
 
-/* The smallest allowed count above that one, or 0 if there is none. */
+/* The smallest allowed count above that one, or 0 if there is none.  Negative counts are as 0. */
 int job_next_replicas (const struct job *job, int replicas);
 
-/* The largest allowed count up to that one; 0, not to run, always is. */
+/* The largest allowed count up to that one; 0, not to run, always is.  0 for negative counts. */
 int job_fit_replicas (const struct job *job, int replicas);
 
 /* What a policy that decides no sizes gives the job: the count that it asked for, or the fewest

@@ -6,6 +6,7 @@
 
 #include "cluster/job.h"
 #include "cluster/node.h"
+#include "cluster/policy_settings.h"
 
 /* All that a decision may depend on: one moment of the cluster, and how to decide.  Everything
  * is borrowed and does not change while somebody decides. */
@@ -14,10 +15,11 @@ struct view {
     int node_count;
     const struct job *const *jobs; /* the active ones, in order of submission */
     int job_count;
-    double now_s;           /* of this round, on the cluster's clock */
-    double interval_s;      /* between full rounds */
-    double restart_delay_s; /* of jobs that do not say otherwise */
-    double p;               /* fairness, -inf..1 */
+    double now_s;                    /* of this round, on the cluster's clock */
+    double interval_s;               /* between full rounds */
+    double restart_delay_s;          /* of jobs that do not say otherwise */
+    double p;                        /* fairness, -inf..1 */
+    struct policy_settings settings; /* other options of the policy */
     enum pollux_search search;
     uint64_t seed;  /* of this round */
     int64_t budget; /* steps of search, 0: the policy's default */

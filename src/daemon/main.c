@@ -23,7 +23,7 @@
 #include "base/options.h"
 #include "daemon/daemon.h"
 #include "daemon/state.h"
-#include "policy/policy.h"
+#include "policy/policy_options.h"
 #include "wire/node.h"
 #include "wire/diagnostics.h"
 #include "wire/strings.h"
@@ -37,6 +37,7 @@ enum {
     OPT_INTERVAL,
     OPT_RESTART_DELAY,
     OPT_POLICY,
+    OPT_POLICY_OPTION,
     OPT_FAIRNESS = 'p',
     OPT_RUN_AS = 256,
     OPT_ALLOW_ROOT,
@@ -56,6 +57,8 @@ static const struct command_option polluxd_options[] = {
     {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
     {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "what a restart costs, until measured (30)"},
     {"policy", "NAME", OPT_POLICY, "who decides (pollux)"},
+    {"policy-option", "NAME=VALUE", OPT_POLICY_OPTION,
+     "an option of the policy, see pollux-sim(1); may be repeated"},
     {"fairness", "P", OPT_FAIRNESS, "exponent of the mean over jobs, -inf to 1 (-1)"},
     {"run-as", "USER", OPT_RUN_AS, "become this user, and so do the jobs"},
     {"allow-root", NULL, OPT_ALLOW_ROOT, "stay root, and so do the jobs"},
@@ -189,6 +192,8 @@ static int take_option (int id, const struct options *options, struct wire_confi
         return options_double (options, 0, 86400, &config->restart_delay_s, err);
     case OPT_POLICY:
         return set_name (config->policy, options, err);
+    case OPT_POLICY_OPTION:
+        return policy_settings_parse (options->argument, &config->settings, err);
     case OPT_FAIRNESS:
         return options_double (options, -INFINITY, 1, &config->p, err);
     case OPT_RUN_AS:
@@ -284,7 +289,11 @@ static int take_options (struct request *request, struct wire_config *config,
                           fail (&problem, -EINVAL, "unexpected argument %s; see 'polluxd --help'",
                                 quote (operands[0]).text),
                           &problem, err);
-    return add_problem (rc, daemon_policy (config->policy, &policy, &problem), &problem, err);
+    rc = add_problem (rc, daemon_policy (config->policy, &policy, &problem), &problem, err);
+    if (!policy)
+        return rc;
+    return add_problem (rc, policy_settings_check (&config->settings, &policy, 1, &problem),
+                        &problem, err);
 }
 
 /* The file, and the command line over it; also again, when the file has changed. */

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "daemon/daemon_private.h"
+#include "policy/policy_options.h"
 #include "api/tokens.h"
 
 /* Decisions of that many slots times jobs take milliseconds; they get a thread. */
@@ -27,6 +28,7 @@ struct round configured_round (const struct wire_config *config, const struct po
                           .p = config->p,
                           .search = policy->search,
                           .least_age_s = config->interval_s};
+    round.settings = policy_settings_of (policy, &config->settings, &round.p);
     memcpy (round.policy, config->policy, sizeof (round.policy));
     return round;
 }

@@ -9,19 +9,28 @@
  * 1/slice of it is spent on restarting.
  */
 #include "policy/policies.h"
+#include "policy/policy_options.h"
 #include "policy/priority_order.h"
 
-static const double SLICE = 10;
+static const struct policy_option las_options[] = {
+    {.name = "slice",
+     .min = 0,
+     .max = 1e6,
+     .usual = 10,
+     .help = "restart delays that a run lasts before an equal job may take its slots"},
+    {0},
+};
 
 static int las_rank (const struct view *view, void *memory, struct priority *priorities,
                      struct pollux_error *err)
 {
     (void)memory;
     (void)err;
+    double slice = policy_option_value (view, &las_options[0]);
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         double ahead_s = job->placement.count > 0
-                             ? SLICE * view_restart_delay (view, job) * job_request (job)
+                             ? slice * view_restart_delay (view, job) * job_request (job)
                              : 0;
         priority_as_requested (&priorities[i], view, 0, job->attained_s - ahead_s);
     }
@@ -37,5 +46,6 @@ static int las_decide (const struct view *view, void *memory, struct plan *plan,
 const struct policy policy_las = {
     .name = "las",
     .summary = "least attained service first; jobs run as requested",
+    .options = las_options,
     .decide = las_decide,
 };

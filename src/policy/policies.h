@@ -15,4 +15,7 @@ extern const struct policy policy_pollux_ga;
 extern const struct policy policy_srtf;
 extern const struct policy policy_tiresias;
 
+/* The values of the paper's objective, which several of them maximise (fitness_values.c). */
+extern const struct policy_values fitness_values;
+
 #endif

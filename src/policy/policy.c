@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of policies, and the one door to a decision.
+ * The table of policies, and the one entry point of a decision.
  */
 #include "policy/policy.h"
 
@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "policy/policies.h"
+#include "policy/policy_options.h"
 
 const struct policy *const policies[] = {
     &policy_pollux, &policy_pollux_jct, &policy_pollux_ga, &policy_tiresias,    &policy_optimus,
@@ -56,5 +57,6 @@ int decide (const struct policy *policy, const struct view *view, struct memory 
 {
     if (plan_reset (plan, view->job_count) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
-    return policy->decide (view, memory->state, plan, err);
+    int rc = policy_settings_check (&view->settings, &policy, 1, err);
+    return rc < 0 ? rc : policy->decide (view, memory->state, plan, err);
 }

@@ -5,6 +5,28 @@
 #include "cluster/plan.h"
 #include "cluster/view.h"
 
+struct policy_option;
+
+/* What one job contributes to a policy's objective. */
+struct job_value {
+    double x;    /* as policy_values.fitness wants it */
+    double term; /* the larger the sum of the terms of all jobs, the larger the fitness */
+};
+
+/* The objective of a policy, job by job, for explanations (policy/explain.h). */
+struct policy_values {
+    /* Prepare the values of one view, which must outlive them.  On success *ret belongs to the
+     * caller (release).  -EINVAL names a job whose hints are invalid; -ENOMEM. */
+    int (*prepare) (const struct view *view, void **ret, struct pollux_error *err);
+    void (*release) (void *prepared);
+    /* A job of the view with that many replicas and that best goodput (the replica count itself for
+     * a job without a model; 0 without slots).  moves: it does not keep its current placement. */
+    struct job_value (*value) (const void *prepared, int job, int replicas, double goodput,
+                               bool moves);
+    /* The fitness of a plan, as in plan.fitness, from the values of all jobs of the view. */
+    double (*fitness) (const void *prepared, const struct job_value *values);
+};
+
 /* A policy turns a view into a plan: a pure function of the view and of the policy's memory of
  * earlier rounds.  Equal view and memory give an equal plan, bit for bit. */
 struct policy {
@@ -13,7 +35,9 @@ struct policy {
     bool adaptive;       /* jobs tune their batch; false: they keep fixed_batch, as requested */
     bool elastic;        /* decides how many replicas; false: fixed_replicas or none */
     bool oracle;         /* needs job.oracle, which only a simulation has */
-    enum pollux_search search; /* how its jobs choose their batch */
+    enum pollux_search search;           /* how its jobs choose their batch */
+    const struct policy_option *options; /* policy/policy_options.h; NULL: it has none */
+    const struct policy_values *values;  /* NULL: it has no objective, plan.fitness is NaN */
     /* The memory of a fresh start; both NULL for a policy that has none. */
     int (*memory_new) (void **ret, struct pollux_error *err);
     void (*memory_free) (void *memory);
@@ -36,8 +60,8 @@ struct memory {
 int memory_new (const struct policy *policy, struct memory *ret, struct pollux_error *err);
 void memory_clear (struct memory *memory);
 
-/* One decision.  plan is zero or from an earlier round.  On failure the memory is as good as
- * new, and plan says nothing. */
+/* One decision.  plan is zero or from an earlier round.  -EINVAL if the view's settings are not
+ * options of the policy.  On failure the memory is as good as new, and plan has no meaning. */
 int decide (const struct policy *policy, const struct view *view, struct memory *memory,
             struct plan *plan, struct pollux_error *err);
 

@@ -14,10 +14,13 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
+#include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 #include "solver/slot_price.h"
 
 enum { REFINE_ROUNDS = 2, SMALL_SLOTS = 512 };
+
+static const struct policy_option pollux_options[] = {POLICY_OPTION_P, {0}};
 
 /* One decision at work. */
 struct round {
@@ -221,6 +224,8 @@ const struct policy policy_pollux = {
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,
+    .options = pollux_options,
+    .values = &fitness_values,
     .memory_new = solver_memory_new,
     .memory_free = solver_memory_free,
     .decide = pollux_decide,

@@ -20,9 +20,19 @@
 #include "policy/name_index.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
+#include "policy/policy_options.h"
 #include "policy/speedup.h"
 
-enum { GENERATIONS = 100 }; /* the first is the start */
+static const struct policy_option ga_options[] = {
+    {.name = "generations",
+     .kind = OPTION_INTEGER,
+     .min = 1,
+     .max = 1e6,
+     .usual = 100,
+     .help = "generations of a search, the first of them where it starts"},
+    POLICY_OPTION_P,
+    {0},
+};
 
 struct ga_memory {
     struct name_index jobs, nodes;
@@ -213,7 +223,8 @@ static int search (const struct ga_space *space, struct ga_memory *memory, struc
     rc = ga_population_new (space, &population, err);
     if (rc == 0)
         rc = populate (memory, space, &variation, &population, err);
-    int64_t generations = view->budget > 0 ? view->budget : GENERATIONS;
+    int64_t generations =
+        view->budget > 0 ? view->budget : (int64_t)policy_option_value (view, &ga_options[0]);
     for (int64_t i = 1; i < generations && rc == 0; i++)
         ga_population_breed (&population, &variation);
     if (rc == 0)
@@ -245,6 +256,8 @@ const struct policy policy_pollux_ga = {
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_REFERENCE,
+    .options = ga_options,
+    .values = &fitness_values,
     .memory_new = ga_memory_new,
     .memory_free = ga_memory_free,
     .decide = pollux_ga_decide,

@@ -38,20 +38,38 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
+#include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 #include "policy/speedup.h"
 #include "solver/slot_price.h"
 
-/* Of a job that does not say: as much as a short one has, and as much again as it has had, as
- * with sizes that are spread over many orders of magnitude. */
-static const double unknown_s = 3000;
-/* More than anybody has, 30 years; so that a silly number does not turn a weight into 0. */
+/* The work left of a job that does not report it is unknown_work plus the slot-seconds that it has
+ * had: job sizes are spread over many orders of magnitude. */
+enum { JCT_AGEING, JCT_LEAST_HOLD, JCT_UNKNOWN_WORK };
+static const struct policy_option jct_options[] = {
+    [JCT_AGEING] = {.name = "ageing",
+                    .min = 1,
+                    .max = 1e9,
+                    .usual = 10000,
+                    .help = "seconds; the weight of a job grows as sqrt (1 + age / ageing)"},
+    [JCT_LEAST_HOLD] = {.name = "least_hold",
+                        .min = 1,
+                        .max = 1e9,
+                        .usual = 300,
+                        .help = "seconds that a placement is expected to last at least"},
+    [JCT_UNKNOWN_WORK] = {.name = "unknown_work",
+                          .min = 1,
+                          .max = 1e9,
+                          .usual = 3000,
+                          .help = "seconds of one replica for a new job that reports no total"},
+    {0},
+};
+
+/* 30 years: a limit, so that an absurd report does not make a weight 0. */
 static const double work_most_s = 1e9;
-static const double short_s = 2000;      /* jobs below it are equally short */
-static const double ageing_s = 10000;    /* age that makes a job matter noticeably more */
-static const double lasts_least_s = 300; /* that a placement lasts */
-static const double lasts_share = 0.2;   /* of a job's remaining time, */
-static const double lasts_arrivals = 2;  /* while so many others come */
+static const double short_s = 2000;     /* jobs below it are equally short */
+static const double lasts_share = 0.2;  /* of a job's remaining time, */
+static const double lasts_arrivals = 2; /* while so many others come */
 
 /* What one job has before it. */
 struct prospect {
@@ -59,8 +77,9 @@ struct prospect {
     double work_s; /* R: what is left, in seconds of one replica */
     double weight; /* w */
     double delay_s;
-    bool waits; /* it has no placement */
-    int limit;  /* the most replicas of its options */
+    bool waits;   /* it has no placement */
+    int limit;    /* the most replicas of its options */
+    double bonus; /* added to the value of options with `limit` replicas: what lies beyond */
 };
 
 struct round {
@@ -75,11 +94,12 @@ struct round {
     } curve;      /* scratch */
     int slots, node_most;
     double calm_s; /* for how long a placement lasts, as far as others are concerned */
+    double ageing_s, least_hold_s, unknown_s; /* the options */
 };
 
 /* ---- What a job has before it ---- */
 
-static double work_of (const struct job *job, double unit)
+static double work_of (const struct job *job, double unit, double unknown_s)
 {
     double left = job_remaining (job) * (double)job->hints.limits.init_batch / unit;
     /* Whoever is past its end and still here has been wrong about it. */
@@ -87,11 +107,11 @@ static double work_of (const struct job *job, double unit)
     return fmin (known ? left : unknown_s + job->attained_s, work_most_s);
 }
 
-static struct prospect prospect_of (const struct view *view, const struct job *job,
+static struct prospect prospect_of (const struct round *round, const struct job *job,
                                     const struct allocation_options *options)
 {
     struct prospect prospect = {
-        .delay_s = view_restart_delay (view, job),
+        .delay_s = view_restart_delay (round->view, job),
         .waits = job->placement.count == 0,
     };
     for (int i = options->count - 1; i >= 0; i--) {
@@ -101,7 +121,7 @@ static struct prospect prospect_of (const struct view *view, const struct job *j
         if (options->speedups[i] > 0)
             prospect.unit = options->speedups[i] * options->fair / option->replicas;
     }
-    prospect.work_s = work_of (job, prospect.unit);
+    prospect.work_s = work_of (job, prospect.unit, round->unknown_s);
     return prospect;
 }
 
@@ -133,7 +153,7 @@ static int weigh (const struct round *round)
         const struct job *job = round->view->jobs[ranks[i].job];
         prospect->weight = job->spec.weight * pow (i + 1, 0.45) *
                            pow (prospect->work_s + short_s, -0.25) *
-                           pow (1 + fmax (job->age_s, 0) / ageing_s, 0.5);
+                           pow (1 + fmax (job->age_s, 0) / round->ageing_s, 0.5);
     }
     return 0;
 }
@@ -162,7 +182,7 @@ static double kept_share (const struct round *round, const struct prospect *pros
     if (prospect->waits || !(speedup > 0))
         return 1;
     double delay_s = prospect->delay_s, left_s = prospect->work_s / speedup;
-    double lasts_s = fmax (lasts_least_s, fmin (lasts_share * left_s, round->calm_s));
+    double lasts_s = fmax (round->least_hold_s, fmin (lasts_share * left_s, round->calm_s));
     return fmin (fmax (lasts_s - delay_s, 0) / lasts_s, left_s / (left_s + delay_s));
 }
 
@@ -212,7 +232,7 @@ static int curve_room (struct round *round, int most)
 static int explore (struct round *round, int job, double price, struct pollux_error *err)
 {
     const struct job *it = round->view->jobs[job];
-    const struct prospect *prospect = &round->prospects[job];
+    struct prospect *prospect = &round->prospects[job];
     const struct allocation_options *options = &round->objective.options[job];
     struct curve *curve = &round->curve;
     int most = hidden_most (round, job), limit = prospect->limit;
@@ -238,9 +258,10 @@ static int explore (struct round *round, int job, double price, struct pollux_er
             hidden = fmax (hidden,
                            value_of (round, prospect, goodput / prospect->unit, true) - price * k);
     }
-    for (int i = 0; i < options->count && hidden > offered; i++)
+    prospect->bonus = hidden > offered ? hidden - at_limit : 0;
+    for (int i = 0; i < options->count; i++)
         if (options->list[i].replicas == limit)
-            options->list[i].value += hidden - at_limit;
+            options->list[i].value += prospect->bonus;
     return 0;
 }
 
@@ -262,7 +283,7 @@ static int value_all (struct round *round, struct pollux_error *err)
     const struct view *view = round->view;
     struct slot_price price;
     for (int i = 0; i < view->job_count; i++)
-        round->prospects[i] = prospect_of (view, view->jobs[i], &round->objective.options[i]);
+        round->prospects[i] = prospect_of (round, view->jobs[i], &round->objective.options[i]);
     if (weigh (round) < 0)
         return fail (err, -ENOMEM, "no memory for the ranks of %d jobs", view->job_count);
     round->calm_s = lasts_arrivals / arrival_rate (round);
@@ -278,24 +299,41 @@ static int value_all (struct round *round, struct pollux_error *err)
 
 /* ---- The decision ---- */
 
+/* All options of all jobs, with their values.  The arena must be empty; the round uses it. */
+static int round_make (const struct view *view, struct arena *arena, struct round *ret,
+                       struct pollux_error *err)
+{
+    struct round round = {
+        .view = view,
+        .arena = arena,
+        .slots = view_slots (view),
+        .ageing_s = policy_option_value (view, &jct_options[JCT_AGEING]),
+        .least_hold_s = policy_option_value (view, &jct_options[JCT_LEAST_HOLD]),
+        .unknown_s = policy_option_value (view, &jct_options[JCT_UNKNOWN_WORK]),
+    };
+    for (int i = 0; i < view->node_count; i++)
+        if (view->nodes[i].available && view->nodes[i].slots > round.node_most)
+            round.node_most = view->nodes[i].slots;
+    round.prospects = arena_take (arena, (size_t)view->job_count, sizeof (round.prospects[0]));
+    if (!round.prospects)
+        return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
+    int rc = objective_make (view, arena, &round.objective, err);
+    if (rc == 0)
+        rc = value_all (&round, err);
+    if (rc == 0)
+        *ret = round;
+    return rc;
+}
+
 static int jct_decide (const struct view *view, void *memory, struct plan *plan,
                        struct pollux_error *err)
 {
     struct solver_memory *scratch = memory;
-    struct round round = {.view = view, .arena = &scratch->arena, .slots = view_slots (view)};
+    struct round round;
     arena_reset (&scratch->arena);
     if (view->job_count == 0)
         return 0;
-    for (int i = 0; i < view->node_count; i++)
-        if (view->nodes[i].available && view->nodes[i].slots > round.node_most)
-            round.node_most = view->nodes[i].slots;
-    round.prospects =
-        arena_take (&scratch->arena, (size_t)view->job_count, sizeof (round.prospects[0]));
-    if (!round.prospects)
-        return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
-    int rc = objective_make (view, &scratch->arena, &round.objective, err);
-    if (rc == 0)
-        rc = value_all (&round, err);
+    int rc = round_make (view, &scratch->arena, &round, err);
     struct solver_result result;
     if (rc == 0)
         rc = objective_solve (&round.objective, view, scratch->solver, plan, NULL, &result, err);
@@ -307,12 +345,72 @@ static int jct_decide (const struct view *view, void *memory, struct plan *plan,
     return 0;
 }
 
+/* ---- Values, for explanations ---- */
+
+struct jct_values {
+    struct arena arena;
+    struct round round;
+};
+
+static void jct_values_release (void *prepared)
+{
+    struct jct_values *values = prepared;
+    if (!values)
+        return;
+    arena_clear (&values->arena);
+    free (values);
+}
+
+static int jct_values_prepare (const struct view *view, void **ret, struct pollux_error *err)
+{
+    struct jct_values *values = calloc (1, sizeof (*values));
+    if (!values)
+        return fail (err, -ENOMEM, "no memory for the values of %d jobs", view->job_count);
+    values->round.view = view;
+    int rc = view->job_count > 0 ? round_make (view, &values->arena, &values->round, err) : 0;
+    if (rc < 0)
+        jct_values_release (values);
+    else
+        *ret = values;
+    return rc;
+}
+
+static struct job_value jct_value (const void *prepared, int job, int replicas, double goodput,
+                                   bool moves)
+{
+    const struct jct_values *values = prepared;
+    const struct prospect *prospect = &values->round.prospects[job];
+    double speedup = prospect->unit > 0 ? goodput / prospect->unit : 0;
+    double value = value_of (&values->round, prospect, speedup, moves);
+    if (replicas > 0 && replicas == prospect->limit)
+        value += prospect->bonus;
+    return (struct job_value){.x = value, .term = value};
+}
+
+static double jct_fitness (const void *prepared, const struct job_value *values)
+{
+    const struct jct_values *self = prepared;
+    double sum = 0;
+    for (int i = 0; i < self->round.view->job_count; i++)
+        sum += values[i].x;
+    return sum;
+}
+
+static const struct policy_values jct_policy_values = {
+    .prepare = jct_values_prepare,
+    .release = jct_values_release,
+    .value = jct_value,
+    .fitness = jct_fitness,
+};
+
 const struct policy policy_pollux_jct = {
     .name = "pollux-jct",
     .summary = "shorter mean completion time, where jobs say how much work is left",
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,
+    .options = jct_options,
+    .values = &jct_policy_values,
     .memory_new = solver_memory_new,
     .memory_free = solver_memory_free,
     .decide = jct_decide,

@@ -16,9 +16,17 @@
 #include "base/error.h"
 #include "policy/policies.h"
 #include "policy/name_index.h"
+#include "policy/policy_options.h"
 #include "policy/priority_order.h"
 
-static const double QUANTUM = 57600; /* slot-seconds */
+static const struct policy_option tiresias_options[] = {
+    {.name = "quantum",
+     .min = 1,
+     .max = 1e12,
+     .usual = 57600,
+     .help = "slot-seconds after which a job moves to the second queue"},
+    {0},
+};
 
 struct record {
     double executed_s; /* with slots, restart delays included */
@@ -93,6 +101,7 @@ static int tiresias_rank (const struct view *view, void *memory, struct priority
                           struct pollux_error *err)
 {
     struct queues *queues = memory;
+    double quantum = policy_option_value (view, &tiresias_options[0]);
     int rc = queues_follow (queues, view, err);
     if (rc < 0)
         return rc;
@@ -104,7 +113,7 @@ static int tiresias_rank (const struct view *view, void *memory, struct priority
     for (int i = 0; i < view->job_count; i++) {
         int job = priorities[i].job;
         struct record *record = &records[job];
-        if (record->queue == 0 && record->executed_s * job_request (view->jobs[job]) >= QUANTUM) {
+        if (record->queue == 0 && record->executed_s * job_request (view->jobs[job]) >= quantum) {
             record->queue = 1;
             record->entry = queues->entries++;
             priority_as_requested (&priorities[i], view, record->queue, (double)record->entry);
@@ -122,6 +131,7 @@ static int tiresias_decide (const struct view *view, void *memory, struct plan *
 const struct policy policy_tiresias = {
     .name = "tiresias",
     .summary = "two queues by attained service; jobs run as requested",
+    .options = tiresias_options,
     .memory_new = queues_new,
     .memory_free = queues_free,
     .decide = tiresias_decide,

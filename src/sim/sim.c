@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "policy/policy_options.h"
 #include "sim/job_request.h"
 #include "sim/result_summary.h"
 #include "sim/training.h"
@@ -237,6 +238,7 @@ static void round_event (const struct sim *sim, struct event *ret)
                   .search = sim->policy->search,
                   .seed = rng_next (&rng)},
     };
+    ret->round.settings = policy_settings_of (sim->policy, &sim->config->settings, &ret->round.p);
     snprintf (ret->round.policy, sizeof (ret->round.policy), "%s", sim->policy->name);
 }
 

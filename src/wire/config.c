@@ -16,6 +16,7 @@
 #include "wire/keys.h"
 #include "wire/member.h"
 #include "wire/node.h"
+#include "wire/policy_settings.h"
 #include "wire/strings.h"
 
 const char *const wire_log_levels[] = {"error", "warning", "info", "debug"};
@@ -45,11 +46,11 @@ static const struct wire_member config_members[] = {
 };
 
 static const char *const known_keys[] = {
-    "state",       "listen", "host_names",  "backend",     "nodes",
-    "slots",       "policy", "checkpoints", "interval",    "restart_delay",
-    "fairness",    "run_as", "allow_root",  "log_level",   "log_format",
-    "max_body",    "rate",   "burst",       "connections", "connections_per_address",
-    "keep_events", NULL,
+    "state",       "listen",         "host_names",  "backend",     "nodes",
+    "slots",       "policy",         "checkpoints", "interval",    "restart_delay",
+    "fairness",    "run_as",         "allow_root",  "log_level",   "log_format",
+    "max_body",    "rate",           "burst",       "connections", "connections_per_address",
+    "keep_events", "policy_options", NULL,
 };
 
 static const char *const backends[] = {"local"};
@@ -240,6 +241,8 @@ static int read_root (struct reader *reader)
     note (reader, wire_members_override (config_members, &reader->root, config, reader->err));
     if (wire_has (&reader->root, "backend"))
         note (reader, wire_choice (&reader->root, "backend", backends, 1, &choice, reader->err));
+    note (reader, wire_policy_settings_decode (&reader->root, "policy_options", &config->settings,
+                                               reader->err));
     read_path (reader, "state", &config->state);
     read_path (reader, "checkpoints", &config->checkpoints);
     read_list (reader, "listen", 1, wire_wrong_listen, &config->listen);
@@ -329,6 +332,8 @@ json_t *wire_config_encode (const struct wire_config *config, struct pollux_erro
         code = wire_string_put (object, "checkpoints", config->checkpoints, wire_wrong_path, err);
     if (code == 0)
         code = wire_members_encode (config_members, config, object, err);
+    if (code == 0)
+        code = wire_policy_settings_put (object, "policy_options", &config->settings, err);
     if (code == 0)
         return object;
     json_decref (object);

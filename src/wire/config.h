@@ -7,6 +7,7 @@
 #define WIRE_CONFIG_H
 
 #include "cluster/node.h"
+#include "cluster/policy_settings.h"
 #include "wire/json.h"
 
 /* 1 MiB: thirty lines, and a node each for thousands of them. */
@@ -32,8 +33,9 @@ struct wire_config {
     char *checkpoints; /* directory, absolute, for jobs that say none; NULL: the state's */
     char policy[NAME_SIZE];
     double interval_s, restart_delay_s;
-    double p;               /* fairness, -inf to 1 */
-    char run_as[NAME_SIZE]; /* a user; "": stay who we are */
+    double p;                        /* fairness, -inf to 1 */
+    struct policy_settings settings; /* other options of the policy */
+    char run_as[NAME_SIZE];          /* a user; "": stay who we are */
     bool allow_root;
     int log_level, log_format; /* index of the names above */
     int64_t max_body;          /* bytes of a request's body */

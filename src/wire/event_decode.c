@@ -15,6 +15,7 @@
 #include "wire/event_format.h"
 #include "wire/job.h"
 #include "wire/launch.h"
+#include "wire/policy_settings.h"
 #include "wire/spec.h"
 
 void wire_event_clear (struct wire_event *event)
@@ -205,6 +206,8 @@ static int decode_body (const struct cluster *cluster, const struct wire_place *
         return decode_submit (body, ret, err);
     case EVENT_HINTS:
         return decode_hints (cluster, body, ret, err);
+    case EVENT_ROUND:
+        return wire_policy_settings_decode (body, "policy_options", &event->round.settings, err);
     case EVENT_PLAN:
         return decode_plan (cluster, body, ret, err);
     case EVENT_START:

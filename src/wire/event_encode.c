@@ -13,6 +13,7 @@
 #include "wire/event_format.h"
 #include "wire/job.h"
 #include "wire/launch.h"
+#include "wire/policy_settings.h"
 #include "wire/spec.h"
 
 /* A new object inside another one; NULL if there is no memory. */
@@ -148,7 +149,9 @@ static int put_round (const struct event *event, json_t *body, struct pollux_err
     struct event round = *event;
     if (!round.round.software[0])
         snprintf (round.round.software, sizeof (round.round.software), "%s", POLLUX_VERSION);
-    return wire_members_encode (wire_formats[EVENT_ROUND].members, &round, body, err);
+    int code = wire_members_encode (wire_formats[EVENT_ROUND].members, &round, body, err);
+    return code < 0 ? code
+                    : wire_policy_settings_put (body, "policy_options", &round.round.settings, err);
 }
 
 static int put_body (const struct cluster *cluster, const struct event *event, json_t *body,

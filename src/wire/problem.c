@@ -14,6 +14,7 @@
 #include "cluster/name_table.h"
 #include "wire/job.h"
 #include "wire/member.h"
+#include "wire/policy_settings.h"
 #include "wire/spec.h"
 
 /* What reading needs besides the problem. */
@@ -305,6 +306,8 @@ static int read_root (struct reader *reader, const struct wire_place *root,
     int rc = wire_expect_object (root, err);
     if (rc == 0 && wire_has (root, "p"))
         rc = wire_number (root, "p", -INFINITY, 1, &view->p, err);
+    if (rc == 0)
+        rc = wire_policy_settings_decode (root, "policy_options", &view->settings, err);
     if (rc == 0)
         rc = optional_double (root, "restart_delay", 0, WIRE_TIME_LIMIT, &view->restart_delay_s,
                               err);

@@ -16,7 +16,7 @@
  *
  * Needed are a node's name and gpus, a job's name and max_replicas, and with a model also grad
  * and the four batch limits.  "model": null is a job whose goodput is its number of replicas.  p is
- * a number up to 1, or "-inf".  allowed is "any", "pow2", {"multiple_of": n} or a list of counts.
+ * a number up to 1, or "-inf"; policy_options, {name: number}, are other options of the policy.  allowed is "any", "pow2", {"multiple_of": n} or a list of counts.
  */
 #ifndef WIRE_PROBLEM_H
 #define WIRE_PROBLEM_H

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "wire/job.h"
+#include "wire/policy_settings.h"
 #include "wire/problem.h"
 #include "wire/spec.h"
 
@@ -69,5 +70,9 @@ json_t *problem_encode (const struct view *view)
                             "batch_search", wire_search_names[view->search], "jobs", jobs);
     json_decref (nodes);
     json_decref (jobs);
+    if (root && wire_policy_settings_put (root, "policy_options", &view->settings, NULL) < 0) {
+        json_decref (root);
+        return NULL;
+    }
     return root;
 }

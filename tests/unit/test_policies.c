@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 #include "views.h"
+#include "policy/policy_options.h"
 
 #include <errno.h>
 
@@ -72,6 +73,8 @@ static void counts_by_definition (void **state)
                 assert_int_equal (job_fit_replicas (job, k), last);
             }
             assert_int_equal (job_next_replicas (job, last), 0);
+            assert_int_equal (job_fit_replicas (job, -1), 0);
+            assert_int_equal (job_next_replicas (job, -1), job_next_replicas (job, 0));
         }
         scene_clear (&scene);
     }
@@ -508,6 +511,132 @@ static void random_lives (void **state)
     free (scene);
 }
 
+static void options_are_checked (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy, *text, *wrong; /* NULL: it is right */
+    } cases[] = {
+        {"tiresias", "quantum=3600", NULL},
+        {"tiresias", "quantum=0", "option quantum of policy tiresias: expected a number from 1 to"},
+        {"tiresias", "quantm=3600",
+         "policy tiresias has no option 'quantm'; did you mean 'quantum'?"},
+        {"pollux-jct", "zzz=1", "there are ageing, least_hold, unknown_work"},
+        {"fifo", "quantum=3600", "policy fifo has no options"},
+        {"pollux", "p=-inf", NULL},
+        {"pollux", "p=1.5", "option p of policy pollux: expected a number from -inf to 1, got 1.5"},
+        {"pollux-ga", "generations=1.5", "expected an integer"},
+        {"las", "slice", "expected NAME=NUMBER"},
+        {"las", "slice=ten", "expected NAME=NUMBER"},
+        {"las", "=1", "expected NAME=NUMBER"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        const struct policy *policy = NULL;
+        struct policy_settings settings = {0};
+        struct pollux_error err = {""};
+        assert_int_equal (0, policy_find (cases[i].policy, &policy, NULL));
+        int rc = policy_settings_parse (cases[i].text, &settings, &err);
+        if (rc == 0)
+            rc = policy_settings_check (&settings, &policy, 1, &err);
+        assert_int_equal (rc, cases[i].wrong ? -EINVAL : 0);
+        if (cases[i].wrong && !strstr (err.text, cases[i].wrong))
+            fail_msg ("%s: \"%s\" does not say \"%s\"", cases[i].text, err.text, cases[i].wrong);
+    }
+    /* Of several policies, each gets its own. */
+    struct policy_settings settings = {0};
+    const struct policy *both[2] = {NULL};
+    double p = -1;
+    policy_find ("pollux", &both[0], NULL);
+    policy_find ("tiresias", &both[1], NULL);
+    assert_int_equal (0, policy_settings_parse ("quantum=7", &settings, NULL));
+    assert_int_equal (0, policy_settings_parse ("p=0.5", &settings, NULL));
+    assert_int_equal (0, policy_settings_check (&settings, both, 2, NULL));
+    assert_int_equal (0, policy_settings_of (both[0], &settings, &p).count);
+    assert_true (p == 0.5);
+    struct policy_settings own = policy_settings_of (both[1], &settings, &p);
+    assert_int_equal (1, own.count);
+    assert_true (policy_settings_get (&own, "quantum", 0) == 7);
+    char text[32];
+    for (int i = settings.count; i < POLICY_SETTINGS_LIMIT; i++) {
+        snprintf (text, sizeof (text), "o%d=1", i);
+        assert_int_equal (0, policy_settings_parse (text, &settings, NULL));
+    }
+    assert_int_equal (-EINVAL, policy_settings_parse ("more=1", &settings, NULL));
+}
+
+/* Every table: names that fit and differ, defaults within their ranges; and the default, when set,
+ * gives the plan that is made without it. */
+static void defaults_change_no_plan (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (17);
+    struct scene *scene = malloc (sizeof (*scene));
+    assert_non_null (scene);
+    for (const struct policy *const *policy = policies; *policy; policy++) {
+        struct policy_settings usual = {0};
+        for (const struct policy_option *at = (*policy)->options; at && at->name; at++) {
+            assert_true (at->min <= at->usual && at->usual <= at->max && at->help);
+            assert_int_equal (0, policy_settings_set (&usual, at->name, at->usual));
+            assert_true (usual.count == at - (*policy)->options + 1);
+        }
+        for (int i = soak_count (100); i > 0 && usual.count > 0; i--) {
+            struct plan plan = {0}, again = {0};
+            struct memory memory = fresh ((*policy)->name);
+            scene_random (scene, &rng);
+            scene->view.search = (*policy)->search;
+            scene->view.p = -1;
+            assert_int_equal (0, decide (*policy, &scene->view, &memory, &plan, NULL));
+            memory_clear (&memory);
+            memory = fresh ((*policy)->name);
+            scene->view.settings = policy_settings_of (*policy, &usual, &scene->view.p);
+            assert_int_equal (0, decide (*policy, &scene->view, &memory, &again, NULL));
+            assert_int_equal (plan.share_count, again.share_count);
+            for (int job = 0; job < plan.job_count; job++)
+                assert_true (
+                    placement_same (plan_placement (&plan, job), plan_placement (&again, job)));
+            memory_clear (&memory);
+            plan_clear (&plan);
+            plan_clear (&again);
+            scene_clear (scene);
+        }
+    }
+    /* A setting that the policy does not have is refused by decide. */
+    struct memory memory = fresh ("fifo");
+    struct plan plan = {0};
+    struct pollux_error err;
+    scene_init (scene, 1);
+    policy_settings_set (&scene->view.settings, "quantum", 1);
+    assert_int_equal (-EINVAL, decide (memory.policy, &scene->view, &memory, &plan, &err));
+    memory_clear (&memory);
+    plan_clear (&plan);
+    scene_clear (scene);
+    free (scene);
+}
+
+/* Half the quantum: a job is in the second queue after half the service. */
+static void a_quantum_can_be_set (void **state)
+{
+    (void)state;
+    struct scene *scene = malloc (sizeof (*scene));
+    assert_non_null (scene);
+    for (int set = 0; set <= 1; set++) {
+        struct memory memory = fresh ("tiresias");
+        struct plan plan = {0};
+        scene_init (scene, 1);
+        scene_add (scene, "a", 4, "0:4")->attained_s = 28800;
+        scene_add (scene, "b", 4, "");
+        if (set)
+            policy_settings_set (&scene->view.settings, "quantum", 28800);
+        decide_as (&memory, scene, &plan);
+        assert_int_equal (plan_placement (&plan, 0).count, set ? 0 : 1);
+        assert_int_equal (plan_placement (&plan, 1).count, set ? 1 : 0);
+        memory_clear (&memory);
+        plan_clear (&plan);
+        scene_clear (scene);
+    }
+    free (scene);
+}
+
 static void unknown_names_are_refused (void **state)
 {
     (void)state;
@@ -530,6 +659,8 @@ int main (void)
         cmocka_unit_test (tiresias_demotes_once), cmocka_unit_test (tiresias_demotes_in_order),
         cmocka_unit_test (las_does_not_thrash),   cmocka_unit_test (random_views),
         cmocka_unit_test (random_lives),          cmocka_unit_test (unknown_names_are_refused),
+        cmocka_unit_test (options_are_checked),   cmocka_unit_test (defaults_change_no_plan),
+        cmocka_unit_test (a_quantum_can_be_set),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

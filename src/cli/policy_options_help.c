@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of --policy-option names in --help.
+ */
+#include "cli/policy_options_help.h"
+
+#include "policy/policy_options.h"
+
+void policy_options_help (FILE *out)
+{
+    fputs ("\nOptions of policies, with defaults and ranges:\n", out);
+    for (const struct policy *const *policy = policies; *policy; policy++)
+        for (const struct policy_option *at = (*policy)->options; at && at->name; at++) {
+            struct policy_option_text text = policy_option_text (*policy, at);
+            fprintf (out, "  %s\n      %s\n", text.left, text.right);
+        }
+}
