@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "api/describe.h"
-#include "api/explain_text.h"
+#include "api/explain_json.h"
 #include "wire/report.h"
 
 enum { JOBS = 20000, RUNNING = 2000, NODES = 1000, SLOTS = 8 };
@@ -129,7 +129,7 @@ static void explain_one (void *arg)
     struct view view = cluster_view (&work->cluster, &work->round);
     view.jobs = (const struct job *const *)work->cluster.live.jobs;
     view.job_count = work->cluster.live.count;
-    must (explain (&view, 17, &explanation, NULL));
+    must (explain_present (policies[0], &view, 17, &explanation, NULL));
     send (describe_explanation (&present, 17, &explanation));
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "api/api_private.h"
-#include "api/explain_text.h"
+#include "api/explain_json.h"
 #include "loop/job_rates.h"
 #include "wire/document.h"
 #include "wire/json.h"
@@ -307,7 +307,9 @@ static json_t *explain_job (const struct present *present, int index, struct pol
         struct view view = cluster_view (cluster, present->round);
         view.jobs = jobs;
         view.job_count = cluster->live.count;
-        if (explain (&view, place, explanation, err) == 0)
+        const struct policy *policy = NULL;
+        if (policy_find (present->round->policy, &policy, err) == 0 &&
+            explain_present (policy, &view, place, explanation, err) == 0)
             answer = describe_explanation (present, index, explanation);
     }
     free (explanation);

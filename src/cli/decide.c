@@ -13,17 +13,21 @@
 
 #include "base/error.h"
 #include "base/excerpt.h"
-#include "cli/command.h"
 #include "base/nearest.h"
 #include "base/options.h"
+#include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/policy_options_help.h"
+#include "policy/policy_options.h"
 #include "wire/problem.h"
 
-enum { DECIDE_POLICY = 1, DECIDE_SEED, DECIDE_JSON, DECIDE_EXPLAIN };
+enum { DECIDE_POLICY = 1, DECIDE_OPTION, DECIDE_SEED, DECIDE_JSON, DECIDE_EXPLAIN };
 
 static const struct command_option decide_options[] = {
-    {"policy", "NAME", DECIDE_POLICY, "who decides (pollux)"},
-    {"seed", "N", DECIDE_SEED, "of the policy's chances (0)"},
+    {"policy", "NAME", DECIDE_POLICY, "the policy that decides (pollux)"},
+    {"policy-option", "NAME=VALUE", DECIDE_OPTION,
+     "an option of the policy, listed below; may be repeated"},
+    {"seed", "N", DECIDE_SEED, "of the policy's random numbers (0)"},
     {"json", NULL, DECIDE_JSON, "print the plan as JSON"},
     {"explain", "[JOB]", DECIDE_EXPLAIN, "what one GPU more or fewer changes, for JOB or for all"},
 };
@@ -31,6 +35,7 @@ static const struct command_option decide_options[] = {
 struct decide_arguments {
     const char *path;
     const struct policy *policy;
+    struct policy_settings settings;
     int64_t seed;
     bool json, explain;
     const char *job; /* to explain; NULL: all */
@@ -44,6 +49,8 @@ static int take (struct decide_arguments *ret, int id, const struct options *opt
     switch (id) {
     case DECIDE_POLICY:
         return policy_find (options->argument, &ret->policy, err);
+    case DECIDE_OPTION:
+        return policy_settings_parse (options->argument, &ret->settings, err);
     case DECIDE_SEED:
         return options_int64 (options, 0, INT64_MAX, &ret->seed, err);
     case DECIDE_JSON:
@@ -70,6 +77,8 @@ static int parse (struct options *options, struct decide_arguments *ret, struct 
                    "policy %s needs to know the future, which only a simulation does; see "
                    "'pollux sim --help'",
                    arguments.policy->name);
+    if (rc == 0)
+        rc = policy_settings_check (&arguments.settings, &arguments.policy, 1, err);
     if (rc == 0)
         *ret = arguments;
     return rc;
@@ -138,55 +147,6 @@ double decide_gap (double fitness, double bound)
 
 /* ---- Explaining --------------------------------------------------------------------------- */
 
-/* Decide again with one job's allowed counts cut down to a single one; none at all for 0. */
-static int what_if (const struct decision *decision, int job, int replicas, struct what_if *ret,
-                    struct pollux_error *err)
-{
-    struct view view = *decision->view;
-    const struct job **jobs = calloc ((size_t)view.job_count, sizeof (jobs[0]));
-    if (!jobs)
-        return fail (err, -ENOMEM, "no memory for %d jobs", view.job_count);
-    memcpy (jobs, view.jobs, (size_t)view.job_count * sizeof (jobs[0]));
-    struct job changed = *jobs[job];
-    changed.spec.allowed =
-        (struct allowed){.kind = ALLOWED_LIST, .list = {replicas}, .count = replicas > 0};
-    jobs[job] = &changed;
-    view.jobs = jobs;
-    struct decision other;
-    int rc = decision_make (&view, decision->policy, &other, err);
-    free (jobs);
-    if (rc < 0)
-        return rc;
-    *ret = (struct what_if){
-        .possible = placement_replicas (plan_placement (&other.plan, job)) == replicas,
-        .replicas = replicas,
-        .speedup = other.plan.speedups[job],
-        .fitness = other.plan.fitness,
-        .bound = other.plan.bound,
-    };
-    decision_clear (&other);
-    return 0;
-}
-
-int explain_job (const struct decision *decision, int job, struct explanation *ret,
-                 struct pollux_error *err)
-{
-    const struct view *view = decision->view;
-    const struct job *spec = view->jobs[job];
-    struct explanation explanation = {.job = job};
-    int now = placement_replicas (plan_placement (&decision->plan, job)), rc = 0;
-    int more = job_next_replicas (spec, now), fewer = job_fit_replicas (spec, now - 1);
-    int most = job_trusted_replicas (spec) < view_slots (view) ? job_trusted_replicas (spec)
-                                                               : view_slots (view);
-    if (!job_pinned (spec) && more > 0 && more <= most)
-        rc = what_if (decision, job, more, &explanation.more, err);
-    if (!job_pinned (spec) && now > 0 && rc == 0)
-        rc = what_if (decision, job, fewer, &explanation.fewer, err);
-    if (rc == 0)
-        *ret = explanation;
-    return rc;
-}
-
 static int find_job (const struct view *view, const char *name, int *ret, struct pollux_error *err)
 {
     struct nearest nearest = nearest_start (name, strlen (name));
@@ -202,25 +162,27 @@ static int find_job (const struct view *view, const char *name, int *ret, struct
                  nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
 }
 
-/* One job or all; *ret belongs to the caller. */
-static int explain (const struct decision *decision, const char *name, struct explanation **ret,
-                    int *ret_count, struct pollux_error *err)
+/* One job or all; *ret belongs to the caller (free). */
+static int explain_jobs (const struct decision *decision, const char *name,
+                         struct explanation **ret, int *ret_count, struct pollux_error *err)
 {
     int first = 0, last = decision->view->job_count - 1, rc = 0;
     if (name) {
         rc = find_job (decision->view, name, &first, err);
         last = first;
     }
-    if (rc == 0 && decision->view->job_count > 0 && isnan (decision->plan.fitness))
+    if (rc == 0 && !decision->policy->values)
         rc = fail (err, -EINVAL, "--explain: policy %s has no objective to explain by",
                    decision->policy->name);
     if (rc < 0)
         return rc;
+    struct explainer *explainer = NULL;
     struct explanation *list = calloc ((size_t)(last - first) + 2, sizeof (list[0]));
-    if (!list)
-        return fail (err, -ENOMEM, "no memory for %d explanations", last - first + 1);
+    rc = list ? explainer_new (decision->policy, decision->view, &decision->plan, &explainer, err)
+              : fail (err, -ENOMEM, "no memory for %d explanations", last - first + 1);
     for (int i = first; i <= last && rc == 0; i++)
-        rc = explain_job (decision, i, &list[i - first], err);
+        rc = explain (explainer, i, &list[i - first], err);
+    explainer_free (explainer);
     if (rc < 0) {
         free (list);
         return rc;
@@ -228,6 +190,21 @@ static int explain (const struct decision *decision, const char *name, struct ex
     *ret = list;
     *ret_count = last - first + 1;
     return 0;
+}
+
+/* The settings of the command line over those of the problem. */
+static int take_settings (const struct decide_arguments *arguments, struct view *view,
+                          struct pollux_error *err)
+{
+    struct policy_settings settings = view->settings;
+    for (int i = 0; i < arguments->settings.count; i++)
+        if (policy_settings_set (&settings, arguments->settings.items[i].name,
+                                 arguments->settings.items[i].value) < 0)
+            return fail (err, -EINVAL, "more than %d options of a policy", POLICY_SETTINGS_LIMIT);
+    int rc = policy_settings_check (&settings, &arguments->policy, 1, err);
+    if (rc == 0)
+        view->settings = policy_settings_of (arguments->policy, &settings, &view->p);
+    return rc;
 }
 
 /* ---- The command -------------------------------------------------------------------------- */
@@ -245,9 +222,11 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     if (rc < 0)
         return rc;
     problem->view.seed = (uint64_t)arguments.seed;
-    rc = decision_make (&problem->view, arguments.policy, &decision, err);
+    rc = take_settings (&arguments, &problem->view, err);
+    if (rc == 0)
+        rc = decision_make (&problem->view, arguments.policy, &decision, err);
     if (rc == 0 && arguments.explain)
-        rc = explain (&decision, arguments.job, &explanations, &count, err);
+        rc = explain_jobs (&decision, arguments.job, &explanations, &count, err);
     if (rc == 0 && arguments.json)
         rc = output_json (decide_encode (&decision, explanations, count), out, err);
     else if (rc == 0)
@@ -261,7 +240,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
 const struct command decide_command = {
     .name = "decide",
     .operands = "PROBLEM.json",
-    .summary = "decide once who runs where, and prove how good that is",
+    .summary = "decide once which job runs where, and prove how good that is",
     .description =
         "Reads a cluster and its jobs, and prints the plan that a policy makes for them, with its\n"
         "fitness, a bound that no plan exceeds, and the price of a GPU.  The same problem gives "
@@ -269,5 +248,6 @@ const struct command decide_command = {
         "same plan.  The format of problems is in pollux-decide(1); - is the standard input.",
     .options = decide_options,
     .option_count = sizeof (decide_options) / sizeof (decide_options[0]),
+    .more_help = policy_options_help,
     .run = run,
 };

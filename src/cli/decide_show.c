@@ -102,35 +102,37 @@ static void print_summary (const struct decision *decision, FILE *out)
     fprintf (out, "Decided by %s in %.3f ms.\n", decision->policy->name, 1e3 * decision->seconds);
 }
 
-static void what_if_cells (struct table *table, const struct decision *decision, int job,
-                           const struct what_if *what_if)
+static void change_cells (struct table *table, const struct decision *decision, double now,
+                          const struct explain_change *change)
 {
-    if (!what_if->possible) {
-        for (int i = 0; i < 4; i++)
+    if (!change->possible) {
+        for (int i = 0; i < 3; i++)
             table_cell (table, "-");
         return;
     }
-    table_cell (table, "%d", what_if->replicas);
-    table_cell (table, "%+.2f", what_if->speedup - decision->plan.speedups[job]);
-    table_cell (table, "%+.3f %%", 100 * (what_if->fitness / decision->plan.fitness - 1));
-    table_cell (table, "%.3f %%", 100 * decide_gap (what_if->fitness, what_if->bound));
+    table_cell (table, "%d", change->point.replicas);
+    table_cell (table, "%+.2f", change->speedup - now);
+    table_cell (table, "%+.3f %%", 100 * (change->fitness / decision->plan.fitness - 1));
 }
 
 static int print_explanations (const struct decision *decision,
                                const struct explanation *explanations, int count,
                                struct terminal terminal, FILE *out, struct pollux_error *err)
 {
-    static const char *const titles[] = {"<job", "GPUs",  "more",    "speedup", "fitness",
-                                         "gap",  "fewer", "speedup", "fitness", "gap"};
+    static const char *const titles[] = {"<job",    "GPUs",  "more",    "speedup",
+                                         "fitness", "fewer", "speedup", "fitness"};
     struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
     for (int i = 0; i < count; i++) {
-        int job = explanations[i].job;
-        table_cell (&table, "%s", decision->view->jobs[job]->spec.name);
-        table_cell (&table, "%d", placement_replicas (plan_placement (&decision->plan, job)));
-        what_if_cells (&table, decision, job, &explanations[i].more);
-        what_if_cells (&table, decision, job, &explanations[i].fewer);
+        const struct explanation *all = &explanations[i];
+        double now = decision->plan.speedups[all->index];
+        table_cell (&table, "%s", all->job->spec.name);
+        table_cell (&table, "%d", all->current.replicas);
+        change_cells (&table, decision, now, &all->more);
+        change_cells (&table, decision, now, &all->less);
     }
-    fputs ("\nIf a job had one step more or fewer, and all others the best that is left:\n\n", out);
+    fputs ("\nIf a job had one step more or fewer, taken from the jobs that lose least or given to "
+           "the\njob that gains most:\n\n",
+           out);
     return table_end (&table, terminal, out, err);
 }
 
@@ -181,18 +183,19 @@ static json_t *encode_job (const struct decision *decision, int job)
                       changes[change_of (decision, job)].word);
 }
 
-static json_t *encode_what_if (const struct decision *decision, int job,
-                               const struct what_if *what_if)
+/* No plan exceeds the bound of the decision, the changed one neither. */
+static json_t *encode_change (const struct decision *decision, int job,
+                              const struct explain_change *change)
 {
-    if (!what_if->possible)
+    const struct plan *plan = &decision->plan;
+    if (!change->possible)
         return json_null ();
-    return json_pack ("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "replicas", what_if->replicas,
-                      "speedup", number (what_if->speedup), "speedup_change",
-                      number (what_if->speedup - decision->plan.speedups[job]), "fitness",
-                      number (what_if->fitness), "fitness_change",
-                      number (what_if->fitness - decision->plan.fitness), "bound",
-                      number (what_if->bound), "gap",
-                      number (decide_gap (what_if->fitness, what_if->bound)));
+    return json_pack ("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "replicas", change->point.replicas,
+                      "speedup", number (change->speedup), "speedup_change",
+                      number (change->speedup - plan->speedups[job]), "fitness",
+                      number (change->fitness), "fitness_change",
+                      number (change->fitness - plan->fitness), "bound", number (plan->bound),
+                      "gap", number (fmax (decide_gap (change->fitness, plan->bound), 0)));
 }
 
 json_t *decide_encode (const struct decision *decision, const struct explanation *explanations,
@@ -209,11 +212,11 @@ json_t *decide_encode (const struct decision *decision, const struct explanation
         failed |= json_object_set_new (jobs, name, encode_job (decision, i));
     }
     for (int i = 0; i < count && !failed; i++) {
-        int job = explanations[i].job;
+        const struct explanation *all = &explanations[i];
         failed |= json_object_set_new (
-            explained, view->jobs[job]->spec.name,
-            json_pack ("{s:o, s:o}", "more", encode_what_if (decision, job, &explanations[i].more),
-                       "fewer", encode_what_if (decision, job, &explanations[i].fewer)));
+            explained, all->job->spec.name,
+            json_pack ("{s:o, s:o}", "more", encode_change (decision, all->index, &all->more),
+                       "fewer", encode_change (decision, all->index, &all->less)));
     }
     json_t *root = NULL;
     if (!failed)

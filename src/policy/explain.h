@@ -1,64 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why does my job have 3 replicas?  Its goodput with other counts, what one more or one less would
- * change for it and for the others, and which limits hold it.  A pure function of a view.
+ * Why does a job have 3 replicas?  Its goodput with other counts, what one more or one less would
+ * change for it and for the other jobs, and which limits apply.  A pure function of a view, of a
+ * plan for it and of the policy that decides; `pollux explain` and `pollux decide --explain` share
+ * it.
  *
- * Placements are counted, not packed: every count is taken at its best, on one node if one is
- * large enough, else on several.  The policy, which has to fit all jobs on nodes, may do worse.
+ * What other jobs lose and gain is measured by the policy's own values (policy.values).  For a
+ * policy without an objective it is not known.
+ *
+ * Replicas are counted, not placed: every count is taken with its best goodput, on one node if one
+ * is large enough, else on several.  The policy, which places all jobs on nodes, may do worse.
  */
 #ifndef POLICY_EXPLAIN_H
 #define POLICY_EXPLAIN_H
 
-#include "cluster/view.h"
+#include "policy/policy.h"
 
-/* A curve of 96 points: all counts up to 64, then ever fewer, up to 2^20. */
+/* A curve of 96 points: all counts up to 64, then with growing steps up to 2^20. */
 enum { EXPLAIN_POINTS = 96, EXPLAIN_OTHERS = 16, EXPLAIN_LIMITS = 8, EXPLAIN_SENTENCE = 256 };
 
-/* A job with so many replicas, at best.  NaN where there is no model. */
+/* A job with a number of replicas, at best.  NaN where there is no model. */
 struct explain_point {
     int replicas;
-    double goodput, speedup; /* speedup: times as fast as with its fair share */
+    double goodput, speedup; /* speedup: goodput / goodput of its fair share */
     double eta_s;
     struct pollux_batch batch;
     double total_batch;
 };
 
-/* What would happen to another job. */
+/* What changes for another job. */
 struct explain_other {
     char name[NAME_SIZE];
     int from, to;
-    double goodput; /* as a factor of what it has; NaN without a model or from 0 */
+    double goodput; /* factor; NaN without a model or from 0 */
 };
 
 /* The next larger or smaller count. */
 struct explain_change {
     bool possible;
-    char why[EXPLAIN_SENTENCE]; /* not */
+    char why[EXPLAIN_SENTENCE]; /* it is not possible */
     struct explain_point point;
     double goodput; /* factor; NaN from 0 or without a model */
-    int free;       /* of the slots that it takes: those that nobody has to give */
+    double speedup; /* as in plan.speedups: without a model goodput is the number of replicas */
+    int free;       /* of the slots that it takes: those that no job has */
     struct explain_other others[EXPLAIN_OTHERS];
-    int other_count; /* of them, at most EXPLAIN_OTHERS are there */
+    int other_count; /* of all jobs that change; others has the first EXPLAIN_OTHERS of them */
     double fitness;  /* of all jobs, afterwards; NaN: not known */
 };
 
 struct explanation {
     const struct job *job;
-    bool has_model;
+    int index; /* of the job in the view */
+    const char *policy;
+    bool has_objective;           /* of the policy */
+    bool has_model;               /* of the job */
     int fair;                     /* replicas of a fair share */
-    double fitness;               /* of all jobs as they are, by the paper's objective */
-    struct explain_point current; /* replicas 0: has none */
+    double fitness;               /* of the plan, by the policy's objective; NaN: it has none */
+    struct explain_point current; /* as planned; replicas 0: it has no slots */
     struct explain_change more, less;
     struct explain_point curve[EXPLAIN_POINTS];
     int curve_count;
-    char limits[EXPLAIN_LIMITS][EXPLAIN_SENTENCE]; /* that bind */
+    char limits[EXPLAIN_LIMITS][EXPLAIN_SENTENCE]; /* that apply */
     int limit_count;
 };
 
-/* The job of an index of the view.  -EINVAL if some job's hints are nonsense, -ENOMEM. */
-int explain (const struct view *view, int job, struct explanation *ret, struct pollux_error *err);
+/* What the explanations of one view and plan have in common.  view and plan must outlive it.  On
+ * success *ret belongs to the caller (explainer_free).  -EINVAL names a job whose hints are invalid;
+ * -ENOMEM. */
+struct explainer;
+int explainer_new (const struct policy *policy, const struct view *view, const struct plan *plan,
+                   struct explainer **ret, struct pollux_error *err);
+void explainer_free (struct explainer *explainer);
 
-/* "s" behind a noun, unless there is one of them. */
-const char *plural (int count);
+/* Explain the job of that index in the view.  -EINVAL and -ENOMEM as above. */
+int explain (struct explainer *explainer, int job, struct explanation *ret,
+             struct pollux_error *err);
+
+/* Explain one job as it is now: the plan is every job's placement, or the desired one of a job that
+ * is about to start. */
+int explain_present (const struct policy *policy, const struct view *view, int job,
+                     struct explanation *ret, struct pollux_error *err);
 
 #endif

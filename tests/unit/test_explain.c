@@ -5,10 +5,11 @@
 #include "unit.h"
 #include "town.h"
 #include "api/describe.h"
-#include "api/explain_text.h"
+#include "api/explain_json.h"
 #include "loop/job_rates.h"
-
+#include "policy/explain_text.h"
 #include "policy/speedup.h"
+#include "views.h"
 
 static const int64_t S = 1000000;
 
@@ -137,7 +138,7 @@ static struct explanation *explained (const struct town *town, int job)
     struct view view = live_view (town);
     struct explanation *explanation = calloc (1, sizeof (*explanation));
     struct pollux_error err = {""};
-    if (explain (&view, job, explanation, &err) < 0)
+    if (explain_present (policies[0], &view, job, explanation, &err) < 0)
         fail_msg ("%s", err.text);
     return explanation;
 }
@@ -314,6 +315,105 @@ static void many_give_together (void **state)
     town_clear (&town);
 }
 
+static bool same_number (double a, double b)
+{
+    return a == b || (isnan (a) && isnan (b));
+}
+
+static void assert_same_change (const struct explain_change *a, const struct explain_change *b)
+{
+    assert_int_equal (a->possible, b->possible);
+    assert_string_equal (a->why, b->why);
+    assert_int_equal (a->point.replicas, b->point.replicas);
+    assert_int_equal (a->other_count, b->other_count);
+    assert_true (same_number (a->goodput, b->goodput) && same_number (a->speedup, b->speedup) &&
+                 same_number (a->fitness, b->fitness));
+}
+
+/* The explanation of a plan has the fitness that the policy reports, for every policy with an
+ * objective; the explanation of the jobs as they are is that of the plan which keeps them. */
+static void explanations_agree_with_the_policy (void **state)
+{
+    (void)state;
+    struct rng rng = rng_seed (11);
+    struct scene *scene = malloc (sizeof (*scene));
+    struct explanation *planned = calloc (1, sizeof (*planned)),
+                       *present = calloc (1, sizeof (*present));
+    assert_true (scene && planned && present);
+    for (int i = soak_count (300); i > 0; i--) {
+        scene_random (scene, &rng);
+        for (const struct policy *const *policy = policies; *policy; policy++) {
+            struct view *view = &scene->view;
+            struct memory memory;
+            struct plan plan = {0};
+            struct explainer *explainer = NULL;
+            view->search = (*policy)->search;
+            view->budget = (*policy)->values ? 3 : 0;
+            view->p = i % 3 == 0 ? -INFINITY : i % 3 == 1 ? -1 : 0.5;
+            assert_int_equal (0, memory_new (*policy, &memory, NULL));
+            assert_int_equal (0, decide (*policy, view, &memory, &plan, NULL));
+            assert_int_equal (0, explainer_new (*policy, view, &plan, &explainer, NULL));
+            for (int job = 0; job < view->job_count; job++) {
+                assert_int_equal (0, explain (explainer, job, planned, NULL));
+                assert_true (planned->has_objective == !isnan (plan.fitness));
+                if (planned->has_objective && !(relative (planned->fitness, plan.fitness) < 1e-9))
+                    fail_msg ("%s: fitness %.12g, explained as %.12g", (*policy)->name,
+                              plan.fitness, planned->fitness);
+                if (planned->has_objective && planned->more.possible)
+                    assert_true (planned->more.fitness >= 0);
+            }
+            explainer_free (explainer);
+            for (int job = 0; job < view->job_count; job++) {
+                struct placement placement = view->jobs[job]->placement;
+                assert_int_equal (0, plan_place (&plan, job, placement));
+            }
+            if (view->job_count > 0) {
+                assert_int_equal (0, explainer_new (*policy, view, &plan, &explainer, NULL));
+                assert_int_equal (0, explain (explainer, 0, planned, NULL));
+                assert_int_equal (0, explain_present (*policy, view, 0, present, NULL));
+                assert_true (same_number (planned->fitness, present->fitness));
+                assert_same_change (&planned->more, &present->more);
+                assert_same_change (&planned->less, &present->less);
+                explainer_free (explainer);
+            }
+            memory_clear (&memory);
+            plan_clear (&plan);
+        }
+        scene_clear (scene);
+    }
+    free (scene);
+    free (planned);
+    free (present);
+}
+
+/* Without an objective there is no price, no fitness, and no job that would give up slots. */
+static void policies_without_objective_say_so (void **state)
+{
+    (void)state;
+    struct scene *scene = malloc (sizeof (*scene));
+    struct explanation *all = calloc (1, sizeof (*all));
+    struct explain_text *text = calloc (1, sizeof (*text));
+    const struct policy *fifo = NULL;
+    scene_init (scene, 1);
+    scene_add (scene, "a", 2, "0:2");
+    scene_add (scene, "b", 2, "0:2");
+    assert_int_equal (0, policy_find ("fifo", &fifo, NULL));
+    assert_int_equal (0, explain_present (fifo, &scene->view, 0, all, NULL));
+    assert_true (isnan (all->fitness));
+    assert_false (all->more.possible);
+    assert_non_null (strstr (all->more.why, "policy fifo has no objective"));
+    assert_true (all->less.possible);
+    explain_text_make (all, NULL, NULL, text);
+    bool said = false;
+    for (int i = 0; i < text->count; i++)
+        said |= strstr (text->sentences[i], "Policy fifo has no objective") != NULL;
+    assert_true (said);
+    scene_clear (scene);
+    free (scene);
+    free (all);
+    free (text);
+}
+
 static void words_for_people (void **state)
 {
     (void)state;
@@ -360,6 +460,8 @@ int main (void)
         cmocka_unit_test (one_more_is_somebody_elses_less),
         cmocka_unit_test (limits_are_named),
         cmocka_unit_test (many_give_together),
+        cmocka_unit_test (explanations_agree_with_the_policy),
+        cmocka_unit_test (policies_without_objective_say_so),
         cmocka_unit_test (words_for_people),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An explanation as English sentences. */
+#ifndef POLICY_EXPLAIN_TEXT_H
+#define POLICY_EXPLAIN_TEXT_H
+
+#include "cluster/round_summary.h"
+#include "policy/explain.h"
+
+/* Six sentences and the limits; a few names of 63 bytes and many words each.  Longer sentences are
+ * cut. */
+enum { EXPLAIN_SENTENCES = 6 + EXPLAIN_LIMITS, EXPLAIN_TEXT_SIZE = 1024 };
+
+struct explain_text {
+    char sentences[EXPLAIN_SENTENCES][EXPLAIN_TEXT_SIZE];
+    int count;
+};
+
+/* full is the last full round, NULL: there was none; waits is what the job waits for (loop/wait_reason.h),
+ * NULL: nothing. */
+void explain_text_make (const struct explanation *explanation, const struct round_summary *full,
+                        const char *waits, struct explain_text *ret);
+
+/* "40 s", "12 min", "3 h 20 min", "5 days"; "an unknown time" for NaN and negative seconds. */
+struct duration_text {
+    char text[32];
+};
+struct duration_text duration_text (double seconds);
+
+#endif
