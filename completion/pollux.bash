@@ -27,7 +27,12 @@ _pollux()
     fi
     local help
     help=$("$pollux" "$command" --help 2>/dev/null)
-    if [[ $option == --* ]] && grep -q "^  $option=" <<<"$help"; then
+    if [[ $option == --policy-option ]]; then
+        # Lines "  POLICY NAME=DEFAULT" below the options.
+        choices=$(sed -n 's/^  [a-z-]* \([a-z_]*=\).*/\1/p' <<<"$help")
+        mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$cur" | sort -u)
+        compopt -o nospace 2>/dev/null
+    elif [[ $option == --* ]] && grep -q "^  $option=" <<<"$help"; then
         # An argument: one of its choices, else a file.
         choices=$(sed -n "s/^  $option=\([a-z|-]*|[a-z|-]*\) .*/\1/p" <<<"$help")
         if [[ -n $choices ]]; then

@@ -36,4 +36,11 @@ complete -c pollux -f -n 'test (count (commandline -opc)) -eq 1' -a '(__pollux_c
 complete -c pollux -f -n 'test (count (commandline -opc)) -eq 1' -a 'help --help --version'
 complete -c pollux -n 'test (count (commandline -opc)) -ge 2; and string match -q -- "-*" (commandline -ct)' \
     -f -a '(__pollux_options)'
+# Lines "  POLICY NAME=DEFAULT" below the options.
+function __pollux_policy_options
+    set -l words (commandline -opc)
+    pollux $words[2] --help 2>/dev/null | string replace -rf '^  ([a-z-]+) ([a-z_]+=).*' '$2\t$1'
+end
+
+complete -c pollux -f -n 'test (commandline -opc)[-1] = --policy-option' -a '(__pollux_policy_options)'
 complete -c pollux -f -n '__pollux_lister >/dev/null' -a '(__pollux_names)'

@@ -14,6 +14,13 @@ _pollux() {
         done
         found+=('help:description and options of a command' '--version:the version')
         _describe command found
+    elif [[ $words[CURRENT-1] == --policy-option ]]; then
+        for line in ${(f)"$($words[1] $words[2] --help 2>/dev/null)"}; do
+            if [[ $line =~ '^  ([a-z-]+) ([a-z_]+=)' ]]; then
+                found+=("$match[2]:$match[1]")
+            fi
+        done
+        _describe 'option of a policy' found -S ''
     elif [[ $words[CURRENT] == -* ]]; then
         for line in ${(f)"$($words[1] $words[2] --help 2>/dev/null)"}; do
             if [[ $line =~ '^  (-[a-zA-Z], )?(--[a-z-]+=?)[^ ]* +(.*)$' ]]; then

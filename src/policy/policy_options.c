@@ -135,9 +135,9 @@ struct policy_option_text policy_option_text (const struct policy *policy,
                                               const struct policy_option *option)
 {
     struct policy_option_text ret;
-    snprintf (ret.left, sizeof (ret.left), "%s %s=%.12g", policy->name, option->name,
+    snprintf (ret.left, sizeof (ret.left), "%s %s=%g", policy->name, option->name,
               option->usual);
-    snprintf (ret.right, sizeof (ret.right), "%s (%.12g to %.12g)", option->help, option->min,
+    snprintf (ret.right, sizeof (ret.right), "%s (%g to %g)", option->help, option->min,
               option->max);
     return ret;
 }

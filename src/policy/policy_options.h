@@ -24,7 +24,7 @@ struct policy_option {
 #define POLICY_OPTION_P                                                                            \
     {                                                                                              \
         .name = "p", .min = -INFINITY, .max = 1, .usual = -1,                                      \
-        .help = "exponent of the mean over jobs: 1 throughput, -1 fair, -inf the worst-off"        \
+        .help = "exponent of the mean over jobs; 1: throughput, -1: fair"                          \
     }
 
 /* The value of an option in a view, other than p. */

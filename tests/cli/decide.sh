@@ -55,8 +55,8 @@ expect "no node is available" status=0 err= out~'0 of 0 GPUs' out~'4 stop'
 # ---- Explanations ----------------------------------------------------------------------------
 
 run pollux decide --explain $problem
-expect "explained" status=0 err= out~'^job +GPUs +more +speedup +fitness +gap +fewer' out~'^vision +4 +5 ' \
-    out~'^language +4 +8 .* 2 ' out~'^new +1 +- +- +- +- +0 '
+expect "explained" status=0 err= out~'^job +GPUs +more +speedup +fitness +fewer' out~'^vision +4 +5 ' \
+    out~'^language +4 +8 .* 2 ' out~'^new +1 +- +- +- +0 '
 run pollux decide --explain=ranking --json $problem
 check "one job explained" jq -e '(.explain | keys) == ["ranking"] and .explain.ranking.more.replicas == 4 and
     .explain.ranking.fewer.replicas == 2 and .explain.ranking.fewer.speedup_change < 0 and
@@ -65,6 +65,45 @@ run pollux decide --explain=rankin $problem
 expect "a near name" status=2 out= err="pollux decide: --explain: no job is called 'rankin'; did you mean 'ranking'?"
 run pollux decide --explain --policy=fifo $problem
 expect "a policy without objective" status=2 out= err~'policy fifo has no objective'
+
+run pollux decide --explain --json --policy=pollux-jct $problem
+check "another objective" jq -e '.explain.speech.fewer.fitness < .fitness and .explain.speech.fewer.bound == .bound' <<<"$out"
+run pollux decide --explain - < <(jq '.jobs[] |= (.allowed = "pow2" | .allocation = {}) | .nodes[].gpus = 1' $problem)
+expect "waiting jobs that run with powers of two" status=0 err= out~'^vision '
+
+# ---- Options of policies ---------------------------------------------------------------------
+
+for p in 0.5 -inf; do
+    run pollux decide --json --policy-option p=$p $problem
+    plan=$(jq -S 'del(.seconds)' <<<"$out")
+    run pollux decide --json - < <(jq --arg p $p '.p = ($p | tonumber? // $p)' $problem)
+    check "p = $p as an option and as a field" [ "$(jq -S 'del(.seconds)' <<<"$out")" = "$plan" ]
+done
+run pollux decide --policy tiresias --policy-option quantum=3600 $problem
+expect "an option" status=0 err=
+run pollux decide --policy tiresias - < <(jq '.policy_options = {quantum: 3600}' $problem)
+expect "an option of the problem" status=0 err=
+run pollux decide --policy tiresias --policy-option quantm=3600 $problem
+expect "a mistyped option" status=2 out= err="pollux decide: policy tiresias has no option 'quantm'; did you mean 'quantum'?"
+run pollux decide --policy tiresias --policy-option quantum=0 $problem
+expect "an option out of range" status=2 out= err~'option quantum of policy tiresias: expected a number from 1 to 1e\+12, got 0$'
+run pollux decide --policy tiresias - < <(jq '.policy_options = {quantum: 0}' $problem)
+expect "a problem's option out of range" status=2 out= err~'option quantum of policy tiresias: expected'
+run pollux decide --policy fifo --policy-option quantum=1 $problem
+expect "a policy without options" status=2 out= err~"policy fifo has no options, but 'quantum' is set"
+run pollux decide --policy-option p $problem
+expect "no value" status=2 out= err~'--policy-option: expected NAME=NUMBER'
+run pollux sim --policy fifo,las --policy-option quantum=1
+expect "none of several policies has it" status=2 out= err~"policy fifo, las have no option 'quantum'; there are slice"
+
+# The table of each policy is what --help lists: the manual and docs/policies.md have the same.
+list=$(pollux decide --help | sed '1,/^Options of policies/d')
+check "the help lists options" [ "$(wc -l <<<"$list")" -ge 16 ]
+manual=$(sed -n '/^# POLICY OPTIONS/,/^# EXIT/p' docs/man/pollux-sim.1.scd | sed -n 's/^\*\([^*]*\)\*=/  \1=/p; s/^\t/      /p')
+check "the manual lists the same, with defaults and ranges" [ "$manual" = "$list" ]
+while read -r policy option; do
+    check "docs/policies.md has $policy $option" grep -q "^| .*\`$policy\`.* | \`${option%=*}\` | ${option#*=} |" docs/policies.md
+done < <(sed -n 's/^  \([a-z]\)/\1/p' <<<"$list")
 
 # ---- Bad problems ----------------------------------------------------------------------------
 

@@ -35,5 +35,6 @@ completes "options with an argument" goodput --gp -- --gpus-per-node=
 completes "an option's choices" goodput --search = '' -- exact reference
 completes "choices that begin so" goodput --search = ref -- reference !exact
 completes "choices after a space" goodput --search e -- exact
+completes "options of policies" sim --policy-option = qu -- quantum= !slice=
 completes "files" fit completion/p -- completion/pollux.bash completion/pollux.fish
 completes "no files for a number" goodput --nodes = comp -- !completion
