@@ -12,6 +12,7 @@
 #include "loop/job_rates.h"
 #include "policy/speedup.h"
 #include "wire/placement.h"
+#include "wire/policy_settings.h"
 #include "wire/spec.h"
 
 static const double US = 1e-6;
@@ -353,5 +354,8 @@ json_t *describe_status (const struct present *present, const char *backend, int
         describe_time (present->now_us), "started_at", describe_time (started_us), "next_round_at",
         describe_time (planned ? present->next_round_us : 0), "nodes", cluster->node_count, "slots",
         slots, "used_slots", used, "jobs", jobs);
-    return complete (object, whole && object);
+    whole =
+        whole && object &&
+        wire_policy_settings_put (object, "policy_options", &present->round->settings, NULL) == 0;
+    return complete (object, whole);
 }

@@ -135,8 +135,7 @@ struct policy_option_text policy_option_text (const struct policy *policy,
                                               const struct policy_option *option)
 {
     struct policy_option_text ret;
-    snprintf (ret.left, sizeof (ret.left), "%s %s=%g", policy->name, option->name,
-              option->usual);
+    snprintf (ret.left, sizeof (ret.left), "%s %s=%g", policy->name, option->name, option->usual);
     snprintf (ret.right, sizeof (ret.right), "%s (%g to %g)", option->help, option->min,
               option->max);
     return ret;

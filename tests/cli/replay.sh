@@ -21,6 +21,14 @@ for policy in tiresias optimus fifo srtf las equal-share pollux; do
     expect "$policy decides the same" status=0 err= out~"decided by $policy$" \
         out~'^All [1-9][0-9]* plans are the same when decided again$'
 done
+run pollux sim "$tmp/small.csv" --policy tiresias --nodes 2 --record "$tmp/option.db" --policy-option quantum=60
+expect "an option is recorded" status=0 err=
+check "in every round" [ "$(sqlite3 "$tmp/option.db" "SELECT DISTINCT json_extract(body, '\$.policy_options.quantum')
+    FROM events WHERE type = 'ROUND'")" = 60.0 ]
+run pollux replay "$tmp/option.db"
+expect "and used again" status=0 err= out~'plans are the same'
+check "other journals do not mention options" [ "$(sqlite3 "$tmp/tiresias.db" \
+    "SELECT count(*) FROM events WHERE body LIKE '%policy_options%'")" = 0 ]
 run pollux sim --policy tiresias --record "$journal"
 expect "the built-in workload is recorded" status=0 err=
 check "for its owner's eyes" [ "$(stat -c %a "$journal")" = 600 ]

@@ -80,7 +80,8 @@ static void test_whole (void **state)
                                "burst: 6\n"
                                "connections: 16\n"
                                "connections_per_address: 4\n"
-                               "keep_events: 5000\n";
+                               "keep_events: 5000\n"
+                               "policy_options: {quantum: 60, p: -.inf}\n";
     static const char json[] =
         "{\"state\":\"/s\",\"listen\":[\"[::1]:0\",\"unix:/run/p.sock\"],"
         "\"host_names\":[\"head.example\"],\"backend\":\"local\","
@@ -89,7 +90,8 @@ static void test_whole (void **state)
         "\"slots\":\"cpu\",\"policy\":\"fifo\",\"interval\":1.5,\"restart_delay\":0.0,"
         "\"fairness\":\"-inf\",\"run_as\":\"nobody\",\"allow_root\":true,\"log_level\":\"debug\","
         "\"log_format\":\"json\",\"max_body\":65536,\"rate\":5.0,\"burst\":6.0,\"connections\":16,"
-        "\"connections_per_address\":4,\"keep_events\":5000}";
+        "\"connections_per_address\":4,\"keep_events\":5000,"
+        "\"policy_options\":{\"quantum\":60.0,\"p\":\"-inf\"}}";
     struct wire_config config;
     struct pollux_error err;
     if (wire_config_parse ("c.yaml", yaml, strlen (yaml), policies, NULL, &config, &err) < 0)

@@ -259,6 +259,10 @@ static struct event random_event (struct rng *rng, const struct cluster *cluster
             .fill = maybe (rng),
             .cold = maybe (rng),
         };
+        if (maybe (rng)) {
+            policy_settings_set (&event.round.settings, "quantum", real (rng, 1, 1e12));
+            policy_settings_set (&event.round.settings, "other", -INFINITY);
+        }
         break;
     case EVENT_PLAN:
         event.job = -1;
@@ -358,6 +362,11 @@ static void same_round (const struct round *a, const struct round *b)
     same_real (a->least_age_s, b->least_age_s);
     assert_int_equal (a->fill, b->fill);
     assert_int_equal (a->cold, b->cold);
+    assert_int_equal (a->settings.count, b->settings.count);
+    for (int i = 0; i < a->settings.count; i++) {
+        assert_string_equal (a->settings.items[i].name, b->settings.items[i].name);
+        same_real (a->settings.items[i].value, b->settings.items[i].value);
+    }
 }
 
 static void same_event (const struct event *a, const struct event *b)
@@ -686,6 +695,11 @@ static void rows_as_documented (void **state)
          "{\"policy\":\"pollux\",\"interval\":0.0,\"restart_delay\":0.0,\"p\":-1.0,"
          "\"batch_search\":\"exact\",\"seed\":\"0\",\"software\":\"" POLLUX_VERSION "\","
          "\"least_age\":60.0,\"fill\":true,\"cold\":true}"},
+        {{.type = EVENT_ROUND,
+          .round = {.policy = "tiresias", .p = -1, .settings = {{{"quantum", 3600}}, 1}}},
+         "{\"policy\":\"tiresias\",\"interval\":0.0,\"restart_delay\":0.0,\"p\":-1.0,"
+         "\"batch_search\":\"exact\",\"seed\":\"0\",\"software\":\"" POLLUX_VERSION "\","
+         "\"policy_options\":{\"quantum\":3600.0}}"},
         {{.type = EVENT_PLAN, .plan = &plan},
          "{\"placements\":{\"c\":{\"n1\":4,\"n0\":2}},\"speedups\":{\"c\":2.5},\"fitness\":0.5}"},
         {{.type = EVENT_EXIT, .job = 2, .exit = {.generation = 3, .kind = EXITED_GAVE_UP}},

@@ -55,6 +55,8 @@ static void written_and_read (void **state)
         struct rng rng = rng_stream (4, (uint64_t)i);
         scene_random (&scene, &rng);
         unpin_the_lost (&scene);
+        if (scene.view.job_count % 2)
+            policy_settings_set (&scene.view.settings, "quantum", 3600);
         json_t *document = problem_encode (&scene.view);
         assert_non_null (document);
         char *text = json_dumps (document, JSON_REAL_PRECISION (17));
@@ -64,6 +66,9 @@ static void written_and_read (void **state)
             fail_msg ("%s", err.text);
         const struct view *a = &scene.view, *b = &problem->view;
         assert_true (same_number (a->p, b->p));
+        assert_int_equal (a->settings.count, b->settings.count);
+        assert_true (policy_settings_get (&a->settings, "quantum", 0) ==
+                     policy_settings_get (&b->settings, "quantum", 0));
         assert_true (same_number (a->restart_delay_s, b->restart_delay_s));
         assert_int_equal (a->search, b->search);
         assert_int_equal (a->node_count, b->node_count);
