@@ -56,22 +56,12 @@ static json_t *describe_curve (const struct explanation *all)
     return array;
 }
 
-static json_t *describe_limits (const struct explanation *all)
+/* An array of `count` strings of `size` bytes each. */
+static json_t *describe_lines (const char *lines, size_t size, int count)
 {
     json_t *array = json_array ();
-    for (int i = 0; array && i < all->limit_count; i++)
-        if (json_array_append_new (array, json_string (all->limits[i])) < 0) {
-            json_decref (array);
-            return NULL;
-        }
-    return array;
-}
-
-static json_t *describe_sentences (const struct explain_text *text)
-{
-    json_t *array = json_array ();
-    for (int i = 0; array && i < text->count; i++)
-        if (json_array_append_new (array, json_string (text->sentences[i])) < 0) {
+    for (int i = 0; array && i < count; i++)
+        if (json_array_append_new (array, json_string (lines + (size_t)i * size)) < 0) {
             json_decref (array);
             return NULL;
         }
@@ -86,12 +76,14 @@ json_t *describe_explanation (const struct present *present, int job, const stru
     const struct round_summary *full = round_history_last_full (present->rounds);
     struct explain_text text; /* 14 KiB */
     explain_text_make (all, full, waiting ? waits : NULL, &text);
-    return json_pack (
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "job",
-        describe_job (present, job), "round", full ? describe_round (full) : json_null (), "price",
-        describe_number (full ? full->price : NAN), "curve", describe_curve (all), "current",
-        describe_point (&all->current), "one_more", describe_change (&all->more), "one_less",
-        describe_change (&all->less), "fair_share", all->fair, "fitness",
-        describe_number (all->fitness), "limits", describe_limits (all), "waits_for",
-        waiting ? json_string (waits) : json_null (), "sentences", describe_sentences (&text));
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "job",
+                      describe_job (present, job), "round",
+                      full ? describe_round (full) : json_null (), "price",
+                      describe_number (full ? full->price : NAN), "curve", describe_curve (all),
+                      "current", describe_point (&all->current), "one_more",
+                      describe_change (&all->more), "one_less", describe_change (&all->less),
+                      "fair_share", all->fair, "fitness", describe_number (all->fitness), "limits",
+                      describe_lines (all->limits[0], EXPLAIN_SENTENCE, all->limit_count),
+                      "waits_for", waiting ? json_string (waits) : json_null (), "sentences",
+                      describe_lines (text.sentences[0], EXPLAIN_TEXT_SIZE, text.count));
 }

@@ -177,9 +177,13 @@ static void advise (const char *workload, const struct journal_contents *content
         recorded->delays > 0 ? recorded->delay_s / recorded->delays : round->restart_delay_s;
     fprintf (stderr,
              "pollux sim %s --profiles PROFILES --policy %s --nodes %d --gpus-per-node %d "
-             "--interval %.6g --restart-delay %.3g --p %.6g\n",
+             "--interval %.6g --restart-delay %.3g --p %.6g",
              file_name (workload).text, round->policy, cluster->node_count, slots,
              round->interval_s, delay_s, round->p);
+    for (int i = 0; i < round->settings.count; i++)
+        fprintf (stderr, " --policy-option %s=%.12g", round->settings.items[i].name,
+                 round->settings.items[i].value);
+    fputc ('\n', stderr);
 }
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)

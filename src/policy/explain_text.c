@@ -178,39 +178,21 @@ static void say_fitness (struct explain_text *text, const struct explanation *al
              figure (fabs (percent)).text, percent > 0 ? "better" : "worse");
 }
 
-static void say_more (struct explain_text *text, const struct explanation *all)
+/* One more or one less; no_others is said where no other job changes. */
+static void say_change (struct explain_text *text, const struct explanation *all,
+                        const struct explain_change *change, const char *count,
+                        const char *no_others)
 {
-    const struct explain_change *more = &all->more;
-    if (!more->possible) {
-        say (text, "It cannot have more: %s.", more->why);
-        end_sentence (text);
-        return;
+    if (change->possible) {
+        say_self (text, all, change);
+        if (change->other_count == 0)
+            say (text, "%s", no_others);
+        say_others (text, change);
+        say_fitness (text, all, change);
+        say (text, ".");
+    } else {
+        say (text, "It cannot have %s: %s.", count, change->why);
     }
-    say_self (text, all, more);
-    if (more->other_count == 0)
-        say (text, "; there are enough free slots");
-    say_others (text, more);
-    say_fitness (text, all, more);
-    say (text, ".");
-    end_sentence (text);
-}
-
-static void say_less (struct explain_text *text, const struct explanation *all)
-{
-    const struct explain_change *less = &all->less;
-    if (all->current.replicas == 0)
-        return;
-    if (!less->possible) {
-        say (text, "It cannot have fewer: %s.", less->why);
-        end_sentence (text);
-        return;
-    }
-    say_self (text, all, less);
-    if (less->other_count == 0 && all->has_objective)
-        say (text, "; no other job would gain by it");
-    say_others (text, less);
-    say_fitness (text, all, less);
-    say (text, ".");
     end_sentence (text);
 }
 
@@ -259,8 +241,10 @@ void explain_text_make (const struct explanation *all, const struct round_summar
     say_current (ret, all);
     if (waits)
         say_waiting (ret, waits);
-    say_more (ret, all);
-    say_less (ret, all);
+    say_change (ret, all, &all->more, "more", "; there are enough free slots");
+    if (all->current.replicas > 0)
+        say_change (ret, all, &all->less, "fewer",
+                    all->has_objective ? "; no other job would gain by it" : "");
     say_objective (ret, all);
     say_price (ret, full);
     for (int i = 0; i < all->limit_count; i++) {

@@ -9,7 +9,7 @@
 #include "policy/policy.h"
 #include "policy/subview.h"
 
-/* Has the job no slots, and none planned? */
+/* Whether the job has no slots and none planned. */
 static bool waits (const struct view *view, const struct job *job)
 {
     (void)view;

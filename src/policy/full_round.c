@@ -15,7 +15,7 @@ static bool is_drained (const struct node *node)
     return !node->available && node->slots > 0;
 }
 
-/* Does the policy decide for it? */
+/* Whether the policy decides for the job. */
 static bool takes_part (const struct view *view, const struct job *job)
 {
     bool drained = false;

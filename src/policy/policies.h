@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line per policy, each in the file of its name; policy.c has the table. */
+/* The policies, each in the file of its name; policy.c has the table. */
 #ifndef POLICY_POLICIES_H
 #define POLICY_POLICIES_H
 

@@ -33,8 +33,8 @@ struct policy {
     const char *name;
     const char *summary; /* one line for people */
     bool adaptive;       /* jobs tune their batch; false: they keep fixed_batch, as requested */
-    bool elastic;        /* decides how many replicas; false: fixed_replicas or none */
-    bool oracle;         /* needs job.oracle, which only a simulation has */
+    bool elastic;        /* it decides replica counts; false: fixed_replicas or none */
+    bool oracle;         /* it needs job.oracle, which only a simulation has */
     enum pollux_search search;           /* how its jobs choose their batch */
     const struct policy_option *options; /* policy/policy_options.h; NULL: it has none */
     const struct policy_values *values;  /* NULL: it has no objective, plan.fitness is NaN */
@@ -49,10 +49,10 @@ struct policy {
 /* All policies, the default first; ended by NULL. */
 extern const struct policy *const policies[];
 
-/* The policy of that name.  -ENOENT lists the names that there are. */
+/* The policy of that name.  -ENOENT: the sentence lists all names. */
 int policy_find (const char *name, const struct policy **ret, struct pollux_error *err);
 
-/* What a policy remembers from round to round. */
+/* The state of a policy from round to round. */
 struct memory {
     const struct policy *policy;
     void *state;
@@ -65,15 +65,15 @@ void memory_clear (struct memory *memory);
 int decide (const struct policy *policy, const struct view *view, struct memory *memory,
             struct plan *plan, struct pollux_error *err);
 
-/* The same, but jobs that may not be moved stay on nodes that are drained (not available, though
- * they have slots), which policies know nothing of: they see the rest as a cluster of its own.  The
- * plan's fitness is that of the rest. */
+/* The same, but jobs that may not be moved stay on drained nodes (not available, but with slots).
+ * The policy decides on a subview without these jobs and their slots; the plan's fitness is that of
+ * the subview. */
 int decide_full (const struct policy *policy, const struct view *view, struct memory *memory,
                  struct plan *plan, struct pollux_error *err);
 
-/* The same, but earlier plans stand (every job's desired placement) and only free slots are given
- * out, to jobs that have none: nobody restarts because somebody came or went.  The policy sees the
- * free slots as a cluster of their own, and remembers nothing of it. */
+/* The same, but every job keeps its desired placement, and only free slots are given out, to jobs
+ * without any: no job restarts because another one came or went.  The policy decides on a subview
+ * of the free slots, with a memory that is dropped afterwards. */
 int decide_fill (const struct policy *policy, const struct view *view, struct plan *plan,
                  struct pollux_error *err);
 

@@ -80,8 +80,8 @@ static int refuse_name (const char *name, const struct policy *const *list, int 
     if (!options[0])
         return fail (err, -EINVAL, "policy %s %s no options, but %s is set", names, verb,
                      quoted.text);
-    return fail (err, -EINVAL, "policy %s %s no option %s; there are %s", names, verb, quoted.text,
-                 options);
+    return fail (err, -EINVAL, "policy %s %s no option %s; known options: %s", names, verb,
+                 quoted.text, options);
 }
 
 static int check_value (const struct policy *policy, const struct policy_option *option,

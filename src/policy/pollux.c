@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pollux: the plan that maximises the paper's fitness, nearly, with a bound that says how nearly.
- * The objective turns hints into options and a sum, the solver maximises the sum.
+ * Pollux: a plan whose fitness is close to the maximum, with a bound that says how close.
+ * The objective turns hints into options with values, and the solver maximises the sum of values.
  *
- * The minimum (p = -inf) is no sum, but "does every job reach t?" is one: the largest t that
- * enough slots could pay for is the bound, and the largest t for which a plan is found is the
- * fitness.
+ * For p = -inf the fitness is the minimum, which is no sum.  But "how many jobs reach x = t?" is one:
+ * the bound is the largest t that all jobs could reach by the number of slots alone, the fitness is
+ * the largest t for which a plan is found.
  */
 #include <errno.h>
 #include <math.h>
@@ -50,8 +50,8 @@ static double least_of (const struct round *round)
     return least;
 }
 
-/* Slots that are for sale: those of the available nodes that no pinned job has. */
-static int slots_for_sale (const struct round *round)
+/* The slots to distribute: those of the available nodes without those of pinned jobs. */
+static int slots_to_share (const struct round *round)
 {
     int slots = view_slots (round->view);
     for (int i = 0; i < round->objective.count; i++)
@@ -60,15 +60,15 @@ static int slots_for_sale (const struct round *round)
     return slots > 0 ? slots : 0;
 }
 
-/* Look closer at the curves where the price says that it matters, which changes the price a
- * little, and so once more. */
+/* Evaluate more replica counts where the price of a slot says that they could matter.  That changes
+ * the price a little, so it is done REFINE_ROUNDS times. */
 static int refine (struct round *round, struct pollux_error *err)
 {
     struct objective *objective = &round->objective;
-    int slots = slots_for_sale (round);
+    int slots = slots_to_share (round);
     for (int i = 0; i < REFINE_ROUNDS; i++) {
         struct slot_price price;
-        /* In a small cluster, where every slot counts, more choices are worth knowing. */
+        /* In a small cluster every slot counts: more counts are evaluated. */
         if (slot_price_find (objective->jobs, objective->count, slots, &round->memory->arena,
                              &price) < 0 ||
             objective_refine (objective, round->view, price.price,
@@ -80,8 +80,8 @@ static int refine (struct round *round, struct pollux_error *err)
 
 static int decide_sum (struct round *round, struct pollux_error *err)
 {
-    /* A very negative p takes powers out of a double's range unless x is seen relative to the
-     * worst job of a good plan, which is known when a plan is. */
+    /* With a very negative p, powers leave the range of a double unless x is relative to the worst
+     * job of a good plan.  That is known after the first solution. */
     const double moderate_p = -32;
     const struct view *view = round->view;
     double scale = view->p < moderate_p ? OBJECTIVE_OFFSET : 1;
@@ -132,7 +132,7 @@ static int ascending (const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* All x that some job could have, sorted. */
+/* All x that any job can reach, sorted. */
 static int thresholds_make (struct round *round, double **ret, size_t *ret_count)
 {
     const struct objective *objective = &round->objective;
@@ -151,8 +151,8 @@ static int thresholds_make (struct round *round, double **ret, size_t *ret_count
     return 0;
 }
 
-/* The index of the largest threshold that so many slots can pay for; a job pinned without
- * goodput leaves only the first. */
+/* The index of the largest threshold that all jobs reach with `slots` slots; 0 if a pinned job has no
+ * goodput. */
 static size_t last_affordable (const struct objective *objective, const double *thresholds,
                                size_t count, int slots)
 {

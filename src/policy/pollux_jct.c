@@ -5,18 +5,18 @@
  * Let V be the sum of the times that all jobs still need.  The plan that lowers V fastest
  * maximises sum_j dV/dR_j x rate_j, R_j being the work left.  For jobs that speed up as k^(1/2),
  * sorted by R from the largest (rank 1), V is known (heSRPT, Berg et al. 2020): its derivative is
- * sqrt (2 rank - 1), since a job delays all those that stay after it.  Real jobs differ in their
- * curves and keep arriving, so that a long job will not be alone in the end.  Therefore
+ * sqrt (2 rank - 1), since a job delays all jobs that end after it.  Real jobs differ in their
+ * curves and keep arriving, so that a long job is not alone in the end.  Therefore
  *
  *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an option
  *     w_j     = weight rank_j^0.45 (R_j + 2000 s)^-0.25 (1 + age_j / 10,000 s)^0.5
  *
- * with R in seconds of one replica: ranks look to the end of those who are here, the power of R to
- * jobs that come and are mostly short, and ageing lets nobody wait for ever.  The exponents and
- * times here were chosen by simulation, of generated workloads and of the published ones.
+ * with R in seconds of one replica.  The rank accounts for the jobs that are present, the power of R
+ * for jobs that arrive later and are mostly short, and ageing prevents starvation.  Exponents and
+ * times were chosen by simulation of generated workloads and of the published ones.
  *
- * Moving costs the restart delay d, once, and brings something while the new placement lasts,
- * which is until the job has little left or enough other jobs have come.  Of the value remains
+ * Moving costs the restart delay d once, and pays while the new placement lasts: until the job has
+ * little work left, or enough other jobs have arrived.  The value is multiplied by
  *
  *     kept    = (H - d) / H, H = max (300 s, min (t / 5, 2 / lambda));  t / (t + d) if that is less
  *     lambda  = sum_j 1 / (age_j + t_j)
@@ -24,12 +24,12 @@
  * with t the remaining time, of the option, or of job j with its fair share.  lambda is the rate at
  * which jobs arrive: of those present, a job that stays for L is seen L times as often as one that
  * stays for 1, so that the mean of 1/L over them is 1 / (mean stay), and by Little's law their
- * number divided by the mean stay is lambda.  Nothing is taken from a job that waits: it will pay
+ * number divided by the mean stay is lambda.  A waiting job is not charged: it pays the delay
  * whenever it starts.
  *
  * A job may have at most twice the replicas it was profiled with.  If at this round's price of a
- * slot its model sees a better size beyond, then going to the limit is the way there: its value is
- * raised by what is to be gained.  So jobs are explored that are worth it, and no others.
+ * slot its model predicts a better size beyond that limit, the value of the limit is raised by the
+ * predicted gain (bonus), so that the job grows step by step.
  */
 #include <errno.h>
 #include <math.h>
@@ -67,11 +67,12 @@ static const struct policy_option jct_options[] = {
 
 /* 30 years: a limit, so that an absurd report does not make a weight 0. */
 static const double work_most_s = 1e9;
-static const double short_s = 2000;     /* jobs below it are equally short */
-static const double lasts_share = 0.2;  /* of a job's remaining time, */
-static const double lasts_arrivals = 2; /* while so many others come */
+static const double short_s = 2000; /* jobs below it are equally short */
+/* A placement lasts for this share of the job's remaining time, or until this many jobs arrive. */
+static const double lasts_share = 0.2;
+static const double lasts_arrivals = 2;
 
-/* What one job has before it. */
+/* What is known of one job. */
 struct prospect {
     double unit;   /* goodput per replica at its smallest size; 0 if it can run nowhere */
     double work_s; /* R: what is left, in seconds of one replica */
@@ -97,12 +98,12 @@ struct round {
     double ageing_s, least_hold_s, unknown_s; /* the options */
 };
 
-/* ---- What a job has before it ---- */
+/* ---- Jobs and their weights ---- */
 
 static double work_of (const struct job *job, double unit, double unknown_s)
 {
     double left = job_remaining (job) * (double)job->hints.limits.init_batch / unit;
-    /* Whoever is past its end and still here has been wrong about it. */
+    /* A job that is past its reported end has reported too little. */
     bool known = job->hints.has_model && left > 0;
     return fmin (known ? left : unknown_s + job->attained_s, work_most_s);
 }
@@ -158,7 +159,7 @@ static int weigh (const struct round *round)
     return 0;
 }
 
-/* How many jobs arrive per second, by those that are here. */
+/* An estimate of how many jobs arrive per second, lambda above. */
 static double arrival_rate (const struct round *round)
 {
     double rate = 0;
@@ -173,7 +174,7 @@ static double arrival_rate (const struct round *round)
     return rate;
 }
 
-/* ---- What it may be given, and what that is worth ---- */
+/* ---- Values of options ---- */
 
 /* Share of an option's value that is left if the job has to restart for it. */
 static double kept_share (const struct round *round, const struct prospect *prospect,
@@ -203,7 +204,8 @@ static void value_options (const struct round *round, int job)
                                            options->list[i].where != WHERE_KEEP);
 }
 
-/* The most that a job could have if it were trusted, beyond what it is offered; 0 if no more. */
+/* The most replicas that a job could have without the limit of its profile; 0 if the options already
+ * have them. */
 static int hidden_most (const struct round *round, int job)
 {
     const struct job *it = round->view->jobs[job];
@@ -226,9 +228,9 @@ static int curve_room (struct round *round, int most)
     return curve->bests && curve->one && curve->many ? 0 : -ENOMEM;
 }
 
-/* If some size beyond the limit leaves more after paying for its slots than every option,
- * let the limit leave as much.  Moves are compared with moves: to stay looks best to those who
- * have to restart for every step on the way. */
+/* If a size beyond the limit has a larger value, after the price of its slots, than all options, raise
+ * the value of the limit to it.  Only options that move are compared: staying looks best to a job that
+ * has to restart for every step. */
 static int explore (struct round *round, int job, double price, struct pollux_error *err)
 {
     const struct job *it = round->view->jobs[job];
@@ -265,7 +267,7 @@ static int explore (struct round *round, int job, double price, struct pollux_er
     return 0;
 }
 
-/* The price of a slot before anybody explores. */
+/* The price of a slot before any bonus. */
 static int price_of (const struct round *round, struct slot_price *ret)
 {
     int slots = round->slots;

@@ -94,7 +94,7 @@ expect "a policy without options" status=2 out= err~"policy fifo has no options,
 run pollux decide --policy-option p $problem
 expect "no value" status=2 out= err~'--policy-option: expected NAME=NUMBER'
 run pollux sim --policy fifo,las --policy-option quantum=1
-expect "none of several policies has it" status=2 out= err~"policy fifo, las have no option 'quantum'; there are slice"
+expect "none of several policies has it" status=2 out= err~"policy fifo, las have no option 'quantum'; known options: slice"
 
 # The table of each policy is what --help lists: the manual and docs/policies.md have the same.
 list=$(pollux decide --help | sed '1,/^Options of policies/d')
