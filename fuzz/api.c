@@ -64,6 +64,15 @@ int LLVMFuzzerInitialize (int *argc, char ***argv)
     return atexit (remove_folder);
 }
 
+static int open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
+                     struct pollux_error *err)
+{
+    struct run_name name = {.generation = generation, .rank = rank};
+    (void)self;
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    return run_open_log (runs, &name, number, ret, err);
+}
+
 static int64_t now_us (void *self)
 {
     return ((struct ground_truth *)self)->now_us;
@@ -187,10 +196,10 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct api_options options = {.cluster = &world.cluster,
                                   .round = &by,
                                   .backend = "local",
-                                  .runs = runs,
                                   .started_us = 1,
                                   .now_us = now_us,
                                   .post = post,
+                                  .open_log = open_log,
                                   .self = &world};
     must (api_new (&options, &world.api, NULL) == 0);
     struct http_options http = {.authorize = authorize, .self = world.api};

@@ -30,10 +30,12 @@ static char *encode (const struct wire_config *config)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    static const char *const policies[] = {"pollux", "fifo", NULL};
+    static const char *const policies[] = {"pollux", "fifo", NULL}, *const backends[] = {"local",
+                                                                                         NULL};
+    static const struct wire_config_names names = {policies, backends};
     struct wire_config config, back;
     struct pollux_error err = {""};
-    int code = wire_config_parse ("fuzz", (const char *)data, size, policies, NULL, &config, &err);
+    int code = wire_config_parse ("fuzz", (const char *)data, size, &names, NULL, &config, &err);
     if (code < 0) {
         must ((code == -EINVAL || code == -EFBIG) && strncmp (err.text, "fuzz:", 5) == 0);
         return 0;
@@ -43,7 +45,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         must (config.nodes[i].slots >= 1 && config.nodes[i].name[0]);
     char *text = encode (&config);
     if (strlen (text) <= WIRE_CONFIG_LIMIT) {
-        must (wire_config_parse ("c.json", text, strlen (text), policies, NULL, &back, &err) == 0);
+        must (wire_config_parse ("c.json", text, strlen (text), &names, NULL, &back, &err) == 0);
         char *again = encode (&back);
         must (strcmp (text, again) == 0);
         free (again);

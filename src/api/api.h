@@ -39,7 +39,6 @@ struct api_options {
     const char *backend;       /* its name */
     struct tokens *tokens;     /* NULL: nobody can make or drop tokens */
     struct reader *reader;     /* of the journal (store/reader.h); NULL: no events to be read */
-    int runs;                  /* run_root_open; -1: no logs */
     int64_t started_us;        /* when the daemon started, on the clock of now_us */
 
     /* The clock of events. */
@@ -50,6 +49,11 @@ struct api_options {
     int (*post) (void *self, struct event *event, struct pollux_error *err);
     /* A job's running generation has reported: it trains.  NULL: nobody wants to know. */
     void (*reported) (void *self, int job);
+    /* Logs of replicas, as open_log of backend/backend.h; NULL: there are none. */
+    int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
+                     struct pollux_error *err);
+    /* The first replica that failed, as first_failure of backend/backend.h; NULL: not known. */
+    int (*first_failure) (void *self, const char *job, int generation, int *ret_rank);
     void *self;
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "wire/run.h"
 
 enum { BLOCK = 1 << 16 };
 
@@ -19,6 +20,11 @@ void log_tail_close (struct log_tail *tail)
     if (tail->file >= 0)
         close (tail->file);
     tail->file = -1;
+}
+
+static int open_file (const struct log_tail *tail, int number, int *ret, struct pollux_error *err)
+{
+    return tail->open_log (tail->self, tail->job, tail->generation, tail->rank, number, ret, err);
 }
 
 static void move_to (struct log_tail *tail, int file)
@@ -58,7 +64,7 @@ int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *er
     log_tail_close (tail);
     for (int number = 0; number <= RUN_LOG_FILES_LIMIT; number++) {
         int file = -1;
-        int rc = run_open_log (tail->root, &tail->name, number, &file, number == 0 ? err : NULL);
+        int rc = open_file (tail, number, &file, number == 0 ? err : NULL);
         if (rc < 0 && number == 0)
             return rc;
         if (rc < 0)
@@ -87,7 +93,7 @@ static int find_number (const struct log_tail *tail, int *ret_oldest)
         return -1;
     for (int number = 0; number <= RUN_LOG_FILES_LIMIT; number++) {
         int file = -1;
-        if (run_open_log (tail->root, &tail->name, number, &file, NULL) < 0)
+        if (open_file (tail, number, &file, NULL) < 0)
             break;
         int rc = fstat (file, &other);
         close (file);
@@ -114,7 +120,7 @@ ssize_t log_tail_read (struct log_tail *tail, void *buffer, size_t size)
         if (got != 0)
             return got > 0 ? got : -errno;
         int file = -1, next = number > 0 ? number - 1 : oldest;
-        if (next < 0 || run_open_log (tail->root, &tail->name, next, &file, NULL) < 0)
+        if (next < 0 || open_file (tail, next, &file, NULL) < 0)
             return 0;
         move_to (tail, file);
     }

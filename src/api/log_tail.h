@@ -11,13 +11,18 @@
 
 #include <sys/types.h>
 
-#include "backend/run.h"
+#include "cluster/node.h"
+#include "pollux/pollux.h"
 
-/* A place in a log.  file -1: nothing is open. */
+/* A position in a log. */
 struct log_tail {
-    int root; /* borrowed: run_root_open */
-    struct run_name name;
-    int file;
+    /* Open file `number` of a replica's log, 0 the newest: as open_log of backend/backend.h. */
+    int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
+                     struct pollux_error *err);
+    void *self;
+    char job[NAME_SIZE];
+    int generation, rank;
+    int file; /* -1: none is open */
 };
 
 /* At most so many bytes are looked at to find the last lines: longer lines are cut at the start. */

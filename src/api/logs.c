@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "api/api_private.h"
 #include "api/log_tail.h"
+#include "wire/submission.h"
 
 /* Bytes per turn: the others want a turn, too. */
 enum { LOGS_BLOCK = 1 << 16, LOGS_BLOCKS = 4, LOGS_TAIL_MOST = 1000000 };
@@ -22,6 +23,14 @@ struct logs {
     int job;
     bool follow, last; /* last: on to the next generation */
 };
+
+static struct log_tail new_tail (const struct api *api, const struct job *job)
+{
+    struct log_tail tail = {
+        .open_log = api->options.open_log, .self = api->options.self, .file = -1};
+    memcpy (tail.job, job->spec.name, sizeof (tail.job));
+    return tail;
+}
 
 static void logs_free (struct follower *follower)
 {
@@ -39,7 +48,7 @@ static const struct job *job_of (const struct logs *logs)
 static bool has_ended (const struct logs *logs)
 {
     const struct job *job = job_of (logs);
-    return job->generation != logs->tail.name.generation || !job_runs (job);
+    return job->generation != logs->tail.generation || !job_runs (job);
 }
 
 /* On to the next generation, if there is or will be one.  False: there will not. */
@@ -48,9 +57,9 @@ static bool go_on (struct logs *logs)
     const struct job *job = job_of (logs);
     if (!logs->last)
         return false;
-    if (job->generation == logs->tail.name.generation)
+    if (job->generation == logs->tail.generation)
         return job_live (job); /* it waits for slots */
-    logs->tail.name.generation++;
+    logs->tail.generation++;
     log_tail_close (&logs->tail);
     return true;
 }
@@ -61,7 +70,7 @@ static bool logs_feed (struct follower *follower)
     char block[LOGS_BLOCK];
     for (int turn = 0; turn < LOGS_BLOCKS; turn++) {
         bool ended = has_ended (logs); /* before the last look: then nothing is missed */
-        if (logs->tail.file < 0 && logs->tail.name.generation > 0)
+        if (logs->tail.file < 0 && logs->tail.generation > 0)
             log_tail_open (&logs->tail, -1, NULL);
         size_t room = http_stream_room (follower->stream);
         if (room == 0)
@@ -78,10 +87,10 @@ static bool logs_feed (struct follower *follower)
             return follower_end (follower);
         if (!ended)
             return true;
-        int generation = logs->tail.name.generation;
+        int generation = logs->tail.generation;
         if (!go_on (logs))
             return follower_end (follower);
-        if (generation == logs->tail.name.generation)
+        if (generation == logs->tail.generation)
             return true;
     }
     return true;
@@ -108,7 +117,7 @@ static int read_generation (struct api *api, struct http_request *request, const
                     job->spec.name, job->generation, (long long)generation);
         return -ENOENT;
     }
-    logs->tail.name.generation = (int)generation;
+    logs->tail.generation = (int)generation;
     return 0;
 }
 
@@ -121,16 +130,15 @@ static int read_request (struct api *api, struct http_request *request, const st
         api_query_int (api, request, "tail", 0, LOGS_TAIL_MOST, &lines) < 0 ||
         read_generation (api, request, job, logs) < 0)
         return -EINVAL;
-    memcpy (logs->tail.name.job, job->spec.name, sizeof (logs->tail.name.job));
-    logs->tail.name.rank = (int)rank;
+    logs->tail.rank = (int)rank;
     struct pollux_error err = {"it has not started yet"};
-    int rc = logs->tail.name.generation > 0 ? log_tail_open (&logs->tail, lines, &err) : -ENOENT;
+    int rc = logs->tail.generation > 0 ? log_tail_open (&logs->tail, lines, &err) : -ENOENT;
     /* Of one that runs, it may be there in a moment. */
     if (rc == 0 || (rc == -ENOENT && logs->follow && !has_ended (logs)) ||
         (logs->follow && logs->last && job_live (job)))
         return 0;
     api_refuse (api, request, rc == -ENOENT ? 404 : 503, "job %s, generation %d, rank %lld: %.200s",
-                job->spec.name, logs->tail.name.generation, (long long)rank,
+                job->spec.name, logs->tail.generation, (long long)rank,
                 rc == -ENOENT ? "there is no log" : err.text);
     return rc;
 }
@@ -143,7 +151,7 @@ void api_logs (struct api *api, struct http_request *request)
     const struct job *job = api->options.cluster->jobs[index];
     if (!api_may (api, request, job, "see its logs"))
         return;
-    if (api->options.runs < 0 || !run_is_job (job->spec.name)) {
+    if (!api->options.open_log || !wire_is_job (job->spec.name)) {
         api_refuse (api, request, 404, "there are no logs of job %s", job->spec.name);
         return;
     }
@@ -154,7 +162,7 @@ void api_logs (struct api *api, struct http_request *request)
     }
     logs->follower =
         (struct follower){.api = api, .feed = logs_feed, .free = logs_free, .live = true};
-    logs->tail = (struct log_tail){.root = api->options.runs, .file = -1};
+    logs->tail = new_tail (api, job);
     logs->job = index;
     if (read_request (api, request, job, logs) < 0)
         logs_free (&logs->follower);
@@ -164,28 +172,14 @@ void api_logs (struct api *api, struct http_request *request)
 
 /* ---- Last lines --------------------------------------------------------------------------- */
 
-/* The first replica that ended badly by itself, and its exit code; 0 and 0 if nobody can tell.  Of a
- * large job the first ones are looked at: they all run the same program. */
-static int find_failed (int root, const struct job *job, int *ret_code)
+/* The exit code of the first replica that failed, and its rank; 0 and rank 0 if none is known. */
+static int first_failure (const struct api *api, const struct job *job, int *ret_rank)
 {
-    enum { RANKS = 64 };
-    struct run_view *view = malloc (sizeof (*view));
-    int failed = 0;
-    struct run_name name = {.generation = job->generation};
-    memcpy (name.job, job->spec.name, sizeof (name.job));
-    *ret_code = 0;
-    for (int rank = 0; view && rank < RANKS; rank++) {
-        name.rank = rank;
-        if (run_look (root, &name, view, NULL) < 0 || view->state == RUN_NONE)
-            break;
-        if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
-            failed = rank;
-            *ret_code = run_status_code (&view->status);
-            break;
-        }
-    }
-    free (view);
-    return failed;
+    const struct api_options *options = &api->options;
+    *ret_rank = 0;
+    return options->first_failure
+               ? options->first_failure (options->self, job->spec.name, job->generation, ret_rank)
+               : 0;
 }
 
 /* Lines as strings; what is no UTF-8, or would move a cursor, becomes question marks. */
@@ -227,13 +221,11 @@ static ssize_t read_last (struct log_tail *tail, char *text, size_t size)
 json_t *api_last_lines (const struct api *api, const struct job *job, int lines)
 {
     enum { MOST = 1 << 14 }; /* bytes */
-    if (api->options.runs < 0 || job->generation == 0 || !run_is_job (job->spec.name))
+    if (!api->options.open_log || job->generation == 0 || !wire_is_job (job->spec.name))
         return json_null ();
-    struct log_tail tail = {.root = api->options.runs, .file = -1};
-    tail.name.generation = job->generation;
-    int code;
-    tail.name.rank = find_failed (api->options.runs, job, &code);
-    memcpy (tail.name.job, job->spec.name, sizeof (tail.name.job));
+    struct log_tail tail = new_tail (api, job);
+    tail.generation = job->generation;
+    first_failure (api, job, &tail.rank);
     char text[MOST + 1];
     ssize_t length = log_tail_open (&tail, lines, NULL);
     if (length == 0)
@@ -244,10 +236,10 @@ json_t *api_last_lines (const struct api *api, const struct job *job, int lines)
 
 json_t *api_exit_code (const struct api *api, const struct job *job)
 {
-    int code = 0;
+    int rank, code = 0;
     if (job->phase == JOB_FINISHED)
         return json_integer (0);
-    if (job->phase == JOB_FAILED && api->options.runs >= 0 && run_is_job (job->spec.name))
-        find_failed (api->options.runs, job, &code);
+    if (job->phase == JOB_FAILED && wire_is_job (job->spec.name))
+        code = first_failure (api, job, &rank);
     return code > 0 ? json_integer (code) : json_null ();
 }

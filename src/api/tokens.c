@@ -19,9 +19,9 @@
 #include <nettle/sha2.h>
 
 #include "base/safe_dir.h"
-#include "backend/run.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "wire/submission.h"
 
 #define ADMIN_FILE "admin.token"
 #define NAMED_FILE "tokens"
@@ -211,7 +211,7 @@ static int read_line (struct tokens *tokens, char *line, int number, struct poll
     const char *role = strtok_r (line, " ", &rest), *name = strtok_r (NULL, " ", &rest);
     const char *digits = strtok_r (NULL, " ", &rest);
     unsigned bit = role != NULL ? role_by_name (role) : 0;
-    if (name == NULL || digits == NULL || bit == 0 || bit == ROLE_JOB || !run_is_job (name) ||
+    if (name == NULL || digits == NULL || bit == 0 || bit == ROLE_JOB || !wire_is_job (name) ||
         find (tokens, name) >= 0 || !from_hex (digits, named->hash))
         return fail (err, -EINVAL,
                      NAMED_FILE ":%d: expected ROLE NAME SHA256, with a name that has no line yet; "
@@ -340,7 +340,7 @@ static int check_job (const struct tokens *tokens, const char *token, const char
     if (length >= sizeof (identity.name) || !from_hex (dot + 1, given))
         return -EACCES;
     memcpy (identity.name, token, length);
-    if (!run_is_job (identity.name))
+    if (!wire_is_job (identity.name))
         return -EACCES;
     job_mac (tokens, identity.name, right);
     if (!memeql_sec (given, right, sizeof (right)))
@@ -396,7 +396,7 @@ int tokens_add (struct tokens *tokens, unsigned role, const char *name, char ret
     uint8_t secret[SECRET_BYTES];
     if (role != ROLE_ADMIN && role != ROLE_USER && role != ROLE_READ_ONLY)
         return fail (err, -EINVAL, "a token's role is user, read-only or admin");
-    if (!run_is_job (name))
+    if (!wire_is_job (name))
         return fail (err, -EINVAL,
                      "'%s' is no name for a token: expected 1 to 63 letters, digits, dots, dashes "
                      "and underscores, not starting with a dot or a dash",

@@ -11,30 +11,30 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-static bool is_success (const struct replica_exit *ending)
+static bool is_success (const struct replica_exit *replica)
 {
-    const struct run_status *status = &ending->status;
-    return !ending->lost && status->started && status->code == 0 && status->signal == 0;
+    const struct run_status *status = &replica->status;
+    return !replica->lost && status->started && status->code == 0 && status->signal == 0;
 }
 
 /* 143 by its own choice, after having saved its work; or it had not begun any. */
-static bool lost_nothing (const struct replica_exit *ending)
+static bool lost_nothing (const struct replica_exit *replica)
 {
-    const struct run_status *status = &ending->status;
-    return !ending->lost && status->code == 143 && status->signal == 0;
+    const struct run_status *status = &replica->status;
+    return !replica->lost && status->code == 143 && status->signal == 0;
 }
 
-bool replica_exit_failed (const struct replica_exit *ending)
+bool replica_exit_failed (const struct replica_exit *replica)
 {
-    return !is_success (ending) && (ending->lost || !ending->status.stopped);
+    return !is_success (replica) && (replica->lost || !replica->status.stopped);
 }
 
-void replica_exit_describe (const struct replica_exit *ending, const char *who,
+void replica_exit_describe (const struct replica_exit *replica, const char *who,
                             struct pollux_error *ret)
 {
-    const struct run_status *status = &ending->status;
+    const struct run_status *status = &replica->status;
     const char *signal = sigdescr_np (status->signal);
-    if (ending->lost)
+    if (replica->lost)
         fail (ret, 0, "%s is lost: %s", who, *status->why ? status->why : "its supervisor died");
     else if (*status->why)
         fail (ret, 0, "%s: %s", who, status->why);
@@ -49,7 +49,7 @@ static void describe (const struct exit_case *given, int rank, struct pollux_err
 {
     char who[32];
     snprintf (who, sizeof (who), "replica %d", rank);
-    replica_exit_describe (&given->endings[rank], who, ret);
+    replica_exit_describe (&given->exits[rank], who, ret);
 }
 
 /* The first replica, in time, that failed or, after a request, lost its work. */
@@ -57,9 +57,9 @@ static int culprit (const struct exit_case *given, bool failed)
 {
     int first = -1;
     for (int i = 0; i < given->count; i++) {
-        const struct replica_exit *ending = &given->endings[i];
-        bool guilty = failed ? replica_exit_failed (ending) : !lost_nothing (ending);
-        if (guilty && (first < 0 || ending->status.at_us < given->endings[first].status.at_us))
+        const struct replica_exit *replica = &given->exits[i];
+        bool guilty = failed ? replica_exit_failed (replica) : !lost_nothing (replica);
+        if (guilty && (first < 0 || replica->status.at_us < given->exits[first].status.at_us))
             first = i;
     }
     return first;
@@ -106,7 +106,7 @@ enum exit_kind exit_judgement (const struct exit_case *given, char detail[DETAIL
 {
     int successes = 0;
     for (int i = 0; i < given->count; i++)
-        successes += is_success (&given->endings[i]);
+        successes += is_success (&given->exits[i]);
     memset (detail, 0, DETAIL_SIZE);
     if (successes == given->count)
         return EXITED_FINISHED;

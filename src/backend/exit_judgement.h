@@ -13,7 +13,7 @@ struct replica_exit {
 };
 
 struct exit_case {
-    const struct replica_exit *endings; /* by rank */
+    const struct replica_exit *exits; /* by rank */
     int count;
     bool stop_asked; /* by the scheduler, before anything else went wrong */
     int failures;    /* of the job, before this */
@@ -22,11 +22,11 @@ struct exit_case {
 };
 
 /* One end in words: "replica 3 ended with exit code 1", for who = "replica 3". */
-void replica_exit_describe (const struct replica_exit *ending, const char *who,
+void replica_exit_describe (const struct replica_exit *replica, const char *who,
                             struct pollux_error *ret);
 
 /* Did this replica neither finish nor end because it was asked to? */
-bool replica_exit_failed (const struct replica_exit *ending);
+bool replica_exit_failed (const struct replica_exit *replica);
 
 /* All 0: finished.  After a request to stop: stopped, and a warning that work is lost unless every
  * replica exited with 143.  Otherwise a failure: again with an excuse, gave up after more failures

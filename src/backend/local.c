@@ -1,91 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The backend's outside: what is committed is begun, what has ended is told.  What happens in
- * between is in generation.c, how it is judged in local_exit.c, what an earlier daemon left in
- * local_recover.c.
- *
- * Seats are taken when a START is posted and free again when its EXIT is told, so that what is
- * really free is known here, whatever plans say.
+ * The ops of the local backend: the generation set (generation_set.h) above the processes of this
+ * machine, whose pidfds are in one epoll.
  */
 #define _GNU_SOURCE /* asprintf */
 #include "backend/local.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <syslog.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "backend/local_private.h"
 #include "backend/run_spec.h"
-#include "backend/generation.h"
-#include "backend/port.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "wire/submission.h"
 
 enum {
-    KEEP_GENERATIONS = 3,
     KEEP_JOBS = 10000,
-    PRUNE_EXITS = 1000, /* a look at each of 20,000 jobs takes 20 ms */
+    PRUNE_EXITS = 1000, /* EXITs between prunings; one of 20,000 jobs takes 20 ms */
+    FAILURE_RANKS = 64, /* looked at for the first failure: all run the same program */
 };
-#define ORPHAN_US INT64_C (60000000)
 
-int64_t local_now_us (void)
+struct run_name local_run_name (const struct generation *generation, int rank)
 {
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    struct run_name name = {.generation = generation->number, .rank = rank};
+    memcpy (name.job, generation->name, NAME_SIZE);
+    return name;
 }
 
-void local_log (const struct local *local, int level, const char *format, ...)
+/* ---- Opening and freeing ------------------------------------------------------------------ */
+
+static int find_machine (struct local *local, const struct backend_options *options,
+                         struct pollux_error *err)
 {
-    struct pollux_error text;
-    va_list arguments;
-    if (!local->log)
-        return;
-    va_start (arguments, format);
-    vsnprintf (text.text, sizeof (text.text), format, arguments);
-    va_end (arguments);
-    local->log (local->self, level, text.text);
+    int code = machine_discover (options->nvidia_smi, options->nodes, options->node_count,
+                                 &local->machine, err);
+    if (code < 0)
+        return code;
+    size_t count = (size_t)local->machine.node_count;
+    local->nodes = calloc (count + 1, sizeof (local->nodes[0]));
+    if (!local->nodes)
+        return fail (err, -ENOMEM, "no memory for %zu nodes", count);
+    for (size_t i = 0; i < count; i++)
+        local->nodes[i] = local->machine.nodes[i].node;
+    return 0;
 }
 
-/* ---- Making ------------------------------------------------------------------------------- */
-
-/* A copy, or of a missing one the other; NULL: no memory, or both missing. */
-static char *copy (const char *text, const char *missing)
-{
-    const char *from = text ? text : missing;
-    return from ? strdup (from) : NULL;
-}
-
-static char **copy_list (char *const *list)
-{
-    size_t count = 0;
-    while (list[count])
-        count++;
-    char **ret = calloc (count + 1, sizeof (ret[0]));
-    for (size_t i = 0; ret && i < count; i++) {
-        if (!(ret[i] = strdup (list[i]))) {
-            run_spec_free (ret);
-            return NULL;
-        }
-    }
-    return ret;
-}
-
-static int set_paths (struct local *local, const struct local_options *options,
+static int set_paths (struct local *local, const struct backend_options *options,
                       struct pollux_error *err)
 {
-    char state[PATH_MAX], program[PATH_MAX];
+    char state[PATH_MAX], program[PATH_MAX], cgroup[RUN_PATH_SIZE];
     if (!realpath (options->state, state))
         return fail (err, -errno, "%s: %s", file_name (options->state).text, strerror (errno));
     if (!realpath (options->program, program))
         return fail (err, -errno, "%s: %s", file_name (options->program).text, strerror (errno));
+    bool has_cgroup = options->use_cgroups && machine_cgroup (cgroup, NULL) == 0;
     if (asprintf (&local->directory, "%s/run", state) < 0)
         local->directory = NULL;
     if (options->checkpoints)
@@ -93,65 +69,31 @@ static int set_paths (struct local *local, const struct local_options *options,
     else if (asprintf (&local->checkpoints, "%s/checkpoints", state) < 0)
         local->checkpoints = NULL;
     local->program = strdup (program);
-    local->mpirun = copy (options->mpirun, "mpirun");
-    local->url = copy (options->url, NULL);
-    local->cgroup = copy (options->cgroup, NULL);
-    local->base = options->environment ? copy_list (options->environment) : run_spec_base ();
-    if (!local->directory || !local->checkpoints || !local->program || !local->mpirun ||
-        !local->base || (options->url && !local->url) || (options->cgroup && !local->cgroup))
-        return fail (err, -ENOMEM, "no memory for a backend");
+    local->url = options->url ? strdup (options->url) : NULL;
+    local->cgroup = has_cgroup ? strdup (cgroup) : NULL;
+    local->environment = run_spec_environment ();
+    if (!local->directory || !local->checkpoints || !local->program || !local->environment ||
+        (options->url && !local->url) || (has_cgroup && !local->cgroup))
+        return fail (err, -ENOMEM, "no memory for the local backend");
     return 0;
 }
 
-int local_new (const struct local_options *options, struct local **ret, struct pollux_error *err)
+static void local_free (void *self)
 {
-    struct local *local = calloc (1, sizeof (*local));
-    if (!local)
-        return fail (err, -ENOMEM, "no memory for a backend");
-    local->root = local->epoll = -1;
-    local->machine = options->machine;
-    local->token = options->token;
-    local->log = options->log;
-    local->self = options->self;
-    local->port_first = options->port_first ? options->port_first : PORT_FIRST;
-    local->port_count = options->port_count ? options->port_count : PORT_COUNT;
-    local->keep_generations =
-        options->keep_generations ? options->keep_generations : KEEP_GENERATIONS;
-    local->keep_jobs = options->keep_jobs ? options->keep_jobs : KEEP_JOBS;
-    unsigned short chance = 0; /* so that several daemons do not all begin with the same port */
-    if (getrandom (&chance, sizeof (chance), 0) == sizeof (chance))
-        local->next_port = chance;
-    int code = set_paths (local, options, err);
-    if (code == 0)
-        code = run_root_open (options->state, &local->root, err);
-    if (code == 0 && (local->epoll = epoll_create1 (EPOLL_CLOEXEC)) < 0)
-        code = fail (err, -errno, "epoll: %s", strerror (errno));
-    if (code == 0 && !(local->view = calloc (1, sizeof (*local->view))))
-        code = fail (err, -ENOMEM, "no memory for a backend");
-    if (code < 0)
-        local_free (local);
-    else
-        *ret = local;
-    return code;
-}
-
-void local_free (struct local *local)
-{
+    struct local *local = self;
     if (!local)
         return;
-    while (local->count > 0)
-        generation_drop (local, local->generations[local->count - 1]);
-    free (local->generations);
+    generation_set_clear (&local->set);
     free (local->collisions);
-    slot_map_clear (&local->slot_map);
     free (local->directory);
     free (local->program);
-    free (local->mpirun);
     free (local->checkpoints);
     free (local->url);
     free (local->cgroup);
+    free (local->nodes);
     free (local->view);
-    run_spec_free (local->base);
+    run_spec_free (local->environment);
+    machine_clear (&local->machine);
     if (local->root >= 0)
         close (local->root);
     if (local->epoll >= 0)
@@ -159,224 +101,195 @@ void local_free (struct local *local)
     free (local);
 }
 
-int local_fd (const struct local *local)
+static int local_open (const struct backend_options *options, void **ret, struct pollux_error *err)
 {
-    return local->epoll;
-}
-
-int local_count (const struct local *local)
-{
-    return local->count;
-}
-
-int local_root (const struct local *local)
-{
-    return local->root;
-}
-
-void local_stop_all (struct local *local)
-{
-    local->closing = true;
-}
-
-/* ---- Reconciling: what may start ---------------------------------------------------------- */
-
-/* Which slots an orphan has is not known: nobody is started beside it.  But one that does not die
- * must not hold up all for ever, only the job whose name it has. */
-static bool has_orphan (const struct local *local, const char *name)
-{
-    int64_t now_us = local_now_us ();
-    for (int i = 0; i < local->count; i++) {
-        const struct generation *generation = local->generations[i];
-        if (generation->job < 0 &&
-            (now_us < generation->begun_us + ORPHAN_US || strcmp (generation->name, name) == 0))
-            return true;
-    }
-    return false;
-}
-
-/* Are all slots of a placement free, and their nodes there? */
-static bool is_free (const struct local *local, const struct cluster *cluster,
-                     struct placement placement)
-{
-    for (int i = 0; i < placement.count; i++) {
-        struct share share = placement.shares[i];
-        const struct node *node = &cluster->nodes[share.node];
-        if (!node->available ||
-            slot_map_free (&local->slot_map, share.node, node->slots) < share.replicas)
-            return false;
-    }
-    return true;
-}
-
-static int start_job (struct local *local, struct loop *loop, int index, struct pollux_error *err)
-{
-    const struct job *job = loop->cluster.jobs[index];
-    struct event event = {.at_us = loop->cluster.now_us, .type = EVENT_START, .job = index};
-    event.start.generation = job->generation + 1;
-    event.start.placement = job->desired;
-    int code = loop_post (loop, &event, err);
+    struct local *local = calloc (1, sizeof (*local));
+    if (!local)
+        return fail (err, -ENOMEM, "no memory for the local backend");
+    local->root = local->epoll = -1;
+    local->set = (struct generation_set){.carrier = &local_carrier,
+                                         .carrier_self = local,
+                                         .log = options->log,
+                                         .log_self = options->self};
+    local->token = options->token;
+    local->self = options->self;
+    local->keep_jobs = options->keep_jobs ? options->keep_jobs : KEEP_JOBS;
+    unsigned short random = 0; /* daemons on one machine begin with different ports */
+    if (getrandom (&random, sizeof (random), 0) == sizeof (random))
+        local->next_port = random;
+    int code = find_machine (local, options, err);
+    if (code == 0)
+        code = set_paths (local, options, err);
+    if (code == 0)
+        code = run_root_open (options->state, &local->root, err);
+    if (code == 0 && (local->epoll = epoll_create1 (EPOLL_CLOEXEC)) < 0)
+        code = fail (err, -errno, "epoll: %s", strerror (errno));
+    if (code == 0 && !(local->view = calloc (1, sizeof (*local->view))))
+        code = fail (err, -ENOMEM, "no memory for the local backend");
     if (code < 0)
-        return code;
-    struct generation *generation =
-        generation_add (local, job->spec.name, job->generation, placement_replicas (job->placement),
-                        job->launch->launcher == LAUNCHER_MPI);
-    if (!generation)
-        return fail (err, -ENOMEM, "no memory to start job %s", job->spec.name);
-    generation->job = index;
-    code = generation_seat (local, &loop->cluster, generation);
-    return code < 0 ? fail (err, code, "no seats for job %s", job->spec.name) : 0;
-}
-
-static int reconcile (void *self, struct loop *loop, struct pollux_error *err)
-{
-    struct local *local = self;
-    const struct cluster *cluster = &loop->cluster;
-    int code = 0;
-    local->unsettled = false;
-    if (local_now_us () < local->held_us)
-        return 0;
-    local->held_us = 0; /* also when nothing is to be started: it would be due for ever */
-    if (local->closing)
-        return 0;
-    for (int i = 0; code == 0 && i < cluster->live.count; i++) {
-        const struct job *job = cluster->live.jobs[i];
-        if (job->phase == JOB_PENDING && job->desired.count > 0 && job->launch &&
-            job->retry_us <= cluster->now_us && is_free (local, cluster, job->desired) &&
-            !has_orphan (local, job->spec.name))
-            code = start_job (local, loop, cluster->live.indices[i], err);
-    }
+        local_free (local);
+    else
+        *ret = local;
     return code;
 }
 
-/* ---- Acting ------------------------------------------------------------------------------- */
-
-/* Does the journal want this generation to end? */
-static bool is_unwanted (const struct local *local, const struct job *job)
+static int local_nodes (void *self, const struct node **ret, struct pollux_error *err)
 {
-    return local->closing || job->phase == JOB_CANCELLING ||
-           !placement_equal (job->desired, job->placement);
+    const struct local *local = self;
+    (void)err;
+    *ret = local->nodes;
+    return local->machine.node_count;
 }
 
-static void step_due (struct local *local, const struct cluster *cluster)
+/* ---- Steps and events --------------------------------------------------------------------- */
+
+static int local_fd (const void *self)
 {
-    int64_t now_us = local_now_us ();
-    local->start_until_us = 0;
-    for (int i = 0; i < local->count; i++)
-        if (local->generations[i]->due_us <= now_us)
-            generation_step (local, cluster, local->generations[i], now_us);
+    return ((const struct local *)self)->epoll;
 }
 
-static int act (void *self, const struct cluster *cluster, struct pollux_error *err)
+static int64_t local_due_us (const void *self)
+{
+    return generation_set_due_us (&((const struct local *)self)->set);
+}
+
+static void local_step (void *self, const struct cluster *cluster)
 {
     struct local *local = self;
-    (void)err;
-    for (int i = 0; i < local->count; i++) {
-        struct generation *generation = local->generations[i];
-        if (generation->job >= 0 && !generation->over &&
-            is_unwanted (local, cluster->jobs[generation->job]))
-            generation_stop (local, generation, STOP_ASKED);
-    }
-    step_due (local, cluster);
-    return 0;
-}
-
-struct backend local_backend (struct local *local)
-{
-    return (struct backend){.reconcile = reconcile, .act = act, .self = local};
-}
-
-void local_step (struct local *local, const struct cluster *cluster)
-{
     struct epoll_event events[64];
     int count;
     do {
         count = epoll_wait (local->epoll, events, 64, 0);
         for (int i = 0; i < count; i++) {
             struct rank *rank = events[i].data.ptr;
-            rank->woken = true;
+            rank->notified = true;
             rank->generation->due_us = 0;
-            /* It stays readable: it must not wake us again before it has been looked at. */
+            /* A pidfd stays readable; it must not wake the daemon before the run is looked at. */
             epoll_ctl (local->epoll, EPOLL_CTL_DEL, rank->supervisor, NULL);
         }
     } while (count == 64);
-    step_due (local, cluster);
+    generation_set_step (&local->set, cluster);
 }
 
-int64_t local_due_us (const struct local *local)
+static int local_next_event (void *self, const struct cluster *cluster, struct event *ret)
 {
-    int64_t due_us = local->held_us > 0 ? local->held_us : INT64_MAX;
-    for (int i = 0; i < local->count; i++)
-        if (local->generations[i]->due_us < due_us)
-            due_us = local->generations[i]->due_us;
-    return due_us;
+    return generation_set_next_event (&((struct local *)self)->set, cluster, ret);
 }
 
-/* ---- What has happened -------------------------------------------------------------------- */
-
-/* Nothing of it runs: leave no token behind, and of older generations only so many logs. */
-static void clean_up (struct local *local, const struct generation *generation)
+static bool local_wants_settle (const void *self)
 {
-    struct pollux_error err;
-    int old = generation->number - local->keep_generations;
-    if (generation->count > generation->world)
-        run_remove_descriptions (local->root, generation->name, generation->number,
-                                 generation->world);
-    if (old > 0 && run_remove (local->root, generation->name, old, &err) < 0)
-        local_log (local, LOG_WARNING, "job %s: old logs stay: %s", generation->name, err.text);
+    return generation_set_wants_settle (&((const struct local *)self)->set);
 }
 
-static void end_orphan (struct local *local, struct generation *generation)
+static int local_reconcile (void *self, struct loop *loop, struct pollux_error *err)
 {
-    char name[NAME_SIZE];
-    int number = generation->number;
-    bool obsolete = generation->obsolete;
-    memcpy (name, generation->name, NAME_SIZE);
-    generation_drop (local, generation);
-    local->unsettled = true;
-    if (obsolete)
-        local_remove (local, name, number);
+    return generation_set_reconcile (&((struct local *)self)->set, loop, err);
 }
 
-int local_next_event (struct local *local, const struct cluster *cluster, struct event *ret)
+static int local_act (void *self, const struct cluster *cluster, struct pollux_error *err)
 {
-    for (int i = 0; i < local->count; i++) {
-        struct generation *generation = local->generations[i];
-        if (generation->announce) {
-            generation->announce = false;
-            *ret = (struct event){.type = EVENT_STARTED, .job = generation->job};
-            ret->start.generation = generation->number;
-            return 1;
-        }
-        if (!generation->over)
-            continue;
-        if (generation->job < 0) {
-            end_orphan (local, generation);
-            i--;
-            continue;
-        }
-        local_exit (local, cluster, generation, ret);
-        clean_up (local, generation);
-        generation_drop (local, generation);
-        if (++local->exits % PRUNE_EXITS == 0)
-            local_prune (local, cluster);
-        return 1;
-    }
+    (void)err;
+    generation_set_act (&((struct local *)self)->set, cluster);
     return 0;
 }
 
-bool local_wants_settle (const struct local *local)
+static void local_reported (void *self, const struct cluster *cluster, int job)
 {
-    return local->unsettled || (local->held_us > 0 && local_now_us () >= local->held_us);
+    generation_set_reported (&((struct local *)self)->set, cluster, job);
 }
 
-void local_reported (struct local *local, const struct cluster *cluster, int job)
+static void local_stop_all (void *self)
 {
-    for (int i = 0; i < local->count; i++) {
-        struct generation *generation = local->generations[i];
-        if (generation->job != job || generation->started)
-            continue;
-        generation->started = true;
-        generation->announce = cluster->jobs[job]->spec.adaptive && generation->stop == STOP_NONE;
-    }
+    ((struct local *)self)->set.stopping = true;
 }
+
+static int local_count (const void *self)
+{
+    return ((const struct local *)self)->set.count;
+}
+
+/* ---- Logs and exit codes ------------------------------------------------------------------ */
+
+static int local_open_log (void *self, const char *job, int generation, int rank, int number,
+                           int *ret, struct pollux_error *err)
+{
+    const struct local *local = self;
+    struct run_name name = {.generation = generation, .rank = rank};
+    if (!wire_is_job (job)) /* such a job never had a directory */
+        return fail (err, -ENOENT, "there are no logs of job %.63s", job);
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    return run_open_log (local->root, &name, number, ret, err);
+}
+
+static int local_first_failure (void *self, const char *job, int generation, int *ret_rank)
+{
+    const struct local *local = self;
+    struct run_view *view = malloc (sizeof (*view));
+    struct run_name name = {.generation = generation};
+    int code = 0;
+    *ret_rank = 0;
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    for (; view && code == 0 && name.rank < FAILURE_RANKS; name.rank++) {
+        if (run_look (local->root, &name, view, NULL) < 0 || view->state == RUN_NONE)
+            break;
+        if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
+            *ret_rank = name.rank;
+            code = run_status_code (&view->status);
+        }
+    }
+    free (view);
+    return code;
+}
+
+/* ---- The tables --------------------------------------------------------------------------- */
+
+/* Remove descriptions, which contain tokens, and the logs of old generations and jobs. */
+static void local_clean_up (void *self, const struct cluster *cluster,
+                            const struct generation *generation)
+{
+    struct local *local = self;
+    struct pollux_error err;
+    int old = generation->number - KEEP_GENERATIONS;
+    if (generation_mpirun (generation))
+        run_remove_descriptions (local->root, generation->name, generation->number,
+                                 generation->replicas);
+    if (old > 0 && run_remove (local->root, generation->name, old, &err) < 0)
+        generation_log (&local->set, LOG_WARNING, "job %s: old logs are not removed: %s",
+                        generation->name, err.text);
+    if (++local->exits % PRUNE_EXITS == 0)
+        local_prune (local, cluster);
+}
+
+const struct carrier local_carrier = {
+    .start = local_start,
+    .look = local_look,
+    .refuse = local_refuse,
+    .stop = local_stop,
+    .mark_stop = local_mark_stop,
+    .release = local_release,
+    .excuse = local_excuse,
+    .forget_excuses = local_forget_excuses,
+    .clean_up = local_clean_up,
+    .remove = local_remove,
+};
+
+const struct backend_ops local_backend = {
+    .name = "local",
+    .summary = "processes of this machine",
+    .open = local_open,
+    .free = local_free,
+    .nodes = local_nodes,
+    .recover = local_recover,
+    .fd = local_fd,
+    .due_us = local_due_us,
+    .step = local_step,
+    .next_event = local_next_event,
+    .wants_settle = local_wants_settle,
+    .reconcile = local_reconcile,
+    .act = local_act,
+    .reported = local_reported,
+    .stop_all = local_stop_all,
+    .count = local_count,
+    .open_log = local_open_log,
+    .first_failure = local_first_failure,
+};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an earlier daemon left.  The journal says which generations run; their run directories say
- * how far they came:
+ * Recovery of what an earlier daemon left.  The journal says which generations run; their run
+ * directories say how far they came:
  *
- *     no directory         START was committed, nothing was started: start it
- *     some runs            the same seats and port for the rest; but if one has ended badly, or all
- *                          were asked to stop, the rest is refused
- *     all runs             adopt those that live, read the status of those that ended
+ *     no directory    START was committed, no run was started: start all
+ *     some runs       start the rest with the same slots and port; but if one has failed, or a stop
+ *                     was asked for, refuse the rest
+ *     all runs        adopt those that live, read the status of those that ended
  *
- * Everything else that lives below STATE/run is an orphan, and is killed.
+ * Every other run below STATE/run that lives is an orphan and is killed.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,39 +18,43 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "backend/generation.h"
-#include "base/safe_dir.h"
+#include "backend/local_private.h"
 #include "backend/run_open.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/safe_dir.h"
+#include "wire/submission.h"
 
-/* More than the slots of any machine. */
-enum { RANKS_LIMIT = 1 << 16 };
+enum { RANKS_LIMIT = 1 << 16 }; /* more than the slots of any machine */
+/* Before an orphan is looked at for the first time. */
 #define ORPHAN_PAUSE_US INT64_C (20000)
 
 /* ---- Generations that run ----------------------------------------------------------------- */
 
-/* The seats that were written, if they are there and fit the placement. */
-static bool read_seats (struct local *local, const struct cluster *cluster,
-                        struct generation *generation)
+/* Take the slots and the port that were written.  False if they are missing or do not fit the
+ * placement. */
+static bool read_slot_map (struct local *local, const struct cluster *cluster,
+                           struct generation *generation)
 {
     struct placement placement = cluster->jobs[generation->job]->placement;
     struct run_slot_map slot_map;
     struct pollux_error err;
     int rank = 0;
-    int code = run_read_seats (local->root, generation->name, generation->number, &slot_map, &err);
+    int code =
+        run_read_slot_map (local->root, generation->name, generation->number, &slot_map, &err);
     if (code < 0 && code != -ENOENT)
-        local_log (local, LOG_WARNING, "job %s, generation %d: %s", generation->name,
-                   generation->number, err.text);
+        generation_log (&local->set, LOG_WARNING, "job %s, generation %d: %s", generation->name,
+                        generation->number, err.text);
     if (code < 0)
         return false;
-    bool fits = slot_map.count == generation->world;
+    bool fits = slot_map.count == generation->replicas;
     for (int i = 0; fits && i < placement.count; i++) {
         struct share share = placement.shares[i];
         for (int j = 0; fits && j < share.replicas; j++, rank++) {
             generation->ranks[rank].node = share.node;
-            fits = slot_map_hold (&local->slot_map, share.node, slot_map.slots[rank]) == 0;
+            fits = slot_map_hold (&local->set.slot_map, share.node, slot_map.slots[rank]) == 0;
             generation->slot_map.slots[rank] = fits ? slot_map.slots[rank] : -1;
         }
     }
@@ -60,15 +64,14 @@ static bool read_seats (struct local *local, const struct cluster *cluster,
     return fits;
 }
 
-/* Look at all runs.  Those without a directory are to be started. */
+/* Look at all runs.  *ret_none: how many have no directory; these are to be started. */
 static int look_at_all (struct local *local, struct generation *generation, int *ret_none,
                         struct pollux_error *err)
 {
     *ret_none = 0;
-    for (int i = 0; i < generation->count; i++) {
-        struct run_name name = {.generation = generation->number, .rank = i};
+    for (int i = 0; i < generation->runs; i++) {
+        struct run_name name = local_run_name (generation, i);
         struct pollux_error why;
-        memcpy (name.job, generation->name, NAME_SIZE);
         int code = run_look (local->root, &name, local->view, &why);
         if (code == -EPROTO)
             return fail (err, code, "%s; start the newer polluxd, or stop the job first", why.text);
@@ -76,67 +79,70 @@ static int look_at_all (struct local *local, struct generation *generation, int 
             ++*ret_none;
             continue;
         }
-        generation->ranks[i].phase = RANK_COMING; /* until it has been looked at in its turn */
+        generation->ranks[i].phase = RANK_STARTING; /* until it is looked at */
         if (code == 0)
-            generation_look (local, generation, i, NULL);
+            local_look (local, generation, i, NULL);
     }
     return 0;
 }
 
+/* *ret: NULL, or the generation if it still needs slots. */
 static int recover_job (struct local *local, const struct cluster *cluster, int index,
                         struct generation **ret, struct pollux_error *err)
 {
     const struct job *job = cluster->jobs[index];
     int none;
     struct generation *generation =
-        generation_add (local, job->spec.name, job->generation, placement_replicas (job->placement),
-                        job->launch->launcher == LAUNCHER_MPI);
+        generation_add (&local->set, job->spec.name, job->generation,
+                        placement_replicas (job->placement), job->launch->launcher == LAUNCHER_MPI);
     if (!generation)
         return fail (err, -ENOMEM, "no memory for the runs of job %s", job->spec.name);
     generation->job = index;
     generation->recovered = true;
     if (run_stop_marked (local->root, generation->name, generation->number))
         generation->stop = STOP_ASKED;
-    bool seated = read_seats (local, cluster, generation);
+    bool has_slots = read_slot_map (local, cluster, generation);
     int code = look_at_all (local, generation, &none, err);
     if (code < 0)
         return code;
-    if (none < generation->count) {
-        generation->started = true; /* as far as anyone can tell now */
-        local_log (local, LOG_INFO, "job %s, generation %d: adopted", generation->name,
-                   generation->number);
+    if (none < generation->runs) {
+        generation->started = true; /* STARTED may be in the journal already */
+        generation_log (&local->set, LOG_INFO, "job %s, generation %d: adopted", generation->name,
+                        generation->number);
     }
-    if (none > 0 && none < generation->count && !seated)
-        generation_stop (local, generation, STOP_FAILED); /* the rest could not meet them */
-    *ret = seated ? NULL : generation; /* to be seated when it is known who has which */
+    if (none > 0 && none < generation->runs && !has_slots)
+        generation_stop (&local->set, generation,
+                         STOP_FAILED); /* the rest cannot find the others' port */
+    *ret = has_slots ? NULL : generation;
     return 0;
 }
 
-/* Those that have no seats yet take what is left. */
-static void seat (struct local *local, const struct cluster *cluster, struct generation *generation)
+/* Slots that no other generation has. */
+static void take_slots (struct local *local, const struct cluster *cluster,
+                        struct generation *generation)
 {
-    if (generation_seat (local, cluster, generation) < 0)
-        generation_stop (local, generation, STOP_ASKED);
+    if (generation_take_slots (&local->set, cluster, generation) < 0)
+        generation_stop (&local->set, generation, STOP_ASKED);
 }
 
 static int recover_jobs (struct local *local, const struct cluster *cluster,
                          struct pollux_error *err)
 {
     size_t size = (size_t)cluster->live.count + 1;
-    struct generation **standing = calloc (size, sizeof (standing[0]));
+    struct generation **without_slots = calloc (size, sizeof (without_slots[0]));
     int count = 0, code = 0;
-    if (!standing)
+    if (!without_slots)
         return fail (err, -ENOMEM, "no memory for %d jobs", cluster->live.count);
     for (int i = 0; code == 0 && i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
         if (!job_runs (job) || !job->launch)
             continue;
-        code = recover_job (local, cluster, cluster->live.indices[i], &standing[count], err);
-        count += code == 0 && standing[count];
+        code = recover_job (local, cluster, cluster->live.indices[i], &without_slots[count], err);
+        count += code == 0 && without_slots[count];
     }
     for (int i = 0; code == 0 && i < count; i++)
-        seat (local, cluster, standing[i]);
-    free (standing);
+        take_slots (local, cluster, without_slots[i]);
+    free (without_slots);
     return code;
 }
 
@@ -175,43 +181,48 @@ static int highest_alive (struct local *local, const char *job, int generation)
     return highest;
 }
 
-static void kill_orphan (struct local *local, const char *job, int number, int world, bool obsolete)
+static void kill_orphan (struct local *local, const char *job, int number, int runs, bool obsolete)
 {
-    struct generation *generation = generation_add (local, job, number, world, false);
+    struct generation *generation = generation_add (&local->set, job, number, runs, false);
     if (!generation) {
-        local_log (local, LOG_ERR, "job %s, generation %d: no memory to kill it", job, number);
+        generation_log (&local->set, LOG_ERR, "job %s, generation %d: no memory to kill it", job,
+                        number);
         return;
     }
-    local_log (local, LOG_WARNING,
-               "job %s, generation %d: the journal does not know that it runs; what is left of it "
-               "is killed",
-               job, number);
+    generation_log (
+        &local->set, LOG_WARNING,
+        "job %s, generation %d: the journal does not know that it runs; what is left of it "
+        "is killed",
+        job, number);
     generation->job = -1;
     generation->obsolete = obsolete;
     generation->stop = STOP_FAILED;
-    generation->due_us = local_now_us () + ORPHAN_PAUSE_US; /* it may be tried again and again */
-    for (int i = 0; i < world; i++)
-        generation->ranks[i].phase = RANK_COMING;
+    generation->due_us = clock_monotonic_us () + ORPHAN_PAUSE_US;
+    for (int i = 0; i < runs; i++)
+        generation->ranks[i].phase = RANK_STARTING;
 }
 
-void local_remove (struct local *local, const char *job, int number)
+/* What still runs in it is killed first, as an orphan. */
+void local_remove (void *self, const char *job, int number)
 {
+    struct local *local = self;
     struct pollux_error err;
     int alive = highest_alive (local, job, number) + 1;
     int code = alive > 0 ? -EBUSY : run_remove (local->root, job, number, &err);
-    if (code == -EBUSY || code == -ENOTEMPTY) /* also one that is only just being made */
+    if (code == -EBUSY || code == -ENOTEMPTY) /* or a run is being made */
         kill_orphan (local, job, number, alive > 0 ? alive : 1, true);
     else if (code < 0)
-        local_log (local, LOG_WARNING, "job %s, generation %d: %s", job, number, err.text);
+        generation_log (&local->set, LOG_WARNING, "job %s, generation %d: %s", job, number,
+                        err.text);
 }
 
 static void sweep_generation (struct local *local, const struct job *job, const char *name,
-                              int number, bool too_old)
+                              int number, bool expired)
 {
     bool future = !job || number > job->generation;
     if (job && job_runs (job) && number == job->generation)
         return;
-    if (future || too_old || number <= job->generation - local->keep_generations) {
+    if (future || expired || number <= job->generation - KEEP_GENERATIONS) {
         local_remove (local, name, number);
     } else {
         int alive = highest_alive (local, name, number) + 1;
@@ -225,15 +236,15 @@ static void sweep_job (struct local *local, const struct cluster *cluster, const
 {
     int directory, index = cluster_find_job (cluster, name);
     const struct job *job = index >= 0 ? cluster->jobs[index] : NULL;
-    bool too_old = job && !job_live (job) && job->end_us < oldest_us;
+    bool expired = job && !job_live (job) && job->end_us < oldest_us;
     DIR *list;
     const char *entry;
-    if (!run_is_job (name) || safe_dir_open (local->root, name, &directory, NULL) < 0)
+    if (!wire_is_job (name) || safe_dir_open (local->root, name, &directory, NULL) < 0)
         return;
     if (safe_dir_list (directory, &list, NULL) == 0) {
         while ((entry = safe_dir_next (list)))
             if (parse (entry) >= 0)
-                sweep_generation (local, job, name, parse (entry), too_old);
+                sweep_generation (local, job, name, parse (entry), expired);
         closedir (list);
     }
     close (directory);
@@ -245,7 +256,7 @@ static int compare_times (const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Logs of jobs that ended before this go: only so many are kept. */
+/* Logs of jobs that ended before this time are removed. */
 static int64_t oldest_kept_us (const struct local *local, const struct cluster *cluster)
 {
     int64_t *ends = malloc (((size_t)cluster->job_count + 1) * sizeof (ends[0]));
@@ -262,7 +273,7 @@ static int64_t oldest_kept_us (const struct local *local, const struct cluster *
     return oldest_us;
 }
 
-/* A journal that knows nothing at all, beside runs, is not the one that started them. */
+/* Runs beside an empty journal were started by another journal. */
 static int check_journal (const struct local *local, const struct cluster *cluster,
                           struct pollux_error *err)
 {
@@ -274,7 +285,7 @@ static int check_journal (const struct local *local, const struct cluster *clust
     if (code < 0)
         return code;
     while (code == 0 && (entry = safe_dir_next (list)))
-        if (run_is_job (entry))
+        if (wire_is_job (entry))
             code =
                 fail (err, -EINVAL,
                       "journal.db is empty, but there are runs of job %s: restore a copy; or, to "
@@ -294,8 +305,9 @@ void local_prune (struct local *local, const struct cluster *cluster)
     }
 }
 
-int local_recover (struct local *local, const struct cluster *cluster, struct pollux_error *err)
+int local_recover (void *self, const struct cluster *cluster, struct pollux_error *err)
 {
+    struct local *local = self;
     DIR *list;
     const char *entry;
     int code = check_journal (local, cluster, err);

@@ -42,10 +42,6 @@ struct run_name {
     int generation, rank;
 };
 
-/* A job's name that is safe as the name of a directory: 1..63 of A-Z a-z 0-9 . _ -, not starting
- * with a dot or a dash. */
-bool run_is_job (const char *job);
-
 /* STATE/run, made if it is missing.  *ret is a descriptor, the caller's (close). */
 int run_root_open (const char *state, int *ret, struct pollux_error *err);
 
@@ -63,10 +59,10 @@ int run_prepare (int root, const char *job, int generation, struct pollux_error 
 
 /* What the ranks of a generation agree on.  Reading: -ENOENT if it is not there; ret->slots is the
  * caller's (free). */
-int run_write_seats (int root, const char *job, int generation, const struct run_slot_map *slot_map,
-                     struct pollux_error *err);
-int run_read_seats (int root, const char *job, int generation, struct run_slot_map *ret,
-                    struct pollux_error *err);
+int run_write_slot_map (int root, const char *job, int generation,
+                        const struct run_slot_map *slot_map, struct pollux_error *err);
+int run_read_slot_map (int root, const char *job, int generation, struct run_slot_map *ret,
+                       struct pollux_error *err);
 
 /* Remember, for a daemon that comes after this one, that a stop was asked for before anything went
  * wrong. */

@@ -15,8 +15,8 @@
 
 static const char slot_map_file[] = "seats", stop_file[] = "stop";
 
-int run_write_seats (int root, const char *job, int generation, const struct run_slot_map *slot_map,
-                     struct pollux_error *err)
+int run_write_slot_map (int root, const char *job, int generation,
+                        const struct run_slot_map *slot_map, struct pollux_error *err)
 {
     char *text;
     size_t length;
@@ -33,8 +33,8 @@ int run_write_seats (int root, const char *job, int generation, const struct run
     return code;
 }
 
-int run_read_seats (int root, const char *job, int generation, struct run_slot_map *ret,
-                    struct pollux_error *err)
+int run_read_slot_map (int root, const char *job, int generation, struct run_slot_map *ret,
+                       struct pollux_error *err)
 {
     char *text;
     size_t length;
@@ -42,7 +42,7 @@ int run_read_seats (int root, const char *job, int generation, struct run_slot_m
     int code = run_open_generation (root, job, generation, &directory, err);
     if (code < 0)
         return code;
-    code = safe_dir_read (directory, slot_map_file, RUN_SEATS_LIMIT, &text, &length, err);
+    code = safe_dir_read (directory, slot_map_file, RUN_SLOT_MAP_LIMIT, &text, &length, err);
     close (directory);
     if (code < 0)
         return code;

@@ -20,11 +20,6 @@
 
 /* ---- Names -------------------------------------------------------------------------------- */
 
-bool run_is_job (const char *job)
-{
-    return wire_is_job (job);
-}
-
 struct run_path run_path (const struct run_name *name)
 {
     struct run_path path;
@@ -35,7 +30,7 @@ struct run_path run_path (const struct run_name *name)
 
 static int check_job (const char *job, struct pollux_error *err)
 {
-    if (run_is_job (job))
+    if (wire_is_job (job))
         return 0;
     return fail (err, -EINVAL,
                  "job %s: expected a name of 1 to %d letters, digits, '.', '_' or '-' that starts "
@@ -75,7 +70,7 @@ int run_path_open (const char *path, int *ret_root, struct run_name *ret, struct
         generation = rank ? cut_last (root) : NULL;
         job = generation ? cut_last (root) : NULL;
     }
-    if (!job || !run_is_job (job) || !parse_number (generation, 0, &name.generation) ||
+    if (!job || !wire_is_job (job) || !parse_number (generation, 0, &name.generation) ||
         !parse_number (rank, 0, &name.rank))
         return fail (err, -EINVAL, "%s: expected a path STATE/run/JOB/GENERATION/RANK",
                      file_name (path).text);

@@ -109,7 +109,7 @@ static void say (struct list *list, const char *format, ...)
     list_add (list, word);
 }
 
-char **run_spec_base (void)
+char **run_spec_environment (void)
 {
     struct list list = {0};
     // cppcheck-suppress getpwuidCalled ; at the start, where there is one thread
@@ -223,7 +223,7 @@ static int put_variables (struct list *list, const struct run_spec *spec,
     int code = run_spec_checkpoint (spec, checkpoint, err);
     if (code < 0)
         return code;
-    put_all (list, spec->base);
+    put_all (list, spec->environment);
     if (!position->machine_node->gpu)
         put (list, "OMP_NUM_THREADS=%d", cpus > 0 ? cpus : 1);
     put_all (list, spec->job->launch->environment);
@@ -336,7 +336,7 @@ static int describe_mpirun (const struct run_spec *spec, char **ret, size_t *ret
     say (&words, "--mpi");
     say (&words, "--run");
     say (&words, "%s/%s/%d", spec->directory, spec->job->spec.name, spec->job->generation);
-    put_all (&variables, spec->base);
+    put_all (&variables, spec->environment);
     put_all (&variables, spec->job->launch->environment);
     description->grace_s = 2; /* its ranks have ended, or it would not be asked */
     return finish (description, &words, &variables, 0, ret, ret_length, err);

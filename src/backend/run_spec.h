@@ -12,7 +12,7 @@ struct run_spec {
     const struct job *job; /* it runs: placement and generation count */
     const struct machine *machine;
     const struct run_slot_map *slot_map;
-    char *const *base;          /* variables for every replica, NULL at the end */
+    char *const *environment;   /* of every replica, before the job's own; NULL at the end */
     const char *checkpoint_dir; /* where the job has none of its own: below this, by its name */
     const char *url, *token;    /* for its hints; NULL: none */
     const char *cgroup;         /* for runs to have theirs in; NULL: none */
@@ -27,7 +27,7 @@ int run_spec_describe (const struct run_spec *spec, int rank, char **ret, size_t
 
 /* The variables that every replica has to start with, for briefing.base: the user's own,
  * nothing of this program's.  NULL: no memory; the caller's (briefing_free). */
-char **run_spec_base (void);
+char **run_spec_environment (void);
 void run_spec_free (char **list);
 
 /* The job's checkpoint directory, in a buffer of RUN_PATH_SIZE. */

@@ -57,7 +57,7 @@ static int attributes_init (posix_spawnattr_t *attributes)
     return 0;
 }
 
-static int actions_init (posix_spawn_file_actions_t *actions, int input, int said)
+static int actions_init (posix_spawn_file_actions_t *actions, int input, int error)
 {
     int code = posix_spawn_file_actions_init (actions);
     if (code != 0)
@@ -66,14 +66,14 @@ static int actions_init (posix_spawn_file_actions_t *actions, int input, int sai
     if (code == 0)
         code = posix_spawn_file_actions_addopen (actions, 1, "/dev/null", O_WRONLY, 0);
     if (code == 0)
-        code = posix_spawn_file_actions_adddup2 (actions, said, 2);
+        code = posix_spawn_file_actions_adddup2 (actions, error, 2);
     if (code != 0)
         posix_spawn_file_actions_destroy (actions);
     return -code;
 }
 
 /* The pid, or -errno. */
-static int start (char *const *words, int input, int said)
+static int start (char *const *words, int input, int error)
 {
     char *environment[] = {fault_variable (), NULL};
     posix_spawnattr_t attributes;
@@ -81,7 +81,7 @@ static int start (char *const *words, int input, int said)
     int pid = 0, code = attributes_init (&attributes);
     if (code < 0)
         return code;
-    code = actions_init (&actions, input, said);
+    code = actions_init (&actions, input, error);
     if (code == 0) {
         code = -posix_spawn (&pid, words[0], &actions, &attributes, words, environment);
         posix_spawn_file_actions_destroy (&actions);
@@ -93,15 +93,15 @@ static int start (char *const *words, int input, int said)
 int spawn (char *const *words, const char *text, size_t length, struct spawned *ret,
            struct pollux_error *err)
 {
-    int said = -1, pid = 0, code = 0;
+    int error = -1, pid = 0, code = 0;
     fault_point ("spawn");
     int input = memory_file ("pollux-description", text, length);
     if (input >= 0)
-        said = memory_file ("pollux-said", "", 0);
-    if (input < 0 || said < 0) {
-        code = input < 0 ? input : said;
+        error = memory_file ("pollux-error", "", 0);
+    if (input < 0 || error < 0) {
+        code = input < 0 ? input : error;
         code = fail (err, code, "no file in memory: %s", strerror (-code));
-    } else if ((pid = start (words, input, said)) < 0) {
+    } else if ((pid = start (words, input, error)) < 0) {
         code = fail (err, pid, "cannot run %s: %s", file_name (words[0]).text, strerror (-pid));
     } else if ((ret->pidfd = pidfd_open (pid, 0)) < 0) {
         /* Nobody could watch it; its directory, if it has got so far, says so: lost. */
@@ -113,9 +113,9 @@ int spawn (char *const *words, const char *text, size_t length, struct spawned *
     if (input >= 0)
         close (input);
     if (code == 0)
-        ret->said = said;
-    else if (said >= 0)
-        close (said);
+        ret->error = error;
+    else if (error >= 0)
+        close (error);
     return code;
 }
 

@@ -9,7 +9,7 @@
 /* A supervisor that was started: our child, but in a session of its own, so that it outlives us. */
 struct spawned {
     int pidfd;
-    int said; /* what it writes to its standard error, before it has a log */
+    int error; /* a file with what it writes to its standard error before it has a log */
 };
 
 /* Start a program with this text as its standard input, an empty environment, and all signals held

@@ -3,7 +3,7 @@
 #ifndef DAEMON_DAEMON_PRIVATE_H
 #define DAEMON_DAEMON_PRIVATE_H
 
-#include "backend/local.h"
+#include "backend/backend.h"
 #include "api/api.h"
 #include "base/clock.h"
 #include "daemon/daemon.h"
@@ -19,13 +19,13 @@ struct daemon {
     struct wire_config config;
     struct logger logger;
     struct state state;
-    struct machine machine;
     struct clock clock;
     struct store *store;
     struct reader *reader;
     struct tokens *tokens;
     struct async_decider *decider;
-    struct local *local;
+    const struct backend_ops *backend;
+    void *backend_self;
     struct api *api;
     struct http_server *http;
     struct loop loop;
@@ -42,7 +42,7 @@ struct daemon {
 };
 
 /* Who a wake-up is for. */
-enum tag { TAG_HTTP, TAG_LOCAL, TAG_SIGNAL, TAG_THOUGHT };
+enum tag { TAG_HTTP, TAG_BACKEND, TAG_SIGNAL, TAG_THOUGHT };
 
 /* Fold the journal: the cluster as it was, and when the last full round was. */
 int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_error *err);

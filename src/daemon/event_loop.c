@@ -45,7 +45,8 @@ static int patience (const struct daemon *daemon)
     if (deciding && daemon->loop.cluster.live.count > 0)
         wait_us = sooner (wait_us, until (round_schedule_due_us (&daemon->schedule), now_us));
     wait_us = sooner (wait_us, until (http_server_due_us (daemon->http), monotonic_us));
-    wait_us = sooner (wait_us, until (local_due_us (daemon->local), monotonic_us));
+    wait_us =
+        sooner (wait_us, until (daemon->backend->due_us (daemon->backend_self), monotonic_us));
     if (wait_us == INT64_MAX)
         return -1;
     int64_t wait_ms = (wait_us + 999) / 1000;
@@ -62,9 +63,9 @@ static void take_signals (struct daemon *daemon)
         }
         say (&daemon->logger, LOG_INFO, "stopping",
              LOG_TEXT ("signal", strsignal ((int)info.ssi_signo)),
-             LOG_INT ("running", local_count (daemon->local)));
+             LOG_INT ("running", daemon->backend->count (daemon->backend_self)));
         if (daemon->stopping++ == 0 && daemon->options->stop_jobs) {
-            local_stop_all (daemon->local);
+            daemon->backend->stop_all (daemon->backend_self);
             daemon->dirty = true; /* so that it is acted on */
         }
     }
@@ -145,7 +146,8 @@ static int take_exits (struct daemon *daemon, struct pollux_error *err)
 {
     struct event event;
     int rc = 0;
-    while (rc == 0 && local_next_event (daemon->local, &daemon->loop.cluster, &event) > 0)
+    while (rc == 0 &&
+           daemon->backend->next_event (daemon->backend_self, &daemon->loop.cluster, &event) > 0)
         rc = post (daemon, &event, err);
     return rc;
 }
@@ -197,8 +199,8 @@ static int turn (struct daemon *daemon, struct pollux_error *err)
     }
     if (rc == 0) {
         http_server_step (daemon->http, clock_monotonic_us ());
-        local_step (daemon->local, &daemon->loop.cluster);
-        daemon->dirty |= local_wants_settle (daemon->local);
+        daemon->backend->step (daemon->backend_self, &daemon->loop.cluster);
+        daemon->dirty |= daemon->backend->wants_settle (daemon->backend_self);
         if (api_due_us (daemon->api) <= clock_now_us (&daemon->clock))
             api_step (daemon->api);
         rc = take_exits (daemon, err);
@@ -235,7 +237,8 @@ static void say_goodbye (struct daemon *daemon)
 static bool finished (const struct daemon *daemon)
 {
     return daemon->stopping > 1 ||
-           (daemon->stopping && (!daemon->options->stop_jobs || local_count (daemon->local) == 0));
+           (daemon->stopping &&
+            (!daemon->options->stop_jobs || daemon->backend->count (daemon->backend_self) == 0));
 }
 
 int daemon_run (struct daemon *daemon, struct pollux_error *err)

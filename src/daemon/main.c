@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/machine.h"
+#include "backend/backend.h"
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/home.h"
@@ -52,7 +52,7 @@ static const struct command_option polluxd_options[] = {
     {"config", "FILE", OPT_CONFIG, "read this configuration; options win over it"},
     {"state", "DIR", OPT_STATE, "journal, tokens and logs; made if missing"},
     {"listen", "ADDR", OPT_LISTEN, "ADDRESS:PORT or unix:/PATH; may be repeated (127.0.0.1:7467)"},
-    {"backend", "NAME", OPT_BACKEND, "who starts replicas: local"},
+    {"backend", "NAME", OPT_BACKEND, "what starts replicas: local or fake (local)"},
     {"node", "NAME:SLOTS[:TYPE]", OPT_NODE, "a node of this machine; may be repeated"},
     {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
     {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "what a restart costs, until measured (30)"},
@@ -175,15 +175,13 @@ static int set_choice (int *field, const struct options *options, const char *co
 static int take_option (int id, const struct options *options, struct wire_config *config,
                         bool first, struct pollux_error *err)
 {
-    static const char *const backends[] = {"local"};
-    int backend = 0;
     switch (id) {
     case OPT_STATE:
         return set_path (&config->state, options->argument, err);
     case OPT_LISTEN:
         return add_listen (config, options->argument, first, err);
     case OPT_BACKEND:
-        return set_choice (&backend, options, backends, 1, err);
+        return set_name (config->backend, options, err);
     case OPT_NODE:
         return add_node (config, options->argument, first, err);
     case OPT_INTERVAL:
@@ -213,11 +211,14 @@ static int take_option (int id, const struct options *options, struct wire_confi
 /* All problems of the file are told; the last sentence is the error's. */
 static int read_file (const char *path, struct wire_config *ret, struct pollux_error *err)
 {
-    const char *names[32] = {NULL};
+    const char *policy_names[32] = {NULL}, *backend_names[8] = {NULL};
     for (int i = 0; i < 31 && policies[i]; i++)
-        names[i] = policies[i]->name;
+        policy_names[i] = policies[i]->name;
+    for (int i = 0; i < 7 && backends[i]; i++)
+        backend_names[i] = backends[i]->name;
+    struct wire_config_names names = {.policies = policy_names, .backends = backend_names};
     struct wire_diagnostics problems = {0};
-    int rc = wire_config_read (path, names, &problems, ret, err);
+    int rc = wire_config_read (path, &names, &problems, ret, err);
     if (rc != -EINVAL || problems.count < 2)
         return rc;
     for (int i = 0; i < problems.count; i++) {
@@ -271,6 +272,7 @@ static int take_options (struct request *request, struct wire_config *config,
         .command = &polluxd_command, .argc = request->argc, .argv = request->argv};
     struct pollux_error problem = {.text = ""};
     const struct policy *policy = NULL;
+    const struct backend_ops *backend = NULL;
     bool seen[512] = {false};
     int rc = 0, id;
     while ((id = options_next (&options, &problem)) != 0) {
@@ -289,6 +291,7 @@ static int take_options (struct request *request, struct wire_config *config,
                           fail (&problem, -EINVAL, "unexpected argument %s; see 'polluxd --help'",
                                 quote (operands[0]).text),
                           &problem, err);
+    rc = add_problem (rc, backend_find (config->backend, &backend, &problem), &problem, err);
     rc = add_problem (rc, daemon_policy (config->policy, &policy, &problem), &problem, err);
     if (!policy)
         return rc;

@@ -60,7 +60,21 @@ static int api_post (void *self, struct event *event, struct pollux_error *err)
 static void api_reported (void *self, int job)
 {
     struct daemon *daemon = self;
-    local_reported (daemon->local, &daemon->loop.cluster, job);
+    daemon->backend->reported (daemon->backend_self, &daemon->loop.cluster, job);
+}
+
+static int api_open_log (void *self, const char *job, int generation, int rank, int number,
+                         int *ret, struct pollux_error *err)
+{
+    struct daemon *daemon = self;
+    return daemon->backend->open_log (daemon->backend_self, job, generation, rank, number, ret,
+                                      err);
+}
+
+static int api_first_failure (void *self, const char *job, int generation, int *ret_rank)
+{
+    struct daemon *daemon = self;
+    return daemon->backend->first_failure (daemon->backend_self, job, generation, ret_rank);
 }
 
 static int job_token (void *self, const char *job, char *ret, size_t size)
@@ -72,7 +86,7 @@ static int job_token (void *self, const char *job, char *ret, size_t size)
     return 0;
 }
 
-static void backend_says (void *self, int level, const char *text)
+static void log_backend (void *self, int level, const char *text)
 {
     struct daemon *daemon = self;
     enum log_level ours = level <= 3   ? LOG_ERROR
@@ -142,13 +156,6 @@ static int open_journal (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
-static int find_machine (struct daemon *daemon, struct pollux_error *err)
-{
-    const struct wire_config *config = &daemon->config;
-    const char *nvidia_smi = config->slots == WIRE_SLOTS_CPU ? "" : daemon->options->nvidia_smi;
-    return machine_discover (nvidia_smi, config->nodes, config->node_count, &daemon->machine, err);
-}
-
 /* The socket in the state directory, "unix:PATH"; "" if that is too long for one, or for a run's
  * description. */
 static void socket_address (const struct daemon *daemon, char *ret, size_t size)
@@ -179,21 +186,29 @@ static bool report_url (const struct daemon *daemon, char *ret, size_t size)
 
 static int open_backend (struct daemon *daemon, struct pollux_error *err)
 {
-    char cgroup[RUN_PATH_SIZE], url[300];
+    const struct wire_config *config = &daemon->config;
+    char url[300];
     bool has_url = report_url (daemon, url, sizeof (url));
-    bool has_cgroup = machine_cgroup (cgroup, NULL) == 0;
-    struct local_options options = {
+    struct backend_options options = {
         .state = daemon->state.path,
         .program = daemon->options->program,
-        .checkpoints = daemon->config.checkpoints,
+        .checkpoints = config->checkpoints,
         .url = has_url ? url : NULL,
-        .cgroup = has_cgroup ? cgroup : NULL,
-        .machine = &daemon->machine,
+        .nvidia_smi = config->slots == WIRE_SLOTS_CPU ? "" : daemon->options->nvidia_smi,
+        .nodes = config->nodes,
+        .node_count = config->node_count,
+        .use_cgroups = true,
         .token = job_token,
-        .log = backend_says,
+        .log = log_backend,
         .self = daemon,
     };
-    return local_new (&options, &daemon->local, err);
+    return daemon->backend->open (&options, &daemon->backend_self, err);
+}
+
+static int add_backend_fd (const struct daemon *daemon, struct pollux_error *err)
+{
+    int fd = daemon->backend->fd (daemon->backend_self);
+    return fd < 0 ? 0 : add_fd (daemon, fd, TAG_BACKEND, err);
 }
 
 static int open_api (struct daemon *daemon, struct pollux_error *err)
@@ -204,11 +219,12 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .backend = daemon->config.backend,
         .tokens = daemon->tokens,
         .reader = daemon->reader,
-        .runs = local_root (daemon->local),
         .started_us = clock_now_us (&daemon->clock),
         .now_us = api_now_us,
         .post = api_post,
         .reported = api_reported,
+        .open_log = api_open_log,
+        .first_failure = api_first_failure,
         .self = daemon,
     };
     return api_new (&options, &daemon->api, err);
@@ -294,6 +310,8 @@ static int of_state (int rc)
 static int open_all (struct daemon *daemon, struct pollux_error *err)
 {
     int rc = daemon_policy (daemon->config.policy, &daemon->loop.policy, err);
+    if (rc == 0)
+        rc = backend_find (daemon->config.backend, &daemon->backend, err);
     if (rc == 0) {
         daemon->round = configured_round (&daemon->config, daemon->loop.policy);
         rc = of_state (state_open (daemon->config.state, &daemon->state, err));
@@ -304,8 +322,6 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = of_state (tokens_open (daemon->state.path, &daemon->tokens, err));
     if (rc == 0)
         rc = of_state (open_journal (daemon, err));
-    if (rc == 0)
-        rc = find_machine (daemon, err);
     if (rc == 0)
         rc = async_decider_new (LONG_DECISION, &daemon->decider, err);
     if (rc == 0)
@@ -318,15 +334,15 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
     if (rc == 0)
         rc = listen_all (daemon, err);
     if (rc == 0)
-        rc = of_state (local_recover (daemon->local, &daemon->loop.cluster, err));
+        rc = of_state (daemon->backend->recover (daemon->backend_self, &daemon->loop.cluster, err));
     if (rc == 0) {
-        daemon->loop.backend = local_backend (daemon->local);
+        daemon->loop.backend = backend_for_loop (daemon->backend, daemon->backend_self);
         rc = declare_nodes (daemon, err);
     }
     if (rc == 0)
         rc = add_fd (daemon, async_decider_fd (daemon->decider), TAG_THOUGHT, err);
     if (rc == 0)
-        rc = add_fd (daemon, local_fd (daemon->local), TAG_LOCAL, err);
+        rc = add_backend_fd (daemon, err);
     if (rc == 0)
         rc = add_fd (daemon, http_server_fd (daemon->http), TAG_HTTP, err);
     if (rc == 0) {
@@ -367,13 +383,13 @@ void daemon_free (struct daemon *daemon)
         return;
     http_server_free (daemon->http);
     api_free (daemon->api);
-    local_free (daemon->local);
+    if (daemon->backend)
+        daemon->backend->free (daemon->backend_self);
     async_decider_free (daemon->decider);
     loop_clear (&daemon->loop);
     reader_close (daemon->reader);
     store_close (daemon->store, NULL);
     tokens_free (daemon->tokens);
-    machine_clear (&daemon->machine);
     close_fd (daemon->signals);
     close_fd (daemon->epoll);
     state_close (&daemon->state);

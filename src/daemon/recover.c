@@ -58,16 +58,25 @@ static int declare_present (struct daemon *daemon, const struct node *node,
     return declare (daemon, &changed, err);
 }
 
+static bool has_node (const struct node *nodes, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp (nodes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 int declare_nodes (struct daemon *daemon, struct pollux_error *err)
 {
     const struct cluster *cluster = &daemon->loop.cluster;
-    const struct machine *machine = &daemon->machine;
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < machine->node_count; i++)
-        rc = declare_present (daemon, &machine->nodes[i].node, err);
+    const struct node *nodes = NULL;
+    int count = daemon->backend->nodes (daemon->backend_self, &nodes, err);
+    int rc = count < 0 ? count : 0;
+    for (int i = 0; rc == 0 && i < count; i++)
+        rc = declare_present (daemon, &nodes[i], err);
     for (int i = 0; rc == 0 && i < cluster->node_count; i++) {
         struct node gone = cluster->nodes[i];
-        if (gone.slots == 0 || machine_find (machine, gone.name))
+        if (gone.slots == 0 || has_node (nodes, count, gone.name))
             continue;
         gone.slots = 0;
         gone.available = false;

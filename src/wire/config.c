@@ -26,6 +26,7 @@ static const char *const slots_names[] = {"auto", "cpu"};
 /* A request of less than 4 KiB may be no job file; more than 64 MiB cannot be journalled. */
 static const struct wire_member config_members[] = {
     {WIRE_MEMBER (wire_config, slots, WIRE_CHOICE), .max = WIRE_SLOTS_CPU, .names = slots_names},
+    {WIRE_MEMBER (wire_config, backend, WIRE_NAME)},
     {WIRE_MEMBER (wire_config, policy, WIRE_NAME)},
     {WIRE_FIELD ("interval", wire_config, interval_s, WIRE_DOUBLE), .min = 0.01, .max = 86400},
     {WIRE_FIELD ("restart_delay", wire_config, restart_delay_s, WIRE_DOUBLE), .max = 86400},
@@ -52,8 +53,6 @@ static const char *const known_keys[] = {
     "max_body",    "rate",           "burst",       "connections", "connections_per_address",
     "keep_events", "policy_options", NULL,
 };
-
-static const char *const backends[] = {"local"};
 
 /* ---- A value ------------------------------------------------------------------------------ */
 
@@ -143,7 +142,7 @@ static const char *wrong_host (const char *text)
 
 struct reader {
     struct wire_place root;
-    const char *const *policies;
+    struct wire_config_names names;
     struct wire_config config;
     int code;
     struct pollux_error *err;
@@ -210,14 +209,14 @@ static void read_nodes (struct reader *reader)
     }
 }
 
-static void check_policy (struct reader *reader)
+/* names: NULL at the end; NULL: any. */
+static void check_name (struct reader *reader, const char *key, const char *const *names)
 {
-    int policy, count = 0;
-    while (reader->policies && reader->policies[count])
+    int choice, count = 0;
+    while (names && names[count])
         count++;
-    if (count > 0 && wire_has (&reader->root, "policy"))
-        note (reader,
-              wire_choice (&reader->root, "policy", reader->policies, count, &policy, reader->err));
+    if (count > 0 && wire_has (&reader->root, key))
+        note (reader, wire_choice (&reader->root, key, names, count, &choice, reader->err));
 }
 
 static void check_connections (struct reader *reader)
@@ -233,14 +232,12 @@ static void check_connections (struct reader *reader)
 static int read_root (struct reader *reader)
 {
     struct wire_config *config = &reader->config;
-    int choice;
     note (reader, wire_expect_object (&reader->root, reader->err));
     if (reader->code < 0)
         return reader->code;
     note (reader, wire_expect_keys (&reader->root, known_keys, reader->err));
     note (reader, wire_members_override (config_members, &reader->root, config, reader->err));
-    if (wire_has (&reader->root, "backend"))
-        note (reader, wire_choice (&reader->root, "backend", backends, 1, &choice, reader->err));
+    check_name (reader, "backend", reader->names.backends);
     note (reader, wire_policy_settings_decode (&reader->root, "policy_options", &config->settings,
                                                reader->err));
     read_path (reader, "state", &config->state);
@@ -248,16 +245,18 @@ static int read_root (struct reader *reader)
     read_list (reader, "listen", 1, wire_wrong_listen, &config->listen);
     read_list (reader, "host_names", 0, wrong_host, &config->host_names);
     read_nodes (reader);
-    check_policy (reader);
+    check_name (reader, "policy", reader->names.policies);
     check_connections (reader);
     return reader->code;
 }
 
 /* Of a document, which is freed. */
-static int read_document (struct wire_document *document, const char *const *policies,
+static int read_document (struct wire_document *document, const struct wire_config_names *names,
                           struct wire_config *ret, struct pollux_error *err)
 {
-    struct reader reader = {.root = wire_root (document), .policies = policies, .err = err};
+    struct reader reader = {.root = wire_root (document), .err = err};
+    if (names)
+        reader.names = *names;
     int code = wire_config_default (&reader.config, err);
     if (code == 0)
         code = read_root (&reader);
@@ -269,7 +268,7 @@ static int read_document (struct wire_document *document, const char *const *pol
     return code;
 }
 
-int wire_config_read (const char *path, const char *const *policies,
+int wire_config_read (const char *path, const struct wire_config_names *names,
                       struct wire_diagnostics *problems, struct wire_config *ret,
                       struct pollux_error *err)
 {
@@ -279,12 +278,12 @@ int wire_config_read (const char *path, const char *const *policies,
     int code = wire_document_open (path, WIRE_CONFIG_LIMIT, wire_syntax_of_path (path), problems,
                                    &document, err);
     if (code == 0)
-        code = read_document (document, policies, ret, err);
+        code = read_document (document, names, ret, err);
     return wire_diagnostics_conclude (problems, code, path, err);
 }
 
 int wire_config_parse (const char *name, const char *text, size_t length,
-                       const char *const *policies, struct wire_diagnostics *problems,
+                       const struct wire_config_names *names, struct wire_diagnostics *problems,
                        struct wire_config *ret, struct pollux_error *err)
 {
     struct wire_document *document;
@@ -293,7 +292,7 @@ int wire_config_parse (const char *name, const char *text, size_t length,
     int code = wire_document_open_text (name, text, length, WIRE_CONFIG_LIMIT,
                                         wire_syntax_of_path (name), problems, &document, err);
     if (code == 0)
-        code = read_document (document, policies, ret, err);
+        code = read_document (document, names, ret, err);
     return wire_diagnostics_conclude (problems, code, name, err);
 }
 

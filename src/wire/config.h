@@ -23,11 +23,11 @@ extern const char *const wire_log_formats[WIRE_LOG_FORMATS]; /* auto, plain, jou
 enum wire_slots { WIRE_SLOTS_AUTO, WIRE_SLOTS_CPU };
 
 struct wire_config {
-    char *state;             /* directory, absolute */
-    char **listen;           /* 127.0.0.1:7467, [::1]:0, unix:/path; NULL at the end */
-    char **host_names;       /* that the Host header may have besides; NULL at the end */
-    char backend[NAME_SIZE]; /* "local" */
-    struct node *nodes;      /* none: this machine as it is */
+    char *state;       /* directory, absolute */
+    char **listen;     /* 127.0.0.1:7467, [::1]:0, unix:/path; NULL at the end */
+    char **host_names; /* that the Host header may have besides; NULL at the end */
+    char backend[NAME_SIZE];
+    struct node *nodes; /* none: this machine as it is */
     int node_count;
     enum wire_slots slots;
     char *checkpoints; /* directory, absolute, for jobs that say none; NULL: the state's */
@@ -48,14 +48,18 @@ struct wire_config {
 int wire_config_default (struct wire_config *ret, struct pollux_error *err);
 void wire_config_clear (struct wire_config *config);
 
-/* The defaults under what a file says.  policies are the names that there are, NULL at the end
- * (NULL: any).  All problems are collected (NULL: to be forgotten); err has the first one's
+/* The names that exist, each list with NULL at the end; NULL: any name is accepted. */
+struct wire_config_names {
+    const char *const *policies, *const *backends;
+};
+
+/* The defaults under what a file says.  All problems are collected (NULL: to be forgotten); err has the first one's
  * sentence.  *ret is written on success only and is the caller's. */
-int wire_config_read (const char *path, const char *const *policies,
+int wire_config_read (const char *path, const struct wire_config_names *names,
                       struct wire_diagnostics *problems, struct wire_config *ret,
                       struct pollux_error *err);
 int wire_config_parse (const char *name, const char *text, size_t length,
-                       const char *const *policies, struct wire_diagnostics *problems,
+                       const struct wire_config_names *names, struct wire_diagnostics *problems,
                        struct wire_config *ret, struct pollux_error *err);
 
 /* Why a text is no address to listen on; NULL if it is one. */

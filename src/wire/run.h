@@ -35,7 +35,7 @@ enum { RUN_VERSION = 1, RUN_VERSION_OLDEST = 1 };
  * and six times that in JSON. */
 #define RUN_FILE_LIMIT ((size_t)64 << 10)
 /* 1 MiB: 2^16 numbers of at most four digits. */
-#define RUN_SEATS_LIMIT ((size_t)1 << 20)
+#define RUN_SLOT_MAP_LIMIT ((size_t)1 << 20)
 
 enum {
     RUN_LIST_LIMIT = 1 << 10, /* slots of a node, CPUs */

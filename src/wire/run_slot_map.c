@@ -32,7 +32,7 @@ int run_slot_map_encode (const struct run_slot_map *slot_map, char **ret, size_t
     for (int i = 0; code == 0 && i < slot_map->count; i++)
         if (json_array_append_new (array, json_integer (slot_map->slots[i])) < 0)
             code = fail (err, -ENOMEM, "slots: not enough memory");
-    return run_object_text (object, code, RUN_SEATS_LIMIT, ret, ret_length, err);
+    return run_object_text (object, code, RUN_SLOT_MAP_LIMIT, ret, ret_length, err);
 }
 
 static int slots_decode (const struct wire_place *root, struct run_slot_map *ret,
@@ -64,7 +64,7 @@ int run_slot_map_decode (const char *name, const char *text, size_t length,
 {
     struct wire_document *document;
     struct run_slot_map slot_map = {0};
-    int code = wire_document_parse (name, text, length, RUN_SEATS_LIMIT, &document, err);
+    int code = wire_document_parse (name, text, length, RUN_SLOT_MAP_LIMIT, &document, err);
     if (code < 0)
         return code;
     struct wire_place root = wire_root (document);

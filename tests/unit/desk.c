@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/local.h"
 #include "backend/run.h"
 
 static int64_t now_us (void *self)
@@ -45,6 +46,18 @@ static int post (void *self, struct event *event, struct pollux_error *err)
     return desk_take (desk, event, err);
 }
 
+static int open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
+                     struct pollux_error *err)
+{
+    void *backend = ((struct desk *)self)->backend;
+    return local_backend.open_log (backend, job, generation, rank, number, ret, err);
+}
+
+static int first_failure (void *self, const char *job, int generation, int *ret_rank)
+{
+    return local_backend.first_failure (((struct desk *)self)->backend, job, generation, ret_rank);
+}
+
 static void add_token (struct desk *desk, unsigned role, const char *name, char *ret)
 {
     assert_int_equal (0, tokens_add (desk->tokens, role, name, ret, NULL));
@@ -68,10 +81,13 @@ void desk_open (struct desk *desk, int nodes, int slots)
     snprintf (desk->folder, sizeof (desk->folder), "%s/pollux-desk-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (desk->folder));
     snprintf (path, sizeof (path), "%s/journal", desk->folder);
+    struct backend_options local = {
+        .state = desk->folder, .program = "/proc/self/exe", .nvidia_smi = ""};
     town_init (&desk->town, 0, 0);
     if (store_open (path, STORE_DURABLE, &desk->store, &err) < 0 ||
         reader_open (path, &desk->reader, &err) < 0 ||
         tokens_open (desk->folder, &desk->tokens, &err) < 0 ||
+        local_backend.open (&local, &desk->backend, &err) < 0 ||
         run_root_open (desk->folder, &desk->runs, &err) < 0)
         fail_msg ("%s", err.text);
     read_admin (desk);
@@ -83,10 +99,11 @@ void desk_open (struct desk *desk, int nodes, int slots)
                                   .backend = "local",
                                   .tokens = desk->tokens,
                                   .reader = desk->reader,
-                                  .runs = desk->runs,
                                   .started_us = desk->town.now_us,
                                   .now_us = now_us,
                                   .post = post,
+                                  .open_log = open_log,
+                                  .first_failure = first_failure,
                                   .self = desk};
     struct http_options http = {.authorize = api_authorize,
                                 .limits = {.rate = 1e9, .burst = 1e9, .refusals = 1e9}};
@@ -114,6 +131,7 @@ void desk_close (struct desk *desk)
     assert_int_equal (0, store_close (desk->store, NULL));
     tokens_free (desk->tokens);
     close (desk->runs);
+    local_backend.free (desk->backend);
     town_clear (&desk->town);
     snprintf (command, sizeof (command), "rm -rf '%s'", desk->folder);
     assert_int_equal (0, system (command));

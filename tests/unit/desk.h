@@ -19,7 +19,8 @@ struct desk {
     struct store *store;
     struct reader *reader;
     struct tokens *tokens;
-    int runs;
+    int runs;      /* descriptor of its run directories */
+    void *backend; /* the local one, for logs */
     char folder[64];
     char admin[TOKEN_SIZE], ann[TOKEN_SIZE], bob[TOKEN_SIZE], eve[TOKEN_SIZE]; /* eve: read-only */
     int posts;        /* events posted by handlers */

@@ -22,13 +22,15 @@ static char *dump (const struct wire_config *config)
 }
 
 static const char *const policies[] = {"pollux", "fifo", NULL};
+static const char *const backends[] = {"local", NULL};
+static const struct wire_config_names names = {policies, backends};
 
 static void test_sample (void **state)
 {
     (void)state;
     struct wire_config config, defaults;
     struct pollux_error err;
-    if (wire_config_read ("docs/polluxd.yaml", policies, NULL, &config, &err) < 0)
+    if (wire_config_read ("docs/polluxd.yaml", &names, NULL, &config, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (wire_config_default (&defaults, &err), 0);
     char *said = dump (&config), *meant = dump (&defaults);
@@ -94,7 +96,7 @@ static void test_whole (void **state)
         "\"policy_options\":{\"quantum\":60.0,\"p\":\"-inf\"}}";
     struct wire_config config;
     struct pollux_error err;
-    if (wire_config_parse ("c.yaml", yaml, strlen (yaml), policies, NULL, &config, &err) < 0)
+    if (wire_config_parse ("c.yaml", yaml, strlen (yaml), &names, NULL, &config, &err) < 0)
         fail_msg ("%s", err.text);
     assert_true (isinf (config.p) && config.p < 0);
     assert_true (config.nodes[1].available);
@@ -169,7 +171,7 @@ static void test_all_at_once (void **state)
     struct wire_diagnostics problems = {0};
     struct pollux_error err;
     assert_int_equal (
-        wire_config_parse ("c", yaml, strlen (yaml), policies, &problems, &config, &err), -EINVAL);
+        wire_config_parse ("c", yaml, strlen (yaml), &names, &problems, &config, &err), -EINVAL);
     assert_null (config.state);
     assert_non_null (strstr (err.text, "c:1:8: state: expected an absolute path"));
     for (int i = 0; i < problems.count; i++) {
@@ -185,13 +187,13 @@ static void test_empty (void **state)
     (void)state;
     struct wire_config config;
     struct pollux_error err;
-    assert_int_equal (wire_config_parse ("c", "{}", 2, policies, NULL, &config, &err), 0);
+    assert_int_equal (wire_config_parse ("c", "{}", 2, &names, NULL, &config, &err), 0);
     assert_string_equal (config.state, "/var/lib/pollux");
     assert_int_equal (config.node_count, 0);
     wire_config_clear (&config);
-    assert_int_equal (wire_config_parse ("c", "7", 1, policies, NULL, &config, &err), -EINVAL);
+    assert_int_equal (wire_config_parse ("c", "7", 1, &names, NULL, &config, &err), -EINVAL);
     assert_string_equal (err.text, "c:1:1: expected an object, got '7'");
-    assert_int_equal (wire_config_read ("/nosuch", policies, NULL, &config, &err), -ENOENT);
+    assert_int_equal (wire_config_read ("/nosuch", &names, NULL, &config, &err), -ENOENT);
 }
 
 static void test_nodes (void **state)

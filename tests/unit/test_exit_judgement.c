@@ -38,7 +38,7 @@ static void test_verdicts (void **state)
     (void)state;
     static const char work[] = "work since the last checkpoint is lost: ";
     static const struct {
-        struct replica_exit endings[3];
+        struct replica_exit exits[3];
         int count, asked, failures, max_failures;
         const char *excuse;
         enum exit_kind kind;
@@ -130,7 +130,7 @@ static void test_verdicts (void **state)
         {{EXIT (0)}, 1, 0, 0, 3, "the port", EXITED_FINISHED, ""},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
-        struct exit_case given = {.endings = cases[i].endings,
+        struct exit_case given = {.exits = cases[i].exits,
                                   .count = cases[i].count,
                                   .stop_asked = cases[i].asked,
                                   .failures = cases[i].failures,
@@ -152,16 +152,16 @@ static void test_verdicts (void **state)
 static void test_blame (void **state)
 {
     (void)state;
-    struct replica_exit endings[] = {EXIT (1), EXIT (2), EXIT (3)};
-    struct exit_case given = {.endings = endings, .count = 3, .max_failures = 9};
+    struct replica_exit exits[] = {EXIT (1), EXIT (2), EXIT (3)};
+    struct exit_case given = {.exits = exits, .count = 3, .max_failures = 9};
     char detail[DETAIL_SIZE];
-    endings[0].status.at_us = 30;
-    endings[1].status.at_us = 10;
-    endings[2].status.at_us = 20;
+    exits[0].status.at_us = 30;
+    exits[1].status.at_us = 10;
+    exits[2].status.at_us = 20;
     assert_int_equal (exit_judgement (&given, detail), EXITED_FAILED);
     assert_string_equal (detail, "replica 1 ended with exit code 2");
     for (int shift = 0; shift < 4; shift++) {
-        char *why = endings[1].status.why;
+        char *why = exits[1].status.why;
         memset (why, 'a', (size_t)shift);
         for (int i = shift; i + 2 < RUN_WHY_SIZE; i += 2)
             memcpy (why + i, "\xc3\xa9", 2);

@@ -261,13 +261,13 @@ static void test_briefing (void **state)
     struct cluster cluster = {.nodes = nodes, .node_count = 3};
     int slots[] = {1, 0, 1, 0};
     struct run_slot_map slot_map = {.port = 20001, .slots = slots, .count = 4};
-    char **base = run_spec_base ();
+    char **base = run_spec_environment ();
     assert_non_null (base);
     struct run_spec spec = {.cluster = &cluster,
                             .job = &job,
                             .machine = &machine,
                             .slot_map = &slot_map,
-                            .base = base,
+                            .environment = base,
                             .checkpoint_dir = "/s/checkpoints",
                             .url = "http://127.0.0.1:7467",
                             .token = "t0ken",

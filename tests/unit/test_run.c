@@ -15,7 +15,8 @@
 #include "base/safe_dir.h"
 #include "backend/log.h"
 #include "backend/run.h"
-#include "runs.h"
+#include "run_fixture.h"
+#include "wire/submission.h"
 
 /* Info as this very process would write it. */
 static struct run_info own_info (void)
@@ -26,17 +27,17 @@ static struct run_info own_info (void)
     return info;
 }
 
-static struct run published (struct runs *test)
+static struct run published (struct run_fixture *test)
 {
     struct run run;
     struct run_info info = own_info ();
-    assert_int_equal (run_create (test->root, &runs_name, &run, NULL), 0);
-    assert_int_equal (run_publish (&run, &runs_name, &info, NULL), 0);
+    assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL), 0);
+    assert_int_equal (run_publish (&run, &run_fixture_name, &info, NULL), 0);
     return run;
 }
 
 /* A file of the run that a stranger has written. */
-static void plant (struct runs *test, const char *file, const char *text)
+static void plant (struct run_fixture *test, const char *file, const char *text)
 {
     char path[128];
     snprintf (path, sizeof (path), "%s/run/job/3/1/%s", test->path, file);
@@ -216,14 +217,14 @@ static void test_job_names (void **state)
         "a\\b",
         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx64ch"};
     for (size_t i = 0; i < COUNT (good); i++)
-        assert_true (run_is_job (good[i]));
+        assert_true (wire_is_job (good[i]));
     for (size_t i = 0; i < COUNT (bad); i++)
-        assert_false (run_is_job (bad[i]));
+        assert_false (wire_is_job (bad[i]));
 }
 
 static void test_names_that_climb (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     static const char *const jobs[] = {"..", "../..", "a/b", "", "/etc"};
     struct run run;
     for (size_t i = 0; i < COUNT (jobs); i++) {
@@ -240,7 +241,7 @@ static void test_names_that_climb (void **state)
 
 static void test_paths (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     static const char *const bad[] = {"",         "/",        "job/3/1/",          "3/1",
                                       "job/03/1", "job/3/+1", "job/3/99999999999", "../3/1"};
     char path[256];
@@ -264,64 +265,64 @@ static void test_paths (void **state)
 
 /* ---- States ------------------------------------------------------------------------------- */
 
-static int try_remove (struct runs *test, struct pollux_error *err)
+static int try_remove (struct run_fixture *test, struct pollux_error *err)
 {
     return run_remove (test->root, "job", 3, err);
 }
 
 static void test_life (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     struct run run;
     struct run_info info = own_info ();
-    assert_int_equal (runs_look (test), RUN_NONE);
-    assert_int_equal (run_create (test->root, &runs_name, &run, NULL), 0);
-    assert_int_equal (runs_look (test), RUN_NONE); /* seen by nobody before it is complete */
-    assert_int_equal (run_publish (&run, &runs_name, &info, NULL), 0);
-    assert_int_equal (runs_look (test), RUN_RUNNING);
+    assert_int_equal (run_fixture_look (test), RUN_NONE);
+    assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL), 0);
+    assert_int_equal (run_fixture_look (test), RUN_NONE); /* seen by nobody before it is complete */
+    assert_int_equal (run_publish (&run, &run_fixture_name, &info, NULL), 0);
+    assert_int_equal (run_fixture_look (test), RUN_RUNNING);
     assert_memory_equal (&test->view.info, &info, sizeof (info));
     assert_false (test->view.has_replica);
     assert_int_equal (run_write_replica (&run, &info.supervisor, NULL), 0);
-    assert_int_equal (runs_look (test), RUN_RUNNING);
+    assert_int_equal (run_fixture_look (test), RUN_RUNNING);
     assert_int_equal (test->view.replica.pid, getpid ());
-    assert_int_equal (runs_elsewhere (test, try_remove, NULL), -EBUSY);
-    assert_int_equal (runs_look (test), RUN_RUNNING);
+    assert_int_equal (run_fixture_in_child (test, try_remove, NULL), -EBUSY);
+    assert_int_equal (run_fixture_look (test), RUN_RUNNING);
     struct run_status status = {.started = true, .code = 5, .at_us = 1};
     assert_int_equal (run_write_status (&run, &status, NULL), 0);
-    assert_int_equal (runs_look (test), RUN_ENDED);
+    assert_int_equal (run_fixture_look (test), RUN_ENDED);
     run_close (&run);
-    assert_int_equal (runs_look (test), RUN_ENDED);
+    assert_int_equal (run_fixture_look (test), RUN_ENDED);
     assert_int_equal (test->view.status.code, 5);
     assert_int_equal (run_remove (test->root, "job", 3, NULL), 0);
-    assert_int_equal (runs_look (test), RUN_NONE);
+    assert_int_equal (run_fixture_look (test), RUN_NONE);
     /* Not even the job's directory is left, and a late supervisor finds nothing to start in. */
     assert_int_equal (faccessat (test->root, "job", F_OK, 0), -1);
-    assert_int_equal (run_create (test->root, &runs_name, &run, NULL), -ENOENT);
+    assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL), -ENOENT);
 }
 
 static void test_lost (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     struct run run = published (test);
     run_close (&run);
-    assert_int_equal (runs_look (test), RUN_LOST);
+    assert_int_equal (run_fixture_look (test), RUN_LOST);
     assert_true (test->view.has_info);
     assert_non_null (strstr (test->view.why.text, "died"));
 }
 
 static void test_one_start_only (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     struct run run = published (test), second;
     struct run_info info = own_info ();
     struct pollux_error err;
     strcpy (info.id, "other");
     for (int round = 0; round < 2; round++) {
-        assert_int_equal (run_create (test->root, &runs_name, &second, NULL), 0);
-        assert_int_equal (run_publish (&second, &runs_name, &info, &err), -EEXIST);
+        assert_int_equal (run_create (test->root, &run_fixture_name, &second, NULL), 0);
+        assert_int_equal (run_publish (&second, &run_fixture_name, &info, &err), -EEXIST);
         assert_non_null (strstr (err.text, "job/3/1: this run has been started before"));
         run_close (&second);
-        assert_int_equal (runs_look (test), round == 0 ? RUN_RUNNING : RUN_LOST);
+        assert_int_equal (run_fixture_look (test), round == 0 ? RUN_RUNNING : RUN_LOST);
         assert_string_equal (test->view.info.id, "job.3.1.abc");
         run_close (&run);
     }
@@ -329,25 +330,26 @@ static void test_one_start_only (void **state)
 
 static void test_refused (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     struct run run;
     struct run_info info = own_info ();
     struct run_status status = {.code = 143, .stopped = true, .at_us = 1};
-    assert_int_equal (run_create (test->root, &runs_name, &run, NULL), 0); /* one is on its way */
-    assert_int_equal (run_refuse (test->root, &runs_name, &status, NULL), 0);
-    assert_int_equal (runs_look (test), RUN_ENDED);
+    assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL),
+                      0); /* one is on its way */
+    assert_int_equal (run_refuse (test->root, &run_fixture_name, &status, NULL), 0);
+    assert_int_equal (run_fixture_look (test), RUN_ENDED);
     assert_false (test->view.has_info || test->view.status.started);
-    assert_int_equal (run_publish (&run, &runs_name, &info, NULL), -EEXIST);
+    assert_int_equal (run_publish (&run, &run_fixture_name, &info, NULL), -EEXIST);
     run_close (&run);
-    assert_int_equal (runs_look (test), RUN_ENDED);
-    assert_int_equal (run_refuse (test->root, &runs_name, &status, NULL), -EEXIST);
+    assert_int_equal (run_fixture_look (test), RUN_ENDED);
+    assert_int_equal (run_refuse (test->root, &run_fixture_name, &status, NULL), -EEXIST);
     assert_int_equal (run_remove (test->root, "job", 3, NULL), 0);
 }
 
 /* A child between fork and exec has all descriptors, but not the lock. */
 static void test_lock_is_not_inherited (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     struct run run = published (test);
     int ends[2];
     assert_int_equal (pipe (ends), 0);
@@ -358,10 +360,10 @@ static void test_lock_is_not_inherited (void **state)
         _exit ((int)read (ends[0], &byte, 1)); /* until the parent lets go */
     }
     close (ends[0]);
-    assert_int_equal (runs_look (test), RUN_RUNNING);
-    assert_int_equal (runs_look (test), RUN_RUNNING);
+    assert_int_equal (run_fixture_look (test), RUN_RUNNING);
+    assert_int_equal (run_fixture_look (test), RUN_RUNNING);
     run_close (&run);
-    assert_int_equal (runs_look (test), RUN_LOST);
+    assert_int_equal (run_fixture_look (test), RUN_LOST);
     close (ends[1]);
     waitpid (child, NULL, 0);
 }
@@ -370,24 +372,24 @@ static void test_lock_is_not_inherited (void **state)
 
 static void test_damaged (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     static const char *const texts[] = {
         "", "{", "\xff\xfe", "{\"version\":1}", "null", "{\"version\":9}"};
     struct run run = published (test);
     for (size_t i = 0; i < COUNT (texts); i++) {
         struct pollux_error err = {.text = ""};
         plant (test, "info", texts[i]);
-        int code = runs_elsewhere (test, runs_try_look, &err);
+        int code = run_fixture_in_child (test, run_fixture_try_look, &err);
         assert_int_equal (code, i == 5 ? -EPROTO : -EINVAL); /* it lives, but who is it? */
         assert_non_null (strstr (err.text, "run job/3/1: info:1:"));
     }
     run_close (&run);
     for (size_t i = 0; i < COUNT (texts); i++) {
         plant (test, "info", texts[i]);
-        assert_int_equal (runs_look (test), RUN_LOST);
+        assert_int_equal (run_fixture_look (test), RUN_LOST);
         assert_false (test->view.has_info);
         plant (test, "status", texts[i]);
-        assert_int_equal (runs_look (test), RUN_LOST);
+        assert_int_equal (run_fixture_look (test), RUN_LOST);
         assert_non_null (strstr (test->view.why.text, "status"));
         unlinkat (test->root, "job/3/1/status", 0);
     }
@@ -397,7 +399,7 @@ static void test_damaged (void **state)
 /* Each is put in the place of a file, and must neither be followed nor wait. */
 static void test_hostile_files (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     static const char *const files[] = {"info", "status", "replica", "lock", "out.log"};
     char path[128];
     int file;
@@ -418,14 +420,14 @@ static void test_hostile_files (void **state)
             else
                 assert_int_equal (truncate ((plant (test, files[i], ""), path), 1 << 30), 0);
             struct pollux_error err = {.text = ""};
-            int code = run_look (test->root, &runs_name, &test->view, &err);
+            int code = run_look (test->root, &run_fixture_name, &test->view, &err);
             if (strcmp (files[i], "status") == 0)
                 assert_true (code == 0 && test->view.state == RUN_LOST);
             else if (strcmp (files[i], "lock") == 0 && kind < 3)
                 assert_true (code < 0 && *err.text);
             else
                 assert_true (code == 0 && test->view.state == RUN_ENDED);
-            code = run_open_log (test->root, &runs_name, 0, &file, &err);
+            code = run_open_log (test->root, &run_fixture_name, 0, &file, &err);
             assert_int_equal (code == 0, strcmp (files[i], "out.log") == 0 && kind == 3);
             if (code == 0)
                 close (file);
@@ -436,8 +438,9 @@ static void test_hostile_files (void **state)
                 assert_int_equal (safe_dir_remove (job, "3", NULL), 0);
                 close (job);
             }
-            assert_int_equal (run_prepare (test->root, runs_name.job, runs_name.generation, NULL),
-                              0);
+            assert_int_equal (
+                run_prepare (test->root, run_fixture_name.job, run_fixture_name.generation, NULL),
+                0);
         }
     }
     assert_int_equal (access ("/etc/passwd", F_OK), 0);
@@ -445,26 +448,27 @@ static void test_hostile_files (void **state)
 
 static void test_hostile_directories (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     struct run run;
     struct pollux_error err;
     assert_int_equal (unlinkat (test->root, "job/3", AT_REMOVEDIR), 0);
     assert_int_equal (symlinkat ("/tmp", test->root, "job/3"), 0);
-    assert_int_equal (run_create (test->root, &runs_name, &run, &err), -ELOOP);
+    assert_int_equal (run_create (test->root, &run_fixture_name, &run, &err), -ELOOP);
     assert_non_null (strstr (err.text, "symbolic link"));
-    assert_int_equal (run_look (test->root, &runs_name, &test->view, NULL), -ELOOP);
+    assert_int_equal (run_look (test->root, &run_fixture_name, &test->view, NULL), -ELOOP);
     assert_int_equal (run_remove (test->root, "job", 3, NULL), -ELOOP);
     assert_int_equal (unlinkat (test->root, "job/3", 0), 0);
-    assert_int_equal (run_prepare (test->root, runs_name.job, runs_name.generation, NULL), 0);
+    assert_int_equal (
+        run_prepare (test->root, run_fixture_name.job, run_fixture_name.generation, NULL), 0);
     assert_int_equal (symlinkat ("/tmp", test->root, "job/3/1"), 0);
-    assert_int_equal (run_look (test->root, &runs_name, &test->view, NULL), -ELOOP);
+    assert_int_equal (run_look (test->root, &run_fixture_name, &test->view, NULL), -ELOOP);
     struct run_info info = own_info ();
-    assert_int_equal (run_create (test->root, &runs_name, &run, NULL), 0);
-    assert_int_equal (run_publish (&run, &runs_name, &info, NULL), -EEXIST);
+    assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL), 0);
+    assert_int_equal (run_publish (&run, &run_fixture_name, &info, NULL), -EEXIST);
     run_close (&run);
     assert_int_equal (unlinkat (test->root, "job/3/1", 0), 0);
     assert_int_equal (fchmodat (test->root, "job/3", 0777, 0), 0);
-    assert_int_equal (run_create (test->root, &runs_name, &run, &err), -EPERM);
+    assert_int_equal (run_create (test->root, &run_fixture_name, &run, &err), -EPERM);
     assert_non_null (strstr (err.text, "chmod 700"));
     assert_int_equal (fchmodat (test->root, "job/3", 0700, 0), 0);
 }
@@ -472,7 +476,7 @@ static void test_hostile_directories (void **state)
 /* A replica knows its directory: what it puts there is removed, what that points to is not. */
 static void test_remove_mischief (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     struct run run = published (test);
     char outside[128];
     snprintf (outside, sizeof (outside), "%s/precious", test->path);
@@ -490,7 +494,7 @@ static void test_remove_mischief (void **state)
 /* Lines of random lengths in random pieces come out whole and in order, whatever the limits. */
 static void test_log_rotation (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     int directory;
     for (int limit = 480; limit < 2000; limit += 247) {
         assert_int_equal (safe_dir_make (test->root, "logs", NULL), 0);
@@ -529,7 +533,7 @@ static void test_log_rotation (void **state)
 
 int main (void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown (test, runs_set_up, runs_tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown (test, run_fixture_set_up, run_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_documents_round_trip),
         cmocka_unit_test (test_status_cut_sentence),

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "backend/supervisor.h"
-#include "runs.h"
+#include "run_fixture.h"
 
 static void test_process_identity (void **state)
 {
@@ -40,7 +40,7 @@ static void test_process_identity (void **state)
 }
 
 /* A supervisor of its own, which runs a shell script. */
-static int start_supervisor (struct runs *test, const char *script, const char *cgroup)
+static int start_supervisor (struct run_fixture *test, const char *script, const char *cgroup)
 {
     int child = fork ();
     if (child != 0)
@@ -67,11 +67,11 @@ static int start_supervisor (struct runs *test, const char *script, const char *
     _exit (code < 0 ? 99 : run_status_code (&status));
 }
 
-static bool log_has (struct runs *test, const char *word)
+static bool log_has (struct run_fixture *test, const char *word)
 {
     char text[4096] = "";
     int file;
-    if (run_open_log (test->root, &runs_name, 0, &file, NULL) < 0)
+    if (run_open_log (test->root, &run_fixture_name, 0, &file, NULL) < 0)
         return false;
     ssize_t got = read (file, text, sizeof (text) - 1);
     close (file);
@@ -79,31 +79,31 @@ static bool log_has (struct runs *test, const char *word)
 }
 
 /* Wait for a word in the log; false after a minute. */
-static bool await_word (struct runs *test, const char *word)
+static bool await_word (struct run_fixture *test, const char *word)
 {
     for (int i = 0; i < 6000 && !log_has (test, word); i++)
-        runs_pause_ms (10);
+        run_fixture_pause_ms (10);
     return log_has (test, word);
 }
 
 /* Children in other sessions and groups outlive the supervisor; the run's id finds them. */
 static void test_lost_tree (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     int supervisor = start_supervisor (
         test,
         "trap '' TERM HUP; setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' & "
         "setsid env -u POLLUX_SOCKET sleep 1000 & sleep 1000 & echo ready; wait",
         NULL);
     assert_true (await_word (test, "ready"));
-    assert_int_equal (runs_look (test), RUN_RUNNING);
+    assert_int_equal (run_fixture_look (test), RUN_RUNNING);
     int file;
     assert_int_equal (process_open (&test->view.info.supervisor, test->view.info.boot, &file, NULL),
                       0);
     close (file);
-    runs_bury (supervisor);
-    assert_int_equal (runs_look (test), RUN_LOST);
-    assert_true (runs_kill_all (test) >= 2);
+    run_fixture_kill_child (supervisor);
+    assert_int_equal (run_fixture_look (test), RUN_LOST);
+    assert_true (run_fixture_kill_all (test) >= 2);
     assert_int_equal (run_kill (&test->view, NULL), 0);
     /* Of an earlier boot nothing is left, whatever the numbers say. */
     strcpy (test->view.info.boot, "another-boot");
@@ -115,21 +115,22 @@ static void test_lost_tree (void **state)
 /* One that has erased its environment is found by its session and process group. */
 static void test_lost_without_environment (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     int supervisor =
         start_supervisor (test, "env -i sh -c 'sleep 1000 & sleep 1000' & echo ready; wait", NULL);
     assert_true (await_word (test, "ready"));
-    for (int i = 0; i < 6000 && !(runs_look (test) == RUN_RUNNING && test->view.has_replica); i++)
-        runs_pause_ms (10);
-    runs_bury (supervisor);
-    assert_int_equal (runs_look (test), RUN_LOST);
-    assert_true (runs_kill_all (test) >= 1);
+    for (int i = 0; i < 6000 && !(run_fixture_look (test) == RUN_RUNNING && test->view.has_replica);
+         i++)
+        run_fixture_pause_ms (10);
+    run_fixture_kill_child (supervisor);
+    assert_int_equal (run_fixture_look (test), RUN_LOST);
+    assert_true (run_fixture_kill_all (test) >= 1);
 }
 
 /* Neither environment nor session nor group: only a cgroup holds it. */
 static void test_lost_cgroup (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
     char cgroup[128] = "";
     for (size_t i = 0; i < COUNT (places) && !*cgroup; i++) {
@@ -148,12 +149,12 @@ static void test_lost_cgroup (void **state)
         test, "setsid env -i sh -c 'sleep 1000 & sleep 1000' & sleep 0.1; echo ready; wait",
         cgroup);
     assert_true (await_word (test, "ready"));
-    runs_bury (supervisor);
-    assert_int_equal (runs_look (test), RUN_LOST);
+    run_fixture_kill_child (supervisor);
+    assert_int_equal (run_fixture_look (test), RUN_LOST);
     assert_string_equal (test->view.info.cgroup, cgroup);
-    runs_kill_all (test);
+    run_fixture_kill_all (test);
     for (int i = 0; i < 6000 && access (cgroup, F_OK) == 0; i++) {
-        runs_pause_ms (10);
+        run_fixture_pause_ms (10);
         run_kill (&test->view, NULL);
     }
     assert_int_equal (access (cgroup, F_OK), -1); /* it is empty, so nothing has escaped */
@@ -162,21 +163,22 @@ static void test_lost_cgroup (void **state)
 /* Supervisors killed at any moment of their lives: none, lost, or ended, and nothing left. */
 static void test_killed_at_any_moment (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     int seen[RUN_STATES] = {0}, rounds = soak_count (200);
     for (int i = 0; i < rounds; i++) {
         int supervisor = start_supervisor (test, "sleep 0.01 & setsid sleep 1000 & exit 3", NULL);
-        runs_pause_ms (i * 7919L % 101);
-        runs_bury (supervisor);
-        enum run_state found = runs_look (test);
+        run_fixture_pause_ms (i * 7919L % 101);
+        run_fixture_kill_child (supervisor);
+        enum run_state found = run_fixture_look (test);
         assert_true (found != RUN_RUNNING);
         seen[found]++;
         if (found == RUN_LOST)
-            runs_kill_all (test);
+            run_fixture_kill_all (test);
         if (found == RUN_ENDED)
             assert_int_equal (test->view.status.code, 3);
         assert_int_equal (run_remove (test->root, "job", 3, NULL), 0);
-        assert_int_equal (run_prepare (test->root, runs_name.job, runs_name.generation, NULL), 0);
+        assert_int_equal (
+            run_prepare (test->root, run_fixture_name.job, run_fixture_name.generation, NULL), 0);
     }
     print_message ("# none %d, ended %d, lost %d\n", seen[RUN_NONE], seen[RUN_ENDED],
                    seen[RUN_LOST]);
@@ -184,7 +186,7 @@ static void test_killed_at_any_moment (void **state)
 
 int main (void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown (test, runs_set_up, runs_tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown (test, run_fixture_set_up, run_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_process_identity), TEST (test_lost_tree),
         TEST (test_lost_without_environment),     TEST (test_lost_cgroup),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "runs.h"
+#include "run_fixture.h"
 
 #include "unit.h"
 
@@ -13,34 +13,35 @@
 
 #include "base/safe_dir.h"
 
-const struct run_name runs_name = {.job = "job", .generation = 3, .rank = 1};
+const struct run_name run_fixture_name = {.job = "job", .generation = 3, .rank = 1};
 
-int runs_set_up (void **state)
+int run_fixture_set_up (void **state)
 {
-    struct runs *test = calloc (1, sizeof (*test));
+    struct run_fixture *test = calloc (1, sizeof (*test));
     assert_non_null (test);
     snprintf (test->path, sizeof (test->path), "%s/pollux-run-XXXXXX", temporary_folder ());
     assert_non_null (mkdtemp (test->path));
     assert_int_equal (run_root_open (test->path, &test->root, NULL), 0);
-    assert_int_equal (run_prepare (test->root, runs_name.job, runs_name.generation, NULL), 0);
+    assert_int_equal (
+        run_prepare (test->root, run_fixture_name.job, run_fixture_name.generation, NULL), 0);
     *state = test;
     return 0;
 }
 
 /* A test that failed midway leaves its supervisor running. */
-static void kill_rest (struct runs *test)
+static void kill_rest (struct run_fixture *test)
 {
-    if (run_look (test->root, &runs_name, &test->view, NULL) < 0 || !test->view.has_info)
+    if (run_look (test->root, &run_fixture_name, &test->view, NULL) < 0 || !test->view.has_info)
         return;
     if (test->view.state == RUN_RUNNING && test->view.info.supervisor.pid != getpid ())
-        runs_bury (test->view.info.supervisor.pid);
+        run_fixture_kill_child (test->view.info.supervisor.pid);
     if (test->view.state != RUN_ENDED)
-        runs_kill_all (test);
+        run_fixture_kill_all (test);
 }
 
-int runs_tear_down (void **state)
+int run_fixture_tear_down (void **state)
 {
-    struct runs *test = *state;
+    struct run_fixture *test = *state;
     kill_rest (test);
     close (test->root);
     const char *slash = strrchr (test->path, '/');
@@ -52,8 +53,9 @@ int runs_tear_down (void **state)
 }
 
 /* In another process, as the daemon does: here the lock would be released by looking at it. */
-int runs_elsewhere (struct runs *test, int (*what) (struct runs *, struct pollux_error *),
-                    struct pollux_error *err)
+int run_fixture_in_child (struct run_fixture *test,
+                          int (*what) (struct run_fixture *, struct pollux_error *),
+                          struct pollux_error *err)
 {
     struct answer {
         int code;
@@ -80,38 +82,38 @@ int runs_elsewhere (struct runs *test, int (*what) (struct runs *, struct pollux
     return code;
 }
 
-int runs_try_look (struct runs *test, struct pollux_error *err)
+int run_fixture_try_look (struct run_fixture *test, struct pollux_error *err)
 {
-    return run_look (test->root, &runs_name, &test->view, err);
+    return run_look (test->root, &run_fixture_name, &test->view, err);
 }
 
-enum run_state runs_look (struct runs *test)
+enum run_state run_fixture_look (struct run_fixture *test)
 {
     struct pollux_error err;
-    int code = runs_elsewhere (test, runs_try_look, &err);
+    int code = run_fixture_in_child (test, run_fixture_try_look, &err);
     if (code < 0)
         fail_msg ("run_look: %s", err.text);
     return test->view.state;
 }
 
-void runs_pause_ms (long ms)
+void run_fixture_pause_ms (long ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     nanosleep (&pause, NULL);
 }
 
-void runs_bury (int pid)
+void run_fixture_kill_child (int pid)
 {
     kill (pid, SIGKILL);
     waitpid (pid, NULL, 0);
 }
 
-int runs_kill_all (struct runs *test)
+int run_fixture_kill_all (struct run_fixture *test)
 {
     struct pollux_error err = {.text = ""};
     int first = run_kill (&test->view, &err), left = first;
     for (int i = 0; i < 6000 && left > 0; i++) {
-        runs_pause_ms (10);
+        run_fixture_pause_ms (10);
         left = run_kill (&test->view, &err);
     }
     if (left != 0)

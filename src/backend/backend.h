@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A backend carries out plans: it starts, stops and watches the replicas of jobs.  All backends
+ * are in one table; the daemon picks one by name and knows nothing else of it.  One thread:
+ *
+ *     ops->open (&options, &self);  ops->nodes (self)
+ *     fold the journal;             ops->recover (self, &cluster)
+ *     loop.backend = backend_for_loop (ops, self)
+ *     epoll: ops->fd (self) is readable, or ops->due_us (self) is reached:
+ *                ops->step (self, &cluster)
+ *     while (ops->next_event (self, &cluster, &event) > 0)
+ *         event.at_us = now;  loop_take (&loop, &event);
+ *     loop_settle (&loop)      posts START, commits, then acts; after events, and when
+ *                              ops->wants_settle
+ *
+ * The failure of one job is an EXIT event of that job, never an error of the backend.
+ */
+#ifndef BACKEND_BACKEND_H
+#define BACKEND_BACKEND_H
+
+#include "loop/loop.h"
+
+/* Borrowed for the call of open, except log, token and their self.  NULL and 0 mean what is in
+ * brackets. */
+struct backend_options {
+    const char *state;        /* the state directory; it exists and belongs to this user */
+    const char *program;      /* the path of pollux, which supervises replicas */
+    const char *checkpoints;  /* (STATE/checkpoints), for jobs that name no directory */
+    const char *url;          /* where supervisors send hints (nowhere) */
+    const char *nvidia_smi;   /* lists the GPUs (nvidia-smi in the PATH); "": there are none */
+    const struct node *nodes; /* declared by the configuration (found by the backend) */
+    int node_count;
+    bool use_cgroups; /* one per run, where this user may make them */
+    int keep_jobs;    /* ended jobs whose logs are kept (10000) */
+    /* Write the token with which a job's supervisors report: 0, or < 0 if there is none. */
+    int (*token) (void *self, const char *job, char *ret, size_t size);
+    /* Log a sentence with a level of syslog(3). */
+    void (*log) (void *self, int level, const char *text);
+    void *self; /* of token and log */
+};
+
+struct backend_ops {
+    const char *name, *summary;
+
+    /* On success *ret belongs to the caller (free). */
+    int (*open) (const struct backend_options *options, void **ret, struct pollux_error *err);
+    /* Replicas that run go on; the next daemon adopts them.  NULL is fine. */
+    void (*free) (void *self);
+
+    /* The nodes, borrowed until free: their number, or an error. */
+    int (*nodes) (void *self, const struct node **ret, struct pollux_error *err);
+
+    /* After the journal is folded and before anything else: adopt what runs, read how the rest
+     * ended, start what was committed but not started, kill what should not run.  -EPROTO: a
+     * supervisor that lives has an unknown version; -EINVAL: there are runs but the journal is
+     * empty, so another journal started them. */
+    int (*recover) (void *self, const struct cluster *cluster, struct pollux_error *err);
+
+    /* A descriptor for epoll (-1: none), and the time of the next step even if it is not readable:
+     * microseconds of CLOCK_MONOTONIC, INT64_MAX: none.  step never waits. */
+    int (*fd) (const void *self);
+    int64_t (*due_us) (const void *self);
+    void (*step) (void *self, const struct cluster *cluster);
+
+    /* 1 and a STARTED or EXIT, which the caller gives a time and must take; or 0. */
+    int (*next_event) (void *self, const struct cluster *cluster, struct event *ret);
+    /* True if there is something to reconcile without a new event. */
+    bool (*wants_settle) (const void *self);
+
+    /* As in struct backend of loop/loop.h. */
+    int (*reconcile) (void *self, struct loop *loop, struct pollux_error *err);
+    int (*act) (void *self, const struct cluster *cluster, struct pollux_error *err);
+
+    /* The agent of a job's running generation has reported.  This makes an adaptive job STARTED;
+     * other jobs are STARTED when all their replicas run. */
+    void (*reported) (void *self, const struct cluster *cluster, int job);
+
+    /* Start nothing from now on, and stop everything with the next act; done when count is 0. */
+    void (*stop_all) (void *self);
+    /* Generations that run, including those that are being killed. */
+    int (*count) (const void *self);
+
+    /* Open a replica's log for reading, file number 0 (newest) or an older one: a descriptor, the
+     * caller's (close).  Each file keeps its inode for life, also when it gets another number.
+     * -ENOENT if there is none. */
+    int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
+                     struct pollux_error *err);
+    /* The exit code of the first replica of a generation that failed, and its rank; 0 and rank 0 if
+     * none is known. */
+    int (*first_failure) (void *self, const char *job, int generation, int *ret_rank);
+};
+
+/* All backends; NULL at the end. */
+extern const struct backend_ops *const backends[];
+
+/* The backend of that name.  -ENOENT: there is none; err lists the names. */
+int backend_find (const char *name, const struct backend_ops **ret, struct pollux_error *err);
+
+/* What the loop needs of it. */
+struct backend backend_for_loop (const struct backend_ops *ops, void *self);
+
+#endif
