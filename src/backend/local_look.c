@@ -13,7 +13,6 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <syslog.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/local_private.h"
@@ -26,13 +25,6 @@
 #define MPI_START_US INT64_C (60000000)
 /* A supervisor that cannot begin writes one sentence. */
 enum { SENTENCE_SIZE = RUN_WHY_SIZE - 64 };
-
-static int64_t wall_us (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 void local_release (void *self, struct rank *rank)
 {
@@ -85,7 +77,7 @@ void local_refuse (void *self, struct generation *generation, int rank, bool sto
     struct local *local = self;
     struct run_name name = local_run_name (generation, rank);
     struct run_status status = {
-        .code = stopped ? 143 : 126, .stopped = stopped, .at_us = wall_us ()};
+        .code = stopped ? 143 : 126, .stopped = stopped, .at_us = clock_wall_us ()};
     struct pollux_error err = {.text = ""};
     snprintf (status.why, sizeof (status.why), "%s", why);
     int code = run_refuse (local->root, &name, &status, &err);
@@ -184,7 +176,7 @@ static void see_lost (struct local *local, struct generation *generation, int ra
     struct rank *run = &generation->ranks[rank];
     struct run_name name = local_run_name (generation, rank);
     struct pollux_error err = {.text = ""};
-    struct run_status status = {.started = true, .signal = SIGKILL, .at_us = wall_us ()};
+    struct run_status status = {.started = true, .signal = SIGKILL, .at_us = clock_wall_us ()};
     if (run->phase != RANK_KILLING) {
         if (generation->job >= 0)
             generation_log (&local->set, LOG_WARNING, "run %s is lost: %s", run_path (&name).text,

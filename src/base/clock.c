@@ -19,9 +19,14 @@ int64_t clock_monotonic_us (void)
     return read_us (CLOCK_MONOTONIC);
 }
 
+int64_t clock_wall_us (void)
+{
+    return read_us (CLOCK_REALTIME);
+}
+
 struct clock clock_start (int64_t last_event_us)
 {
-    int64_t wall_us = read_us (CLOCK_REALTIME);
+    int64_t wall_us = clock_wall_us ();
     int64_t start_us = wall_us > last_event_us ? wall_us : last_event_us;
     return (struct clock){.offset_us = start_us - read_us (CLOCK_BOOTTIME)};
 }

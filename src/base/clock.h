@@ -20,4 +20,7 @@ int64_t clock_now_us (const struct clock *clock);
 /* A monotonic clock, for durations and timers. */
 int64_t clock_monotonic_us (void);
 
+/* The wall clock, which can jump. */
+int64_t clock_wall_us (void);
+
 #endif
