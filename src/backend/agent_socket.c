@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the agent's messages come in.  Datagrams: an agent sends one without waiting, and a message
- * is whole or not there.  Only this user can reach it, as for all in directories of mode 0700.
+ * The socket for messages of the agent.  Datagrams, so that an agent sends without waiting and a
+ * message is complete or absent.  Only this user can reach it: its directory has mode 0700.
  */
 #define _GNU_SOURCE
 #include "backend/agent_socket.h"
@@ -29,7 +29,7 @@ static int bind_to (int file, const char *path, struct pollux_error *err)
                : 0;
 }
 
-/* The path that agents will use; its length, which may be too much for them. */
+/* The path for agents; returns its length, which may exceed that of a socket's path. */
 static int final_path (int root, const struct run_name *name, char *ret, size_t size)
 {
     char link[32], directory[PATH_MAX];
@@ -41,7 +41,7 @@ static int final_path (int root, const struct run_name *name, char *ret, size_t 
     return snprintf (ret, size, "%s/%s/" SOCKET, directory, run_path (name).text);
 }
 
-static int bind_elsewhere (int file, char path[RUN_PATH_SIZE], struct pollux_error *err)
+static int bind_in_tmp (int file, char path[RUN_PATH_SIZE], struct pollux_error *err)
 {
     char directory[] = "/tmp/pollux-XXXXXX";
     if (!mkdtemp (directory))
@@ -66,7 +66,7 @@ int agent_socket_open (int root, const struct run_name *name, int directory, int
         snprintf (here, sizeof (here), "/proc/self/fd/%d/" SOCKET, directory);
         code = bind_to (file, here, err);
     } else {
-        code = bind_elsewhere (file, path, err);
+        code = bind_in_tmp (file, path, err);
     }
     if (code < 0) {
         path[0] = '\0';

@@ -6,17 +6,17 @@
 
 #include "backend/run.h"
 
-/* A datagram socket agent.sock in a run directory that is open, and its path once the directory is
- * published.  Where that would be too long for a socket (107 bytes), it is in a directory of its
- * own in /tmp. */
+/* Open a datagram socket agent.sock in an open run directory.  path: its path once the directory is
+ * published.  If that is too long for a socket (107 bytes), the socket is in a new directory in
+ * /tmp. */
 int agent_socket_open (int root, const struct run_name *name, int directory, int *ret,
                        char path[RUN_PATH_SIZE], struct pollux_error *err);
 
-/* Remove it, and that directory. */
+/* Remove the socket, and its directory in /tmp. */
 void agent_socket_remove (const char *path);
 
-/* One message, checked: its length; -EAGAIN: none now; or -EFBIG or -EINVAL and a sentence for one
- * that is dropped. */
+/* Receive one valid message: its length.  -EAGAIN: there is none now; -EFBIG, -EINVAL: an invalid one
+ * was dropped. */
 ssize_t agent_socket_receive (int socket, char ret[RUN_MESSAGE_LIMIT], struct pollux_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules for the end of a generation, in one place and without any process in sight.
+ * The rules for the end of a generation: a pure function of its replicas' exits.
  */
 #define _GNU_SOURCE /* sigdescr_np */
 #include "backend/exit_judgement.h"
@@ -17,7 +17,7 @@ static bool is_success (const struct replica_exit *replica)
     return !replica->lost && status->started && status->code == 0 && status->signal == 0;
 }
 
-/* 143 by its own choice, after having saved its work; or it had not begun any. */
+/* It exited with 143 after it had saved its work, or was stopped before its start. */
 static bool lost_nothing (const struct replica_exit *replica)
 {
     const struct run_status *status = &replica->status;
@@ -52,8 +52,8 @@ static void describe (const struct exit_case *given, int rank, struct pollux_err
     replica_exit_describe (&given->exits[rank], who, ret);
 }
 
-/* The first replica, in time, that failed or, after a request, lost its work. */
-static int culprit (const struct exit_case *given, bool failed)
+/* The first replica, in time, that failed, or (failed false) that lost its work; -1: none. */
+static int find_culprit (const struct exit_case *given, bool failed)
 {
     int first = -1;
     for (int i = 0; i < given->count; i++) {
@@ -65,7 +65,7 @@ static int culprit (const struct exit_case *given, bool failed)
     return first;
 }
 
-static void say (char detail[DETAIL_SIZE], const char *start, const char *rest)
+static void set_detail (char detail[DETAIL_SIZE], const char *start, const char *rest)
 {
     char text[2 * sizeof (struct pollux_error)];
     snprintf (text, sizeof (text), "%s%s", start, rest);
@@ -78,10 +78,10 @@ static void say (char detail[DETAIL_SIZE], const char *start, const char *rest)
 static enum exit_kind judge_stop (const struct exit_case *given, char detail[DETAIL_SIZE])
 {
     struct pollux_error how;
-    int first = culprit (given, false);
+    int first = find_culprit (given, false);
     if (first >= 0) {
         describe (given, first, &how);
-        say (detail, "work since the last checkpoint is lost: ", how.text);
+        set_detail (detail, "work since the last checkpoint is lost: ", how.text);
     }
     return EXITED_STOPPED;
 }
@@ -93,12 +93,12 @@ static enum exit_kind judge_failure (const struct exit_case *given, int first,
     char start[64] = "";
     describe (given, first, &how);
     if (given->failures < given->max_failures) {
-        say (detail, start, how.text);
+        set_detail (detail, start, how.text);
         return EXITED_FAILED;
     }
     if (given->failures > 0)
         snprintf (start, sizeof (start), "gave up after %d failures: ", given->failures + 1);
-    say (detail, start, how.text);
+    set_detail (detail, start, how.text);
     return EXITED_GAVE_UP;
 }
 
@@ -110,11 +110,11 @@ enum exit_kind exit_judgement (const struct exit_case *given, char detail[DETAIL
     memset (detail, 0, DETAIL_SIZE);
     if (successes == given->count)
         return EXITED_FINISHED;
-    int first = culprit (given, true);
+    int first = find_culprit (given, true);
     if (given->stop_asked || first < 0)
         return judge_stop (given, detail);
     if (given->excuse) {
-        say (detail, "", given->excuse);
+        set_detail (detail, "", given->excuse);
         return EXITED_AGAIN;
     }
     return judge_failure (given, first, detail);

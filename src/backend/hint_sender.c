@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client for one kind of request, on loopback: small enough to see that it never waits.
+ * A non-blocking HTTP client for one kind of request, on this machine.
  *
- *     IDLE --due--> SENDING --all sent--> READING --end, or deadline--> judged: IDLE
+ *     IDLE --due--> SENDING --all sent--> READING --end, or deadline--> evaluate: IDLE
  *
- * One connection per message: there is one message per second at most.  Of the answer only the
- * status line is looked at.  2xx: delivered; 4xx: refused, and a newer message may do better; all
- * else, and no answer at all: again later, with pauses that double, unless a newer message has
- * taken its place.
+ * One connection per message, because there is at most one message per second.  Only the status
+ * line of the answer matters.  2xx: delivered; 4xx: refused, not sent again; anything else, or no
+ * answer: sent again after a pause that doubles, unless a newer message replaces it.
  */
 #define _GNU_SOURCE
 #include "backend/hint_sender.h"
@@ -31,7 +30,7 @@
 #define INTERVAL_US SECOND_US
 #define DEADLINE_US (5 * SECOND_US)
 #define PAUSE_LIMIT_US (30 * SECOND_US)
-/* Longer answers are cut off: nobody reads them. */
+/* Longer answers are not read to their end. */
 #define ANSWER_LIMIT ((size_t)64 << 10)
 /* The request line has a job's name of 63 bytes, the head a token of 1024. */
 #define HEAD_SIZE 2048
@@ -47,18 +46,18 @@ struct hint_sender {
     uint64_t tag;
 
     char message[RUN_MESSAGE_LIMIT];
-    size_t message_length; /* 0: none waits */
+    size_t message_length; /* 0: no message waits */
 
     enum state state;
     int socket;
     char request[HEAD_SIZE + RUN_MESSAGE_LIMIT];
-    size_t body, length, sent; /* where the message starts; all of it; gone so far */
+    size_t body, length, sent; /* offset of the message; total; sent so far */
     char answer[16];           /* its start: "HTTP/1.1 200 " */
     size_t answered;
     int64_t deadline_us, due_us, pause_us;
 };
 
-/* ---- Where ------------------------------------------------------------------------------- */
+/* ---- The address ------------------------------------------------------------------------------- */
 
 static int parse_unix (struct hint_sender *sender, const char *path, struct pollux_error *err)
 {
@@ -155,30 +154,30 @@ void hint_sender_offer (struct hint_sender *sender, const char *text, size_t len
     sender->message_length = length;
 }
 
-static void hang_up (struct hint_sender *sender)
+static void disconnect (struct hint_sender *sender)
 {
     if (sender->socket >= 0)
-        close (sender->socket); /* and it leaves epoll */
+        close (sender->socket); /* which removes it from epoll */
     sender->socket = -1;
     sender->state = IDLE;
 }
 
-/* Not delivered: keep it, unless there is a newer one, and wait longer. */
-static void give_up (struct hint_sender *sender, int64_t now_us)
+/* Not delivered: keep the message, unless there is a newer one, and try again later. */
+static void retry_later (struct hint_sender *sender, int64_t now_us)
 {
     size_t length = sender->length - sender->body;
     if (sender->message_length == 0) {
         memcpy (sender->message, sender->request + sender->body, length);
         sender->message_length = length;
     }
-    hang_up (sender);
+    disconnect (sender);
     sender->due_us = now_us + sender->pause_us;
     sender->pause_us *= 2;
     if (sender->pause_us > PAUSE_LIMIT_US)
         sender->pause_us = PAUSE_LIMIT_US;
 }
 
-/* The status of the answer; 0: none, or no HTTP. */
+/* The HTTP status of the answer; 0: there is none. */
 static int answer_status (const struct hint_sender *sender)
 {
     int status = 0;
@@ -189,15 +188,15 @@ static int answer_status (const struct hint_sender *sender)
     return sscanf (text, "HTTP/1.%*1[01] %3d", &status) == 1 && status >= 100 ? status : 0;
 }
 
-static int judge (struct hint_sender *sender, int64_t now_us)
+static int evaluate (struct hint_sender *sender, int64_t now_us)
 {
     int status = answer_status (sender);
     bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
     if (!refused && (status < 200 || status > 299)) {
-        give_up (sender, now_us);
+        retry_later (sender, now_us);
         return 0;
     }
-    hang_up (sender);
+    disconnect (sender);
     sender->pause_us = INTERVAL_US;
     return refused ? status : 0;
 }
@@ -221,7 +220,7 @@ static void compose (struct hint_sender *sender)
     sender->message_length = sender->sent = sender->answered = 0;
 }
 
-static void dial (struct hint_sender *sender, int64_t now_us)
+static void connect_to_daemon (struct hint_sender *sender, int64_t now_us)
 {
     struct epoll_event event = {.events = EPOLLOUT, .data.u64 = sender->tag};
     compose (sender);
@@ -234,7 +233,7 @@ static void dial (struct hint_sender *sender, int64_t now_us)
         (connect (sender->socket, (struct sockaddr *)&sender->address, sender->address_size) < 0 &&
          errno != EINPROGRESS) ||
         epoll_ctl (sender->epoll, EPOLL_CTL_ADD, sender->socket, &event) < 0)
-        give_up (sender, now_us);
+        retry_later (sender, now_us);
 }
 
 static void send_more (struct hint_sender *sender, int64_t now_us)
@@ -245,19 +244,19 @@ static void send_more (struct hint_sender *sender, int64_t now_us)
         if (sent < 0 && (errno == EAGAIN || errno == ENOTCONN))
             return;
         if (sent < 0) {
-            give_up (sender, now_us);
+            retry_later (sender, now_us);
             return;
         }
         sender->sent += (size_t)sent;
     }
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = sender->tag};
     if (epoll_ctl (sender->epoll, EPOLL_CTL_MOD, sender->socket, &event) < 0)
-        give_up (sender, now_us);
+        retry_later (sender, now_us);
     else
         sender->state = READING;
 }
 
-/* The first bytes of an answer say all that matters. */
+/* Keep the first bytes of the answer: the status line. */
 static void keep_start (struct hint_sender *sender, const char *bytes, size_t length)
 {
     size_t size = sizeof (sender->answer), at = sender->answered;
@@ -277,7 +276,7 @@ static int read_more (struct hint_sender *sender, int64_t now_us)
     }
     if (got < 0 && errno == EAGAIN)
         return 0;
-    return judge (sender, now_us);
+    return evaluate (sender, now_us);
 }
 
 /* ---- The steps ---------------------------------------------------------------------------- */
@@ -286,9 +285,9 @@ int hint_sender_step (struct hint_sender *sender, int64_t now_us)
 {
     int refused = 0;
     if (sender->state != IDLE && now_us >= sender->deadline_us)
-        refused = judge (sender, now_us);
+        refused = evaluate (sender, now_us);
     if (sender->state == IDLE && sender->message_length > 0 && now_us >= sender->due_us)
-        dial (sender, now_us);
+        connect_to_daemon (sender, now_us);
     if (sender->state == SENDING)
         send_more (sender, now_us);
     if (sender->state == READING)
@@ -305,8 +304,8 @@ int64_t hint_sender_due_us (const struct hint_sender *sender)
 
 bool hint_sender_flush (struct hint_sender *sender)
 {
-    bool answers = sender->pause_us == INTERVAL_US;
-    if (answers && sender->state == IDLE)
+    bool reachable = sender->pause_us == INTERVAL_US;
+    if (reachable && sender->state == IDLE)
         sender->due_us = 0;
-    return answers && (sender->state != IDLE || sender->message_length > 0);
+    return reachable && (sender->state != IDLE || sender->message_length > 0);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hints on their way to the daemon: the latest message, at most one per second, by HTTP/1.1 on
- * this machine, never waiting for anybody.  Use:
+ * Sends hints to the daemon: the latest message, at most one per second, by HTTP/1.1 on this
+ * machine, without waiting.  Use:
  *
- *     forward_offer (forward, text, length);          when the agent has sent one
- *     forward_step (forward, now_us);                 when its socket is ready, or at
- *     forward_due_us (forward)
+ *     hint_sender_offer (sender, text, length);       when the agent has sent a message
+ *     hint_sender_step (sender, now_us);              when its socket is ready, or at
+ *     hint_sender_due_us (sender)
  */
 #ifndef BACKEND_HINT_SENDER_H
 #define BACKEND_HINT_SENDER_H
@@ -18,23 +18,23 @@
 
 struct hint_sender;
 
-/* The socket joins epoll under this tag.  -EINVAL for a URL that is none of this machine's. */
+/* The socket is added to epoll with this tag.  -EINVAL: the URL is not one of this machine. */
 int hint_sender_new (const char *url, const char *token, const char *job, int epoll, uint64_t tag,
                      struct hint_sender **ret, struct pollux_error *err);
 void hint_sender_free (struct hint_sender *sender);
 
-/* Take a message of at most RUN_MESSAGE_LIMIT bytes in place of one that has not left yet. */
+/* Replace the waiting message; at most RUN_MESSAGE_LIMIT bytes. */
 void hint_sender_offer (struct hint_sender *sender, const char *text, size_t length);
 
-/* Do what can be done without waiting.  Returns the HTTP status with which the daemon has just
- * refused a message (it is not sent again), 0 otherwise. */
+/* Connect, send and receive as far as possible without waiting.  Returns the HTTP status if the
+ * daemon has refused a message (it is not sent again), otherwise 0. */
 int hint_sender_step (struct hint_sender *sender, int64_t now_us);
 
-/* When to call forward_step though nothing happened; INT64_MAX: never. */
+/* When to call hint_sender_step even if the socket is not ready; INT64_MAX: never. */
 int64_t hint_sender_due_us (const struct hint_sender *sender);
 
-/* The last message must not wait for its second.  True as long as one is on its way, or can leave
- * at once; false if there is none, or if the daemon does not answer. */
+/* Send the last message at once.  True while one waits or is being sent; false if there is none, or
+ * if the daemon does not answer. */
 bool hint_sender_flush (struct hint_sender *sender);
 
 #endif

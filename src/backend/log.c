@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rotated logs.  A file ends with the first line that ends in its last eighth; only a line longer
- * than that is cut, where the file is full:
+ * Rotated logs.  A file ends after the first line that ends in its last eighth; only a longer line
+ * is split, where the file is full:
  *
  *     |<--------------- limit -------------->|
- *     | line\n line\n ... line\n   li|ne\n    |        -> rotate here, behind this line
+ *     | line\n line\n ... line\n   li|ne\n    |        -> rotate after this line
  *
- * Writing blocks, so that a replica that is faster than the disk waits at its pipe.
+ * Writes block: a replica that is faster than the disk waits at its pipe.
  */
 #include "backend/log.h"
 
@@ -31,11 +31,11 @@ static int file_open (struct log *log)
 struct log log_open (int directory, int64_t limit, int files)
 {
     struct log log = {.directory = directory, .file = -1, .limit = limit, .files = files};
-    file_open (&log); /* if not now, then with the first line */
+    file_open (&log); /* on failure, again with the first line */
     return log;
 }
 
-/* Shift out.log -> out.log.1 -> out.log.2 -> ..; the last one is replaced by the one before. */
+/* Rename out.log -> out.log.1 -> out.log.2 -> ..; the last one is overwritten. */
 static int rotate (struct log *log)
 {
     char from[32], to[32];
@@ -52,7 +52,7 @@ static int rotate (struct log *log)
     return file_open (log);
 }
 
-/* All of it into the open file; -errno, and *text and *length are what is left. */
+/* Write all to the open file.  On -errno, *text and *length are what is left. */
 static int put (struct log *log, const char **text, size_t *length)
 {
     while (*length > 0) {
@@ -69,8 +69,7 @@ static int put (struct log *log, const char **text, size_t *length)
     return 0;
 }
 
-/* How much of a text belongs into this file; 0: none, rotate first.  In the last eighth of a file
- * the end of any line is its end. */
+/* How many bytes of a text belong into this file; 0: rotate first. */
 static size_t fitting (const struct log *log, const char *text, size_t length)
 {
     int64_t room = log->limit - log->size, early = room - log->limit / 8;
@@ -95,7 +94,7 @@ static int put_rotated (struct log *log, const char **text, size_t *length)
     return code;
 }
 
-/* Say what was lost, if anything was; -errno if there is still no room. */
+/* Write how much was lost, if anything was; -errno if there is still no space. */
 static int put_loss (struct log *log)
 {
     char line[160];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPUs are asked for once, at the start, from the program that comes with their driver; the lines
- * are "INDEX, NAME, UUID".  A driver in trouble can make it hang, so it has a deadline.
+ * Discovery of this machine.  GPUs come from nvidia-smi, once, in lines "INDEX, NAME, UUID".  With a
+ * broken driver nvidia-smi can hang, so it has a deadline.
  */
 #define _GNU_SOURCE
 #include "backend/machine.h"
@@ -42,7 +42,7 @@ static int64_t clock_ms (void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Read until its end, the deadline or a full buffer; false unless it was the end. */
+/* Read until the end; false at the deadline or with a full buffer. */
 static bool read_all (int file, char *text)
 {
     int64_t end_ms = clock_ms () + DEADLINE_MS;
@@ -63,8 +63,8 @@ static bool read_all (int file, char *text)
     return length < OUTPUT_SIZE - 1;
 }
 
-/* What a program prints; false if it cannot be run, fails or does not end. */
-static bool ask (const char *program, char *text)
+/* Run nvidia-smi; false if it cannot be run, fails or does not end. */
+static bool query_gpus (const char *program, char *text)
 {
     char *words[] = {(char *)program, "--query-gpu=index,name,uuid", "--format=csv,noheader", NULL};
     int ends[2], pid, wait_status = -1;
@@ -90,7 +90,7 @@ static bool ask (const char *program, char *text)
     return good;
 }
 
-/* One line: the GPU's number, and its name as a type. */
+/* Parse one line: the GPU's number, and its name as a type. */
 static bool parse_gpu (char *line, int *ret_index, char type[NAME_SIZE])
 {
     char *comma = strchr (line, ',');
@@ -110,7 +110,7 @@ static bool parse_gpu (char *line, int *ret_index, char type[NAME_SIZE])
     return true;
 }
 
-/* type is that of the first: a node has slots of one type. */
+/* type: that of the first GPU, because a node has slots of one type. */
 static int find_gpus (const char *program, struct machine *machine, char type[NAME_SIZE],
                       struct pollux_error *err)
 {
@@ -120,7 +120,7 @@ static int find_gpus (const char *program, struct machine *machine, char type[NA
         free (text);
         return fail (err, -ENOMEM, "no memory for a list of GPUs");
     }
-    if (ask (program ? program : "nvidia-smi", text)) {
+    if (query_gpus (program ? program : "nvidia-smi", text)) {
         char *line = strtok_r (text, "\n", &rest);
         for (; line && machine->gpu_count < GPUS_LIMIT; line = strtok_r (NULL, "\n", &rest)) {
             char name[NAME_SIZE];
@@ -144,7 +144,7 @@ static int find_cpus (struct machine *machine, struct pollux_error *err)
     } mask;
     memset (&mask, 0, sizeof (mask));
     if (sched_getaffinity (0, sizeof (mask), &mask.set) < 0)
-        return fail (err, -errno, "cannot tell the CPUs of this machine: %s", strerror (errno));
+        return fail (err, -errno, "cannot read the CPUs of this machine: %s", strerror (errno));
     machine->cpus = calloc (RUN_CPU_LIMIT, sizeof (int));
     if (!machine->cpus)
         return fail (err, -ENOMEM, "no memory for a list of CPUs");
@@ -180,12 +180,12 @@ const struct machine_node *machine_find (const struct machine *machine, const ch
 /* Without --node: one node, named after the host. */
 static struct node whole_machine (const struct machine *machine)
 {
-    int most = machine->gpu_count > 0 ? machine->gpu_count : machine->cpu_count;
-    struct node node = {.slots = most < SLOTS_LIMIT ? most : SLOTS_LIMIT, .available = true};
+    int slots = machine->gpu_count > 0 ? machine->gpu_count : machine->cpu_count;
+    struct node node = {.slots = slots < SLOTS_LIMIT ? slots : SLOTS_LIMIT, .available = true};
     char host[256] = "";
     gethostname (host, sizeof (host) - 1);
     host[strcspn (host, ".")] = '\0';
-    if (wire_is_job (host)) /* what a node may be called, too */
+    if (wire_is_job (host)) /* node names follow the same rule */
         strcpy (node.name, host);
     else
         strcpy (node.name, "localhost");
@@ -246,7 +246,7 @@ void machine_clear (struct machine *machine)
 
 /* ---- Cgroups ------------------------------------------------------------------------------ */
 
-/* This process's path in the hierarchy of version 2, from the line "0::/PATH"; false: none. */
+/* This process's cgroup v2 path, from the line "0::/PATH"; false: none. */
 static bool own_cgroup (char *ret, size_t size)
 {
     char *text, *rest;

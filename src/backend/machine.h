@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this machine has, and the nodes that it is divided into:
+ * The GPUs and CPUs of this machine, and the nodes that it is divided into:
  *
  *     GPUs by nvidia-smi    one node named after the host, a slot per GPU
  *     no GPUs               the same, a slot per CPU
@@ -16,37 +16,36 @@
 struct machine_node {
     struct node node;
     bool gpu;  /* its slots are GPUs, otherwise CPUs */
-    int first; /* its slot 0, among all GPUs or among all slots that are CPUs */
+    int first; /* index of its slot 0 among all GPUs, or among all CPU slots */
 };
 
 struct machine {
     struct machine_node *nodes;
     int node_count;
-    int *gpus; /* their numbers, as nvidia-smi and CUDA_VISIBLE_DEVICES count */
+    int *gpus; /* their numbers in nvidia-smi and CUDA_VISIBLE_DEVICES */
     int gpu_count;
-    int *cpus; /* that this process may run on */
+    int *cpus; /* those that this process may run on */
     int cpu_count;
     int cpu_slots; /* of all nodes that have CPUs */
 };
 
-/* Look at this machine.  nvidia_smi is the program to ask, NULL: nvidia-smi in the PATH; one that
- * is not there, or fails, means no GPUs.  declared: the nodes of --node, none for one node.
- * -EINVAL for nodes with more GPUs than there are, or of one name.  On success *ret is the
+/* Find the GPUs and CPUs.  nvidia_smi: the program that lists the GPUs, NULL: nvidia-smi in the
+ * PATH; if it is missing or fails, there are no GPUs.  declared: the nodes of --node; count 0: one
+ * node.  -EINVAL: more GPU slots than GPUs, or two nodes of one name.  On success *ret is the
  * caller's (machine_clear). */
 int machine_discover (const char *nvidia_smi, const struct node *declared, int count,
                       struct machine *ret, struct pollux_error *err);
 void machine_clear (struct machine *machine);
 
-/* The node of that name; NULL: none of this machine's. */
+/* The node of that name; NULL: there is none. */
 const struct machine_node *machine_find (const struct machine *machine, const char *name);
 
-/* The CPUs of a slot: its share of all.  None if there are more slots than CPUs: then all share
- * all, which the kernel divides better than we could. */
+/* The CPUs of a slot, an equal share.  None if there are more slots than CPUs: then the kernel
+ * divides them. */
 void machine_cpus (const struct machine *machine, const struct machine_node *node, int slot,
                    struct run_list *ret);
 
-/* The directory in the cgroup v2 hierarchy that this process may make others in; -ENOENT if there
- * is none: then runs have none. */
+/* The cgroup v2 directory in which this process may make others.  -ENOENT: there is none. */
 int machine_cgroup (char ret[RUN_PATH_SIZE], struct pollux_error *err);
 
 #endif

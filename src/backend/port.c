@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A port is free if it can be bound, on all addresses of both families that this machine has.
+ * A port is free if it can be bound on all addresses of both families that this machine has.
  */
 #include "backend/port.h"
 
@@ -17,9 +17,9 @@ static bool can_bind (int family, const struct sockaddr *address, socklen_t leng
     setsockopt (file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof (yes));
     if (family == AF_INET6)
         setsockopt (file, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof (yes));
-    /* Only listening fails where another program with the same option has bound but not listened. */
+    /* If another program with SO_REUSEADDR has bound it but not listened, only listen fails. */
     bool can = (bind (file, address, length) == 0 && listen (file, 1) == 0) ||
-               errno == EADDRNOTAVAIL; /* no such family on any interface */
+               errno == EADDRNOTAVAIL; /* no interface has this family */
     close (file);
     return can;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TCP ports of this machine, where the replicas of a generation meet. */
+/* TCP ports of this machine, for the rendezvous of replicas. */
 #ifndef BACKEND_PORT_H
 #define BACKEND_PORT_H
 
 #include <stdbool.h>
 
-/* Below those that the kernel gives to whoever does not care (32768..60999): there nobody takes one
- * by chance. */
+/* Below the range from which the kernel assigns ports to clients (32768..60999). */
 enum { PORT_FIRST = 20000, PORT_COUNT = 12000 };
 
-/* Could a program listen there now?  Connections of earlier ones that linger do no harm. */
+/* Can a program listen on this port now?  Old connections in TIME_WAIT do not matter. */
 bool port_is_free (int port);
 
 #endif

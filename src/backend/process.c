@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes by what /proc says.  A pid alone is no identity: it is used again after a death.  So a
- * process is opened first (pidfd), then compared with what is known of it, then signalled through
- * what was opened, and no stranger can come in between.
+ * Processes as /proc shows them.  A pid is reused after its process has died, so a process is opened
+ * first (pidfd), then compared by its start time, then signalled through the pidfd: the signal never
+ * reaches another process.
  *
- * All that belong to a run are found in one pass over a table of all processes:
+ * The processes of a run are found in one pass over a table of all processes:
  *
- *     marked at once:     by environment, by session and group, by cgroup
- *     marked by descent:  whose parent is marked (or is the given ancestor)
+ *     marked directly:    by environment, by session and group, by cgroup
+ *     marked by descent:  the parent is marked (or is the given ancestor)
  *
- * Between the look and the signal a process can fork, so whoever wants all of them dead repeats the
- * pass until it finds none.
+ * A process can fork between the pass and the signal, so the caller repeats the pass until it finds
+ * none.
  */
 #define _GNU_SOURCE /* memmem, pidfds */
 #include "backend/process.h"
@@ -35,7 +35,7 @@
 #define CGROUP2_MAGIC 0x63677270
 /* Arguments and environment together are at most 6 MiB for any stack limit. */
 #define ENVIRON_LIMIT ((size_t)8 << 20)
-/* 16 MiB of pids, one per line: more than there can be processes. */
+/* 16 MiB of pids, one per line: a kernel has at most 2^22 of them. */
 #define PROCS_LIMIT ((size_t)16 << 20)
 
 struct entry {
@@ -52,7 +52,7 @@ struct table {
 
 /* ---- One process -------------------------------------------------------------------------- */
 
-/* Bytes of a small file of /proc, NUL behind them; -errno. */
+/* Read a small file of /proc and add a NUL: its length, or -errno. */
 static ssize_t read_small (const char *path, char *buffer, size_t size)
 {
     int file = open (path, O_RDONLY | O_CLOEXEC);
@@ -75,7 +75,7 @@ static int read_entry (int pid, struct entry *ret)
     ssize_t length = read_small (path, text, sizeof (text));
     if (length <= 0)
         return length == -ENOENT || length == 0 ? -ESRCH : (int)length;
-    /* The name in parentheses may itself hold any character; the last one ends it. */
+    /* The name in parentheses may contain any character; the last parenthesis ends it. */
     const char *rest = strrchr (text, ')');
     struct entry entry = {.pid = pid};
     if (!rest ||
@@ -121,13 +121,14 @@ int process_open (const struct run_process *process, const char *boot, int *ret,
     if (code < 0)
         return code;
     if (strcmp (boot, now) != 0)
-        return fail (err, -ESRCH, "process %d: the machine was booted since", process->pid);
+        return fail (err, -ESRCH, "process %d: the machine was rebooted since", process->pid);
     int file = pidfd_open (process->pid, 0);
     if (file < 0)
         return fail (err, -errno, "process %d: %s", process->pid, strerror (errno));
     code = process_identify (process->pid, &found, err);
     if (code == 0 && found.start != process->start)
-        code = fail (err, -ESRCH, "process %d: gone, and its number is another's", process->pid);
+        code =
+            fail (err, -ESRCH, "process %d: gone, and another process has its pid", process->pid);
     if (code < 0)
         close (file);
     else
@@ -135,7 +136,7 @@ int process_open (const struct run_process *process, const char *boot, int *ret,
     return code;
 }
 
-/* A mask of signals in /proc/PID/status; all of them if it is not found. */
+/* A signal mask of /proc/PID/status; all bits set if it is missing. */
 static uint64_t signal_mask (const char *status, const char *name)
 {
     const char *line = strstr (status, name);
@@ -187,7 +188,7 @@ static int table_read (struct table *ret, struct pollux_error *err)
         struct entry entry;
         int64_t pid;
         if (number_int64 (name, &pid) < 0 || read_entry ((int)pid, &entry) < 0)
-            continue; /* no process, or one that has just gone */
+            continue; /* not a process, or it has ended */
         code = table_add (ret, entry);
     }
     closedir (proc);
@@ -206,7 +207,7 @@ static struct entry *table_find (struct table *table, int pid)
                : bsearch (&key, table->entries, table->count, sizeof (key), compare_pids);
 }
 
-/* Whether POLLUX_RUN=id is among what a process was started with. */
+/* Was the process started with POLLUX_RUN=id in its environment? */
 static bool has_id (int pid, const char *id)
 {
     char path[32], wanted[RUN_ID_SIZE + 16];
@@ -215,7 +216,7 @@ static bool has_id (int pid, const char *id)
     snprintf (path, sizeof (path), "/proc/%d/environ", pid);
     int size = snprintf (wanted, sizeof (wanted), "POLLUX_RUN=%s", id) + 1; /* and its NUL */
     if (file_read (path, ENVIRON_LIMIT, &text, &length, NULL) < 0)
-        return false; /* another user's, or gone */
+        return false; /* another user's, or it has ended */
     bool found = false;
     const char *at = text, *end = text + length;
     while (!found && at < end && (at = memmem (at, (size_t)(end - at) + 1, wanted, (size_t)size))) {
@@ -243,7 +244,7 @@ static void mark_cgroup (struct table *table, const char *cgroup)
     free (text);
 }
 
-/* A few passes, one per level that is not in the order of pids. */
+/* Repeat until nothing changes: a child can have a lower pid than its parent. */
 static void mark_descendants (struct table *table, int ancestor)
 {
     bool changed = true;
@@ -278,8 +279,8 @@ static void mark (struct table *table, const struct process_tree *tree)
 
 /* ---- Signals ------------------------------------------------------------------------------ */
 
-/* All of a cgroup at once, which no fork outruns.  Kernels before 5.14 cannot; the pass over
- * processes does it there. */
+/* Kill a whole cgroup atomically.  Kernels before 5.14 cannot; there the pass over processes does
+ * it. */
 static void kill_cgroup (const char *cgroup)
 {
     struct statfs system;
@@ -291,7 +292,7 @@ static void kill_cgroup (const char *cgroup)
                    : -1;
     if (file >= 0) {
         ssize_t written = write (file, "1", 1);
-        (void)written; /* the pass over processes sees what is left */
+        (void)written; /* the pass over processes finds what is left */
         close (file);
     }
     close (directory);

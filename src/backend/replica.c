@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From fork to exec.  What goes wrong in between is told through a pipe that exec closes: an empty
- * report means that the command runs.
+ * From fork to exec.  The child reports a failure in between through a pipe that exec closes: an
+ * empty report means that the command runs.
  */
 #define _GNU_SOURCE
 #include "backend/replica.h"
@@ -30,8 +30,8 @@ struct report {
 
 /* ---- The child ---------------------------------------------------------------------------- */
 
-/* The C library hides its own two signals, also where a parent's posix_spawn (make's, for one) has
- * left them ignored; the kernel does not. */
+/* By a system call, because the C library refuses to reset its two internal signals, which a parent
+ * that used posix_spawn (make, for example) can leave ignored. */
 static void reset_signal (int number)
 {
     static const unsigned char by_default[64]; /* the kernel's struct sigaction, all zero */
@@ -48,11 +48,11 @@ static void reset_signals (void)
     sigprocmask (SIG_SETMASK, &none, NULL);
 }
 
-/* 0, 1, 2 are the replica's; 3 is the report until exec; all others are closed. */
+/* 0 to 2 are for the replica; 3 is the report until exec; all others are closed. */
 static bool arrange_descriptors (int output, int *report)
 {
-    int nothing = open ("/dev/null", O_RDONLY);
-    if (nothing < 0 || dup2 (nothing, 0) < 0 || dup2 (output, 1) < 0 || dup2 (output, 2) < 0)
+    int null = open ("/dev/null", O_RDONLY);
+    if (null < 0 || dup2 (null, 0) < 0 || dup2 (output, 1) < 0 || dup2 (output, 2) < 0)
         return false;
     if (*report != 3 && dup3 (*report, 3, O_CLOEXEC) < 0)
         return false;
@@ -80,29 +80,29 @@ static enum step prepare (const struct run_description *description, int parent,
     if (setpgid (0, 0) < 0 || prctl (PR_SET_PDEATHSIG, SIGKILL) < 0)
         return STEP_PREPARE;
     if (getppid () != parent)
-        _exit (126); /* it died before the line above */
+        _exit (126); /* the parent died before prctl */
     if (cgroup >= 0 && write (cgroup, "0", 1) != 1)
         return STEP_CGROUP;
     if (!arrange_descriptors (output, report))
         return STEP_PREPARE;
-    umask (022); /* as a login has it; a daemon's own is stricter */
+    umask (022); /* as in a login; the daemon's is stricter */
     if (chdir (description->directory) < 0)
         return STEP_DIRECTORY;
     return set_cpus (&description->cpus) ? STEP_COMMAND : STEP_CPUS;
 }
 
-static _Noreturn void become (const struct run_description *description, char **environment,
-                              int parent, int output, int cgroup, int report)
+static _Noreturn void exec_command (const struct run_description *description, char **environment,
+                                    int parent, int output, int cgroup, int report)
 {
-    struct report said = {.step = prepare (description, parent, output, cgroup, &report)};
-    if (said.step == STEP_COMMAND) {
+    struct report failure = {.step = prepare (description, parent, output, cgroup, &report)};
+    if (failure.step == STEP_COMMAND) {
         reset_signals ();
         environ = environment; /* also for PATH */
         execvp (description->command[0], description->command);
     }
-    said.code = errno;
-    ssize_t written = write (report, &said, sizeof (said));
-    _exit (written == sizeof (said) ? 126 : 125);
+    failure.code = errno;
+    ssize_t written = write (report, &failure, sizeof (failure));
+    _exit (written == sizeof (failure) ? 126 : 125);
 }
 
 /* ---- The parent --------------------------------------------------------------------------- */
@@ -115,19 +115,19 @@ int replica_start (const struct run_description *description, char **environment
         return fail (err, -errno, "no pipe: %s", strerror (errno));
     int pid = fork ();
     if (pid == 0)
-        become (description, environment, parent, output, cgroup, ends[1]);
+        exec_command (description, environment, parent, output, cgroup, ends[1]);
     int code = pid < 0 ? fail (err, -errno, "cannot start a process: %s", strerror (errno)) : 0;
     close (ends[1]);
     if (code < 0) {
         close (ends[0]);
         return code;
     }
-    setpgid (pid, pid); /* whoever is first: a stop may come before the child's own call */
+    setpgid (pid, pid); /* also here: a stop may come before the child's own call */
     *ret = (struct replica){.pid = pid, .report = ends[0]};
     return 0;
 }
 
-/* What failed, in a sentence, and the code for it. */
+/* A sentence about the failure; returns the exit code, as of a shell. */
 static int explain (struct report report, const struct run_description *description,
                     char why[RUN_WHY_SIZE])
 {
@@ -168,7 +168,7 @@ int replica_report (struct replica *replica, const struct run_description *descr
     if (got != sizeof (report))
         return 0;
     int code = explain (report, description, why);
-    for (char *at = why; *at; at++) /* a terminal must not obey a command's name */
+    for (char *at = why; *at; at++) /* no control characters from a command's name */
         *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
     return code;
 }

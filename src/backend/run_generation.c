@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's own files in a generation's directory, beside the runs of its replicas.
+ * The daemon's own files in a generation's directory, beside the runs of its replicas: seats, stop
+ * and RANK.json.
  */
 #include <errno.h>
 #include <fcntl.h>

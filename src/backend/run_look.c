@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's side of run directories: looking at them without disturbing anybody, killing what a
- * lost one left, removing them.
+ * The daemon's side of run directories: reading their state, killing what a lost run left, removing
+ * them.
  */
 #define _GNU_SOURCE /* F_OFD_GETLK */
 #include <assert.h>
@@ -26,8 +26,8 @@ static_assert (sizeof (run_state_names) / sizeof (run_state_names[0]) == RUN_STA
 
 /* ---- Looking at a run --------------------------------------------------------------------- */
 
-/* Seen without being taken, as the lock of an open file, which conflicts with all others.
- * 1 if somebody holds the lock, 0 if nobody does, also where there is none. */
+/* 1 if a process holds the lock, 0 if none does or the file is missing.  F_OFD_GETLK only asks; it
+ * sees the locks of all processes. */
 static int lock_held (int directory, struct pollux_error *err)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -42,7 +42,7 @@ static int lock_held (int directory, struct pollux_error *err)
     return code;
 }
 
-/* 1 if there is a status, 0 if there is none. */
+/* 1 if there is a status, 0 if not. */
 static int look_status (int directory, struct run_view *ret, struct pollux_error *err)
 {
     char *text;
@@ -56,8 +56,8 @@ static int look_status (int directory, struct run_view *ret, struct pollux_error
     return code < 0 ? code : 1;
 }
 
-/* Who it is.  An absent replica has not been started, or only just. */
-static int look_who (int directory, struct run_view *ret, struct pollux_error *err)
+/* Read info, and replica if it exists: it is written after the start. */
+static int look_identity (int directory, struct run_view *ret, struct pollux_error *err)
 {
     char *text;
     size_t length;
@@ -78,7 +78,7 @@ static int look_who (int directory, struct run_view *ret, struct pollux_error *e
     return code;
 }
 
-/* What a file says is wrong, as opposed to this program's having no memory or descriptors. */
+/* Is the content of a file wrong?  Otherwise this program lacks memory, descriptors or the like. */
 static bool is_damage (int code)
 {
     return code == -EINVAL || code == -EFBIG || code == -EPROTO || code == -ELOOP ||
@@ -89,34 +89,34 @@ static bool is_damage (int code)
 static void set_lost (struct run_view *ret, const char *damage)
 {
     ret->state = RUN_LOST;
-    fail (&ret->why, 0, "the supervisor died before it told how its replica ended%s%s",
+    fail (&ret->why, 0, "the supervisor died before it wrote how its replica ended%s%s",
           *damage ? "; " : "", damage);
 }
 
 static int look (int directory, struct run_view *ret, struct pollux_error *err)
 {
     struct pollux_error why = {.text = ""};
-    /* First the status, then the lock, then the status again: it is written before the lock is
-     * released. */
+    /* The status is written before the lock is released: if the lock is free, read the status
+     * again. */
     int ended = look_status (directory, ret, &why), held = lock_held (directory, err);
     if (held < 0)
         return held;
     if (ended == 0 && !held)
         ended = look_status (directory, ret, &why);
-    struct pollux_error who_why = {.text = ""};
-    int who = look_who (directory, ret, &who_why);
+    struct pollux_error identity_why = {.text = ""};
+    int identity = look_identity (directory, ret, &identity_why);
     if (ended > 0) {
         ret->state = RUN_ENDED;
         return 0;
     }
     if (ended < 0 && !is_damage (ended))
         return fail (err, ended, "%s", why.text);
-    if (who < 0 && (held || !is_damage (who)))
-        return fail (err, who == -ENOENT ? -EINVAL : who, "%s", who_why.text);
+    if (identity < 0 && (held || !is_damage (identity)))
+        return fail (err, identity == -ENOENT ? -EINVAL : identity, "%s", identity_why.text);
     if (held)
         ret->state = RUN_RUNNING;
     else
-        set_lost (ret, ended < 0 ? why.text : who < 0 ? who_why.text : "");
+        set_lost (ret, ended < 0 ? why.text : identity < 0 ? identity_why.text : "");
     return 0;
 }
 
@@ -167,7 +167,7 @@ int run_stop (int supervisor, struct pollux_error *err)
     request.si_value.sival_int = RUN_STOP_VALUE;
     if (pidfd_send_signal (supervisor, SIGTERM, &request, 0) < 0)
         return fail (err, -errno, "cannot stop a supervisor: %s", strerror (errno));
-    pidfd_send_signal (supervisor, SIGCONT, NULL, 0); /* one that is halted hears nothing else */
+    pidfd_send_signal (supervisor, SIGCONT, NULL, 0); /* a halted process takes no other signal */
     return 0;
 }
 
@@ -196,7 +196,7 @@ int run_kill (const struct run_view *view, struct pollux_error *err)
     return count;
 }
 
-/* Whether a run in a generation's directory is alive, also one that is just being made. */
+/* -EBUSY if a supervisor holds a lock in a generation's directory, published or not. */
 static int any_held (int generation, struct pollux_error *err)
 {
     DIR *list;
@@ -210,7 +210,7 @@ static int any_held (int generation, struct pollux_error *err)
             continue;
         code = lock_held (directory, err);
         if (code > 0)
-            code = fail (err, -EBUSY, "run %s is still going on", name);
+            code = fail (err, -EBUSY, "run %s still runs", name);
         close (directory);
     }
     closedir (list);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of runs, and the way from the root to their directories.  Everything is reached from a
- * descriptor of the root, one name at a time and never through a symbolic link
- * (base/safe_dir.h), because replicas run as the same user and know where their directories are.
+ * Names of runs, and opening their directories.  Every path is walked from a descriptor of the root,
+ * one name at a time and never through a symbolic link (base/safe_dir.h): replicas run as the same
+ * user and could put one there.
  */
 #include <errno.h>
 #include <limits.h>
@@ -38,7 +38,7 @@ static int check_job (const char *job, struct pollux_error *err)
                  excerpt (job, strnlen (job, NAME_SIZE)).text, NAME_SIZE - 1);
 }
 
-/* A number as we write it: no sign, no leading zero. */
+/* Decimal, no sign, no leading zero. */
 static bool parse_number (const char *text, int least, int *ret)
 {
     int64_t number;
@@ -49,7 +49,7 @@ static bool parse_number (const char *text, int least, int *ret)
     return true;
 }
 
-/* Cut the last name off a path; NULL if there is none. */
+/* Split the last name off a path; NULL if there is none. */
 static char *cut_last (char *path)
 {
     char *slash = strrchr (path, '/');

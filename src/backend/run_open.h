@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of backend/run.h share: the way into a run, and the names of its files. */
+/* What the run_*.c files share: opening run directories, and the names of their files. */
 #ifndef BACKEND_RUN_OPEN_H
 #define BACKEND_RUN_OPEN_H
 
@@ -10,7 +10,7 @@
 #define RUN_REPLICA "replica"
 #define RUN_STATUS "status"
 
-/* Descriptors of JOB/GENERATION and of JOB/GENERATION/RANK.  -ENOENT if it is not there. */
+/* Open JOB/GENERATION, and JOB/GENERATION/RANK.  -ENOENT if it does not exist. */
 int run_open_generation (int root, const char *job, int generation, int *ret,
                          struct pollux_error *err);
 int run_open_directory (int root, const struct run_name *name, int *ret, struct pollux_error *err);

@@ -2,10 +2,10 @@
 /*
  * From a job, its placement and a rank to the description of one run.
  *
- * Variables, the later ones winning: the user's (PATH, HOME, ...), OMP_NUM_THREADS, the job's own,
- * and those by which ranks find each other and their work, which are nobody else's to say.
- * Like torchrun, a replica sees the GPUs of all ranks of its job on its node, and its own is the
- * one numbered LOCAL_RANK.
+ * Environment, where later variables replace earlier ones: the user's (PATH, HOME, ...),
+ * OMP_NUM_THREADS, the job's own, and those by which ranks find each other, which a job cannot set.
+ * As with torchrun, a replica sees the GPUs of all ranks of its job on its node; its own is the one
+ * numbered LOCAL_RANK.
  */
 #define _GNU_SOURCE /* asprintf */
 #include "backend/run_spec.h"
@@ -41,7 +41,7 @@ void run_spec_free (char **list)
     free (list);
 }
 
-/* Takes the item over. */
+/* Add an item and own it; NULL means that there was no memory for it. */
 static void list_add (struct list *list, char *item)
 {
     if (item && list->count + 1 >= list->capacity) {
@@ -61,13 +61,13 @@ static void list_add (struct list *list, char *item)
     list->items[list->count] = NULL;
 }
 
-/* Is it a variable of that name? */
+/* Is `variable` NAME=value of that name? */
 static bool names (const char *variable, const char *name, size_t length)
 {
     return strncmp (variable, name, length) == 0 && variable[length] == '=';
 }
 
-/* Replace one of the first `known` variables, or add a new one. */
+/* Replace the variable of that name among the first `known`, or add it. */
 static void list_set (struct list *list, size_t known, char *variable)
 {
     size_t length = variable ? strcspn (variable, "=") : 0;
@@ -81,7 +81,7 @@ static void list_set (struct list *list, size_t known, char *variable)
     list_add (list, variable);
 }
 
-/* Set a variable. */
+/* Set a variable NAME=value. */
 static void put (struct list *list, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
 static void put (struct list *list, const char *format, ...)
@@ -96,9 +96,9 @@ static void put (struct list *list, const char *format, ...)
 }
 
 /* Add a word of a command. */
-static void say (struct list *list, const char *format, ...)
+static void add_word (struct list *list, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
-static void say (struct list *list, const char *format, ...)
+static void add_word (struct list *list, const char *format, ...)
 {
     char *word;
     va_list arguments;
@@ -129,7 +129,7 @@ char **run_spec_environment (void)
     return NULL;
 }
 
-/* ---- Where a rank is ---------------------------------------------------------------------- */
+/* ---- The position of a rank ---------------------------------------------------------------------- */
 
 struct position {
     int rank, world;
@@ -156,7 +156,7 @@ static int find_position (const struct run_spec *spec, int rank, struct position
                                      .machine_node = machine_find (spec->machine, name)};
             return ret->machine_node
                        ? 0
-                       : fail (err, -ENOENT, "node %s is none of this machine's", name);
+                       : fail (err, -ENOENT, "node %s is not a node of this machine", name);
         }
         first += share.replicas;
     }
@@ -232,13 +232,13 @@ static int put_variables (struct list *list, const struct run_spec *spec,
     if (position->machine_node->gpu)
         put_gpus (list, spec, position);
     else if (spec->machine->gpu_count > 0)
-        put (list, "CUDA_VISIBLE_DEVICES="); /* the GPUs are others' */
+        put (list, "CUDA_VISIBLE_DEVICES="); /* GPUs belong to other nodes */
     return 0;
 }
 
 /* ---- Descriptions ------------------------------------------------------------------------- */
 
-/* A description that is filled but for command and environment, which are of the lists. */
+/* All but command and environment. */
 static struct run_description *start (const struct run_spec *spec, int rank,
                                       struct pollux_error *err)
 {
@@ -251,16 +251,16 @@ static struct run_description *start (const struct run_spec *spec, int rank,
     description->grace_s = RUN_GRACE_DEFAULT;
     description->log_size = RUN_LOG_SIZE_DEFAULT;
     description->log_files = RUN_LOG_FILES_DEFAULT;
-    /* Other daemons on this machine may have jobs of the same names in the same place. */
-    uint64_t chance = 0;
-    if (spec->cgroup && (getrandom (&chance, sizeof (chance), 0) != sizeof (chance) ||
+    /* Random: other daemons of this user may have jobs of the same name. */
+    uint64_t random = 0;
+    if (spec->cgroup && (getrandom (&random, sizeof (random), 0) != sizeof (random) ||
                          asprintf (&description->cgroup, "%s/%s.%d.%d.%016" PRIx64, spec->cgroup,
-                                   spec->job->spec.name, spec->job->generation, rank, chance) < 0))
-        description->cgroup = NULL; /* it is a better way to kill, not a condition */
+                                   spec->job->spec.name, spec->job->generation, rank, random) < 0))
+        description->cgroup = NULL; /* cgroups are optional */
     return description;
 }
 
-/* Encode with these words and variables; all are given back. */
+/* Encode with these words and variables, then free all of them. */
 static int finish (struct run_description *description, struct list *words, struct list *variables,
                    int code, char **ret, size_t *ret_length, struct pollux_error *err)
 {
@@ -297,14 +297,14 @@ static int describe_rank (const struct run_spec *spec, int rank, char **ret, siz
     machine_cpus (spec->machine, position.machine_node, spec->slot_map->slots[rank],
                   &description->cpus);
     for (char **at = launch->command; *at; at++)
-        say (&words, "%s", *at);
+        add_word (&words, "%s", *at);
     code = put_variables (&variables, spec, &position, description->cpus.count, err);
     return finish (description, &words, &variables, code, ret, ret_length, err);
 }
 
-/* One mpirun on this machine, for as many ranks as there are replicas.  Nothing is bound to CPUs:
- * each rank's supervisor does that.  A rank that ends early, well or not, does not end the others:
- * that is for whoever reads their status files to decide. */
+/* One mpirun on this machine, with one rank per replica.  mpirun binds nothing to CPUs: each rank's
+ * supervisor does.  A rank that ends early does not end the others: the daemon decides that from
+ * their status files. */
 static int describe_mpirun (const struct run_spec *spec, char **ret, size_t *ret_length,
                             struct pollux_error *err)
 {
@@ -322,23 +322,23 @@ static int describe_mpirun (const struct run_spec *spec, char **ret, size_t *ret
     struct run_description *description = start (spec, world, err);
     if (!description)
         return -ENOMEM;
-    say (&words, "%s", spec->mpirun);
+    add_word (&words, "%s", spec->mpirun);
     if (geteuid () == 0)
-        say (&words, "--allow-run-as-root");
-    say (&words, "-np");
-    say (&words, "%d", world);
-    say (&words, "--host");
-    say (&words, "localhost:%d", world);
+        add_word (&words, "--allow-run-as-root");
+    add_word (&words, "-np");
+    add_word (&words, "%d", world);
+    add_word (&words, "--host");
+    add_word (&words, "localhost:%d", world);
     for (size_t i = 0; i < sizeof (fixed) / sizeof (fixed[0]); i++)
-        say (&words, "%s", fixed[i]);
-    say (&words, "%s", spec->program);
-    say (&words, "exec");
-    say (&words, "--mpi");
-    say (&words, "--run");
-    say (&words, "%s/%s/%d", spec->directory, spec->job->spec.name, spec->job->generation);
+        add_word (&words, "%s", fixed[i]);
+    add_word (&words, "%s", spec->program);
+    add_word (&words, "exec");
+    add_word (&words, "--mpi");
+    add_word (&words, "--run");
+    add_word (&words, "%s/%s/%d", spec->directory, spec->job->spec.name, spec->job->generation);
     put_all (&variables, spec->environment);
     put_all (&variables, spec->job->launch->environment);
-    description->grace_s = 2; /* its ranks have ended, or it would not be asked */
+    description->grace_s = 2; /* its ranks have ended when it is stopped */
     return finish (description, &words, &variables, 0, ret, ret_length, err);
 }
 

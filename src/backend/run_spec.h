@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the supervisors of a generation are told (wire/run.h). */
+/* Descriptions of runs (wire/run.h), from a job and its placement. */
 #ifndef BACKEND_RUN_SPEC_H
 #define BACKEND_RUN_SPEC_H
 
 #include "backend/machine.h"
 #include "cluster/cluster.h"
 
-/* What all ranks of a generation have in common.  All of it is borrowed. */
+/* What all ranks of a generation have in common.  Borrowed. */
 struct run_spec {
     const struct cluster *cluster;
-    const struct job *job; /* it runs: placement and generation count */
+    const struct job *job; /* its placement and generation are those of the run */
     const struct machine *machine;
     const struct run_slot_map *slot_map;
     char *const *environment;   /* of every replica, before the job's own; NULL at the end */
-    const char *checkpoint_dir; /* where the job has none of its own: below this, by its name */
-    const char *url, *token;    /* for its hints; NULL: none */
-    const char *cgroup;         /* for runs to have theirs in; NULL: none */
+    const char *checkpoint_dir; /* jobs that name no directory get CHECKPOINT_DIR/JOB */
+    const char *url, *token;    /* for hints; NULL: none */
+    const char *cgroup;         /* parent of the runs' cgroups; NULL: none */
     const char *program, *mpirun;
     const char *directory; /* STATE/run */
 };
 
-/* Run number `rank`, as text that is the caller's (free).  The last of a job under mpi is mpirun
- * itself, which starts the others. */
+/* The description of run number `rank`, as text, the caller's (free).  The last run of an MPI job is
+ * mpirun, which starts the others. */
 int run_spec_describe (const struct run_spec *spec, int rank, char **ret, size_t *ret_length,
                        struct pollux_error *err);
 
-/* The variables that every replica has to start with, for briefing.base: the user's own,
- * nothing of this program's.  NULL: no memory; the caller's (briefing_free). */
+/* PATH, HOME, USER and the like of this user, for run_spec.environment; nothing of this process's
+ * environment but LANG.  NULL: no memory.  The caller's (run_spec_free). */
 char **run_spec_environment (void);
 void run_spec_free (char **list);
 
-/* The job's checkpoint directory, in a buffer of RUN_PATH_SIZE. */
+/* The job's checkpoint directory.  -ENAMETOOLONG. */
 int run_spec_checkpoint (const struct run_spec *spec, char ret[RUN_PATH_SIZE],
                          struct pollux_error *err);
 

@@ -2,8 +2,8 @@
 /*
  * The supervisor's side of a run directory: making, publishing and writing it.
  *
- *     run_create      mkdir .RANK.XXXX; lock; room for the status
- *     run_publish     info; rename .RANK.XXXX -> RANK, which fails if RANK is there
+ *     run_create      mkdir .RANK.XXXX; lock; reserve space for the status
+ *     run_publish     info; rename .RANK.XXXX -> RANK, which fails if RANK exists
  *     run_write_...   NAME.new; fsync; rename NAME.new -> NAME; fsync of the directory
  */
 #include <errno.h>
@@ -25,9 +25,9 @@
 
 /* ---- Making a run ------------------------------------------------------------------------- */
 
-/* A lock of this process, which a fork does not inherit: it is held exactly as long as the
- * supervisor lives.  It would also be released if this process opened the file again and closed
- * it, so nobody looks at his own run. */
+/* A lock of the process (F_SETLK): a fork does not inherit it, so it is held exactly as long as the
+ * supervisor lives.  It is also released when this process opens the file again and closes it: a
+ * supervisor must not call run_look on its own run. */
 static int take_lock (struct run *run, struct pollux_error *err)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -48,15 +48,15 @@ static int reserve_status (struct run *run, struct pollux_error *err)
 int run_create (int root, const struct run_name *name, struct run *ret, struct pollux_error *err)
 {
     struct run run = {.generation = -1, .directory = -1, .lock = -1};
-    uint32_t chance;
+    uint32_t random;
     if (name->rank < 0)
         return fail (err, -EINVAL, "rank %d: expected 0 or more", name->rank);
     int code = run_open_generation (root, name->job, name->generation, &run.generation, err);
-    if (code == 0 && getrandom (&chance, sizeof (chance), 0) != sizeof (chance))
+    if (code == 0 && getrandom (&random, sizeof (random), 0) != sizeof (random))
         code = fail (err, -errno, "no random number: %s", strerror (errno));
     if (code < 0)
         goto out;
-    snprintf (run.temporary, sizeof (run.temporary), ".%d.%08" PRIx32, name->rank, chance);
+    snprintf (run.temporary, sizeof (run.temporary), ".%d.%08" PRIx32, name->rank, random);
     if (mkdirat (run.generation, run.temporary, 0700) < 0) {
         code = fail (err, -errno, "%s: cannot make a directory: %s", run_path (name).text,
                      strerror (errno));
@@ -76,7 +76,7 @@ out:
     return code;
 }
 
-/* Rename it into its place; a directory with files in it is never replaced. */
+/* Rename it to its final name; rename(2) never replaces a directory with files in it. */
 static int publish (const struct run_name *name, struct run *run, struct pollux_error *err)
 {
     char number[16];

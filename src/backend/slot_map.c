@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A counter per slot, in rows that are made when they are needed.
+ * A counter per slot, in one row per node that is allocated when it is first used.
  */
 #include "backend/slot_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The row of a node, made if it is missing; NULL: no memory. */
+/* The row of a node, allocated if it is missing; NULL: no memory. */
 static struct slot_map_row *row (struct slot_map *slot_map, int node)
 {
     if (node >= slot_map->count) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting supervisors.  What they are told, and what they say before they have a log, goes through
- * files in memory: unlike a pipe, nobody ever waits for the other side, and if the daemon dies
- * nothing breaks.
+ * Starting supervisors.  Their description, and their standard error until they have a log, are
+ * files in memory: unlike a pipe, a file never blocks, and it survives the daemon's death.
  */
 #define _GNU_SOURCE /* memfd_create, POSIX_SPAWN_SETSID */
 #include "backend/spawn.h"
@@ -21,7 +20,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 
-/* A file in memory with this text; -errno. */
+/* A file in memory with this text: its descriptor, or -errno. */
 static int memory_file (const char *name, const char *text, size_t length)
 {
     int file = memfd_create (name, MFD_CLOEXEC);
@@ -104,7 +103,7 @@ int spawn (char *const *words, const char *text, size_t length, struct spawned *
     } else if ((pid = start (words, input, error)) < 0) {
         code = fail (err, pid, "cannot run %s: %s", file_name (words[0]).text, strerror (-pid));
     } else if ((ret->pidfd = pidfd_open (pid, 0)) < 0) {
-        /* Nobody could watch it; its directory, if it has got so far, says so: lost. */
+        /* It cannot be watched.  If it has made its directory, that is RUN_LOST. */
         code = fail (err, -errno, "cannot watch a process: %s", strerror (errno));
         kill (pid, SIGKILL);
         waitpid (pid, NULL, 0);
