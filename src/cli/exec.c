@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux exec: the supervisor of one replica.  The daemon starts it; so can a person, to see what
- * the daemon would see.
+ * pollux exec: the supervisor of one replica.  The daemon starts it; a user can start it by hand to
+ * see what a job gets.
  */
 #define _GNU_SOURCE /* environ */
 #include <errno.h>
@@ -20,7 +20,7 @@ enum { EXEC_RUN = 1, EXEC_MPI };
 
 static const struct command_option exec_options[] = {
     {"run", "DIR", EXEC_RUN, "the run directory to make, STATE/run/JOB/GENERATION/RANK"},
-    {"mpi", NULL, EXEC_MPI, "started by mpirun: it says the rank, see pollux-exec(1)"},
+    {"mpi", NULL, EXEC_MPI, "started by mpirun, which sets the rank; see pollux-exec(1)"},
 };
 
 struct exec_arguments {
@@ -38,8 +38,7 @@ static int take_rank (struct exec_arguments *arguments, struct pollux_error *err
         rank = getenv ("PMIX_RANK");
     if (!rank)
         return fail (err, -EINVAL,
-                     "--mpi: neither OMPI_COMM_WORLD_RANK nor PMIX_RANK is set; is it started by "
-                     "mpirun?");
+                     "--mpi: OMPI_COMM_WORLD_RANK and PMIX_RANK are not set: start it with mpirun");
     if (!*rank || strlen (rank) > 9 || rank[strspn (rank, "0123456789")])
         return fail (err, -EINVAL, "--mpi: expected a rank, got '%.20s'", rank);
     if (strlen (arguments->path) > PATH_MAX - 32)
@@ -82,7 +81,7 @@ static int read_description (const char *path, struct run_description **ret,
     if (rc < 0)
         return rc;
     rc = run_description_decode (file_name (path).text, text, length, ret, err);
-    explicit_bzero (text, length); /* the token */
+    explicit_bzero (text, length); /* it contains the token */
     free (text);
     return rc;
 }
@@ -115,15 +114,15 @@ static int supervise (const struct exec_arguments *arguments, struct pollux_erro
     if (rc == 0 && arguments->mpi && !(extra = mpi_variables ()))
         rc = fail (err, -ENOMEM, "not enough memory");
     if (rc == 0 && arguments->mpi)
-        unlink (arguments->description); /* it has been read, and holds a token */
+        unlink (arguments->description); /* it contains the token */
     if (rc == 0) {
         rc = supervisor_run (root, &name, description, extra, &status, err);
         if (rc == 0)
             rc = arguments->mpi ? EXIT_OK : run_status_code (&status);
         else if (rc == -EEXIST && arguments->mpi)
-            rc = EXIT_OK; /* refused by the daemon, which wants the other ranks to end in peace */
+            rc = EXIT_OK; /* refused by the daemon: mpirun must not kill the other ranks for it */
         else if (rc == -EIO && status.at_us > 0)
-            rc = run_status_code (&status); /* this is the only place left to tell it */
+            rc = run_status_code (&status); /* the status file could not be written */
     }
     if (root >= 0)
         close (root);
@@ -147,9 +146,10 @@ const struct command exec_command = {
     .operands = "[DESCRIPTION.json]",
     .summary = "run one replica and record how it ended (the daemon's own tool)",
     .description =
-        "Makes a run directory and runs in it what a description says, from a file or from the\n"
-        "standard input: output goes to rotated logs there, the exit status to a file.  SIGTERM\n"
-        "stops the replica, a second one kills it.  It ends with the replica's exit status.",
+        "Makes a run directory and runs the command of a description, from a file or from the\n"
+        "standard input.  Output goes to rotated logs in the directory, the exit status to a "
+        "file.\n"
+        "SIGTERM stops the replica, a second one kills it.  Exits with the replica's status.",
     .options = exec_options,
     .option_count = sizeof (exec_options) / sizeof (exec_options[0]),
     .run = run,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a supervisor writes about its run: info, replica and status.  Its readers may be a newer
- * or an older program, and its files may be damaged, so nothing is taken on trust.  (What it is
- * told is in run_description.c.)
+ * The files of a supervisor: info, replica and status.  Their reader may be a newer or older program,
+ * and they may be damaged, so every field is checked.  Descriptions are in run_description.c.
  */
 #include "wire/run.h"
 
@@ -200,7 +199,7 @@ int run_status_encode (const struct run_status *status, char **ret, size_t *ret_
         code = fail (err, -EINVAL, "signal: expected none beside a code, or without a start");
     if (code == 0)
         code = wire_members_encode (status_members, status, object, err);
-    /* A sentence may have been cut within a character. */
+    /* A truncated sentence may end within a character. */
     char why[RUN_WHY_SIZE] = "";
     memcpy (why, status->why, utf8_valid (status->why, strnlen (status->why, RUN_WHY_SIZE - 1)));
     if (code == 0)
@@ -234,7 +233,7 @@ int run_replica_encode (const struct run_process *replica, char **ret, size_t *r
 
 /* ---- Info --------------------------------------------------------------------------------- */
 
-/* A run's id goes into an environment and a boot's is compared: letters, digits and . _ - only. */
+/* Ids of runs and boots: letters, digits and . _ - only. */
 static bool is_word (const char *text)
 {
     return text[strspn (

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The documents of a run: what a supervisor is told, and what it writes into its run directory
+ * The documents of a run: the description that a supervisor gets, and the files in its run directory
  * (backend/run.h).  Version 1 of the protocol:
  *
  *     description  {"version": 1, "command": ["python", "train.py"], "environment": ["RANK=0"],
@@ -31,7 +31,7 @@ enum { RUN_VERSION = 1, RUN_VERSION_OLDEST = 1 };
 /* 16 MiB: the kernel takes 2 MiB of arguments and environment (a quarter of the usual stack), and
  * a byte takes at most six in JSON. */
 #define RUN_DESCRIPTION_LIMIT ((size_t)16 << 20)
-/* 64 KiB for what a supervisor writes: two lists of 1024 numbers take 12 KiB, two paths 2 x 4 KiB
+/* 64 KiB for a file of a supervisor: two lists of 1024 numbers take 12 KiB, two paths 2 x 4 KiB
  * and six times that in JSON. */
 #define RUN_FILE_LIMIT ((size_t)64 << 10)
 /* 1 MiB: 2^16 numbers of at most four digits. */
@@ -55,32 +55,32 @@ enum {
 #define RUN_LOG_FILES_DEFAULT 5
 #define RUN_GRACE_DEFAULT 30.0
 
-/* Numbers of slots or CPUs; none is legal. */
+/* Numbers of slots or CPUs; may be empty. */
 struct run_list {
     int count;
     int items[RUN_LIST_LIMIT];
 };
 
-/* What a supervisor is told.  Only the command must be there; an absent field is as said. */
+/* What a supervisor is to run.  Only the command is required; defaults are in parentheses. */
 struct run_description {
     char **command;        /* one word at least, NULL at the end */
-    char **environment;    /* all of it, NAME=value, NULL at the end (none).  POLLUX_RUN and
-                             POLLUX_SOCKET are the supervisor's to say */
+    char **environment;    /* NAME=value, NULL at the end (none); the supervisor adds POLLUX_RUN and
+                              POLLUX_SOCKET */
     char *directory;       /* absolute ("/") */
-    struct run_list slots; /* kept in info for whoever adopts the run (none) */
+    struct run_list slots; /* copied to info, for the daemon that adopts the run (none) */
     struct run_list cpus;  /* affinity; none: the supervisor's own (none) */
     int stop_signal;       /* (SIGTERM) */
     double grace_s;        /* from the stop signal to SIGKILL (30) */
     int64_t log_size;      /* bytes of out.log before it is rotated (10 MiB) */
     int log_files;         /* rotated ones that are kept besides out.log (5) */
-    char *url;             /* where hints go: http://127.0.0.1:7467, http://[::1]:7467 or
+    char *url;             /* where hints are sent: http://127.0.0.1:7467, http://[::1]:7467 or
                               unix:/path; NULL: nowhere */
-    char *token;           /* that reports for this job; NULL: none */
-    char *cgroup;          /* a directory of cgroup v2 for the supervisor to make and to put the
-                              replica into; NULL: none */
+    char *token;           /* for these reports; NULL: none */
+    char *cgroup;          /* a cgroup v2 directory that the supervisor makes and puts the replica
+                              into; NULL: none */
 };
 
-/* A process that cannot be mistaken for a later one of the same number, within one boot. */
+/* The identity of a process within one boot: pids are reused, start times differ. */
 struct run_process {
     int pid;
     uint64_t start; /* clock ticks after boot: field 22 of /proc/PID/stat */
@@ -97,29 +97,28 @@ struct run_info {
 
 /* How a replica ended. */
 struct run_status {
-    bool started;           /* false: the command could not be run, or a stop came first */
-    int code;               /* of exit(); 127 and 126 as in a shell if it could not be run; 143 if
+    bool started;           /* false: the command could not be run, or a stop came before */
+    int code;               /* exit code; 127 or 126, as in a shell, if it could not be run; 143 if
                                a stop came before its start; 0 if a signal ended it */
-    int signal;             /* that ended it, or 0 */
+    int signal;             /* the signal that ended it, or 0 */
     bool stopped;           /* a stop was requested before it ended */
-    bool killed;            /* it outlived its grace, or a second request asked for SIGKILL */
+    bool killed;            /* by SIGKILL after its grace, or after a second request */
     int64_t at_us;          /* wall clock */
     char why[RUN_WHY_SIZE]; /* a sentence if it could not be run; "" otherwise */
 };
 
-/* What the replicas of a generation must agree on: written by the daemon before it starts the first,
- * so that another daemon that starts the rest says the same. */
+/* Slots and port of a generation (the document "seats").  The daemon writes it before it starts the
+ * first replica, so that the next daemon starts the rest with the same. */
 struct run_slot_map {
     int port;   /* MASTER_PORT */
     int *slots; /* of its node, by rank */
     int count;
 };
 
-/* As a shell says it: the exit code, or 128 and the signal. */
+/* As in a shell: the exit code, or 128 plus the signal. */
 int run_status_code (const struct run_status *status);
 
-/* To text, which belongs to the caller (free).  -EINVAL for what the decoder would refuse,
- * -ENOMEM. */
+/* Encode to text, the caller's (free).  -EINVAL for what the decoder would refuse, -ENOMEM. */
 int run_description_encode (const struct run_description *description, char **ret,
                             size_t *ret_length, struct pollux_error *err);
 int run_info_encode (const struct run_info *info, char **ret, size_t *ret_length,
@@ -132,8 +131,8 @@ int run_status_encode (const struct run_status *status, char **ret, size_t *ret_
 int run_slot_map_encode (const struct run_slot_map *slot_map, char **ret, size_t *ret_length,
                          struct pollux_error *err);
 
-/* From text; name stands for it in messages.  On failure *ret is untouched: -EINVAL and the place,
- * -EPROTO for a version of the protocol that is not known here, -EFBIG, -ENOMEM. */
+/* Decode from text; name is its name in messages.  On failure *ret is untouched: -EINVAL and the
+ * place, -EPROTO for an unknown version of the protocol, -EFBIG, -ENOMEM. */
 int run_description_decode (const char *name, const char *text, size_t length,
                             struct run_description **ret, struct pollux_error *err);
 void run_description_free (struct run_description *description);
@@ -147,10 +146,10 @@ int run_status_decode (const char *name, const char *text, size_t length, struct
 int run_slot_map_decode (const char *name, const char *text, size_t length,
                          struct run_slot_map *ret, struct pollux_error *err);
 
-/* Whether a message of an agent may be passed on: one JSON object of at most
- * RUN_MESSAGE_LIMIT bytes.  What it says is for the daemon to judge. */
 /* 16 KiB: hints are 30 numbers with their names, less than 2 KiB. */
 #define RUN_MESSAGE_LIMIT ((size_t)16 << 10)
+/* 0 if a message of an agent is one JSON object of at most RUN_MESSAGE_LIMIT bytes; the daemon checks
+ * its content. */
 int run_message_check (const char *text, size_t length, struct pollux_error *err);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a supervisor is told: the command, all of its environment, and the limits.  It comes from
- * the daemon, but also from files by hand, so every refusal names the place.  Text that execve(2)
- * or a URL could not bear is refused here, once.
+ * The description of a run: command, environment and limits.  People write them by hand, too, so
+ * every refusal names the place.  Text that execve(2) or a URL cannot contain is refused here.
  */
 #include <errno.h>
 #include <math.h>
@@ -39,7 +38,7 @@ void run_description_free (struct run_description *description)
     free (description);
 }
 
-/* ---- What is legal: one rule for both directions, NULL or what was expected ---------------- */
+/* ---- Rules for decoding and encoding: NULL, or what was expected --------------------------- */
 
 static const char *wrong_variable (const char *text)
 {
@@ -51,7 +50,7 @@ static const char *wrong_variable (const char *text)
     return NULL;
 }
 
-/* A job's daemon is on this machine: a token must not leave it. */
+/* Only addresses of this machine: a token must not leave it. */
 static const char *wrong_url (const char *text)
 {
     static const char *const starts[] = {"http://127.",

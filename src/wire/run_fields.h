@@ -6,13 +6,13 @@
 #include "wire/json.h"
 #include "wire/run.h"
 
-/* 0 if the root is an object of a version that is known here. */
+/* 0 if the root is an object of a supported version. */
 int run_version_decode (const struct wire_place *root, struct pollux_error *err);
 
-/* A text of at most size - 1 bytes; one that is optional may be absent or empty: "". */
+/* A text of at most size - 1 bytes.  optional: it may be absent or empty, which gives "". */
 int run_text_decode (const struct wire_place *object, const char *key, bool optional, char *ret,
                      size_t size, struct pollux_error *err);
-/* Nothing is written for NULL and "". */
+/* NULL and "" are not written. */
 int run_text_put (json_t *object, const char *key, const char *text, struct pollux_error *err);
 
 /* Numbers from 0 to limit - 1; an absent list is empty. */
@@ -21,9 +21,9 @@ int run_list_decode (const struct wire_place *object, const char *key, int limit
 int run_list_put (json_t *object, const char *key, const struct run_list *list,
                   struct pollux_error *err);
 
-/* An object that has its version. */
+/* A new object with the version. */
 int run_object_new (json_t **ret, struct pollux_error *err);
-/* Its text, if code is 0; the object is taken over in any case.  Returns code, or what failed. */
+/* Encode the object if code is 0, and free it in any case.  Returns code, or the failure. */
 int run_object_text (json_t *object, int code, size_t limit, char **ret, size_t *ret_length,
                      struct pollux_error *err);
 

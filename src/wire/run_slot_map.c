@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seats of a generation: which slot of its node each rank has, and where ranks meet.
+ * The slot map of a generation: the slot of each rank on its node, and the port of their rendezvous.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "wire/member.h"
 #include "wire/run_fields.h"
 
-enum { SEATS_LIMIT = 1 << 16, PORT_LIMIT = (1 << 16) - 1 };
+enum { RANKS_LIMIT = 1 << 16, PORT_LIMIT = (1 << 16) - 1 };
 
 static const struct wire_member slot_map_members[] = {
     {WIRE_MEMBER (run_slot_map, port, WIRE_INT), .min = 1, .max = PORT_LIMIT},
@@ -40,8 +40,8 @@ static int slots_decode (const struct wire_place *root, struct run_slot_map *ret
 {
     struct wire_place list = wire_field (root, "slots");
     size_t count = json_array_size (list.value);
-    if (!json_is_array (list.value) || count < 1 || count > SEATS_LIMIT)
-        return wire_fail (&list, err, "expected a list of 1 to %d numbers", SEATS_LIMIT);
+    if (!json_is_array (list.value) || count < 1 || count > RANKS_LIMIT)
+        return wire_fail (&list, err, "expected a list of 1 to %d numbers", RANKS_LIMIT);
     int *slots = calloc (count, sizeof (slots[0]));
     if (!slots)
         return fail (err, -ENOMEM, "slots: not enough memory");

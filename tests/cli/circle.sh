@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The circle, with real training under polluxd: a job measures, reports, is resized, resumes with other batches and
-# learning rates, and ends with a loss as if nothing had happened; and it does not care what
-# becomes of the daemon.  (How long it all takes is for tests/soak/times.sh: this machine may be busy.)
+# The whole circle, with real training under polluxd: a job measures, reports, is resized, resumes with other batches
+# and learning rates, and ends with the loss of an uninterrupted run; training continues without the
+# daemon.  Times are measured by tests/soak/times.sh, because this machine may be busy.
 . tests/cli/lib_daemon.sh
 . tests/cli/lib_trainer.sh
 
@@ -15,13 +15,13 @@ mkdir "$tmp/trace"
 start_daemon --node left:2 --node right:2 --interval 1
 submit job "${adaptive[@]}" --max 1 --checkpoint-dir "$tmp/saved" -- "$trainer" mlp --total $train_for --rate 0.05 \
     --report 1 --trace "$tmp/trace" "${pace[@]}"
-# more N: updates are made, so many more than there are.
+# more N: wait for N more updates.
 more()
 {
     local until=$(($(updates "$tmp/trace") + $1))
     until_true reached $until
 }
-reached() { [ "$(updates "$tmp/trace")" -ge "$1" ]; } # asks nobody: there may be no daemon
+reached() { [ "$(updates "$tmp/trace")" -ge "$1" ]; } # from the trace: there may be no daemon
 trained() { has_ended job || [ "$(column "$tmp/trace" replicas | tail -n 100 | grep -c "^$1\$")" = 100 ]; }
 soon "with one replica it reports how it trains" is job '.noise_scale > 0 and .goodput > 0 and .progress > 0 and .eta_s > 0'
 holds "and what it is made for" is job '.total == '$train_for' and .hints.init_batch == 32 and .hints.max_profiled_replicas == 1'
@@ -33,9 +33,9 @@ expect "and says what they are worth" status=0 out~'^Job job has 4 replicas: [0-
 pollux scale job --min 2 --max 2 >/dev/null
 soon "and with two" trained 2
 
-# ---- Whatever becomes of the daemon -------------------------------------------------------------
+# ---- The daemon halts, dies and returns ---------------------------------------------------------
 
-# Stopped, it answers nobody, and supervisors wait for it; training does not.
+# A halted daemon answers no request; supervisors wait for it, training does not.
 generation=$(of job .generation)
 kill -STOP "$daemon"
 holds "a daemon that hangs keeps no step" more 60
@@ -50,7 +50,7 @@ soon "and hears of its progress again" is job ".progress > $before"
 PATIENCE=600 soon "the job comes to its end" is job '.phase == "finished"'
 holds "without a failure" is job '.failures == 0 and .restarts == 2'
 
-# ---- What the records of its updates say --------------------------------------------------------
+# ---- The trace of its updates -------------------------------------------------------------------
 
 check "1, 4 and 2 replicas in turn" [ "$(column "$tmp/trace" replicas | uniq | tr '\n' ' ')" = "1 4 2 " ]
 check "no update is missing or made twice" cmp <(column "$tmp/trace" update) <(seq 0 $(($(updates "$tmp/trace") - 2)))
@@ -80,8 +80,8 @@ check "as noise grew, so did the batch" awk -F, '
     NR == 301 { noise = $10; batch = $3 * $4 * ($5 + 1) }
     END { print "noise", noise, "->", $10, "batch", batch, "->", $3 * $4 * ($5 + 1)
           exit !($10 > noise && $3 * $4 * ($5 + 1) > 32 && NR > 301) }' "$tmp/trace/updates.csv"
-# Losses of single batches vary: the means of fifty before and after a resize differ by no more than five
-# times what that explains.
+# Losses of single batches vary: the means of fifty before and after a resize differ by at most five
+# standard errors.
 check "the loss goes on where it was" awk -F, '
     NR > 1 { loss[NR] = $6; replicas[NR] = $3 }
     END {

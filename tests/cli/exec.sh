@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The supervisor of a replica, with real processes: how they end, how they are stopped, what they
-# write, what they leave behind, and what their agents say.  Nothing here waits for a fixed time:
-# `until_true` waits for a condition.
+# The supervisor of a replica, with real processes: exit, stop, output, processes that are left
+# behind, and messages of the agent.  No test waits for a fixed time: `until_true` waits for a
+# condition.
 . tests/cli/lib.sh
 
 state=$tmp/s
@@ -24,7 +24,7 @@ until_true()
 
 has_ended() { ! grep -qs '^State:.[^Z]' "/proc/$1/status"; }
 
-# json WORD...: a list of texts.
+# json WORD...: a JSON list of strings.
 json()
 {
     local word list=
@@ -57,8 +57,7 @@ begin()
     pid=$!
 }
 
-# Wait for it; sets status (of the supervisor) and text (of the status file).  One that does not
-# end within a minute is a failure.
+# Wait for it; sets status (of the supervisor) and text (of the status file).  Fails after a minute.
 end()
 {
     if ! until_true has_ended "$pid"; then
@@ -89,7 +88,7 @@ ended()
     fi
 }
 
-# The run's id, from info; the processes that have it.
+# The run's id, from info; the processes with this id.
 id_of() { sed 's/.*"run":"\([^"]*\)".*/\1/' "$1/info"; }
 processes_of() { grep -lsz "^POLLUX_RUN=$1\$" /proc/[0-9]*/environ; }
 none_of() { [ -z "$(processes_of "$1")" ]; }
@@ -104,7 +103,7 @@ check "nothing was said" [ ! -s "$tmp/zero.err" ]
 check "the log is there, and empty" [ -f "$dir/out.log" ]
 check "only the lasting files are left" \
     [ "$(ls -A "$dir" | tr '\n' ' ')" = "info lock out.log replica status " ]
-check "nobody else can look" [ "$(stat -c %a "$dir" "$dir/status" "$dir/out.log" | tr '\n' ' ')" = "700 600 600 " ]
+check "no other user can look" [ "$(stat -c %a "$dir" "$dir/status" "$dir/out.log" | tr '\n' ' ')" = "700 600 600 " ]
 begin seven '' sh -c 'echo out; echo err >&2; exit 7'
 end
 ended "exit 7" 7 0 false false
@@ -114,7 +113,7 @@ end
 ended "a signal" 0 11 false false
 begin term '' sh -c 'kill -TERM $$'
 end
-ended "a SIGTERM that nobody asked for" 0 15 false false
+ended "a SIGTERM from outside" 0 15 false false
 begin stdin '' cat
 end
 ended "nothing on the standard input" 0 0 false false
@@ -192,7 +191,7 @@ expect "nor while it runs" status=2 err~'has been started before'
 check "nothing is left of the second one" [ "$(ls -A "$state/run/race/1")" = 0 ]
 kill "$pid"
 end
-# Of ten at once, one.
+# Of ten that start at once, one runs.
 mkdir -p "$state/run/ten/1"
 for i in 1 2 3 4 5 6 7 8 9 10; do
     pollux exec --run "$state/run/ten/1/0" 2>/dev/null \
@@ -218,14 +217,14 @@ until_true in_log ready
 kill "$pid"
 end
 ended "a stop that is handled" 143 0 true false
-check "the handler's last word is in the log" in_log saved
+check "the handler's last output is in the log" in_log saved
 begin interrupt '"stop_signal":2,' sh -c 'trap "exit 5" INT; echo ready; while :; do sleep 0.05; done'
 until_true in_log ready
 kill "$pid"
 end
 ended "another stop signal" 5 0 true false
 
-# The command under a shell is busy for a while after the signal that ends the shell.
+# The command in a shell goes on for a while after the signal that kills the shell.
 cat >"$tmp/worker" <<'END'
 trap 'echo saving; until [ -e "$1" ]; do sleep 0.05; done; echo saved; exit 143' TERM
 echo ready
@@ -297,7 +296,7 @@ is_halted() { grep -q '^State:.*T' "/proc/$replica/status"; }
 until_true is_halted
 kill "$pid"
 end
-ended "one that is halted hears the signal" 6 0 true false
+ended "a halted one gets the signal" 6 0 true false
 
 # A stop that comes before the replica: the description is late.
 mkdir -p "$state/run/early/1" && mkfifo "$tmp/early"
@@ -305,7 +304,7 @@ dir=$state/run/early/1/0
 # shellcheck disable=SC2086
 $POLLUX exec --run "$dir" "$tmp/early" &
 pid=$!
-exec 9>"$tmp/early" # it has come to reading
+exec 9>"$tmp/early" # it reads now
 kill "$pid"
 describe '' true >&9
 exec 9>&-
@@ -375,7 +374,7 @@ begin late '' sh -c '(echo from a child) & wait; printf "no newline"'
 end
 check "an unfinished line is kept" [ "$(cat "$dir/out.log")" = $'from a child\nno newline' ]
 
-# A full disk, as small as that can be had.
+# A full disk, on a small file system.
 mkdir "$tmp/small"
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/small" 2>/dev/null; then
     trap 'code=$?; umount "$tmp/small"; (exit $code); finish' EXIT
@@ -388,7 +387,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/
     truncate -s 100 "$dir/out.log" # as an administrator would
     touch "$tmp/free"
     end
-    ended "a full disk ends nobody" 5 0 false false
+    ended "a full disk does not end the replica" 5 0 false false
     check "there is a mark for what was lost" in_log '^pollux: [0-9]* bytes of output are lost: No space left'
     check "and what came after it" in_log '^free again'
     rm -rf "$tmp/small/run"
@@ -416,7 +415,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/
     until_true [ -e "$dir/status.new" ]
     kill "$pid"
     end
-    check "told to go without it, it says the code itself" [ $status = 8 ]
+    check "after a second SIGTERM it exits with the code itself" [ $status = 8 ]
     state=$keep
     umount "$tmp/small"
     trap finish EXIT
@@ -457,7 +456,7 @@ begin slots '"slots":[3,5],' true
 end
 check "its slots are in info" grep -q '"slots":\[3,5\]' "$dir/info"
 
-# Under mpirun the rank comes from outside, and a code is no reason to end the others.
+# Under mpirun the rank comes from the environment, and the exit status is 0, so that the others go on.
 mkdir -p "$state/run/mpi/1"
 dir=$state/run/mpi/1/2
 describe '' sh -c 'echo $OMPI_COMM_WORLD_RANK $OMPI_X $OTHER; exit 3' >"$dir.json"
@@ -468,7 +467,7 @@ check "its code is in the status" [ "$(field code)" = 3 ]
 check "it sees what mpirun says, and nothing else" [ "$(cat "$dir/out.log")" = "2 x" ]
 check "its description is gone" [ ! -e "$dir.json" ]
 run pollux exec --mpi --run "$state/run/mpi/1"
-expect "without mpirun" status=2 err~'is it started by mpirun'
+expect "without mpirun" status=2 err~'start it with mpirun'
 run env OMPI_COMM_WORLD_RANK=../3 $POLLUX exec --mpi --run "$state/run/mpi/1"
 expect "a rank that climbs, from mpirun" status=2 err~'expected a rank'
 
@@ -486,8 +485,8 @@ state=$keep
 
 # ---- What its agent says --------------------------------------------------------------------------
 
-# server CODE: a daemon that answers CODE to everything and writes what it hears; or with "mute"
-# never answers, with "deaf" does not even accept.  Sets port and server.
+# server CODE: a daemon that answers every request with CODE and logs it; "mute": it never answers;
+# "deaf": it accepts no connection.  Sets port and server.
 cat >"$tmp/server" <<'END'
 use IO::Socket::INET;
 my ($how, $port, $heard) = @ARGV;
@@ -577,7 +576,7 @@ for how in mute deaf; do
     server $how
     begin "$how" "\"url\":\"http://127.0.0.1:$port\"," sh -c "i=0; while [ \$i -lt 50 ]; do perl $tmp/say '{\"progress\":1}'; i=\$((i + 1)); done; echo all said; exit 4"
     end
-    ended "a $how daemon holds nobody up" 4 0 false false
+    ended "a $how daemon does not delay the replica" 4 0 false false
     check "a $how daemon: the agent sent all it had" in_log '^all said'
     check "a $how daemon: no send failed" eval '! in_log "cannot send"'
     stop_server

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real training with the agent, without a daemon: what it estimates is true, a larger batch keeps
-# AdaScale's promise, and whoever is stopped, however often, ends where he would have ended.
+# Real training with the agent, without a daemon: its estimates are correct, a larger batch makes the
+# progress that AdaScale predicts, and a run that is stopped again and again ends with the same result.
 . tests/cli/lib.sh
 . tests/cli/lib_trainer.sh
 
 # ---- A known noise scale ----------------------------------------------------------------------
 
 # |w - x|^2 / 2 with x ~ N(0, 1) in 256 dimensions and |w|^2 = 2: 128 samples (examples/c/network.c).
-# M0 is all that there is, so that an update makes progress 1.
+# M0 is the whole set, so an update makes progress 1.
 for replicas in 1 2 4; do
     mkdir "$tmp/noise$replicas"
     train $replicas mean --rate 0 --batch 32 --fixed $((32 / replicas)),0 --total 200 --samples 65536 \
@@ -20,10 +20,10 @@ train 1 mean --rate 0 --batch 32 --fixed 8,3 --total 200 --samples 65536 --evalu
 noise=$(column "$tmp/noise1" noise_scale | tail -n 1)
 check "the same of four micro-steps of one replica: $noise" true_that "$noise > 0.8 * 128 && $noise < 1.2 * 128"
 
-# ---- AdaScale's promise -----------------------------------------------------------------------
+# ---- AdaScale's prediction --------------------------------------------------------------------
 
-# Progress and updates until a loss is reached, means over some seeds: with M0, with 8 M0, and with the batch that it
-# chooses where every micro-step has a cost of its own, so that larger ones pay.
+# Progress and updates until a loss is reached, means over some seeds: with M0, with 8 M0, and with the batch that the
+# agent chooses when every micro-step has a fixed cost, so that larger batches are faster.
 seeds="1 2 3"
 [ -z "$soak" ] || seeds="1 2 3 4 5 6 7 8"
 reach()
@@ -37,9 +37,9 @@ reach()
         sed -n 's/^finished at progress \([0-9.]*\) after \([0-9]*\) updates.*/\1 \2/p' <<<"$out"
     done | awk '{ progress += $1; updates += $2; n++ } END { print progress / n, updates / n }'
 }
-# There are samples enough that the target is learned, not lost to overfitting: the promise is about the training loss.
+# Enough samples to avoid overfitting: the prediction is about the training loss.
 # (With 2048 samples the cnn's held-out loss stays above 1.2 while that of training falls to 0.7; then 8 M0 takes up
-# to 1.5 times the progress to a held-out loss of 1.5, though losses of training keep together within some per cent.)
+# to 1.5 times the progress to a held-out loss of 1.5, while the training losses agree within some per cent.)
 for case in mlp:1.2:0.02:2048 cnn:1.4:0.1:4096; do
     IFS=: read -r network target rate samples <<<"$case"
     read -r progress updates < <(reach "with M0" "$network" "$target" --rate "$rate" --fixed 16,0)
@@ -65,7 +65,7 @@ mkdir "$tmp"/{whole,stopped,resized}
 train 2 "${same[@]}" --fixed "$(fixed 2)" --checkpoints "$tmp/whole/saved" --trace "$tmp/whole"
 expect "training that nobody interrupts" status=0 out~'finished at progress'
 
-# interrupt DIR REPLICAS...: run there with so many replicas in turn, stopped at a random update each time but the last.
+# interrupt DIR REPLICAS...: run there with these replica counts in turn, stopped at a random update each time but the last.
 interrupt()
 {
     local dir=$1 turn=0 stopped=0 from until pid replicas
@@ -80,7 +80,7 @@ interrupt()
         pid=$!
         if [ $stopped -lt $stops ]; then
             while kill -0 $pid 2>/dev/null && [ "$(updates "$dir")" -lt $until ]; do sleep 0.01; done
-            # Any one of them: the others hear of it.
+            # Any replica: it passes the stop on to the others.
             pkill -TERM -o -P $pid
         fi
         wait $pid
@@ -108,7 +108,7 @@ check "after the same updates, with the same losses and factors" cmp \
 check "the same, stopped as often, with 1, 4 and 2 replicas in turn" eval 'cat "$tmp/resized/log"; [ $resized = 0 ]'
 check "ends with the same weights but for rounding" alike "$(weights "$tmp/whole/saved")" "$(weights "$tmp/resized/saved")" 1e-3
 
-# Every sample once per pass, whoever had it.
+# Every sample once per pass, on any replica.
 covered()
 {
     cat "$1"/samples.* | awk -v count="$2" '
@@ -125,9 +125,9 @@ check "update by update the same samples" cmp \
     <(cat "$tmp"/whole/samples.* | sort -n | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u) \
     <(cat "$tmp"/resized/samples.* | sort -n | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u)
 
-# ---- Checkpoints that are damaged -------------------------------------------------------------
+# ---- Damaged checkpoints ----------------------------------------------------------------------
 
-# Two checkpoints near the end, and whoever resumes from the one before must come to the same end.
+# Two checkpoints near the end: a run that resumes from the earlier one must end with the same result.
 mkdir "$tmp/damaged"
 train 1 "${same[@]}" --fixed 8,3 --checkpoints "$tmp/damaged/whole" --save 0.2
 expect "training with many checkpoints" status=0

@@ -38,12 +38,12 @@ bool fixture_expired (int64_t deadline)
 
 void fixture_fail (struct fixture *fixture, const char *what)
 {
-    fail_msg ("waited in vain for: %s\n%s", what, fixture->log);
+    fail_msg ("timeout: %s\n%s", what, fixture->log);
 }
 
 /* ---- The daemon --------------------------------------------------------------------------- */
 
-static void take_log (void *self, int level, const char *text)
+static void append_log (void *self, int level, const char *text)
 {
     struct fixture *fixture = self;
     size_t length = strlen (fixture->log);
@@ -123,7 +123,7 @@ int fixture_try_restart (struct fixture *fixture, struct pollux_error *err)
                                       .keep_jobs = fixture->keep_jobs,
                                       .url = "http://127.0.0.1:9",
                                       .token = give_token,
-                                      .log = take_log,
+                                      .log = append_log,
                                       .self = fixture};
     int code = fixture->ops->open (&options, &fixture->backend, err);
     if (code < 0)
@@ -325,7 +325,7 @@ int fixture_processes (const struct fixture *fixture, bool kill_them)
     return count;
 }
 
-/* ---- Life and death of a test ------------------------------------------------------------- */
+/* ---- Set up and tear down ------------------------------------------------------------- */
 
 static int set_up (void **state, const char *name)
 {

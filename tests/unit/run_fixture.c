@@ -28,7 +28,7 @@ int run_fixture_set_up (void **state)
     return 0;
 }
 
-/* A test that failed midway leaves its supervisor running. */
+/* A failed test leaves its supervisor running. */
 static void kill_rest (struct run_fixture *test)
 {
     if (run_look (test->root, &run_fixture_name, &test->view, NULL) < 0 || !test->view.has_info)
@@ -52,7 +52,7 @@ int run_fixture_tear_down (void **state)
     return 0;
 }
 
-/* In another process, as the daemon does: here the lock would be released by looking at it. */
+/* In a child, because run_look in this process would release the lock. */
 int run_fixture_in_child (struct run_fixture *test,
                           int (*what) (struct run_fixture *, struct pollux_error *),
                           struct pollux_error *err)

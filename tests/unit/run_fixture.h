@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A state directory per test, with one generation that is prepared. */
+/* A state directory per test, with one prepared generation. */
 #ifndef TESTS_RUN_FIXTURE_H
 #define TESTS_RUN_FIXTURE_H
 
@@ -14,23 +14,23 @@ struct run_fixture {
     struct run_view view; /* of the last look */
 };
 
-/* *state is a struct run_fixture.  At the end whatever still runs there is killed. */
+/* *state is a struct run_fixture.  tear_down kills what still runs. */
 int run_fixture_set_up (void **state);
 int run_fixture_tear_down (void **state);
 
-/* Do something in another process, with its effect on test->view. */
+/* Call a function in a child process; its changes of test->view are copied back. */
 int run_fixture_in_child (struct run_fixture *test,
                           int (*what) (struct run_fixture *, struct pollux_error *),
                           struct pollux_error *err);
 int run_fixture_try_look (struct run_fixture *test, struct pollux_error *err);
 
-/* Look at the run, from elsewhere; a failure fails the test. */
+/* Look at the run, in a child process; a failure fails the test. */
 enum run_state run_fixture_look (struct run_fixture *test);
 
-/* SIGKILL to a child, and wait for its end. */
+/* Kill a child and reap it. */
 void run_fixture_kill_child (int pid);
 
-/* Kill what is left of a lost run until nothing is; how many the first pass found. */
+/* Kill all processes of a lost run; returns the number that the first pass found. */
 int run_fixture_kill_all (struct run_fixture *test);
 
 void run_fixture_pause_ms (long ms);

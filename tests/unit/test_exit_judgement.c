@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a generation ended, as a table: every kind of end, alone and among others.
+ * The judgement of exits as a table: every kind of exit, alone and mixed with others.
  */
 #include "unit.h"
 
@@ -91,7 +91,7 @@ static void test_verdicts (void **state)
          EXITED_STOPPED,
          "signal 9 (Killed) after its grace"},
         {{STOPPED (143), LOST}, 2, 1, 0, 0, NULL, EXITED_STOPPED, "replica 1 is lost: it died"},
-        /* By somebody else's SIGTERM to the supervisors: no failure either. */
+        /* A user sent SIGTERM to the supervisors: no failure. */
         {{STOPPED (143), STOPPED (143)}, 2, 0, 0, 0, NULL, EXITED_STOPPED, ""},
         {{STOPPED (2), EXIT (0)}, 2, 0, 0, 0, NULL, EXITED_STOPPED, "is lost: replica 0"},
         /* Failures. */
@@ -124,7 +124,7 @@ static void test_verdicts (void **state)
          "replica 0 was ended by signal 11 (Segmentation fault)"},
         {{SIGNAL (40, false, false)}, 1, 0, 0, 1, NULL, EXITED_FAILED, "signal 40 (unknown)"},
         {{LOST, STOPPED (143)}, 2, 0, 0, 1, NULL, EXITED_FAILED, "replica 0 is lost: it died"},
-        /* An excuse counts only where there was a failure. */
+        /* An excuse counts only after a failure. */
         {{EXIT (1)}, 1, 0, 3, 3, "the port", EXITED_AGAIN, "the port"},
         {{STOPPED (143)}, 1, 1, 0, 3, "the port", EXITED_STOPPED, ""},
         {{EXIT (0)}, 1, 0, 0, 3, "the port", EXITED_FINISHED, ""},
@@ -148,7 +148,7 @@ static void test_verdicts (void **state)
     }
 }
 
-/* The first in time is blamed; a long sentence is cut between characters. */
+/* The detail names the first failure in time; a long one is truncated between characters. */
 static void test_blame (void **state)
 {
     (void)state;

@@ -13,7 +13,7 @@
 
 #include "backend_fixture.h"
 
-/* Saves its work when it is asked to stop. */
+/* Saves its work at the stop signal. */
 #define SAVES "trap 'echo saved; exit 143' TERM; "
 #define LOOP "while :; do sleep 0.02; done"
 
@@ -89,7 +89,7 @@ static void test_environment (void **state)
     assert_true (fixture_has (fixture, "checkpoints/j"));
 }
 
-/* Two jobs never share a slot; the second waits until the first has gone. */
+/* Two jobs never share a slot; each waits until the other has left. */
 static void test_slots (void **state)
 {
     struct fixture *fixture = *state;
@@ -105,7 +105,7 @@ static void test_slots (void **state)
     assert_non_null (strstr (text, "\"slots\":[1]"));
     fixture_read (fixture, "run/second/1/2/info", text, sizeof (text));
     assert_non_null (strstr (text, "\"slots\":[1]"));
-    /* Both want what the other one has. */
+    /* They exchange their slots. */
     PLAN (fixture, {0, 2}, {2, 0});
     AWAIT (fixture, fixture_event_count (fixture, EVENT_STARTED, first) == 2 &&
                         fixture_event_count (fixture, EVENT_STARTED, second) == 2);
@@ -125,7 +125,7 @@ static void test_slots (void **state)
            phase (fixture, first) == JOB_CANCELLED && phase (fixture, second) == JOB_CANCELLED);
 }
 
-/* A node that is drained takes nobody. */
+/* On a drained node nothing starts. */
 static void test_drained (void **state)
 {
     struct fixture *fixture = *state;
@@ -156,10 +156,10 @@ static void test_stops (void **state)
         {"touch ready.$POLLUX_JOB.$RANK; exec sleep 1000",
          "work since the last checkpoint is lost: replica 0 was ended by signal 15 (Terminated)",
          EXITED_STOPPED},
-        /* A shell around it. */
+        /* Inside a shell. */
         {"sh -c \"trap 'exit 143' TERM; touch ready.$POLLUX_JOB.$RANK; " LOOP "\"; echo never", "",
          EXITED_STOPPED},
-        /* One has saved, the other has not. */
+        /* One replica has saved, the other has not. */
         {"trap 'exit 14$((RANK + 3))' TERM; touch ready.$POLLUX_JOB.$RANK; " LOOP,
          "work since the last checkpoint is lost: replica 1 ended with exit code 144",
          EXITED_STOPPED},
@@ -189,7 +189,7 @@ static void test_stops (void **state)
     }
 }
 
-/* A stop before anything runs, at any moment of a start. */
+/* A stop at any moment of a start. */
 static void test_early_stop (void **state)
 {
     struct fixture *fixture = *state;
@@ -210,7 +210,7 @@ static void test_early_stop (void **state)
     assert_int_equal (fixture_processes (fixture, false), 0);
 }
 
-/* A supervisor that somebody has halted. */
+/* A supervisor that was halted (SIGSTOP) is stopped nevertheless. */
 static void test_halted (void **state)
 {
     struct fixture *fixture = *state;
@@ -223,7 +223,7 @@ static void test_halted (void **state)
     assert_string_equal (fixture_exit (fixture, job)->detail, "");
 }
 
-/* The daemon asks again after its return: the grace is not cut short. */
+/* Each new daemon asks again to stop; this does not shorten the grace. */
 static void test_stop_is_repeatable (void **state)
 {
     struct fixture *fixture = *state;
@@ -274,7 +274,7 @@ static void test_fails (void **state)
                                  "replica 1 ended with exit code 3");
             assert_int_equal (fixture_job (fixture, job)->retry_us,
                               fixture->now_us + i * 10000000LL);
-            /* Too early: nobody starts it. */
+            /* Before retry_us it is not started. */
             PLAN (fixture, {2, 0});
             fixture_step (fixture);
             assert_int_equal (fixture_event_count (fixture, EVENT_START, job), i);
@@ -290,7 +290,7 @@ static void test_fails (void **state)
     assert_string_equal (text, "1\n2\n3\n");
 }
 
-/* What cannot be started is the job's failure, in a sentence. */
+/* A command that cannot be started is the job's failure, and the detail says why. */
 static void test_cannot_start (void **state)
 {
     struct fixture *fixture = *state;
@@ -318,7 +318,7 @@ static void test_cannot_start (void **state)
     assert_non_null (strstr (fixture_exit (fixture, unnamed)->detail, "expected a name"));
 }
 
-/* A supervisor that is killed takes its replica with it; that is a failure. */
+/* If a supervisor is killed, its replica dies with it; that is a failure. */
 static void test_supervisor_killed (void **state)
 {
     struct fixture *fixture = *state;
@@ -331,7 +331,7 @@ static void test_supervisor_killed (void **state)
     assert_int_equal (fixture_exit (fixture, job)->kind, EXITED_FAILED);
     assert_non_null (strstr (fixture_exit (fixture, job)->detail, "replica 1 is lost"));
     assert_int_equal (fixture_processes (fixture, false), 0);
-    /* It is settled: the next daemon has nothing to kill. */
+    /* Its status is written: the next daemon has nothing to kill. */
     fixture->log[0] = '\0';
     fixture_end_daemon (fixture);
     fixture_restart_daemon (fixture);
@@ -356,14 +356,14 @@ static void test_adopted (void **state)
     assert_int_equal (fixture_supervisor (fixture, "j", 1, 0), pid);
     assert_int_equal (fixture_event_count (fixture, EVENT_START, job), 1);
     assert_int_equal (fixture_event_count (fixture, EVENT_STARTED, job), 1);
-    /* Its slots are known: another one goes elsewhere. */
+    /* Its slots are known: another job gets another slot. */
     int other = fixture_submit (fixture, "other", "true", NULL);
     PLAN (fixture, {1, 1}, {1, 0});
     AWAIT (fixture, phase (fixture, other) == JOB_FINISHED);
     char text[4096];
     fixture_read (fixture, "run/other/1/0/info", text, sizeof (text));
     assert_non_null (strstr (text, "\"slots\":[1]"));
-    /* Its end is noticed, also one that came while nobody was there. */
+    /* Its end is noticed, even while no daemon ran. */
     PLAN (fixture, {0, 2});
     fixture_step (fixture);
     fixture_end_daemon (fixture);
@@ -376,7 +376,7 @@ static void test_adopted (void **state)
     AWAIT (fixture, fixture_event_count (fixture, EVENT_STARTED, job) == 2);
 }
 
-/* Every rank was started once, and all were told the same port. */
+/* Every rank was started once, all with the same port. */
 static void check_starts (const struct fixture *fixture, const char *file)
 {
     char text[256];
@@ -390,7 +390,7 @@ static void check_starts (const struct fixture *fixture, const char *file)
     assert_int_equal (ranks, 15);
 }
 
-/* A daemon that dies between the commit of START and the act, or in the midst of it. */
+/* The daemon dies between the commit of START and act, or during act. */
 static void test_start_is_repeated (void **state)
 {
     struct fixture *fixture = *state;
@@ -421,7 +421,7 @@ static void test_start_is_repeated (void **state)
     free (replicas);
 }
 
-/* Runs that the journal does not know, or not so. */
+/* Runs of which the journal does not say that they run. */
 static void test_orphans (void **state)
 {
     struct fixture *fixture = *state;
@@ -430,7 +430,7 @@ static void test_orphans (void **state)
     AWAIT (fixture, fixture_has (fixture, "ready.0") && fixture_has (fixture, "ready.1"));
     AWAIT (fixture, fixture_event_count (fixture, EVENT_STARTED, job) == 1);
     fixture_end_daemon (fixture);
-    struct job *known = fixture->loop.cluster.jobs[job]; /* the journal was put back in time */
+    struct job *known = fixture->loop.cluster.jobs[job]; /* an older journal was restored */
     known->generation = 0;
     known->phase = JOB_PENDING;
     known->placement = (struct placement){0};
@@ -439,11 +439,11 @@ static void test_orphans (void **state)
     AWAIT (fixture, fixture->ops->count (fixture->backend) == 0);
     assert_int_equal (fixture_processes (fixture, false), 0);
     assert_false (fixture_has (fixture, "run/j/1"));
-    AWAIT (fixture, fixture_event_count (fixture, EVENT_STARTED, job) == 2); /* and now for real */
+    AWAIT (fixture, fixture_event_count (fixture, EVENT_STARTED, job) == 2);
     assert_int_equal (fixture_event_count (fixture, EVENT_EXIT, job), 0);
 }
 
-/* Logs of the last generations are kept, older ones go. */
+/* Logs of the last generations are kept, older ones are removed. */
 static void test_old_logs (void **state)
 {
     struct fixture *fixture = *state;
@@ -465,7 +465,7 @@ static void test_old_logs (void **state)
     assert_true (fixture_has (fixture, "run/j/3/0/out.log"));
 }
 
-/* Of jobs that ended, the youngest keep their logs; others lose them when a daemon comes. */
+/* The jobs that ended last keep their logs; the others lose them when a daemon starts. */
 static void test_old_jobs (void **state)
 {
     struct fixture *fixture = *state;
@@ -486,8 +486,8 @@ static void test_old_jobs (void **state)
                  fixture_has (fixture, "run/j3/1/0/out.log"));
 }
 
-/* What this machine cannot do now is not the job's failure. */
-static void test_bad_luck (void **state)
+/* If this machine cannot start a job, that is not the job's failure. */
+static void test_machine_fails (void **state)
 {
     struct fixture *fixture = *state;
     struct launch launch = fixture_launch ();
@@ -499,7 +499,7 @@ static void test_bad_luck (void **state)
     PLAN (fixture, {1, 1});
     assert_int_equal (getrlimit (RLIMIT_NOFILE, &limit), 0);
     none = limit;
-    none.rlim_cur = (rlim_t)lowest + 2; /* enough to look, not to start */
+    none.rlim_cur = (rlim_t)lowest + 2; /* descriptors enough to look, not to start */
     assert_int_equal (setrlimit (RLIMIT_NOFILE, &none), 0);
     for (int i = 0; i < 100 && fixture_event_count (fixture, EVENT_EXIT, job) == 0; i++)
         fixture_step (fixture);
@@ -508,7 +508,7 @@ static void test_bad_luck (void **state)
     assert_non_null (strstr (fixture_exit (fixture, job)->detail, "Too many open files"));
     assert_int_equal (phase (fixture, job), JOB_PENDING);
     assert_int_equal (fixture_job (fixture, job)->failures, 0);
-    fixture_step (fixture); /* it is left in peace for a while */
+    fixture_step (fixture); /* no start for some seconds */
     assert_int_equal (fixture_event_count (fixture, EVENT_START, job), 1);
     assert_true (fixture->ops->due_us (fixture->backend) < INT64_MAX);
     fixture_end_daemon (fixture);
@@ -516,7 +516,7 @@ static void test_bad_luck (void **state)
     AWAIT (fixture, phase (fixture, job) == JOB_FINISHED);
 }
 
-/* Nor is it if pollux itself is gone for a while. */
+/* The same if the program pollux is missing for a while. */
 static void test_no_program (void **state)
 {
     struct fixture *fixture = *state;
@@ -540,7 +540,7 @@ static void test_no_program (void **state)
     AWAIT (fixture, phase (fixture, job) == JOB_FINISHED);
 }
 
-/* A supervisor that speaks a language of the future is not touched, nor started beside. */
+/* A supervisor of an unknown, newer version is not touched, and nothing is started beside it. */
 static void test_newer_version (void **state)
 {
     struct fixture *fixture = *state;
@@ -566,7 +566,7 @@ static void test_newer_version (void **state)
     assert_int_equal (kill (pid, 0), 0);
 }
 
-/* Stopping all, for a daemon that is to leave nothing behind. */
+/* After stop_all no process is left. */
 static void test_stop_all (void **state)
 {
     struct fixture *fixture = *state;
@@ -583,7 +583,7 @@ static void test_stop_all (void **state)
 
 /* ---- Ports -------------------------------------------------------------------------------- */
 
-/* A port that somebody else has taken is not the job's failure, but not for ever. */
+/* A port that another program took is not the job's failure, three times in succession. */
 static void test_port_taken (void **state)
 {
     struct fixture *fixture = *state;
@@ -601,16 +601,15 @@ static void test_port_taken (void **state)
     assert_int_equal (fixture_job (fixture, job)->restarts, 0);
     char text[64];
     fixture_read (fixture, "ports", text, sizeof (text));
-    assert_memory_not_equal (text, text + 6, 6); /* another one each time */
+    assert_memory_not_equal (text, text + 6, 6); /* another port each time */
 }
 
 /* ---- Several programs under one mpirun ---------------------------------------------------- */
 
-/* Some systems have no mpirun. */
 static void need_mpirun (void)
 {
     if (system ("command -v mpirun >/dev/null") != 0) {
-        fprintf (stderr, "SKIPPED: mpirun is not there\n");
+        fprintf (stderr, "SKIPPED: mpirun is not installed\n");
         skip ();
     }
 }
@@ -642,7 +641,7 @@ static void test_mpi_finishes (void **state)
     assert_false (fixture_has (fixture, "run/j/1/0.json"));
 }
 
-/* Ranks save their work at their own pace, and mpirun does not come between. */
+/* Ranks save their work one after the other; mpirun does not kill the slower one. */
 static void test_mpi_stops (void **state)
 {
     struct fixture *fixture = *state;
@@ -655,7 +654,7 @@ static void test_mpi_stops (void **state)
     PLAN (fixture, {2, 0});
     AWAIT (fixture, fixture_has (fixture, "ready.0") && fixture_has (fixture, "ready.1"));
     fixture_end_daemon (fixture);
-    fixture_restart_daemon (fixture); /* and is adopted */
+    fixture_restart_daemon (fixture); /* adopts it */
     PLAN (fixture, {1, 1});
     fixture_step (fixture);
     fixture_touch (fixture, "go.1");
@@ -671,7 +670,7 @@ static void test_mpi_stops (void **state)
     AWAIT (fixture, fixture_event_count (fixture, EVENT_STARTED, job) >= 1);
 }
 
-/* One rank fails: the others have their grace. */
+/* One rank fails: the others get their grace. */
 static void test_mpi_fails (void **state)
 {
     struct fixture *fixture = *state;
@@ -694,14 +693,14 @@ static void test_mpi_fails (void **state)
     assert_true (fixture_has (fixture, "saved"));
 }
 
-/* mpirun, its supervisor, or a rank's supervisor killed; no mpirun at all. */
+/* Kill mpirun, its supervisor, or a rank's supervisor: a failure, and no process is left. */
 static void test_mpi_killed (void **state)
 {
     struct fixture *fixture = *state;
     struct launch launch = mpi_launch ();
     need_mpirun ();
     launch.max_failures = 100;
-    launch.grace_s = 0.5; /* setsid hides from the stop signal */
+    launch.grace_s = 0.5; /* after setsid, the stop signal does not reach it */
     int job = fixture_submit (
         fixture, "j", "setsid sleep 1000 & touch ready.$POLLUX_GENERATION.$RANK; " LOOP, &launch);
     for (int i = 1; i <= 3; i++) {
@@ -769,7 +768,7 @@ int main (void)
         TEST (test_old_logs),
         TEST (test_stop_all),
         TEST (test_old_jobs),
-        TEST (test_bad_luck),
+        TEST (test_machine_fails),
         TEST (test_no_program),
         TEST (test_newer_version),
         TEST (test_port_taken),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a machine is divided into: declared nodes, GPUs as a stand-in for nvidia-smi tells them,
- * shares of CPUs, seats and ports; and what replicas are told of them.
+ * The nodes of a machine: declared ones, GPUs from a program in the place of nvidia-smi, shares of
+ * CPUs, slot maps and ports; and the descriptions of runs made from them.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -61,7 +61,7 @@ static void test_declared_nodes (void **state)
     }
 }
 
-/* A program in a directory of its own that prints and ends like this. */
+/* Write a program that prints this text and exits with this code. */
 struct stand_in {
     char directory[64], path[96];
 };
@@ -129,7 +129,7 @@ static void test_gpus (void **state)
     stand_down (&program);
 }
 
-/* Programs that fail, talk nonsense or are not there: no GPUs. */
+/* If the program fails, prints nonsense or is missing, there are no GPUs. */
 static void test_no_gpus (void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void test_no_gpus (void **state)
     }
 }
 
-/* All CPUs are shared out evenly, none twice; with more slots than CPUs all share all. */
+/* CPUs are divided evenly, none is used twice; with more slots than CPUs, none is bound. */
 static void test_cpus (void **state)
 {
     (void)state;
@@ -185,7 +185,8 @@ static void test_seats (void **state)
     assert_int_equal (slot_map_take (&slot_map, 5, 3), -ENOSPC);
     assert_int_equal (slot_map_free (&slot_map, 5, 3), 0);
     assert_int_equal (slot_map_free (&slot_map, 4, 3), 3);
-    assert_int_equal (slot_map_hold (&slot_map, 5, 1), 0); /* twice, after a change of nodes */
+    assert_int_equal (slot_map_hold (&slot_map, 5, 1),
+                      0); /* a second time, as after a change of nodes */
     slot_map_release (&slot_map, 5, 1);
     assert_int_equal (slot_map_free (&slot_map, 5, 3), 0);
     slot_map_release (&slot_map, 5, 1);
@@ -281,7 +282,7 @@ static void test_briefing (void **state)
     assert_string_equal (first->token, "t0ken");
     assert_int_equal (first->slots.items[0], 1);
     assert_int_equal (first->cpus.count, 0);
-    /* b has GPUs number 3 and 4; local rank 0 has slot 1 of it. */
+    /* b has GPUs 3 and 4; its local rank 0 has slot 1. */
     assert_string_equal (variable (first, "CUDA_VISIBLE_DEVICES"), "4,3");
     assert_string_equal (variable (first, "CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
     assert_string_equal (variable (first, "OMP_NUM_THREADS"), "7");

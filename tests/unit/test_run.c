@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run directories: documents there and back, names that climb, one start only, locks, every state,
- * damaged and hostile files, and rotated logs.  (With real processes: test_supervisor.c.)
+ * Run directories: documents encoded and decoded, names that leave the directory, one start only,
+ * locks, every state, damaged and hostile files, and rotated logs.  test_supervisor.c has real
+ * processes.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -18,7 +19,7 @@
 #include "run_fixture.h"
 #include "wire/submission.h"
 
-/* Info as this very process would write it. */
+/* Info of this process. */
 static struct run_info own_info (void)
 {
     struct run_info info = {.id = "job.3.1.abc", .slots = {.count = 2, .items = {4, 7}}};
@@ -36,7 +37,7 @@ static struct run published (struct run_fixture *test)
     return run;
 }
 
-/* A file of the run that a stranger has written. */
+/* Write a file of the run with any content. */
 static void plant (struct run_fixture *test, const char *file, const char *text)
 {
     char path[128];
@@ -101,7 +102,7 @@ static void test_documents_round_trip (void **state)
     run_description_free (read);
 }
 
-/* A sentence that was cut within a character still makes a document. */
+/* A sentence that was truncated within a character can be encoded. */
 static void test_status_cut_sentence (void **state)
 {
     (void)state;
@@ -277,7 +278,7 @@ static void test_life (void **state)
     struct run_info info = own_info ();
     assert_int_equal (run_fixture_look (test), RUN_NONE);
     assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL), 0);
-    assert_int_equal (run_fixture_look (test), RUN_NONE); /* seen by nobody before it is complete */
+    assert_int_equal (run_fixture_look (test), RUN_NONE); /* not visible before it is complete */
     assert_int_equal (run_publish (&run, &run_fixture_name, &info, NULL), 0);
     assert_int_equal (run_fixture_look (test), RUN_RUNNING);
     assert_memory_equal (&test->view.info, &info, sizeof (info));
@@ -295,7 +296,7 @@ static void test_life (void **state)
     assert_int_equal (test->view.status.code, 5);
     assert_int_equal (run_remove (test->root, "job", 3, NULL), 0);
     assert_int_equal (run_fixture_look (test), RUN_NONE);
-    /* Not even the job's directory is left, and a late supervisor finds nothing to start in. */
+    /* The job's directory is removed, too, and a late supervisor cannot start. */
     assert_int_equal (faccessat (test->root, "job", F_OK, 0), -1);
     assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL), -ENOENT);
 }
@@ -335,7 +336,7 @@ static void test_refused (void **state)
     struct run_info info = own_info ();
     struct run_status status = {.code = 143, .stopped = true, .at_us = 1};
     assert_int_equal (run_create (test->root, &run_fixture_name, &run, NULL),
-                      0); /* one is on its way */
+                      0); /* a supervisor is starting */
     assert_int_equal (run_refuse (test->root, &run_fixture_name, &status, NULL), 0);
     assert_int_equal (run_fixture_look (test), RUN_ENDED);
     assert_false (test->view.has_info || test->view.status.started);
@@ -346,7 +347,7 @@ static void test_refused (void **state)
     assert_int_equal (run_remove (test->root, "job", 3, NULL), 0);
 }
 
-/* A child between fork and exec has all descriptors, but not the lock. */
+/* A child between fork and exec inherits all descriptors, but not the lock. */
 static void test_lock_is_not_inherited (void **state)
 {
     struct run_fixture *test = *state;
@@ -357,7 +358,7 @@ static void test_lock_is_not_inherited (void **state)
     if (child == 0) {
         char byte;
         close (ends[1]);
-        _exit ((int)read (ends[0], &byte, 1)); /* until the parent lets go */
+        _exit ((int)read (ends[0], &byte, 1)); /* until the parent closes its end */
     }
     close (ends[0]);
     assert_int_equal (run_fixture_look (test), RUN_RUNNING);
@@ -380,7 +381,8 @@ static void test_damaged (void **state)
         struct pollux_error err = {.text = ""};
         plant (test, "info", texts[i]);
         int code = run_fixture_in_child (test, run_fixture_try_look, &err);
-        assert_int_equal (code, i == 5 ? -EPROTO : -EINVAL); /* it lives, but who is it? */
+        assert_int_equal (code,
+                          i == 5 ? -EPROTO : -EINVAL); /* it lives, but its identity is not known */
         assert_non_null (strstr (err.text, "run job/3/1: info:1:"));
     }
     run_close (&run);
@@ -396,7 +398,7 @@ static void test_damaged (void **state)
     assert_int_equal (run_kill (&test->view, NULL), 0);
 }
 
-/* Each is put in the place of a file, and must neither be followed nor wait. */
+/* Each replaces a file; it must not be followed, and opening it must not block. */
 static void test_hostile_files (void **state)
 {
     struct run_fixture *test = *state;
@@ -473,7 +475,7 @@ static void test_hostile_directories (void **state)
     assert_int_equal (fchmodat (test->root, "job/3", 0700, 0), 0);
 }
 
-/* A replica knows its directory: what it puts there is removed, what that points to is not. */
+/* Files that a replica puts into its directory are removed; targets of its links are not. */
 static void test_remove_mischief (void **state)
 {
     struct run_fixture *test = *state;
@@ -491,7 +493,7 @@ static void test_remove_mischief (void **state)
 
 /* ---- Logs --------------------------------------------------------------------------------- */
 
-/* Lines of random lengths in random pieces come out whole and in order, whatever the limits. */
+/* Lines of random length, written in random pieces, are complete and in order for all limits. */
 static void test_log_rotation (void **state)
 {
     struct run_fixture *test = *state;

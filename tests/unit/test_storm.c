@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once and at random: jobs come, move, fail and are cancelled, replicas, supervisors
- * and mpiruns are killed, the daemon dies and comes back.  However that goes: no rank of a
- * generation is started twice, no slot has two owners, every job comes to its end, and nothing is
- * left behind.
+ * Random operations on the local backend: jobs are submitted, moved and cancelled and fail; replicas,
+ * supervisors and mpiruns are killed; the daemon dies and restarts.  Always: no rank of a generation
+ * is started twice, no slot is used twice, every job ends, and no process is left.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -26,7 +25,7 @@ static int below (struct storm *storm, int limit)
     return (int)rng_below (&storm->rng, (uint64_t)limit);
 }
 
-/* A rank that is started twice says so in a file; it ends well, badly, or only when stopped. */
+/* A rank that is started twice leaves a file; it succeeds, fails, or ends when it is stopped. */
 static void submit (struct storm *storm, bool mpi)
 {
     static const char script[] =
@@ -47,7 +46,7 @@ static void submit (struct storm *storm, bool mpi)
     fixture_submit (storm->fixture, name, script, &launch);
 }
 
-/* A plan at random that fits. */
+/* A random plan that fits the slots. */
 static void plan (struct storm *storm)
 {
     int left[2] = {SLOTS, SLOTS}, count = storm->fixture->loop.cluster.job_count;
@@ -61,12 +60,12 @@ static void plan (struct storm *storm)
             left[node] -= storm->replicas[job][node];
         }
     }
-    storm->fixture->now_us += 600000000; /* whoever waits after a failure has waited enough */
+    storm->fixture->now_us += 600000000; /* past every retry_us */
     fixture_plan (storm->fixture, count, (const int (*)[2])storm->replicas);
 }
 
-/* The oldest four have one slot each, until they end. */
-static void plan_calmly (struct storm *storm)
+/* The oldest four jobs have one slot each until they end. */
+static void plan_steadily (struct storm *storm)
 {
     const struct job_list *live = &storm->fixture->loop.cluster.live;
     memset (storm->replicas, 0, sizeof (storm->replicas));
@@ -80,8 +79,8 @@ static void plan_calmly (struct storm *storm)
     fixture_plan (storm->fixture, JOBS, (const int (*)[2])storm->replicas);
 }
 
-/* Of all processes of this test, one that is not the daemon's own thread. */
-static void kill_somebody (struct storm *storm)
+/* Kill a random supervisor or replica. */
+static void kill_one (struct storm *storm)
 {
     const struct cluster *cluster = &storm->fixture->loop.cluster;
     for (int i = 0; i < cluster->live.count; i++) {
@@ -124,7 +123,7 @@ static void turn (struct storm *storm)
         plan (storm);
         break;
     case 2:
-        kill_somebody (storm);
+        kill_one (storm);
         break;
     case 3:
         if (fixture->loop.cluster.live.count > 0 && below (storm, 8) == 0) {
@@ -132,7 +131,7 @@ static void turn (struct storm *storm)
             fixture_cancel (fixture, fixture->loop.cluster.live.indices[at]);
         }
         break;
-    case 4: /* before, amidst or after a settle */
+    case 4: /* before, during or after a settle */
         if (below (storm, 2))
             loop_settle (&fixture->loop, NULL);
         fixture_end_daemon (fixture);
@@ -159,7 +158,7 @@ static void test_storm (void **state)
     }
     int64_t end = fixture_deadline ();
     while (fixture->loop.cluster.live.count > 0 && !fixture_expired (end)) {
-        plan_calmly (&storm);
+        plan_steadily (&storm);
         for (int i = 0; i < 10; i++)
             fixture_step (fixture);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is left when a supervisor is killed, with real processes: who they are, and that all of them
- * are found and killed, in other sessions, without their environment, at any moment.  (What
- * supervisors do while they live: tests/cli/exec.sh.)
+ * What a killed supervisor leaves, with real processes: all of them are found and killed, in other
+ * sessions, without their environment, at any moment.  tests/cli/exec.sh tests supervisors that
+ * live.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -39,7 +39,7 @@ static void test_process_identity (void **state)
     assert_int_equal (process_identify (child, &wrong, NULL), -ESRCH);
 }
 
-/* A supervisor of its own, which runs a shell script. */
+/* Fork a supervisor that runs a shell script. */
 static int start_supervisor (struct run_fixture *test, const char *script, const char *cgroup)
 {
     int child = fork ();
@@ -78,7 +78,7 @@ static bool log_has (struct run_fixture *test, const char *word)
     return got > 0 && strstr (text, word);
 }
 
-/* Wait for a word in the log; false after a minute. */
+/* Wait for a text in the log; false after a minute. */
 static bool await_word (struct run_fixture *test, const char *word)
 {
     for (int i = 0; i < 6000 && !log_has (test, word); i++)
@@ -86,7 +86,7 @@ static bool await_word (struct run_fixture *test, const char *word)
     return log_has (test, word);
 }
 
-/* Children in other sessions and groups outlive the supervisor; the run's id finds them. */
+/* Processes in other sessions and groups outlive the supervisor; they are found by the run's id. */
 static void test_lost_tree (void **state)
 {
     struct run_fixture *test = *state;
@@ -105,14 +105,14 @@ static void test_lost_tree (void **state)
     assert_int_equal (run_fixture_look (test), RUN_LOST);
     assert_true (run_fixture_kill_all (test) >= 2);
     assert_int_equal (run_kill (&test->view, NULL), 0);
-    /* Of an earlier boot nothing is left, whatever the numbers say. */
+    /* Of an earlier boot no process is left, whatever processes have these pids now. */
     strcpy (test->view.info.boot, "another-boot");
     test->view.info.supervisor.pid = getsid (0);
     test->view.replica.pid = getpgid (0);
     assert_int_equal (run_kill (&test->view, NULL), 0);
 }
 
-/* One that has erased its environment is found by its session and process group. */
+/* A process without its environment is found by its session and process group. */
 static void test_lost_without_environment (void **state)
 {
     struct run_fixture *test = *state;
@@ -127,7 +127,7 @@ static void test_lost_without_environment (void **state)
     assert_true (run_fixture_kill_all (test) >= 1);
 }
 
-/* Neither environment nor session nor group: only a cgroup holds it. */
+/* Without environment, session and group, it is found by its cgroup. */
 static void test_lost_cgroup (void **state)
 {
     struct run_fixture *test = *state;
@@ -157,10 +157,10 @@ static void test_lost_cgroup (void **state)
         run_fixture_pause_ms (10);
         run_kill (&test->view, NULL);
     }
-    assert_int_equal (access (cgroup, F_OK), -1); /* it is empty, so nothing has escaped */
+    assert_int_equal (access (cgroup, F_OK), -1); /* it was empty, so no process is left */
 }
 
-/* Supervisors killed at any moment of their lives: none, lost, or ended, and nothing left. */
+/* Kill supervisors at any moment: the run is none, lost or ended, and no process is left. */
 static void test_killed_at_any_moment (void **state)
 {
     struct run_fixture *test = *state;
