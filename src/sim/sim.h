@@ -18,7 +18,7 @@ struct sim_config {
     double interference; /* share of speed that a multi-node job loses on a shared node, 0..1 */
     double p;            /* fairness of the policies that have it */
     struct policy_settings settings; /* options of the policy; those of others are ignored */
-    int max_replicas;    /* of one job, for policies that choose */
+    int max_replicas;                /* of one job, for policies that choose */
     /* Jobs report their remaining work with a factor exp (error x normal), drawn once per job;
      * 0: exact. */
     double remaining_error;
