@@ -106,7 +106,7 @@ LIBRARIES := $(B)/libpollux.a $(B)/libpollux.so
 COMMANDS := $(if $(CLI_OBJECTS),$(B)/pollux) $(if $(DAEMON_MAIN),$(B)/polluxd)
 ALL_PAGES := $(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd))
 PAGES := $(if $(shell command -v scdoc 2>/dev/null),$(ALL_PAGES))
-C_FILES := $(wildcard $(foreach dir,include/pollux src/* src/*/* tests/unit tests/house bench fuzz tools \
+C_FILES := $(wildcard $(foreach dir,include/pollux src/* src/*/* tests/unit tests/house tests/soak bench fuzz tools \
 	examples examples/c,$(dir)/*.c $(dir)/*.h))
 
 # ---- Building -------------------------------------------------------------------------------

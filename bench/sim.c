@@ -80,18 +80,18 @@ static void measure_large (void)
             job_rounds += result.jobs[i].jct_s / config.interval_s;
         struct rusage usage;
         getrusage (RUSAGE_SELF, &usage);
-        double told[] = {job_rounds / seconds, (double)usage.ru_maxrss / 1024};
-        _exit (write (ends[1], told, sizeof (told)) == sizeof (told) ? 0 : 1);
+        double figures[] = {job_rounds / seconds, (double)usage.ru_maxrss / 1024};
+        _exit (write (ends[1], figures, sizeof (figures)) == sizeof (figures) ? 0 : 1);
     }
-    double told[2] = {0, 1e9};
+    double figures[2] = {0, 1e9};
     int status = 1;
-    bool heard = read (ends[0], told, sizeof (told)) == sizeof (told);
-    if (waitpid (child, &status, 0) < 0 || status != 0 || !heard)
+    bool received = read (ends[0], figures, sizeof (figures)) == sizeof (figures);
+    if (waitpid (child, &status, 0) < 0 || status != 0 || !received)
         exit (1);
-    bench_print ("sim-job-rounds", told[0] / 1e6, "M/s");
-    bench_target ("sim-job-rounds-slowness", 1e6 / told[0], 1);
-    bench_print ("sim-10k-jobs-memory", told[1], "MB");
-    bench_target ("sim-10k-jobs-memory", told[1], 100);
+    bench_print ("sim-job-rounds", figures[0] / 1e6, "M/s");
+    bench_target ("sim-job-rounds-slowness", 1e6 / figures[0], 1);
+    bench_print ("sim-10k-jobs-memory", figures[1], "MB");
+    bench_target ("sim-10k-jobs-memory", figures[1], 100);
 }
 
 int main (void)

@@ -21,10 +21,10 @@
 /* Knots end at this root mean square error of the gain's logarithm (2 %), or at this number. */
 static const double good_error = 0.02;
 enum { KNOTS_ENOUGH = 10 };
-/* Noise from 1e-3 to 100 S is told apart: beyond, the gain differs by less than 1 %.  (It is
+/* Noise is limited to 1e-3 to 100 S: beyond, the gain differs by less than 1 %.  (It is
  * infinite where sqr = 0.) */
 static const double least_noise = 1e-3, most_noise = 100;
-/* No epoch weighs nothing, so that the knots are determined. */
+/* The least weight of an epoch: above 0, so that the knots are determined. */
 static const double least_weight = 0.05;
 
 struct curves {

@@ -3,7 +3,7 @@
 # of the published traces.
 . tests/cli/lib.sh
 traces=tests/data/osdi21/traces
-python=$(tools/find-python scipy) || exit 1
+python=$(tools/find-python numpy scipy) || exit 1
 check "the program that prints step times is built" cc -O2 -Iinclude -Isrc tests/soak/steps.c \
     "$(dirname "$POLLUX")/rooms.a" -ljansson -lyaml -lqhull_r -lm -o "$tmp/steps"
 run "$python" tests/soak/interpolation.py "$tmp/steps" $traces
