@@ -40,7 +40,7 @@ struct carrier {
                            struct pollux_error *text);
     /* The job's last failure was its own, or it did not fail: its excuses count from 0 again. */
     void (*forget_excuses) (void *self, int job);
-    /* The generation is over: remove what nobody needs any more. */
+    /* The generation is over: remove files that are not needed any more. */
     void (*clean_up) (void *self, const struct cluster *cluster,
                       const struct generation *generation);
     /* Remove what is left of a generation that must not exist. */

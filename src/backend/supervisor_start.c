@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run from its description to the replica's exec.  All that can fail without the replica is done
- * before the run directory is published; after that, failures are told by the status.
+ * before the run directory is published; after that, the status reports failures.
  */
 #define _GNU_SOURCE
 #include "backend/supervisor_private.h"

@@ -63,7 +63,7 @@ same=(mlp --batch 16 --total $total --samples 1000 --evaluate 100000 --pace-step
 fixed() { echo "8,$((4 / $1 - 1))"; }
 mkdir "$tmp"/{whole,stopped,resized}
 train 2 "${same[@]}" --fixed "$(fixed 2)" --checkpoints "$tmp/whole/saved" --trace "$tmp/whole"
-expect "training that nobody interrupts" status=0 out~'finished at progress'
+expect "uninterrupted training" status=0 out~'finished at progress'
 
 # interrupt DIR REPLICAS...: run there with these replica counts in turn, stopped at a random update each time but the last.
 interrupt()

@@ -174,7 +174,7 @@ static void test_cpus (void **state)
     assert_int_equal (list.count, 0);
 }
 
-static void test_seats (void **state)
+static void test_slot_map (void **state)
 {
     (void)state;
     struct slot_map slot_map = {0};
@@ -210,7 +210,7 @@ static void test_port (void **state)
     assert_true (port_is_free (ntohs (address.sin_port)));
 }
 
-/* ---- What replicas are told --------------------------------------------------------------- */
+/* ---- Descriptions of runs ----------------------------------------------------------------- */
 
 static const char *variable (const struct run_description *description, const char *name)
 {
@@ -225,7 +225,7 @@ static const char *variable (const struct run_description *description, const ch
     return found;
 }
 
-static struct run_description *told (const struct run_spec *spec, int rank)
+static struct run_description *describe (const struct run_spec *spec, int rank)
 {
     char *text;
     size_t length;
@@ -275,8 +275,8 @@ static void test_briefing (void **state)
                             .program = "/bin/pollux",
                             .mpirun = "mpirun",
                             .directory = "/s/run"};
-    struct run_description *first = told (&spec, 0), *last = told (&spec, 3);
-    struct run_description *third = told (&spec, 2);
+    struct run_description *first = describe (&spec, 0), *last = describe (&spec, 3);
+    struct run_description *third = describe (&spec, 2);
     assert_string_equal (first->command[1], "--fast");
     assert_int_equal (first->stop_signal, SIGUSR1);
     assert_string_equal (first->token, "t0ken");
@@ -300,7 +300,7 @@ static void test_briefing (void **state)
     run_description_free (last);
 
     launch.launcher = LAUNCHER_MPI;
-    struct run_description *mpirun = told (&spec, 4);
+    struct run_description *mpirun = describe (&spec, 4);
     assert_string_equal (mpirun->command[0], "mpirun");
     assert_null (mpirun->token);
     assert_null (variable (mpirun, "RANK"));
@@ -325,7 +325,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_declared_nodes), cmocka_unit_test (test_gpus),
         cmocka_unit_test (test_no_gpus),        cmocka_unit_test (test_cpus),
-        cmocka_unit_test (test_seats),          cmocka_unit_test (test_port),
+        cmocka_unit_test (test_slot_map),       cmocka_unit_test (test_port),
         cmocka_unit_test (test_briefing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
