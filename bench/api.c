@@ -25,8 +25,7 @@ static const char body[] =
 
 struct work {
     struct cluster cluster;
-    struct reports reports;
-    struct round_history *rounds;
+    struct cluster_status *status;
     struct round round;
     int next;
 };
@@ -79,13 +78,13 @@ static void report (void *arg)
     struct wire_report decoded;
     must (wire_report_parse ("hints", body, sizeof (body) - 1, &decoded, NULL));
     decoded.report.job = work->next++ % RUNNING;
-    must (reports_take (&work->reports, &work->cluster, &decoded.report, decoded.generation, NULL));
+    must (reports_take (&work->status->reports, &work->cluster, &decoded.report, decoded.generation,
+                        NULL));
 }
 
 static struct present now (struct work *work)
 {
-    return present_make (&work->cluster, &work->reports, work->rounds, &work->round, 1000000,
-                         61000000);
+    return present_make (&work->cluster, work->status, &work->round, 1000000);
 }
 
 static void send (json_t *json)
@@ -135,13 +134,14 @@ static void explain_one (void *arg)
 
 int main (void)
 {
-    struct work work = {.rounds = calloc (1, sizeof (*work.rounds)),
+    struct work work = {.status = calloc (1, sizeof (*work.status)),
                         .round = {.policy = "pollux", .interval_s = 60, .p = -1}};
     const struct report *collected;
+    work.status->next_round_us = 61000000;
     populate (&work);
     double report_s = bench_seconds (report, &work);
     bench_print ("report_us", report_s * 1e6, "us");
-    int count = reports_collect (&work.reports, &work.cluster, &collected);
+    int count = reports_collect (&work.status->reports, &work.cluster, &collected);
     apply (&work, (struct event){.type = EVENT_HINTS, .job = -1, .hints = {collected, count}});
     bench_print ("show_us", bench_seconds (show, &work) * 1e6, "us");
     bench_print ("list_100_jobs_ms", bench_seconds (list_100, &work) * 1e3, "ms");
@@ -151,8 +151,8 @@ int main (void)
     bench_print ("explain_2000_jobs_ms", explain_s * 1e3, "ms");
     bench_target ("report_us", report_s * 1e6, 50);
     bench_target ("explain_2000_jobs_ms", explain_s * 1e3, 20);
-    reports_clear (&work.reports);
+    reports_clear (&work.status->reports);
     cluster_clear (&work.cluster);
-    free (work.rounds);
+    free (work.status);
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "backend/run.h"
 #include "api/api.h"
 #include "api/tokens.h"
+#include "loop/cluster_status.h"
 #include "wire/event.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
@@ -28,8 +29,9 @@ int LLVMFuzzerInitialize (int *argc, char ***argv);
 static const struct round by = {.policy = "pollux", .interval_s = 60, .p = -1, .least_age_s = 60};
 
 /* The daemon as far as the API needs one. */
-struct ground_truth {
+struct fixture {
     struct cluster cluster;
+    struct cluster_status status;
     int64_t now_us;
     unsigned role;
     struct api *api;
@@ -75,35 +77,55 @@ static int open_log (void *self, const char *job, int generation, int rank, int 
 
 static int64_t now_us (void *self)
 {
-    return ((struct ground_truth *)self)->now_us;
+    return ((struct fixture *)self)->now_us;
 }
 
 /* What is accepted can be written into a journal, and read again. */
 static int post (void *self, struct event *event, struct pollux_error *err)
 {
-    struct ground_truth *world = self;
+    struct fixture *fixture = self;
     struct wire_text_buffer buffer = {0};
     struct wire_event decoded = {0};
     struct wire_row row;
-    event->at_us = ++world->now_us;
-    int rc = cluster_check (&world->cluster, event, err);
+    event->at_us = ++fixture->now_us;
+    int rc = cluster_check (&fixture->cluster, event, err);
     if (rc < 0)
         return rc;
-    must (wire_event_encode (&world->cluster, event, &buffer, &row, err) == 0);
-    must (wire_event_decode (&world->cluster, &row, "fuzz", &decoded, err) == 0);
+    must (wire_event_encode (&fixture->cluster, event, &buffer, &row, err) == 0);
+    must (wire_event_decode (&fixture->cluster, &row, "fuzz", &decoded, err) == 0);
     wire_event_clear (&decoded);
     wire_text_buffer_clear (&buffer);
-    if (world->api)
-        api_believe (world->api, event, 1, false);
-    return cluster_apply (&world->cluster, event, err);
+    cluster_status_take (&fixture->status, &fixture->cluster, event, 1);
+    return cluster_apply (&fixture->cluster, event, err);
 }
 
-static void happen (struct ground_truth *world, struct event event)
+static int report (void *self, const struct report *report, int generation,
+                   struct pollux_error *err)
 {
-    must (post (world, &event, NULL) == 0);
+    struct fixture *fixture = self;
+    return reports_take (&fixture->status.reports, &fixture->cluster, report, generation, err);
 }
 
-static void add_job (struct ground_truth *world, const char *name, const char *owner)
+static void report_refused (void *self, int job, const char *why)
+{
+    reports_refuse (&((struct fixture *)self)->status.reports, job, why);
+}
+
+/* Reports that were kept can be journalled. */
+static void post_reports (struct fixture *fixture)
+{
+    struct event event = {.type = EVENT_HINTS, .job = -1};
+    event.hints.count =
+        reports_collect (&fixture->status.reports, &fixture->cluster, &event.hints.reports);
+    must (event.hints.count == 0 || post (fixture, &event, NULL) == 0);
+}
+
+static void happen (struct fixture *fixture, struct event event)
+{
+    must (post (fixture, &event, NULL) == 0);
+}
+
+static void add_job (struct fixture *fixture, const char *name, const char *owner)
 {
     char *command[] = {"true", NULL}, *environment[] = {"KEY=secret", NULL};
     struct job_spec spec = {
@@ -115,31 +137,31 @@ static void add_job (struct ground_truth *world, const char *name, const char *o
                             .max_failures = 3};
     snprintf (spec.name, sizeof (spec.name), "%s", name);
     snprintf (launch.owner, sizeof (launch.owner), "%s", owner);
-    happen (world,
+    happen (fixture,
             (struct event){
                 .type = EVENT_SUBMIT,
-                .job = world->cluster.job_count,
+                .job = fixture->cluster.job_count,
                 .submit = {.spec = &spec,
                            .hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN},
                            .launch = &launch}});
 }
 
 /* a runs and is the asker's, b waits and is somebody else's, c is done. */
-static void populate (struct ground_truth *world)
+static void populate (struct fixture *fixture)
 {
     struct share share = {.node = 0, .replicas = 2};
     for (int i = 0; i < 2; i++) {
         struct event event = {
             .type = EVENT_NODE, .job = -1, .node = {.slots = 4, .available = true}};
         snprintf (event.node.name, sizeof (event.node.name), "n%d", i);
-        happen (world, event);
+        happen (fixture, event);
     }
-    add_job (world, "a", "ann");
-    add_job (world, "b", "bob");
-    add_job (world, "c", "ann");
-    happen (world, (struct event){.type = EVENT_START,
-                                  .start = {.generation = 1, .placement = {&share, 1}}});
-    happen (world, (struct event){.type = EVENT_CANCEL, .job = 2});
+    add_job (fixture, "a", "ann");
+    add_job (fixture, "b", "bob");
+    add_job (fixture, "c", "ann");
+    happen (fixture, (struct event){.type = EVENT_START,
+                                    .start = {.generation = 1, .placement = {&share, 1}}});
+    happen (fixture, (struct event){.type = EVENT_CANCEL, .job = 2});
 }
 
 static int authorize (void *self, const char *token, struct http_identity *ret)
@@ -187,22 +209,26 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     enum { TURNS = 50 };
     static char answer[1 << 20];
-    struct ground_truth world = {.now_us = 1000000};
+    struct fixture fixture = {.now_us = 1000000};
     struct http_server *server = NULL;
     int sockets[2];
     if (size < 3 || size > 32768)
         return 0;
-    populate (&world);
-    struct api_options options = {.cluster = &world.cluster,
+    cluster_status_init (&fixture.status);
+    populate (&fixture);
+    struct api_options options = {.cluster = &fixture.cluster,
+                                  .status = &fixture.status,
                                   .round = &by,
                                   .backend = "local",
                                   .started_us = 1,
                                   .now_us = now_us,
                                   .post = post,
                                   .open_log = open_log,
-                                  .self = &world};
-    must (api_new (&options, &world.api, NULL) == 0);
-    struct http_options http = {.authorize = authorize, .self = world.api};
+                                  .report = report,
+                                  .report_refused = report_refused,
+                                  .self = &fixture};
+    must (api_new (&options, &fixture.api, NULL) == 0);
+    struct http_options http = {.authorize = authorize, .self = fixture.api};
     http.routes = api_routes (&http.route_count);
     must (http_server_new (&http, 0, &server, NULL) == 0);
     must (socketpair (AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets) == 0);
@@ -212,17 +238,18 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     ssize_t got = -1;
     for (int turn = 0; turn < TURNS && got != 0; turn++) {
         http_server_step (server, turn);
-        api_committed (world.api, 0);
+        api_committed (fixture.api);
         http_server_release (server, 0, NULL);
         while ((got = read (sockets[0], answer + length, sizeof (answer) - 1 - length)) > 0)
             length += (size_t)got;
     }
     answer[length] = '\0';
     check_answer (answer, length);
-    must (api_flush (world.api, NULL) == 0);
+    post_reports (&fixture);
     close (sockets[0]);
     http_server_free (server);
-    api_free (world.api);
-    cluster_clear (&world.cluster);
+    api_free (fixture.api);
+    cluster_status_clear (&fixture.status);
+    cluster_clear (&fixture.cluster);
     return 0;
 }

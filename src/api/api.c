@@ -90,7 +90,7 @@ int api_new (const struct api_options *options, struct api **ret, struct pollux_
     if (!api)
         return fail (err, -ENOMEM, "no memory for the API");
     api->options = *options;
-    api->next_round_us = api->look_us = INT64_MAX;
+    api->look_us = INT64_MAX;
     *ret = api;
     return 0;
 }
@@ -104,8 +104,6 @@ void api_free (struct api *api)
         api->followers = follower->next;
         follower->free (follower);
     }
-    reports_clear (&api->reports);
-    free (api->listed);
     free (api);
 }
 
@@ -120,50 +118,7 @@ void api_serve (struct api *api, struct http_server *server)
     api->server = server;
 }
 
-void api_believe (struct api *api, const struct event *event, int64_t seq, bool recovering)
-{
-    round_history_take (&api->rounds, api->options.cluster, event, seq);
-    if (!recovering)
-        metrics_take (&api->metrics, api->options.cluster, event);
-}
-
-const struct round_summary *api_rounds (struct api *api, int *ret_count)
-{
-    if (!api->listed)
-        api->listed = malloc (ROUND_HISTORY_LIMIT * sizeof (api->listed[0]));
-    *ret_count = api->listed ? round_history_list (&api->rounds, api->listed) : 0;
-    return api->listed;
-}
-
-void api_restore (struct api *api, const struct round_summary *rounds, int count)
-{
-    round_history_restore (&api->rounds, rounds, count);
-}
-
-int api_flush (struct api *api, struct pollux_error *err)
-{
-    struct event event = {.type = EVENT_HINTS, .job = -1};
-    event.hints.count = reports_collect (&api->reports, api->options.cluster, &event.hints.reports);
-    if (event.hints.count == 0)
-        return 0;
-    int rc = api->options.post (api->options.self, &event, err);
-    if (rc == 0)
-        reports_drop (&api->reports);
-    return rc;
-}
-
-void api_decided (struct api *api, double seconds)
-{
-    round_history_decided (&api->rounds, seconds);
-    histogram_add (&api->metrics.decide_s, seconds);
-}
-
-void api_plan_round (struct api *api, int64_t at_us)
-{
-    api->next_round_us = at_us;
-}
-
-void api_unready (struct api *api, const char *why)
+void api_set_unready (struct api *api, const char *why)
 {
     api->unready = why;
 }
@@ -171,8 +126,8 @@ void api_unready (struct api *api, const char *why)
 struct present api_present (const struct api *api)
 {
     const struct api_options *options = &api->options;
-    return present_make (options->cluster, &api->reports, &api->rounds, options->round,
-                         options->now_us (options->self), api->next_round_us);
+    return present_make (options->cluster, options->status, options->round,
+                         options->now_us (options->self));
 }
 
 /* ---- Answers ------------------------------------------------------------------------------ */
@@ -368,10 +323,9 @@ void api_follow (struct api *api, struct http_request *request, const char *type
         api->look_us = api->options.now_us (api->options.self) + look_every_us;
 }
 
-void api_committed (struct api *api, double seconds)
+void api_committed (struct api *api)
 {
     struct follower *next;
-    histogram_add (&api->metrics.commit_s, seconds);
     for (struct follower *follower = api->followers; follower; follower = next) {
         next = follower->next;
         if (!follower->live)

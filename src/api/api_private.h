@@ -15,12 +15,8 @@ struct follower;
 struct api {
     struct api_options options;
     struct http_server *server;
-    struct reports reports;
-    struct round_history rounds;
-    struct round_summary *listed; /* for api_rounds */
-    struct metrics metrics;
-    int64_t next_round_us;
-    const char *unready;
+    struct metrics metrics;     /* of requests */
+    const char *unready;        /* why GET /readyz answers 503; NULL: it answers 200 */
     struct follower *followers; /* of events and of logs */
     int64_t look_us;            /* when logs are looked at next; INT64_MAX: nobody follows one */
     int status;                 /* of the answer that is being given, for the metrics */

@@ -70,18 +70,17 @@ static json_t *complete (json_t *object, bool whole)
     return NULL;
 }
 
-struct present present_make (const struct cluster *cluster, const struct reports *reports,
-                             const struct round_history *rounds, const struct round *round,
-                             int64_t now_us, int64_t next_round_us)
+struct present present_make (const struct cluster *cluster, const struct cluster_status *status,
+                             const struct round *round, int64_t now_us)
 {
     struct view view = cluster_view (cluster, round);
     return (struct present){
         .cluster = cluster,
-        .reports = reports,
-        .rounds = rounds,
+        .reports = &status->reports,
+        .rounds = &status->rounds,
         .round = round,
         .now_us = now_us,
-        .next_round_us = next_round_us,
+        .next_round_us = status->next_round_us,
         .room = slot_totals_of (cluster),
         .fair = fair_replicas (&view),
     };

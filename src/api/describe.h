@@ -8,8 +8,7 @@
 
 #include <jansson.h>
 
-#include "loop/reports.h"
-#include "loop/round_history.h"
+#include "loop/cluster_status.h"
 #include "loop/wait_reason.h"
 
 /* The moment that is described.  Borrows until the next event. */
@@ -23,9 +22,8 @@ struct present {
     struct slot_totals room;
     int fair; /* replicas of a fair share */
 };
-struct present present_make (const struct cluster *cluster, const struct reports *reports,
-                             const struct round_history *rounds, const struct round *round,
-                             int64_t now_us, int64_t next_round_us);
+struct present present_make (const struct cluster *cluster, const struct cluster_status *status,
+                             const struct round *round, int64_t now_us);
 
 /* The job of an index, as in lists. */
 json_t *describe_job (const struct present *present, int job);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting, and the text of Prometheus's exposition format 0.0.4:
+ * Counts answers, and writes the text of Prometheus's exposition format 0.0.4:
  *
  *     # HELP pollux_jobs Jobs that are known, by phase.
  *     # TYPE pollux_jobs gauge
  *     pollux_jobs{phase="pending"} 3
  *
- * Labels are names of ours (phases, routes), never of a stranger, so that their number is bounded
- * and nothing needs to be escaped.
+ * Labels are constants of this program (phases, routes), never text of a client: so their number is
+ * bounded and nothing needs to be escaped.
  */
 #include "api/metrics.h"
 
@@ -16,61 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double bucket_limits[METRICS_BUCKETS] = {1e-5,    4e-5,     1.6e-4,   6.4e-4,
-                                                      2.56e-3, 1.024e-2, 4.096e-2, 0.16384,
-                                                      0.65536, 2.62144,  10.48576, 41.94304};
-
-void histogram_add (struct histogram *histogram, double seconds)
-{
-    int i = 0;
-    while (i < METRICS_BUCKETS && seconds > bucket_limits[i])
-        i++;
-    histogram->buckets[i]++;
-    histogram->sum += seconds > 0 ? seconds : 0;
-}
-
-static void take_exit (struct metrics *metrics, const struct cluster *cluster,
-                       const struct event *event)
-{
-    enum exit_kind kind = event->exit.kind;
-    bool known = event->job >= 0 && event->job < cluster->job_count;
-    metrics->failures += kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
-    if (kind == EXITED_FINISHED)
-        metrics->ends[JOB_FINISHED]++;
-    else if (known && cluster->jobs[event->job]->phase == JOB_CANCELLING)
-        metrics->ends[JOB_CANCELLED]++;
-    else if (kind == EXITED_GAVE_UP)
-        metrics->ends[JOB_FAILED]++;
-}
-
-void metrics_take (struct metrics *metrics, const struct cluster *cluster,
-                   const struct event *event)
-{
-    const struct job *job =
-        event->job >= 0 && event->job < cluster->job_count ? cluster->jobs[event->job] : NULL;
-    metrics->events++;
-    switch (event->type) {
-    case EVENT_SUBMIT:
-        metrics->submits++;
-        break;
-    case EVENT_CANCEL:
-        metrics->ends[JOB_CANCELLED] += job && !job_runs (job);
-        break;
-    case EVENT_ROUND:
-        metrics->rounds[event->round.fill]++;
-        break;
-    case EVENT_START:
-        metrics->starts++;
-        metrics->restarts += job && event->start.generation > 1 && !job->failed_last;
-        break;
-    case EVENT_EXIT:
-        take_exit (metrics, cluster, event);
-        break;
-    default:
-        break;
-    }
-}
 
 void metrics_answer (struct metrics *metrics, const char *method, const char *route, int code,
                      double seconds)
@@ -114,12 +59,12 @@ static void write_histogram (FILE *file, const char *name, const char *help,
 {
     uint64_t count = 0;
     head (file, name, "histogram", help);
-    for (int i = 0; i < METRICS_BUCKETS; i++) {
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
         count += histogram->buckets[i];
-        fprintf (file, "pollux_%s_bucket{le=\"%.10g\"} %" PRIu64 "\n", name, bucket_limits[i],
+        fprintf (file, "pollux_%s_bucket{le=\"%.10g\"} %" PRIu64 "\n", name, histogram_limits[i],
                  count);
     }
-    count += histogram->buckets[METRICS_BUCKETS];
+    count += histogram->buckets[HISTOGRAM_BUCKETS];
     fprintf (file, "pollux_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
     fprintf (file, "pollux_%s_sum %.17g\npollux_%s_count %" PRIu64 "\n", name, histogram->sum, name,
              count);
@@ -148,16 +93,15 @@ static void write_cluster (FILE *file, const struct cluster *cluster)
     single (file, "slots_used", "gauge", "Slots that replicas hold.", used);
 }
 
-static void write_rounds (FILE *file, const struct metrics *metrics,
-                          const struct round_history *rounds)
+static void write_rounds (FILE *file, const struct cluster_status *status)
 {
     head (file, "rounds_total", "counter", "Rounds since the start, by kind.");
     fprintf (file,
              "pollux_rounds_total{kind=\"full\"} %" PRIu64
              "\npollux_rounds_total{kind=\"fill\"} %" PRIu64 "\n",
-             metrics->rounds[0], metrics->rounds[1]);
-    write_histogram (file, "decide_seconds", "Time that decisions took.", &metrics->decide_s);
-    const struct round_summary *full = round_history_last_full (rounds);
+             status->counts.rounds[0], status->counts.rounds[1]);
+    write_histogram (file, "decide_seconds", "Time that decisions took.", &status->decide_s);
+    const struct round_summary *full = round_history_last_full (&status->rounds);
     if (!full)
         return;
     single (file, "fitness", "gauge", "Fitness of the last full round's plan.", full->fitness);
@@ -168,19 +112,20 @@ static void write_rounds (FILE *file, const struct metrics *metrics,
             full->price);
 }
 
-static void write_jobs (FILE *file, const struct metrics *metrics, const struct reports *reports)
+static void write_jobs (FILE *file, const struct event_counts *counts,
+                        const struct reports *reports)
 {
     single (file, "submits_total", "counter", "Jobs submitted since the start.",
-            (double)metrics->submits);
-    single (file, "starts_total", "counter", "Generations started.", (double)metrics->starts);
+            (double)counts->submits);
+    single (file, "starts_total", "counter", "Generations started.", (double)counts->starts);
     single (file, "restarts_total", "counter",
-            "Of these, by the scheduler's choice after a job's first.", (double)metrics->restarts);
+            "Of these, by the scheduler's choice after a job's first.", (double)counts->restarts);
     single (file, "failures_total", "counter", "Generations that ended by themselves, badly.",
-            (double)metrics->failures);
+            (double)counts->failures);
     head (file, "ends_total", "counter", "Jobs that ended, by how.");
     for (int i = JOB_FINISHED; i < JOB_PHASES; i++)
         fprintf (file, "pollux_ends_total{phase=\"%s\"} %" PRIu64 "\n", job_phase_names[i],
-                 metrics->ends[i]);
+                 counts->ends[i]);
     head (file, "reports_total", "counter", "Reports of agents, by what became of them.");
     fprintf (file,
              "pollux_reports_total{result=\"taken\"} %" PRIu64
@@ -219,6 +164,7 @@ static void write_http (FILE *file, const struct metrics *metrics, const struct 
 char *metrics_text (const struct metrics *metrics, const struct metrics_sources *sources,
                     size_t *ret_length)
 {
+    const struct cluster_status *status = sources->status;
     char *text = NULL;
     size_t length = 0;
     FILE *file = open_memstream (&text, &length);
@@ -231,10 +177,11 @@ char *metrics_text (const struct metrics *metrics, const struct metrics_sources 
         single (file, "resident_bytes", "gauge", "Memory of this process.",
                 (double)sources->resident_bytes);
     write_cluster (file, sources->cluster);
-    write_rounds (file, metrics, sources->rounds);
-    write_jobs (file, metrics, sources->reports);
-    single (file, "events_total", "counter", "Events since the start.", (double)metrics->events);
-    write_histogram (file, "commit_seconds", "Time that commits took.", &metrics->commit_s);
+    write_rounds (file, status);
+    write_jobs (file, &status->counts, &status->reports);
+    single (file, "events_total", "counter", "Events since the start.",
+            (double)status->counts.events);
+    write_histogram (file, "commit_seconds", "Time that commits took.", &status->commit_s);
     if (sources->journal_bytes >= 0) {
         single (file, "journal_bytes", "gauge", "Size of the journal's files.",
                 (double)sources->journal_bytes);

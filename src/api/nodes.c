@@ -46,8 +46,7 @@ void api_metrics (struct api *api, struct http_request *request)
     bool journal = options->reader && reader_range (options->reader, &first, &last, NULL) == 0;
     struct metrics_sources sources = {
         .cluster = options->cluster,
-        .reports = &api->reports,
-        .rounds = &api->rounds,
+        .status = options->status,
         .http = api->server ? &counts : NULL,
         .journal_bytes = journal ? reader_bytes (options->reader) : -1,
         .journal_events = last,
@@ -80,7 +79,8 @@ void api_list_rounds (struct api *api, struct http_request *request)
         return;
     json_t *array = json_array ();
     const struct round_summary *summary;
-    for (int64_t age = 0; array && age < limit && (summary = round_history_get (&api->rounds, age));
+    const struct round_history *rounds = &api->options.status->rounds;
+    for (int64_t age = 0; array && age < limit && (summary = round_history_get (rounds, age));
          age++)
         if (json_array_append_new (array, describe_round (summary)) < 0) {
             json_decref (array);

@@ -184,7 +184,7 @@ void api_hints (struct api *api, struct http_request *request)
     const char *text = http_body (request, &length);
     int rc = wire_report_parse ("hints", text ? text : "", length, &report, &err);
     if (rc < 0) {
-        reports_refuse (&api->reports, index, err.text);
+        api->options.report_refused (api->options.self, index, err.text);
         api_refuse (api, request, rc == -ENOMEM ? 503 : rc == -EFBIG ? 413 : 400, "%s", err.text);
         return;
     }
@@ -192,12 +192,10 @@ void api_hints (struct api *api, struct http_request *request)
     if (job->spec.adaptive && !hints->has_model && hints->max_profiled_replicas < 0)
         hints->max_profiled_replicas = 0; /* as before its first report */
     report.report.job = index;
-    rc = reports_take (&api->reports, cluster, &report.report, report.generation, &err);
+    rc = api->options.report (api->options.self, &report.report, report.generation, &err);
     if (rc < 0) {
         api_refuse (api, request, rc == -ESTALE ? 409 : 503, "%s", err.text);
         return;
     }
-    if (api->options.reported)
-        api->options.reported (api->options.self, index);
     api_reply_text (api, request, 202, "application/json", "{}");
 }

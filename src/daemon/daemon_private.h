@@ -3,14 +3,15 @@
 #ifndef DAEMON_DAEMON_PRIVATE_H
 #define DAEMON_DAEMON_PRIVATE_H
 
-#include "backend/backend.h"
 #include "api/api.h"
+#include "api/tokens.h"
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/state.h"
 #include "daemon/async_decider.h"
 #include "daemon/round_schedule.h"
-#include "api/tokens.h"
+#include "loop/cluster_status.h"
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -29,8 +30,9 @@ struct daemon {
     struct api *api;
     struct http_server *http;
     struct loop loop;
-    struct journal journal; /* the store's, behind the loop's */
-    struct round round;     /* how full rounds decide */
+    struct cluster_status status; /* reports, past rounds, counters; read by the API */
+    struct journal journal;       /* the store's, behind the loop's */
+    struct round round;           /* how full rounds decide */
     struct round_schedule schedule;
     bool cold;    /* the next full round has no memory of earlier ones */
     bool dirty;   /* something happened that has not been settled */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -113,6 +114,20 @@ static bool somebody_fits (const struct daemon *daemon, int64_t now_us)
     return waits && free_slots > 0;
 }
 
+/* Journal the agents' reports since the last full round as one HINTS event. */
+static int post_reports (struct daemon *daemon, struct pollux_error *err)
+{
+    struct reports *reports = &daemon->status.reports;
+    struct event event = {.type = EVENT_HINTS, .job = -1};
+    event.hints.count = reports_collect (reports, &daemon->loop.cluster, &event.hints.reports);
+    if (event.hints.count == 0)
+        return 0;
+    int rc = post (daemon, &event, err);
+    if (rc == 0)
+        reports_drop (reports);
+    return rc;
+}
+
 static int hold_round (struct daemon *daemon, struct pollux_error *err)
 {
     int64_t now_us = clock_now_us (&daemon->clock);
@@ -126,10 +141,10 @@ static int hold_round (struct daemon *daemon, struct pollux_error *err)
         return 0;
     round_schedule_begin (&daemon->schedule, kind, now_us);
     wish_retries (daemon, now_us); /* the others' times are still to come */
-    api_plan_round (daemon->api, daemon->schedule.full_us);
+    daemon->status.next_round_us = daemon->schedule.full_us;
     if (kind == ROUND_PROMPT && !somebody_fits (daemon, now_us))
         return 0;
-    int rc = kind == ROUND_FULL ? api_flush (daemon->api, err) : 0;
+    int rc = kind == ROUND_FULL ? post_reports (daemon, err) : 0;
     if (rc < 0)
         return rc;
     struct event event = {.type = EVENT_ROUND, .job = -1, .round = daemon->round};
@@ -157,11 +172,13 @@ static int compact (struct daemon *daemon, struct pollux_error *err)
     if (async_decider_busy (daemon->decider) ||
         !store_compact_due (daemon->store, daemon->config.keep_events))
         return 0;
-    int count = 0;
-    const struct round_summary *rounds = api_rounds (daemon->api, &count);
     struct pollux_error why;
-    int rc = store_compact (daemon->store, &daemon->loop.cluster, rounds, count, &why);
-    if (rc == -EINVAL || rc == -EFBIG) { /* nothing has changed: a longer journal does no harm */
+    struct round_summary *rounds = malloc (ROUND_HISTORY_LIMIT * sizeof (rounds[0]));
+    int rc = rounds ? store_compact (daemon->store, &daemon->loop.cluster, rounds,
+                                     round_history_list (&daemon->status.rounds, rounds), &why)
+                    : fail (&why, -EINVAL, "not enough memory for the list of rounds");
+    free (rounds);
+    if (rc == -EINVAL || rc == -EFBIG) { /* the journal is unchanged; it may grow */
         say (&daemon->logger, LOG_ERROR, "journal not compacted", LOG_TEXT ("why", why.text));
         return 0;
     }
@@ -244,7 +261,7 @@ static bool finished (const struct daemon *daemon)
 int daemon_run (struct daemon *daemon, struct pollux_error *err)
 {
     const struct cluster *cluster = &daemon->loop.cluster;
-    api_plan_round (daemon->api, daemon->schedule.full_us);
+    daemon->status.next_round_us = daemon->schedule.full_us;
     int rc = settle (daemon, err); /* the nodes, and what recovery has found */
     say (&daemon->logger, LOG_INFO, "polluxd " POLLUX_VERSION " listens",
          LOG_TEXT ("address", http_server_address (daemon->http, 0)),
@@ -255,7 +272,7 @@ int daemon_run (struct daemon *daemon, struct pollux_error *err)
         rc = turn (daemon, err);
     notify ("STOPPING=1");
     if (rc < 0) {
-        api_unready (daemon->api, "the journal cannot be written");
+        api_set_unready (daemon->api, "the journal cannot be written");
         http_server_release (daemon->http, 507, err->text);
     }
     say_goodbye (daemon);

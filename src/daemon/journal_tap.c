@@ -60,7 +60,7 @@ static int append (void *self, const struct cluster *cluster, const struct event
     int rc = daemon->journal.append (daemon->journal.self, cluster, event, err);
     if (rc < 0)
         return rc;
-    api_believe (daemon->api, event, store_count (daemon->store), false);
+    cluster_status_take (&daemon->status, cluster, event, store_count (daemon->store));
     tell (daemon, event);
     daemon->dirty = true;
     switch (event->type) {
@@ -84,9 +84,11 @@ static int commit (void *self, struct pollux_error *err)
     struct daemon *daemon = self;
     int64_t from_us = clock_monotonic_us ();
     int rc = daemon->journal.commit (daemon->journal.self, err);
-    if (rc == 0)
-        api_committed (daemon->api, (double)(clock_monotonic_us () - from_us) * 1e-6);
-    return rc;
+    if (rc < 0)
+        return rc;
+    histogram_add (&daemon->status.commit_s, (double)(clock_monotonic_us () - from_us) * 1e-6);
+    api_committed (daemon->api);
+    return 0;
 }
 
 struct journal journal_tap (struct daemon *daemon)

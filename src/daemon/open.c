@@ -57,10 +57,19 @@ static int api_post (void *self, struct event *event, struct pollux_error *err)
     return post (self, event, err);
 }
 
-static void api_reported (void *self, int job)
+static int api_report (void *self, const struct report *report, int generation,
+                       struct pollux_error *err)
 {
     struct daemon *daemon = self;
-    daemon->backend->reported (daemon->backend_self, &daemon->loop.cluster, job);
+    int rc = reports_take (&daemon->status.reports, &daemon->loop.cluster, report, generation, err);
+    if (rc == 0)
+        daemon->backend->reported (daemon->backend_self, &daemon->loop.cluster, report->job);
+    return rc;
+}
+
+static void api_report_refused (void *self, int job, const char *why)
+{
+    reports_refuse (&((struct daemon *)self)->status.reports, job, why);
 }
 
 static int api_open_log (void *self, const char *job, int generation, int rank, int number,
@@ -101,7 +110,7 @@ static void decided (void *self, const struct view *view, const struct plan *pla
     (void)view;
     (void)plan;
     struct daemon *daemon = self;
-    api_decided (daemon->api, seconds);
+    cluster_status_decided (&daemon->status, seconds);
     async_decider_took (daemon->decider, seconds);
     round_schedule_end (&daemon->schedule, clock_now_us (&daemon->clock), seconds);
 }
@@ -215,6 +224,7 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
 {
     struct api_options options = {
         .cluster = &daemon->loop.cluster,
+        .status = &daemon->status,
         .round = &daemon->round,
         .backend = daemon->config.backend,
         .tokens = daemon->tokens,
@@ -222,7 +232,8 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .started_us = clock_now_us (&daemon->clock),
         .now_us = api_now_us,
         .post = api_post,
-        .reported = api_reported,
+        .report = api_report,
+        .report_refused = api_report_refused,
         .open_log = api_open_log,
         .first_failure = api_first_failure,
         .self = daemon,
@@ -359,6 +370,7 @@ int daemon_new (const struct daemon_options *options, struct daemon **ret, struc
         return fail (err, -ENOMEM, "no memory");
     daemon->options = options;
     daemon->logger = options->logger;
+    cluster_status_init (&daemon->status);
     daemon->state.lock = daemon->epoll = daemon->signals = -1;
     int rc = options->configure (options->self, &daemon->config, err);
     if (rc == 0)
@@ -387,6 +399,7 @@ void daemon_free (struct daemon *daemon)
         daemon->backend->free (daemon->backend_self);
     async_decider_free (daemon->decider);
     loop_clear (&daemon->loop);
+    cluster_status_clear (&daemon->status);
     reader_close (daemon->reader);
     store_close (daemon->store, NULL);
     tokens_free (daemon->tokens);

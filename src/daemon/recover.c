@@ -17,12 +17,12 @@ int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_err
     int64_t last_us = 0;
     for (int i = 0; i < past.round_count; i++)
         last_us = past.rounds[i].fill ? last_us : past.rounds[i].at_us;
-    api_restore (daemon->api, past.rounds, past.round_count);
+    round_history_restore (&daemon->status.rounds, past.rounds, past.round_count);
     wire_past_clear (&past);
     struct source source = store_source (daemon->store);
     struct event event;
     while (rc == 0 && (rc = source.next (source.self, cluster, &event, err)) == 1) {
-        api_believe (daemon->api, &event, store_seq (daemon->store), true);
+        round_history_take (&daemon->status.rounds, cluster, &event, store_seq (daemon->store));
         rc = cluster_apply (cluster, &event, err);
         if (event.type == EVENT_ROUND && !event.round.fill)
             last_us = event.at_us;

@@ -90,7 +90,7 @@ void reload (struct daemon *daemon)
     daemon->round = configured_round (&config, policy);
     daemon->logger.level = (enum log_level)config.log_level;
     round_schedule_change (&daemon->schedule, config.interval_s, clock_now_us (&daemon->clock));
-    api_plan_round (daemon->api, daemon->schedule.full_us);
+    daemon->status.next_round_us = daemon->schedule.full_us;
     daemon->config.interval_s = config.interval_s;
     daemon->config.keep_events = config.keep_events;
     wire_config_clear (&config);

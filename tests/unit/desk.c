@@ -29,7 +29,7 @@ int desk_take (struct desk *desk, struct event *event, struct pollux_error *err)
         rc = journal.append (journal.self, &desk->town.cluster, event, err);
     if (rc < 0)
         return rc;
-    api_believe (desk->api, event, store_count (desk->store), false);
+    cluster_status_take (&desk->status, &desk->town.cluster, event, store_count (desk->store));
     return cluster_apply (&desk->town.cluster, event, err);
 }
 
@@ -58,6 +58,30 @@ static int first_failure (void *self, const char *job, int generation, int *ret_
     return local_backend.first_failure (((struct desk *)self)->backend, job, generation, ret_rank);
 }
 
+static int report (void *self, const struct report *report, int generation,
+                   struct pollux_error *err)
+{
+    struct desk *desk = self;
+    return reports_take (&desk->status.reports, &desk->town.cluster, report, generation, err);
+}
+
+static void report_refused (void *self, int job, const char *why)
+{
+    reports_refuse (&((struct desk *)self)->status.reports, job, why);
+}
+
+int desk_post_reports (struct desk *desk)
+{
+    struct reports *reports = &desk->status.reports;
+    struct event event = {.type = EVENT_HINTS, .job = -1};
+    event.hints.count = reports_collect (reports, &desk->town.cluster, &event.hints.reports);
+    struct pollux_error err;
+    int rc = event.hints.count > 0 ? post (desk, &event, &err) : 0;
+    if (rc == 0)
+        reports_drop (reports);
+    return rc;
+}
+
 static void add_token (struct desk *desk, unsigned role, const char *name, char *ret)
 {
     assert_int_equal (0, tokens_add (desk->tokens, role, name, ret, NULL));
@@ -84,6 +108,7 @@ void desk_open (struct desk *desk, int nodes, int slots)
     struct backend_options local = {
         .state = desk->folder, .program = "/proc/self/exe", .nvidia_smi = ""};
     town_init (&desk->town, 0, 0);
+    cluster_status_init (&desk->status);
     if (store_open (path, STORE_DURABLE, &desk->store, &err) < 0 ||
         reader_open (path, &desk->reader, &err) < 0 ||
         tokens_open (desk->folder, &desk->tokens, &err) < 0 ||
@@ -95,6 +120,7 @@ void desk_open (struct desk *desk, int nodes, int slots)
     add_token (desk, ROLE_USER, "bob", desk->bob);
     add_token (desk, ROLE_READ_ONLY, "eve", desk->eve);
     struct api_options options = {.cluster = &desk->town.cluster,
+                                  .status = &desk->status,
                                   .round = &desk->town.round,
                                   .backend = "local",
                                   .tokens = desk->tokens,
@@ -104,6 +130,8 @@ void desk_open (struct desk *desk, int nodes, int slots)
                                   .post = post,
                                   .open_log = open_log,
                                   .first_failure = first_failure,
+                                  .report = report,
+                                  .report_refused = report_refused,
                                   .self = desk};
     struct http_options http = {.authorize = api_authorize,
                                 .limits = {.rate = 1e9, .burst = 1e9, .refusals = 1e9}};
@@ -132,6 +160,7 @@ void desk_close (struct desk *desk)
     tokens_free (desk->tokens);
     close (desk->runs);
     local_backend.free (desk->backend);
+    cluster_status_clear (&desk->status);
     town_clear (&desk->town);
     snprintf (command, sizeof (command), "rm -rf '%s'", desk->folder);
     assert_int_equal (0, system (command));
@@ -143,7 +172,8 @@ void desk_turn (struct desk *desk)
     http_server_step (desk->server, desk->town.now_us);
     if (store_commit (desk->store, &err) < 0)
         fail_msg ("%s", err.text);
-    api_committed (desk->api, 0.001);
+    histogram_add (&desk->status.commit_s, 0.001);
+    api_committed (desk->api);
     api_step (desk->api);
     http_server_release (desk->server, 0, NULL);
     http_server_step (desk->server, desk->town.now_us);

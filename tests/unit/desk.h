@@ -8,12 +8,14 @@
 
 #include "api/api.h"
 #include "api/tokens.h"
+#include "loop/cluster_status.h"
 #include "store/reader.h"
 #include "store/store.h"
 #include "town.h"
 
 struct desk {
     struct town town;
+    struct cluster_status status;
     struct api *api;
     struct http_server *server;
     struct store *store;
@@ -56,6 +58,8 @@ void stream_plain (char *text);
 
 /* Let an event happen, with all that the daemon would do around it. */
 int desk_take (struct desk *desk, struct event *event, struct pollux_error *err);
+/* Post the reports since the last call as one HINTS event, as before a full round. */
+int desk_post_reports (struct desk *desk);
 /* Let the server and the API work, and commit. */
 void desk_turn (struct desk *desk);
 

@@ -351,10 +351,10 @@ static void reports_are_soft (void **state)
     assert_true (json_number_value (json_object_get (reply.json, "goodput")) > 0);
     reply_clear (&reply);
     /* One event for all of them, before a round. */
-    assert_int_equal (0, api_flush (desk->api, NULL));
+    assert_int_equal (0, desk_post_reports (desk));
     assert_int_equal (desk->posts, posts + 1);
     assert_true (desk->town.cluster.jobs[0]->hints.has_model);
-    assert_int_equal (0, api_flush (desk->api, NULL));
+    assert_int_equal (0, desk_post_reports (desk));
     assert_int_equal (desk->posts, posts + 1);
     reply = desk_ask (desk, desk->eve, "GET", "/v1/jobs/a/explain", NULL, NULL);
     assert_int_equal (reply.status, 200);
@@ -381,7 +381,7 @@ static void the_cluster_as_a_whole (void **state)
     struct plan plan = {0};
     struct share share = {1, 3};
     assert_int_equal (0, desk_take (desk, &round, NULL));
-    api_decided (desk->api, 0.5);
+    cluster_status_decided (&desk->status, 0.5);
     assert_int_equal (0, plan_reset (&plan, 1));
     assert_int_equal (0, plan_place (&plan, 0, (struct placement){&share, 1}));
     plan.price = 0.25;
@@ -414,14 +414,14 @@ static void the_cluster_as_a_whole (void **state)
     assert_true (desk->town.cluster.nodes[1].available);
     assert_int_equal (404,
                       desk_status (desk, desk->admin, "POST", "/v1/nodes/n7/drain", NULL, NULL));
-    api_plan_round (desk->api, desk->town.now_us + 60 * S);
+    desk->status.next_round_us = desk->town.now_us + 60 * S;
     reply = desk_ask (desk, desk->eve, "GET", "/v1/status", NULL, NULL);
     assert_int_equal (int_at (reply.json, "slots"), 8);
     assert_int_equal (int_at (reply.json, "used_slots"), 3);
     assert_int_equal (int_at (json_object_get (reply.json, "jobs"), "running"), 1);
     assert_true (json_is_real (json_object_get (reply.json, "next_round_at")));
     reply_clear (&reply);
-    api_unready (desk->api, "the journal cannot be written");
+    api_set_unready (desk->api, "the journal cannot be written");
     assert_int_equal (503, desk_status (desk, desk->eve, "GET", "/readyz", NULL, NULL));
 }
 

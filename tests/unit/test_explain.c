@@ -427,16 +427,15 @@ static void words_for_people (void **state)
         assert_string_equal (duration_text (durations[i].seconds).text, durations[i].text);
 
     struct town town;
-    struct reports reports = {0};
-    struct round_history *rounds = calloc (1, sizeof (*rounds));
+    struct cluster_status *status = calloc (1, sizeof (*status));
+    cluster_status_init (status);
     town_init (&town, 2, 4);
     int a = town_submit (&town, "a", 0, 8), b = town_submit (&town, "b", 0, 8);
     town.cluster.jobs[a]->hints = town.cluster.jobs[b]->hints = town_hints (250, 1e6);
     town_plan (&town, (const char *[]){"0:4", "1:4"});
     town_start (&town, a, "0:4");
     town_start (&town, b, "1:4");
-    struct present present =
-        present_make (&town.cluster, &reports, rounds, &town.round, town.now_us, INT64_MAX);
+    struct present present = present_make (&town.cluster, status, &town.round, town.now_us);
     struct explanation *all = explained (&town, a);
     json_t *answer = describe_explanation (&present, a, all);
     json_t *sentences = json_object_get (answer, "sentences");
@@ -447,7 +446,7 @@ static void words_for_people (void **state)
     assert_non_null (strstr (more, "worse"));
     json_decref (answer);
     free (all);
-    free (rounds);
+    free (status);
     town_clear (&town);
 }
 

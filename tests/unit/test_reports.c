@@ -212,12 +212,11 @@ static void metrics_are_well_formed (void **state)
     (void)state;
     struct town town;
     struct metrics *metrics = calloc (1, sizeof (*metrics));
-    struct round_history *rounds = calloc (1, sizeof (*rounds));
-    struct reports reports = {.taken = 7};
+    struct cluster_status *status = calloc (1, sizeof (*status));
+    status->reports.taken = 7;
     struct http_counts http = {.answers = {0, 0, 5, 0, 2, 1}, .connections = 3};
     struct metrics_sources sources = {.cluster = &town.cluster,
-                                      .reports = &reports,
-                                      .rounds = rounds,
+                                      .status = status,
                                       .http = &http,
                                       .journal_bytes = 4096,
                                       .journal_events = 12,
@@ -227,11 +226,11 @@ static void metrics_are_well_formed (void **state)
     town_submit (&town, "a", 0, 4);
     town_submit (&town, "b", 0, 4);
     town_start (&town, 0, "0:2 1:1");
-    take_round (rounds, &town, 3, false, 0.125);
+    take_round (&status->rounds, &town, 3, false, 0.125);
     struct event exit = {.type = EVENT_EXIT, .exit = {.generation = 1, .kind = EXITED_FAILED}};
-    metrics_take (metrics, &town.cluster, &exit);
-    histogram_add (&metrics->decide_s, 0.002);
-    histogram_add (&metrics->decide_s, 100);
+    event_counts_add (&status->counts, &town.cluster, &exit);
+    histogram_add (&status->decide_s, 0.002);
+    histogram_add (&status->decide_s, 100);
     static const char route[] = "/v1/jobs/{name}";
     for (int i = 0; i < 3; i++)
         metrics_answer (metrics, "GET", route, i == 2 ? 404 : 200, 1e-5);
@@ -265,7 +264,7 @@ static void metrics_are_well_formed (void **state)
                       wanted[i].value);
     free (text);
     free (metrics);
-    free (rounds);
+    free (status);
     town_clear (&town);
 }
 
