@@ -96,7 +96,7 @@ static int post (void *self, struct event *event, struct pollux_error *err)
     wire_event_clear (&decoded);
     wire_text_buffer_clear (&buffer);
     cluster_status_take (&fixture->status, &fixture->cluster, event, 1);
-    return cluster_apply (&fixture->cluster, event, err);
+    return cluster_apply_checked (&fixture->cluster, event, err);
 }
 
 static int report (void *self, const struct report *report, int generation,

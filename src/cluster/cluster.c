@@ -352,7 +352,8 @@ static int apply_exit (struct cluster *cluster, const struct event *event, struc
     return 0;
 }
 
-int cluster_apply (struct cluster *cluster, const struct event *event, struct pollux_error *err)
+int cluster_apply_checked (struct cluster *cluster, const struct event *event,
+                           struct pollux_error *err)
 {
     static int (*const apply[EVENT_TYPES]) (struct cluster *, const struct event *,
                                             struct pollux_error *) = {
@@ -362,12 +363,16 @@ int cluster_apply (struct cluster *cluster, const struct event *event, struct po
         [EVENT_PLAN] = apply_plan,       [EVENT_START] = apply_start,
         [EVENT_STARTED] = apply_started, [EVENT_EXIT] = apply_exit,
     };
-    int rc = cluster_check (cluster, event, err);
-    if (rc == 0)
-        rc = apply[event->type](cluster, event, err);
+    int rc = apply[event->type](cluster, event, err);
     if (rc == 0)
         cluster->now_us = event->at_us;
     return rc;
+}
+
+int cluster_apply (struct cluster *cluster, const struct event *event, struct pollux_error *err)
+{
+    int rc = cluster_check (cluster, event, err);
+    return rc < 0 ? rc : cluster_apply_checked (cluster, event, err);
 }
 
 struct view cluster_view (const struct cluster *cluster, const struct round *round)

@@ -40,6 +40,10 @@ int cluster_check (const struct cluster *cluster, const struct event *event,
  * nothing. */
 int cluster_apply (struct cluster *cluster, const struct event *event, struct pollux_error *err);
 
+/* The same for an event that has just passed cluster_check: it is not checked again.  -ENOMEM. */
+int cluster_apply_checked (struct cluster *cluster, const struct event *event,
+                           struct pollux_error *err);
+
 /* The index of the job of that name, or -1. */
 int cluster_find_job (const struct cluster *cluster, const char *name);
 

@@ -105,7 +105,7 @@ int post (struct daemon *daemon, struct event *event, struct pollux_error *err)
     int rc = cluster_check (&daemon->loop.cluster, event, err);
     if (rc < 0)
         return rc;
-    rc = loop_take (&daemon->loop, event, &daemon->why);
+    rc = loop_take_checked (&daemon->loop, event, &daemon->why);
     if (rc < 0) {
         daemon->broken = rc;
         return fail (err, rc == -EINVAL ? -EIO : rc, "%s", daemon->why.text);

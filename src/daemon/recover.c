@@ -23,7 +23,7 @@ int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_err
     struct event event;
     while (rc == 0 && (rc = source.next (source.self, cluster, &event, err)) == 1) {
         round_history_take (&daemon->status.rounds, cluster, &event, store_seq (daemon->store));
-        rc = cluster_apply (cluster, &event, err);
+        rc = cluster_apply_checked (cluster, &event, err); /* the store has checked it */
         if (event.type == EVENT_ROUND && !event.round.fill)
             last_us = event.at_us;
     }

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event at a time: remember, believe, and at a round decide; then reconcile, commit, act.
+ * One event at a time: check, append, apply, and at a ROUND decide; then reconcile, commit, act.
+ * Every event is checked exactly once.
  */
 #include "loop/loop.h"
+
+/* Append, then apply, an event that has passed cluster_check. */
+static int post_checked (struct loop *loop, const struct event *event, struct pollux_error *err)
+{
+    int rc = 0;
+    if (loop->journal.append)
+        rc = loop->journal.append (loop->journal.self, &loop->cluster, event, err);
+    return rc < 0 ? rc : cluster_apply_checked (&loop->cluster, event, err);
+}
 
 int loop_post (struct loop *loop, const struct event *event, struct pollux_error *err)
 {
     int rc = cluster_check (&loop->cluster, event, err);
-    if (rc == 0 && loop->journal.append)
-        rc = loop->journal.append (loop->journal.self, &loop->cluster, event, err);
-    return rc < 0 ? rc : cluster_apply (&loop->cluster, event, err);
+    return rc < 0 ? rc : post_checked (loop, event, err);
 }
 
 /* A cold round starts with fresh memory. */
@@ -29,7 +37,7 @@ static int decide_round (struct loop *loop, const struct round *round, struct po
     if (ready == 0 && loop->decider_hook.begin)
         ready = loop->decider_hook.begin (loop->decider_hook.self, loop, &view, round, err);
     if (ready != 0)
-        return ready < 0 ? ready : 0; /* the plan comes later */
+        return ready < 0 ? ready : 0; /* the PLAN is posted later */
     double from_s = timer->now_s ? timer->now_s () : 0;
     int rc = round->fill ? decide_fill (loop->policy, &view, &loop->plan, err)
                          : decide_full (loop->policy, &view, &loop->memory, &loop->plan, err);
@@ -47,12 +55,18 @@ int loop_begin (struct loop *loop, struct pollux_error *err)
     return memory_new (loop->policy, &loop->memory, err);
 }
 
-int loop_take (struct loop *loop, const struct event *event, struct pollux_error *err)
+int loop_take_checked (struct loop *loop, const struct event *event, struct pollux_error *err)
 {
-    int rc = loop_post (loop, event, err);
+    int rc = post_checked (loop, event, err);
     if (rc == 0 && event->type == EVENT_ROUND)
         rc = decide_round (loop, &event->round, err);
     return rc;
+}
+
+int loop_take (struct loop *loop, const struct event *event, struct pollux_error *err)
+{
+    int rc = cluster_check (&loop->cluster, event, err);
+    return rc < 0 ? rc : loop_take_checked (loop, event, err);
 }
 
 int loop_settle (struct loop *loop, struct pollux_error *err)

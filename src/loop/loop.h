@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main loop, the same around a simulated and a real cluster:
+ * The main loop, the same for a simulated and a real cluster:
  *
- *     next event -> append to the journal (remember) -> apply to the cluster (believe)
+ *     next event -> check -> append to the journal -> apply to the cluster
  *       -> on ROUND: decide, which posts a PLAN
- *       -> the backend compares what is desired with what runs, and posts START and EXIT
+ *       -> the backend compares desired with actual placements, and posts START and EXIT
  *       -> commit -> the backend acts
  *
- * Nothing is done to the outside world before the events that say so are committed: whoever
- * dies in between finds them in the journal, and can tell what was done and what was not.
+ * The backend acts only after the events that describe its actions are committed.  So after a crash
+ * the journal tells which actions may have been carried out, and recovery can check them.
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -18,15 +18,15 @@
 
 struct loop;
 
-/* Where events come from.  next: 1 with an event, 0 at the end, or an error. */
+/* Where events come from.  next returns 1 and an event, 0 at the end, or a negative errno value. */
 struct source {
     int (*next) (void *self, const struct cluster *cluster, struct event *ret,
                  struct pollux_error *err);
     void *self;
 };
 
-/* Where events are remembered before they are believed; append NULL: nowhere.  What commit has
- * confirmed survives anything; NULL where that is nobody's wish. */
+/* Events are appended before they are applied.  append NULL: no journal; commit NULL: no durability.
+ * append gets the cluster's state before the event.  Events survive a crash once commit returned 0. */
 struct journal {
     int (*append) (void *self, const struct cluster *cluster, const struct event *event,
                    struct pollux_error *err);
@@ -34,32 +34,32 @@ struct journal {
     void *self;
 };
 
-/* Who carries plans out.  reconcile compares every job's desired placement with where it runs and
- * posts (loop_post) what follows; it is called again and again and does nothing twice.  act, which
- * may be NULL, does to the outside world what has been committed. */
+/* Carries plans out.  reconcile compares every job's desired placement with its actual one and posts
+ * the events that follow (loop_post); it is idempotent.  act, which may be NULL, carries out what has
+ * been committed. */
 struct backend {
     int (*reconcile) (void *self, struct loop *loop, struct pollux_error *err);
     int (*act) (void *self, const struct cluster *cluster, struct pollux_error *err);
     void *self;
 };
 
-/* Who decides elsewhere, so that a long decision does not hold up the loop.  begin: 1, and the plan
- * comes as a PLAN event before the next ROUND; the loop's memory is the thinker's until then.  0:
- * the loop decides, now. */
+/* Moves a long decision to another thread.  begin returns 1 if it takes the decision: then the owner
+ * of the loop posts the PLAN before the next ROUND, and loop->memory belongs to the decider until
+ * then.  0: the loop decides at once. */
 struct decider_hook {
     int (*begin) (void *self, struct loop *loop, const struct view *view, const struct round *round,
                   struct pollux_error *err);
     void *self;
 };
 
-/* Whoever wants to know how long decisions take.  now_s is a monotonic clock. */
+/* Measures decisions.  now_s is a monotonic clock; decided is called before the PLAN is posted. */
 struct decision_timer {
     double (*now_s) (void);
     void (*decided) (void *self, const struct view *view, const struct plan *plan, double seconds);
     void *self;
 };
 
-/* The three tables, plus the policy.  Zero the rest. */
+/* Set the policy, source (for loop_run), journal and backend; zero the rest. */
 struct loop {
     const struct policy *policy;
     struct source source;
@@ -72,18 +72,21 @@ struct loop {
     struct plan plan;
 };
 
-/* Until the source ends.  Errors are final. */
+/* Run until the source ends.  After an error the loop can only be cleared. */
 int loop_run (struct loop *loop, struct pollux_error *err);
 
-/* The steps of loop_run, for those who wait for events in their own way: take an event (remember,
- * believe, at a round decide), then, after one or several of them, settle (reconcile, commit,
- * act).  loop_begin comes first. */
+/* The steps of loop_run, for a caller with its own event loop: loop_begin once; loop_take for each
+ * event (check, append, apply, at a ROUND decide); loop_settle after one or several events
+ * (reconcile, commit, act). */
 int loop_begin (struct loop *loop, struct pollux_error *err);
 int loop_take (struct loop *loop, const struct event *event, struct pollux_error *err);
 int loop_settle (struct loop *loop, struct pollux_error *err);
 
-/* Remember and believe one event, from within a backend's reconcile.  One that does not fit is
- * refused before it is remembered. */
+/* loop_take for an event that has just passed cluster_check: it is not checked again. */
+int loop_take_checked (struct loop *loop, const struct event *event, struct pollux_error *err);
+
+/* Check, append and apply one event, from within a backend's reconcile.  -EINVAL: it does not fit the
+ * cluster's state and was not appended. */
 int loop_post (struct loop *loop, const struct event *event, struct pollux_error *err);
 
 /* Free cluster, memory and plan. */

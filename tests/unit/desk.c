@@ -30,7 +30,7 @@ int desk_take (struct desk *desk, struct event *event, struct pollux_error *err)
     if (rc < 0)
         return rc;
     cluster_status_take (&desk->status, &desk->town.cluster, event, store_count (desk->store));
-    return cluster_apply (&desk->town.cluster, event, err);
+    return cluster_apply_checked (&desk->town.cluster, event, err);
 }
 
 static int post (void *self, struct event *event, struct pollux_error *err)
