@@ -7,6 +7,7 @@
 #include "api/tokens.h"
 #include "backend/backend.h"
 #include "base/clock.h"
+#include "daemon/access_log.h"
 #include "daemon/daemon.h"
 #include "daemon/state.h"
 #include "daemon/async_decider.h"
@@ -19,6 +20,7 @@ struct daemon {
     const struct daemon_options *options;
     struct wire_config config;
     struct logger logger;
+    struct access_log access_log;
     struct state state;
     struct clock clock;
     struct store *store;

@@ -249,6 +249,13 @@ static int count_strings (char *const *strings)
     return count;
 }
 
+static void log_access (void *self, const struct http_access *access)
+{
+    struct daemon *daemon = self;
+    if (daemon->config.access_log)
+        access_log_write (&daemon->access_log, &daemon->logger, access, clock_monotonic_us ());
+}
+
 static int listen_all (struct daemon *daemon, struct pollux_error *err)
 {
     const struct wire_config *config = &daemon->config;
@@ -275,6 +282,8 @@ static int listen_all (struct daemon *daemon, struct pollux_error *err)
         .authorize = api_authorize,
         .role_name = role_name,
         .self = daemon->api,
+        .access = log_access,
+        .access_self = daemon,
     };
     options.routes = api_routes (&options.route_count);
     int rc = http_server_new (&options, clock_monotonic_us (), &daemon->http, err);

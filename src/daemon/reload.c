@@ -93,6 +93,7 @@ void reload (struct daemon *daemon)
     daemon->status.next_round_us = daemon->schedule.full_us;
     daemon->config.interval_s = config.interval_s;
     daemon->config.keep_events = config.keep_events;
+    daemon->config.access_log = config.access_log;
     wire_config_clear (&config);
     say (&daemon->logger, LOG_INFO, "configuration reloaded",
          LOG_TEXT ("policy", daemon->round.policy),

@@ -111,6 +111,7 @@ enum MHD_Result answer_send (struct http_request *request)
     MHD_destroy_response (response);
     if (ok == MHD_YES) {
         server->counts.answers[request->status / 100 % 6]++;
+        access_report (request);
         connection_phase (connection, request->stream != NULL ? PHASE_STREAM : PHASE_ANSWER);
     }
     return ok;

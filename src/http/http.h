@@ -64,9 +64,10 @@ struct http_identity {
 };
 
 enum http_flags {
-    HTTP_DURABLE = 1, /* its answers are held until http_server_release */
-    HTTP_JSON = 2,    /* takes a body of application/json */
-    HTTP_YAML = 4,    /* takes a body of application/yaml (x-yaml and text/yaml, too) */
+    HTTP_DURABLE = 1,  /* its answers are held until http_server_release */
+    HTTP_JSON = 2,     /* takes a body of application/json */
+    HTTP_YAML = 4,     /* takes a body of application/yaml (x-yaml and text/yaml, too) */
+    HTTP_FREQUENT = 8, /* called often by programs; no effect here, for the access log's level */
 };
 
 /* A handler is called with options.self and the request, which is valid until it returns.  It
@@ -100,6 +101,23 @@ struct http_limits {
     double answer_s;      /* 60; of a stream: for what was buffered when it last caught up */
 };
 
+/* An answered request, for an access log.  It holds no secret: no token, query, header or body.
+ * Borrowed for the call. */
+struct http_access {
+    const struct http_identity *identity; /* role 0 and "" without a valid token */
+    const char *peer;                     /* "127.0.0.1", "::1", "unix" */
+    const char *method;                   /* "GET", "HEAD" or what else came: letters only */
+    const struct http_route *route;       /* NULL: none was found */
+    const char *path;                     /* http_access_path */
+    int status;
+    double seconds; /* from the complete head to the answer; commits included, sending not */
+};
+
+/* The path of a request without its query, made safe for logs: bytes that are not printable ASCII
+ * become %XX, segments as long as a token become "...", and the end is cut. */
+enum { HTTP_ACCESS_PATH = 256 };
+void http_access_path (const char *raw, char ret[HTTP_ACCESS_PATH]);
+
 struct http_options {
     /* "127.0.0.1:7467", "[::1]:7467", "localhost:7467" (which is 127.0.0.1), "unix:/path".  Names
      * are not looked up.  Port 0: a free one.  A socket left behind by a dead process is
@@ -117,6 +135,11 @@ struct http_options {
     int (*authorize) (void *self, const char *token, struct http_identity *ret);
     const char *(*role_name) (unsigned role); /* of one bit, for refusals; NULL if it is no role */
     void *self;                               /* for authorize and the handlers */
+    /* Called once for every answer, when it begins to be sent; NULL: not wanted.  Requests that
+     * libmicrohttpd refuses itself (no HTTP, a head beyond its limit) and connections that are closed
+     * without an answer are not seen. */
+    void (*access) (void *access_self, const struct http_access *access);
+    void *access_self;
 };
 
 /* ---- The server ---------------------------------------------------------------------------- */

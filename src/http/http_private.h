@@ -61,11 +61,15 @@ struct http_request {
     struct connection *connection;
     char *raw;    /* the path as it came; behind it lies the text that target points into */
     char *parsed; /* that text */
-    bool begun, handled, bodiless; /* the last: HEAD */
+    bool begun, handled;
+    bool refused;         /* answered before its handler was called */
+    bool bodiless;        /* HEAD */
+    char method_text[16]; /* as it came, for the access log: letters only, cut */
+    int64_t begin_us;     /* of clock_monotonic_us, when the head was complete */
     enum http_method method;
     struct head head;
     struct target target;
-    const struct http_route *route; /* NULL: refused before one was found */
+    const struct http_route *route; /* NULL: none matches, or refused before it was looked up */
     struct http_identity identity;
 
     char *body;
@@ -160,12 +164,19 @@ void request_completed (void *server, struct MHD_Connection *mhd, void **context
 /* Everything that the head alone can tell: sets route and identity, or answers. */
 void request_check_head (struct http_request *request, const char *method);
 
-/* ---- answer.c, stream.c ---------------------------------------------------------------------- */
+/* ---- answer.c -------------------------------------------------------------------------------- */
 
 /* Hand the answer to MHD; MHD_NO: close. */
 enum MHD_Result answer_send (struct http_request *request);
 /* Replace an answer that was given but not sent. */
 void answer_forget (struct http_request *request);
+
+/* ---- access.c: the access log ---------------------------------------------------------------- */
+
+/* An answer is on its way: pass its description to options.access. */
+void access_report (const struct http_request *request);
+
+/* ---- stream.c -------------------------------------------------------------------------------- */
 
 struct MHD_Response *stream_response (struct http_stream *stream);
 /* Its connection is finished: free it, or keep it until its owner has been told. */

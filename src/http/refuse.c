@@ -115,6 +115,7 @@ static void refuse_token (struct http_request *request, const char *sentence)
 {
     const struct connection *connection = request->connection;
     struct http_server *server = connection->server;
+    request->identity = (struct http_identity){0};
     if (!buckets_take (server->refused, connection->peer.text, strlen (connection->peer.text),
                        server->now_us)) {
         limit (request);

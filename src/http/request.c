@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "http/header_check.h"
 
 void *request_log (void *self, const char *uri, struct MHD_Connection *mhd)
@@ -118,10 +119,22 @@ static bool is_early (const struct http_request *request, const char *method)
            (head->length != NULL && strtoull (head->length, NULL, 10) > 2 * limits->body_bytes);
 }
 
+static void copy_method (const char *method, char *ret, size_t size)
+{
+    size_t i = 0;
+    for (; i + 1 < size && method[i] != '\0'; i++) {
+        bool letter = (method[i] | 0x20) >= 'a' && (method[i] | 0x20) <= 'z';
+        ret[i] = letter ? method[i] : '?';
+    }
+    ret[i] = '\0';
+}
+
 static enum MHD_Result begin (struct http_request *request, const char *method)
 {
     struct http_server *server = request->connection->server;
     request->begun = true;
+    request->begin_us = clock_monotonic_us ();
+    copy_method (method, request->method_text, sizeof (request->method_text));
     server->counts.requests++;
     connection_phase (request->connection, PHASE_BODY);
     request_check_head (request, method);
@@ -134,7 +147,7 @@ static void handle (struct http_request *request)
     struct http_server *server = request->connection->server;
     request->handled = true;
     if (request->status != 0) {
-        request->route = NULL; /* a refusal waits for nothing */
+        request->refused = true;
         return;
     }
     request->route->handle (server->options.self, request);
@@ -180,7 +193,7 @@ enum MHD_Result request_handle (void *self, struct MHD_Connection *mhd, const ch
     if (!request->handled) {
         handle (request);
         body_forget (request);
-        if (request->stream == NULL && request->route != NULL &&
+        if (request->stream == NULL && !request->refused &&
             (request->route->flags & HTTP_DURABLE) != 0) {
             hold (request);
             return MHD_YES;

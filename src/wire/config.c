@@ -37,6 +37,7 @@ static const struct wire_member config_members[] = {
      .names = wire_log_levels},
     {WIRE_MEMBER (wire_config, log_format, WIRE_CHOICE), .max = WIRE_LOG_FORMATS - 1,
      .names = wire_log_formats},
+    {WIRE_MEMBER (wire_config, access_log, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, max_body, WIRE_INT64), .min = 4096, .max = 1 << 26},
     {WIRE_MEMBER (wire_config, rate, WIRE_DOUBLE), .min = 1, .max = 1e6},
     {WIRE_MEMBER (wire_config, burst, WIRE_DOUBLE), .min = 1, .max = 1e6},
@@ -51,7 +52,7 @@ static const char *const known_keys[] = {
     "slots",       "policy",         "checkpoints", "interval",    "restart_delay",
     "fairness",    "run_as",         "allow_root",  "log_level",   "log_format",
     "max_body",    "rate",           "burst",       "connections", "connections_per_address",
-    "keep_events", "policy_options", NULL,
+    "keep_events", "policy_options", "access_log",  NULL,
 };
 
 /* ---- A value ------------------------------------------------------------------------------ */
@@ -75,6 +76,7 @@ int wire_config_default (struct wire_config *ret, struct pollux_error *err)
         .restart_delay_s = 30,
         .p = -1,
         .log_level = 2, /* info */
+        .access_log = true,
         .max_body = 1 << 20,
         .rate = 1000,
         .burst = 2000,

@@ -38,6 +38,7 @@ struct wire_config {
     char run_as[NAME_SIZE];          /* a user; "": stay who we are */
     bool allow_root;
     int log_level, log_format; /* index of the names above */
+    bool access_log;           /* a line for each request */
     int64_t max_body;          /* bytes of a request's body */
     double rate, burst;        /* requests per second and identity, in the long run and at once */
     int connections, connections_per_address;

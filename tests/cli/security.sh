@@ -13,6 +13,7 @@ secret=hidden-$RANDOM$RANDOM # in a job's environment
 # ---- A daemon and its clients --------------------------------------------------------------------
 
 daemons=()
+secrets=("$secret") # that no log may contain
 ended_badly=
 
 # daemon NAME [OPTION...]: one in $tmp/NAME; afterwards $state, $url, $admin.
@@ -21,7 +22,7 @@ daemon()
     state=$tmp/$1
     export POLLUX_STATE=$state
     shift
-    $POLLUXD --state "$state" --listen 127.0.0.1:0 --node n0:4 --stop-jobs "$@" \
+    $POLLUXD --state "$state" --listen 127.0.0.1:0 --node n0:4 --stop-jobs --log-level debug "$@" \
         2>>"$tmp/log" </dev/null &
     daemons+=($!)
     for _ in {1..200}; do
@@ -31,6 +32,7 @@ daemon()
     done
     url=$(cat "$state/address")
     admin=$(cat "$state/admin.token")
+    secrets+=("$admin")
 }
 
 # Ends the last daemon with its jobs, then whatever supervisor it has left.
@@ -84,6 +86,7 @@ check "the daemon is up" [ -s "$state/address" ]
 pollux submit --name adams --env SECRET="$secret" -- sleep 1000 >/dev/null
 ann=$(pollux token new ann)
 eve=$(pollux token new --role read-only eve)
+secrets+=("$ann" "$eve")
 until_true phase adams running
 check "a job runs" phase adams running
 
@@ -127,6 +130,32 @@ ask "" GET /v1/jobs -H "Authorization: Basic $(printf 'admin:%s' "$admin" | base
 expect "another kind of authorization" status=401
 ask "" GET "/v1/jobs?token=$admin"
 expect "a token in the query is none" status=401
+
+# ---- The access log ------------------------------------------------------------------------------
+
+# logged REGEX: a line of the log of requests matches.
+logged()
+{
+    grep -Eq "info request $1 seconds=[0-9.e-]+\$" "$tmp/log"
+}
+from='from=127\.0\.0\.1'
+ask "" GET "/v1/jobs/logged?token=$admin"
+check "a request without a token leaves a line" logged \
+    "who=- role=- $from method=GET route=/v1/jobs/\{name\} path=/v1/jobs/logged status=401"
+ask "$admin-" GET /v1/jobs/logged2
+check "and so does one with a wrong token" logged \
+    "who=- role=- $from method=GET route=/v1/jobs/\{name\} path=/v1/jobs/logged2 status=401"
+ask "$eve" DELETE "/v1/tokens/$ann"
+check "a token in a path is not written" logged \
+    "who=eve role=read-only $from method=DELETE route=/v1/tokens/\{name\} path=/v1/tokens/\.\.\. status=403"
+ask "$ann" POST /v1/nodes/n0/drain
+check "a refused change names its client" logged \
+    "who=ann role=user $from method=POST route=/v1/nodes/\{name\}/drain path=/v1/nodes/n0/drain status=403"
+ask "$ann" GET '/v1/jobs/x%0a2026%20error'
+check "an encoded line break stays encoded" logged \
+    "who=- role=- $from method=GET route=- path=/v1/jobs/x%0a2026%20error status=400"
+check "a read is a debug line" grep -q \
+    "debug request who=admin role=admin $from method=GET route=/v1/status" "$tmp/log"
 
 # ---- Roles ---------------------------------------------------------------------------------------
 
@@ -488,5 +517,8 @@ else
     skip "root: this needs root"
 fi
 
+for hidden in "${secrets[@]}"; do
+    check "a secret is not in the log" sh -c '! grep -qF "$1" "$2"' - "$hidden" "$tmp/log"
+done
 check "each daemon has ended well" [ -z "$ended_badly" ]
 check "and none was caught at a mistake" sh -c '! grep -E "Sanitizer|runtime error" "$1"' - "$tmp/log"

@@ -77,6 +77,7 @@ static void test_whole (void **state)
                                "allow_root: true\n"
                                "log_level: debug\n"
                                "log_format: json\n"
+                               "access_log: false\n"
                                "max_body: 65536\n"
                                "rate: 5\n"
                                "burst: 6\n"
@@ -91,7 +92,8 @@ static void test_whole (void **state)
         "\"a100\"},{\"name\":\"c\",\"slots\":1,\"type\":\"cpu\"}],\"checkpoints\":\"/ckpt\","
         "\"slots\":\"cpu\",\"policy\":\"fifo\",\"interval\":1.5,\"restart_delay\":0.0,"
         "\"fairness\":\"-inf\",\"run_as\":\"nobody\",\"allow_root\":true,\"log_level\":\"debug\","
-        "\"log_format\":\"json\",\"max_body\":65536,\"rate\":5.0,\"burst\":6.0,\"connections\":16,"
+        "\"log_format\":\"json\",\"access_log\":false,\"max_body\":65536,"
+        "\"rate\":5.0,\"burst\":6.0,\"connections\":16,"
         "\"connections_per_address\":4,\"keep_events\":5000,"
         "\"policy_options\":{\"quantum\":60.0,\"p\":\"-inf\"}}";
     struct wire_config config;

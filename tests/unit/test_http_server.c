@@ -383,15 +383,77 @@ static void test_end_at_once (void **state)
         close (clients[i]);
 }
 
+/* ---- The access log ---- */
+
+static char access_text[4096];
+
+static void note_access (void *self, const struct http_access *access)
+{
+    size_t used = strlen (access_text);
+    assert_ptr_equal (self, access_text);
+    assert_true (access->seconds >= 0 && access->seconds < 60);
+    snprintf (access_text + used, sizeof (access_text) - used, "%s/%u %s %s %s %s %d\n",
+              access->identity->name, access->identity->role, access->peer, access->method,
+              access->route ? access->route->pattern : "-", access->path, access->status);
+}
+
+/* Each answer is reported once, refusals too; a secret is in none of the reports. */
+static void test_access (void **state)
+{
+    static const struct {
+        const char *request, *line;
+    } cases[] = {
+        {"GET /open HTTP/1.1\r\n" HOST "\r\n", "/0 127.0.0.1 GET /open /open 200\n"},
+        {"GET /echo/x?a=secret HTTP/1.1\r\n" ANN "\r\n",
+         "ann/1 127.0.0.1 GET /echo/{name} /echo/x 200\n"},
+        {"HEAD /open HTTP/1.1\r\n" HOST "\r\n", "/0 127.0.0.1 HEAD /open /open 200\n"},
+        {"GET /echo/x?a=secret HTTP/1.1\r\n" HOST "\r\n",
+         "/0 127.0.0.1 GET /echo/{name} /echo/x 401\n"},
+        {"GET /echo/x HTTP/1.1\r\n" HOST "Authorization: Bearer secret\r\n\r\n",
+         "/0 127.0.0.1 GET /echo/{name} /echo/x 401\n"},
+        {"GET /echo/x HTTP/1.1\r\n" HOST "Authorization: Bearer eve\r\n\r\n",
+         "eve/2 127.0.0.1 GET /echo/{name} /echo/x 403\n"},
+        {"POST /echo/x HTTP/1.1\r\n" ANN
+         "Content-Type: text/plain\r\nContent-Length: 6\r\n\r\nsecret",
+         "ann/1 127.0.0.1 POST /echo/{name} /echo/x 415\n"},
+        {"GET /nowhere%0a HTTP/1.1\r\n" HOST "\r\n", "/0 127.0.0.1 GET - /nowhere%0a 400\n"},
+        {"BREW /nowhere?secret HTTP/1.1\r\n" HOST "\r\n", "/0 127.0.0.1 BREW - /nowhere 404\n"},
+        {"GET /open HTTP/1.1\r\nHost: evil.example\r\n\r\n", "/0 127.0.0.1 GET - /open 421\n"},
+        {"POST /echo/x HTTP/1.1\r\n" ANN "Content-Type: application/json\r\nExpect: "
+         "100-continue\r\nContent-Length: 99999999\r\n\r\n",
+         "ann/1 127.0.0.1 POST /echo/{name} /echo/x 413\n"},
+    };
+    struct served *served = *state;
+    served->options.access = note_access;
+    served->options.access_self = access_text;
+    served_start (served);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        access_text[0] = '\0';
+        served_ask (served, cases[i].request);
+        assert_string_equal (cases[i].line, access_text);
+    }
+    /* A held answer is reported when it is sent, with the status that it has then. */
+    access_text[0] = '\0';
+    int client = served_connect (served, 1);
+    served_say (client, "POST /durable HTTP/1.1\r\n" ANN "Content-Length: 0\r\n\r\n");
+    while (http_server_held (served->server) == 0)
+        served_run (served);
+    assert_string_equal ("", access_text);
+    http_server_release (served->server, 507, "the disk is full");
+    served_hear (served, client, "full");
+    assert_string_equal ("ann/1 unix POST /durable /durable 507\n", access_text);
+    close (client);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, served_set_up, served_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST (test_routes),       TEST (test_head),           TEST (test_keep_alive),
-        TEST (test_pipelining),   TEST (test_byte_by_byte),   TEST (test_held),
-        TEST (test_held_failure), TEST (test_unix),           TEST (test_addresses),
-        TEST (test_idle),         TEST (test_no_descriptors), TEST (test_stop),
-        TEST (test_end_at_once),
+        TEST (test_access),     TEST (test_routes),       TEST (test_head),
+        TEST (test_keep_alive), TEST (test_pipelining),   TEST (test_byte_by_byte),
+        TEST (test_held),       TEST (test_held_failure), TEST (test_unix),
+        TEST (test_addresses),  TEST (test_idle),         TEST (test_no_descriptors),
+        TEST (test_stop),       TEST (test_end_at_once),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
