@@ -3,7 +3,7 @@
  * The routes, asked over a pair of sockets: what they answer, to whom, and what they remember.
  */
 #include "unit.h"
-#include "desk.h"
+#include "api_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +19,14 @@ static const char as_json[] = "application/json", as_yaml[] = "application/yaml"
 
 static int open_desk (void **state)
 {
-    *state = calloc (1, sizeof (struct desk));
-    desk_open (*state, 2, 4);
+    *state = calloc (1, sizeof (struct api_fixture));
+    api_fixture_open (*state, 2, 4);
     return 0;
 }
 
 static int close_desk (void **state)
 {
-    desk_close (*state);
+    api_fixture_close (*state);
     free (*state);
     return 0;
 }
@@ -43,29 +43,29 @@ static json_int_t int_at (const json_t *object, const char *key)
     return json_integer_value (value);
 }
 
-static void submit (struct desk *desk, const char *token, const char *yaml)
+static void submit (struct api_fixture *fixture, const char *token, const char *yaml)
 {
-    assert_int_equal (201, desk_status (desk, token, "POST", "/v1/jobs", as_yaml, yaml));
+    assert_int_equal (201, api_fixture_status (fixture, token, "POST", "/v1/jobs", as_yaml, yaml));
 }
 
-static void start (struct desk *desk, int job, struct share *shares, int count)
+static void start (struct api_fixture *fixture, int job, struct share *shares, int count)
 {
     struct event event = {.type = EVENT_START,
                           .job = job,
-                          .start = {.generation = desk->town.cluster.jobs[job]->generation + 1,
+                          .start = {.generation = fixture->town.cluster.jobs[job]->generation + 1,
                                     .placement = {shares, count}}};
-    assert_int_equal (0, desk_take (desk, &event, NULL));
-    desk_turn (desk);
+    assert_int_equal (0, api_fixture_take (fixture, &event, NULL));
+    api_fixture_step (fixture);
 }
 
-static void end (struct desk *desk, int job, enum exit_kind kind)
+static void end (struct api_fixture *fixture, int job, enum exit_kind kind)
 {
     struct event event = {
         .type = EVENT_EXIT,
         .job = job,
-        .exit = {.generation = desk->town.cluster.jobs[job]->generation, .kind = kind}};
-    assert_int_equal (0, desk_take (desk, &event, NULL));
-    desk_turn (desk);
+        .exit = {.generation = fixture->town.cluster.jobs[job]->generation, .kind = kind}};
+    assert_int_equal (0, api_fixture_take (fixture, &event, NULL));
+    api_fixture_step (fixture);
 }
 
 /* ---- Who may ------------------------------------------------------------------------------ */
@@ -73,13 +73,13 @@ static void end (struct desk *desk, int job, enum exit_kind kind)
 /* Every route with every kind of token: a is ann's job. */
 static void everybody_gets_what_is_theirs (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
-    submit (desk, desk->bob, "name: b\ncommand: sleep 1\n");
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    submit (fixture, fixture->bob, "name: b\ncommand: sleep 1\n");
     char job_a[TOKEN_JOB_SIZE], job_b[TOKEN_JOB_SIZE];
-    tokens_job (desk->tokens, "a", job_a);
-    tokens_job (desk->tokens, "b", job_b);
-    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    tokens_job (fixture->tokens, "a", job_a);
+    tokens_job (fixture->tokens, "b", job_b);
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
     static const char hints[] = "{\"version\": 1, \"generation\": 1}";
     static const struct {
         const char *method, *target, *type, *body;
@@ -108,12 +108,13 @@ static void everybody_gets_what_is_theirs (void **state)
         {"POST", "/v1/jobs/b/cancel", NULL, NULL, 401, 202, 403, 409, 403, 403, 403},
     };
     for (size_t i = 0; i < COUNT (rows); i++) {
-        const char *tokens[] = {NULL, desk->admin, desk->ann, desk->bob, desk->eve, job_a, job_b};
+        const char *tokens[] = {NULL,         fixture->admin, fixture->ann, fixture->bob,
+                                fixture->eve, job_a,          job_b};
         int wanted[] = {rows[i].none, rows[i].admin, rows[i].ann,  rows[i].bob,
                         rows[i].eve,  rows[i].job_a, rows[i].job_b};
         for (size_t j = 0; j < COUNT (tokens); j++) {
-            int got = desk_status (desk, tokens[j], rows[i].method, rows[i].target, rows[i].type,
-                                   rows[i].body);
+            int got = api_fixture_status (fixture, tokens[j], rows[i].method, rows[i].target,
+                                          rows[i].type, rows[i].body);
             if (got != wanted[j])
                 fail_msg ("%s %s by asker %zu: got %d, want %d", rows[i].method, rows[i].target, j,
                           got, wanted[j]);
@@ -123,12 +124,13 @@ static void everybody_gets_what_is_theirs (void **state)
 
 static void environments_are_hidden (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\nenvironment: {KEY: s3cr3t}\n");
-    const char *tokens[] = {desk->admin, desk->ann, desk->bob, desk->eve};
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\nenvironment: {KEY: s3cr3t}\n");
+    const char *tokens[] = {fixture->admin, fixture->ann, fixture->bob, fixture->eve};
     for (size_t i = 0; i < COUNT (tokens); i++) {
-        struct reply job = desk_ask (desk, tokens[i], "GET", "/v1/jobs/a", NULL, NULL);
-        struct reply events = desk_ask (desk, tokens[i], "GET", "/v1/events?follow=0", NULL, NULL);
+        struct reply job = api_fixture_ask (fixture, tokens[i], "GET", "/v1/jobs/a", NULL, NULL);
+        struct reply events =
+            api_fixture_ask (fixture, tokens[i], "GET", "/v1/events?follow=0", NULL, NULL);
         bool seen = i < 2;
         assert_int_equal (strstr (job.body, "s3cr3t") != NULL, seen);
         assert_int_equal (json_is_null (json_object_get (job.json, "environment")), !seen);
@@ -149,10 +151,11 @@ static void environments_are_hidden (void **state)
 
 static void a_job_comes_and_goes (void **state)
 {
-    struct desk *desk = *state;
-    struct reply reply = desk_ask (desk, desk->ann, "POST", "/v1/jobs", as_yaml,
-                                   "command: python3 src/train.py --epochs 3\nadaptive: true\n"
-                                   "max_replicas: 4\nmin_replicas: 2\n");
+    struct api_fixture *fixture = *state;
+    struct reply reply =
+        api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs", as_yaml,
+                         "command: python3 src/train.py --epochs 3\nadaptive: true\n"
+                         "max_replicas: 4\nmin_replicas: 2\n");
     assert_int_equal (reply.status, 201);
     assert_string_equal (text_at (reply.json, "name"), "train-1");
     assert_string_equal (text_at (reply.json, "owner"), "ann");
@@ -161,18 +164,18 @@ static void a_job_comes_and_goes (void **state)
     assert_true (json_is_string (json_object_get (reply.json, "waits_for")));
     reply_clear (&reply);
     /* Until its first report it is trusted with its fewest replicas only. */
-    assert_int_equal (job_trusted_replicas (desk->town.cluster.jobs[0]), 2);
-    assert_int_equal (409, desk_status (desk, desk->bob, "POST", "/v1/jobs", as_json,
-                                        "{\"name\": \"train-1\", \"command\": [\"true\"]}"));
-    reply = desk_ask (desk, desk->ann, "POST", "/v1/jobs", as_yaml,
-                      "name: ../x\ncommand: true\nmax_replica: 3\nweight: -1\n");
+    assert_int_equal (job_trusted_replicas (fixture->town.cluster.jobs[0]), 2);
+    assert_int_equal (409, api_fixture_status (fixture, fixture->bob, "POST", "/v1/jobs", as_json,
+                                               "{\"name\": \"train-1\", \"command\": [\"true\"]}"));
+    reply = api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs", as_yaml,
+                             "name: ../x\ncommand: true\nmax_replica: 3\nweight: -1\n");
     assert_int_equal (reply.status, 400);
     assert_true (json_array_size (json_object_get (reply.json, "problems")) >= 3);
     reply_clear (&reply);
 
-    start (desk, 0, (struct share[]){{0, 2}, {1, 1}}, 2);
-    desk->town.now_us += 10 * S;
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/jobs/train-1", NULL, NULL);
+    start (fixture, 0, (struct share[]){{0, 2}, {1, 1}}, 2);
+    fixture->town.now_us += 10 * S;
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/jobs/train-1", NULL, NULL);
     assert_string_equal (text_at (reply.json, "phase"), "running");
     assert_int_equal (int_at (reply.json, "replicas"), 3);
     assert_int_equal (int_at (json_object_get (reply.json, "placement"), "n0"), 2);
@@ -180,23 +183,24 @@ static void a_job_comes_and_goes (void **state)
     assert_true (json_is_null (json_object_get (reply.json, "goodput")));
     reply_clear (&reply);
 
-    assert_int_equal (202,
-                      desk_status (desk, desk->ann, "POST", "/v1/jobs/train-1/cancel", NULL, NULL));
-    int posts = desk->posts;
-    assert_int_equal (202,
-                      desk_status (desk, desk->ann, "POST", "/v1/jobs/train-1/cancel", NULL, NULL));
-    assert_int_equal (desk->posts, posts); /* nothing new */
-    end (desk, 0, EXITED_STOPPED);
-    assert_int_equal (409,
-                      desk_status (desk, desk->ann, "POST", "/v1/jobs/train-1/cancel", NULL, NULL));
-    assert_int_equal (409,
-                      desk_status (desk, desk->ann, "GET", "/v1/jobs/train-1/explain", NULL, NULL));
-    assert_int_equal (404, desk_status (desk, desk->ann, "GET", "/v1/jobs/train-2", NULL, NULL));
+    assert_int_equal (202, api_fixture_status (fixture, fixture->ann, "POST",
+                                               "/v1/jobs/train-1/cancel", NULL, NULL));
+    int posts = fixture->posts;
+    assert_int_equal (202, api_fixture_status (fixture, fixture->ann, "POST",
+                                               "/v1/jobs/train-1/cancel", NULL, NULL));
+    assert_int_equal (fixture->posts, posts); /* nothing new */
+    end (fixture, 0, EXITED_STOPPED);
+    assert_int_equal (409, api_fixture_status (fixture, fixture->ann, "POST",
+                                               "/v1/jobs/train-1/cancel", NULL, NULL));
+    assert_int_equal (409, api_fixture_status (fixture, fixture->ann, "GET",
+                                               "/v1/jobs/train-1/explain", NULL, NULL));
+    assert_int_equal (
+        404, api_fixture_status (fixture, fixture->ann, "GET", "/v1/jobs/train-2", NULL, NULL));
 }
 
 static void names_are_made_up (void **state)
 {
-    struct desk *desk = *state;
+    struct api_fixture *fixture = *state;
     static const struct {
         const char *body, *name;
     } cases[] = {
@@ -209,7 +213,8 @@ static void names_are_made_up (void **state)
         {"{\"command\": [\"true\"]}", "true-8"},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
-        struct reply reply = desk_ask (desk, desk->ann, "POST", "/v1/jobs", as_json, cases[i].body);
+        struct reply reply =
+            api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs", as_json, cases[i].body);
         assert_int_equal (reply.status, 201);
         assert_string_equal (text_at (reply.json, "name"), cases[i].name);
         reply_clear (&reply);
@@ -218,17 +223,17 @@ static void names_are_made_up (void **state)
 
 static void lists_have_pages (void **state)
 {
-    struct desk *desk = *state;
+    struct api_fixture *fixture = *state;
     for (int i = 0; i < 25; i++) {
         char yaml[64];
         snprintf (yaml, sizeof (yaml), "name: j%02d\ncommand: sleep 1\n", i);
-        submit (desk, i % 5 == 0 ? desk->bob : desk->ann, yaml);
+        submit (fixture, i % 5 == 0 ? fixture->bob : fixture->ann, yaml);
     }
-    start (desk, 3, (struct share[]){{0, 1}}, 1);
+    start (fixture, 3, (struct share[]){{0, 1}}, 1);
     char target[128] = "/v1/jobs?limit=10&owner=ann";
     int seen = 0, pages = 0;
     for (const char *next = ""; next; pages++) {
-        struct reply reply = desk_ask (desk, desk->eve, "GET", target, NULL, NULL);
+        struct reply reply = api_fixture_ask (fixture, fixture->eve, "GET", target, NULL, NULL);
         assert_int_equal (reply.status, 200);
         seen += (int)json_array_size (json_object_get (reply.json, "jobs"));
         next = text_at (reply.json, "next");
@@ -258,7 +263,7 @@ static void lists_have_pages (void **state)
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         snprintf (target, sizeof (target), "/v1/jobs%s", cases[i].query);
-        struct reply reply = desk_ask (desk, desk->eve, "GET", target, NULL, NULL);
+        struct reply reply = api_fixture_ask (fixture, fixture->eve, "GET", target, NULL, NULL);
         if (reply.status != cases[i].status)
             fail_msg ("%s: got %d", target, reply.status);
         if (reply.status == 200)
@@ -272,8 +277,8 @@ static void lists_have_pages (void **state)
 
 static void limits_are_checked (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\nmax_replicas: 8\nallowed: pow2\n");
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\nmax_replicas: 8\nallowed: pow2\n");
     static const struct {
         const char *body;
         int status;
@@ -292,19 +297,19 @@ static void limits_are_checked (void **state)
         {"{\"max_replicas\": 4} x", 400},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
-        int got =
-            desk_status (desk, desk->ann, "POST", "/v1/jobs/a/limits", as_json, cases[i].body);
+        int got = api_fixture_status (fixture, fixture->ann, "POST", "/v1/jobs/a/limits", as_json,
+                                      cases[i].body);
         if (got != cases[i].status)
             fail_msg ("%s: got %d, want %d", cases[i].body, got, cases[i].status);
     }
-    const struct job_spec *spec = &desk->town.cluster.jobs[0]->spec;
+    const struct job_spec *spec = &fixture->town.cluster.jobs[0]->spec;
     assert_int_equal (spec->min_replicas, 3);
     assert_int_equal (spec->max_replicas, 5);
     assert_true (spec->weight == 2.5);
     /* What cannot be remembered did not happen, and says so. */
-    desk->post_failure = -ENOSPC;
-    struct reply reply =
-        desk_ask (desk, desk->ann, "POST", "/v1/jobs/a/limits", as_json, "{\"weight\": 1}");
+    fixture->post_failure = -ENOSPC;
+    struct reply reply = api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs/a/limits",
+                                          as_json, "{\"weight\": 1}");
     assert_int_equal (reply.status, 507);
     assert_non_null (strstr (reply.body, "the journal is full"));
     reply_clear (&reply);
@@ -322,124 +327,126 @@ static const char good_hints[] =
 
 static void reports_are_soft (void **state)
 {
-    struct desk *desk = *state;
+    struct api_fixture *fixture = *state;
     char token[TOKEN_JOB_SIZE];
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\nadaptive: true\nmax_replicas: 8\n");
-    tokens_job (desk->tokens, "a", token);
-    assert_int_equal (409, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json,
-                                        good_hints)); /* it does not run */
-    start (desk, 0, (struct share[]){{0, 2}}, 1);
-    int64_t count = store_count (desk->store);
-    int posts = desk->posts;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\nadaptive: true\nmax_replicas: 8\n");
+    tokens_job (fixture->tokens, "a", token);
+    assert_int_equal (409, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints", as_json,
+                                               good_hints)); /* it does not run */
+    start (fixture, 0, (struct share[]){{0, 2}}, 1);
+    int64_t count = store_count (fixture->store);
+    int posts = fixture->posts;
     for (int i = 0; i < 3; i++)
-        assert_int_equal (
-            202, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json, good_hints));
-    assert_int_equal (store_count (desk->store), count);
-    assert_int_equal (desk->posts, posts);
-    struct reply reply = desk_ask (desk, desk->ann, "GET", "/v1/jobs/a", NULL, NULL);
+        assert_int_equal (202, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints",
+                                                   as_json, good_hints));
+    assert_int_equal (store_count (fixture->store), count);
+    assert_int_equal (fixture->posts, posts);
+    struct reply reply = api_fixture_ask (fixture, fixture->ann, "GET", "/v1/jobs/a", NULL, NULL);
     assert_true (json_number_value (json_object_get (reply.json, "goodput")) > 0);
     assert_true (json_number_value (json_object_get (reply.json, "progress")) == 100);
     assert_int_equal (int_at (json_object_get (reply.json, "batch"), "m"), 64);
     assert_true (json_is_null (json_object_get (reply.json, "refused_report")));
     reply_clear (&reply);
-    assert_int_equal (400, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json,
-                                        "{\"version\": 1, \"generation\": 1, \"progress\": -1}"));
-    assert_int_equal (400, desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json,
-                                        "{\"version\": 7, \"generation\": 1}"));
-    reply = desk_ask (desk, desk->ann, "GET", "/v1/jobs/a", NULL, NULL);
+    assert_int_equal (400,
+                      api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints", as_json,
+                                          "{\"version\": 1, \"generation\": 1, \"progress\": -1}"));
+    assert_int_equal (400, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints", as_json,
+                                               "{\"version\": 7, \"generation\": 1}"));
+    reply = api_fixture_ask (fixture, fixture->ann, "GET", "/v1/jobs/a", NULL, NULL);
     assert_true (json_is_string (json_object_get (reply.json, "refused_report")));
     assert_true (json_number_value (json_object_get (reply.json, "goodput")) > 0);
     reply_clear (&reply);
     /* One event for all of them, before a round. */
-    assert_int_equal (0, desk_post_reports (desk));
-    assert_int_equal (desk->posts, posts + 1);
-    assert_true (desk->town.cluster.jobs[0]->hints.has_model);
-    assert_int_equal (0, desk_post_reports (desk));
-    assert_int_equal (desk->posts, posts + 1);
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/jobs/a/explain", NULL, NULL);
+    assert_int_equal (0, api_fixture_post_reports (fixture));
+    assert_int_equal (fixture->posts, posts + 1);
+    assert_true (fixture->town.cluster.jobs[0]->hints.has_model);
+    assert_int_equal (0, api_fixture_post_reports (fixture));
+    assert_int_equal (fixture->posts, posts + 1);
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/jobs/a/explain", NULL, NULL);
     assert_int_equal (reply.status, 200);
     assert_int_equal (json_array_size (json_object_get (reply.json, "curve")), 8);
     assert_true (json_array_size (json_object_get (reply.json, "sentences")) > 0);
     reply_clear (&reply);
     /* An old generation. */
-    end (desk, 0, EXITED_STOPPED);
-    start (desk, 0, (struct share[]){{0, 1}}, 1);
-    assert_int_equal (409,
-                      desk_status (desk, token, "POST", "/v1/jobs/a/hints", as_json, good_hints));
+    end (fixture, 0, EXITED_STOPPED);
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    assert_int_equal (
+        409, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints", as_json, good_hints));
 }
 
 /* ---- Nodes, plans, rounds ----------------------------------------------------------------- */
 
 static void the_cluster_as_a_whole (void **state)
 {
-    struct desk *desk = *state;
-    struct reply reply = desk_ask (desk, desk->eve, "GET", "/v1/plan", NULL, NULL);
+    struct api_fixture *fixture = *state;
+    struct reply reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/plan", NULL, NULL);
     assert_true (json_is_null (json_object_get (reply.json, "round")));
     reply_clear (&reply);
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
-    struct event round = {.type = EVENT_ROUND, .job = -1, .round = desk->town.round};
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    struct event round = {.type = EVENT_ROUND, .job = -1, .round = fixture->town.round};
     struct plan plan = {0};
     struct share share = {1, 3};
-    assert_int_equal (0, desk_take (desk, &round, NULL));
-    cluster_status_decided (&desk->status, 0.5);
+    assert_int_equal (0, api_fixture_take (fixture, &round, NULL));
+    cluster_status_decided (&fixture->status, 0.5);
     assert_int_equal (0, plan_reset (&plan, 1));
     assert_int_equal (0, plan_place (&plan, 0, (struct placement){&share, 1}));
     plan.price = 0.25;
     struct event decided = {.type = EVENT_PLAN, .job = -1, .plan = &plan};
-    assert_int_equal (0, desk_take (desk, &decided, NULL));
+    assert_int_equal (0, api_fixture_take (fixture, &decided, NULL));
     plan_clear (&plan);
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/plan", NULL, NULL);
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/plan", NULL, NULL);
     json_t *placements = json_object_get (reply.json, "placements");
     assert_int_equal (int_at (json_object_get (placements, "a"), "n1"), 3);
     assert_true (json_number_value (json_object_get (reply.json, "price")) == 0.25);
     assert_int_equal (int_at (reply.json, "round"), 4);
     reply_clear (&reply);
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/rounds?limit=5", NULL, NULL);
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/rounds?limit=5", NULL, NULL);
     json_t *first = json_array_get (json_object_get (reply.json, "rounds"), 0);
     assert_int_equal (int_at (first, "used_slots"), 3);
     reply_clear (&reply);
-    start (desk, 0, &share, 1);
-    reply = desk_ask (desk, desk->admin, "POST", "/v1/nodes/n1/drain", NULL, NULL);
+    start (fixture, 0, &share, 1);
+    reply = api_fixture_ask (fixture, fixture->admin, "POST", "/v1/nodes/n1/drain", NULL, NULL);
     assert_false (json_is_true (json_object_get (reply.json, "available")));
     assert_int_equal (int_at (reply.json, "used"), 3);
     assert_int_equal (int_at (json_object_get (reply.json, "jobs"), "a"), 3);
     reply_clear (&reply);
-    assert_false (desk->town.cluster.nodes[1].available);
-    int posts = desk->posts;
-    assert_int_equal (200,
-                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n1/drain", NULL, NULL));
-    assert_int_equal (desk->posts, posts);
-    assert_int_equal (200,
-                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n1/resume", NULL, NULL));
-    assert_true (desk->town.cluster.nodes[1].available);
-    assert_int_equal (404,
-                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n7/drain", NULL, NULL));
-    desk->status.next_round_us = desk->town.now_us + 60 * S;
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/status", NULL, NULL);
+    assert_false (fixture->town.cluster.nodes[1].available);
+    int posts = fixture->posts;
+    assert_int_equal (200, api_fixture_status (fixture, fixture->admin, "POST",
+                                               "/v1/nodes/n1/drain", NULL, NULL));
+    assert_int_equal (fixture->posts, posts);
+    assert_int_equal (200, api_fixture_status (fixture, fixture->admin, "POST",
+                                               "/v1/nodes/n1/resume", NULL, NULL));
+    assert_true (fixture->town.cluster.nodes[1].available);
+    assert_int_equal (404, api_fixture_status (fixture, fixture->admin, "POST",
+                                               "/v1/nodes/n7/drain", NULL, NULL));
+    fixture->status.next_round_us = fixture->town.now_us + 60 * S;
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/status", NULL, NULL);
     assert_int_equal (int_at (reply.json, "slots"), 8);
     assert_int_equal (int_at (reply.json, "used_slots"), 3);
     assert_int_equal (int_at (json_object_get (reply.json, "jobs"), "running"), 1);
     assert_true (json_is_real (json_object_get (reply.json, "next_round_at")));
     reply_clear (&reply);
-    api_set_unready (desk->api, "the journal cannot be written");
-    assert_int_equal (503, desk_status (desk, desk->eve, "GET", "/readyz", NULL, NULL));
+    api_set_unready (fixture->api, "the journal cannot be written");
+    assert_int_equal (503,
+                      api_fixture_status (fixture, fixture->eve, "GET", "/readyz", NULL, NULL));
 }
 
 static void tokens_come_and_go (void **state)
 {
-    struct desk *desk = *state;
-    struct reply reply = desk_ask (desk, desk->admin, "POST", "/v1/tokens", as_json,
-                                   "{\"name\": \"kim\", \"role\": \"user\"}");
+    struct api_fixture *fixture = *state;
+    struct reply reply = api_fixture_ask (fixture, fixture->admin, "POST", "/v1/tokens", as_json,
+                                          "{\"name\": \"kim\", \"role\": \"user\"}");
     assert_int_equal (reply.status, 201);
     char *secret = strdup (text_at (reply.json, "token"));
     reply_clear (&reply);
-    assert_int_equal (200, desk_status (desk, secret, "GET", "/v1/jobs", NULL, NULL));
-    reply = desk_ask (desk, desk->admin, "GET", "/v1/tokens", NULL, NULL);
+    assert_int_equal (200, api_fixture_status (fixture, secret, "GET", "/v1/jobs", NULL, NULL));
+    reply = api_fixture_ask (fixture, fixture->admin, "GET", "/v1/tokens", NULL, NULL);
     assert_int_equal (json_array_size (json_object_get (reply.json, "tokens")), 4);
     assert_null (strstr (reply.body, secret));
     reply_clear (&reply);
-    assert_int_equal (409, desk_status (desk, desk->admin, "POST", "/v1/tokens", as_json,
-                                        "{\"name\": \"kim\", \"role\": \"user\"}"));
+    assert_int_equal (409, api_fixture_status (fixture, fixture->admin, "POST", "/v1/tokens",
+                                               as_json, "{\"name\": \"kim\", \"role\": \"user\"}"));
     static const char *const bad[] = {"{\"name\": \"x\", \"role\": \"job\"}",
                                       "{\"name\": \"x\", \"role\": \"root\"}",
                                       "{\"name\": \"\", \"role\": \"user\"}",
@@ -447,10 +454,12 @@ static void tokens_come_and_go (void **state)
                                       "{\"role\": \"user\"}",
                                       "{\"name\": \"x\", \"role\": \"user\", \"z\": 1}"};
     for (size_t i = 0; i < COUNT (bad); i++)
-        if (desk_status (desk, desk->admin, "POST", "/v1/tokens", as_json, bad[i]) != 400)
+        if (api_fixture_status (fixture, fixture->admin, "POST", "/v1/tokens", as_json, bad[i]) !=
+            400)
             fail_msg ("%s: not refused", bad[i]);
-    assert_int_equal (200, desk_status (desk, desk->admin, "DELETE", "/v1/tokens/kim", NULL, NULL));
-    assert_int_equal (401, desk_status (desk, secret, "GET", "/v1/jobs", NULL, NULL));
+    assert_int_equal (
+        200, api_fixture_status (fixture, fixture->admin, "DELETE", "/v1/tokens/kim", NULL, NULL));
+    assert_int_equal (401, api_fixture_status (fixture, secret, "GET", "/v1/jobs", NULL, NULL));
     free (secret);
 }
 
@@ -466,79 +475,88 @@ static int count_of (const char *text, const char *word)
 
 static void events_can_be_followed (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n"); /* the third event */
-    struct reply reply = desk_ask (desk, desk->eve, "GET", "/v1/events?follow=0", NULL, NULL);
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n"); /* the third event */
+    struct reply reply =
+        api_fixture_ask (fixture, fixture->eve, "GET", "/v1/events?follow=0", NULL, NULL);
     assert_int_equal (count_of (reply.body, "\nevent: NODE\n"), 2);
     assert_int_equal (count_of (reply.body, "id: 3\nevent: SUBMIT\ndata: {\"seq\":3,"), 1);
     reply_clear (&reply);
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/events?follow=0&after=2", NULL, NULL);
+    reply =
+        api_fixture_ask (fixture, fixture->eve, "GET", "/v1/events?follow=0&after=2", NULL, NULL);
     assert_int_equal (count_of (reply.body, "id: "), 1);
     reply_clear (&reply);
-    assert_int_equal (400, desk_status (desk, desk->eve, "GET", "/v1/events?after=x", NULL, NULL));
-    assert_int_equal (400, desk_status (desk, desk->eve, "GET", "/v1/events?follow=2", NULL, NULL));
+    assert_int_equal (
+        400, api_fixture_status (fixture, fixture->eve, "GET", "/v1/events?after=x", NULL, NULL));
+    assert_int_equal (
+        400, api_fixture_status (fixture, fixture->eve, "GET", "/v1/events?follow=2", NULL, NULL));
 
-    int follower = desk_stream (desk, desk->eve, "/v1/events");
-    int from_two = desk_stream (desk, desk->eve, "/v1/events?after=1");
-    char *heard = desk_heard (desk, follower);
-    assert_int_equal (count_of (heard, "id: "), 0);
-    free (heard);
-    assert_int_equal (200,
-                      desk_status (desk, desk->admin, "POST", "/v1/nodes/n0/drain", NULL, NULL));
-    heard = desk_heard (desk, follower);
-    assert_int_equal (count_of (heard, "id: 4\nevent: NODE\n"), 1);
-    free (heard);
-    heard = desk_heard (desk, from_two);
-    assert_int_equal (count_of (heard, "id: "), 3);
-    free (heard);
+    int follower = api_fixture_stream (fixture, fixture->eve, "/v1/events");
+    int from_two = api_fixture_stream (fixture, fixture->eve, "/v1/events?after=1");
+    char *received = api_fixture_received (fixture, follower);
+    assert_int_equal (count_of (received, "id: "), 0);
+    free (received);
+    assert_int_equal (200, api_fixture_status (fixture, fixture->admin, "POST",
+                                               "/v1/nodes/n0/drain", NULL, NULL));
+    received = api_fixture_received (fixture, follower);
+    assert_int_equal (count_of (received, "id: 4\nevent: NODE\n"), 1);
+    free (received);
+    received = api_fixture_received (fixture, from_two);
+    assert_int_equal (count_of (received, "id: "), 3);
+    free (received);
     close (follower);
     close (from_two);
-    desk_turn (desk);
-    desk_turn (desk);
-    assert_int_equal (http_server_counts (desk->server).streams, 0);
+    api_fixture_step (fixture);
+    api_fixture_step (fixture);
+    assert_int_equal (http_server_counts (fixture->server).streams, 0);
 }
 
 /* Whoever comes too late is told that there was more. */
 static void compacted_events_are_told_as_one (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
-    int follower = desk_stream (desk, desk->eve, "/v1/events"); /* behind event 3 */
-    assert_int_equal (0, store_compact (desk->store, &desk->town.cluster, NULL, 0, NULL));
-    struct reply reply = desk_ask (desk, desk->admin, "POST", "/v1/nodes/n0/drain", NULL, NULL);
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    int follower = api_fixture_stream (fixture, fixture->eve, "/v1/events"); /* behind event 3 */
+    assert_int_equal (0, store_compact (fixture->store, &fixture->town.cluster, NULL, 0, NULL));
+    struct reply reply =
+        api_fixture_ask (fixture, fixture->admin, "POST", "/v1/nodes/n0/drain", NULL, NULL);
     assert_int_equal (reply.status, 200);
     reply_clear (&reply);
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/events?follow=0&after=1", NULL, NULL);
+    reply =
+        api_fixture_ask (fixture, fixture->eve, "GET", "/v1/events?follow=0&after=1", NULL, NULL);
     assert_int_equal (count_of (reply.body, "id: "), 2);
     assert_int_equal (count_of (reply.body, "id: 3\nevent: COMPACTED\n"), 1);
     assert_int_equal (count_of (reply.body, "id: 4\nevent: NODE\n"), 1);
     reply_clear (&reply);
-    char *heard = desk_heard (desk, follower); /* who had seen them all misses nothing */
-    assert_int_equal (count_of (heard, "COMPACTED"), 0);
-    assert_int_equal (count_of (heard, "id: 4\nevent: NODE\n"), 1);
-    free (heard);
+    char *received =
+        api_fixture_received (fixture, follower); /* who had seen them all misses nothing */
+    assert_int_equal (count_of (received, "COMPACTED"), 0);
+    assert_int_equal (count_of (received, "id: 4\nevent: NODE\n"), 1);
+    free (received);
     close (follower);
-    desk_turn (desk);
+    api_fixture_step (fixture);
 }
 
 /* A stream ends with the token that asked for it, and no other one. */
 static void deleted_tokens_end_their_streams (void **state)
 {
-    struct desk *desk = *state;
-    int eve = desk_stream (desk, desk->eve, "/v1/events"),
-        ann = desk_stream (desk, desk->ann, "/v1/events");
-    free (desk_heard (desk, eve));
-    free (desk_heard (desk, ann));
-    assert_int_equal (200, desk_status (desk, desk->admin, "DELETE", "/v1/tokens/eve", NULL, NULL));
-    assert_int_equal (201,
-                      desk_status (desk, desk->ann, "POST", "/v1/jobs", as_yaml, "command: x"));
-    char *heard = desk_heard (desk, eve), *others = desk_heard (desk, ann);
-    assert_null (strstr (heard, "SUBMIT"));
+    struct api_fixture *fixture = *state;
+    int eve = api_fixture_stream (fixture, fixture->eve, "/v1/events"),
+        ann = api_fixture_stream (fixture, fixture->ann, "/v1/events");
+    free (api_fixture_received (fixture, eve));
+    free (api_fixture_received (fixture, ann));
+    assert_int_equal (
+        200, api_fixture_status (fixture, fixture->admin, "DELETE", "/v1/tokens/eve", NULL, NULL));
+    assert_int_equal (
+        201, api_fixture_status (fixture, fixture->ann, "POST", "/v1/jobs", as_yaml, "command: x"));
+    char *received = api_fixture_received (fixture, eve),
+         *others = api_fixture_received (fixture, ann);
+    assert_null (strstr (received, "SUBMIT"));
     assert_non_null (strstr (others, "SUBMIT"));
     char byte;
     assert_int_equal (0, recv (eve, &byte, 1, MSG_DONTWAIT));
     assert_int_equal (-1, recv (ann, &byte, 1, MSG_DONTWAIT));
-    free (heard);
+    free (received);
     free (others);
     close (eve);
     close (ann);
@@ -547,70 +565,71 @@ static void deleted_tokens_end_their_streams (void **state)
 /* A client that does not read costs a bounded buffer, and gets everything in the end. */
 static void slow_followers_lose_nothing (void **state)
 {
-    struct desk *desk = *state;
-    int slow = desk_stream (desk, desk->eve, "/v1/events?after=2");
+    struct api_fixture *fixture = *state;
+    int slow = api_fixture_stream (fixture, fixture->eve, "/v1/events?after=2");
     const int many = 3000;
     for (int i = 0; i < many; i++) {
-        struct event event = {.type = EVENT_NODE, .job = -1, .node = desk->town.cluster.nodes[0]};
+        struct event event = {
+            .type = EVENT_NODE, .job = -1, .node = fixture->town.cluster.nodes[0]};
         snprintf (event.node.type, sizeof (event.node.type), "a-long-name-of-a-type-%d", i);
-        assert_int_equal (0, desk_take (desk, &event, NULL));
+        assert_int_equal (0, api_fixture_take (fixture, &event, NULL));
         if (i % 100 == 0)
-            desk_turn (desk);
+            api_fixture_step (fixture);
     }
-    desk_turn (desk);
-    char *all = NULL, *heard = NULL;
+    api_fixture_step (fixture);
+    char *all = NULL, *received = NULL;
     size_t length = 0;
     FILE *file = open_memstream (&all, &length);
     do {
-        free (heard);
-        heard = desk_heard (desk, slow);
-        fputs (heard, file);
-    } while (heard[0]);
+        free (received);
+        received = api_fixture_received (fixture, slow);
+        fputs (received, file);
+    } while (received[0]);
     fclose (file);
-    free (heard);
+    free (received);
     stream_plain (all);
     assert_int_equal (count_of (all, "\nevent: NODE\n"), many);
     free (all);
     close (slow);
-    desk_turn (desk);
+    api_fixture_step (fixture);
 }
 
 /* ---- Logs --------------------------------------------------------------------------------- */
 
 /* Bytes appended to a log of job a, number 0 for out.log. */
-static void write_log (struct desk *desk, int generation, int number, const char *text)
+static void write_log (struct api_fixture *fixture, int generation, int number, const char *text)
 {
     char path[160], suffix[8] = "";
-    snprintf (path, sizeof (path), "%s/run/a/%d/0", desk->folder, generation);
-    assert_int_equal (0, run_prepare (desk->runs, "a", generation, NULL));
+    snprintf (path, sizeof (path), "%s/run/a/%d/0", fixture->folder, generation);
+    assert_int_equal (0, run_prepare (fixture->runs, "a", generation, NULL));
     mkdir (path, 0700);
     if (number > 0)
         snprintf (suffix, sizeof (suffix), ".%d", number);
-    snprintf (path, sizeof (path), "%s/run/a/%d/0/out.log%s", desk->folder, generation, suffix);
+    snprintf (path, sizeof (path), "%s/run/a/%d/0/out.log%s", fixture->folder, generation, suffix);
     int fd = open (path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     assert_true (fd >= 0);
     assert_int_equal ((ssize_t)strlen (text), write (fd, text, strlen (text)));
     close (fd);
 }
 
-static void rotate (struct desk *desk, int generation, int from)
+static void rotate (struct api_fixture *fixture, int generation, int from)
 {
     char old[160], new[160], suffix[8] = "";
     if (from > 0)
         snprintf (suffix, sizeof (suffix), ".%d", from);
-    snprintf (old, sizeof (old), "%s/run/a/%d/0/out.log%s", desk->folder, generation, suffix);
-    snprintf (new, sizeof (new), "%s/run/a/%d/0/out.log.%d", desk->folder, generation, from + 1);
+    snprintf (old, sizeof (old), "%s/run/a/%d/0/out.log%s", fixture->folder, generation, suffix);
+    snprintf (new, sizeof (new), "%s/run/a/%d/0/out.log.%d", fixture->folder, generation, from + 1);
     assert_int_equal (0, rename (old, new));
 }
 
 static void logs_are_tailed (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
-    start (desk, 0, (struct share[]){{0, 1}}, 1);
-    write_log (desk, 1, 2, "one\ntwo\n");
-    write_log (desk, 1, 1, "three\n");
-    write_log (desk, 1, 0, "four\nfive");
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    write_log (fixture, 1, 2, "one\ntwo\n");
+    write_log (fixture, 1, 1, "three\n");
+    write_log (fixture, 1, 0, "four\nfive");
     static const struct {
         const char *query;
         int status;
@@ -635,7 +654,7 @@ static void logs_are_tailed (void **state)
     for (size_t i = 0; i < COUNT (cases); i++) {
         char target[96];
         snprintf (target, sizeof (target), "/v1/jobs/a/logs%s", cases[i].query);
-        struct reply reply = desk_ask (desk, desk->ann, "GET", target, NULL, NULL);
+        struct reply reply = api_fixture_ask (fixture, fixture->ann, "GET", target, NULL, NULL);
         if (reply.status != cases[i].status ||
             (cases[i].text && strcmp (reply.body, cases[i].text) != 0))
             fail_msg ("%s: got %d \"%s\"", target, reply.status, reply.body);
@@ -644,85 +663,87 @@ static void logs_are_tailed (void **state)
     static const char *const bad[] = {"/v1/jobs/..%2fa/logs", "/v1/jobs/%2e%2e/logs",
                                       "/v1/jobs/a%00/logs", "/v1/jobs/../jobs/a/logs"};
     for (size_t i = 0; i < COUNT (bad); i++)
-        assert_true (desk_status (desk, desk->admin, "GET", bad[i], NULL, NULL) / 100 == 4);
+        assert_true (
+            api_fixture_status (fixture, fixture->admin, "GET", bad[i], NULL, NULL) / 100 == 4);
 }
 
-static void look_later (struct desk *desk)
+static void look_later (struct api_fixture *fixture)
 {
-    desk->town.now_us += S;
-    desk_turn (desk);
+    fixture->town.now_us += S;
+    api_fixture_step (fixture);
 }
 
 static void logs_are_followed_over_rotation (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
-    assert_int_equal (INT64_MAX, api_due_us (desk->api));
-    int socket = desk_stream (desk, desk->ann, "/v1/jobs/a/logs?follow=1");
-    assert_true (api_due_us (desk->api) < INT64_MAX);
-    start (desk, 0, (struct share[]){{0, 1}}, 1);
-    look_later (desk);
-    write_log (desk, 1, 0, "alpha\n");
-    look_later (desk);
-    write_log (desk, 1, 0, "beta\n");
-    rotate (desk, 1, 0);
-    write_log (desk, 1, 0, "gamma\n");
-    rotate (desk, 1, 1);
-    rotate (desk, 1, 0);
-    write_log (desk, 1, 0, "delta\n"); /* two rotations since we looked */
-    look_later (desk);
-    write_log (desk, 1, 0, "epsilon\n");
-    end (desk, 0, EXITED_STOPPED); /* it goes on later */
-    look_later (desk);
-    char *heard = desk_heard (desk, socket);
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    assert_int_equal (INT64_MAX, api_due_us (fixture->api));
+    int socket = api_fixture_stream (fixture, fixture->ann, "/v1/jobs/a/logs?follow=1");
+    assert_true (api_due_us (fixture->api) < INT64_MAX);
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    look_later (fixture);
+    write_log (fixture, 1, 0, "alpha\n");
+    look_later (fixture);
+    write_log (fixture, 1, 0, "beta\n");
+    rotate (fixture, 1, 0);
+    write_log (fixture, 1, 0, "gamma\n");
+    rotate (fixture, 1, 1);
+    rotate (fixture, 1, 0);
+    write_log (fixture, 1, 0, "delta\n"); /* two rotations since we looked */
+    look_later (fixture);
+    write_log (fixture, 1, 0, "epsilon\n");
+    end (fixture, 0, EXITED_STOPPED); /* it goes on later */
+    look_later (fixture);
+    char *received = api_fixture_received (fixture, socket);
     static const char *const words[] = {"alpha\n", "beta\n", "gamma\n", "delta\n", "epsilon\n"};
-    const char *at = heard;
+    const char *at = received;
     for (size_t i = 0; i < COUNT (words); i++) {
         at = strstr (at, words[i]);
         if (!at)
-            fail_msg ("no %s in %s", words[i], heard);
+            fail_msg ("no %s in %s", words[i], received);
     }
-    assert_null (strstr (heard, "\r\n0\r\n")); /* not ended */
-    free (heard);
-    start (desk, 0, (struct share[]){{0, 1}}, 1);
-    write_log (desk, 2, 0, "again\n");
-    look_later (desk);
-    int only_first = desk_stream (desk, desk->ann, "/v1/jobs/a/logs?follow=1&generation=1&tail=1");
-    end (desk, 0, EXITED_FINISHED);
-    look_later (desk);
-    heard = desk_heard (desk, socket);
-    assert_non_null (strstr (heard, "again\n"));
-    assert_non_null (strstr (heard, "\r\n0\r\n"));
-    free (heard);
-    heard = desk_heard (desk, only_first);
-    assert_non_null (strstr (heard, "epsilon\n"));
-    assert_null (strstr (heard, "again\n"));
-    assert_non_null (strstr (heard, "\r\n0\r\n"));
-    free (heard);
+    assert_null (strstr (received, "\r\n0\r\n")); /* not ended */
+    free (received);
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    write_log (fixture, 2, 0, "again\n");
+    look_later (fixture);
+    int only_first =
+        api_fixture_stream (fixture, fixture->ann, "/v1/jobs/a/logs?follow=1&generation=1&tail=1");
+    end (fixture, 0, EXITED_FINISHED);
+    look_later (fixture);
+    received = api_fixture_received (fixture, socket);
+    assert_non_null (strstr (received, "again\n"));
+    assert_non_null (strstr (received, "\r\n0\r\n"));
+    free (received);
+    received = api_fixture_received (fixture, only_first);
+    assert_non_null (strstr (received, "epsilon\n"));
+    assert_null (strstr (received, "again\n"));
+    assert_non_null (strstr (received, "\r\n0\r\n"));
+    free (received);
     close (socket);
     close (only_first);
-    look_later (desk);
-    assert_int_equal (INT64_MAX, api_due_us (desk->api));
+    look_later (fixture);
+    assert_int_equal (INT64_MAX, api_due_us (fixture->api));
 }
 
 static void failures_show_their_last_lines (void **state)
 {
-    struct desk *desk = *state;
-    submit (desk, desk->ann, "name: a\ncommand: sleep 1\n");
-    start (desk, 0, (struct share[]){{0, 1}}, 1);
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
     char long_log[2048] = "";
     for (int i = 0; i < 100; i++)
         snprintf (long_log + strlen (long_log), 16, "line %d\n", i);
-    write_log (desk, 1, 0, long_log);
-    write_log (desk, 1, 0, "bad \xff byte\x1b[0m\n");
-    end (desk, 0, EXITED_FAILED);
-    struct reply reply = desk_ask (desk, desk->ann, "GET", "/v1/jobs/a", NULL, NULL);
+    write_log (fixture, 1, 0, long_log);
+    write_log (fixture, 1, 0, "bad \xff byte\x1b[0m\n");
+    end (fixture, 0, EXITED_FAILED);
+    struct reply reply = api_fixture_ask (fixture, fixture->ann, "GET", "/v1/jobs/a", NULL, NULL);
     json_t *lines = json_object_get (reply.json, "last_lines");
     assert_int_equal (json_array_size (lines), 20);
     assert_string_equal (json_string_value (json_array_get (lines, 0)), "line 81");
     assert_string_equal (json_string_value (json_array_get (lines, 19)), "bad ? byte?[0m");
     reply_clear (&reply);
-    reply = desk_ask (desk, desk->eve, "GET", "/v1/jobs/a", NULL, NULL);
+    reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/jobs/a", NULL, NULL);
     assert_true (json_is_null (json_object_get (reply.json, "last_lines")));
     reply_clear (&reply);
 }

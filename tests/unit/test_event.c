@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "base/rng.h"
-#include "recording.h"
+#include "random_journal.h"
 #include "wire/event.h"
 
 /* ---- A cluster and events at random --------------------------------------------------------- */

@@ -10,93 +10,96 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "served.h"
+#include "http_fixture.h"
 
 #define HOST "Host: localhost\r\n"
 #define STREAM(who) "GET /stream HTTP/1.1\r\n" HOST "Authorization: Bearer " who "\r\n\r\n"
 
-static int open_stream (struct served *served, int address)
+static int open_stream (struct http_fixture *fixture, int address)
 {
-    int client = served_connect (served, address);
-    served_say (client, STREAM ("ann"));
-    served_hear (served, client, "\r\n\r\n");
-    assert_non_null (served->stream);
+    int client = http_fixture_connect (fixture, address);
+    http_fixture_send (client, STREAM ("ann"));
+    http_fixture_receive (fixture, client, "\r\n\r\n");
+    assert_non_null (fixture->stream);
     return client;
 }
 
 static void test_chunks (void **state)
 {
-    struct served *served = *state;
-    served_start (served);
-    int client = open_stream (served, 0);
-    assert_non_null (strstr (served->heard, "Content-Type: text/event-stream\r\n"));
-    assert_non_null (strstr (served->heard, "Transfer-Encoding: chunked\r\n"));
-    assert_int_equal (http_server_counts (served->server).streams, 1);
-    assert_true (http_server_due_us (served->server) == INT64_MAX); /* it may stay silent */
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
+    int client = open_stream (fixture, 0);
+    assert_non_null (strstr (fixture->received, "Content-Type: text/event-stream\r\n"));
+    assert_non_null (strstr (fixture->received, "Transfer-Encoding: chunked\r\n"));
+    assert_int_equal (http_server_counts (fixture->server).streams, 1);
+    assert_true (http_server_due_us (fixture->server) == INT64_MAX); /* it may stay silent */
     for (int i = 0; i < 20; i++) {
-        assert_int_equal (http_stream_push (served->stream, "data: x\n\n", 9), 0);
-        assert_true (http_server_due_us (served->server) < served->now_us);
-        assert_string_equal (served_hear (served, client, "x\n\n\r\n"), "9\r\ndata: x\n\n\r\n");
-        assert_int_equal (served->drained, i + 1);
-        served->now_us += 1000LL * 1000000;
+        assert_int_equal (http_stream_push (fixture->stream, "data: x\n\n", 9), 0);
+        assert_true (http_server_due_us (fixture->server) < fixture->now_us);
+        assert_string_equal (http_fixture_receive (fixture, client, "x\n\n\r\n"),
+                             "9\r\ndata: x\n\n\r\n");
+        assert_int_equal (fixture->drained, i + 1);
+        fixture->now_us += 1000LL * 1000000;
     }
-    http_stream_push (served->stream, "bye", 3);
-    http_stream_end (served->stream);
-    assert_string_equal (served_hear (served, client, "0\r\n\r\n"), "3\r\nbye\r\n0\r\n\r\n");
-    assert_int_equal (served->gone, 0);
-    assert_int_equal (http_server_counts (served->server).streams, 0);
+    http_stream_push (fixture->stream, "bye", 3);
+    http_stream_end (fixture->stream);
+    assert_string_equal (http_fixture_receive (fixture, client, "0\r\n\r\n"),
+                         "3\r\nbye\r\n0\r\n\r\n");
+    assert_int_equal (fixture->gone, 0);
+    assert_int_equal (http_server_counts (fixture->server).streams, 0);
     /* Then the connection serves on. */
-    served_say (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
-    served_hear (served, client, "open");
+    http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
+    http_fixture_receive (fixture, client, "open");
     close (client);
 }
 
 static void test_old_client (void **state)
 {
-    struct served *served = *state;
-    served_start (served);
-    int client = served_connect (served, 0);
-    served_say (client, "GET /stream HTTP/1.0\r\n" HOST "Authorization: Bearer ann\r\n\r\n");
-    served_hear (served, client, "\r\n\r\n");
-    assert_null (strstr (served->heard, "chunked"));
-    http_stream_push (served->stream, "words", 5);
-    served_hear (served, client, "words");
-    http_stream_end (served->stream);
-    served_hear (served, client, NULL);
-    assert_int_equal (served->gone, 0);
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
+    int client = http_fixture_connect (fixture, 0);
+    http_fixture_send (client, "GET /stream HTTP/1.0\r\n" HOST "Authorization: Bearer ann\r\n\r\n");
+    http_fixture_receive (fixture, client, "\r\n\r\n");
+    assert_null (strstr (fixture->received, "chunked"));
+    http_stream_push (fixture->stream, "words", 5);
+    http_fixture_receive (fixture, client, "words");
+    http_stream_end (fixture->stream);
+    http_fixture_receive (fixture, client, NULL);
+    assert_int_equal (fixture->gone, 0);
     close (client);
 }
 
 static void test_drop (void **state)
 {
-    struct served *served = *state;
-    served_start (served);
-    int client = open_stream (served, 0);
-    http_stream_push (served->stream, "half a sen", 10);
-    http_stream_drop (served->stream);
-    served_hear (served, client, NULL);
-    assert_null (strstr (served->heard, "\r\n0\r\n")); /* not the end of a stream that is whole */
-    assert_int_equal (served->gone, 0);
-    assert_int_equal (http_server_counts (served->server).streams, 0);
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
+    int client = open_stream (fixture, 0);
+    http_stream_push (fixture->stream, "half a sen", 10);
+    http_stream_drop (fixture->stream);
+    http_fixture_receive (fixture, client, NULL);
+    assert_null (
+        strstr (fixture->received, "\r\n0\r\n")); /* not the end of a stream that is whole */
+    assert_int_equal (fixture->gone, 0);
+    assert_int_equal (http_server_counts (fixture->server).streams, 0);
     close (client);
 }
 
 /* The client goes away: while the stream is silent, with bytes under way, half closed, by a reset,
- * and before it has heard anything. */
+ * and before it has received anything. */
 static void test_client_goes (void **state)
 {
-    struct served *served = *state;
-    served_start (served);
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
     for (int i = 0; i < 9; i++) {
         int client;
         if (i < 8) {
-            client = open_stream (served, i % 2);
+            client = open_stream (fixture, i % 2);
         } else {
-            client = served_connect (served, 0);
-            served_say (client, STREAM ("ann"));
+            client = http_fixture_connect (fixture, 0);
+            http_fixture_send (client, STREAM ("ann"));
         }
         if (i / 2 == 1)
-            http_stream_push (served->stream, "unread", 6);
+            http_stream_push (fixture->stream, "unread", 6);
         if (i / 2 == 2)
             shutdown (client, SHUT_WR);
         if (i / 2 == 3) {
@@ -105,45 +108,45 @@ static void test_client_goes (void **state)
         }
         if (i / 2 != 2)
             close (client);
-        for (int turns = 0; turns < 1000 && served->gone == i; turns++) {
-            served_run (served);
+        for (int turns = 0; turns < 1000 && fixture->gone == i; turns++) {
+            http_fixture_run (fixture);
             usleep (100);
         }
-        assert_int_equal (served->opened, i + 1);
-        assert_int_equal (served->gone, i + 1);
-        assert_null (served->stream);
+        assert_int_equal (fixture->opened, i + 1);
+        assert_int_equal (fixture->gone, i + 1);
+        assert_null (fixture->stream);
         if (i / 2 == 2)
             close (client);
     }
-    served_run (served);
-    assert_int_equal (http_server_counts (served->server).streams, 0);
-    assert_int_equal (http_server_counts (served->server).connections, 0);
+    http_fixture_run (fixture);
+    assert_int_equal (http_server_counts (fixture->server).streams, 0);
+    assert_int_equal (http_server_counts (fixture->server).connections, 0);
 }
 
 /* One goes away while another is pushed to, and a third keeps the server so busy that the step ends
  * before the first is forgotten, at each of the moments at which that can be. */
 static void test_one_of_two_goes (void **state)
 {
-    struct served *served = *state;
-    served_start (served);
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
     for (int round = 0; round < 96; round++) {
-        int first = open_stream (served, 0), second = open_stream (served, 1);
-        struct http_stream *stays = served->stream;
-        int busy = served_connect (served, 0);
+        int first = open_stream (fixture, 0), second = open_stream (fixture, 1);
+        struct http_stream *stays = fixture->stream;
+        int busy = http_fixture_connect (fixture, 0);
         for (int i = 0; i < round % 24; i++)
-            served_say (busy, "GET /open HTTP/1.1\r\n" HOST "\r\n");
+            http_fixture_send (busy, "GET /open HTTP/1.1\r\n" HOST "\r\n");
         close (first);
         for (int i = 0; i < round / 24; i++)
-            http_server_step (served->server, served->now_us);
+            http_server_step (fixture->server, fixture->now_us);
         http_stream_push (stays, "stays", 5);
-        served_hear (served, second, "stays");
+        http_fixture_receive (fixture, second, "stays");
         http_stream_end (stays);
-        served_hear (served, second, "0\r\n\r\n");
-        for (int turns = 0; turns < 1000 && served->gone <= round; turns++) {
-            served_run (served);
+        http_fixture_receive (fixture, second, "0\r\n\r\n");
+        for (int turns = 0; turns < 1000 && fixture->gone <= round; turns++) {
+            http_fixture_run (fixture);
             usleep (100);
         }
-        assert_int_equal (served->gone, round + 1);
+        assert_int_equal (fixture->gone, round + 1);
         close (second);
         close (busy);
     }
@@ -152,31 +155,31 @@ static void test_one_of_two_goes (void **state)
 /* Nobody reads: the buffer fills, and after a minute without progress the client is gone. */
 static void test_no_reader (void **state)
 {
-    struct served *served = *state;
+    struct http_fixture *fixture = *state;
     char block[10000];
     memset (block, 'x', sizeof (block));
-    served->options.limits.stream_bytes = 100000;
-    served_start (served);
-    int client = open_stream (served, 0), small = 1000;
+    fixture->options.limits.stream_bytes = 100000;
+    http_fixture_start (fixture);
+    int client = open_stream (fixture, 0), small = 1000;
     setsockopt (client, SOL_SOCKET, SO_RCVBUF, &small, sizeof (small));
-    assert_int_equal (http_stream_room (served->stream), 100000);
+    assert_int_equal (http_stream_room (fixture->stream), 100000);
     size_t pushed = 0;
     int code;
-    while ((code = http_stream_push (served->stream, block, sizeof (block))) == 0) {
+    while ((code = http_stream_push (fixture->stream, block, sizeof (block))) == 0) {
         pushed += sizeof (block);
-        served_run (served);
+        http_fixture_run (fixture);
         assert_true (pushed < 100u << 20);
     }
     assert_int_equal (code, -ENOBUFS);
-    assert_true (http_stream_room (served->stream) < sizeof (block));
-    int64_t due_us = http_server_due_us (served->server);
-    assert_true (due_us > served->now_us && due_us <= served->now_us + 60 * 1000000);
-    served->now_us = due_us - 1;
-    served_run (served);
-    assert_int_equal (served->gone, 0);
-    served->now_us = due_us;
-    served_run (served);
-    assert_int_equal (served->gone, 1);
+    assert_true (http_stream_room (fixture->stream) < sizeof (block));
+    int64_t due_us = http_server_due_us (fixture->server);
+    assert_true (due_us > fixture->now_us && due_us <= fixture->now_us + 60 * 1000000);
+    fixture->now_us = due_us - 1;
+    http_fixture_run (fixture);
+    assert_int_equal (fixture->gone, 0);
+    fixture->now_us = due_us;
+    http_fixture_run (fixture);
+    assert_int_equal (fixture->gone, 1);
     close (client);
 }
 
@@ -185,61 +188,61 @@ static void test_no_reader (void **state)
 static void test_slow_reader (void **state)
 {
     enum { TOTAL = 6 << 20, SIP = 256 << 10 };
-    struct served *served = *state;
+    struct http_fixture *fixture = *state;
     unsigned char block[5003], *got = malloc (SIP);
-    size_t pushed = 0, heard = 0;
-    served->options.limits.stream_bytes = 60000;
-    served_start (served);
-    int client = served_connect (served, 0);
-    served_say (client, "GET /stream HTTP/1.0\r\n" HOST "Authorization: Bearer ann\r\n\r\n");
-    served_hear (served, client, "\r\n\r\n");
-    while (heard < TOTAL) {
+    size_t pushed = 0, received = 0;
+    fixture->options.limits.stream_bytes = 60000;
+    http_fixture_start (fixture);
+    int client = http_fixture_connect (fixture, 0);
+    http_fixture_send (client, "GET /stream HTTP/1.0\r\n" HOST "Authorization: Bearer ann\r\n\r\n");
+    http_fixture_receive (fixture, client, "\r\n\r\n");
+    while (received < TOTAL) {
         for (;;) {
             size_t length = pushed + sizeof (block) <= TOTAL ? sizeof (block) : TOTAL - pushed;
             for (size_t i = 0; i < length; i++)
                 block[i] = (unsigned char)((pushed + i) % 251);
-            if (length == 0 || http_stream_push (served->stream, block, length) < 0)
+            if (length == 0 || http_stream_push (fixture->stream, block, length) < 0)
                 break;
             pushed += length;
-            served_run (served);
+            http_fixture_run (fixture);
         }
-        served->now_us += 20 * 1000000;
+        fixture->now_us += 20 * 1000000;
         ssize_t length = recv (client, got, SIP, MSG_DONTWAIT);
         for (ssize_t i = 0; i < length; i++)
-            assert_int_equal (got[i], (heard + (size_t)i) % 251);
-        heard += length > 0 ? (size_t)length : 0;
-        served_run (served);
-        assert_int_equal (served->gone, 0);
+            assert_int_equal (got[i], (received + (size_t)i) % 251);
+        received += length > 0 ? (size_t)length : 0;
+        http_fixture_run (fixture);
+        assert_int_equal (fixture->gone, 0);
     }
-    http_stream_end (served->stream);
-    served_hear (served, client, NULL);
+    http_stream_end (fixture->stream);
+    http_fixture_receive (fixture, client, NULL);
     close (client);
     free (got);
 }
 
 static void test_limits (void **state)
 {
-    struct served *served = *state;
+    struct http_fixture *fixture = *state;
     int clients[4];
-    served->options.limits.streams = 4;
-    served->options.limits.streams_per_name = 3;
-    served_start (served);
+    fixture->options.limits.streams = 4;
+    fixture->options.limits.streams_per_name = 3;
+    http_fixture_start (fixture);
     for (size_t i = 0; i < 3; i++)
-        clients[i] = open_stream (served, 0);
-    int client = served_connect (served, 0);
-    served_say (client, STREAM ("ann"));
-    served_hear (served, client, "HTTP/1.1 429 ");
-    clients[3] = served_connect (served, 0);
-    served_say (clients[3], STREAM ("eve"));
-    served_hear (served, clients[3], "HTTP/1.1 200 ");
-    served_say (client, STREAM ("eve"));
-    served_hear (served, client, "HTTP/1.1 503 ");
+        clients[i] = open_stream (fixture, 0);
+    int client = http_fixture_connect (fixture, 0);
+    http_fixture_send (client, STREAM ("ann"));
+    http_fixture_receive (fixture, client, "HTTP/1.1 429 ");
+    clients[3] = http_fixture_connect (fixture, 0);
+    http_fixture_send (clients[3], STREAM ("eve"));
+    http_fixture_receive (fixture, clients[3], "HTTP/1.1 200 ");
+    http_fixture_send (client, STREAM ("eve"));
+    http_fixture_receive (fixture, client, "HTTP/1.1 503 ");
     close (clients[0]);
-    while (served->gone == 0)
-        served_run (served);
-    served_say (client, STREAM ("ann"));
-    served_hear (served, client, "HTTP/1.1 200 ");
-    assert_int_equal (served->opened, 5);
+    while (fixture->gone == 0)
+        http_fixture_run (fixture);
+    http_fixture_send (client, STREAM ("ann"));
+    http_fixture_receive (fixture, client, "HTTP/1.1 200 ");
+    assert_int_equal (fixture->opened, 5);
     close (client);
     for (size_t i = 1; i < 4; i++)
         close (clients[i]);
@@ -247,7 +250,8 @@ static void test_limits (void **state)
 
 int main (void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown (name, served_set_up, served_tear_down)
+#define TEST(name)                                                                                 \
+    cmocka_unit_test_setup_teardown (name, http_fixture_set_up, http_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         TEST (test_chunks),      TEST (test_old_client),      TEST (test_drop),
         TEST (test_client_goes), TEST (test_one_of_two_goes), TEST (test_no_reader),

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "loop/replay.h"
-#include "recording.h"
+#include "random_journal.h"
 
 /* A journal that hands every event to a replay, some of them changed. */
 struct mirror {
@@ -64,9 +64,9 @@ static int mirror_run (struct mirror *mirror, const char *policy, int rounds, bo
                        struct pollux_error *err)
 {
     struct cluster cluster = {0};
-    struct recording recording = {.policy = policy, .rounds = rounds, .seed = 8, .real = real};
+    struct random_journal options = {.policy = policy, .rounds = rounds, .seed = 8, .real = real};
     struct journal journal = {.append = mirror_append, .self = mirror};
-    int rc = recording_run (&recording, journal, &cluster, err);
+    int rc = random_journal_write (&options, journal, &cluster, err);
     cluster_clear (&cluster);
     return rc;
 }

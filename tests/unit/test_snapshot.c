@@ -14,7 +14,7 @@
 
 #include "journal_file.h"
 #include "loop/replay.h"
-#include "recording.h"
+#include "random_journal.h"
 #include "store/reader.h"
 #include "wire/snapshot.h"
 
@@ -80,9 +80,9 @@ static struct cluster record (const char *policy, int rounds, struct compactor *
     struct pollux_error err = {""};
     compactor->store = journal_open (STORE_DURABLE);
     compactor->left = -1;
-    struct recording recording = {
+    struct random_journal options = {
         .policy = policy, .rounds = rounds, .seed = 6, .real = true, .cold = &compactor->cold};
-    if (recording_run (&recording, compactor_journal (compactor), &cluster, &err) < 0 ||
+    if (random_journal_write (&options, compactor_journal (compactor), &cluster, &err) < 0 ||
         store_commit (compactor->store, &err) < 0)
         fail_msg ("%s", err.text);
     return cluster;
@@ -432,19 +432,19 @@ static void version_one (void **state)
 
 /* ---- Death at any moment -------------------------------------------------------------------- */
 
-static const struct recording endless = {
+static const struct random_journal endless = {
     .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true};
 
 /* In a child: record with a compaction at every third commit until it dies.  Never returns. */
 static void record_for_ever (int pipe, int64_t events)
 {
     struct compactor compactor = {.every = 3, .pipe = pipe, .left = events};
-    struct recording recording = endless;
-    recording.cold = &compactor.cold;
+    struct random_journal options = endless;
+    options.cold = &compactor.cold;
     struct cluster cluster;
     if (store_open (journal_path, STORE_DURABLE, &compactor.store, NULL) < 0)
         _exit (1);
-    recording_run (&recording, compactor_journal (&compactor), &cluster, NULL);
+    random_journal_write (&options, compactor_journal (&compactor), &cluster, NULL);
     store_close (compactor.store, NULL);
     _exit (2);
 }
@@ -454,10 +454,10 @@ static struct cluster prefix (int64_t events)
 {
     struct cluster cluster = {0}, unused;
     struct compactor compactor = {.every = 3, .left = events, .fold = &cluster};
-    struct recording recording = endless;
-    recording.cold = &compactor.cold;
-    assert_int_equal (-ECANCELED,
-                      recording_run (&recording, compactor_journal (&compactor), &unused, NULL));
+    struct random_journal options = endless;
+    options.cold = &compactor.cold;
+    assert_int_equal (
+        -ECANCELED, random_journal_write (&options, compactor_journal (&compactor), &unused, NULL));
     return cluster;
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "journal_file.h"
-#include "recording.h"
+#include "random_journal.h"
 #include "store/store.h"
 
 /* ---- A folder for each test ----------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static int files_in_folder (void)
 
 /* ---- Writing and reading -------------------------------------------------------------------- */
 
-static const struct recording ordinary = {.policy = "tiresias", .rounds = 100, .seed = 3};
+static const struct random_journal ordinary = {.policy = "tiresias", .rounds = 100, .seed = 3};
 
 /* Record the ordinary cluster; what is believed at the end. */
 static struct cluster record (enum store_mode mode)
@@ -48,7 +48,7 @@ static struct cluster record (enum store_mode mode)
     struct cluster cluster = {0};
     struct pollux_error err = {""};
     struct store *store = journal_open (mode);
-    if (recording_run (&ordinary, store_journal (store), &cluster, &err) < 0)
+    if (random_journal_write (&ordinary, store_journal (store), &cluster, &err) < 0)
         fail_msg ("%s", err.text);
     journal_close (store);
     return cluster;
@@ -213,13 +213,13 @@ static int witness_append (void *self, const struct cluster *cluster, const stru
 static void record_for_ever (enum store_mode mode, int pipe)
 {
     struct witness witness = {.pipe = pipe, .every = mode == STORE_DURABLE ? 7 : 0};
-    struct recording endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
+    struct random_journal endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
     struct cluster cluster;
     if (store_open (journal_path, mode, &witness.store, NULL) < 0)
         _exit (1);
     witness.journal = store_journal (witness.store);
-    recording_run (&endless, (struct journal){.append = witness_append, .self = &witness}, &cluster,
-                   NULL);
+    random_journal_write (&endless, (struct journal){.append = witness_append, .self = &witness},
+                          &cluster, NULL);
     _exit (1);
 }
 
@@ -268,12 +268,12 @@ static void killed_while_writing (enum store_mode mode, unsigned delay_us)
     assert_true (found >= confirmed);
     if (mode == STORE_RECORD)
         assert_int_equal (found % STORE_RECORD_EVENTS, 0);
-    struct recording endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
+    struct random_journal endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
     struct prefix prefix = {.left = found};
-    assert_int_equal (-ECANCELED,
-                      recording_run (&endless,
-                                     (struct journal){.append = prefix_append, .self = &prefix},
-                                     &unused, &err));
+    assert_int_equal (
+        -ECANCELED,
+        random_journal_write (&endless, (struct journal){.append = prefix_append, .self = &prefix},
+                              &unused, &err));
     clusters_equal (&prefix.cluster, &folded);
     journal_close (store);
     cluster_clear (&folded);
@@ -483,7 +483,7 @@ static int write_steps (void)
     struct cluster cluster = {0};
     int rc = store_open (journal_path, STORE_DURABLE, &store, NULL);
     if (rc == 0)
-        rc = recording_run (&ordinary, store_journal (store), &cluster, NULL);
+        rc = random_journal_write (&ordinary, store_journal (store), &cluster, NULL);
     cluster_clear (&cluster);
     return rc < 0 || store_close (store, NULL) < 0 ? 1 : 0;
 }
@@ -556,8 +556,8 @@ static void full_disk (void **state)
     assert_int_equal (0, setrlimit (RLIMIT_FSIZE, &small));
     struct cluster cluster = {0};
     struct pollux_error err = {""};
-    struct recording endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
-    int rc = recording_run (&endless, store_journal (store), &cluster, &err);
+    struct random_journal endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
+    int rc = random_journal_write (&endless, store_journal (store), &cluster, &err);
     assert_int_equal (0, setrlimit (RLIMIT_FSIZE, &before));
     signal (SIGXFSZ, SIG_DFL);
     assert_int_equal (rc, -EIO);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "journal_file.h"
-#include "recording.h"
+#include "random_journal.h"
 
 enum { CANNOT_MOUNT = 77 };
 
@@ -70,7 +70,8 @@ static int count_commit (void *self, struct pollux_error *err)
 
 static int full_steps (void)
 {
-    const struct recording endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true};
+    const struct random_journal endless = {
+        .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true};
     struct pollux_error err = {""};
     struct cluster cluster = {0};
     struct store *store = NULL;
@@ -78,7 +79,7 @@ static int full_steps (void)
         return 1;
     struct counter counter = {.journal = store_journal (store)};
     struct journal journal = {.append = count_append, .commit = count_commit, .self = &counter};
-    if (recording_run (&endless, journal, &cluster, &err) != -ENOSPC ||
+    if (random_journal_write (&endless, journal, &cluster, &err) != -ENOSPC ||
         !strstr (err.text, "the disk is full; make room and try again"))
         return 2;
     if (counter.journal.commit (counter.journal.self, &err) != -EIO)
@@ -105,12 +106,13 @@ static void full_disk (void **state)
 /* A compaction needs room for a moment; without it, all events stay. */
 static int full_compaction_steps (void)
 {
-    const struct recording ordinary = {.policy = "fifo", .rounds = 200, .seed = 5, .real = true};
+    const struct random_journal ordinary = {
+        .policy = "fifo", .rounds = 200, .seed = 5, .real = true};
     struct pollux_error err = {""};
     struct cluster cluster = {0}, folded = {0};
     struct store *store = NULL;
     if (store_open (journal_path, STORE_DURABLE, &store, &err) < 0 ||
-        recording_run (&ordinary, store_journal (store), &cluster, &err) < 0 ||
+        random_journal_write (&ordinary, store_journal (store), &cluster, &err) < 0 ||
         store_close (store, &err) < 0 || /* so that its log is short again */
         store_open (journal_path, STORE_DURABLE, &store, &err) < 0)
         return 1;
@@ -150,12 +152,12 @@ static void full_disk_while_compacting (void **state)
 
 static int read_only_steps (void)
 {
-    const struct recording ordinary = {.policy = "fifo", .rounds = 20, .seed = 5};
+    const struct random_journal ordinary = {.policy = "fifo", .rounds = 20, .seed = 5};
     struct pollux_error err = {""};
     struct cluster cluster = {0}, folded = {0};
     struct store *store = NULL;
     if (store_open (journal_path, STORE_DURABLE, &store, &err) < 0 ||
-        recording_run (&ordinary, store_journal (store), &cluster, &err) < 0 ||
+        random_journal_write (&ordinary, store_journal (store), &cluster, &err) < 0 ||
         store_close (store, &err) < 0 || remount (MS_RDONLY, NULL) < 0)
         return 1;
     if (store_open (journal_path, STORE_DURABLE, &store, &err) != -EROFS ||

@@ -8,19 +8,19 @@
  *     POST /echo/{name}              the same with a body of JSON or YAML
  *     POST /durable                  held until released: 201 "done"
  *     GET  /large                    LARGE bytes, more than sockets buffer
- *     GET  /stream                   served.stream
+ *     GET  /stream                   fixture.stream
  *     GET  /silent                   its handler forgets to answer
  *
  * Tokens: "ann" and "bob" have role 1, "eve" has role 2.
  */
-#ifndef TESTS_SERVED_H
-#define TESTS_SERVED_H
+#ifndef TESTS_HTTP_FIXTURE_H
+#define TESTS_HTTP_FIXTURE_H
 
 #include "http/http.h"
 
-enum { SERVED_LARGE = 32 << 20, SERVED_HEARD = 1 << 20 };
+enum { HTTP_FIXTURE_LARGE = 32 << 20, HTTP_FIXTURE_RECEIVED = 1 << 20 };
 
-struct served {
+struct http_fixture {
     struct http_server *server;
     struct http_options options;
     const char *listen[3];
@@ -28,30 +28,30 @@ struct served {
     int64_t now_us;
     struct http_stream *stream; /* the last one that was opened */
     int opened, gone, drained, handled;
-    char *heard; /* by the last served_hear: text with a NUL behind it */
-    bool closed; /* and whether the server has closed the connection */
+    char *received; /* by the last http_fixture_receive: text with a NUL behind it */
+    bool closed;    /* and whether the server has closed the connection */
 };
 
-/* *state is a struct served without a server; options can be changed before served_start. */
-int served_set_up (void **state);
-int served_tear_down (void **state);
-void served_start (struct served *served);
+/* *state is a struct http_fixture without a server; options can be changed before http_fixture_start. */
+int http_fixture_set_up (void **state);
+int http_fixture_tear_down (void **state);
+void http_fixture_start (struct http_fixture *fixture);
 
 /* A connection to listen[address]; the caller's (close). */
-int served_connect (struct served *served, int address);
-void served_say (int client, const char *text);
+int http_fixture_connect (struct http_fixture *fixture, int address);
+void http_fixture_send (int client, const char *text);
 
 /* Step until nothing is left to do without waiting. */
-void served_run (struct served *served);
+void http_fixture_run (struct http_fixture *fixture);
 
-/* Step and read until `until` has been heard (NULL: until the connection is closed).  Fails the
+/* Step and read until `until` has been received (NULL: until the connection is closed).  Fails the
  * test if nothing more comes. */
-const char *served_hear (struct served *served, int client, const char *until);
+const char *http_fixture_receive (struct http_fixture *fixture, int client, const char *until);
 
 /* Read what is there, after running: whether `closed`. */
-const char *served_now (struct served *served, int client);
+const char *http_fixture_poll (struct http_fixture *fixture, int client);
 
 /* One request on a connection of its own, which is closed after it; the whole answer. */
-const char *served_ask (struct served *served, const char *request);
+const char *http_fixture_ask (struct http_fixture *fixture, const char *request);
 
 #endif

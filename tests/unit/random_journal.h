@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cluster at work, to be recorded: a source that makes jobs come, report and end by chance, and
  * a backend that obeys.  Equal arguments give equal events. */
-#ifndef TESTS_RECORDING_H
-#define TESTS_RECORDING_H
+#ifndef TESTS_RANDOM_JOURNAL_H
+#define TESTS_RANDOM_JOURNAL_H
 
 #include "base/rng.h"
 #include "loop/loop.h"
 
 /* Rounds of 60 s on 8 nodes of 4 slots. */
-struct recording {
+struct random_journal {
     const char *policy;
     int rounds; /* full ones */
     uint64_t seed;
@@ -19,8 +19,8 @@ struct recording {
 };
 
 /* Run the loop.  On success *ret is what is believed at the end; the caller clears it. */
-int recording_run (const struct recording *recording, struct journal journal, struct cluster *ret,
-                   struct pollux_error *err);
+int random_journal_write (const struct random_journal *options, struct journal journal,
+                          struct cluster *ret, struct pollux_error *err);
 
 /* The same program, or none. */
 void launches_equal (const struct launch *a, const struct launch *b);

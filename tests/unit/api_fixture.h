@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The API with everything behind it but a daemon: a town, a journal, tokens and run directories in
  * a fresh folder, and requests over a pair of sockets. */
-#ifndef TESTS_DESK_H
-#define TESTS_DESK_H
+#ifndef TESTS_API_FIXTURE_H
+#define TESTS_API_FIXTURE_H
 
 #include <jansson.h>
 
@@ -13,7 +13,7 @@
 #include "store/store.h"
 #include "town.h"
 
-struct desk {
+struct api_fixture {
     struct town town;
     struct cluster_status status;
     struct api *api;
@@ -29,8 +29,8 @@ struct desk {
     int post_failure; /* what post answers with, once; 0: it works */
 };
 
-void desk_open (struct desk *desk, int nodes, int slots);
-void desk_close (struct desk *desk);
+void api_fixture_open (struct api_fixture *fixture, int nodes, int slots);
+void api_fixture_close (struct api_fixture *fixture);
 
 /* An answer.  The caller clears it. */
 struct reply {
@@ -41,26 +41,26 @@ struct reply {
 void reply_clear (struct reply *reply);
 
 /* Ask and wait for the answer.  type NULL: no body. */
-struct reply desk_ask (struct desk *desk, const char *token, const char *method, const char *target,
-                       const char *type, const char *body);
+struct reply api_fixture_ask (struct api_fixture *fixture, const char *token, const char *method,
+                              const char *target, const char *type, const char *body);
 
 /* The same for those who only look at the status. */
-int desk_status (struct desk *desk, const char *token, const char *method, const char *target,
-                 const char *type, const char *body);
+int api_fixture_status (struct api_fixture *fixture, const char *token, const char *method,
+                        const char *target, const char *type, const char *body);
 
 /* Ask for a stream: a socket to read from, the caller's (close). */
-int desk_stream (struct desk *desk, const char *token, const char *target);
+int api_fixture_stream (struct api_fixture *fixture, const char *token, const char *target);
 /* All that has come there by now, head and chunks and all, as text (free). */
-char *desk_heard (struct desk *desk, int socket);
+char *api_fixture_received (struct api_fixture *fixture, int socket);
 
-/* Take the head and the chunks' sizes out of all that was heard. */
+/* Take the head and the chunks' sizes out of a received stream. */
 void stream_plain (char *text);
 
 /* Let an event happen, with all that the daemon would do around it. */
-int desk_take (struct desk *desk, struct event *event, struct pollux_error *err);
+int api_fixture_take (struct api_fixture *fixture, struct event *event, struct pollux_error *err);
 /* Post the reports since the last call as one HINTS event, as before a full round. */
-int desk_post_reports (struct desk *desk);
+int api_fixture_post_reports (struct api_fixture *fixture);
 /* Let the server and the API work, and commit. */
-void desk_turn (struct desk *desk);
+void api_fixture_step (struct api_fixture *fixture);
 
 #endif

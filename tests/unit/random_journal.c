@@ -3,7 +3,7 @@
  * The loop around chance.  Between two rounds: some jobs arrive, some end by themselves, one is
  * cancelled or limited now and then, a node is drained or comes back; then all that run report.
  */
-#include "recording.h"
+#include "random_journal.h"
 
 #include "unit.h"
 
@@ -11,7 +11,7 @@ static const int64_t S = 1000000;
 enum { NODES = 8, JOBS_LIMIT = 4096 };
 
 struct generator {
-    struct recording what;
+    struct random_journal what;
     struct rng rng;
     int stage; /* nodes, then for each round: changes, hints, round */
     int round, changes;
@@ -212,16 +212,16 @@ static int obey (void *self, struct loop *loop, struct pollux_error *err)
     return 0;
 }
 
-int recording_run (const struct recording *recording, struct journal journal, struct cluster *ret,
-                   struct pollux_error *err)
+int random_journal_write (const struct random_journal *options, struct journal journal,
+                          struct cluster *ret, struct pollux_error *err)
 {
     struct generator *generator = calloc (1, sizeof (*generator));
     assert_non_null (generator);
-    generator->what = *recording;
-    generator->rng = rng_seed (recording->seed);
+    generator->what = *options;
+    generator->rng = rng_seed (options->seed);
     struct loop loop = {
         .source = {next, generator}, .journal = journal, .backend = {.reconcile = obey}};
-    int rc = policy_find (recording->policy, &loop.policy, err);
+    int rc = policy_find (options->policy, &loop.policy, err);
     if (rc == 0)
         rc = loop_run (&loop, err);
     if (rc == 0) {
