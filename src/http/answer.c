@@ -11,7 +11,7 @@
 
 #include "base/utf8.h"
 
-void answer_forget (struct http_request *request)
+void answer_clear (struct http_request *request)
 {
     free (request->answer);
     request->answer = NULL;

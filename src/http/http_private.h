@@ -74,7 +74,7 @@ struct http_request {
 
     char *body;
     size_t length, size; /* bytes there, and room for */
-    uint64_t swallowed;  /* bytes of a body that nobody will see */
+    uint64_t discarded;  /* bytes of a body that nobody will see */
     unsigned body_type;
 
     int status; /* of the answer; 0: none yet */
@@ -96,8 +96,8 @@ struct http_stream {
     char *data; /* used bytes from start, of size */
     size_t start, used, size;
     uint64_t pushed, taken, goal; /* in all; the deadline holds for taken reaching goal */
-    bool ended, dropped, tell_drained, tell_gone;
-    bool expect; /* the deadline is to be set */
+    bool ended, dropped, notify_drained, notify_gone;
+    bool needs_deadline; /* the deadline is to be set */
     struct http_stream *next_gone;
 };
 
@@ -110,14 +110,14 @@ struct http_server {
     struct MHD_Daemon *mhd;
     struct connection *connections;
     struct deadlines deadlines;
-    struct buckets *asked, *refused;
+    struct rate_limit *request_limit, *refusal_limit;
     int64_t now_us;
     int64_t accept_us; /* when to accept again; INT64_MAX: is accepting */
     bool stopping, freeing;
-    bool expect;     /* some stream's deadline is to be set */
-    bool tell;       /* some stream's owner is to be told something */
-    bool resumed;    /* a connection was resumed; MHD's descriptor says nothing of it */
-    int half_closed; /* connections that are */
+    bool needs_deadline; /* some stream's deadline is to be set */
+    bool notify;         /* some stream's owner is to be told something */
+    bool resumed;        /* a connection was resumed; MHD's descriptor says nothing of it */
+    int half_closed;     /* connections that are */
     size_t bodies_bytes;
     struct http_request *held, **held_end;
     int held_count;
@@ -152,7 +152,7 @@ void connections_sweep (struct http_server *server);
 
 /* ---- request.c: from the head to the handler ----------------------------------------------- */
 
-void *request_log (void *server, const char *uri, struct MHD_Connection *mhd);
+void *request_new (void *server, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result request_handle (void *server, struct MHD_Connection *mhd, const char *url,
                                 const char *method, const char *version, const char *data,
                                 size_t *data_size, void **context);
@@ -169,7 +169,7 @@ void request_check_head (struct http_request *request, const char *method);
 /* Hand the answer to MHD; MHD_NO: close. */
 enum MHD_Result answer_send (struct http_request *request);
 /* Replace an answer that was given but not sent. */
-void answer_forget (struct http_request *request);
+void answer_clear (struct http_request *request);
 
 /* ---- access.c: the access log ---------------------------------------------------------------- */
 
@@ -183,8 +183,8 @@ struct MHD_Response *stream_response (struct http_stream *stream);
 void stream_leave (struct http_stream *stream);
 void stream_free (struct http_stream *stream);
 /* Set the deadlines of streams that were pushed to since the last step. */
-void streams_expect (struct http_server *server);
+void streams_set_deadlines (struct http_server *server);
 /* Call the owners that are to be told something. */
-void streams_tell (struct http_server *server);
+void streams_notify (struct http_server *server);
 
 #endif

@@ -117,7 +117,7 @@ static void remove_stale (const struct address *address)
 }
 
 /* The address as it has become, with the port that the kernel chose. */
-static int tell_port (struct address *address, int fd)
+static int read_port (struct address *address, int fd)
 {
     struct sockaddr *sockaddr = (struct sockaddr *)&address->sockaddr;
     if (sockaddr->sa_family == AF_UNIX)
@@ -149,7 +149,7 @@ int address_listen (struct address *address, struct pollux_error *err)
         goto failed;
     }
     if (bind (fd, sockaddr, address->length) < 0 || listen (fd, BACKLOG) < 0 ||
-        tell_port (address, fd) < 0)
+        read_port (address, fd) < 0)
         goto failed;
     return fd;
 failed:;

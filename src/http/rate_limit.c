@@ -7,32 +7,32 @@
 
 #include <stdlib.h>
 
-struct bucket {
+struct token_bucket {
     uint64_t key; /* a hash; 0: unused.  Two keys with one hash share a bucket: 1 in 2^64 */
     int64_t at_us;
     double tokens; /* at at_us */
 };
 
-struct buckets {
+struct rate_limit {
     double rate, burst;
     uint64_t seed;
-    struct bucket items[BUCKETS];
+    struct token_bucket items[RATE_LIMIT_BUCKETS];
 };
 
-struct buckets *buckets_new (double rate, double burst, uint64_t seed)
+struct rate_limit *rate_limit_new (double rate, double burst, uint64_t seed)
 {
-    struct buckets *buckets = calloc (1, sizeof (*buckets));
-    if (buckets != NULL) {
-        buckets->rate = rate;
-        buckets->burst = burst;
-        buckets->seed = seed;
+    struct rate_limit *limit = calloc (1, sizeof (*limit));
+    if (limit != NULL) {
+        limit->rate = rate;
+        limit->burst = burst;
+        limit->seed = seed;
     }
-    return buckets;
+    return limit;
 }
 
-void buckets_free (struct buckets *buckets)
+void rate_limit_free (struct rate_limit *limit)
 {
-    free (buckets);
+    free (limit);
 }
 
 /* FNV-1a from a secret start, then mixed, so that all bits depend on the last byte. */
@@ -46,22 +46,23 @@ static uint64_t hash (uint64_t seed, const unsigned char *key, size_t length)
     return sum != 0 ? sum : 1;
 }
 
-static double filled (const struct buckets *buckets, const struct bucket *bucket, int64_t now_us)
+static double filled (const struct rate_limit *limit, const struct token_bucket *bucket,
+                      int64_t now_us)
 {
     double tokens = bucket->tokens;
     if (now_us > bucket->at_us)
-        tokens += (double)(now_us - bucket->at_us) * 1e-6 * buckets->rate;
-    return tokens < buckets->burst ? tokens : buckets->burst;
+        tokens += (double)(now_us - bucket->at_us) * 1e-6 * limit->rate;
+    return tokens < limit->burst ? tokens : limit->burst;
 }
 
-bool buckets_take (struct buckets *buckets, const void *key, size_t length, int64_t now_us)
+bool rate_limit_take (struct rate_limit *limit, const void *key, size_t length, int64_t now_us)
 {
-    uint64_t sum = hash (buckets->seed, key, length);
-    struct bucket *found = NULL, *fullest = NULL;
+    uint64_t sum = hash (limit->seed, key, length);
+    struct token_bucket *found = NULL, *fullest = NULL;
     double most = -1;
-    for (size_t i = 0; i < BUCKETS_PROBES && found == NULL; i++) {
-        struct bucket *bucket = &buckets->items[(sum + i) % BUCKETS];
-        double tokens = bucket->key == 0 ? buckets->burst + 1 : filled (buckets, bucket, now_us);
+    for (size_t i = 0; i < RATE_LIMIT_PROBES && found == NULL; i++) {
+        struct token_bucket *bucket = &limit->items[(sum + i) % RATE_LIMIT_BUCKETS];
+        double tokens = bucket->key == 0 ? limit->burst + 1 : filled (limit, bucket, now_us);
         if (bucket->key == sum)
             found = bucket;
         if (tokens > most) {
@@ -71,9 +72,9 @@ bool buckets_take (struct buckets *buckets, const void *key, size_t length, int6
     }
     if (found == NULL) {
         found = fullest;
-        *found = (struct bucket){.key = sum, .at_us = now_us, .tokens = buckets->burst};
+        *found = (struct token_bucket){.key = sum, .at_us = now_us, .tokens = limit->burst};
     }
-    double tokens = filled (buckets, found, now_us);
+    double tokens = filled (limit, found, now_us);
     bool enough = tokens >= 1;
     found->tokens = enough ? tokens - 1 : tokens;
     found->at_us = now_us;

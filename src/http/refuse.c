@@ -116,8 +116,8 @@ static void refuse_token (struct http_request *request, const char *sentence)
     const struct connection *connection = request->connection;
     struct http_server *server = connection->server;
     request->identity = (struct http_identity){0};
-    if (!buckets_take (server->refused, connection->peer.text, strlen (connection->peer.text),
-                       server->now_us)) {
+    if (!rate_limit_take (server->refusal_limit, connection->peer.text,
+                          strlen (connection->peer.text), server->now_us)) {
         limit (request);
         return;
     }
@@ -168,7 +168,8 @@ static void check_rate (struct http_request *request)
         snprintf (key, sizeof (key), "%u %s", request->identity.role, request->identity.name);
     else
         snprintf (key, sizeof (key), "from %s", connection->peer.text);
-    if (!buckets_take (connection->server->asked, key, strlen (key), connection->server->now_us))
+    if (!rate_limit_take (connection->server->request_limit, key, strlen (key),
+                          connection->server->now_us))
         limit (request);
 }
 

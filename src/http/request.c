@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request's way: libmicrohttpd reads the request line (request_log), then calls request_handle
+ * A request's way: libmicrohttpd reads the request line (request_new), then calls request_handle
  * with the head, once for each piece of the body, and once more at its end; after a suspension
  * again.  A refusal that is known from the head waits for the end of the body, which is thrown
  * away, so that the client surely reads it; only a large body is not waited for.
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "http/header_check.h"
 
-void *request_log (void *self, const char *uri, struct MHD_Connection *mhd)
+void *request_new (void *self, const char *uri, struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -36,7 +36,7 @@ void *request_log (void *self, const char *uri, struct MHD_Connection *mhd)
     return request;
 }
 
-static void body_forget (struct http_request *request)
+static void body_free (struct http_request *request)
 {
     request->connection->server->bodies_bytes -= request->size;
     free (request->body);
@@ -60,8 +60,8 @@ void request_completed (void *self, struct MHD_Connection *mhd, void **context,
         stream_leave (request->stream);
     if (!connection->closing)
         connection_phase (connection, PHASE_HEAD);
-    body_forget (request);
-    answer_forget (request);
+    body_free (request);
+    answer_clear (request);
     free (request->raw);
     free (request);
 }
@@ -184,15 +184,15 @@ enum MHD_Result request_handle (void *self, struct MHD_Connection *mhd, const ch
         if (request->status == 0)
             body_take (request, data, *data_size);
         if (request->status != 0) {
-            body_forget (request);
-            request->swallowed += *data_size;
+            body_free (request);
+            request->discarded += *data_size;
         }
         *data_size = 0;
-        return request->swallowed <= 4 * server->options.limits.body_bytes ? MHD_YES : MHD_NO;
+        return request->discarded <= 4 * server->options.limits.body_bytes ? MHD_YES : MHD_NO;
     }
     if (!request->handled) {
         handle (request);
-        body_forget (request);
+        body_free (request);
         if (request->stream == NULL && !request->refused &&
             (request->route->flags & HTTP_DURABLE) != 0) {
             hold (request);
@@ -211,7 +211,7 @@ void http_server_release (struct http_server *server, int status, const char *se
     for (struct http_request *next; request != NULL; request = next) {
         next = request->next_held;
         if (status != 0) {
-            answer_forget (request);
+            answer_clear (request);
             http_error (request, status, "%s", sentence);
         }
         connection_resume (request->connection);

@@ -97,7 +97,7 @@ static void take_events (struct http_server *server)
     }
 }
 
-static void cut_late (struct http_server *server)
+static void cut_overdue (struct http_server *server)
 {
     struct deadline *first;
     while ((first = deadlines_first (&server->deadlines)) != NULL &&
@@ -113,13 +113,13 @@ void http_server_step (struct http_server *server, int64_t now_us)
     server->now_us = now_us;
     if (server->accept_us <= now_us)
         accept_resume (server);
-    streams_expect (server);
+    streams_set_deadlines (server);
     take_events (server);
-    cut_late (server);
+    cut_overdue (server);
     for (int runs = 0; runs == 0 || (runs < RUNS && mhd_is_busy (server)); runs++) {
         server->resumed = false;
         MHD_run (server->mhd);
-        streams_tell (server);
+        streams_notify (server);
         if (!mhd_is_busy (server))
             connections_sweep (server);
     }
@@ -128,7 +128,7 @@ void http_server_step (struct http_server *server, int64_t now_us)
 int64_t http_server_due_us (const struct http_server *server)
 {
     const struct deadline *first = deadlines_first (&server->deadlines);
-    if (mhd_is_busy (server) || server->expect || server->tell || server->gone != NULL)
+    if (mhd_is_busy (server) || server->needs_deadline || server->notify || server->gone != NULL)
         return INT64_MIN;
     if (first != NULL && first->due_us < server->accept_us)
         return first->due_us;
@@ -166,7 +166,7 @@ struct http_counts http_server_counts (const struct http_server *server)
 /* ---- Beginning and end --------------------------------------------------------------------------- */
 
 /* Targets are decoded in target.c, once and after they have been cut. */
-static size_t leave_alone (void *self, struct MHD_Connection *mhd, char *text)
+static size_t keep_encoded (void *self, struct MHD_Connection *mhd, char *text)
 {
     (void)self;
     (void)mhd;
@@ -180,7 +180,7 @@ static int start_mhd (struct http_server *server, struct pollux_error *err)
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         request_handle, server, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,
         MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
-        request_log, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_alone, NULL,
+        request_new, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_encoded, NULL,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(limits->connections + CLOSING_MAX),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes + ANSWER_HEAD,
         MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
@@ -235,15 +235,15 @@ static int copy_options (struct http_server *server, const struct http_options *
     return 0;
 }
 
-static int make_buckets (struct http_server *server, struct pollux_error *err)
+static int make_rate_limits (struct http_server *server, struct pollux_error *err)
 {
     const struct http_limits *limits = &server->options.limits;
     uint64_t seed = 0;
     if (getrandom (&seed, sizeof (seed), 0) != (ssize_t)sizeof (seed))
         return fail (err, -errno, "no random numbers: %s", strerror (errno));
-    server->asked = buckets_new (limits->rate, limits->burst, seed);
-    server->refused = buckets_new (limits->refusals, 10 * limits->refusals, seed);
-    if (server->asked == NULL || server->refused == NULL)
+    server->request_limit = rate_limit_new (limits->rate, limits->burst, seed);
+    server->refusal_limit = rate_limit_new (limits->refusals, 10 * limits->refusals, seed);
+    if (server->request_limit == NULL || server->refusal_limit == NULL)
         return fail (err, -ENOMEM, "no memory for an HTTP server");
     return 0;
 }
@@ -265,7 +265,7 @@ int http_server_new (const struct http_options *options, int64_t now_us, struct 
         code = fail (err, -errno, "no epoll: %s", strerror (errno));
         goto failed;
     }
-    if ((code = make_buckets (server, err)) < 0 || (code = start_mhd (server, err)) < 0 ||
+    if ((code = make_rate_limits (server, err)) < 0 || (code = start_mhd (server, err)) < 0 ||
         (code = listen_all (server, err)) < 0)
         goto failed;
     server->options.listen = NULL; /* the caller's again */
@@ -296,7 +296,7 @@ void http_server_stop (struct http_server *server)
         if (at->phase == PHASE_HEAD) {
             connection_cut (at);
         } else if (stream != NULL) {
-            stream->ended = stream->tell_gone = server->tell = true;
+            stream->ended = stream->notify_gone = server->notify = true;
             connection_resume (at);
         }
     }
@@ -315,11 +315,11 @@ void http_server_free (struct http_server *server)
         MHD_run (server->mhd);
         MHD_stop_daemon (server->mhd);
     }
-    streams_tell (server);
+    streams_notify (server);
     if (server->epoll >= 0)
         close (server->epoll);
-    buckets_free (server->asked);
-    buckets_free (server->refused);
+    rate_limit_free (server->request_limit);
+    rate_limit_free (server->refusal_limit);
     deadlines_clear (&server->deadlines);
     for (int i = 0; i < server->options.host_count; i++)
         free (server->hosts[i]);

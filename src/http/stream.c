@@ -94,11 +94,11 @@ static bool make_room (struct http_stream *stream, size_t length)
 }
 
 /* What is buffered now must have been taken in time. */
-static void expect (struct http_stream *stream)
+static void set_deadline (struct http_stream *stream)
 {
     struct http_server *server = stream->server;
     struct deadline *deadline = &stream->connection->deadline;
-    stream->expect = false;
+    stream->needs_deadline = false;
     if (stream->connection->closing)
         return;
     stream->goal = stream->pushed;
@@ -120,7 +120,7 @@ int http_stream_push (struct http_stream *stream, const void *bytes, size_t leng
     memcpy (stream->data + stream->start + stream->used, bytes, length);
     /* The time of the last step may be long ago: the next one sets the deadline. */
     if (stream->used == 0)
-        stream->expect = stream->server->expect = true;
+        stream->needs_deadline = stream->server->needs_deadline = true;
     stream->used += length;
     stream->pushed += length;
     connection_resume (stream->connection);
@@ -165,10 +165,10 @@ static ssize_t stream_read (void *self, uint64_t position, char *buffer, size_t 
         free (stream->data);
         stream->data = NULL;
         stream->start = stream->size = 0;
-        stream->tell_drained = stream->server->tell = true;
+        stream->notify_drained = stream->server->notify = true;
     }
     if (stream->taken >= stream->goal)
-        expect (stream);
+        set_deadline (stream);
     return (ssize_t)length;
 }
 
@@ -212,35 +212,35 @@ void http_server_cut_off (struct http_server *server, const char *name)
             connection_cut (at);
 }
 
-void streams_expect (struct http_server *server)
+void streams_set_deadlines (struct http_server *server)
 {
-    if (!server->expect)
+    if (!server->needs_deadline)
         return;
-    server->expect = false;
+    server->needs_deadline = false;
     for (struct connection *at = server->connections; at != NULL; at = at->next) {
         struct http_stream *stream = stream_of (at);
-        if (stream != NULL && stream->expect)
-            expect (stream);
+        if (stream != NULL && stream->needs_deadline)
+            set_deadline (stream);
     }
 }
 
-void streams_tell (struct http_server *server)
+void streams_notify (struct http_server *server)
 {
-    while (server->tell) {
-        server->tell = false;
+    while (server->notify) {
+        server->notify = false;
         /* Owners may do anything to streams in here, but connections come and go in MHD_run only. */
         for (struct connection *at = server->connections; at != NULL; at = at->next) {
             struct http_stream *stream = stream_of (at);
             if (stream == NULL)
                 continue;
             const struct http_stream_owner *owner = stream->owner;
-            if (stream->tell_gone) {
-                stream->tell_gone = false;
+            if (stream->notify_gone) {
+                stream->notify_gone = false;
                 stream->owner = NULL;
                 if (owner != NULL)
                     owner->gone (stream->self);
-            } else if (stream->tell_drained) {
-                stream->tell_drained = false;
+            } else if (stream->notify_drained) {
+                stream->notify_drained = false;
                 if (owner != NULL && owner->drained != NULL && stream->used == 0)
                     owner->drained (stream->self);
             }

@@ -17,14 +17,14 @@
 static const int64_t S = 1000000;
 static const char as_json[] = "application/json", as_yaml[] = "application/yaml";
 
-static int open_desk (void **state)
+static int open_fixture (void **state)
 {
     *state = calloc (1, sizeof (struct api_fixture));
     api_fixture_open (*state, 2, 4);
     return 0;
 }
 
-static int close_desk (void **state)
+static int close_fixture (void **state)
 {
     api_fixture_close (*state);
     free (*state);
@@ -750,7 +750,7 @@ static void failures_show_their_last_lines (void **state)
 
 int main (void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown (name, open_desk, close_desk)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, open_fixture, close_fixture)
     const struct CMUnitTest tests[] = {
         TEST (everybody_gets_what_is_theirs),
         TEST (environments_are_hidden),

@@ -259,27 +259,28 @@ static void test_addresses (void **state)
 
 static void test_buckets (void **state)
 {
-    struct buckets *buckets = buckets_new (10, 5, 42);
+    struct rate_limit *buckets = rate_limit_new (10, 5, 42);
     int64_t now_us = 7;
     (void)state;
     assert_non_null (buckets);
     for (int i = 0; i < 5; i++)
-        assert_true (buckets_take (buckets, "a", 1, now_us));
-    assert_false (buckets_take (buckets, "a", 1, now_us));
-    assert_true (buckets_take (buckets, "b", 1, now_us));
-    assert_false (buckets_take (buckets, "a", 1, now_us + 99999));
-    assert_true (buckets_take (buckets, "a", 1, now_us + 100001));
-    assert_false (buckets_take (buckets, "a", 1, now_us + 100001));
-    assert_false (buckets_take (buckets, "a", 1, now_us)); /* a clock that steps back gives none */
+        assert_true (rate_limit_take (buckets, "a", 1, now_us));
+    assert_false (rate_limit_take (buckets, "a", 1, now_us));
+    assert_true (rate_limit_take (buckets, "b", 1, now_us));
+    assert_false (rate_limit_take (buckets, "a", 1, now_us + 99999));
+    assert_true (rate_limit_take (buckets, "a", 1, now_us + 100001));
+    assert_false (rate_limit_take (buckets, "a", 1, now_us + 100001));
+    assert_false (
+        rate_limit_take (buckets, "a", 1, now_us)); /* a clock that steps back gives none */
     now_us += 1000 * 1000 * 1000;
     for (int i = 0; i < 5; i++) /* never more than the burst */
-        assert_true (buckets_take (buckets, "a", 1, now_us));
-    assert_false (buckets_take (buckets, "a", 1, now_us));
+        assert_true (rate_limit_take (buckets, "a", 1, now_us));
+    assert_false (rate_limit_take (buckets, "a", 1, now_us));
     /* Any number of strangers: nobody who keeps within the rate is refused. */
-    for (uint32_t i = 0; i < 10 * BUCKETS; i++)
-        assert_true (buckets_take (buckets, &i, sizeof (i), now_us));
-    assert_true (buckets_take (buckets, "fresh", 5, now_us));
-    buckets_free (buckets);
+    for (uint32_t i = 0; i < 10 * RATE_LIMIT_BUCKETS; i++)
+        assert_true (rate_limit_take (buckets, &i, sizeof (i), now_us));
+    assert_true (rate_limit_take (buckets, "fresh", 5, now_us));
+    rate_limit_free (buckets);
 }
 
 static void test_deadlines (void **state)
