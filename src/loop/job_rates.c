@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From hints, placement and batch to the numbers of docs/api.md.  Nothing here is measured by the
- * daemon: it is what the job's model says of its placement.
+ * Computes the rates of docs/api.md from hints, placement and batch.  The daemon measures nothing itself:
+ * these are predictions of the job's model for its placement.
  */
 #include "loop/job_rates.h"
 
@@ -36,8 +36,8 @@ struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
     if (!hints->has_model)
         return rates;
     rates.throughput = pollux_throughput (&hints->model, shape, batch);
-    /* A batch that was chosen for more replicas can be below M0 here, where efficiency means
-     * nothing: then only the throughput is known. */
+    /* A batch that was chosen for more replicas can be below M0 here.  Efficiency is not defined
+     * there, so only the throughput is known. */
     rates.efficiency = pollux_efficiency (hints->grad, hints->limits.init_batch, rates.total_batch);
     rates.goodput = rates.throughput * rates.efficiency;
     struct job alone = *job; /* with its latest hints */

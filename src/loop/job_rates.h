@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a job trains now, by its own model: what people are told of it. */
+/* How fast a job trains now, computed from its own model. */
 #ifndef LOOP_JOB_RATES_H
 #define LOOP_JOB_RATES_H
 
@@ -13,20 +13,21 @@ struct job_rates {
     double throughput;         /* samples/s */
     double efficiency;         /* in (0, 1] */
     double goodput;            /* useful samples/s */
-    double speedup;            /* times as fast as with its fair share */
+    double speedup;            /* goodput relative to that on its fair share */
     double noise_scale;        /* samples */
-    double eta_s;              /* until its end, at this goodput */
+    double eta_s;              /* seconds until its end at this goodput */
 };
 
-/* Of a job with these hints and that batch, where a fair share has so many replicas. */
+/* The rates of a job with these hints and this batch.  fair: replicas of a fair share. */
 struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
                                struct pollux_batch batch, enum pollux_search search, int fair);
 
-/* What is known of a job: its latest report, or what the cluster believes. */
+/* The latest hints and batch of a job: of its report that is not journalled yet, or else the
+ * cluster's. */
 const struct hints *latest_hints (const struct cluster *cluster, const struct reports *reports,
                                   int job, struct pollux_batch *ret_batch);
 
-/* Seconds until the end at a goodput; NaN if one of them is unknown, infinite at goodput 0. */
+/* Seconds until the end at a goodput; NaN if progress or total is unknown, infinite at goodput 0. */
 double eta_at (const struct hints *hints, double goodput);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fold, with a decision at every ROUND and a comparison at every PLAN.
+ * Applies events; decides at every ROUND and compares at every PLAN.
  */
 #include "loop/replay.h"
 
@@ -29,7 +29,7 @@ static void number_differs (struct replay *replay, enum replay_part part, const 
         .part = part, .job = job, .recorded_value = recorded, .decided_value = decided};
 }
 
-/* Placements first: where they differ, the numbers follow. */
+/* Placements first: if they differ, the numbers differ as a consequence. */
 static void compare (struct replay *replay, const struct plan *recorded)
 {
     const struct plan *decided = &replay->plan;
@@ -61,8 +61,8 @@ static int take_plan (struct replay *replay, const struct plan *plan, struct pol
     return 0;
 }
 
-/* Who decides, with the memory of earlier rounds as long as that stays the same and nobody has
- * started afresh. */
+/* Find the round's policy.  Its memory of earlier rounds is kept unless the policy changes or the round
+ * is cold. */
 static int find_policy (struct replay *replay, const struct round *round, const struct policy **ret,
                         struct pollux_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deciding again: every ROUND of a journal, on the cluster that its events give, with the policy,
- * parameters and seed that it tells; and comparing with the PLAN that follows it there.
+ * Replay: decide every ROUND of a journal again, with the recorded policy, parameters and seed on the
+ * cluster that the events give, and compare with the recorded PLAN.
  *
  *     struct replay replay = {0};
  *     while (!replay.differs && (rc = source.next (source.self, &replay.cluster, &event, err)) == 1)
@@ -12,7 +12,7 @@
 
 #include "loop/loop.h"
 
-/* What differs first between two plans: a job's placement, or else one of the policy's numbers. */
+/* The first difference between two plans: a job's placement, or else one of the policy's numbers. */
 enum replay_part {
     REPLAY_PLACEMENT,
     REPLAY_SPEEDUP,
@@ -21,38 +21,39 @@ enum replay_part {
     REPLAY_PRICE,
 };
 enum { REPLAY_PARTS = REPLAY_PRICE + 1 };
-/* "placement" and so on. */
+/* "placement", "speedup", ... */
 extern const char *const replay_names[REPLAY_PARTS];
 
 struct replay_difference {
     enum replay_part part;
     const struct job *job; /* NULL for the numbers of the whole plan */
     struct placement recorded, decided;
-    double recorded_value, decided_value; /* instead, where it is a number */
+    double recorded_value, decided_value; /* instead, if the part is a number */
 };
 
-/* Zero but for the tolerance to begin with; replay_clear frees it. */
+/* Zero to begin with, except for the tolerance; replay_clear frees it. */
 struct replay {
-    double tolerance; /* relative, of numbers alone; for journals of other machines */
+    double
+        tolerance; /* relative, for numbers, not placements; > 0 for journals of other machines */
     struct cluster cluster;
     struct memory memory;
-    struct plan plan;   /* of the last round, decided again */
+    struct plan plan;   /* of the last round, as decided here */
     struct round round; /* the last */
     int64_t round_us;   /* its time */
-    bool waiting;       /* its PLAN has not come yet */
+    bool waiting;       /* its PLAN has not been read yet */
     int64_t rounds;
-    int64_t unanswered;       /* of these, without a PLAN before the next */
-    int64_t foreign;          /* of these, decided by another version */
-    char software[NAME_SIZE]; /* the last such version */
-    bool mixed;               /* not all by one policy */
-    /* Set by the first PLAN that differs, after which no event is taken.  Borrows from that
-     * event and from the replay. */
+    int64_t unanswered;       /* of these, without a PLAN before the next ROUND */
+    int64_t foreign;          /* of these, recorded by another version of Pollux */
+    char software[NAME_SIZE]; /* the last of these versions */
+    bool mixed;               /* the journal has rounds of several policies */
+    /* Set by the first PLAN that differs; then take no more events.  Borrows from that event and from
+     * the replay. */
     bool differs;
     struct replay_difference difference;
 };
 
-/* Take the next event.  -EINVAL if it does not fit what is believed, -ENOENT for a policy that
- * this version does not have, or whatever the policy fails with. */
+/* Take the next event.  -EINVAL: it does not fit the cluster's state; -ENOENT: this version does not
+ * have the policy; or the policy's error. */
 int replay_event (struct replay *replay, const struct event *event, struct pollux_error *err);
 
 void replay_clear (struct replay *replay);

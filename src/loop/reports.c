@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One place per job, found by its index: a report overwrites the one before.
+ * One report per job, found by the job's index: a new report overwrites the one before.
  *
  *     jobs     [0: 2] [1: -] [2: 1] ...          by index of the job
- *     reports  |of job 2|of job 0|               those since the last round
+ *     reports  |of job 2|of job 0|               since the last full round
  */
 #include "loop/reports.h"
 
@@ -22,7 +22,7 @@ void reports_clear (struct reports *reports)
     *reports = (struct reports){0};
 }
 
-/* Room for the job of an index.  Reports come from jobs that exist: that bounds it. */
+/* Grow jobs to contain the index.  Only existing jobs report, which bounds the size. */
 static int reserve_job (struct reports *reports, int job)
 {
     if (job < reports->job_capacity)

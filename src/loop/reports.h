@@ -8,13 +8,13 @@
 
 #include "cluster/cluster.h"
 
-/* Zero to begin with; reports_clear frees. */
+/* Zero to begin with; reports_clear frees it. */
 struct reports {
     struct report *reports; /* in order of the jobs' first reports */
     int count, capacity;
     struct reported {
-        int place;     /* in reports, from 1 on; 0: none */
-        char *refusal; /* why the last report was refused; NULL: it was not */
+        int place;     /* index in reports plus 1; 0: no report */
+        char *refusal; /* error message of the last report; NULL: it was accepted */
     } * jobs;          /* by index of the job */
     int job_capacity;
     uint64_t taken, refused, stale; /* since the start */
@@ -22,26 +22,26 @@ struct reports {
 
 void reports_clear (struct reports *reports);
 
-/* Keep a valid report of a live job's running generation.  -ESTALE, with a sentence: it is of
- * another generation, or the job does not run; -ENOMEM. */
+/* Keep a valid report.  -ESTALE: it is of another generation than the running one, or the job does not
+ * run; -ENOMEM. */
 int reports_take (struct reports *reports, const struct cluster *cluster,
                   const struct report *report, int generation, struct pollux_error *err);
 
-/* A report of the job made no sense; its owner will want to know why. */
+/* A report of the job was malformed: keep the error message for the job's owner. */
 void reports_refuse (struct reports *reports, int job, const char *why);
 
-/* The latest report of a job that is not yet in the cluster; NULL: none. */
+/* The latest report of a job that is not journalled yet; NULL: none. */
 const struct report *reports_latest (const struct reports *reports, int job);
 
-/* Why the job's last report was refused; NULL: it was not. */
+/* The error message of the job's last report; NULL: it was accepted. */
 const char *reports_refusal (const struct reports *reports, int job);
 
-/* The reports of jobs that are still there, in order of submission, as the body of a HINTS event;
- * borrowed until reports_drop. */
+/* The reports of live jobs, in order of submission, as the body of a HINTS event.  Returns their number;
+ * *ret is borrowed until the next call with these reports. */
 int reports_collect (struct reports *reports, const struct cluster *cluster,
                      const struct report **ret);
 
-/* They are in the cluster now. */
+/* Drop all reports, after they were posted. */
 void reports_drop (struct reports *reports);
 
 #endif

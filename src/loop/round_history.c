@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ROUND begins a summary and its PLAN completes it.  Both pass here before they are applied,
- * live or read from the journal, so that a daemon that starts again knows its earlier rounds.
+ * A ROUND begins a summary and its PLAN completes it.  Events come here before they are applied, new ones
+ * and those of a journal that is read again, so a restarted daemon has the history too.
  */
 #include "loop/round_history.h"
 
@@ -32,7 +32,7 @@ static void complete (struct round_history *rounds, const struct cluster *cluste
 {
     struct round_summary *summary = &rounds->coming;
     if (plan->job_count != cluster->active.count)
-        return; /* it will be refused */
+        return; /* the PLAN does not fit and will be refused */
     summary->fitness = plan->fitness;
     summary->bound = plan->bound;
     summary->price = plan->price;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a job is not where it should be.  The reasons in the order in which they hold it up: itself
- * (it is being stopped, it failed lately), others (who have not left yet), the cluster (no room),
- * and last the clock (the next round).
+ * Why a job does not run, or not on its planned placement.  Reasons in this order: the job itself (it is
+ * being stopped, or it failed), other jobs (which still hold its slots), the cluster (no free slots), and
+ * last the time until the next round.
  */
 #include "loop/wait_reason.h"
 
@@ -19,8 +19,8 @@ static int replicas_on (struct placement placement, int node)
     return 0;
 }
 
-/* Slots of nodes that take replicas, beyond what another placement has there already: a job that
- * moves holds what it leaves and what it goes to. */
+/* Slots of a placement on nodes that take replicas, without those that `counted` has on the same nodes.
+ * A job that moves holds its old and its new slots. */
 static int held_on (const struct cluster *cluster, struct placement placement,
                     struct placement counted)
 {
@@ -50,7 +50,7 @@ struct slot_totals slot_totals_of (const struct cluster *cluster)
     return room;
 }
 
-/* Sentences are built piece by piece; what does not fit is left out. */
+/* Append to the sentence; text beyond WAIT_REASON_SIZE is cut. */
 static void add (char ret[WAIT_REASON_SIZE], const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
 static void add (char ret[WAIT_REASON_SIZE], const char *format, ...)
@@ -71,7 +71,7 @@ static void add_seconds (char ret[WAIT_REASON_SIZE], int64_t us)
         add (ret, "%lld min", (long long)(s + 59) / 60);
 }
 
-/* "2 on n0 and 2 on n1"; of a long placement the first ones. */
+/* "2 on n0 and 2 on n1"; the first three nodes of a longer placement. */
 static void add_placement (char ret[WAIT_REASON_SIZE], const struct cluster *cluster,
                            struct placement placement)
 {
@@ -88,8 +88,8 @@ static void add_placement (char ret[WAIT_REASON_SIZE], const struct cluster *clu
         add (ret, " and %d more nodes", placement.count - SHOWN);
 }
 
-/* Some other job still holds slots of a node that this one was promised, and is not to keep
- * them.  The first such job, and the node. */
+/* Find a job that still runs on a node of this job's desired placement and has to leave its own
+ * placement.  Returns the first such job and the node; NULL: there is none. */
 static const struct job *find_leaving (const struct cluster *cluster, const struct job *job,
                                        int *ret_node)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job waits for, in a sentence that its owner understands. */
+/* Why a job waits, as a sentence for its owner. */
 #ifndef LOOP_WAIT_REASON_H
 #define LOOP_WAIT_REASON_H
 
@@ -7,16 +7,17 @@
 
 enum { WAIT_REASON_SIZE = 256 };
 
-/* Slots that nobody holds or is promised, and all, on nodes that take replicas; and how many of
- * the latter there are. */
+/* Totals over the nodes that take replicas. */
 struct slot_totals {
-    int free, slots, nodes;
+    int free;  /* slots that no job holds and no plan has assigned */
+    int slots; /* all */
+    int nodes;
 };
-/* O(nodes + live jobs): once for a whole list. */
+/* O(nodes + live jobs): compute it once for a list of jobs. */
 struct slot_totals slot_totals_of (const struct cluster *cluster);
 
-/* False if the job waits for nothing: it runs as it should, or has ended.  next_round_us: INT64_MAX
- * if unknown. */
+/* Write the reason to ret.  False: the job does not wait, because it runs as planned or has ended.
+ * next_round_us: when the next full round is due, INT64_MAX if unknown. */
 bool wait_reason (const struct cluster *cluster, struct slot_totals room, const struct job *job,
                   int64_t now_us, int64_t next_round_us, char ret[WAIT_REASON_SIZE]);
 
