@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One decision at a time: a view copied, a thread that decides on it, an eventfd that tells when.
- * Between begin and finish the copy, the plan and the loop's memory are the thread's.
+ * One decision at a time: a copy of the view, a thread that decides on it, an eventfd that signals the
+ * end.  Between begin and finish the copy, the plan and the loop's memory belong to the thread.
  */
 #include "daemon/async_decider.h"
 
@@ -16,12 +16,12 @@
 #include "base/error.h"
 #include "base/clock.h"
 
-/* Whoever asks something meanwhile should not notice. */
+/* A decision in the loop delays requests by at most this time. */
 static const double LONG_S = 0.005;
 
 struct async_decider {
     int64_t threshold;
-    double recent_s; /* what lately took longest, half of it forgotten with each decision */
+    double recent_s; /* maximum of recent durations; halved with each decision */
     int done;        /* eventfd */
     bool busy;
     pthread_t thread;
@@ -39,7 +39,7 @@ int async_decider_new (int64_t threshold, struct async_decider **ret, struct pol
 {
     struct async_decider *decider = calloc (1, sizeof (*decider));
     if (!decider)
-        return fail (err, -ENOMEM, "no memory to think with");
+        return fail (err, -ENOMEM, "no memory for the decider");
     decider->threshold = threshold;
     decider->done = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (decider->done < 0) {
@@ -69,7 +69,7 @@ void async_decider_free (struct async_decider *decider)
     free (decider);
 }
 
-static void *think (void *self)
+static void *decide_in_thread (void *self)
 {
     struct async_decider *decider = self;
     const struct view *view = view_copy_view (decider->copy);
@@ -95,8 +95,8 @@ static int begin (void *self, struct loop *loop, const struct view *view, const 
     decider->policy = loop->policy;
     decider->memory = &loop->memory;
     decider->fill = round->fill;
-    if (pthread_create (&decider->thread, NULL, think, decider) != 0) {
-        view_copy_free (decider->copy); /* then without one */
+    if (pthread_create (&decider->thread, NULL, decide_in_thread, decider) != 0) {
+        view_copy_free (decider->copy); /* no thread: the loop decides */
         decider->copy = NULL;
         return 0;
     }
@@ -109,7 +109,7 @@ struct decider_hook async_decider_hook (struct async_decider *decider)
     return (struct decider_hook){.begin = begin, .self = decider};
 }
 
-void async_decider_took (struct async_decider *decider, double seconds)
+void async_decider_measured (struct async_decider *decider, double seconds)
 {
     decider->recent_s = fmax (seconds, decider->recent_s / 2);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * polluxd, all pieces together: one thread and one epoll around the loop.
+ * polluxd: one thread and one epoll around the loop.
  *
- *     wake up -> HTTP requests and what became of replicas turn into events -> loop_take
+ *     epoll -> HTTP requests and exits of replicas become events -> loop_take
  *       -> a round if one is due -> loop_settle (reconcile, commit, act) -> answers are released
  *
- * Everything that must survive is in the journal, and the journal is committed before anything is
- * done or acknowledged: dying at any moment loses nothing that anybody was told.
+ * All state that must survive is in the journal.  It is committed before the backend acts and before a
+ * request is answered: a crash at any moment loses nothing that was acknowledged.
  */
 #ifndef DAEMON_DAEMON_H
 #define DAEMON_DAEMON_H
@@ -17,29 +17,31 @@
 
 struct daemon;
 
-/* How to start.  Borrowed for the daemon's life. */
+/* Borrowed for the daemon's life. */
 struct daemon_options {
     struct logger logger;
     const char *program;    /* the path of pollux, which supervises replicas */
-    const char *nvidia_smi; /* who knows the GPUs; NULL: nvidia-smi, "": nobody */
-    bool stop_jobs;         /* when it stops, so do all jobs */
-    /* The configuration as it is now, command line included, for a reload. */
+    const char *nvidia_smi; /* the command that lists GPUs; NULL: nvidia-smi, "": do not look */
+    bool stop_jobs;         /* stop all jobs when the daemon stops */
+    /* Read the configuration, at the start and for a reload: the file, and the command line over it. */
     int (*configure) (void *self, struct wire_config *ret, struct pollux_error *err);
     void *self;
 };
 
-/* The policy of that name.  -ENOENT lists those that there are; -EINVAL: a daemon cannot have it. */
+/* Find a policy by name.  -ENOENT, and the sentence lists all names; -EINVAL: it needs knowledge of the
+ * future, which only a simulation has. */
 int daemon_policy (const char *name, const struct policy **ret, struct pollux_error *err);
 
-/* Open the state, fold the journal, take over what runs, and listen.  -EBUSY: another daemon has
- * this state; -EBADMSG: it is damaged, or not what it should be; -EINVAL: the configuration is. */
+/* Open the state directory, read the journal, take over running replicas, and listen.  -EBUSY: another
+ * daemon uses this state; -EBADMSG: the state is damaged; -EINVAL: the configuration is wrong. */
 int daemon_new (const struct daemon_options *options, struct daemon **ret,
                 struct pollux_error *err);
 
-/* Until SIGTERM or SIGINT: 0.  Any failure is final: what was not committed has not happened. */
+/* Run until SIGTERM or SIGINT, then return 0.  After a failure the daemon can only be freed; events
+ * that were not committed are lost. */
 int daemon_run (struct daemon *daemon, struct pollux_error *err);
 
-/* Jobs go on under their supervisors. */
+/* Running jobs go on under their supervisors.  NULL is fine. */
 void daemon_free (struct daemon *daemon);
 
 #endif

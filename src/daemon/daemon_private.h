@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the daemon share: open.c makes it, recover.c remembers, wheel.c turns. */
+/* What the files of the daemon share: open.c builds the struct, recover.c reads the journal,
+ * event_loop.c runs it. */
 #ifndef DAEMON_DAEMON_PRIVATE_H
 #define DAEMON_DAEMON_PRIVATE_H
 
@@ -33,38 +34,39 @@ struct daemon {
     struct http_server *http;
     struct loop loop;
     struct cluster_status status; /* reports, past rounds, counters; read by the API */
-    struct journal journal;       /* the store's, behind the loop's */
-    struct round round;           /* how full rounds decide */
+    struct journal journal;       /* the store's; the loop uses journal_tap around it */
+    struct round round;           /* parameters of full rounds */
     struct round_schedule schedule;
-    bool cold;    /* the next full round has no memory of earlier ones */
-    bool dirty;   /* something happened that has not been settled */
-    bool retries; /* it may have been a failure, whose retry is not in the timetable yet */
-    int stopping; /* times that we were asked to */
-    int broken;   /* why the journal can no longer be trusted to know everything; 0: it does */
-    struct pollux_error why;
+    bool cold;                   /* the next full round starts with fresh policy memory */
+    bool dirty;                  /* events were applied since the last loop_settle */
+    bool retries;                /* a job may have failed whose retry is not in the schedule yet */
+    int stopping;                /* number of signals to stop */
+    int failed;                  /* the error after which no event is accepted; 0: none */
+    struct pollux_error failure; /* its sentence */
     int epoll, signals;
 };
 
-/* Who a wake-up is for. */
-enum tag { TAG_HTTP, TAG_BACKEND, TAG_SIGNAL, TAG_THOUGHT };
+/* Which descriptor woke epoll. */
+enum tag { TAG_HTTP, TAG_BACKEND, TAG_SIGNAL, TAG_DECISION };
 
-/* Fold the journal: the cluster as it was, and when the last full round was. */
+/* Apply snapshot and events of the journal to the cluster.  *ret_last_full_us: time of the last full
+ * round, 0 without one. */
 int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_error *err);
 
-/* Tell the journal of nodes that are new, changed or gone. */
+/* Post NODE events for nodes of the configuration that are new, changed or gone. */
 int declare_nodes (struct daemon *daemon, struct pollux_error *err);
 
-/* Give the event its time, check, remember and believe it.  -EINVAL: it does not fit, and nothing
- * happened; any other failure breaks the daemon. */
+/* Set the event's time, check, append and apply it.  -EINVAL: it does not fit the cluster's state, and
+ * nothing changed; after any other failure no event is accepted any more. */
 int post (struct daemon *daemon, struct event *event, struct pollux_error *err);
 
-/* Where the loop remembers: the store, with those who look on. */
+/* The loop's journal: appends to the store, then updates status, log and schedule. */
 struct journal journal_tap (struct daemon *daemon);
 
-/* How full rounds decide, by the configuration. */
+/* The parameters of full rounds, from the configuration. */
 struct round configured_round (const struct wire_config *config, const struct policy *policy);
 
-/* Read the configuration and the tokens again; what cannot change while running is told. */
+/* Read the configuration and the tokens again; warn about changes that need a restart. */
 void reload (struct daemon *daemon);
 
 #endif

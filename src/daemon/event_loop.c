@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One turn after the other: wait, take what happened, decide if it is time, settle, answer.
+ * The event loop: wait, take events, begin a round if one is due, settle, release answers.
  *
- * Answers that promise something are held until the commit of their turn.  A journal that cannot
- * be written ends the daemon: what it believes would no longer be what it remembers.  The jobs go
- * on, and the next daemon finds all that was promised.
+ * Answers to requests that change something are held until the commit.  If the journal cannot be
+ * written, the daemon ends: its cluster would differ from its journal.  Jobs go on under their
+ * supervisors, and the next daemon finds every change that was acknowledged.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,17 +19,17 @@
 #include "daemon/daemon_private.h"
 #include "daemon/notify.h"
 
-/* How long clients may take to read their last answers. */
-static const int64_t GOODBYE_US = 2000000;
+/* How long clients may take to read their last answers when the daemon stops. */
+static const int64_t LAST_ANSWERS_US = 2000000;
 
 /* ---- Waiting ---- */
 
-static int64_t sooner (int64_t a, int64_t b)
+static int64_t earlier_us (int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* How long until then; both ends of int64_t are legal. */
+/* Time from now until due_us, at least 0; INT64_MAX stays INT64_MAX. */
 static int64_t until (int64_t due_us, int64_t now_us)
 {
     if (due_us <= now_us)
@@ -37,21 +37,21 @@ static int64_t until (int64_t due_us, int64_t now_us)
     return due_us == INT64_MAX ? INT64_MAX : due_us - now_us;
 }
 
-/* Milliseconds until something is due, -1 for never. */
-static int patience (const struct daemon *daemon)
+/* Milliseconds until the next thing is due, -1 if nothing is. */
+static int epoll_timeout_ms (const struct daemon *daemon)
 {
     int64_t now_us = clock_now_us (&daemon->clock), monotonic_us = clock_monotonic_us ();
     int64_t wait_us = until (api_due_us (daemon->api), now_us);
     bool deciding = !daemon->stopping && !async_decider_busy (daemon->decider);
     if (deciding && daemon->loop.cluster.live.count > 0)
-        wait_us = sooner (wait_us, until (round_schedule_due_us (&daemon->schedule), now_us));
-    wait_us = sooner (wait_us, until (http_server_due_us (daemon->http), monotonic_us));
+        wait_us = earlier_us (wait_us, until (round_schedule_due_us (&daemon->schedule), now_us));
+    wait_us = earlier_us (wait_us, until (http_server_due_us (daemon->http), monotonic_us));
     wait_us =
-        sooner (wait_us, until (daemon->backend->due_us (daemon->backend_self), monotonic_us));
+        earlier_us (wait_us, until (daemon->backend->due_us (daemon->backend_self), monotonic_us));
     if (wait_us == INT64_MAX)
         return -1;
-    int64_t wait_ms = (wait_us + 999) / 1000;
-    return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
+    int64_t ms = (wait_us + 999) / 1000;
+    return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 static void take_signals (struct daemon *daemon)
@@ -67,15 +67,15 @@ static void take_signals (struct daemon *daemon)
              LOG_INT ("running", daemon->backend->count (daemon->backend_self)));
         if (daemon->stopping++ == 0 && daemon->options->stop_jobs) {
             daemon->backend->stop_all (daemon->backend_self);
-            daemon->dirty = true; /* so that it is acted on */
+            daemon->dirty = true; /* settle, so that the backend acts */
         }
     }
 }
 
 /* ---- Rounds ---- */
 
-/* A long decision is ready: now it is an event. */
-static int take_thought (struct daemon *daemon, struct pollux_error *err)
+/* The decider's thread has finished: post its plan. */
+static int post_async_plan (struct daemon *daemon, struct pollux_error *err)
 {
     const struct plan *plan = NULL;
     double seconds = 0;
@@ -87,18 +87,18 @@ static int take_thought (struct daemon *daemon, struct pollux_error *err)
     return post (daemon, &event, err);
 }
 
-/* Those who failed are tried again when their time has come. */
-static void wish_retries (struct daemon *daemon, int64_t now_us)
+/* Request a prompt round for each job that waits after a failure, at the end of its back-off. */
+static void request_retry_rounds (struct daemon *daemon, int64_t now_us)
 {
     const struct job_list *live = &daemon->loop.cluster.live;
     daemon->retries = false;
     for (int i = 0; i < live->count; i++)
         if (live->jobs[i]->phase == JOB_PENDING && live->jobs[i]->retry_us > now_us)
-            round_schedule_wish (&daemon->schedule, live->jobs[i]->retry_us);
+            round_schedule_request (&daemon->schedule, live->jobs[i]->retry_us);
 }
 
-/* Would a prompt round find somebody who waits, and a slot for them? */
-static bool somebody_fits (const struct daemon *daemon, int64_t now_us)
+/* Is there a job that waits, and a free slot?  Otherwise a prompt round would change nothing. */
+static bool pending_job_fits (const struct daemon *daemon, int64_t now_us)
 {
     const struct cluster *cluster = &daemon->loop.cluster;
     int64_t free_slots = 0;
@@ -128,21 +128,21 @@ static int post_reports (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
-static int hold_round (struct daemon *daemon, struct pollux_error *err)
+static int begin_round (struct daemon *daemon, struct pollux_error *err)
 {
     int64_t now_us = clock_now_us (&daemon->clock);
     if (daemon->stopping || async_decider_busy (daemon->decider) ||
         daemon->loop.cluster.live.count == 0)
         return 0;
     if (daemon->retries)
-        wish_retries (daemon, now_us);
+        request_retry_rounds (daemon, now_us);
     enum round_kind kind = round_schedule_due (&daemon->schedule, now_us);
     if (kind == ROUND_NONE)
         return 0;
     round_schedule_begin (&daemon->schedule, kind, now_us);
-    wish_retries (daemon, now_us); /* the others' times are still to come */
+    request_retry_rounds (daemon, now_us); /* round_schedule_begin has cleared all requests */
     daemon->status.next_round_us = daemon->schedule.full_us;
-    if (kind == ROUND_PROMPT && !somebody_fits (daemon, now_us))
+    if (kind == ROUND_PROMPT && !pending_job_fits (daemon, now_us))
         return 0;
     int rc = kind == ROUND_FULL ? post_reports (daemon, err) : 0;
     if (rc < 0)
@@ -197,22 +197,22 @@ static int settle (struct daemon *daemon, struct pollux_error *err)
         daemon->dirty = false;
         rc = loop_settle (&daemon->loop, err);
         if (rc == 0)
-            rc = take_exits (daemon, err); /* what could not even start */
+            rc = take_exits (daemon, err); /* of replicas that could not be started */
     }
     return rc == 0 ? compact (daemon, err) : rc;
 }
 
-static int turn (struct daemon *daemon, struct pollux_error *err)
+static int run_once (struct daemon *daemon, struct pollux_error *err)
 {
     struct epoll_event events[8];
-    int count = epoll_wait (daemon->epoll, events, 8, patience (daemon)), rc = 0;
+    int count = epoll_wait (daemon->epoll, events, 8, epoll_timeout_ms (daemon)), rc = 0;
     if (count < 0 && errno != EINTR)
-        return fail (err, -errno, "cannot wait for anything: %s", strerror (errno));
+        return fail (err, -errno, "epoll_wait failed: %s", strerror (errno));
     for (int i = 0; rc == 0 && i < count; i++) {
         if (events[i].data.u32 == TAG_SIGNAL)
             take_signals (daemon);
-        if (events[i].data.u32 == TAG_THOUGHT)
-            rc = take_thought (daemon, err);
+        if (events[i].data.u32 == TAG_DECISION)
+            rc = post_async_plan (daemon, err);
     }
     if (rc == 0) {
         http_server_step (daemon->http, clock_monotonic_us ());
@@ -223,9 +223,9 @@ static int turn (struct daemon *daemon, struct pollux_error *err)
         rc = take_exits (daemon, err);
     }
     if (rc == 0)
-        rc = hold_round (daemon, err);
-    if (rc == 0 && daemon->broken)
-        rc = fail (err, daemon->broken, "%s", daemon->why.text);
+        rc = begin_round (daemon, err);
+    if (rc == 0 && daemon->failed)
+        rc = fail (err, daemon->failed, "%s", daemon->failure.text);
     if (rc == 0)
         rc = settle (daemon, err);
     if (rc == 0)
@@ -233,12 +233,12 @@ static int turn (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
-/* Let the last answers be read; nothing is remembered any more. */
-static void say_goodbye (struct daemon *daemon)
+/* Let clients read their last answers.  No event is accepted any more. */
+static void finish_answers (struct daemon *daemon)
 {
-    if (!daemon->broken)
-        daemon->broken = fail (&daemon->why, -ESHUTDOWN, "polluxd is stopping");
-    int64_t until_us = clock_monotonic_us () + GOODBYE_US;
+    if (!daemon->failed)
+        daemon->failed = fail (&daemon->failure, -ESHUTDOWN, "polluxd is stopping");
+    int64_t until_us = clock_monotonic_us () + LAST_ANSWERS_US;
     http_server_stop (daemon->http);
     for (;;) {
         int64_t now_us = clock_monotonic_us ();
@@ -262,19 +262,19 @@ int daemon_run (struct daemon *daemon, struct pollux_error *err)
 {
     const struct cluster *cluster = &daemon->loop.cluster;
     daemon->status.next_round_us = daemon->schedule.full_us;
-    int rc = settle (daemon, err); /* the nodes, and what recovery has found */
+    int rc = settle (daemon, err); /* NODE events, and exits that recovery has found */
     say (&daemon->logger, LOG_INFO, "polluxd " POLLUX_VERSION " listens",
          LOG_TEXT ("address", http_server_address (daemon->http, 0)),
          LOG_TEXT ("state", daemon->state.path), LOG_TEXT ("policy", daemon->round.policy),
          LOG_INT ("nodes", cluster->node_count), LOG_INT ("live_jobs", cluster->live.count));
     notify ("READY=1");
     while (rc == 0 && !finished (daemon))
-        rc = turn (daemon, err);
+        rc = run_once (daemon, err);
     notify ("STOPPING=1");
     if (rc < 0) {
         api_set_unready (daemon->api, "the journal cannot be written");
         http_server_release (daemon->http, 507, err->text);
     }
-    say_goodbye (daemon);
+    finish_answers (daemon);
     return rc;
 }

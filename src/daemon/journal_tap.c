@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every event on its way into the journal: who looks on, and what the operator is told.
+ * Wraps the store's journal: after an event was appended, the status is updated, a line is logged and
+ * a prompt round is requested if one may help.  Also post(), the one entry for the daemon's events.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "base/error.h"
 #include "daemon/daemon_private.h"
 
-static void tell (const struct daemon *daemon, const struct event *event)
+static void log_event (const struct daemon *daemon, const struct event *event)
 {
     const struct logger *logger = &daemon->logger;
     const struct cluster *cluster = &daemon->loop.cluster;
@@ -61,17 +62,17 @@ static int append (void *self, const struct cluster *cluster, const struct event
     if (rc < 0)
         return rc;
     cluster_status_take (&daemon->status, cluster, event, store_count (daemon->store));
-    tell (daemon, event);
+    log_event (daemon, event);
     daemon->dirty = true;
     switch (event->type) {
     case EVENT_EXIT:
         daemon->retries = true;
-        round_schedule_wish (&daemon->schedule, event->at_us);
+        round_schedule_request (&daemon->schedule, event->at_us);
         break;
     case EVENT_SUBMIT:
     case EVENT_LIMITS:
     case EVENT_NODE:
-        round_schedule_wish (&daemon->schedule, event->at_us);
+        round_schedule_request (&daemon->schedule, event->at_us);
         break;
     default:
         break;
@@ -98,17 +99,17 @@ struct journal journal_tap (struct daemon *daemon)
 
 int post (struct daemon *daemon, struct event *event, struct pollux_error *err)
 {
-    if (daemon->broken)
-        return fail (err, daemon->broken == -EINVAL ? -EIO : daemon->broken, "%s",
-                     daemon->why.text);
+    if (daemon->failed)
+        return fail (err, daemon->failed == -EINVAL ? -EIO : daemon->failed, "%s",
+                     daemon->failure.text);
     event->at_us = clock_now_us (&daemon->clock);
     int rc = cluster_check (&daemon->loop.cluster, event, err);
     if (rc < 0)
         return rc;
-    rc = loop_take_checked (&daemon->loop, event, &daemon->why);
+    rc = loop_take_checked (&daemon->loop, event, &daemon->failure);
     if (rc < 0) {
-        daemon->broken = rc;
-        return fail (err, rc == -EINVAL ? -EIO : rc, "%s", daemon->why.text);
+        daemon->failed = rc;
+        return fail (err, rc == -EINVAL ? -EIO : rc, "%s", daemon->failure.text);
     }
     return 0;
 }

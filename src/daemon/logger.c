@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of a log.  A line is put together in one buffer and written with one call, so that lines
- * of several writers do not mix.  Values may be strangers' words: what is no plain word is quoted,
- * and control characters are escaped.
+ * A line is built in one buffer and written with one call, so that lines of several writers do not mix.
+ * Values may be text of clients: a value that is no plain word is quoted, and control characters are
+ * escaped.
  */
 #include "daemon/logger.h"
 
@@ -18,7 +18,7 @@
 const char *const log_level_names[] = {"error", "warning", "info", "debug"};
 _Static_assert(sizeof (log_level_names) / sizeof (log_level_names[0]) == LOG_LEVELS, "a name each");
 
-/* Longer lines are cut. */
+/* Longer lines are cut at this size. */
 enum { LINE_SIZE = 4096 };
 
 struct line {
@@ -128,7 +128,7 @@ void logger_write (const struct logger *logger, enum log_level level, const char
         make_plain (&line, logger, level, message, fields, count);
     line.text[line.length++] = '\n';
     ssize_t written = write (logger->fd, line.text, line.length);
-    (void)written; /* a log that cannot be written has nobody to be told to */
+    (void)written; /* there is no other place to report a failure */
 }
 
 struct logger logger_stderr (enum log_level level)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon tells its operator: one line per message, a sentence and named values.
+ * The daemon's log: one line per message, with named values.
  *
  *     say (logger, LOG_INFO, "job started", LOG_TEXT ("job", "resnet"), LOG_INT ("generation", 3));
  *
  *     2026-11-15T09:30:00.125Z info job started job=resnet generation=3
  *
- * On journald's stream the line starts with its priority instead of the time.  LOG_JSON writes the
- * same as an object per line.
+ * LOG_JOURNALD: the line starts with a syslog priority, <6>, instead of time and level.  LOG_JSON: one
+ * object per line.
  */
 #ifndef DAEMON_LOGGER_H
 #define DAEMON_LOGGER_H
@@ -22,14 +22,14 @@ enum log_format { LOG_PLAIN, LOG_JOURNALD, LOG_JSON };
 
 struct logger {
     int fd;
-    enum log_level level; /* and all that are graver */
+    enum log_level level; /* messages of this level and of more severe ones are written */
     enum log_format format;
 };
 
-/* Standard error, in journald's format if that is where it ends. */
+/* A logger to standard error; in journald's format if standard error is connected to journald. */
 struct logger logger_stderr (enum log_level level);
 
-/* A named value: a text, or with none a number. */
+/* A named value: text, or the number if text is NULL. */
 struct log_field {
     const char *name, *text;
     double number;
@@ -47,7 +47,7 @@ struct log_field {
         .name = (key), .number = (value)                                                           \
     }
 
-/* Write the line whole or not at all; nobody waits for a reader that does not read. */
+/* Write one line with one write(2).  Errors are ignored: there is no other place to report them. */
 void logger_write (const struct logger *logger, enum log_level level, const char *message,
                    const struct log_field *fields, int count);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * polluxd: the command line, the configuration under it, and the user to be.
+ * The program polluxd: reads the command line and the configuration file, changes the user, and runs
+ * the daemon.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -55,17 +56,17 @@ static const struct command_option polluxd_options[] = {
     {"backend", "NAME", OPT_BACKEND, "what starts replicas: local or fake (local)"},
     {"node", "NAME:SLOTS[:TYPE]", OPT_NODE, "a node of this machine; may be repeated"},
     {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
-    {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "what a restart costs, until measured (30)"},
-    {"policy", "NAME", OPT_POLICY, "who decides (pollux)"},
+    {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "cost of a restart, until it is measured (30)"},
+    {"policy", "NAME", OPT_POLICY, "the scheduling policy (pollux)"},
     {"policy-option", "NAME=VALUE", OPT_POLICY_OPTION,
      "an option of the policy, see pollux-sim(1); may be repeated"},
     {"fairness", "P", OPT_FAIRNESS, "exponent of the mean over jobs, -inf to 1 (-1)"},
-    {"run-as", "USER", OPT_RUN_AS, "become this user, and so do the jobs"},
-    {"allow-root", NULL, OPT_ALLOW_ROOT, "stay root, and so do the jobs"},
+    {"run-as", "USER", OPT_RUN_AS, "run polluxd and all jobs as this user"},
+    {"allow-root", NULL, OPT_ALLOW_ROOT, "run polluxd and all jobs as root"},
     {"stop-jobs", NULL, OPT_STOP_JOBS, "stop all jobs when the daemon stops"},
     {"log-level", "LEVEL", OPT_LOG_LEVEL, "error, warning, info or debug (info)"},
     {"log-format", "FORMAT", OPT_LOG_FORMAT, "auto, plain, journald or json (auto)"},
-    {"check", NULL, OPT_CHECK, "read configuration and options, and stop"},
+    {"check", NULL, OPT_CHECK, "check configuration and options, and exit"},
     {"version", NULL, OPT_VERSION, "print the version"},
 };
 
@@ -82,7 +83,7 @@ static const struct command polluxd_command = {
     .option_count = sizeof (polluxd_options) / sizeof (polluxd_options[0]),
 };
 
-/* What only the command line says. */
+/* What only the command line can set. */
 struct request {
     int argc;
     char **argv;
@@ -101,7 +102,7 @@ static int set_text (char **field, const char *text, struct pollux_error *err)
     return 0;
 }
 
-/* A path from where we are. */
+/* A path; a relative one starts at the working directory. */
 static int set_path (char **field, const char *path, struct pollux_error *err)
 {
     char here[PATH_MAX], *whole = NULL;
@@ -114,7 +115,7 @@ static int set_path (char **field, const char *path, struct pollux_error *err)
     return 0;
 }
 
-/* The first one takes the place of what the file says. */
+/* The first --listen replaces the addresses of the file; further ones are added. */
 static int add_listen (struct wire_config *config, const char *address, bool first,
                        struct pollux_error *err)
 {
@@ -208,7 +209,7 @@ static int take_option (int id, const struct options *options, struct wire_confi
     }
 }
 
-/* All problems of the file are told; the last sentence is the error's. */
+/* Read the file.  Several problems are printed here, and *err tells their number. */
 static int read_file (const char *path, struct wire_config *ret, struct pollux_error *err)
 {
     const char *policy_names[32] = {NULL}, *backend_names[8] = {NULL};
@@ -238,7 +239,7 @@ static int read_base (const struct request *request, struct wire_config *ret,
         .command = &polluxd_command, .argc = request->argc, .argv = request->argv};
     const char *path = NULL;
     int id;
-    while ((id = options_next (&options, NULL)) != 0) /* what is wrong is said later */
+    while ((id = options_next (&options, NULL)) != 0) /* take_options reports errors */
         if (id == OPT_CONFIG)
             path = options.argument;
     if (path)
@@ -252,7 +253,7 @@ static int read_base (const struct request *request, struct wire_config *ret,
     return rc;
 }
 
-/* One more thing is wrong: those before it are told now, the last one by the caller. */
+/* Add a problem: print the one before it, and keep this one in *err for the caller. */
 static int add_problem (int before, int code, const struct pollux_error *problem,
                         struct pollux_error *err)
 {
@@ -264,7 +265,7 @@ static int add_problem (int before, int code, const struct pollux_error *problem
     return code;
 }
 
-/* The command line over a configuration.  All that is wrong with it is said. */
+/* Apply the command line to the configuration.  All problems are reported. */
 static int take_options (struct request *request, struct wire_config *config,
                          struct pollux_error *err)
 {
@@ -299,7 +300,7 @@ static int take_options (struct request *request, struct wire_config *config,
                         &problem, err);
 }
 
-/* The file, and the command line over it; also again, when the file has changed. */
+/* Read the file and apply the command line to it, at the start and at each reload. */
 static int configure (void *self, struct wire_config *ret, struct pollux_error *err)
 {
     struct wire_config config;
@@ -315,7 +316,7 @@ static int configure (void *self, struct wire_config *ret, struct pollux_error *
     return rc;
 }
 
-/* ---- Who to be ---- */
+/* ---- The user ---- */
 
 static int become (const char *name, const char *state, struct pollux_error *err)
 {
@@ -334,15 +335,15 @@ static int become (const char *name, const char *state, struct pollux_error *err
     return 0;
 }
 
-/* Jobs are strangers' programs, and they run as we do. */
+/* Jobs run as polluxd's user, so root needs an explicit permission. */
 static int choose_user (const struct wire_config *config, struct pollux_error *err)
 {
     if (geteuid () == 0 && config->run_as[0])
         return become (config->run_as, config->state, err);
     if (geteuid () == 0 && !config->allow_root)
         return fail (err, -EINVAL,
-                     "jobs run as polluxd's user, and that is root: name another with --run-as "
-                     "USER, or accept it with --allow-root");
+                     "polluxd runs as root, and jobs run as polluxd's user: name another user "
+                     "with --run-as USER, or permit root with --allow-root");
     if (config->run_as[0]) {
         // cppcheck-suppress getpwnamCalled ; as above
         const struct passwd *user = getpwnam (config->run_as);
@@ -364,7 +365,7 @@ static struct logger chosen_logger (const struct wire_config *config)
     return logger;
 }
 
-/* pollux is beside us. */
+/* The path of `pollux`, which is in the directory of polluxd. */
 static int find_program (char ret[PATH_MAX], struct pollux_error *err)
 {
     ssize_t length = readlink ("/proc/self/exe", ret, PATH_MAX - 1);
@@ -377,14 +378,14 @@ static int find_program (char ret[PATH_MAX], struct pollux_error *err)
     strcpy (slash, "/pollux");
     if (access (ret, X_OK) < 0)
         return fail (err, -errno,
-                     "replicas are supervised by the command pollux, which should be beside "
-                     "polluxd: %s: %s",
+                     "polluxd needs the command pollux, which supervises replicas, in its own "
+                     "directory: %s: %s",
                      ret, strerror (errno));
     return 0;
 }
 
-/* A descriptor per connection, and one per replica: more than what a login is given.  Replicas
- * inherit it. */
+/* Raise the limit of open descriptors: one per connection and one per replica can be more than the
+ * usual limit of a login.  Replicas inherit it. */
 static void raise_descriptors (void)
 {
     static const rlim_t enough = 1 << 16;
@@ -416,7 +417,7 @@ static int serve (struct request *request, const struct wire_config *config,
     struct daemon *daemon = NULL;
     rc = daemon_new (&options, &daemon, err);
     if (rc == 0 && daemon_run (daemon, err) < 0)
-        rc = -EIO; /* whatever it was, it was no wrong usage */
+        rc = -EIO; /* not -EINVAL, which would mean wrong usage */
     daemon_free (daemon);
     return rc;
 }

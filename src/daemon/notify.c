@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * systemd's notification protocol: a datagram to the socket that the environment names.  It is
- * small and stable, so that a library for it would be more than the thing itself.
+ * systemd's notification protocol: a datagram to the socket in NOTIFY_SOCKET.  It is small and stable,
+ * so libsystemd is not needed.
  */
 #include "daemon/notify.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pieces of polluxd, put together in the order in which they need each other.
+ * Builds a daemon: each part after the parts that it needs.  daemon_free undoes it, half-built too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "policy/policy_options.h"
 #include "api/tokens.h"
 
-/* Decisions of that many slots times jobs take milliseconds; they get a thread. */
+/* Decisions with at least this many slots x jobs take milliseconds and get a thread. */
 enum { LONG_DECISION = 1 << 16 };
 
 struct round configured_round (const struct wire_config *config, const struct policy *policy)
@@ -38,10 +38,11 @@ int daemon_policy (const char *name, const struct policy **ret, struct pollux_er
     const struct policy *policy = NULL;
     int rc = policy_find (name, &policy, err);
     if (rc == 0 && policy->oracle)
-        rc = fail (err, -EINVAL,
-                   "policy %s needs to know the future, which only a simulation does; choose "
-                   "another with --policy",
-                   name);
+        rc = fail (
+            err, -EINVAL,
+            "policy %s needs to know the future and works in simulations only; choose another "
+            "with --policy",
+            name);
     if (rc == 0)
         *ret = policy;
     return rc;
@@ -111,7 +112,7 @@ static void decided (void *self, const struct view *view, const struct plan *pla
     (void)plan;
     struct daemon *daemon = self;
     cluster_status_decided (&daemon->status, seconds);
-    async_decider_took (daemon->decider, seconds);
+    async_decider_measured (daemon->decider, seconds);
     round_schedule_end (&daemon->schedule, clock_now_us (&daemon->clock), seconds);
 }
 
@@ -142,7 +143,7 @@ static int open_signals (struct daemon *daemon, struct pollux_error *err)
     daemon->epoll = epoll_create1 (EPOLL_CLOEXEC);
     daemon->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (daemon->epoll < 0 || daemon->signals < 0)
-        return fail (err, -errno, "cannot wait for anything: %s", strerror (errno));
+        return fail (err, -errno, "cannot make epoll or signal descriptors: %s", strerror (errno));
     return add_fd (daemon, daemon->signals, TAG_SIGNAL, err);
 }
 
@@ -165,8 +166,7 @@ static int open_journal (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
-/* The socket in the state directory, "unix:PATH"; "" if that is too long for one, or for a run's
- * description. */
+/* The socket in the state directory, "unix:PATH"; "" if the path is too long for a socket. */
 static void socket_address (const struct daemon *daemon, char *ret, size_t size)
 {
     int length = snprintf (ret, size, "unix:%s/pollux.sock", daemon->state.path);
@@ -174,8 +174,8 @@ static void socket_address (const struct daemon *daemon, char *ret, size_t size)
         *ret = '\0';
 }
 
-/* Where supervisors on this machine report: the socket or else the first address, unless that is
- * not known yet or is another machine's, too. */
+/* The address to which supervisors on this machine report: the socket, or else the first address to
+ * listen on, if it is a loopback address with a known port.  False, with a warning, if neither is. */
 static bool report_url (const struct daemon *daemon, char *ret, size_t size)
 {
     static const char *const here[] = {"127.", "[::1]:", "localhost:"};
@@ -291,8 +291,8 @@ static int listen_all (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
-/* For `pollux`: where we really listen. */
-static int tell_address (struct daemon *daemon, struct pollux_error *err)
+/* Write STATE/address, which `pollux` reads: the address with its real port. */
+static int write_address (struct daemon *daemon, struct pollux_error *err)
 {
     char text[300];
     const char *address = http_server_address (daemon->http, 0);
@@ -303,8 +303,8 @@ static int tell_address (struct daemon *daemon, struct pollux_error *err)
 
 /* ---- All of them ---- */
 
-/* What is remembered, then what there is now. */
-static int wake_up (struct daemon *daemon, struct pollux_error *err)
+/* Read the journal, then set clock, schedule and loop by it. */
+static int recover_state (struct daemon *daemon, struct pollux_error *err)
 {
     int64_t last_full_us = 0;
     int rc = recover (daemon, &last_full_us, err);
@@ -314,15 +314,15 @@ static int wake_up (struct daemon *daemon, struct pollux_error *err)
     daemon->schedule = round_schedule_start (daemon->config.interval_s, last_full_us,
                                              clock_now_us (&daemon->clock));
     daemon->cold = daemon->retries = true;
-    daemon->dirty = true; /* what was committed may not have been done, such as a cancel */
+    daemon->dirty = true; /* a committed action, such as a cancel, may not have been carried out */
     daemon->loop.journal = journal_tap (daemon);
     daemon->loop.timer = (struct decision_timer){now_s, decided, daemon};
     daemon->loop.decider_hook = async_decider_hook (daemon->decider);
     return loop_begin (&daemon->loop, err);
 }
 
-/* What is wrong with the state is no wrong usage, whatever it is called where it was found. */
-static int of_state (int rc)
+/* Errors of the state directory are -EBADMSG: -EINVAL and the like would mean wrong usage. */
+static int state_error (int rc)
 {
     return rc == -EINVAL || rc == -ENOENT || rc == -EEXIST ? -EBADMSG : rc;
 }
@@ -334,40 +334,41 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = backend_find (daemon->config.backend, &daemon->backend, err);
     if (rc == 0) {
         daemon->round = configured_round (&daemon->config, daemon->loop.policy);
-        rc = of_state (state_open (daemon->config.state, &daemon->state, err));
+        rc = state_error (state_open (daemon->config.state, &daemon->state, err));
     }
     if (rc == 0)
         rc = open_signals (daemon, err);
     if (rc == 0)
-        rc = of_state (tokens_open (daemon->state.path, &daemon->tokens, err));
+        rc = state_error (tokens_open (daemon->state.path, &daemon->tokens, err));
     if (rc == 0)
-        rc = of_state (open_journal (daemon, err));
+        rc = state_error (open_journal (daemon, err));
     if (rc == 0)
         rc = async_decider_new (LONG_DECISION, &daemon->decider, err);
     if (rc == 0)
         rc = open_backend (daemon, err);
-    daemon->clock = clock_start (0); /* until the journal's last event is known */
+    daemon->clock = clock_start (0); /* until the time of the journal's last event is known */
     if (rc == 0)
         rc = open_api (daemon, err);
     if (rc == 0)
-        rc = of_state (wake_up (daemon, err));
+        rc = state_error (recover_state (daemon, err));
     if (rc == 0)
         rc = listen_all (daemon, err);
     if (rc == 0)
-        rc = of_state (daemon->backend->recover (daemon->backend_self, &daemon->loop.cluster, err));
+        rc = state_error (
+            daemon->backend->recover (daemon->backend_self, &daemon->loop.cluster, err));
     if (rc == 0) {
         daemon->loop.backend = backend_for_loop (daemon->backend, daemon->backend_self);
         rc = declare_nodes (daemon, err);
     }
     if (rc == 0)
-        rc = add_fd (daemon, async_decider_fd (daemon->decider), TAG_THOUGHT, err);
+        rc = add_fd (daemon, async_decider_fd (daemon->decider), TAG_DECISION, err);
     if (rc == 0)
         rc = add_backend_fd (daemon, err);
     if (rc == 0)
         rc = add_fd (daemon, http_server_fd (daemon->http), TAG_HTTP, err);
     if (rc == 0) {
         api_serve (daemon->api, daemon->http);
-        rc = tell_address (daemon, err);
+        rc = write_address (daemon, err);
     }
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon knows when it starts: the fold of the journal, and the nodes of its
- * configuration.
+ * The daemon's state at its start: snapshot and events of the journal, then the nodes of the
+ * configuration, as NODE events where they differ.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ static bool same_node (const struct node *a, const struct node *b)
     return a->slots == b->slots && strcmp (a->type, b->type) == 0;
 }
 
-/* A node that was drained stays so; one that was away comes back. */
+/* A drained node stays drained.  A node that was gone (0 slots) becomes available again. */
 static int declare_present (struct daemon *daemon, const struct node *node,
                             struct pollux_error *err)
 {

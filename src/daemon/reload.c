@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGHUP: another configuration for a daemon that runs.  A wrong one changes nothing.
+ * SIGHUP: read configuration and tokens again.  If one of them is wrong, nothing changes.
  */
 #include <string.h>
 
@@ -30,8 +30,8 @@ static bool same_nodes (const struct wire_config *a, const struct wire_config *b
     return true;
 }
 
-/* What only a restart changes. */
-static void tell_fixed (const struct logger *logger, const struct wire_config *old,
+/* Warn about changed fields that need a restart. */
+static void warn_fixed (const struct logger *logger, const struct wire_config *old,
                         const struct wire_config *new)
 {
     const struct {
@@ -83,7 +83,7 @@ void reload (struct daemon *daemon)
              LOG_TEXT ("why", err.text));
         return;
     }
-    tell_fixed (&daemon->logger, &daemon->config, &config);
+    warn_fixed (&daemon->logger, &daemon->config, &config);
     if (policy != daemon->loop.policy)
         daemon->cold = true;
     daemon->loop.policy = policy;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A few times and their order; see the header for the rules.
+ * The times of the next full round, of the next prompt round, and before which no prompt round may
+ * come; the header has the rules.
  */
 #include "daemon/round_schedule.h"
 
-/* A round of t seconds is followed by at least so many times t without a prompt one. */
-static const double REST = 9;
+/* After a decision of t seconds no prompt round comes for PAUSE_FACTOR x t. */
+static const double PAUSE_FACTOR = 9;
 
 static int64_t to_us (double seconds)
 {
@@ -18,9 +19,11 @@ struct round_schedule round_schedule_start (double interval_s, int64_t last_us, 
     if (full_us < now_us)
         full_us = now_us;
     if (full_us > now_us + interval_us)
-        full_us = now_us + interval_us; /* the interval was longer then */
-    return (struct round_schedule){
-        .interval_us = interval_us, .full_us = full_us, .prompt_us = now_us, .rest_us = now_us};
+        full_us = now_us + interval_us; /* the interval was longer before */
+    return (struct round_schedule){.interval_us = interval_us,
+                                   .full_us = full_us,
+                                   .prompt_us = now_us,
+                                   .not_before_us = now_us};
 }
 
 void round_schedule_change (struct round_schedule *schedule, double interval_s, int64_t now_us)
@@ -30,7 +33,7 @@ void round_schedule_change (struct round_schedule *schedule, double interval_s, 
         schedule->full_us = now_us + schedule->interval_us;
 }
 
-void round_schedule_wish (struct round_schedule *schedule, int64_t at_us)
+void round_schedule_request (struct round_schedule *schedule, int64_t at_us)
 {
     if (at_us < schedule->prompt_us)
         schedule->prompt_us = at_us;
@@ -38,7 +41,8 @@ void round_schedule_wish (struct round_schedule *schedule, int64_t at_us)
 
 static int64_t prompt_us (const struct round_schedule *schedule)
 {
-    return schedule->prompt_us > schedule->rest_us ? schedule->prompt_us : schedule->rest_us;
+    return schedule->prompt_us > schedule->not_before_us ? schedule->prompt_us
+                                                         : schedule->not_before_us;
 }
 
 enum round_kind round_schedule_due (const struct round_schedule *schedule, int64_t now_us)
@@ -58,7 +62,7 @@ void round_schedule_begin (struct round_schedule *schedule, enum round_kind kind
 {
     schedule->prompt_us = INT64_MAX;
     if (kind == ROUND_FULL) {
-        /* On the beat, unless beats were missed. */
+        /* At fixed multiples of the interval, unless one was missed. */
         schedule->full_us += schedule->interval_us;
         if (schedule->full_us <= now_us)
             schedule->full_us = now_us + schedule->interval_us;
@@ -67,5 +71,5 @@ void round_schedule_begin (struct round_schedule *schedule, enum round_kind kind
 
 void round_schedule_end (struct round_schedule *schedule, int64_t now_us, double seconds)
 {
-    schedule->rest_us = now_us + to_us (REST * seconds);
+    schedule->not_before_us = now_us + to_us (PAUSE_FACTOR * seconds);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state directory is found by name once; everything in it is as private as itself.
+ * Makes, checks and locks the state directory, and writes small files in it.
  */
 #define _GNU_SOURCE /* asprintf */
 #include "daemon/state.h"
@@ -19,8 +19,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 
-/* mkdir -p; parents that are missing are made for everyone to pass, the last one for us alone.  1:
- * that one is new. */
+/* mkdir -p: missing parents get mode 0755, the directory itself 0700.  Returns 1 if it is new. */
 static int make_directories (const char *path)
 {
     char *copy = strdup (path);
@@ -53,7 +52,7 @@ int state_prepare (const char *path, unsigned uid, unsigned gid, struct pollux_e
                   : 0;
 }
 
-/* Ours, a directory, and closed to all others. */
+/* Check that it is a directory of this user, and close it to other users. */
 static int check_directory (int fd, const char *path, struct pollux_error *err)
 {
     struct stat stat;

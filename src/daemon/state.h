@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state directory: the daemon's alone, in every sense.
+ * The state directory.  Only polluxd's user can enter it, and only one daemon uses it at a time.
  *
  *     journal.db     the journal (store/store.h)
  *     lock           locked as long as a daemon uses the directory
  *     address        where the daemon listens, for `pollux`
- *     pollux.sock    the same without TCP, for supervisors and `pollux`
+ *     pollux.sock    the Unix socket of the HTTP server, for supervisors and `pollux`
  *     admin.token, tokens, job.key     (api/tokens.h)
  *     run/           replicas (backend/run.h)
- *     checkpoints/   of jobs that do not say where
+ *     checkpoints/   of jobs without a checkpoint directory of their own
  */
 #ifndef DAEMON_STATE_H
 #define DAEMON_STATE_H
@@ -20,22 +20,23 @@ struct state {
     int lock;
 };
 
-/* For a daemon that starts as root and goes on as somebody else: make the directory, if it is
- * missing, for that user. */
+/* For a daemon that starts as root and continues as another user: make the directory for that user,
+ * if it is missing. */
 int state_prepare (const char *path, unsigned uid, unsigned gid, struct pollux_error *err);
 
-/* Make the directory if it is missing (0700, also its parents), check that it is ours and that
- * nobody else can write there, and lock it.  -EBUSY: another daemon has it. */
+/* Make the directory if it is missing (0700; missing parents: 0755), check that it belongs to this user
+ * and that no other user can enter it, and lock it.  -EBUSY: another daemon uses it. */
 int state_open (const char *path, struct state *ret, struct pollux_error *err);
 void state_close (struct state *state);
 
-/* "STATE/name", the caller's (free); NULL: no memory. */
+/* "STATE/name"; the caller frees it; NULL: no memory. */
 char *state_path (const struct state *state, const char *name);
 
-/* The file is missing, or a regular one of ours.  -ELOOP for a link, -EPERM for somebody else's. */
+/* Check that the file is missing, or is a regular file of this user.  -ELOOP: a link; -EPERM: it belongs
+ * to another user. */
 int state_check (const struct state *state, const char *name, struct pollux_error *err);
 
-/* Write a small file, 0600, whole or not at all. */
+/* Write a small file with mode 0600, atomically. */
 int state_write (const struct state *state, const char *name, const char *text,
                  struct pollux_error *err);
 

@@ -81,7 +81,7 @@ static void short_decisions_stay_in_the_loop (void **state)
     assert_false (async_decider_busy (decider));
     /* Unless they were not short lately. */
     assert_int_equal (loop_begin (&loop, NULL), 0);
-    async_decider_took (decider, 1);
+    async_decider_measured (decider, 1);
     int threads = 0, rc;
     for (; (rc = decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL)) == 1;
          threads++) {
@@ -89,7 +89,7 @@ static void short_decisions_stay_in_the_loop (void **state)
         double seconds;
         wait_for (decider);
         assert_int_equal (async_decider_finish (decider, &plan, &seconds, NULL), 0);
-        async_decider_took (decider, 0.0001);
+        async_decider_measured (decider, 0.0001);
     }
     assert_int_equal (rc, 0);
     assert_int_equal (threads, 8); /* 1 s / 2^8 < 5 ms */

@@ -41,9 +41,9 @@ static void the_earliest_wish_counts (void **state)
     (void)state;
     struct round_schedule table = round_schedule_start (60, 1000 * S, 1000 * S);
     round_schedule_begin (&table, ROUND_PROMPT, 1000 * S);
-    round_schedule_wish (&table, 1020 * S);
-    round_schedule_wish (&table, 1010 * S);
-    round_schedule_wish (&table, 1030 * S);
+    round_schedule_request (&table, 1020 * S);
+    round_schedule_request (&table, 1010 * S);
+    round_schedule_request (&table, 1030 * S);
     assert_int_equal (round_schedule_due (&table, 1009 * S), ROUND_NONE);
     assert_int_equal (round_schedule_due (&table, 1010 * S), ROUND_PROMPT);
     round_schedule_begin (&table, ROUND_PROMPT, 1010 * S);
@@ -56,13 +56,13 @@ static void deciding_takes_a_tenth_at_most (void **state)
     struct round_schedule table = round_schedule_start (60, 1000 * S, 1000 * S);
     int64_t now_us = 1000 * S, decided_us = 0;
     while (now_us < 1050 * S) {
-        round_schedule_wish (&table, now_us); /* somebody comes all the time */
+        round_schedule_request (&table, now_us); /* somebody comes all the time */
         if (round_schedule_due (&table, now_us) == ROUND_PROMPT) {
             round_schedule_begin (&table, ROUND_PROMPT, now_us);
             now_us += S / 2;
             decided_us += S / 2;
             round_schedule_end (&table, now_us, 0.5);
-            round_schedule_wish (&table, now_us);
+            round_schedule_request (&table, now_us);
         }
         now_us = round_schedule_due_us (&table) > now_us ? round_schedule_due_us (&table) : now_us;
     }
