@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A new journal is made as PATH.XXXXXX beside its place, and moved there when it is whole.
+ * A new journal is made as PATH.XXXXXX and renamed to PATH when it is complete.
  */
 #define _GNU_SOURCE /* renameat2 */
 
@@ -44,7 +44,7 @@ static int fill (const char *draft, const char *path, struct pollux_error *err)
     return code;
 }
 
-/* Names are durable when their folder is. */
+/* Sync the folder, so that the new name is durable. */
 static int sync_folder (const char *path, struct pollux_error *err)
 {
     char folder[PATH_MAX];
@@ -52,19 +52,19 @@ static int sync_folder (const char *path, struct pollux_error *err)
     char *slash = strrchr (folder, '/');
     slash[slash == folder ? 1 : 0] = '\0';
     int descriptor = open (folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* EINVAL: a file system that cannot, and has no need to. */
+    /* EINVAL: the file system has no sync of folders and does not need it. */
     int code = descriptor < 0 || (fsync (descriptor) < 0 && errno != EINVAL) ? errno : 0;
     if (descriptor >= 0)
         close (descriptor);
     return code ? refuse (path, code, err) : 0;
 }
 
-/* Move, but never onto something. */
+/* Rename without replacing an existing file. */
 static int move (const char *draft, const char *path, struct pollux_error *err)
 {
     if (renameat2 (AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return 0;
-    /* File systems without that flag: the check at the beginning has to do. */
+    /* The file system has no such flag: the check before must be enough. */
     if ((errno == EINVAL || errno == ENOSYS) && rename (draft, path) == 0)
         return 0;
     return refuse (path, errno, err);

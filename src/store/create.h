@@ -4,9 +4,8 @@
 
 #include "pollux/pollux.h"
 
-/* Make an empty journal, 0600.  It appears whole or not at all, whenever the program dies: an
- * empty or half-made file is never the journal of a first start, but a damaged one.  -EEXIST if
- * there is anything of that name. */
+/* Make an empty journal with mode 0600, atomically: if the program dies, there is a complete journal or
+ * no file.  So an empty or incomplete file is always a damaged journal.  -EEXIST: the file exists. */
 int store_create (const char *path, struct pollux_error *err);
 
 #endif

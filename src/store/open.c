@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a journal: what the file is, who else writes it, whether it is whole, and of which
- * version.
+ * Opens a journal: checks the kind of the file, locks it against other writers, checks that it is
+ * complete, and migrates old versions.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 /* ---- Connecting -------------------------------------------------------------------------- */
 
-/* What SQLite would say less clearly, or not at all: an empty file is a fresh database to it. */
+/* Checks that SQLite does not make, or with a worse message: to SQLite an empty file is a new database. */
 static int check_file (const char *path, struct pollux_error *err)
 {
     struct stat status;
@@ -38,8 +38,8 @@ static int check_file (const char *path, struct pollux_error *err)
     return 0;
 }
 
-/* Whoever made the file, it can neither run code nor make us allocate without limit. */
-static void distrust (sqlite3 *db)
+/* The file may come from anywhere: no code in it is run, and its sizes are limited. */
+static void limit_trust (sqlite3 *db)
 {
     sqlite3_extended_result_codes (db, 1);
     sqlite3_limit (db, SQLITE_LIMIT_LENGTH, (int)WIRE_EVENT_LIMIT + (1 << 16));
@@ -59,14 +59,14 @@ static int connect_to (struct store *store, const char *path, int flags, struct 
             return sql_fail (store->db, store->name.text, "open it", err);
         return fail (err, -ENOMEM, "%s: not enough memory", store->name.text);
     }
-    distrust (store->db);
-    /* The first look at the file; until here SQLite has not read it. */
+    limit_trust (store->db);
+    /* The first access: until here SQLite has not read the file. */
     return sql_run (store->db, store->name.text, "open it",
                     "PRAGMA cell_size_check = ON; SELECT count (*) FROM sqlite_schema", err);
 }
 
-/* A journal in a folder where nothing may be written, with nobody writing it: SQLite needs to be
- * told that it stays as it is.  Escaped, for this is a URI. */
+/* Open a journal in a read-only folder that no program writes: SQLite needs "immutable", which is an
+ * option of URIs only.  So the path is escaped. */
 static int connect_immutable (struct store *store, struct pollux_error *err)
 {
     char uri[3 * PATH_MAX + 32];
@@ -94,26 +94,25 @@ static int connect_reader (struct store *store, struct pollux_error *err)
 
 /* ---- One writer ------------------------------------------------------------------------- */
 
-/* A byte that SQLite never locks, far behind the end of every database. */
+/* A byte that SQLite never locks: far beyond the end of every database. */
 static const off_t LOCK_BYTE = (off_t)1 << 62;
 
-/* SQLite lets writers take turns.  Here there is one, for as long as it lives, or two programs
- * would believe different things. */
+/* SQLite permits several writers in turn.  A journal has one writer for the whole run, or the clusters of
+ * two programs would differ. */
 static int lock_writer (struct store *store, struct pollux_error *err)
 {
     store->lock = open (store->path, O_RDWR | O_CLOEXEC);
     if (store->lock < 0)
-        return 0; /* SQLite will find out, and say why */
+        return 0; /* SQLite reports the error */
     if (lock_take (store->lock, LOCK_BYTE) == -EBUSY)
-        return fail (err, -EBUSY,
-                     "%s: another program writes to it; there can only be one: stop that first",
+        return fail (err, -EBUSY, "%s: another program writes to it; stop that program first",
                      store->name.text);
-    return 0; /* also on a file system without locks: SQLite's have to do */
+    return 0; /* also without locks of the file system: SQLite's must be enough */
 }
 
-/* ---- What is in it ------------------------------------------------------------------------ */
+/* ---- Contents ------------------------------------------------------------------------ */
 
-/* Pages that hang together, and rows that are where they should be. */
+/* SQLite's check of pages and indices. */
 static int check_pages (struct store *store, struct pollux_error *err)
 {
     char *verdict = NULL;
@@ -130,8 +129,8 @@ int store_read_snapshot_seq (struct store *store, int64_t *ret, struct pollux_er
     return sql_integer (store->db, store->name.text, "SELECT max (seq) FROM snapshot", 0, ret, err);
 }
 
-/* The sentence for a chain that is broken. */
-static int tell_missing (struct store *store, int64_t first, int64_t expected,
+/* The sentence for a missing event. */
+static int fail_missing (struct store *store, int64_t first, int64_t expected,
                          struct pollux_error *err)
 {
     int64_t missing = expected;
@@ -150,7 +149,7 @@ static int tell_missing (struct store *store, int64_t first, int64_t expected,
                             store->name.text, (long long)missing);
 }
 
-/* Events are numbered without a gap, from the snapshot on. */
+/* Check that events are numbered without a gap, starting after the snapshot. */
 static int check_chain (struct store *store, struct pollux_error *err)
 {
     const char *name = store->name.text;
@@ -167,7 +166,7 @@ static int check_chain (struct store *store, struct pollux_error *err)
         code = sql_integer (store->db, name, "SELECT count (*) FROM events", 0, &count, err);
     sqlite3_exec (store->db, "COMMIT", NULL, NULL, NULL);
     if (code == 0 && (first != snapshot + 1 || last != snapshot + count))
-        code = tell_missing (store, first, snapshot + 1, err);
+        code = fail_missing (store, first, snapshot + 1, err);
     if (code == 0) {
         store->snapshot = snapshot;
         store->count = last;
@@ -200,7 +199,7 @@ static int prepare (struct store *store, struct pollux_error *err)
         return 0;
     if (sqlite3_prepare_v2 (store->db, insert, -1, &store->insert, NULL) != SQLITE_OK)
         return sql_fail (store->db, store->name.text, "write to it", err);
-    /* A log that a compaction has made long is cut again. */
+    /* The limit truncates a write-ahead log that a compaction has made long. */
     return sql_run (store->db, store->name.text, "write to it",
                     store->mode == STORE_DURABLE
                         ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
@@ -211,7 +210,7 @@ static int prepare (struct store *store, struct pollux_error *err)
 
 static int store_init (struct store *store, const char *path, struct pollux_error *err)
 {
-    /* A leading ./ keeps names like ":memory:" what they are here: names of files. */
+    /* A leading ./ makes names like ":memory:" names of files. */
     if (snprintf (store->path, sizeof (store->path), "%s%s", path[0] == '/' ? "" : "./", path) >=
         (int)sizeof (store->path))
         return fail (err, -ENAMETOOLONG, "%s: the path is too long", store->name.text);
@@ -238,7 +237,7 @@ void store_free (struct store *store)
     sqlite3_finalize (store->select);
     sqlite3_finalize (store->insert);
     sqlite3_close (store->db);
-    /* After SQLite: to close any descriptor of a file gives up its locks there, too. */
+    /* After SQLite's close: closing any descriptor of a file releases all its POSIX locks. */
     if (store->lock >= 0)
         close (store->lock);
     free (store->ended);

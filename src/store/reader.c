@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A second connection to the journal, read-only.  It sees commits and nothing else, so that
- * whoever is told of an event can rely on it.  Statements are reset after each use: one that is
- * left open would hold the write-ahead log back for ever.
+ * A second, read-only connection to the journal.  It sees committed events only, so a client never gets
+ * an event that is lost in a crash.  Statements are reset after each use: an open one would prevent
+ * checkpoints of the write-ahead log.
  */
 #include "store/reader.h"
 
@@ -58,7 +58,7 @@ int reader_open (const char *path, struct reader **ret, struct pollux_error *err
     if (code == 0) {
         sqlite3_extended_result_codes (reader->db, 1);
         sqlite3_limit (reader->db, SQLITE_LIMIT_LENGTH, (int)WIRE_EVENT_LIMIT + (1 << 16));
-        /* 200 pages: what a tail of the journal needs, not a copy of all of it. */
+        /* 200 pages: enough for the end of the journal. */
         code = sql_run (reader->db, reader->name.text, "open it", "PRAGMA cache_size = 200", err);
     }
     if (code == 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of a journal for whoever wants to see what happened, while somebody else writes it: only
- * what has been committed, a few rows at a time, from any number on.
+ * Reads committed rows of a journal while a store writes it: a few rows at a time, from any number on.
  */
 #ifndef STORE_READER_H
 #define STORE_READER_H
@@ -10,25 +9,25 @@
 
 struct reader;
 
-/* Of a journal that exists and has been checked (store_open).  On success *ret belongs to the caller
+/* Open a journal that store_open has checked.  On success *ret belongs to the caller
  * (reader_close). */
 int reader_open (const char *path, struct reader **ret, struct pollux_error *err);
 void reader_close (struct reader *reader);
 
-/* Take a row, borrowed for the call; false: it was one too many, and will be asked for again. */
+/* Take a row, borrowed for the call.  False: not taken; stop here. */
 typedef bool reader_each (void *self, int64_t seq, const struct wire_row *row);
 
-/* Offer the rows behind number `after`, at most `most` of them.  Nothing stays locked behind the
- * call.  Returns how many were taken, or an error. */
+/* Call each for the rows after number `after`, at most `most` of them.  No lock is held after the call.
+ * Returns the number of rows taken, or a negative errno value. */
 int reader_rows (struct reader *reader, int64_t after, int most, reader_each *each, void *self,
                  struct pollux_error *err);
 
-/* The numbers of the first and the last row; N + 1 and N if there is none and N events are in the
- * snapshot.  Those before the first are all there, as the cluster that they led to. */
+/* The numbers of the first and the last row; N + 1 and N if there are no rows and the snapshot has N
+ * events.  Events before the first are in the snapshot. */
 int reader_range (struct reader *reader, int64_t *ret_first, int64_t *ret_last,
                   struct pollux_error *err);
 
-/* Bytes of the journal and of the log beside it. */
+/* Bytes of the journal and of its write-ahead log. */
 int64_t reader_bytes (const struct reader *reader);
 
 #endif

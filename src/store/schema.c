@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables and their history.  A new version is one more migration at the end; none is ever
- * changed once it has been released.
+ * The tables of all versions.  A new version is one more migration at the end; a released migration is
+ * never changed.
  *
- * Anybody may hand us a file, and SQL that lies in it (views, triggers) would run when we ask: so
- * a file's tables must have been made by exactly these statements, which is found out by making
- * them again in memory.
+ * A file may come from anywhere, and SQL in it (views, triggers) would run in our queries.  So a file's
+ * schema must be exactly what these statements make; they are run in memory to compare.
  */
 #include "store/schema.h"
 
@@ -18,10 +17,10 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-/* "Pllx", in the file's header, where file(1) sees it too. */
+/* The application id in the file's header, "Pllx", which file(1) shows. */
 #define APPLICATION_ID "1349282936"
 
-/* meta must stay as it is for ever: every version reads every other's version there. */
+/* meta never changes: each version reads the version of a file from it. */
 #define META "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
 
 /* [N]: from version N to N + 1. */
@@ -63,7 +62,7 @@ int schema_migrate (sqlite3 *db, const char *name, int from, struct pollux_error
 
 /* ---- Checking ----------------------------------------------------------------------------- */
 
-/* All statements that a file's tables were made with. */
+/* The SQL of all tables of a file. */
 static int statements (sqlite3 *db, const char *name, char **ret, struct pollux_error *err)
 {
     return sql_text (db, name,
@@ -72,7 +71,7 @@ static int statements (sqlite3 *db, const char *name, char **ret, struct pollux_
                      ret, err);
 }
 
-/* The same for a version, in memory. */
+/* The SQL of all tables of a version, from a database in memory. */
 static int expected_statements (const char *name, int version, char **ret, struct pollux_error *err)
 {
     sqlite3 *memory = NULL;
@@ -87,7 +86,7 @@ static int expected_statements (const char *name, int version, char **ret, struc
     return code;
 }
 
-/* The version that the table meta tells, once that is certain to be our table. */
+/* The version in the table meta, after a check that meta is our table. */
 static int read_version (sqlite3 *db, const char *name, int *ret, struct pollux_error *err)
 {
     char *sql = NULL, *text = NULL;
@@ -98,7 +97,7 @@ static int read_version (sqlite3 *db, const char *name, int *ret, struct pollux_
         code = sql_text (db, name, "SELECT value FROM meta WHERE key = 'version'", &text, err);
     int64_t version = 0;
     if (code == 0 && (!text || number_int64 (text, &version) < 0 || version < 1))
-        code = fail (err, -EINVAL, "%s: damaged: it does not tell its version", name);
+        code = fail (err, -EINVAL, "%s: damaged: it has no version", name);
     if (code == 0 && version > STORE_VERSION)
         code = fail (err, -EINVAL,
                      "%s: its version is %lld, and this is pollux " POLLUX_VERSION
@@ -122,8 +121,8 @@ int schema_check (sqlite3 *db, const char *name, int *ret, struct pollux_error *
         code = expected_statements (name, version, &expected, err);
     if (code == 0 && (!found || strcmp (found, expected) != 0))
         code = fail (err, -EINVAL,
-                     "%s: its tables are not those of a journal of version %d; somebody has "
-                     "changed them",
+                     "%s: its tables are not those of a journal of version %d; they were "
+                     "changed",
                      name, version);
     free (found);
     free (expected);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction: the cluster in place of the events that led to it, and back.
+ * Compaction: replaces events by a snapshot of the cluster; and reads the snapshot.
  *
- *     events  1 .. 90000      ->   snapshot  90000, what is known of the whole
- *     (the others empty)           jobs      how each of them was submitted
- *                                  states    what has become of each
+ *     events  1 .. 90000      ->   snapshot  90000, the cluster without its jobs
+ *     (other tables empty)         jobs      each job as it was submitted
+ *                                  states    each job after event 90000
  *                                  events    none; the next is 90001
  *
- * All of it in one transaction: whoever dies meanwhile leaves the one or the other.  How a job was
- * submitted is copied once, within the file, and a job that has ended is not looked at again: the
- * cost is that of the states of jobs that have not.
+ * All in one transaction: after a crash the file has the old or the new state.  A submission is copied
+ * once, within the file, and the row of an ended job is not written again: so the cost depends on the
+ * number of live jobs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,13 +38,12 @@ struct compaction {
     const struct cluster *cluster;
     sqlite3_stmt *submitted, *ended, *state, *header;
     int64_t bytes;
-    bool refused; /* by the texts, not by the file: it is as it was */
+    bool refused; /* the snapshot could not be encoded; the file is unchanged */
 };
 
 static int prepare (struct compaction *work, struct pollux_error *err)
 {
-    /* New jobs as they were submitted, numbered on; HINTS, which are long, are passed over without
-     * being read. */
+    /* Copy the SUBMIT rows of new jobs, with consecutive numbers.  Only SUBMIT bodies are read. */
     static const char submitted[] =
         "INSERT INTO jobs (job, at_us, name, ended, body) "
         "SELECT ?1 + row_number () OVER (ORDER BY seq) - 1, at_us, job, 0, body "
@@ -81,11 +80,11 @@ static int step (struct compaction *work, sqlite3_stmt *statement, struct pollux
                    ? 0
                    : sql_fail (work->store->db, work->store->name.text, "compact it", err);
     sqlite3_reset (statement);
-    sqlite3_clear_bindings (statement); /* they borrow */
+    sqlite3_clear_bindings (statement); /* they point to the text */
     return code;
 }
 
-/* A text that cannot be made is no fault of the file's. */
+/* The snapshot cannot be encoded: not an error of the file. */
 static int refuse (struct compaction *work, int code, const struct pollux_error *why,
                    struct pollux_error *err)
 {
@@ -121,7 +120,7 @@ static int write_jobs (struct compaction *work, struct pollux_error *err)
     for (int i = 0; code == 0 && i < cluster->job_count; i++) {
         bool ended = !job_live (cluster->jobs[i]);
         if (i < store->job_count && store->ended[i])
-            continue; /* all has been said */
+            continue; /* its row is final */
         code = write_state (work, i, err);
         sqlite3_bind_int64 (work->ended, 1, i);
         if (code == 0 && ended)
@@ -146,7 +145,7 @@ static int write_header (struct compaction *work, const struct round_summary *ro
     return step (work, work->header, err);
 }
 
-/* Room to note which jobs have ended. */
+/* Grow store->ended. */
 static int reserve (struct store *store, int job_count, struct pollux_error *err)
 {
     if (job_count <= store->job_capacity)
@@ -160,7 +159,7 @@ static int reserve (struct store *store, int job_count, struct pollux_error *err
     return 0;
 }
 
-/* What the snapshot has, for the next compaction. */
+/* Note which jobs of the snapshot have ended, for the next compaction. */
 static void note_jobs (struct store *store, const struct cluster *cluster)
 {
     for (int i = 0; i < cluster->job_count; i++)
@@ -222,7 +221,7 @@ int store_compact (struct store *store, const struct cluster *cluster,
 
 /* ---- Reading ------------------------------------------------------------------------------ */
 
-/* A text that must be there, without a NUL in it. */
+/* A column of text that is not NULL and has no NUL bytes. */
 static bool read_text (sqlite3_stmt *select, int column, const char **ret, size_t *length)
 {
     *ret = (const char *)sqlite3_column_text (select, column);
@@ -287,7 +286,7 @@ static int restore (struct store *store, const char *text, size_t length, struct
     return code;
 }
 
-/* All in one transaction, which the caller ends. */
+/* Reads in one transaction, which the caller ends. */
 static int read_snapshot (struct store *store, struct cluster *cluster, struct wire_past *past,
                           struct pollux_error *err)
 {

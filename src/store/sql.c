@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SQLite's refusals in words that say what to do, and the few ways in which we ask it.
+ * Error messages for SQLite's codes, with the repair, and short forms of its most used calls.
  */
 #include "store/sql.h"
 
@@ -13,7 +13,7 @@
 int sql_fail (sqlite3 *db, const char *name, const char *doing, struct pollux_error *err)
 {
     int system = sqlite3_system_errno (db);
-    /* Why a write failed is known for a full disk only; a limit or a quota is told by nobody. */
+    /* SQLite knows the reason of a failed write for a full disk only, not for a size limit or a quota. */
     if (sqlite3_extended_errcode (db) == SQLITE_IOERR_WRITE)
         return fail (
             err, -EIO,
@@ -21,7 +21,7 @@ int sql_fail (sqlite3 *db, const char *name, const char *doing, struct pollux_er
             doing);
     int why = sqlite3_errcode (db) & 0xff;
     if (system == ENOSPC && (why == SQLITE_IOERR || why == SQLITE_CANTOPEN))
-        why = SQLITE_FULL; /* also where files beside it could not be made */
+        why = SQLITE_FULL; /* also if the file's log could not be made */
     switch (why) {
     case SQLITE_NOMEM:
         return fail (err, -ENOMEM, "%s: cannot %s: not enough memory", name, doing);
@@ -60,7 +60,7 @@ int sql_run (sqlite3 *db, const char *name, const char *doing, const char *sql,
                                                                  : sql_fail (db, name, doing, err);
 }
 
-/* Ask for one row: 1 with the statement on it, 0 without, or an error; finalize it always. */
+/* Step to the first row: 1, 0 without one, or a negative errno value.  Always finalize the statement. */
 static int one_row (sqlite3 *db, const char *name, const char *sql, sqlite3_stmt **ret,
                     struct pollux_error *err)
 {

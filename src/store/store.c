@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Appending, committing and reading the journal.
+ * Appends, commits and reads events.
  *
- * Writing is in transactions: the first append after a commit begins one.  The write-ahead log
- * makes a commit one write at the end of a file (and one fsync where it must be durable), and
- * lets others read meanwhile.
+ * The first append after a commit begins a transaction.  With the write-ahead log a commit is one write
+ * at the end of a file, and one fsync if it must be durable; other programs can read meanwhile.
  */
 #include "store/store.h"
 
@@ -41,7 +40,7 @@ static int insert_row (struct store *store, const struct wire_row *row, struct p
     bool done = bound && sqlite3_step (insert) == SQLITE_DONE;
     int code = done ? 0 : sql_fail (store->db, store->name.text, "append", err);
     sqlite3_reset (insert);
-    sqlite3_clear_bindings (insert); /* they borrow */
+    sqlite3_clear_bindings (insert); /* they point to the row */
     return code;
 }
 
@@ -106,8 +105,8 @@ int store_close (struct store *store, struct pollux_error *err)
     if (!store)
         return 0;
     int code = store->mode == STORE_READ ? 0 : store_commit (store, err);
-    /* At rest a journal is one file, with nothing left in a log beside it.  Whoever reads a
-     * journal in use prevents that, which does no harm; a recording is read by nobody yet. */
+    /* Write the write-ahead log back, so that a closed journal is one file.  A reader of a durable
+     * journal prevents that, which does no harm; a recording has no reader yet. */
     if (code == 0 && store->mode != STORE_READ) {
         sqlite3_busy_timeout (store->db, 0);
         code = sql_run (store->db, store->name.text, "finish it",
@@ -120,7 +119,7 @@ int store_close (struct store *store, struct pollux_error *err)
 
 /* ---- Reading ------------------------------------------------------------------------------ */
 
-/* A column of text without a NUL in it; NULL and true where the column is NULL. */
+/* A column of text without NUL bytes.  True, and *ret NULL, if the column is NULL. */
 static bool read_text (sqlite3_stmt *select, int column, const char **ret)
 {
     int type = sqlite3_column_type (select, column);
@@ -129,8 +128,8 @@ static bool read_text (sqlite3_stmt *select, int column, const char **ret)
            (*ret && strlen (*ret) == (size_t)sqlite3_column_bytes (select, column));
 }
 
-/* The next event is not there: because a snapshot has taken its place, or because it is lost. */
-static int tell_gap (struct store *store, struct pollux_error *err)
+/* The next event is missing: a snapshot has replaced it, or the journal is damaged. */
+static int fail_gap (struct store *store, struct pollux_error *err)
 {
     int64_t snapshot = 0;
     int code = store_read_snapshot_seq (store, &snapshot, err);
@@ -143,12 +142,12 @@ static int tell_gap (struct store *store, struct pollux_error *err)
                  (long long)store->seq + 1);
 }
 
-/* Behind the last event: 0, unless somebody has compacted those that were to come. */
-static int tell_end (struct store *store, struct pollux_error *err)
+/* The end of the rows: 0, unless another program has compacted the next events. */
+static int check_end (struct store *store, struct pollux_error *err)
 {
     int64_t snapshot = store->snapshot;
     int code = store->mode == STORE_READ ? store_read_snapshot_seq (store, &snapshot, err) : 0;
-    return code < 0 || snapshot <= store->seq ? code : tell_gap (store, err);
+    return code < 0 || snapshot <= store->seq ? code : fail_gap (store, err);
 }
 
 static int read_row (struct store *store, struct wire_row *ret, struct pollux_error *err)
@@ -156,7 +155,7 @@ static int read_row (struct store *store, struct wire_row *ret, struct pollux_er
     sqlite3_stmt *select = store->select;
     int64_t seq = sqlite3_column_int64 (select, 0);
     if (seq != store->seq + 1)
-        return tell_gap (store, err);
+        return fail_gap (store, err);
     ret->at_us = sqlite3_column_int64 (select, 1);
     if (sqlite3_column_type (select, 1) != SQLITE_INTEGER || !read_text (select, 2, &ret->type) ||
         !ret->type || !read_text (select, 3, &ret->job) || !read_text (select, 4, &ret->body) ||
@@ -176,8 +175,8 @@ static int store_next (void *self, const struct cluster *cluster, struct event *
     int step = sqlite3_step (store->select);
     if (step != SQLITE_ROW) {
         int code = step == SQLITE_DONE ? 0 : sql_fail (store->db, store->name.text, "read it", err);
-        sqlite3_reset (store->select); /* or it would hold the log back */
-        return code < 0 ? code : tell_end (store, err);
+        sqlite3_reset (store->select); /* an open statement prevents checkpoints of the log */
+        return code < 0 ? code : check_end (store, err);
     }
     struct wire_row row;
     int code = read_row (store, &row, err);

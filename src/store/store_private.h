@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store is, for the files of this room alone. */
+/* The store, for the files of this room. */
 #ifndef STORE_STORE_PRIVATE_H
 #define STORE_STORE_PRIVATE_H
 
@@ -15,25 +15,25 @@ struct store {
     sqlite3_stmt *insert, *select;
     enum store_mode mode;
     int version; /* of the file's tables */
-    int lock;    /* a writer's, -1 for none */
+    int lock;    /* descriptor that holds the writer's lock; -1: none */
     struct file_name name;
     char path[PATH_MAX];
     int64_t seq;            /* of the last event read */
-    int64_t count;          /* events in all, appended ones and those in the snapshot too */
-    int64_t snapshot;       /* of these, up to this one, in the snapshot */
-    int64_t refused;        /* of these, when a compaction was refused last */
-    int64_t bytes;          /* of the events behind it, as far as they were read or appended */
-    int64_t snapshot_bytes; /* of the snapshot, once read or made */
-    int pending;            /* events not committed yet */
-    bool deciding;          /* the last ROUND waits for its PLAN */
+    int64_t count;          /* number of the last event, appended ones included */
+    int64_t snapshot;       /* number of the last event in the snapshot */
+    int64_t refused;        /* count when a compaction was last refused */
+    int64_t bytes;          /* of events after the snapshot that were read or appended */
+    int64_t snapshot_bytes; /* of the snapshot, after it was read or written */
+    int pending;            /* appended events that are not committed */
+    bool deciding;          /* the PLAN of the last ROUND is pending */
     bool failed;
-    bool *ended; /* of the snapshot's jobs: nothing will ever change */
+    bool *ended; /* by index of the snapshot's jobs: it has ended and its row is final */
     int job_count, job_capacity;
     struct wire_text_buffer text;
     struct wire_event event;
 };
 
-/* Nothing that was not committed is kept, and nothing comes after.  Returns the code. */
+/* Roll back what was not committed, and write nothing any more.  Returns the code. */
 int store_give_up (struct store *store, int code);
 
 /* Free without a commit. */
