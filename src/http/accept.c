@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Letting clients in: as many as there may be, in all and of one address.  Clients that only hold a
- * connection never keep others out: at the limit the one that has kept us waiting longest makes
- * room.  Only if all of them have requests in work is a new one turned away.
+ * Accepts connections, up to limits in total and per address.  Idle connections do not block new ones: at
+ * the limit, the connection that has waited longest without a request is closed.  Only if all
+ * connections have requests in work, a new one is answered with 503.
  */
 #define _GNU_SOURCE
 #include "http/http_private.h"
@@ -16,12 +16,12 @@
 #include "base/error.h"
 
 enum {
-    ACCEPTS = 64, /* of one address in one step, so that many clients cannot starve others */
-    ACCEPT_PAUSE_US = 200 * 1000, /* when there are no descriptors left */
+    ACCEPTS = 64, /* per listener and step, so that new clients cannot starve others */
+    ACCEPT_PAUSE_US = 200 * 1000, /* after descriptors or memory ran out */
 };
 
-/* At the limit, whoever has kept us waiting longest for a head makes room; only_of: of this
- * address.  False if nobody can. */
+/* Close the connection that has waited longest without a request; only_of: of this address (NULL: any).
+ * False: there is none. */
 static bool make_room (struct http_server *server, const char *only_of)
 {
     struct connection *longest = NULL;
@@ -73,7 +73,7 @@ static int add (struct http_server *server, int fd, const struct sockaddr_storag
         turn_away (server, fd);
         return -EMFILE;
     }
-    if (peer->ss_family != AF_UNIX) /* a machine that is switched off does not say goodbye */
+    if (peer->ss_family != AF_UNIX) /* finds peers that were switched off */
         setsockopt (fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof (one));
     server->counts.accepted++;
     if (MHD_add_connection (server->mhd, fd, (const struct sockaddr *)peer, length) == MHD_YES)
@@ -101,7 +101,7 @@ void listener_watch (struct http_server *server, const struct listener *listener
         epoll_ctl (server->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener->fd, &event);
 }
 
-/* Without descriptors or memory the waiting clients would wake us for ever: look away a while. */
+/* Without free descriptors, waiting clients would wake epoll in a busy loop: pause. */
 static void pause_accepting (struct http_server *server)
 {
     for (int i = 0; i < server->options.listen_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers: kept in the request until they may be sent, then handed to libmicrohttpd whole.
+ * Answers: kept in the request until they may be sent, then passed to libmicrohttpd.
  */
 #include "http/http_private.h"
 
@@ -36,7 +36,7 @@ void http_answer (struct http_request *request, int status, const char *type, ch
     if (request->status != 0) { /* the first answer counts */
         free (body);
     } else if (body == NULL && length > 0) {
-        http_error (request, 503, "there is no memory for the answer");
+        http_error (request, 503, "not enough memory for the answer");
     } else {
         request->status = status;
         request->answer = body;
@@ -71,7 +71,7 @@ void http_error (struct http_request *request, int status, const char *format, .
         return;
     }
     request->status = status;
-    request->answer = copy; /* without memory, the status alone must do */
+    request->answer = copy; /* without memory, only the status is sent */
     request->answer_length = copy != NULL ? to + 3 : 0;
     snprintf (request->type, sizeof (request->type), "application/json");
 }

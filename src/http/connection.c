@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients: whose turn it is, and until when.
+ * Connections, their phases and deadlines.
  *
- * libmicrohttpd has a timeout of its own, which every byte extends; it is not used.  Here each
- * phase of a connection has one fixed deadline.  Who misses it has the socket shut down: then MHD
- * finds it closed, ends the request and forgets the connection by its ordinary way.
+ * libmicrohttpd's own timeout is extended by every byte, so it is not used.  Here each phase of a
+ * connection has one fixed deadline.  When it has passed, the socket is shut down: MHD then finds it
+ * closed, ends the request and frees the connection as usual.
  *
- * Nor does MHD see every end that a client makes: not on a suspended connection, and not if it came
- * together with the last bytes.  So the server's epoll watches for those besides.
+ * MHD does not see every disconnect: not on a suspended connection, and not if it came together with
+ * the last bytes.  So the server's epoll watches for disconnects, too.
  */
 #include "http/http_private.h"
 
@@ -55,7 +55,7 @@ static void connection_begin (struct http_server *server, struct MHD_Connection 
     struct connection *connection = calloc (1, sizeof (*connection));
     if (info == NULL || connection == NULL ||
         deadlines_reserve (&server->deadlines, server->counts.connections + 1) < 0) {
-        free (connection); /* its first request finds no connection and is closed */
+        free (connection); /* its first request finds no connection and MHD closes it */
         return;
     }
     *connection = (struct connection){
@@ -106,7 +106,7 @@ void connection_phase (struct connection *connection, enum phase phase)
         [PHASE_ANSWER] = limits->answer_s,
     };
     connection->phase = phase;
-    /* What is held is not the client's fault, and a stream sets its deadline itself. */
+    /* A held answer does not depend on the client; a stream sets its own deadline. */
     if (phase == PHASE_HELD || phase == PHASE_STREAM)
         deadline_clear (&server->deadlines, &connection->deadline);
     else
@@ -146,11 +146,11 @@ void connection_half_closed (struct connection *connection)
         return;
     connection->half_closed = true;
     connection->server->half_closed++;
-    take_out (connection); /* to the front, where the sweep finds it before all others */
+    take_out (connection); /* to the front, where connections_sweep looks first */
     put_first (connection);
 }
 
-/* Has everything been read that the client ever sent? */
+/* Were all bytes of the client read? */
 static bool is_read (const struct connection *connection)
 {
     char byte;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deadlines in a binary heap whose entries know their places, so that one can be moved or taken
- * out in the middle:
+ * A binary heap of deadlines.  Each deadline has its index in the heap, so that any one can be moved or
+ * removed:
  *
  *     heap[0] is the earliest; the children of heap[i] are heap[2i+1] and heap[2i+2]
  */
@@ -34,7 +34,7 @@ static void put (struct deadlines *deadlines, int at, struct deadline *deadline)
     deadline->place = at + 1;
 }
 
-/* Let the deadline find its place, starting from one that is free. */
+/* Put the deadline into the heap: start at a free index and move up or down. */
 static void settle (struct deadlines *deadlines, int at, struct deadline *deadline)
 {
     struct deadline **heap = deadlines->heap;

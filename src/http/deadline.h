@@ -4,25 +4,24 @@
 
 #include <stdint.h>
 
-/* A moment by which something must have happened; lies inside of what waits for it.  Zero is one
- * that is not set. */
+/* A deadline, a member of the object that it belongs to.  Zero: not set. */
 struct deadline {
     int64_t due_us;
-    int place; /* in the heap, from 1; 0: not set */
+    int place; /* index in the heap plus 1; 0: not set */
 };
 
-/* The earliest one is found at once; setting and clearing costs log2 of their number.  Zero is an
- * empty queue. */
+/* A priority queue of deadlines: the earliest in O(1), set and clear in O(log n).  Zero is an empty
+ * queue. */
 struct deadlines {
     struct deadline **heap;
     int count, size;
 };
 
-/* Room for so many deadlines, all in all.  -ENOMEM. */
+/* Reserve space for count deadlines in total.  -ENOMEM. */
 int deadlines_reserve (struct deadlines *deadlines, int count);
 void deadlines_clear (struct deadlines *deadlines);
 
-/* Set or move; there is room for it.  Clear one that is not set: fine. */
+/* Set or move a deadline, for which space was reserved; or clear it, also if it is not set. */
 void deadline_set (struct deadlines *deadlines, struct deadline *deadline, int64_t due_us);
 void deadline_clear (struct deadlines *deadlines, struct deadline *deadline);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of a request's headers before anybody looks at what it wants.
+ * Checks of single headers, without any knowledge of routes.
  *
  * A page of another site can make a browser of this machine send requests to 127.0.0.1.  It cannot
  * choose three headers: Host (its own name, also after that name has been rebound to our address),
- * Origin and Sec-Fetch-Site.  The token protects besides: a browser never adds it on its own.
+ * Origin and Sec-Fetch-Site.  The token is a further protection: a browser never adds it by itself.
  */
 #include "http/header_check.h"
 
@@ -16,7 +16,7 @@
 
 enum { HOST_SIZE = 256 };
 
-/* NAME of NAME:PORT or [NAME]:PORT; false if it is neither. */
+/* Copy NAME of NAME:PORT or [NAME]:PORT; false if host has neither form. */
 static bool host_name (const char *host, char ret[HOST_SIZE])
 {
     bool bracket = host[0] == '[';
@@ -59,12 +59,12 @@ bool check_host (const char *host, const char *local, const char *const *names, 
 
 bool check_site (const char *origin, const char *site, const char *host)
 {
-    /* "same-site" is another port of this machine, perhaps another user's. */
+    /* "same-site" can be another port of this machine, of another user. */
     if (site != NULL && strcmp (site, "same-origin") != 0 && strcmp (site, "none") != 0)
         return false;
     if (origin == NULL)
         return true;
-    /* Behind a proxy that speaks TLS the page's origin is https, with the same host. */
+    /* Behind a TLS proxy the page's origin is https, with the same host. */
     if (strncasecmp (origin, "http://", 7) == 0)
         return strcasecmp (origin + 7, host) == 0;
     return strncasecmp (origin, "https://", 8) == 0 && strcasecmp (origin + 8, host) == 0;

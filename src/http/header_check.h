@@ -10,12 +10,11 @@
  * "" if there is none), or one of the names? */
 bool check_host (const char *host, const char *local, const char *const *names, int count);
 
-/* May the request be served, for where a browser says that it comes from?  origin and site are the
- * values of Origin and Sec-Fetch-Site, NULL where there are none; host is the value of Host, which
- * has been checked. */
+/* Does the request come from a page of this server, or from no page?  origin and site are the values of
+ * Origin and Sec-Fetch-Site, NULL if missing; host is the value of Host, after check_host. */
 bool check_site (const char *origin, const char *site, const char *host);
 
-/* HTTP_JSON, HTTP_YAML, or 0 for any other type, of a Content-Type's value. */
+/* The kind of a Content-Type's value: HTTP_JSON, HTTP_YAML, or 0 for any other. */
 unsigned check_type (const char *type);
 
 /* The token in the value of an Authorization header, "Bearer TOKEN"; NULL if it is none. */

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An HTTP/1.1 server inside somebody else's epoll: bytes and routes, and nothing of what they mean.
+ * An HTTP/1.1 server for a caller's event loop: connections, checks and routes.  What a request means
+ * is up to the handlers.
  *
  *     sockets -> libmicrohttpd -> checks (below) -> route -> handler -> http_answer   at once, or
  *                                                                       held          (HTTP_DURABLE)
- *                                                                       http_stream   bit by bit
+ *                                                                       http_stream   in pieces
  *
- * One thread owns a server and calls everything here; no other thread is made.  A loop around it:
+ * One thread owns a server and makes all calls; the server starts no thread.  A loop around it:
  *
  *     epoll_ctl (own_epoll, EPOLL_CTL_ADD, http_server_fd (server), EPOLLIN)
  *     for (;;) {
  *         wait until the descriptor is readable or http_server_due_us has come
  *         http_server_step (server, now_us)                 handlers run in here, and only here
- *         ... commit what the handlers wanted remembered ...
- *         http_server_release (server, 0, NULL)             now the held answers may go
+ *         ... commit the changes of the handlers ...
+ *         http_server_release (server, 0, NULL)             send the held answers
  *     }
  *
- * Before a handler runs, these hold, or the client has got its refusal as {"error": "sentence"}:
+ * Before a handler runs, these are checked; a refusal is answered with {"error": "sentence"}:
  *   400  the request is well-formed: target, percent signs, one Host, one length, no NUL
  *   421  Host names this machine: loopback, the address that was connected to, or options.hosts
- *        (a page of another site whose name was rebound to 127.0.0.1 gets no further)
+ *        (against DNS rebinding: a page of another site whose name now means 127.0.0.1)
  *   403  it does not come from a page of another site (Origin, Sec-Fetch-Site)
  *   404, 405 (with Allow)  there is such a route; HEAD is GET without the body
  *   401, 403  the token is known, and its role is one of the route's
  *   429  its rate is within limits.rate (a token bucket per role and name; refused tokens: per peer)
- *   400  every query parameter is one of route.queries, and none is there twice
+ *   400  every query parameter is one of route.queries, and none is repeated
  *   415, 413  the body has a type and a size that the route takes
- * On a Unix socket Host and Origin do not matter: no browser gets there.  The token does.
+ * On a Unix socket, which no browser reaches, Host and Origin are not checked; the token is.
  *
- * A client that dawdles is cut off: limits.head_s to send the head of its first request, idle_s for
- * each later one, request_s for the body, answer_s to read its answer.  No trickle of bytes extends
- * these.  At the limit of connections the one that has kept us waiting longest for a head makes
- * room.
+ * A slow client is disconnected: it has limits.head_s to send the head of its first request, idle_s for
+ * each later one, request_s for the body, answer_s to read its answer.  These are for the whole
+ * part; single bytes do not extend them.  At the limit of connections, the one that has waited
+ * longest without a request is closed for a new one.
  */
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
@@ -57,7 +58,7 @@ enum {
     HTTP_QUERIES_MAX = 16, /* parameters behind the question mark */
 };
 
-/* Who asks.  What a role means is the caller's business: one bit each. */
+/* The client of a request.  Roles are bits; the caller defines their meaning. */
 struct http_identity {
     unsigned role;
     char name[HTTP_NAME_SIZE];
@@ -77,28 +78,28 @@ struct http_route {
     enum http_method method;
     const char *pattern; /* "/v1/jobs/{name}/limits": a {parameter} is one whole segment */
     void (*handle) (void *self, struct http_request *request);
-    unsigned roles;      /* bits of those who may; 0: everybody, and no token is looked at */
+    unsigned roles;      /* bits of the permitted roles; 0: no token is needed or looked at */
     unsigned flags;      /* enum http_flags.  Neither HTTP_JSON nor HTTP_YAML: a body is refused */
     const char *queries; /* the known query parameters, separated by blanks; NULL: none */
 };
 
-/* Everything a stranger can enlarge.  0 means the default, which is given here. */
+/* Limits of everything that a client can enlarge.  0 means the default, given here. */
 struct http_limits {
     size_t body_bytes;    /* of one request: 1 MiB */
-    size_t bodies_bytes;  /* of all requests at one time: 64 MiB; then 503 */
+    size_t bodies_bytes;  /* of all requests together: 64 MiB; then 503 */
     size_t header_bytes;  /* request line and headers: 16 KiB; then 431 */
     size_t stream_bytes;  /* buffered for one stream: 256 KiB */
     int connections;      /* 1024 */
-    int per_address;      /* connections of one address (the Unix socket is one): 768 */
+    int per_address;      /* connections per address (the Unix socket counts as one): 768 */
     int streams;          /* at one time: 256; then 503 */
     int streams_per_name; /* of one role and name: 64; then 429 */
-    double rate;          /* requests per second and identity, in the long run: 1000 */
-    double burst;         /* and at once: 2000 */
-    double refusals;      /* refused tokens per second and address, at once ten times that: 10 */
+    double rate;          /* requests per second and identity, on average: 1000 */
+    double burst;         /* requests at once: 2000 */
+    double refusals;      /* refused tokens per second and address: 10; at once ten times that */
     double head_s;        /* 10 */
     double idle_s;        /* 75 */
     double request_s;     /* 30 */
-    double answer_s;      /* 60; of a stream: for what was buffered when it last caught up */
+    double answer_s;      /* 60; of a stream: to read what was buffered when the time began */
 };
 
 /* An answered request, for an access log.  It holds no secret: no token, query, header or body.
@@ -120,20 +121,20 @@ void http_access_path (const char *raw, char ret[HTTP_ACCESS_PATH]);
 
 struct http_options {
     /* "127.0.0.1:7467", "[::1]:7467", "localhost:7467" (which is 127.0.0.1), "unix:/path".  Names
-     * are not looked up.  Port 0: a free one.  A socket left behind by a dead process is
-     * replaced; the socket's mode is 0600. */
+     * are not resolved.  Port 0: a free one.  A Unix socket of a process that has ended is
+     * replaced; its mode is 0600. */
     const char *const *listen;
     int listen_count;
     const char *const *hosts; /* further names of this server for the Host header, without ports */
     int host_count;
-    const struct http_route *routes; /* stay the caller's, as long as the server is there */
+    const struct http_route *routes; /* borrowed for the server's life */
     int route_count;
     struct http_limits limits;
     /* 0 and *ret if the token is known, else a negative errno value.  Called for routes with
-     * roles, with any bytes a stranger has sent (no NUL); must take constant time for a wrong
-     * secret. */
+     * roles.  The token is the client's text, any bytes but NUL; a wrong one must take constant
+     * time. */
     int (*authorize) (void *self, const char *token, struct http_identity *ret);
-    const char *(*role_name) (unsigned role); /* of one bit, for refusals; NULL if it is no role */
+    const char *(*role_name) (unsigned role); /* of one bit, for messages; NULL if it is no role */
     void *self;                               /* for authorize and the handlers */
     /* Called once for every answer, when it begins to be sent; NULL: not wanted.  Requests that
      * libmicrohttpd refuses itself (no HTTP, a head beyond its limit) and connections that are closed
@@ -145,64 +146,60 @@ struct http_options {
 /* ---- The server ---------------------------------------------------------------------------- */
 
 /* Bind and listen on all addresses.  now_us: any monotonic clock, the same for all calls.  On
- * success *ret is the caller's (http_server_free).  -EADDRINUSE and the like name the address;
- * -EINVAL: an address or a route that makes no sense. */
+ * success *ret is the caller's (http_server_free).  -EADDRINUSE and the like: the sentence names the
+ * address; -EINVAL: an address or a route is malformed. */
 int http_server_new (const struct http_options *options, int64_t now_us, struct http_server **ret,
                      struct pollux_error *err);
 
-/* Close everything at once.  Streams that are still open are told (gone); held answers are lost.
- * Unix sockets are unlinked.  NULL is fine. */
+/* Close all connections at once.  gone is called for open streams; held answers are not sent.  Unix
+ * sockets are unlinked.  NULL is fine. */
 void http_server_free (struct http_server *server);
 
-/* Where address number i of options.listen really is: with its port, in the same notation. */
+/* Address number i of options.listen, with its real port, in the same notation. */
 const char *http_server_address (const struct http_server *server, int i);
 
-/* A descriptor that is readable when there is something to do (an epoll's own).  It stays the same
- * for the server's life. */
+/* An epoll descriptor, the same for the server's life.  It is readable when a step has work. */
 int http_server_fd (const struct http_server *server);
 
-/* When to step even if the descriptor stays silent: the earliest deadline; the past (INT64_MIN) if
- * work is waiting already, as after http_server_release, http_stream_push and _end, of which the
- * descriptor says nothing; INT64_MAX if nothing is due.  An idle server has no deadline. */
+/* When to step even if the descriptor is not readable: the earliest deadline; INT64_MIN if there is work
+ * already, as after http_server_release, http_stream_push and http_stream_end, which the descriptor
+ * does not signal; INT64_MAX if nothing is due, as on an idle server. */
 int64_t http_server_due_us (const struct http_server *server);
 
-/* Do all that can be done without waiting.  Handlers and streams' callbacks are called from here
- * only. */
+/* Do all work that does not need to wait.  Handlers and streams' callbacks are called from here only. */
 void http_server_step (struct http_server *server, int64_t now_us);
 
-/* Let the held answers go: they are sent by the next step, which is due at once.
- * With a status (507, 503 ...) all of them become that error with that sentence instead.  No
- * answer stays held behind this call; call it after each step whose effects have been committed,
- * or could not be. */
+/* Release all held answers: the next step, which is due at once, sends them.  Call it after the changes
+ * of a step were committed.  If they could not be, give a status (507, 503, ...): all held answers
+ * are replaced by that error with that sentence. */
 void http_server_release (struct http_server *server, int status, const char *sentence);
 
-/* Answers that wait for http_server_release. */
+/* The number of held answers. */
 int http_server_held (const struct http_server *server);
 
-/* Stop gracefully: no new connection, no second request on the ones that are there, and streams
- * end after their buffers (their gone is called by the next step).  Step on until
- * http_server_busy is 0 or patience ends, then http_server_free. */
+/* Stop gracefully: accept no new connection and no further request, and end streams after their
+ * buffered bytes (the next step calls gone).  Then step until http_server_busy is 0 or a time limit of
+ * the caller's has passed, and call http_server_free. */
 void http_server_stop (struct http_server *server);
 
-/* Cut off the streams of those who go by that name, whatever their role: their token is not good any
- * more. */
+/* Close the streams of all identities with this name, whatever their role: their token was revoked. */
 void http_server_cut_off (struct http_server *server, const char *name);
 
-/* Connections that still have a request in work. */
+/* Connections with a request that is not completely answered. */
 int http_server_busy (const struct http_server *server);
 
-/* An already connected stream socket, as if it had been accepted; the server's from now on, and
- * closed on failure. */
+/* Serve a connected stream socket like an accepted one.  It belongs to the server from now on; on
+ * failure it is closed. */
 int http_server_add (struct http_server *server, int fd, struct pollux_error *err);
 
-/* What happened since the start, for metrics. */
+/* Counters since the start, for metrics. */
 struct http_counts {
-    uint64_t accepted, turned_away; /* connections; turned away: over the limits */
-    uint64_t cut_off;               /* connections that missed a deadline or had to make room */
-    uint64_t requests;              /* whose head was complete */
-    uint64_t answers[6];            /* by the first digit of the status */
-    uint64_t limited;               /* 429 */
-    int connections, streams;       /* now */
+    uint64_t accepted, turned_away; /* connections; turned away: beyond the limits */
+    uint64_t cut_off;         /* connections closed at a deadline, or for a new one at the limit */
+    uint64_t requests;        /* whose head was complete */
+    uint64_t answers[6];      /* by the first digit of the status */
+    uint64_t limited;         /* 429 */
+    int connections, streams; /* now */
 };
 struct http_counts http_server_counts (const struct http_server *server);
 
@@ -212,22 +209,22 @@ struct http_counts http_server_counts (const struct http_server *server);
  * characters and slashes, never "." or "..".  NULL if the pattern has none such. */
 const char *http_param (const struct http_request *request, const char *name);
 
-/* The value of a query parameter, decoded UTF-8; "" if it has none; NULL if it is not there. */
+/* The value of a query parameter, decoded UTF-8; "" without a value; NULL if it is not given. */
 const char *http_query (const struct http_request *request, const char *name);
 
-/* A header's value, the first one's; NULL if it is not there. */
+/* The value of a header, the first if it is repeated; NULL if there is none. */
 const char *http_header (const struct http_request *request, const char *name);
 
-/* The body: length bytes and one NUL behind them. */
+/* The body: length bytes, followed by a NUL. */
 const char *http_body (const struct http_request *request, size_t *ret_length);
 
 /* HTTP_JSON or HTTP_YAML as the Content-Type says; 0 if there is no body. */
 unsigned http_body_type (const struct http_request *request);
 
-/* Who asks; role 0 and "" where no token was looked at. */
+/* The client; role 0 and "" on routes without roles. */
 const struct http_identity *http_identity (const struct http_request *request);
 
-/* The method, the path as it came (with percent signs, without the query), and the peer
+/* The method, the path as it was sent (with percent signs, without the query), and the peer
  * ("127.0.0.1", "::1", "unix"), for logs. */
 enum http_method http_method (const struct http_request *request);
 const char *http_path (const struct http_request *request);
@@ -235,48 +232,49 @@ const char *http_peer (const struct http_request *request);
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* One more header for the answer, before it is given; at most four, short ones. */
+/* Add a header to the answer, before the answer is given.  At most four, of up to 255 bytes. */
 void http_answer_header (struct http_request *request, const char *name, const char *value);
 
-/* Answer with these bytes, from malloc: they belong to the server now, whatever happens.  NULL: no
- * body (length 0), or, with a length, a sign that memory is short, which becomes a 503. */
+/* Answer with these bytes from malloc, which the server frees in any case.  body NULL: no body if length
+ * is 0; otherwise the caller had no memory for it, and the answer is a 503. */
 void http_answer (struct http_request *request, int status, const char *type, char *body,
                   size_t length);
 
-/* The same with text that stays the caller's. */
+/* The same with text that is copied. */
 void http_answer_text (struct http_request *request, int status, const char *type,
                        const char *text);
 
-/* {"error": "sentence"}; control characters in it become question marks, and it is cut at 512
- * bytes. */
+/* Answer {"error": "sentence"}.  Control characters become question marks; it is cut at 511 bytes. */
 void http_error (struct http_request *request, int status, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* Exactly one of these ends a stream: the owner by http_stream_end or _drop, or the server by
- * calling gone; after either the handle is invalid.  Both are called from http_server_step (and
- * http_server_free) only, never from inside another function here. */
+/* A stream ends in exactly one of two ways: its owner calls http_stream_end or http_stream_drop, or the
+ * server calls gone.  Then the handle is invalid.  The callbacks are called from http_server_step and
+ * http_server_free only. */
 struct http_stream_owner {
-    void (*gone) (void *self);    /* the client went away, was too slow, or the server stops */
-    void (*drained) (void *self); /* the buffer has become empty; NULL: does not matter */
+    void (*gone) (
+        void *self); /* the client has disconnected or was too slow, or the server stops */
+    void (*drained) (void *self); /* the buffer has become empty; may be NULL */
 };
 
-/* Answer 200 with chunks (to HTTP/1.0: until the connection closes).  If it fails, the client has
- * got its error (429, 503), gone will not be called, and there is nothing left to do. */
+/* Answer 200 with a body in chunks (HTTP/1.0: until the connection closes).  On failure the client gets
+ * 429 or 503, and gone is not called. */
 int http_stream_open (struct http_request *request, const char *type,
                       const struct http_stream_owner *owner, void *self, struct http_stream **ret);
 
-/* Bytes that http_stream_push would take now. */
+/* Free bytes of the buffer: the most that http_stream_push takes now. */
 size_t http_stream_room (const struct http_stream *stream);
 
-/* Append all of it, or, with -ENOBUFS, nothing: wait for drained, or drop the slow client. */
+/* Append all bytes.  -ENOBUFS: they do not fit, and nothing was appended; wait for drained, or drop the
+ * client. */
 int http_stream_push (struct http_stream *stream, const void *bytes, size_t length);
 
-/* Send what is buffered, then end well. */
+/* End the body after the buffered bytes. */
 void http_stream_end (struct http_stream *stream);
 
-/* Break off, so that the client does not take it for the end. */
+/* Close the connection without the end of the body, so that the client sees an error. */
 void http_stream_drop (struct http_stream *stream);
 
 #endif

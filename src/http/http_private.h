@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of this room share: the server with its connections, and on each connection at
- * most one request, which has at most one stream.
+ * What the files of this room share: the server and its connections; a connection has at most one
+ * request, and a request at most one stream.
  *
  *     http_server --+-- listeners
  *                   +-- MHD_Daemon (all connections, none of the listeners)
  *                   +-- connections: connection --- http_request --- http_stream
- *                   +-- gone: streams without a connection whose owners have not been told yet
+ *                   +-- gone: streams without a connection whose owners are not notified yet
  */
 #ifndef HTTP_HTTP_PRIVATE_H
 #define HTTP_HTTP_PRIVATE_H
@@ -19,7 +19,7 @@
 #include "http/listen.h"
 #include "http/target.h"
 
-/* What an event of the server's epoll is about; the first member of it. */
+/* The kind of object behind an epoll event: the first member of the object. */
 enum source { SOURCE_MHD, SOURCE_LISTENER, SOURCE_CONNECTION };
 
 struct listener {
@@ -29,11 +29,11 @@ struct listener {
 };
 
 enum phase {
-    PHASE_HEAD,   /* waiting for a request: the client's turn */
-    PHASE_BODY,   /* its head is here, its body is not: the client's turn */
-    PHASE_HELD,   /* suspended until http_server_release: ours */
-    PHASE_ANSWER, /* being sent: the client's turn to read */
-    PHASE_STREAM, /* the same, and its end is not in sight */
+    PHASE_HEAD,   /* waiting for the client to send a head */
+    PHASE_BODY,   /* waiting for the client to send the body */
+    PHASE_HELD,   /* suspended until http_server_release */
+    PHASE_ANSWER, /* waiting for the client to read the answer */
+    PHASE_STREAM, /* the same for a stream, whose end is not known */
 };
 
 struct connection {
@@ -46,21 +46,21 @@ struct connection {
     struct http_request *request; /* NULL between requests */
     int fd;
     bool over_unix, suspended, half_closed;
-    bool closing; /* cut off: whatever MHD asks next, the answer is to close */
+    bool closing; /* MHD's next call is answered with "close" */
     struct address_host peer, local;
 };
 
-/* The headers that are looked at here. */
+/* The headers that this room reads. */
 struct head {
     const char *host, *origin, *site, *authorization, *type, *encoding, *length, *transfer, *expect;
-    bool malformed; /* one of them is there twice, or has a NUL in it */
+    bool malformed; /* one of them is repeated, or has a NUL in it */
 };
 
 enum { HEADERS_MAX = 4 };
 struct http_request {
     struct connection *connection;
-    char *raw;    /* the path as it came; behind it lies the text that target points into */
-    char *parsed; /* that text */
+    char *raw;    /* the path as it was sent; the text of parsed follows it */
+    char *parsed; /* the whole target, changed in place by target_parse */
     bool begun, handled;
     bool refused;         /* answered before its handler was called */
     bool bodiless;        /* HEAD */
@@ -73,8 +73,8 @@ struct http_request {
     struct http_identity identity;
 
     char *body;
-    size_t length, size; /* bytes there, and room for */
-    uint64_t discarded;  /* bytes of a body that nobody will see */
+    size_t length, size; /* bytes received, bytes allocated */
+    uint64_t discarded;  /* bytes of a refused request's body */
     unsigned body_type;
 
     int status; /* of the answer; 0: none yet */
@@ -91,13 +91,14 @@ struct http_request {
 struct http_stream {
     struct connection *connection; /* NULL: gone */
     struct http_server *server;
-    const struct http_stream_owner *owner; /* NULL: told, or ended by itself */
+    const struct http_stream_owner *owner; /* NULL: notified, or the owner has ended it */
     void *self;
-    char *data; /* used bytes from start, of size */
+    char *data; /* used bytes from start on, of size */
     size_t start, used, size;
-    uint64_t pushed, taken, goal; /* in all; the deadline holds for taken reaching goal */
+    uint64_t pushed, taken,
+        goal; /* bytes in total; at the deadline, taken must have reached goal */
     bool ended, dropped, notify_drained, notify_gone;
-    bool needs_deadline; /* the deadline is to be set */
+    bool needs_deadline; /* the next step sets its deadline */
     struct http_stream *next_gone;
 };
 
@@ -112,12 +113,12 @@ struct http_server {
     struct deadlines deadlines;
     struct rate_limit *request_limit, *refusal_limit;
     int64_t now_us;
-    int64_t accept_us; /* when to accept again; INT64_MAX: is accepting */
+    int64_t accept_us; /* when to accept again; INT64_MAX: accepting now */
     bool stopping, freeing;
-    bool needs_deadline; /* some stream's deadline is to be set */
-    bool notify;         /* some stream's owner is to be told something */
-    bool resumed;        /* a connection was resumed; MHD's descriptor says nothing of it */
-    int half_closed;     /* connections that are */
+    bool needs_deadline; /* a stream needs a deadline */
+    bool notify;         /* a stream's owner must be notified */
+    bool resumed;        /* a connection was resumed, which MHD's descriptor does not signal */
+    int half_closed;     /* number of half-closed connections */
     size_t bodies_bytes;
     struct http_request *held, **held_end;
     int held_count;
@@ -125,29 +126,29 @@ struct http_server {
     struct http_counts counts;
 };
 
-/* ---- accept.c: letting clients in ----------------------------------------------------------- */
+/* ---- accept.c: new connections ----------------------------------------------------------- */
 
 /* Connections beyond the limit that may be closing while new ones are accepted. */
 enum { CLOSING_MAX = 128 };
 
 void accept_some (struct http_server *server, const struct listener *listener);
-/* Look at all listeners (again). */
+/* Watch all listeners (again). */
 void accept_resume (struct http_server *server);
 void listener_watch (struct http_server *server, const struct listener *listener, bool on);
 
-/* ---- connection.c: the clients ------------------------------------------------------------- */
+/* ---- connection.c: connections ------------------------------------------------------------- */
 
 void connection_notify (void *server, struct MHD_Connection *mhd, void **socket_context,
                         enum MHD_ConnectionNotificationCode code);
 void connection_phase (struct connection *connection, enum phase phase);
 void connection_suspend (struct connection *connection);
 void connection_resume (struct connection *connection);
-/* Close it, whatever it is doing: at once or, where MHD has to, in the next step. */
+/* Close it in any phase: at once, or in the next step if MHD must do it. */
 void connection_cut (struct connection *connection);
-/* The client will send nothing more; it may still be reading. */
+/* The client has closed its sending side; it may still read. */
 void connection_half_closed (struct connection *connection);
-/* When MHD has done all it can: cut off those from whom nothing can come any more, and streams
- * whose clients have half closed, which is how they go away. */
+/* After MHD_run: close half-closed connections whose request is incomplete, and half-closed streams,
+ * because a client leaves a stream this way. */
 void connections_sweep (struct http_server *server);
 
 /* ---- request.c: from the head to the handler ----------------------------------------------- */
@@ -161,14 +162,14 @@ void request_completed (void *server, struct MHD_Connection *mhd, void **context
 
 /* ---- refuse.c: the checks before a handler -------------------------------------------------- */
 
-/* Everything that the head alone can tell: sets route and identity, or answers. */
+/* All checks that need the head only: sets route and identity, or answers with a refusal. */
 void request_check_head (struct http_request *request, const char *method);
 
 /* ---- answer.c -------------------------------------------------------------------------------- */
 
 /* Hand the answer to MHD; MHD_NO: close. */
 enum MHD_Result answer_send (struct http_request *request);
-/* Replace an answer that was given but not sent. */
+/* Free an answer that was given but not sent; another one can follow. */
 void answer_clear (struct http_request *request);
 
 /* ---- access.c: the access log ---------------------------------------------------------------- */
@@ -179,12 +180,12 @@ void access_report (const struct http_request *request);
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
 struct MHD_Response *stream_response (struct http_stream *stream);
-/* Its connection is finished: free it, or keep it until its owner has been told. */
+/* Its request has ended: keep it in server->gone until its owner is notified. */
 void stream_leave (struct http_stream *stream);
 void stream_free (struct http_stream *stream);
-/* Set the deadlines of streams that were pushed to since the last step. */
+/* Set the deadlines of streams with new bytes since the last step. */
 void streams_set_deadlines (struct http_server *server);
-/* Call the owners that are to be told something. */
+/* Call drained and gone of the owners that must be notified. */
 void streams_notify (struct http_server *server);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses to listen on: literal ones only, since a name that is looked up could be anybody's
- * tomorrow.  A Unix socket gets its mode before it has a name, so that there is no moment in which
- * others could connect.
+ * Addresses to listen on: literal ones only, because what a name resolves to can change.  A Unix socket
+ * gets its mode before it has a name, so that other users can never connect.
  */
 #define _GNU_SOURCE
 #include "http/listen.h"
@@ -70,7 +69,7 @@ static int parse_inet (const char *text, struct address *ret, struct pollux_erro
             return 0;
     }
     return fail (err, -EINVAL,
-                 "'%s' is no address to listen on: write it like 127.0.0.1:7467, [::1]:7467 or "
+                 "'%s' is no address to listen on: expected one like 127.0.0.1:7467, [::1]:7467 or "
                  "unix:/run/pollux.sock",
                  text);
 }
@@ -101,7 +100,7 @@ struct address_host address_host (const struct sockaddr *sockaddr)
     return host;
 }
 
-/* Remove a socket at that path on which nobody listens any more. */
+/* Unlink a socket at that path on which no process listens. */
 static void remove_stale (const struct address *address)
 {
     const struct sockaddr_un *un = (const struct sockaddr_un *)&address->sockaddr;
@@ -116,7 +115,7 @@ static void remove_stale (const struct address *address)
     close (fd);
 }
 
-/* The address as it has become, with the port that the kernel chose. */
+/* Update the address with the port that the kernel has chosen. */
 static int read_port (struct address *address, int fd)
 {
     struct sockaddr *sockaddr = (struct sockaddr *)&address->sockaddr;

@@ -9,7 +9,7 @@
 
 enum { ADDRESS_SIZE = 128 }; /* "unix:" and the 107 bytes of the longest path of a socket */
 
-/* An address, as text and for the kernel. */
+/* An address, as text and as a sockaddr. */
 struct address {
     char text[ADDRESS_SIZE]; /* with its port: "127.0.0.1:7467", "[::1]:7467", "unix:/path" */
     struct sockaddr_storage sockaddr;
@@ -19,12 +19,12 @@ struct address {
 /* Read "127.0.0.1:7467", "[::1]:7467", "localhost:7467" or "unix:/path".  -EINVAL. */
 int address_parse (const char *text, struct address *ret, struct pollux_error *err);
 
-/* A listening socket; address->text then has the real port.  The descriptor, or a negative errno
- * value.  What is in the way of a Unix socket is removed only if it is a socket and nobody listens
- * there. */
+/* Make a listening socket; address->text then has the real port.  Returns the descriptor, or a negative
+ * errno value.  An existing file at the path of a Unix socket is removed only if it is a socket on which no
+ * process listens. */
 int address_listen (struct address *address, struct pollux_error *err);
 
-/* Stop: close the descriptor (-1 is fine) and remove a Unix socket. */
+/* Close the descriptor (-1 is fine) and unlink a Unix socket. */
 void address_close (const struct address *address, int fd);
 
 /* The host alone, as Host headers name it without brackets: "127.0.0.1", "::1"; an IPv4 address

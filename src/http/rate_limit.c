@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Token buckets in a table of fixed size: a stranger who comes under many names cannot make it
- * grow, and forgetting a bucket errs on the side of serving.
+ * Token buckets in a hash table of fixed size, so that a client with many names cannot make it grow.
+ * Replacing a bucket permits too many requests, never too few.
  */
 #include "http/rate_limit.h"
 
@@ -35,7 +35,7 @@ void rate_limit_free (struct rate_limit *limit)
     free (limit);
 }
 
-/* FNV-1a from a secret start, then mixed, so that all bits depend on the last byte. */
+/* FNV-1a with a secret start value, then mixed, so that all bits depend on the last byte. */
 static uint64_t hash (uint64_t seed, const unsigned char *key, size_t length)
 {
     uint64_t sum = seed ^ 0xcbf29ce484222325u;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request must pass before its handler sees it, in the order of http.h: each step either
- * lets it on or answers.
+ * The checks before a handler, in the order of http.h.  A check that fails answers the request, and the
+ * checks after it are left out.
  */
 #include "http/http_private.h"
 
@@ -110,7 +110,7 @@ static void limit (struct http_request *request)
     http_error (request, 429, "too many requests; try again in a second");
 }
 
-/* Somebody without a good token: count it on the address, since there is no name. */
+/* Refuse a missing or unknown token; the rate limit is per address. */
 static void refuse_token (struct http_request *request, const char *sentence)
 {
     const struct connection *connection = request->connection;
@@ -125,7 +125,7 @@ static void refuse_token (struct http_request *request, const char *sentence)
     http_error (request, 401, "%s", sentence);
 }
 
-/* Says which roles it takes, where they have names. */
+/* Refuse a role; the sentence lists the permitted roles. */
 static void refuse_role (struct http_request *request)
 {
     const struct http_options *options = &request->connection->server->options;
@@ -163,7 +163,7 @@ static void check_rate (struct http_request *request)
 {
     const struct connection *connection = request->connection;
     char key[HTTP_NAME_SIZE + sizeof (connection->peer.text) + 16];
-    /* Without a token it is the address that asks. */
+    /* Without a token, the rate limit is per address. */
     if (request->identity.role != 0)
         snprintf (key, sizeof (key), "%u %s", request->identity.role, request->identity.name);
     else
@@ -178,10 +178,9 @@ static void check_queries (struct http_request *request)
     const char *words = request->route->queries;
     const char *unknown = target_unknown (&request->target, words);
     if (unknown != NULL && words != NULL)
-        http_error (request, 400, "there is no parameter '%.64s' here, but there are: %s", unknown,
-                    words);
+        http_error (request, 400, "unknown parameter '%.64s'; expected one of: %s", unknown, words);
     else if (unknown != NULL)
-        http_error (request, 400, "there are no parameters here, but '%.64s' was given", unknown);
+        http_error (request, 400, "unknown parameter '%.64s'; this route has none", unknown);
 }
 
 static void check_body (struct http_request *request)
@@ -199,12 +198,13 @@ static void check_body (struct http_request *request)
         http_error (request, 415, "the body's Content-Type must be application/json%s",
                     takes & HTTP_YAML ? " or application/yaml" : "");
     else if (head->encoding != NULL && strcasecmp (head->encoding, "identity") != 0)
-        http_error (request, 415, "encoded bodies are not taken here: send it as it is");
+        http_error (request, 415,
+                    "encoded bodies are not accepted: send the body without Content-Encoding");
     else if (length > limits->body_bytes)
         http_error (request, 413, "the body has %llu bytes; at most %zu are taken",
                     (unsigned long long)length, limits->body_bytes);
     else if (request->connection->server->bodies_bytes + length > limits->bodies_bytes)
-        http_error (request, 503, "too many requests are on their way; try again later");
+        http_error (request, 503, "too many request bodies at one time; try again later");
 }
 
 void request_check_head (struct http_request *request, const char *method)

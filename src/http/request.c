@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request's way: libmicrohttpd reads the request line (request_new), then calls request_handle
- * with the head, once for each piece of the body, and once more at its end; after a suspension
- * again.  A refusal that is known from the head waits for the end of the body, which is thrown
- * away, so that the client surely reads it; only a large body is not waited for.
+ * The life of a request: libmicrohttpd reads the request line (request_new), then calls request_handle
+ * with the head, for each piece of the body, at the end of the body, and again after a suspension.  A
+ * request that is refused for its head is answered after its body was read and discarded, so that the
+ * client gets the answer; only a large body is not read.
  */
 #include "http/http_private.h"
 
@@ -66,7 +66,7 @@ void request_completed (void *self, struct MHD_Connection *mhd, void **context,
     free (request);
 }
 
-/* How much room to make: all that was announced, or twice as much as before. */
+/* How many bytes to allocate: the announced length, or twice as many as before. */
 static size_t body_size (const struct http_request *request, size_t wanted)
 {
     const struct http_limits *limits = &request->connection->server->options.limits;
@@ -95,7 +95,7 @@ static void body_take (struct http_request *request, const char *data, size_t le
         if (server->bodies_bytes - request->size + size <= limits->bodies_bytes)
             body = realloc (request->body, size);
         if (body == NULL) {
-            http_error (request, 503, "too many requests are on their way; try again later");
+            http_error (request, 503, "too many request bodies at one time; try again later");
             return;
         }
         server->bodies_bytes += size - request->size;
@@ -107,8 +107,8 @@ static void body_take (struct http_request *request, const char *data, size_t le
     request->body[request->length] = '\0';
 }
 
-/* A refusal is sent before the body if the client waits for our word, or if the body is more than
- * one would read for politeness.  MHD can do that for these two methods only. */
+/* Is the refusal sent before the body?  If the client waits for 100 Continue, or if the body is large.
+ * MHD can do that for these two methods only. */
 static bool is_early (const struct http_request *request, const char *method)
 {
     const struct head *head = &request->head;
@@ -141,7 +141,7 @@ static enum MHD_Result begin (struct http_request *request, const char *method)
     return is_early (request, method) ? answer_send (request) : MHD_YES;
 }
 
-/* The request is complete: let its handler answer. */
+/* The request is complete: call its handler. */
 static void handle (struct http_request *request)
 {
     struct http_server *server = request->connection->server;
@@ -152,7 +152,8 @@ static void handle (struct http_request *request)
     }
     request->route->handle (server->options.self, request);
     if (request->status == 0)
-        http_error (request, 500, "%s was not answered; this is a mistake in the server",
+        http_error (request, 500,
+                    "the handler of %s gave no answer; this is an error in the server",
                     request->raw);
 }
 

@@ -4,9 +4,10 @@
  *
  *     caller's epoll --> http_server_fd: epoll of --+-- listening sockets   accept, ours
  *                                                   +-- MHD's epoll         MHD_run
- *                                                   +-- all clients         have they gone away?
+ *                                                   +-- all clients         disconnected?
  *
- * We accept ourselves, so that several addresses feed one daemon of MHD and limits are ours.
+ * Connections are accepted here and not by MHD: so several addresses share one MHD daemon, and the limits
+ * are ours.
  */
 #include "http/http_private.h"
 
@@ -20,8 +21,8 @@
 #include "base/error.h"
 
 enum {
-    EVENTS = 64,        /* taken from the epoll at once */
-    RUNS = 8,           /* of MHD in one step, while it has something to do */
+    EVENTS = 64,        /* per epoll_wait */
+    RUNS = 8,           /* calls of MHD_run in one step, while MHD has work */
     ANSWER_HEAD = 4096, /* MHD builds the answer's head in the same memory as the request's */
 };
 
@@ -86,7 +87,7 @@ static void take_events (struct http_server *server)
         void *about = events[i].data.ptr;
         switch (*(enum source *)about) {
         case SOURCE_MHD:
-            break; /* it is run in any case */
+            break; /* MHD_run is called in any case */
         case SOURCE_LISTENER:
             accept_some (server, about);
             break;
@@ -165,7 +166,7 @@ struct http_counts http_server_counts (const struct http_server *server)
 
 /* ---- Beginning and end --------------------------------------------------------------------------- */
 
-/* Targets are decoded in target.c, once and after they have been cut. */
+/* MHD must not decode: target.c does, after it has split the path. */
 static size_t keep_encoded (void *self, struct MHD_Connection *mhd, char *text)
 {
     (void)self;
@@ -207,7 +208,7 @@ static int listen_all (struct http_server *server, struct pollux_error *err)
     return 0;
 }
 
-/* Take over what must not depend on the caller's memory. */
+/* Copy the options that are used after http_server_new. */
 static int copy_options (struct http_server *server, const struct http_options *options,
                          struct pollux_error *err)
 {
@@ -268,7 +269,7 @@ int http_server_new (const struct http_options *options, int64_t now_us, struct 
     if ((code = make_rate_limits (server, err)) < 0 || (code = start_mhd (server, err)) < 0 ||
         (code = listen_all (server, err)) < 0)
         goto failed;
-    server->options.listen = NULL; /* the caller's again */
+    server->options.listen = NULL; /* borrowed during this call only */
     accept_resume (server);
     *ret = server;
     return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers that come bit by bit.  What is pushed lies in a bounded buffer until libmicrohttpd asks
- * for it; when it asks and there is nothing, the connection is suspended until the next push.
+ * Answers in pieces.  Pushed bytes are in a bounded buffer until libmicrohttpd asks for them; while the
+ * buffer is empty, the connection is suspended.
  *
- * A reader must keep up: all that was buffered at one moment must have been taken answer_s later.
- * Then the next such moment begins, or, with an empty buffer, there is none.
+ * A client must read in time: all bytes that are in the buffer when the deadline is set must have been
+ * taken answer_s later.  Then the next deadline is set, or none if the buffer is empty.
  */
 #include "http/http_private.h"
 
@@ -38,18 +38,19 @@ int http_stream_open (struct http_request *request, const char *type,
     if (request->status != 0)
         return -EALREADY;
     if (server->stopping || server->counts.streams >= limits->streams) {
-        http_error (request, 503, "too many clients follow something; try again later");
+        http_error (request, 503, "too many clients follow events or logs; try again later");
         return -EMFILE;
     }
     if (streams_of (server, &request->identity) >= limits->streams_per_name) {
         server->counts.limited++;
-        http_error (request, 429, "this token follows %d things already; end one of them first",
+        http_error (request, 429,
+                    "this token has %d streams of events or logs already; end one of them first",
                     limits->streams_per_name);
         return -EMFILE;
     }
     struct http_stream *stream = calloc (1, sizeof (*stream));
     if (stream == NULL) {
-        http_error (request, 503, "there is no memory for the answer");
+        http_error (request, 503, "not enough memory for the answer");
         return -ENOMEM;
     }
     stream->connection = request->connection;
@@ -68,7 +69,7 @@ size_t http_stream_room (const struct http_stream *stream)
     return stream->server->options.limits.stream_bytes - stream->used;
 }
 
-/* Room for length more bytes behind the used ones. */
+/* Make space for length more bytes after the used ones. */
 static bool make_room (struct http_stream *stream, size_t length)
 {
     if (stream->size - stream->start - stream->used >= length)
@@ -93,7 +94,7 @@ static bool make_room (struct http_stream *stream, size_t length)
     return true;
 }
 
-/* What is buffered now must have been taken in time. */
+/* Set the deadline for all bytes that are in the buffer now. */
 static void set_deadline (struct http_stream *stream)
 {
     struct http_server *server = stream->server;
@@ -114,11 +115,11 @@ int http_stream_push (struct http_stream *stream, const void *bytes, size_t leng
     if (length > http_stream_room (stream))
         return -ENOBUFS;
     if (stream->connection == NULL || length == 0)
-        return 0; /* its owner will hear that it is gone */
+        return 0; /* gone will be called */
     if (!make_room (stream, length))
         return -ENOBUFS;
     memcpy (stream->data + stream->start + stream->used, bytes, length);
-    /* The time of the last step may be long ago: the next one sets the deadline. */
+    /* server->now_us may be old: the next step sets the deadline. */
     if (stream->used == 0)
         stream->needs_deadline = stream->server->needs_deadline = true;
     stream->used += length;
@@ -174,8 +175,8 @@ static ssize_t stream_read (void *self, uint64_t position, char *buffer, size_t 
 
 struct MHD_Response *stream_response (struct http_stream *stream)
 {
-    /* What the kernel buffers hides from us whether the client reads: not the megabytes to which
-     * it would grow.  (A Unix socket's has a fixed size.) */
+    /* Bytes in the kernel's buffer count as read, so its size is limited instead of growing to
+     * megabytes.  (A Unix socket's buffer has a fixed size.) */
     setsockopt (stream->connection->fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BUFFER}, sizeof (int));
     return MHD_create_response_from_callback (MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_read, stream,
                                               NULL);
@@ -199,7 +200,7 @@ void stream_leave (struct http_stream *stream)
     server->gone = stream;
 }
 
-/* NULL: it has none, or none any more: one that was cut off may outlive its request for a step. */
+/* The connection's stream; NULL: it has none. */
 static struct http_stream *stream_of (const struct connection *connection)
 {
     return connection->request != NULL ? connection->request->stream : NULL;
@@ -228,7 +229,7 @@ void streams_notify (struct http_server *server)
 {
     while (server->notify) {
         server->notify = false;
-        /* Owners may do anything to streams in here, but connections come and go in MHD_run only. */
+        /* Owners may use all stream functions here; the list of connections changes in MHD_run only. */
         for (struct connection *at = server->connections; at != NULL; at = at->next) {
             struct http_stream *stream = stream_of (at);
             if (stream == NULL)

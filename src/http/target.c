@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target of a request, /v1/jobs/{name}?limit=3, taken apart and matched with patterns.
+ * Parses the target of a request, /v1/jobs/resnet?limit=3, and matches it with patterns of routes.
  *
- * The path is cut at its slashes first and decoded after, so that %2F never makes two segments of
- * one, and what could climb ("..", a hidden slash) is refused for all routes at once.
+ * The path is split at its slashes first and decoded after, so that %2F never makes two segments of
+ * one.  Path traversal ("..", an encoded slash) is refused here for all routes.
  */
 #include "http/target.h"
 
@@ -116,7 +116,7 @@ bool target_parse (char *text, struct target *ret, struct pollux_error *err)
     return true;
 }
 
-/* The pattern's next segment: its length, and *pattern moved to it; 0 at the end. */
+/* Move *pattern to its next segment and return the segment's length; 0 at the end. */
 static size_t next_segment (const char **pattern)
 {
     if (**pattern == '/')

@@ -54,7 +54,7 @@ static void test_routes (void **state)
         {"DELETE /echo/x HTTP/1.1\r\n" HOST "\r\n", "405", "Allow: GET, HEAD, POST\r\n"},
         {"BREW /open HTTP/1.1\r\n" HOST "\r\n", "405", "Allow: GET, HEAD\r\n"},
         {"OPTIONS /durable HTTP/1.1\r\n" HOST "\r\n", "405", "Allow: POST\r\n"},
-        {"GET /silent HTTP/1.1\r\n" ANN "\r\n", "500", "mistake"},
+        {"GET /silent HTTP/1.1\r\n" ANN "\r\n", "500", "gave no answer"},
     };
     struct http_fixture *fixture = *state;
     http_fixture_start (fixture);
