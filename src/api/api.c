@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The routes, what their handlers share, and what the daemon tells the API.
+ * The table of routes, the daemon's calls, and what the handlers share: answers, parts of requests, and
+ * followers.
  */
 #include "api/api.h"
 
@@ -30,7 +31,7 @@ enum {
     ALL = ROLE_ADMIN | ROLE_USER | ROLE_READ_ONLY | ROLE_JOB,
 };
 
-/* method, path, handler, who may, flags, query parameters.  docs/openapi.json has the same. */
+/* method, path, handler, permitted roles, flags, query parameters.  docs/openapi.json has the same. */
 #define ROUTES(ROUTE)                                                                              \
     ROUTE (GET, "/healthz", api_health, ANYONE, 0, NULL)                                           \
     ROUTE (GET, "/readyz", api_ready, ALL, 0, NULL)                                                \
@@ -54,7 +55,7 @@ enum {
     ROUTE (POST, "/v1/tokens", api_make_token, ADMIN, HTTP_JSON, NULL)                             \
     ROUTE (DELETE, "/v1/tokens/{name}", api_drop_token, ADMIN, 0, NULL)
 
-/* A handler, and a note for the metrics. */
+/* Call a handler, and count its answer for the metrics. */
 static void run (struct api *api, struct http_request *request, api_handler *handler,
                  enum http_method method, const char *path)
 {
@@ -82,7 +83,7 @@ const struct http_route *api_routes (int *ret_count)
     return routes;
 }
 
-/* ---- What the daemon tells ---------------------------------------------------------------- */
+/* ---- Calls of the daemon ------------------------------------------------------------------ */
 
 int api_new (const struct api_options *options, struct api **ret, struct pollux_error *err)
 {
@@ -90,7 +91,7 @@ int api_new (const struct api_options *options, struct api **ret, struct pollux_
     if (!api)
         return fail (err, -ENOMEM, "no memory for the API");
     api->options = *options;
-    api->look_us = INT64_MAX;
+    api->poll_us = INT64_MAX;
     *ret = api;
     return 0;
 }
@@ -99,7 +100,7 @@ void api_free (struct api *api)
 {
     if (!api)
         return;
-    while (api->followers) { /* the server is gone, so nobody else knows them */
+    while (api->followers) { /* the server was freed, so no stream refers to them */
         struct follower *follower = api->followers;
         api->followers = follower->next;
         follower->free (follower);
@@ -170,7 +171,7 @@ void api_refuse_event (struct api *api, struct http_request *request, int code,
 
 /* ---- Parts of requests -------------------------------------------------------------------- */
 
-/* There is no such job or node, but perhaps one that was meant. */
+/* Answer 404, with the most similar name if there is one. */
 static void refuse_name (struct api *api, struct http_request *request, const char *kind,
                          const struct nearest *nearest)
 {
@@ -179,7 +180,7 @@ static void refuse_name (struct api *api, struct http_request *request, const ch
                 best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
 }
 
-/* Of jobs, the last ones are compared: 4096 take at most a few milliseconds. */
+/* For a suggestion, only the last 4096 jobs are compared: at most a few milliseconds. */
 int api_job (struct api *api, struct http_request *request)
 {
     const struct cluster *cluster = api->options.cluster;
@@ -222,7 +223,7 @@ bool api_may (struct api *api, struct http_request *request, const struct job *j
 {
     if (api_owns (request, job))
         return true;
-    const char *owner = job->launch && job->launch->owner[0] ? job->launch->owner : "nobody";
+    const char *owner = job->launch && job->launch->owner[0] ? job->launch->owner : "no user";
     api_refuse (api, request, 403, "job %s belongs to %s: only its owner or an admin may %s",
                 job->spec.name, owner, doing);
     return false;
@@ -266,11 +267,11 @@ struct wire_document *api_body (struct api *api, struct http_request *request, c
 
 /* ---- Followers ---------------------------------------------------------------------------- */
 
-/* They are looked at so often while they have nothing to say: a person does not notice, and a
- * thousand of them cost one per cent of a core. */
-static const int64_t look_every_us = 250000;
+/* Logs are polled at this interval: short enough for a person, and a thousand of them cost one per cent
+ * of a core. */
+static const int64_t poll_interval_us = 250000;
 
-static void forget (struct follower *follower)
+static void unlink_follower (struct follower *follower)
 {
     *follower->link = follower->next;
     if (follower->next)
@@ -280,7 +281,7 @@ static void forget (struct follower *follower)
 
 static void gone (void *self)
 {
-    forget (self);
+    unlink_follower (self);
 }
 
 static void drained (void *self)
@@ -292,14 +293,14 @@ static void drained (void *self)
 bool follower_end (struct follower *follower)
 {
     http_stream_end (follower->stream);
-    forget (follower);
+    unlink_follower (follower);
     return false;
 }
 
 bool follower_drop (struct follower *follower)
 {
     http_stream_drop (follower->stream);
-    forget (follower);
+    unlink_follower (follower);
     return false;
 }
 
@@ -319,8 +320,8 @@ void api_follow (struct api *api, struct http_request *request, const char *type
     if (follower->next)
         follower->next->link = &follower->next;
     api->followers = follower;
-    if (follower->feed (follower) && follower->live && api->look_us == INT64_MAX)
-        api->look_us = api->options.now_us (api->options.self) + look_every_us;
+    if (follower->feed (follower) && follower->live && api->poll_us == INT64_MAX)
+        api->poll_us = api->options.now_us (api->options.self) + poll_interval_us;
 }
 
 void api_committed (struct api *api)
@@ -335,19 +336,19 @@ void api_committed (struct api *api)
 
 int64_t api_due_us (const struct api *api)
 {
-    return api->look_us;
+    return api->poll_us;
 }
 
 void api_step (struct api *api)
 {
     int64_t now_us = api->options.now_us (api->options.self);
-    if (now_us < api->look_us)
+    if (now_us < api->poll_us)
         return;
-    api->look_us = INT64_MAX;
+    api->poll_us = INT64_MAX;
     struct follower *next;
     for (struct follower *follower = api->followers; follower; follower = next) {
         next = follower->next;
         if (follower->live && follower->feed (follower))
-            api->look_us = now_us + look_every_us;
+            api->poll_us = now_us + poll_interval_us;
     }
 }

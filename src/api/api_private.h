@@ -7,7 +7,7 @@
 #include "api/describe.h"
 #include "api/metrics.h"
 
-/* How documents are written.  16 digits: microseconds of this century, and 0.1 is 0.1. */
+/* Flags of json_dumps.  16 digits: times of this century keep microseconds, and 0.1 stays 0.1. */
 #define API_JSON (JSON_COMPACT | JSON_REAL_PRECISION (16))
 
 struct follower;
@@ -17,63 +17,65 @@ struct api {
     struct http_server *server;
     struct metrics metrics;     /* of requests */
     const char *unready;        /* why GET /readyz answers 503; NULL: it answers 200 */
-    struct follower *followers; /* of events and of logs */
-    int64_t look_us;            /* when logs are looked at next; INT64_MAX: nobody follows one */
-    int status;                 /* of the answer that is being given, for the metrics */
+    struct follower *followers; /* clients that follow events or logs */
+    int64_t poll_us;            /* when logs are polled next; INT64_MAX: no client follows one */
+    int status;                 /* of the present handler's answer, for the metrics */
 };
 
-/* What is described now. */
+/* The state that descriptions are made from. */
 struct present api_present (const struct api *api);
 
-/* Answer with a document, which is taken over; NULL: memory is short. */
+/* Answer with a document, which is freed; NULL: no memory, answers 503. */
 void api_reply (struct api *api, struct http_request *request, int status, json_t *body);
-/* Answer with a text that stays the caller's. */
+/* Answer with a text, which is copied. */
 void api_reply_text (struct api *api, struct http_request *request, int status, const char *type,
                      const char *text);
-/* Answer with an error's sentence. */
+/* Answer {"error": "sentence"}. */
 void api_refuse (struct api *api, struct http_request *request, int status, const char *format, ...)
     __attribute__ ((format (printf, 4, 5)));
-/* Answer for an event that could not be posted: 409 if it does not fit, else 507. */
+/* Answer for a failed post: 409 if the event does not fit the cluster's state (-EINVAL), 503 if the
+ * daemon stops (-ESHUTDOWN), else 507. */
 void api_refuse_event (struct api *api, struct http_request *request, int code,
                        const struct pollux_error *err);
 
-/* The job or node of the path; -1, and the answer is given, if there is none. */
+/* The index of the job or node that the path names; -1, after an answer 404, if there is none. */
 int api_job (struct api *api, struct http_request *request);
 int api_node (struct api *api, struct http_request *request);
 
-/* Is it the asker's own, or may the asker see and do everything? */
+/* Is the client an admin, or the owner of the job? */
 bool api_owns (struct http_request *request, const struct job *job);
-/* The same; if not, the answer is given. */
+/* The same; if not, answer 403.  doing: what only the owner may do. */
 bool api_may (struct api *api, struct http_request *request, const struct job *job,
               const char *doing);
 
-/* A number among the query parameters: 0 and *ret, which is left alone if there is none; or a
- * negative errno value, and the answer is given. */
+/* Read an integer query parameter: 0 and *ret, which is unchanged if the parameter is not given; or a
+ * negative errno value, after an answer 400. */
 int api_query_int (struct api *api, struct http_request *request, const char *name, int64_t min,
                    int64_t max, int64_t *ret);
-/* The same for 0 or 1. */
+/* The same for a parameter that is 0 or 1. */
 int api_query_flag (struct api *api, struct http_request *request, const char *name, bool *ret);
 
-/* The body as a JSON document, the caller's; NULL, and the answer is given. */
+/* Parse the body as JSON; the caller frees the document.  NULL, after an answer, if it is malformed. */
 struct wire_document *api_body (struct api *api, struct http_request *request, const char *name);
 
-/* ---- Followers: answers that go on --------------------------------------------------------- */
+/* ---- Followers: streams of answers --------------------------------------------------------- */
 
 struct follower {
     struct api *api;
     struct http_stream *stream;
-    struct follower *next, **link; /* among all of them */
-    /* Give what there is and fits.  False: there will be nothing more, and it was freed. */
+    struct follower *next, **link; /* in api->followers */
+    /* Push what is available and fits into the stream.  False: the stream has ended, and the follower was
+     * freed. */
     bool (*feed) (struct follower *follower);
     void (*free) (struct follower *follower);
-    bool live; /* a log: looked at from time to time; events: after commits */
+    bool live; /* true: polled (logs); false: fed after commits (events) */
 };
 
-/* Begin the stream, feed it once, and keep it.  It is freed in any case. */
+/* Open the stream, feed it once, and keep the follower in the list.  The API frees it. */
 void api_follow (struct api *api, struct http_request *request, const char *type,
                  struct follower *follower);
 
-/* The stream ends well, or breaks off; false for feed. */
+/* End or drop the stream and free the follower.  Both return false, the result of feed. */
 bool follower_end (struct follower *follower);
 bool follower_drop (struct follower *follower);
 
@@ -86,12 +88,12 @@ api_handler api_logs, api_events;
 api_handler api_list_nodes, api_drain, api_resume;
 api_handler api_list_tokens, api_make_token, api_drop_token;
 
-/* The last lines of a job's last generation, as an array of strings: of the replica that failed,
- * if one did. */
+/* The last lines of the log of a job's last generation, as an array of strings: of the replica that
+ * failed, or else of rank 0. */
 json_t *api_last_lines (const struct api *api, const struct job *job, int lines);
 
-/* How a job has ended, as a shell says it: 0 if it finished, the code of the first replica that
- * failed if it failed; null if it lives, was cancelled, or nobody can tell. */
+/* The exit code of an ended job: 0 if it finished; that of the first replica that failed, if it failed;
+ * null if it is live, was cancelled, or the code is unknown. */
 json_t *api_exit_code (const struct api *api, const struct job *job);
 
 #endif

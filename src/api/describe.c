@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structs to JSON.  json_pack takes over what it is given and fails as a whole if a part is NULL,
- * so that memory that is short shows once, at the end.
+ * Structs to JSON.  json_pack takes ownership of its parts and returns NULL if a part is NULL, so missing
+ * memory is checked once, at the end.
  */
 #include "api/describe.h"
 
@@ -37,7 +37,7 @@ json_t *describe_batch (struct pollux_batch batch, double total)
                       "total", describe_number (total));
 }
 
-/* Text that is unknown where it is empty. */
+/* Empty text is null. */
 static json_t *text_or_null (const char *text)
 {
     return text && text[0] ? json_string (text) : json_null ();
@@ -55,13 +55,13 @@ static json_t *describe_allowed (const struct allowed *allowed)
     return value;
 }
 
-/* Whether it was put; value is taken over. */
+/* Add a value, which is consumed, to the object. */
 static bool put (json_t *object, const char *key, json_t *value)
 {
     return json_object_set_new (object, key, value) == 0;
 }
 
-/* The object, or NULL and nothing if something is missing in it. */
+/* Return the object, or free it and return NULL if a part is missing. */
 static json_t *complete (json_t *object, bool whole)
 {
     if (whole)
@@ -97,7 +97,7 @@ static json_t *describe_waiting (const struct present *present, const struct job
                : json_null ();
 }
 
-/* What its owner said. */
+/* Fields of the submission. */
 static bool put_spec (json_t *object, const struct job *job)
 {
     const struct job_spec *spec = &job->spec;
@@ -114,7 +114,7 @@ static bool put_spec (json_t *object, const struct job *job)
                 spec->fixed_batch > 0 ? json_integer (spec->fixed_batch) : json_null ());
 }
 
-/* Its life so far. */
+/* Times and counters. */
 static bool put_times (json_t *object, const struct present *present, const struct job *job)
 {
     int64_t until_us = job_live (job) ? present->now_us : job->end_us;
@@ -131,7 +131,7 @@ static bool put_times (json_t *object, const struct present *present, const stru
            put (object, "failures", json_integer (job->failures));
 }
 
-static bool put_pace (json_t *object, const struct present *present, int index)
+static bool put_rates (json_t *object, const struct present *present, int index)
 {
     const struct job *job = present->cluster->jobs[index];
     struct pollux_batch batch;
@@ -160,7 +160,7 @@ json_t *describe_job (const struct present *present, int index)
                    wire_placement_encode (present->cluster, job->placement), "desired",
                    wire_placement_encode (present->cluster, job->desired));
     bool whole = object && put_spec (object, job) && put_times (object, present, job) &&
-                 put_pace (object, present, index) &&
+                 put_rates (object, present, index) &&
                  put (object, "detail", text_or_null (job->detail));
     return complete (object, whole);
 }
@@ -231,7 +231,7 @@ json_t *describe_job_fully (const struct present *present, int index, bool secre
 
 /* ---- Nodes -------------------------------------------------------------------------------- */
 
-/* Who is on which node: an object of jobs for each node from first on. */
+/* For each of count nodes from first on: an object of its jobs, and its used slots. */
 static bool gather_jobs (const struct cluster *cluster, int first, int count, json_t **jobs,
                          int *used)
 {
@@ -250,7 +250,7 @@ static bool gather_jobs (const struct cluster *cluster, int first, int count, js
     return true;
 }
 
-/* Nodes from first on, as an array. */
+/* An array of count nodes from first on. */
 static json_t *describe_some_nodes (const struct present *present, int first, int count)
 {
     const struct cluster *cluster = present->cluster;
@@ -288,9 +288,9 @@ json_t *describe_node (const struct present *present, int node)
     return object;
 }
 
-/* ---- Rounds and the whole ----------------------------------------------------------------- */
+/* ---- Rounds and the cluster ---------------------------------------------------------------- */
 
-/* What plans and rounds have in common. */
+/* The fields that plans and rounds share. */
 static json_t *describe_decision (const struct round_summary *summary)
 {
     return json_pack ("{s:I, s:o, s:s, s:b, s:o, s:o, s:o, s:o}", "round", (json_int_t)summary->seq,
@@ -339,7 +339,7 @@ json_t *describe_status (const struct present *present, const char *backend, int
     }
     for (int i = 0; i < cluster->node_count; i++)
         slots += cluster->nodes[i].slots;
-    /* While there is nothing to decide no round is planned, and the last time has passed. */
+    /* Without live jobs no round is held, and next_round_us is in the past. */
     bool planned = present->next_round_us != INT64_MAX && present->next_round_us > present->now_us;
     json_t *jobs = json_object ();
     bool whole = jobs != NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs, nodes, plans and rounds as the JSON objects of docs/api.md.  Everything here looks and
- * changes nothing.  What is unknown is null.  NULL instead of an object: not enough memory.
+ * Jobs, nodes, plans and rounds as the JSON objects of docs/api.md.  Unknown values are null.  All
+ * functions return a new object, or NULL without memory.
  */
 #ifndef API_DESCRIBE_H
 #define API_DESCRIBE_H
@@ -11,12 +11,12 @@
 #include "loop/cluster_status.h"
 #include "loop/wait_reason.h"
 
-/* The moment that is described.  Borrows until the next event. */
+/* The state that is described.  Valid until the next event. */
 struct present {
     const struct cluster *cluster;
     const struct reports *reports;
     const struct round_history *rounds;
-    const struct round *round; /* how full rounds decide */
+    const struct round *round; /* parameters of full rounds */
     int64_t now_us;
     int64_t next_round_us; /* INT64_MAX: unknown */
     struct slot_totals room;
@@ -25,13 +25,13 @@ struct present {
 struct present present_make (const struct cluster *cluster, const struct cluster_status *status,
                              const struct round *round, int64_t now_us);
 
-/* The job of an index, as in lists. */
+/* A job by its index, as in lists. */
 json_t *describe_job (const struct present *present, int job);
 
-/* The same with all that only its own page has.  secrets: its environment, too. */
+/* The same with all fields of GET /v1/jobs/{name}.  secrets: with the environment. */
 json_t *describe_job_fully (const struct present *present, int job, bool secrets);
 
-/* A node, or an array of all. */
+/* One node, or an array of all. */
 json_t *describe_node (const struct present *present, int node);
 json_t *describe_nodes (const struct present *present);
 
@@ -40,7 +40,8 @@ json_t *describe_plan (const struct present *present);
 json_t *describe_round (const struct round_summary *summary);
 json_t *describe_status (const struct present *present, const char *backend, int64_t started_us);
 
-/* Parts for others: a number or null; a time in seconds, or null if it is 0; a batch or null. */
+/* Parts: a number, null if it is not finite; a time in seconds, null if it is 0; a batch, null if it is
+ * unknown. */
 json_t *describe_number (double number);
 json_t *describe_time (int64_t us);
 json_t *describe_batch (struct pollux_batch batch, double total);

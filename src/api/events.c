@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/events: the journal as server-sent events.  Whoever follows is a number, that of the last
- * event sent: the journal itself is the queue.  A slow client holds up nobody and loses nothing; it
- * gets the next rows when its buffer is empty, and after a break it goes on where it was
- * (Last-Event-ID).
+ * GET /v1/events: the journal as server-sent events.  The state of a follower is the number of the last
+ * event sent; the journal itself is the queue.  A slow client delays no other and loses no event: it
+ * gets the next rows when its buffer is empty, and after a disconnect it continues with Last-Event-ID.
  */
 #define _GNU_SOURCE /* asprintf */
 #include <errno.h>
@@ -16,18 +15,18 @@
 #include "api/tokens.h"
 #include "store/reader.h"
 
-/* Rows per turn: the others want a turn, too. */
+/* Rows per call, so that one client does not delay the others. */
 enum { EVENTS_BATCH = 200 };
 
-/* An event that no buffer holds (a plan of many thousand jobs) is told without its body. */
+/* A larger body (a plan of many thousand jobs) does not fit into the buffer and is sent as null. */
 static const size_t body_most = (size_t)128 << 10;
 
 struct events {
     struct follower follower;
     int64_t seq;           /* of the last one sent */
-    bool follow, secrets;  /* all environments may be seen */
-    char owner[NAME_SIZE]; /* or those of this owner's jobs */
-    bool full;             /* the buffer is */
+    bool follow, secrets;  /* may see all environments */
+    char owner[NAME_SIZE]; /* may see those of this owner's jobs */
+    bool full;             /* the stream's buffer is full */
 };
 
 static void events_free (struct follower *follower)
@@ -37,8 +36,8 @@ static void events_free (struct follower *follower)
 
 /* ---- Rows to events ----------------------------------------------------------------------- */
 
-/* A submission without the environment, unless it is the asker's own. */
-static void blank (const struct events *events, json_t *body)
+/* Remove the environment from a submission, unless the client owns the job. */
+static void hide_environment (const struct events *events, json_t *body)
 {
     json_t *launch = json_object_get (body, "launch");
     if (!json_is_object (launch))
@@ -49,23 +48,23 @@ static void blank (const struct events *events, json_t *body)
     json_object_set_new (launch, "environment", json_null ());
 }
 
-/* The body as text: as it is in the journal, unless something has to be hidden.  NULL: no memory. */
+/* The body as text: as in the journal, or without the environment.  NULL: no memory. */
 static char *write_body (const struct events *events, const struct wire_row *row)
 {
     bool hides = !events->secrets && strcmp (row->type, event_names[EVENT_SUBMIT]) == 0;
     if (row->length > body_most)
         return strdup ("null");
-    if (!hides && !memchr (row->body, '\n', row->length)) /* ours are lines; a line is data */
+    if (!hides && !memchr (row->body, '\n', row->length)) /* a line of SSE data has no line break */
         return strndup (row->body, row->length);
     json_t *body = json_loadb (row->body, row->length, 0, NULL);
     if (body && hides)
-        blank (events, body);
+        hide_environment (events, body);
     char *text = body ? json_dumps (body, JSON_COMPACT) : strdup ("null");
     json_decref (body);
     return text;
 }
 
-/* "id: 7\nevent: SUBMIT\ndata: {...}\n\n", the caller's; NULL: no memory. */
+/* "id: 7\nevent: SUBMIT\ndata: {...}\n\n", from malloc; NULL: no memory. */
 static char *write_event (const struct events *events, int64_t seq, const struct wire_row *row)
 {
     json_t *data = json_pack ("{s:I, s:f, s:s, s:s?}", "seq", (json_int_t)seq, "at",
@@ -82,7 +81,8 @@ static char *write_event (const struct events *events, int64_t seq, const struct
     return event;
 }
 
-/* Events that were compacted away before they could be sent are told as one. */
+/* Put a COMPACTED event before the event: it stands for events that were compacted before they were
+ * sent. */
 static char *write_gap (int64_t seq, char *event)
 {
     char *both = NULL;
@@ -118,8 +118,8 @@ static bool events_feed (struct follower *follower)
     int taken = reader_rows (reader, events->seq, EVENTS_BATCH, take_row, events, NULL);
     if (taken < 0)
         return follower_drop (follower);
-    /* A full buffer becomes empty, and so does one with a whole batch in it: then we are called
-     * again.  Only whoever has got everything can be done. */
+    /* After a full buffer or a whole batch, drained calls this again.  Otherwise all events were sent,
+     * and a client that does not follow is done. */
     if (!events->follow && taken < EVENTS_BATCH && !events->full)
         return follower_end (follower);
     return true;
@@ -127,7 +127,7 @@ static bool events_feed (struct follower *follower)
 
 /* ---- The request -------------------------------------------------------------------------- */
 
-/* Where to begin.  Behind the last event for those who only want to follow. */
+/* The number after which to begin.  By default: follow=1: the last event; follow=0: 0. */
 static int find_start (struct api *api, struct http_request *request, bool follow, int64_t *ret)
 {
     int64_t first = 1, last = 0, after = -1;
@@ -138,7 +138,7 @@ static int find_start (struct api *api, struct http_request *request, bool follo
     }
     if (api_query_int (api, request, "after", 0, INT64_MAX, &after) < 0)
         return -EINVAL;
-    /* A browser that connects again repeats the URL, and says here how far it had come. */
+    /* A browser that reconnects repeats the URL and sends the number of its last event. */
     const char *header = http_header (request, "Last-Event-ID");
     if (header && header[0] && (number_int64 (header, &after) < 0 || after < 0)) {
         api_refuse (api, request, 400,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes about jobs that are known: list, show, cancel, limits, explain.
+ * Routes about existing jobs: list, show, cancel, limits, explain.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,11 +20,11 @@
 
 enum { LIST_MOST = 1000, LAST_LINES = 20 };
 
-/* Which jobs are asked for. */
+/* Which jobs to list. */
 struct filter {
     bool phases[JOB_PHASES];
     const char *owner;      /* NULL: all */
-    int64_t ended_after_us; /* of those that have ended: not before */
+    int64_t ended_after_us; /* ended jobs: only those that ended at this time or later */
 };
 
 /* "running,pending" or "live"; NULL: all. */
@@ -58,7 +58,7 @@ static bool matches (const struct filter *filter, const struct job *job)
     return !filter->owner || (job->launch && strcmp (job->launch->owner, filter->owner) == 0);
 }
 
-/* The next one that matches, from an index on; -1 behind the last. */
+/* The next job that matches, from an index on; -1: none. */
 static int next_match (const struct cluster *cluster, const struct filter *filter, int from)
 {
     for (int i = from; i < cluster->job_count; i++)
@@ -67,7 +67,7 @@ static int next_match (const struct cluster *cluster, const struct filter *filte
     return -1;
 }
 
-/* One job as text behind the others: a tree of a thousand would cost twice the time. */
+/* Write one job at a time: one JSON tree of 1000 jobs takes twice as long. */
 static bool write_job (FILE *file, const struct present *present, int index)
 {
     json_t *job = describe_job (present, index);
@@ -96,7 +96,7 @@ static bool write_page (FILE *file, const struct present *present, const struct 
     return written;
 }
 
-/* The answer, the caller's; NULL: no memory. */
+/* The answer, from malloc; NULL: no memory. */
 static char *page_text (const struct present *present, const struct filter *filter, int from,
                         int64_t limit, size_t *ret_length)
 {
@@ -158,7 +158,7 @@ void api_show_job (struct api *api, struct http_request *request)
     bool owns = api_owns (request, job);
     struct present present = api_present (api);
     json_t *object = describe_job_fully (&present, index, owns);
-    /* Logs may say anything, so they are for whoever may see the environment. */
+    /* Logs may contain secrets, so they have the same rule as the environment. */
     json_t *lines =
         owns && job->failures > 0 ? api_last_lines (api, job, LAST_LINES) : json_null ();
     if (object && (json_object_set_new (object, "last_lines", lines) < 0 ||
@@ -170,7 +170,7 @@ void api_show_job (struct api *api, struct http_request *request)
     api_reply (api, request, 200, object);
 }
 
-/* Post an event about a job, and answer with the job as it is then. */
+/* Post an event about a job, and answer with the job's new state. */
 static void post_and_show (struct api *api, struct http_request *request, struct event *event,
                            int status)
 {
@@ -184,7 +184,7 @@ static void post_and_show (struct api *api, struct http_request *request, struct
     api_reply (api, request, status, describe_job (&present, event->job));
 }
 
-/* Has the job not ended?  If it has, the answer is given. */
+/* Is the job live?  If not, answer 409. */
 static bool expect_live (struct api *api, struct http_request *request, const struct job *job)
 {
     if (job_live (job))
@@ -202,7 +202,7 @@ void api_cancel (struct api *api, struct http_request *request)
     const struct job *job = api->options.cluster->jobs[index];
     if (!api_may (api, request, job, "cancel it") || !expect_live (api, request, job))
         return;
-    if (job->phase == JOB_CANCELLING) { /* asked before: it is on its way */
+    if (job->phase == JOB_CANCELLING) { /* it was cancelled before */
         struct present present = api_present (api);
         api_reply (api, request, 202, describe_job (&present, index));
         return;
@@ -225,7 +225,7 @@ static int read_count (const struct wire_place *object, const char *key, int min
     return rc;
 }
 
-/* The limits of the body, on top of those that are there. */
+/* Read limits from the body; missing ones keep their value. */
 static int read_limits (const struct wire_place *object, struct job_spec *ret,
                         struct pollux_error *err)
 {
@@ -248,10 +248,11 @@ static int read_limits (const struct wire_place *object, struct job_spec *ret,
                      spec.min_replicas, spec.max_replicas);
     struct job changed = {.spec = spec};
     if (job_next_replicas (&changed, 0) == 0)
-        return fail (err, -EINVAL,
-                     "job %s could run with no count from %d to %d: its allowed counts have none "
-                     "there",
-                     spec.name, spec.min_replicas, spec.max_replicas);
+        return fail (
+            err, -EINVAL,
+            "job %s: none of its allowed replica counts is between %d and %d; choose other "
+            "limits",
+            spec.name, spec.min_replicas, spec.max_replicas);
     *ret = spec;
     return 0;
 }
@@ -286,7 +287,7 @@ void api_limits (struct api *api, struct http_request *request)
 
 /* ---- Explain ------------------------------------------------------------------------------ */
 
-/* All live jobs, the one that is asked about with its latest report. */
+/* Explain a job among all live jobs; for the job itself its latest report is used. */
 static json_t *explain_job (const struct present *present, int index, struct pollux_error *err)
 {
     const struct cluster *cluster = present->cluster;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes about the cluster as a whole: health, metrics, status, plan and rounds; nodes, drained
- * and resumed.
+ * Routes about the cluster: health, readiness, metrics, status, plan, rounds; nodes, drain and resume.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@ void api_ready (struct api *api, struct http_request *request)
         api_reply_text (api, request, 200, "text/plain", "ok\n");
 }
 
-/* Of this process, in bytes; 0 if /proc does not tell. */
+/* Memory of this process in bytes; 0 if unknown. */
 static uint64_t resident_bytes (void)
 {
     unsigned long pages = 0;
@@ -95,7 +94,7 @@ void api_list_nodes (struct api *api, struct http_request *request)
     api_reply (api, request, 200, json_pack ("{s:o}", "nodes", describe_nodes (&present)));
 }
 
-/* Let a node take replicas, or no more of them.  Done already: fine. */
+/* Set whether a node takes replicas.  No event is posted if nothing changes. */
 static void set_available (struct api *api, struct http_request *request, bool available)
 {
     int node = api_node (api, request);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes in: new jobs, which are remembered before they are acknowledged, and agents' reports,
- * which are not.
+ * New jobs, which are journalled before the answer, and agents' reports, which are journalled later, just
+ * before the next full round.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static bool is_interpreter (const char *word, size_t length)
            (length == 4 && strncmp (word, "bash", 4) == 0);
 }
 
-/* The word from there on, without its folders. */
+/* The word at the beginning of the text, without folders. */
 static const char *last_component (const char *word, size_t *ret_length)
 {
     size_t length = strcspn (word, " \t\n;&|<>()$`\"'");
@@ -40,7 +40,7 @@ static const char *last_component (const char *word, size_t *ret_length)
     return word;
 }
 
-/* What the command is about: "train" of "python3 src/train.py --epochs 90". */
+/* A name for the command: "train" for "python3 src/train.py --epochs 90". */
 static void guess_base (char *const *command, char *ret, size_t size)
 {
     size_t length = 0;
@@ -68,7 +68,7 @@ static void guess_base (char *const *command, char *ret, size_t size)
         snprintf (ret, size, "job");
 }
 
-/* BASE-N, where N is the job's number, or the first free one from there on. */
+/* BASE-N, where N is the job's number, or the next number with an unused name. */
 static void make_name (const struct cluster *cluster, const struct launch *launch,
                        char ret[NAME_SIZE])
 {
@@ -90,8 +90,8 @@ static void refuse_problems (struct api *api, struct http_request *request,
     api_reply (api, request, 400, json_pack ("{s:s, s:o}", "error", err->text, "problems", list));
 }
 
-/* Until its first report an adaptive job gets the fewest replicas that it can run with: it has been
- * profiled with none. */
+/* An adaptive job was profiled with no replica count: until its first report it gets the fewest replicas
+ * that it can run with. */
 static struct hints first_hints (const struct job_spec *spec)
 {
     return (struct hints){
@@ -108,7 +108,8 @@ static void post_submission (struct api *api, struct http_request *request,
         make_name (cluster, launch, spec->name);
     else if (cluster_find_job (cluster, spec->name) >= 0) {
         api_refuse (api, request, 409,
-                    "there is a job %s already; choose another name, or give none", spec->name);
+                    "there is a job %s already; choose another name, or leave the name out",
+                    spec->name);
         return;
     }
     snprintf (launch->owner, sizeof (launch->owner), "%s", http_identity (request)->name);
@@ -137,7 +138,9 @@ void api_submit (struct api *api, struct http_request *request)
     struct wire_submission submission;
     struct pollux_error err;
     if (api->options.cluster->live.count >= LIVE_MOST) {
-        api_refuse (api, request, 503, "%d jobs are waiting or running: no more fit", LIVE_MOST);
+        api_refuse (api, request, 503,
+                    "%d jobs are waiting or running, which is the limit; try again later",
+                    LIVE_MOST);
         return;
     }
     int rc = wire_submission_parse ("job", text ? text : "", length, syntax, &problems, &submission,
@@ -154,7 +157,7 @@ void api_submit (struct api *api, struct http_request *request)
 
 /* ---- Reports ------------------------------------------------------------------------------ */
 
-/* A job's token is good for that job; its owner and an admin may speak for it. */
+/* May report for the job: its own token, its owner and an admin. */
 static bool may_report (struct http_request *request, const struct job *job)
 {
     const struct http_identity *asker = http_identity (request);
@@ -167,7 +170,7 @@ void api_hints (struct api *api, struct http_request *request)
     const struct cluster *cluster = api->options.cluster;
     const char *name = http_param (request, "name");
     int index = name ? cluster_find_job (cluster, name) : -1;
-    /* A job's token learns nothing of other jobs, not even which there are. */
+    /* A job's token must not learn whether other jobs exist. */
     if (index < 0 ? http_identity (request)->role == ROLE_JOB
                   : !may_report (request, cluster->jobs[index])) {
         api_refuse (api, request, 403, "this token cannot report for job %s", name ? name : "");
@@ -190,7 +193,7 @@ void api_hints (struct api *api, struct http_request *request)
     }
     struct hints *hints = &report.report.hints;
     if (job->spec.adaptive && !hints->has_model && hints->max_profiled_replicas < 0)
-        hints->max_profiled_replicas = 0; /* as before its first report */
+        hints->max_profiled_replicas = 0; /* as in first_hints */
     report.report.job = index;
     rc = api->options.report (api->options.self, &report.report, report.generation, &err);
     if (rc < 0) {

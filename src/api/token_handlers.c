@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes about tokens, for admins: who has one, a new one, one less.  A secret is told once, to
- * whoever made it.
+ * Routes about tokens, for admins: list, make, delete.  A token's text is in the answer that makes it, and
+ * nowhere else.
  */
 #include <errno.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static int read_identity (const struct wire_place *object, struct http_identity 
     return 0;
 }
 
-/* The status that says the same as an error of tokens.h. */
+/* The HTTP status for an error of tokens.h. */
 static int status_of (int rc)
 {
     switch (rc) {
@@ -76,7 +76,7 @@ static int status_of (int rc)
 void api_make_token (struct api *api, struct http_request *request)
 {
     if (!api->options.tokens) {
-        api_refuse (api, request, 503, "there are no tokens here");
+        api_refuse (api, request, 503, "this server has no tokens");
         return;
     }
     struct wire_document *document = api_body (api, request, "token");
@@ -113,6 +113,6 @@ void api_drop_token (struct api *api, struct http_request *request)
         return;
     }
     if (api->server)
-        http_server_cut_off (api->server, name); /* who follows something, does so no longer */
+        http_server_cut_off (api->server, name); /* end its streams */
     api_reply_text (api, request, 200, "application/json", "{}");
 }

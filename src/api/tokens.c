@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens: only hashes are kept, in memory too, and only hashes are compared, all of them and to
- * their ends.  So neither a copy of STATE/tokens nor a clock tells anything about a secret.
+ * Tokens: only hashes are stored, in memory too, and a token's hash is compared with all of them in
+ * constant time.  So neither STATE/tokens nor the time of an answer reveals a secret.
  */
 #include "api/tokens.h"
 
@@ -29,7 +29,7 @@
 
 enum {
     SECRET_BYTES = 32,
-    TOKEN_LEAST = 32, /* an admin may choose the text: but not a short one */
+    TOKEN_LEAST = 32, /* characters; an admin may write an own admin.token, but not a short one */
     TOKEN_MOST = 200, /* characters of any token; more than a job's */
     LINE_MOST = 160,  /* of STATE/tokens: role, name and 64 digits are at most 139 */
     HEX = 2 * SHA256_DIGEST_SIZE,
@@ -44,7 +44,7 @@ struct named {
 struct tokens {
     int directory;
     uint8_t admin[SHA256_DIGEST_SIZE];
-    struct hmac_sha256_ctx key; /* ready for a job's name */
+    struct hmac_sha256_ctx key; /* keyed with job.key */
     struct named *named;
     int count;
 };
@@ -111,7 +111,7 @@ static void job_mac (const struct tokens *tokens, const char *job, uint8_t ret[S
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-/* A file that only this user can read, as a whole.  -ENOENT if there is none. */
+/* Read a file that only this user can read.  -ENOENT: there is none. */
 static int read_secret (int directory, const char *name, size_t limit, char **ret,
                         size_t *ret_length, struct pollux_error *err)
 {
@@ -133,7 +133,7 @@ static int read_secret (int directory, const char *name, size_t limit, char **re
             "%s: others may read or write it (mode %04o): remove it if they could have, so "
             "that a new one is made; otherwise chmod 600",
             name, status.st_mode & 07777u);
-    /* The directory is ours alone: between the look and the reading nobody exchanges the file. */
+    /* Only this user can change the directory, so the file is the one that was checked. */
     return safe_dir_read (directory, name, limit, ret, ret_length, err);
 }
 
@@ -276,7 +276,7 @@ static int read_all (struct tokens *tokens, struct pollux_error *err)
     return code;
 }
 
-/* What is in there besides tokens (journal, logs) is nobody else's business either. */
+/* Check that other users cannot enter the state directory, which has journal and logs, too. */
 static int check_mode (int directory, const char *path, struct pollux_error *err)
 {
     struct stat status;
@@ -432,7 +432,7 @@ int tokens_remove (struct tokens *tokens, const char *name, struct pollux_error 
     size_t behind = (size_t)(--tokens->count - at) * sizeof (removed);
     memmove (&tokens->named[at], &tokens->named[at + 1], behind);
     int code = write_named (tokens, err);
-    if (code < 0) { /* it is still in the file: say so by keeping it here */
+    if (code < 0) { /* it is still in the file, so keep it here */
         memmove (&tokens->named[at + 1], &tokens->named[at], behind);
         tokens->named[at] = removed;
         tokens->count++;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may ask: secrets in the state directory, and what they prove.
+ * Tokens: secrets in the state directory, and the identities that they prove.
  *
- *     STATE/admin.token   the admin's token itself, for commands of this user; made at first start
- *     STATE/tokens        a line `ROLE NAME SHA256` for each named one: not the secrets
- *     STATE/job.key       32 bytes, from which each job's token follows:
+ *     STATE/admin.token   the admin's token, for commands of this user; made at the first start
+ *     STATE/tokens        a line `ROLE NAME SHA256` for each named token, without its secret
+ *     STATE/job.key       32 bytes, from which each job's token is computed:
  *                         JOB "." hex (HMAC-SHA256 (job.key, JOB))
  *
- * The directory is 0700.  All of them are files of this user, which nobody else may read (0600), and no links; others are
- * refused, with the repair.  They are written atomically and durably.  A token has 256 bits of
- * chance, so a plain hash keeps it safe and nobody has to slow down guessing.
+ * The directory has mode 0700.  The files must belong to this user, have mode 0600 and be no links;
+ * otherwise they are refused, with the repair.  They are written atomically and durably.  A token has
+ * 256 random bits: it cannot be guessed, so a plain hash without key stretching is enough.
  */
 #ifndef API_TOKENS_H
 #define API_TOKENS_H
@@ -33,24 +33,24 @@ enum {
 };
 
 /* Read the files of an existing state directory; admin.token and job.key are made if they are
- * missing.  On success *ret is the caller's (tokens_free).  -EPERM: somebody else could read or
- * write them; -EINVAL: damaged. */
+ * missing.  On success the caller frees *ret (tokens_free).  -EPERM: another user can read or write
+ * them; -EINVAL: damaged. */
 int tokens_open (const char *state, struct tokens **ret, struct pollux_error *err);
 void tokens_free (struct tokens *tokens);
 
-/* Read the files again (SIGHUP).  On failure everything stays as it was. */
+/* Read the files again (SIGHUP).  On failure nothing changes. */
 int tokens_reload (struct tokens *tokens, struct pollux_error *err);
 
-/* Whose token is this?  0, or -EACCES.  The name is the owner ("admin" for STATE/admin.token), or
- * the job.  Takes the same time for every wrong secret. */
+/* Find a token's identity: its role, and as name the owner ("admin" for STATE/admin.token) or the job.
+ * -EACCES: unknown.  Takes the same time for every wrong secret. */
 int tokens_check (const struct tokens *tokens, const char *token, struct http_identity *ret);
 
-/* Make a token for a name, durably; role: all but ROLE_JOB.  The text is told once and not kept.
+/* Make a token for a name, durably; role: all but ROLE_JOB.  Its text is returned once and not stored.
  * -EEXIST: the name has one; -EINVAL: no name (as of jobs) or role; -ENOSPC: too many. */
 int tokens_add (struct tokens *tokens, unsigned role, const char *name, char ret[TOKEN_SIZE],
                 struct pollux_error *err);
 
-/* From now on, and durably, the name's token is worth nothing.  -ENOENT: there is none. */
+/* Revoke the name's token, durably.  -ENOENT: there is none. */
 int tokens_remove (struct tokens *tokens, const char *name, struct pollux_error *err);
 
 /* The named tokens, in the order in which they were made: 0 .. count - 1. */
