@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is known by its inode: after a rotation the one that we have open is found again under
- * its new number, and the next younger one is that before it.
+ * A file is identified by its inode: after a rotation the open file is found again under its new number,
+ * and the next file to read has the number before it.
  */
 #include "api/log_tail.h"
 
@@ -33,13 +33,13 @@ static void move_to (struct log_tail *tail, int file)
     tail->file = file;
 }
 
-/* The offset behind the newline that comes before the last *lines lines; what was not found yet is
- * left in *lines, with offset 0.  *left: bytes that may still be looked at. */
+/* The offset where the last *lines lines begin.  If the file has fewer, the offset is 0 and *lines is
+ * the number of missing lines.  *left: bytes that may still be read. */
 static int64_t seek_lines (int file, bool newest, int64_t *lines, int64_t *left)
 {
     char block[BLOCK];
     off_t end = lseek (file, 0, SEEK_END);
-    bool last = newest; /* a newline at the very end begins no line */
+    bool last = newest; /* the newline at the end of the log begins no line */
     while (end > 0 && *left > 0) {
         size_t size = end < BLOCK ? (size_t)end : BLOCK;
         ssize_t got = pread (file, block, size, end - (off_t)size);
@@ -68,7 +68,7 @@ int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *er
         if (rc < 0 && number == 0)
             return rc;
         if (rc < 0)
-            break; /* all of it is less than was asked for */
+            break; /* the log has fewer lines than requested */
         move_to (tail, file);
         if (all)
             continue;
@@ -84,7 +84,7 @@ int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *er
     return 0;
 }
 
-/* The number of the file that is open; -1: it is gone, and *ret_oldest is what is left. */
+/* The number of the open file; -1: it was removed, and *ret_oldest is the oldest existing one. */
 static int find_number (const struct log_tail *tail, int *ret_oldest)
 {
     struct stat ours, other;
@@ -115,7 +115,7 @@ ssize_t log_tail_read (struct log_tail *tail, void *buffer, size_t size)
         int oldest = -1, number = find_number (tail, &oldest);
         if (number == 0)
             return 0;
-        /* It was rotated, perhaps after our last look at it: its last bytes first. */
+        /* It was rotated, perhaps after the read above: read its last bytes first. */
         got = read (tail->file, buffer, size);
         if (got != 0)
             return got > 0 ? got : -errno;

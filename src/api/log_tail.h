@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a replica's log from any line on, across its rotated files, while it is written:
+ * Reads a replica's log from any line on, across its rotated files, while it is written:
  *
  *     out.log.2  |------|   oldest
- *     out.log.1  |------|   <- the file that we have open may be renamed to this at any time
+ *     out.log.1  |------|   <- the open file may be renamed to this at any time
  *     out.log    |--        newest
  */
 #ifndef API_LOG_TAIL_H
@@ -25,15 +25,15 @@ struct log_tail {
     int file; /* -1: none is open */
 };
 
-/* At most so many bytes are looked at to find the last lines: longer lines are cut at the start. */
+/* At most this many bytes are searched for the last lines; a longer text is cut at its start. */
 #define LOG_TAIL_BYTES ((int64_t)4 << 20)
 
-/* Open the log at its last lines; lines < 0: at the oldest byte that is kept.  -ENOENT: there is no
+/* Open the log at its last lines; lines < 0: at its first kept byte.  -ENOENT: there is no
  * log (yet). */
 int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *err);
 void log_tail_close (struct log_tail *tail);
 
-/* The next bytes, in the next younger file where one ends.  0: there are no more now. */
+/* Read the next bytes; at the end of a file, from the next newer file.  0: no more bytes now. */
 ssize_t log_tail_read (struct log_tail *tail, void *buffer, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/jobs/{name}/logs: what a replica wrote, as it is.  Followed, it goes on until the
- * generation has ended, or with `generation=last` until the job has: then each new generation
- * follows the one before.  Files are read as fast as the client takes them and no faster.
+ * GET /v1/jobs/{name}/logs: the output of a replica, unchanged.  follow=1 continues until the generation
+ * has ended; with generation=last it continues with each new generation until the job has ended.  Files
+ * are read only as fast as the client reads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include "api/log_tail.h"
 #include "wire/submission.h"
 
-/* Bytes per turn: the others want a turn, too. */
+/* Bytes per call, so that one client does not delay the others. */
 enum { LOGS_BLOCK = 1 << 16, LOGS_BLOCKS = 4, LOGS_TAIL_MOST = 1000000 };
 
 struct logs {
     struct follower follower;
     struct log_tail tail;
     int job;
-    bool follow, last; /* last: on to the next generation */
+    bool follow, last; /* last: continue with the next generation */
 };
 
 static struct log_tail new_tail (const struct api *api, const struct job *job)
@@ -44,14 +44,14 @@ static const struct job *job_of (const struct logs *logs)
     return logs->follower.api->options.cluster->jobs[logs->job];
 }
 
-/* Will nothing more be written by this generation? */
+/* Has the generation ended, so that its log does not grow any more? */
 static bool has_ended (const struct logs *logs)
 {
     const struct job *job = job_of (logs);
     return job->generation != logs->tail.generation || !job_runs (job);
 }
 
-/* On to the next generation, if there is or will be one.  False: there will not. */
+/* Go to the next generation, if there is one.  False: there will be none. */
 static bool go_on (struct logs *logs)
 {
     const struct job *job = job_of (logs);
@@ -69,12 +69,12 @@ static bool logs_feed (struct follower *follower)
     struct logs *logs = (struct logs *)follower;
     char block[LOGS_BLOCK];
     for (int turn = 0; turn < LOGS_BLOCKS; turn++) {
-        bool ended = has_ended (logs); /* before the last look: then nothing is missed */
+        bool ended = has_ended (logs); /* check before the last read, so that no output is missed */
         if (logs->tail.file < 0 && logs->tail.generation > 0)
             log_tail_open (&logs->tail, -1, NULL);
         size_t room = http_stream_room (follower->stream);
         if (room == 0)
-            return true; /* again when it is empty */
+            return true; /* drained calls this again */
         ssize_t got = log_tail_read (&logs->tail, block, room < LOGS_BLOCK ? room : LOGS_BLOCK);
         if (got < 0)
             return follower_drop (follower);
@@ -98,7 +98,7 @@ static bool logs_feed (struct follower *follower)
 
 /* ---- The request -------------------------------------------------------------------------- */
 
-/* generation=last or a number; 0 is one that has not started yet. */
+/* Read generation=last or a number; 0 means that the job has not started yet. */
 static int read_generation (struct api *api, struct http_request *request, const struct job *job,
                             struct logs *logs)
 {
@@ -133,7 +133,7 @@ static int read_request (struct api *api, struct http_request *request, const st
     logs->tail.rank = (int)rank;
     struct pollux_error err = {"it has not started yet"};
     int rc = logs->tail.generation > 0 ? log_tail_open (&logs->tail, lines, &err) : -ENOENT;
-    /* Of one that runs, it may be there in a moment. */
+    /* The log of a running generation may appear soon. */
     if (rc == 0 || (rc == -ENOENT && logs->follow && !has_ended (logs)) ||
         (logs->follow && logs->last && job_live (job)))
         return 0;
@@ -182,7 +182,7 @@ static int first_failure (const struct api *api, const struct job *job, int *ret
                : 0;
 }
 
-/* Lines as strings; what is no UTF-8, or would move a cursor, becomes question marks. */
+/* Lines as strings; invalid UTF-8 and control characters become question marks. */
 static json_t *split_lines (char *text, size_t length)
 {
     json_t *array = json_array ();
@@ -202,7 +202,7 @@ static json_t *split_lines (char *text, size_t length)
     return array;
 }
 
-/* Read on to the end, and keep the last bytes. */
+/* Read to the end, and keep the last bytes, at least half of size. */
 static ssize_t read_last (struct log_tail *tail, char *text, size_t size)
 {
     size_t length = 0;
