@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the agent costs a training loop besides the norms: all its calls of one update, on replica
- * 0 of one, with a socket that nobody reads; the same with 16 groups on 4 replicas; and what comes every
- * 30 s only, a fit of 30 configurations.  Then checkpoints: their checksum, and indices of samples.
+ * Time that the agent adds to a training loop, without the norms: all its calls of one update on the
+ * only replica, with a socket that is not read; the same with 16 groups on 4 replicas; and a fit of
+ * 30 configurations, which is made every 30 s.  Then the checksum of checkpoints and the sampler.
  */
 #include "bench.h"
 
@@ -16,7 +16,7 @@
 
 enum { GROUPS = 16, CONFIGS = 30, BYTES = 1 << 20, INDICES = 1024 };
 
-/* A step of 50 ms on a clock of our own, so that fits and reports come as often as they would. */
+/* A step takes 50 ms on a simulated clock, so that fits and reports are as frequent as in training. */
 struct work {
     struct pollux_agent *agent;
     double clock_s;
@@ -29,7 +29,7 @@ struct work {
 static double clock_of (void *context)
 {
     struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now); /* the real one costs, too */
+    clock_gettime (CLOCK_MONOTONIC, &now); /* include the cost of reading the real clock */
     bench_keep ((double)now.tv_nsec);
     return *(double *)context;
 }
@@ -67,7 +67,7 @@ static void step (void *arg)
     pollux_agent_step_end (work->agent);
 }
 
-/* The mean, since fits and reports are in few of the steps: 50 minutes of training. */
+/* The mean over 50 minutes of training: few steps contain a fit or a report. */
 static double mean_seconds (struct work *work)
 {
     enum { STEPS = 60000 };
@@ -102,9 +102,7 @@ static void fit (void *arg)
 static void sum (void *arg)
 {
     const struct work *work = arg;
-    struct checksum checksum = checksum_start ();
-    checksum_add (&checksum, work->bytes, BYTES);
-    bench_keep ((double)checksum_end (&checksum));
+    bench_keep ((double)checksum_of (work->bytes, BYTES));
 }
 
 static void take (void *arg)

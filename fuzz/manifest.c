@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as the manifest of a checkpoint, as they are and with the checksum made right.  What is
- * accepted is written again as the same bytes, and has only names that are safe in a folder.
+ * Fuzz target: manifests of checkpoints.  The bytes are parsed unchanged, and with the checksum at
+ * the end corrected for version 1 and for version 2.  An accepted manifest of version 2 is encoded to
+ * the same bytes; one of version 1 is not encoded.  All names are safe in a folder.
  */
 #include "agent/manifest.h"
 
@@ -14,9 +15,9 @@
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-static void demand (bool truth)
+static void demand (bool condition)
 {
-    if (!truth)
+    if (!condition)
         abort ();
 }
 
@@ -32,10 +33,12 @@ static void parse (const char *text, size_t length)
         demand (manifest_is_name (manifest.files[i].name) && manifest.files[i].size >= 0);
         demand (!strchr (manifest.files[i].name, '/'));
     }
-    char *again;
+    char *again = NULL;
     size_t again_length;
-    demand (manifest_encode (&manifest, &again, &again_length, &err) == 0);
-    demand (again_length == length && memcmp (again, text, length) == 0);
+    code = manifest_encode (&manifest, &again, &again_length, &err);
+    demand (code == (manifest.algorithm == CHECKSUM_VERSION1 ? -EINVAL : 0));
+    if (code == 0)
+        demand (again_length == length && memcmp (again, text, length) == 0);
     free (again);
     manifest_free (&manifest);
 }
@@ -48,9 +51,12 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         if (!right)
             return 0;
         memcpy (right, data, size);
-        snprintf (right + size - 17, 18, "%016llx\n",
-                  (unsigned long long)bytes_checksum ((uint8_t *)right, size - 17));
-        parse (right, size);
+        const uint64_t sums[] = {checksum_of (right, size - 17),
+                                 bytes_checksum ((uint8_t *)right, size - 17)};
+        for (int i = 0; i < 2; i++) {
+            snprintf (right + size - 17, 18, "%016llx\n", (unsigned long long)sums[i]);
+            parse (right, size);
+        }
         free (right);
     }
     return 0;

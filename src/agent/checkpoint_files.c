@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What writing and reading checkpoints share: the object, the list of checkpoints, and the checksum
- * of a file.  Files are opened without following links and without waiting, since a directory may
- * hold anything.
+ * Shared by writing and reading checkpoints: the object, the list of checkpoints, and the checksum
+ * of a file.  Files are opened with O_NOFOLLOW and O_NONBLOCK: a directory may contain links, pipes
+ * and devices.
  */
 #define _GNU_SOURCE
 #include "agent/checkpoint.h"
@@ -127,44 +127,52 @@ int checkpoint_list (int parent, int64_t **ret, size_t *ret_count, struct pollux
     return code;
 }
 
-/* Read a file to its end; what is beyond the expected size is an error where ret holds it. */
-static int sum_pieces (int file, const char *name, int64_t *size, uint64_t *ret_checksum,
+/* Read until the buffer is full or the file ends; bytes read, or -errno. */
+static ssize_t read_piece (int file, uint8_t ret[CHECKPOINT_PIECE])
+{
+    size_t filled = 0;
+    while (filled < CHECKPOINT_PIECE) {
+        ssize_t got = read (file, ret + filled, CHECKPOINT_PIECE - filled);
+        if (got < 0 && errno != EINTR)
+            return -errno;
+        if (got == 0)
+            break;
+        filled += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)filled;
+}
+
+/* Read a file to its end.  If ret is not NULL, a file longer than *size is an error. */
+static int sum_pieces (int file, const char *name, struct checksum *checksum, int64_t *size,
                        uint8_t *ret, struct pollux_error *err)
 {
-    struct checksum checksum = checksum_start ();
     uint8_t *piece = malloc (CHECKPOINT_PIECE);
     if (!piece)
         return fail (err, -ENOMEM, "%s: no memory", name);
     int code = 0;
-    size_t filled = 0;
-    for (bool end = false; code == 0 && !end;) {
-        ssize_t got = read (file, piece + filled, CHECKPOINT_PIECE - filled);
-        if (got < 0 && errno == EINTR)
-            continue;
+    int64_t total = 0;
+    ssize_t got = CHECKPOINT_PIECE;
+    while (code == 0 && got == CHECKPOINT_PIECE) {
+        got = read_piece (file, piece);
         if (got < 0)
-            code = fail (err, -errno, "%s: cannot read: %s", name, strerror (errno));
-        else
-            filled += (size_t)got;
-        end = got == 0;
-        if (code < 0 || (filled < CHECKPOINT_PIECE && !end))
-            continue;
-        if (ret && (int64_t)(checksum.size + filled) > *size)
-            code = fail (err, -EBADMSG, "%s: it has grown", name);
-        else if (ret)
-            memcpy (ret + checksum.size, piece, filled);
-        checksum_add (&checksum, piece, filled);
-        filled = 0;
+            code = fail (err, (int)got, "%s: cannot read: %s", name, strerror ((int)-got));
+        else if (ret && total + got > *size)
+            code = fail (err, -EBADMSG, "%s: longer than %lld bytes", name, (long long)*size);
+        if (code < 0)
+            break;
+        if (ret)
+            memcpy (ret + total, piece, (size_t)got);
+        checksum_add (checksum, piece, (size_t)got);
+        total += got;
     }
     free (piece);
-    if (code == 0) {
-        *size = (int64_t)checksum.size;
-        *ret_checksum = checksum_end (&checksum);
-    }
+    if (code == 0)
+        *size = total;
     return code;
 }
 
-int checkpoint_sum (int folder, const char *name, int64_t *size, uint64_t *ret_checksum, void *ret,
-                    struct pollux_error *err)
+int checkpoint_sum (int folder, const char *name, enum checksum_algorithm algorithm, int64_t *size,
+                    uint64_t *ret_checksum, void *ret, struct pollux_error *err)
 {
     struct stat stat;
     int file = openat (folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -173,8 +181,14 @@ int checkpoint_sum (int folder, const char *name, int64_t *size, uint64_t *ret_c
     int code = fstat (file, &stat) < 0 ? fail (err, -errno, "%s: %s", name, strerror (errno)) : 0;
     if (code == 0 && !S_ISREG (stat.st_mode))
         code = fail (err, -EBADMSG, "%s: not a regular file", name);
+    struct checksum *checksum = checksum_new (algorithm);
+    if (code == 0 && !checksum)
+        code = fail (err, -ENOMEM, "%s: no memory", name);
     if (code == 0)
-        code = sum_pieces (file, name, size, ret_checksum, ret, err);
+        code = sum_pieces (file, name, checksum, size, ret, err);
+    if (code == 0)
+        *ret_checksum = checksum_end (checksum);
+    checksum_free (checksum);
     close (file);
     return code;
 }

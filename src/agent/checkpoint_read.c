@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the newest checkpoint that is whole.  All its files are read and compared with the
- * manifest before it is given out: training that starts from a damaged one is worse than one that
- * starts a little earlier.  Nothing is removed or repaired here; several replicas do this at once.
+ * Find the newest complete checkpoint.  All its files are read and compared with the manifest before
+ * it is returned: an older checkpoint costs some progress, a damaged one spoils the training.
+ * Nothing is removed or repaired here: several replicas read at the same time.
  */
 #define _GNU_SOURCE
 #include "agent/checkpoint.h"
@@ -21,7 +21,6 @@
 static int read_manifest (int folder, struct manifest *ret, struct pollux_error *err)
 {
     struct stat stat;
-    /* O_NONBLOCK: what is no regular file may make an opener wait. */
     if (fstatat (folder, MANIFEST_NAME, &stat, AT_SYMLINK_NOFOLLOW) < 0)
         return fail (err, -EBADMSG, MANIFEST_NAME ": %s", strerror (errno));
     if (!S_ISREG (stat.st_mode) || stat.st_size > (off_t)MANIFEST_LIMIT)
@@ -31,29 +30,30 @@ static int read_manifest (int folder, struct manifest *ret, struct pollux_error 
     char *text = malloc ((size_t)size + 1);
     if (!text)
         return fail (err, -ENOMEM, MANIFEST_NAME ": no memory for %lld bytes", (long long)size);
-    int code = checkpoint_sum (folder, MANIFEST_NAME, &size, &checksum, text, err);
+    int code =
+        checkpoint_sum (folder, MANIFEST_NAME, CHECKSUM_XXH3_64, &size, &checksum, text, err);
     if (code == 0)
         code = manifest_parse (text, (size_t)size, ret, err);
     free (text);
     return code;
 }
 
-/* Size and checksum of a file, as the manifest has them. */
-static int check_file (int folder, const struct manifest_file *file, void *ret,
-                       struct pollux_error *err)
+/* Compare size and checksum of a file with the manifest; copy the content to ret if not NULL. */
+static int check_file (int folder, const struct manifest_file *file,
+                       enum checksum_algorithm algorithm, void *ret, struct pollux_error *err)
 {
     int64_t size = file->size;
     uint64_t checksum;
-    int code = checkpoint_sum (folder, file->name, &size, &checksum, ret, err);
+    int code = checkpoint_sum (folder, file->name, algorithm, &size, &checksum, ret, err);
     if (code == 0 && size != file->size)
-        code = fail (err, -EBADMSG, "%s: %lld bytes of %lld are there", file->name, (long long)size,
-                     (long long)file->size);
+        code = fail (err, -EBADMSG, "%s: has %lld bytes, expected %lld", file->name,
+                     (long long)size, (long long)file->size);
     if (code == 0 && checksum != file->checksum)
         code = fail (err, -EBADMSG, "%s: damaged (wrong checksum)", file->name);
     return code;
 }
 
-/* Open checkpoint-N and look at all of it. */
+/* Open checkpoint-N and check all its files. */
 static int try_number (struct pollux_checkpoint *checkpoint, int64_t number,
                        struct pollux_error *err)
 {
@@ -64,8 +64,9 @@ static int try_number (struct pollux_checkpoint *checkpoint, int64_t number,
     if (checkpoint->folder < 0)
         return fail (err, -EBADMSG, "%s", strerror (errno));
     int code = read_manifest (checkpoint->folder, &checkpoint->manifest, err);
-    for (size_t i = 0; code == 0 && i < checkpoint->manifest.count; i++)
-        code = check_file (checkpoint->folder, &checkpoint->manifest.files[i], NULL, err);
+    const struct manifest *manifest = &checkpoint->manifest;
+    for (size_t i = 0; code == 0 && i < manifest->count; i++)
+        code = check_file (checkpoint->folder, &manifest->files[i], manifest->algorithm, NULL, err);
     if (code == 0)
         code = checkpoint_set_path (checkpoint, name, err);
     if (code == 0) {
@@ -78,7 +79,7 @@ static int try_number (struct pollux_checkpoint *checkpoint, int64_t number,
     return code;
 }
 
-/* The newest whole one among those listed; the first that is not, for the sentence. */
+/* Open the first complete one of the numbers; note gets the reason why the newest was not taken. */
 static int try_all (struct pollux_checkpoint *checkpoint, const int64_t *numbers, size_t count,
                     struct pollux_error *note, struct pollux_error *err)
 {
@@ -96,14 +97,14 @@ static int try_all (struct pollux_checkpoint *checkpoint, const int64_t *numbers
             return 0;
         }
         if (code == -ENOMEM || code == -EMFILE || code == -ENFILE)
-            return fail (err, code, "%s", why.text); /* no word on the checkpoint */
+            return fail (err, code, "%s", why.text); /* says nothing about the checkpoint */
         if (i == 0)
             first = why;
     }
     if (count == 0)
         return fail (err, -ENOENT, "%s: there is no checkpoint", file_name (directory).text);
     return fail (err, -EBADMSG,
-                 "%s: no checkpoint is whole (" CHECKPOINT_PREFIX
+                 "%s: no checkpoint is complete (" CHECKPOINT_PREFIX
                  "%lld: %s); move them away to begin anew",
                  file_name (directory).text, (long long)numbers[0], first.text);
 }
@@ -151,6 +152,6 @@ int pollux_checkpoint_read (const struct pollux_checkpoint *checkpoint, const ch
     if (file->size < 0 || (uint64_t)file->size != size)
         return fail (err, -EINVAL, "%s: %s has %lld bytes, asked for %zu", file_name (path).text,
                      file->name, (long long)file->size, size);
-    int code = check_file (checkpoint->folder, file, ret, &why);
+    int code = check_file (checkpoint->folder, file, checkpoint->manifest.algorithm, ret, &why);
     return code < 0 ? fail (err, code, "%s: %s", file_name (path).text, why.text) : 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing a checkpoint so that it is whole or not there, whenever the program or the machine dies:
+ * Write a checkpoint so that it is complete or absent if the program or the machine stops at any time:
  *
  *     files in .new-X, synced --> MANIFEST, synced --> .new-X synced --> rename to checkpoint-N
  *     --> directory synced --> older ones renamed to .old-N, then removed
  *
- * A folder .new-X is locked by its writer; one without a lock is what a dead writer left, and the
- * next one removes it.  On file systems without locks for folders it stays.
+ * The writer holds a lock on .new-X.  A .new-X without a lock belongs to a writer that died: the
+ * next writer removes it.  On file systems that cannot lock folders it stays.
  */
 #define _GNU_SOURCE
 #include "agent/checkpoint.h"
@@ -34,7 +34,7 @@ static int fail_at (const struct pollux_checkpoint *checkpoint, const char *what
 
 /* ---- Removing ----------------------------------------------------------------------------- */
 
-/* A folder of files; best effort, as the next commit tries again. */
+/* Remove a folder and its files.  Errors are ignored: the next commit tries again. */
 static void remove_folder (int parent, const char *name)
 {
     DIR *folder = checkpoint_folder (parent, name);
@@ -48,7 +48,7 @@ static void remove_folder (int parent, const char *name)
     closedir (folder);
 }
 
-/* What a dead writer left; a living one holds the lock. */
+/* Remove the folder of a writer that died; a running writer holds the lock. */
 static void remove_abandoned (int parent, const char *name)
 {
     int folder = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -72,7 +72,8 @@ static void remove_leftovers (int parent)
     closedir (folder);
 }
 
-/* All but the newest; out of sight first, so that none is seen half removed. */
+/* Remove all but the `keep` newest.  Each is renamed first, so that readers never see a checkpoint
+ * that is half removed. */
 static void remove_older (int parent, int keep)
 {
     int64_t *numbers = NULL;
@@ -91,14 +92,15 @@ static void remove_older (int parent, int keep)
 
 /* ---- Beginning ---------------------------------------------------------------------------- */
 
-/* Make, open and lock a folder; 0, or -EAGAIN if somebody took it for abandoned meanwhile. */
+/* Open and lock the folder that was just made.  -EAGAIN: another writer removed it in between,
+ * because it was not locked yet. */
 static int lock_folder (struct pollux_checkpoint *checkpoint, const char *name)
 {
     struct stat ours, there;
     int folder = openat (checkpoint->parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return errno == ENOENT ? -EAGAIN : -errno;
-    /* A file system without locks has nobody who removes what is not locked. */
+    /* A file system without locks: no writer can remove the folder, so go on without. */
     bool busy = flock (folder, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     if (busy || fstat (folder, &ours) < 0 ||
         fstatat (checkpoint->parent, name, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -190,7 +192,7 @@ static int write_all (int file, const char *data, size_t size)
     return 0;
 }
 
-/* A new file in place of one of that name, not synced. */
+/* Write a file, or replace it.  Not synced. */
 static int put_file (struct pollux_checkpoint *checkpoint, const char *name, const void *data,
                      size_t size, struct pollux_error *err)
 {
@@ -219,9 +221,7 @@ int pollux_checkpoint_write (struct pollux_checkpoint *checkpoint, const char *n
     int code = put_file (checkpoint, name, data, size, err);
     if (code < 0)
         return code;
-    struct checksum checksum = checksum_start ();
-    checksum_add (&checksum, data, size);
-    return manifest_set (&checkpoint->manifest, name, (int64_t)size, checksum_end (&checksum), err);
+    return manifest_set (&checkpoint->manifest, name, (int64_t)size, checksum_of (data, size), err);
 }
 
 /* ---- Committing --------------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ static int sync_file (const struct pollux_checkpoint *checkpoint, const char *na
     return error ? fail_at (checkpoint, name, error, err) : 0;
 }
 
-/* A file that somebody wrote into the folder, or one of ours. */
+/* Add a file of the folder to the manifest, or check it if pollux_checkpoint_write wrote it; sync it. */
 static int take_file (struct pollux_checkpoint *checkpoint, const char *name,
                       struct pollux_error *err)
 {
@@ -249,13 +249,14 @@ static int take_file (struct pollux_checkpoint *checkpoint, const char *name,
         return fail (err, -EINVAL,
                      "checkpoint %s: a file cannot be called '%.60s': 1..%d of A-Z a-z 0-9 . _ -",
                      file_name (checkpoint->path).text, name, MANIFEST_NAME_LIMIT);
-    int code = checkpoint_sum (checkpoint->folder, name, &size, &checksum, NULL, &why);
+    int code =
+        checkpoint_sum (checkpoint->folder, name, CHECKSUM_XXH3_64, &size, &checksum, NULL, &why);
     if (code < 0)
         return fail (err, code, "checkpoint %s: %s", file_name (checkpoint->path).text, why.text);
     if (!known)
         code = manifest_set (&checkpoint->manifest, name, size, checksum, err);
     else if (known->size != size || known->checksum != checksum)
-        code = fail (err, -EBADMSG, "checkpoint %s: %s is not as it was written",
+        code = fail (err, -EBADMSG, "checkpoint %s: %s has changed since it was written",
                      file_name (checkpoint->path).text, name);
     return code < 0 ? code : sync_file (checkpoint, name, err);
 }
@@ -274,8 +275,9 @@ static int take_files (struct pollux_checkpoint *checkpoint, struct pollux_error
         }
     closedir (folder);
     if (code == 0 && taken != checkpoint->manifest.count)
-        code = fail (err, -EBADMSG, "checkpoint %s: of %zu files written, %zu are there",
-                     file_name (checkpoint->path).text, checkpoint->manifest.count, taken);
+        code =
+            fail (err, -EBADMSG, "checkpoint %s: %zu files were written, but %zu are in its folder",
+                  file_name (checkpoint->path).text, checkpoint->manifest.count, taken);
     return code;
 }
 
@@ -296,7 +298,8 @@ static int put_manifest (struct pollux_checkpoint *checkpoint, struct pollux_err
     return code;
 }
 
-/* The next free number; rename refuses a place that another writer has taken meanwhile. */
+/* Rename to the next free number.  If another writer took that number, rename fails and the next
+ * number is tried. */
 static int give_name (struct pollux_checkpoint *checkpoint, struct pollux_error *err)
 {
     int64_t *numbers = NULL;
@@ -332,7 +335,7 @@ int pollux_checkpoint_commit (struct pollux_checkpoint *checkpoint, int keep,
         return fail (err, -EINVAL, "checkpoint %s: it is complete already",
                      file_name (checkpoint->path).text);
     if (keep < 1)
-        return fail (err, -EINVAL, "checkpoint: at least 1 must be kept, got %d", keep);
+        return fail (err, -EINVAL, "checkpoint: keep must be at least 1, got %d", keep);
     int code = take_files (checkpoint, err);
     if (code == 0)
         code = put_manifest (checkpoint, err);

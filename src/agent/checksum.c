@@ -1,66 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FNV-1a with words in place of bytes, in eight lanes so that a processor computes them side by
- * side.  Each step is one-to-one in the lane and in the word, so that one wrong word always ends in
- * a wrong lane; the rotation carries the upper bits down, which multiplying alone never does.
+ * Checksums of a checkpoint's files: XXH3 from xxhash.h, and the one of checkpoints of version 1.
+ * XXH_INLINE_ALL compiles XXH3 into this file: libpollux needs no libxxhash at run time.
  */
-#define _DEFAULT_SOURCE /* le64toh */
 #include "agent/checksum.h"
 
-#include <endian.h>
-#include <string.h>
+#include <stdlib.h>
 
-static const uint64_t prime = 0x9e3779b185ebca87u;
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
-static inline uint64_t step (uint64_t lane, uint64_t word)
+#include "agent/checksum_version1.h"
+
+struct checksum {
+    enum checksum_algorithm algorithm;
+    union {
+        XXH3_state_t xxh3; /* aligned to 64 bytes */
+        struct checksum_version1 version1;
+    } state;
+};
+
+uint64_t checksum_of (const void *data, size_t size)
 {
-    lane ^= word;
-    return (lane << 29 | lane >> 35) * prime;
+    return XXH3_64bits (data, size);
 }
 
-/* Least significant byte first on every machine. */
-static inline uint64_t word_at (const uint8_t *at)
+struct checksum *checksum_new (enum checksum_algorithm algorithm)
 {
-    uint64_t word;
-    memcpy (&word, at, sizeof (word));
-    return le64toh (word);
-}
-
-static inline void add_block (uint64_t lanes[CHECKSUM_LANES], const uint8_t *block)
-{
-    for (int i = 0; i < CHECKSUM_LANES; i++)
-        lanes[i] = step (lanes[i], word_at (block + 8 * i));
-}
-
-struct checksum checksum_start (void)
-{
-    struct checksum checksum = {.size = 0};
-    for (int i = 0; i < CHECKSUM_LANES; i++)
-        checksum.lanes[i] = (uint64_t)(i + 1) * 0xd6e8feb86659fd93u;
+    struct checksum *checksum = aligned_alloc (_Alignof(struct checksum), sizeof (*checksum));
+    if (!checksum)
+        return NULL;
+    checksum->algorithm = algorithm;
+    if (algorithm == CHECKSUM_VERSION1) {
+        checksum->state.version1 = checksum_version1_start ();
+    } else {
+        XXH3_INITSTATE (&checksum->state.xxh3);
+        XXH3_64bits_reset (&checksum->state.xxh3);
+    }
     return checksum;
 }
 
 void checksum_add (struct checksum *checksum, const void *data, size_t size)
 {
-    const uint8_t *at = data;
-    uint64_t
-        lanes[CHECKSUM_LANES]; /* in registers: bytes might be the lanes themselves otherwise */
-    memcpy (lanes, checksum->lanes, sizeof (lanes));
-    checksum->size += size;
-    for (; size >= CHECKSUM_BLOCK; at += CHECKSUM_BLOCK, size -= CHECKSUM_BLOCK)
-        add_block (lanes, at);
-    if (size > 0) {
-        uint8_t last[CHECKSUM_BLOCK] = {0}; /* the size tells zeros from nothing */
-        memcpy (last, at, size);
-        add_block (lanes, last);
-    }
-    memcpy (checksum->lanes, lanes, sizeof (lanes));
+    if (checksum->algorithm == CHECKSUM_VERSION1)
+        checksum_version1_add (&checksum->state.version1, data, size);
+    else
+        XXH3_64bits_update (&checksum->state.xxh3, data, size);
 }
 
 uint64_t checksum_end (const struct checksum *checksum)
 {
-    uint64_t sum = step (0, checksum->size);
-    for (int i = 0; i < CHECKSUM_LANES; i++)
-        sum = step (sum, checksum->lanes[i]);
-    return sum ^ (sum >> 32);
+    return checksum->algorithm == CHECKSUM_VERSION1
+               ? checksum_version1_end (&checksum->state.version1)
+               : XXH3_64bits_digest (&checksum->state.xxh3);
+}
+
+void checksum_free (struct checksum *checksum)
+{
+    free (checksum);
 }

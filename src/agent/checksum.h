@@ -5,18 +5,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Tells damage from health in large files, at the speed of memory: every change within eight
- * neighbouring bytes is noticed, and all but one in 2^64 of others.  Not against forgery.
- * Fed in pieces, all but the last of CHECKSUM_BLOCK bytes or a multiple. */
-enum { CHECKSUM_LANES = 8, CHECKSUM_BLOCK = 8 * CHECKSUM_LANES };
-
-struct checksum {
-    uint64_t lanes[CHECKSUM_LANES];
-    uint64_t size;
+/* Checksums of a checkpoint's files.  They detect accidental damage, not forgery. */
+enum checksum_algorithm {
+    CHECKSUM_XXH3_64,  /* XXH3, 64 bits, seed 0: of all checkpoints that are written */
+    CHECKSUM_VERSION1, /* of checkpoints of version 1: only read */
 };
 
-struct checksum checksum_start (void);
+/* Of one block of memory. */
+uint64_t checksum_of (const void *data, size_t size);
+
+/* Of data that comes in pieces.  With CHECKSUM_VERSION1 every piece but the last one has a multiple
+ * of 64 bytes.  NULL: no memory.  The caller frees it (checksum_free, which accepts NULL). */
+struct checksum;
+struct checksum *checksum_new (enum checksum_algorithm algorithm);
 void checksum_add (struct checksum *checksum, const void *data, size_t size);
 uint64_t checksum_end (const struct checksum *checksum);
+void checksum_free (struct checksum *checksum);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manifests to text and back.  Reading is a walk over the text that expects each byte; what was read
- * is given out only if the checksum at the end agrees.
+ * Encode and parse manifests.  The parser compares each byte with the one form that the encoder
+ * writes, and returns a manifest only if the checksum at the end is right.
  */
 #include "agent/manifest.h"
 
@@ -13,7 +13,15 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-static const char head[] = "pollux-checkpoint 1\n";
+static const char head[] = "pollux-checkpoint 2\nchecksum xxh3-64\n";
+static const char head_version1[] = "pollux-checkpoint 1\n";
+
+/* The checksum of a manifest's own text. */
+static uint64_t text_checksum (enum checksum_algorithm algorithm, const char *text, size_t length)
+{
+    return algorithm == CHECKSUM_VERSION1 ? bytes_checksum ((const uint8_t *)text, length)
+                                          : checksum_of (text, length);
+}
 
 void manifest_free (struct manifest *manifest)
 {
@@ -37,7 +45,7 @@ const struct manifest_file *manifest_find (const struct manifest *manifest, cons
     return NULL;
 }
 
-/* Room for one more. */
+/* Make room for one more file. */
 static int grow (struct manifest *manifest, struct pollux_error *err)
 {
     if (manifest->count == POLLUX_CHECKPOINT_FILES)
@@ -77,6 +85,8 @@ int manifest_set (struct manifest *manifest, const char *name, int64_t size, uin
 int manifest_encode (const struct manifest *manifest, char **ret, size_t *ret_length,
                      struct pollux_error *err)
 {
+    if (manifest->algorithm != CHECKSUM_XXH3_64)
+        return fail (err, -EINVAL, MANIFEST_NAME ": version 1 is not written any more");
     size_t size = sizeof (head) + 64;
     for (size_t i = 0; i < manifest->count; i++)
         size += strlen (manifest->files[i].name) + 48;
@@ -91,7 +101,7 @@ int manifest_encode (const struct manifest *manifest, char **ret, size_t *ret_le
                                     file->name);
     }
     length += (size_t)snprintf (text + length, size - length, "end %zu ", manifest->count);
-    uint64_t checksum = bytes_checksum ((const uint8_t *)text, length);
+    uint64_t checksum = text_checksum (manifest->algorithm, text, length);
     length +=
         (size_t)snprintf (text + length, size - length, "%016llx\n", (unsigned long long)checksum);
     *ret = text;
@@ -101,7 +111,7 @@ int manifest_encode (const struct manifest *manifest, char **ret, size_t *ret_le
 
 /* ---- Reading ------------------------------------------------------------------------------ */
 
-/* What is left of the text. */
+/* The part of the text that is not parsed yet. */
 struct cursor {
     const char *at, *end;
 };
@@ -115,7 +125,7 @@ static bool take_text (struct cursor *cursor, const char *text)
     return true;
 }
 
-/* Sixteen digits, lower-case. */
+/* Sixteen hexadecimal digits in lower case. */
 static bool take_hex (struct cursor *cursor, uint64_t *ret)
 {
     static const char digits[] = "0123456789abcdef";
@@ -132,7 +142,7 @@ static bool take_hex (struct cursor *cursor, uint64_t *ret)
     return true;
 }
 
-/* A number without leading zeros, below 2^62. */
+/* A decimal number below 2^62 without leading zeros. */
 static bool take_number (struct cursor *cursor, int64_t *ret)
 {
     const char *start = cursor->at;
@@ -146,7 +156,7 @@ static bool take_number (struct cursor *cursor, int64_t *ret)
     return cursor->at > start && (*start != '0' || cursor->at == start + 1);
 }
 
-/* Up to the line's end, which is taken too. */
+/* A legal name and the end of its line. */
 static bool take_name (struct cursor *cursor, char ret[MANIFEST_NAME_LIMIT + 1])
 {
     const char *end = memchr (cursor->at, '\n', (size_t)(cursor->end - cursor->at));
@@ -167,10 +177,28 @@ static int parse_files (struct cursor *cursor, struct manifest *manifest, struct
         if (!take_hex (cursor, &file.checksum) || !take_text (cursor, " ") ||
             !take_number (cursor, &file.size) || !take_text (cursor, " ") ||
             !take_name (cursor, file.name))
-            return fail (err, -EBADMSG, MANIFEST_NAME ": line %zu is damaged", manifest->count + 2);
+            return fail (err, -EBADMSG, MANIFEST_NAME ": the line of file %zu is damaged",
+                         manifest->count + 1);
         code = append (manifest, &file, err);
     }
     return code;
+}
+
+/* The version and, since version 2, the name of the algorithm. */
+static int parse_head (struct cursor *cursor, enum checksum_algorithm *ret,
+                       struct pollux_error *err)
+{
+    if (take_text (cursor, head)) {
+        *ret = CHECKSUM_XXH3_64;
+        return 0;
+    }
+    if (take_text (cursor, head_version1)) {
+        *ret = CHECKSUM_VERSION1;
+        return 0;
+    }
+    return fail (err, -EBADMSG,
+                 MANIFEST_NAME ": expected version 1, or version 2 with checksum xxh3-64; a "
+                               "newer Pollux may be able to read it");
 }
 
 static int parse_all (struct cursor *cursor, struct manifest *manifest, struct pollux_error *err)
@@ -178,9 +206,9 @@ static int parse_all (struct cursor *cursor, struct manifest *manifest, struct p
     int64_t count;
     uint64_t checksum;
     const char *start = cursor->at;
-    if (!take_text (cursor, head))
-        return fail (err, -EBADMSG, MANIFEST_NAME ": not the list of a checkpoint of version 1");
-    int code = parse_files (cursor, manifest, err);
+    int code = parse_head (cursor, &manifest->algorithm, err);
+    if (code == 0)
+        code = parse_files (cursor, manifest, err);
     if (code < 0)
         return code;
     if (!take_text (cursor, "end ") || !take_number (cursor, &count) || !take_text (cursor, " ") ||
@@ -189,7 +217,7 @@ static int parse_all (struct cursor *cursor, struct manifest *manifest, struct p
                      manifest->count);
     size_t covered = (size_t)(cursor->at - start);
     if (!take_hex (cursor, &checksum) || !take_text (cursor, "\n") || cursor->at != cursor->end ||
-        checksum != bytes_checksum ((const uint8_t *)start, covered))
+        checksum != text_checksum (manifest->algorithm, start, covered))
         return fail (err, -EBADMSG, MANIFEST_NAME ": damaged (wrong checksum)");
     return 0;
 }
@@ -199,7 +227,7 @@ int manifest_parse (const char *text, size_t length, struct manifest *ret, struc
     struct manifest manifest = {0};
     struct cursor cursor = {text, text + length};
     int code = length > MANIFEST_LIMIT
-                   ? fail (err, -EBADMSG, MANIFEST_NAME ": %zu bytes are too many", length)
+                   ? fail (err, -EBADMSG, MANIFEST_NAME ": %zu bytes, more than 16 MiB", length)
                    : parse_all (&cursor, &manifest, err);
     if (code < 0)
         manifest_free (&manifest);

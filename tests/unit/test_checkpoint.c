@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checkpoints under torture: cut, bent byte by byte, killed at every named moment.  What is opened is
- * always a whole one, the newest that is, and never a mixture.
+ * Checkpoints whose files are cut or damaged byte by byte, and whose writer is killed at every fault
+ * point.  The one that is opened is always the newest complete one, never a mixture of two.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -47,7 +47,7 @@ static int remove_place (void **state)
     return status;
 }
 
-/* Checkpoint number `value`: two files that both tell it. */
+/* Save a checkpoint whose two files both contain `value`. */
 static int save (const char *directory, int value, int keep, struct pollux_error *err)
 {
     static uint8_t weights[WEIGHTS];
@@ -65,7 +65,7 @@ static int save (const char *directory, int value, int keep, struct pollux_error
     return code;
 }
 
-/* The value of the newest whole one, or an error.  A mixture of two fails the test. */
+/* The value of the newest complete checkpoint, or an error.  A mixture of two fails the test. */
 static int load (const char *directory, struct pollux_error *note, struct pollux_error *err)
 {
     static uint8_t weights[WEIGHTS];
@@ -82,7 +82,7 @@ static int load (const char *directory, struct pollux_error *note, struct pollux
     return value;
 }
 
-/* Entries of a directory that start so. */
+/* Number of entries of a directory with a prefix. */
 static int count_entries (const char *directory, const char *prefix)
 {
     int count = 0;
@@ -100,7 +100,7 @@ static void path_of (const struct place *place, int number, const char *name, ch
     snprintf (ret, 160, "%s/checkpoint-%d/%s", place->directory, number, name);
 }
 
-/* ---- Health ------------------------------------------------------------------------------- */
+/* ---- Undamaged ------------------------------------------------------------------------------- */
 
 static void test_newest_of_several (void **state)
 {
@@ -119,7 +119,7 @@ static void test_newest_of_several (void **state)
     assert_int_equal (count_entries (below, "."), 2);
 }
 
-static void test_files_of_others_means (void **state)
+static void test_files_written_directly (void **state)
 {
     const struct place *place = *state;
     struct pollux_error err;
@@ -159,13 +159,13 @@ static void test_refusals (void **state)
     for (size_t i = 0; i < COUNT (names); i++)
         assert_int_equal (pollux_checkpoint_write (checkpoint, names[i], "", 0, &err), -EINVAL);
     assert_int_equal (pollux_checkpoint_commit (checkpoint, 0, &err), -EINVAL);
-    /* A folder within, which no manifest would cover. */
+    /* A subfolder, which a manifest cannot list. */
     snprintf (path, sizeof (path), "%s/shards", pollux_checkpoint_path (checkpoint));
     assert_int_equal (mkdir (path, 0777), 0);
     assert_int_equal (pollux_checkpoint_commit (checkpoint, 1, &err), -EBADMSG);
     assert_non_null (strstr (err.text, "shards"));
     rmdir (path);
-    /* A file that has changed since it was written; one that is gone. */
+    /* A file that changed since it was written; then a missing one. */
     assert_int_equal (pollux_checkpoint_write (checkpoint, "a", "12", 2, &err), 0);
     snprintf (path, sizeof (path), "%s/a", pollux_checkpoint_path (checkpoint));
     FILE *file = fopen (path, "w");
@@ -189,8 +189,8 @@ static void rewrite (const char *path, const uint8_t *data, size_t size)
     fclose (file);
 }
 
-/* Every cut, and a bent bit of every byte, of every file, is noticed: the one before is opened. */
-static void test_cut_and_bent (void **state)
+/* Every cut and a flipped bit in every byte of every file is noticed: the older one is opened. */
+static void test_cut_and_flipped (void **state)
 {
     const struct place *place = *state;
     static const char *const names[] = {"MANIFEST", "value", "weights"};
@@ -200,7 +200,7 @@ static void test_cut_and_bent (void **state)
     struct rng rng = rng_seed (1);
     for (size_t i = 0; i < COUNT (names); i++) {
         char path[160];
-        uint8_t data[WEIGHTS], bent[WEIGHTS];
+        uint8_t data[WEIGHTS], flipped[WEIGHTS];
         path_of (place, 2, names[i], path);
         FILE *file = fopen (path, "r");
         size_t size = fread (data, 1, sizeof (data), file);
@@ -210,9 +210,9 @@ static void test_cut_and_bent (void **state)
             rewrite (path, data, at);
             assert_int_equal (load (place->directory, &note, &err), 1);
             assert_non_null (strstr (note.text, "checkpoint-2"));
-            memcpy (bent, data, size);
-            bent[at] ^= (uint8_t)(1 << rng_below (&rng, 8));
-            rewrite (path, bent, size);
+            memcpy (flipped, data, size);
+            flipped[at] ^= (uint8_t)(1 << rng_below (&rng, 8));
+            rewrite (path, flipped, size);
             assert_int_equal (load (place->directory, &note, &err), 1);
             assert_non_null (strstr (note.text, names[i]));
         }
@@ -246,16 +246,16 @@ static void test_missing_and_foreign (void **state)
     unlink (path);
     assert_int_equal (load (place->directory, &note, &err), -EBADMSG);
     assert_non_null (strstr (err.text, "checkpoint-5"));
-    /* Numbers go on from the damaged ones. */
+    /* The next number follows the damaged ones. */
     assert_int_equal (save (place->directory, 6, 1, &err), 0);
     assert_int_equal (load (place->directory, &note, &err), 6);
     assert_int_equal (count_entries (place->directory, "checkpoint-"), 1);
 }
 
-/* ---- Death -------------------------------------------------------------------------------- */
+/* ---- Kill --------------------------------------------------------------------------------- */
 
 #ifdef POLLUX_FAULTS
-/* A child saves `value` and dies at the n-th visit of the point; true if it lived on. */
+/* A child saves `value` and is killed at the n-th visit of the point; true if it was not killed. */
 static bool save_and_die (const char *directory, int value, const char *point, int visit)
 {
     char fault[64];
@@ -282,7 +282,7 @@ static void test_killed_at_every_point (void **state)
     const struct place *place = *state;
     static const struct {
         const char *point;
-        int newer; /* whether the new one is there after that */
+        int newer; /* 1: the new one is complete then; 0: it is not; -1: either */
     } points[] = {{"checkpoint-write", 0},
                   {"checkpoint-manifest", 0},
                   {"checkpoint-rename", 0},
@@ -304,7 +304,7 @@ static void test_killed_at_every_point (void **state)
                 break;
         }
     assert_true (deaths >= 8);
-    /* The next one clears up after all of them. */
+    /* The next writer removes what all of them left. */
     assert_int_equal (save (place->directory, 99, 2, &err), 0);
     assert_int_equal (count_entries (place->directory, "."), 2);
     assert_int_equal (count_entries (place->directory, "checkpoint-"), 2);
@@ -340,7 +340,7 @@ static void test_killed_anywhere (void **state)
     }
 }
 
-/* A child of fork has a copy of the writer, and must not remove the parent's work. */
+/* After fork the child has a copy of the writer; closing it must not remove the folder. */
 static void test_fork_leaves_it_alone (void **state)
 {
     const struct place *place = *state;
@@ -354,16 +354,50 @@ static void test_fork_leaves_it_alone (void **state)
         _exit (0);
     }
     waitpid (child, NULL, 0);
-    /* Another writer does not take it for abandoned either. */
+    /* Another writer does not remove it either. */
     assert_int_equal (save (place->directory, 7, 3, &err), 0);
     assert_int_equal (pollux_checkpoint_commit (checkpoint, 3, &err), 0);
     assert_int_equal (pollux_checkpoint_number (checkpoint), 2);
     pollux_checkpoint_close (checkpoint);
 }
 
-/* ---- Its parts ---------------------------------------------------------------------------- */
+/* ---- Parts -------------------------------------------------------------------------------- */
 
-static void test_checksum (void **state)
+/* Bytes 0 to size-1 of a fixed sequence. */
+static void fill_golden (uint8_t *ret, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        ret[i] = (uint8_t)(i * i + i / 7);
+}
+
+/* The sums as printed by `xxhsum -H3`. */
+static void test_checksum_golden (void **state)
+{
+    (void)state;
+    uint8_t data[WEIGHTS];
+    fill_golden (data, sizeof (data));
+    assert_int_equal (checksum_of ("", 0), 0x2d06800538d394c2u);
+    assert_int_equal (checksum_of ("a", 1), 0xe6c632b61e964e1fu);
+    assert_int_equal (checksum_of ("abc", 3), 0x78af5f94892f3950u);
+    assert_int_equal (checksum_of (data, 200), 0xffa1c3048f8289d6u);
+    assert_int_equal (checksum_of (data, 1000), 0x89c3ff3e32db8527u);
+    assert_int_equal (checksum_of (data, 3000), 0xb9d59e7d8d96fee8u);
+}
+
+static uint64_t sum_in_two (enum checksum_algorithm algorithm, const uint8_t *data, size_t first,
+                            size_t size)
+{
+    struct checksum *checksum = checksum_new (algorithm);
+    assert_non_null (checksum);
+    checksum_add (checksum, data, first);
+    checksum_add (checksum, data + first, size - first);
+    uint64_t sum = checksum_end (checksum);
+    checksum_free (checksum);
+    return sum;
+}
+
+/* Pieces do not matter; two flipped bits change the sum. */
+static void test_checksum_pieces (void **state)
 {
     (void)state;
     uint8_t data[1000];
@@ -371,27 +405,71 @@ static void test_checksum (void **state)
     for (size_t i = 0; i < sizeof (data); i++)
         data[i] = (uint8_t)rng_next (&rng);
     for (size_t size = 0; size < sizeof (data); size += 37) {
-        struct checksum whole = checksum_start (), pieces = checksum_start ();
-        checksum_add (&whole, data, size);
-        size_t first = size / 2 / CHECKSUM_BLOCK * CHECKSUM_BLOCK;
-        checksum_add (&pieces, data, first);
-        checksum_add (&pieces, data + first, size - first);
-        uint64_t sum = checksum_end (&whole);
-        assert_int_equal (sum, checksum_end (&pieces));
-        /* Two bent bits far apart, also both the upper ones of words of one lane. */
+        uint64_t sum = checksum_of (data, size);
+        uint64_t version1 = sum_in_two (CHECKSUM_VERSION1, data, 0, size);
+        assert_int_equal (sum, sum_in_two (CHECKSUM_XXH3_64, data, size / 3, size));
+        assert_int_equal (version1, sum_in_two (CHECKSUM_VERSION1, data, size / 128 * 64, size));
         for (size_t at = 7; at + 64 < size; at += 8) {
             data[at] ^= 0x80;
             data[at + 64] ^= 0x80;
-            whole = checksum_start ();
-            checksum_add (&whole, data, size);
-            assert_true (checksum_end (&whole) != sum);
+            assert_true (checksum_of (data, size) != sum);
+            assert_true (sum_in_two (CHECKSUM_VERSION1, data, 0, size) != version1);
             data[at] ^= 0x80;
             data[at + 64] ^= 0x80;
         }
     }
-    struct checksum zeros = checksum_start (), none = checksum_start ();
-    checksum_add (&zeros, "\0", 1);
-    assert_true (checksum_end (&zeros) != checksum_end (&none));
+    assert_true (checksum_of ("\0", 1) != checksum_of ("", 0));
+}
+
+/* A checkpoint of version 1, as the last version before XXH3 wrote it. */
+static void test_version1_is_read (void **state)
+{
+    static const char manifest[] = "pollux-checkpoint 1\n"
+                                   "file fe219691daba5ef7 3000 weights\n"
+                                   "file f46211a2426d588a 6 pollux-agent\n"
+                                   "file 8b71377be72dd081 0 empty\n"
+                                   "end 3 78a64706f0942c75\n";
+    const struct place *place = *state;
+    struct pollux_error note, err;
+    struct pollux_checkpoint *checkpoint;
+    uint8_t weights[WEIGHTS], got[WEIGHTS];
+    char path[160];
+    fill_golden (weights, sizeof (weights));
+    snprintf (path, sizeof (path), "%s/checkpoint-1", place->directory);
+    assert_int_equal (mkdir (path, 0777), 0);
+    path_of (place, 1, "MANIFEST", path);
+    rewrite (path, (const uint8_t *)manifest, strlen (manifest));
+    path_of (place, 1, "pollux-agent", path);
+    rewrite (path, (const uint8_t *)"state\n", 6);
+    path_of (place, 1, "empty", path);
+    rewrite (path, weights, 0);
+    path_of (place, 1, "weights", path);
+    rewrite (path, weights, sizeof (weights));
+
+    assert_int_equal (pollux_checkpoint_open (place->directory, &checkpoint, &note, &err), 0);
+    assert_string_equal (note.text, "");
+    assert_int_equal (pollux_checkpoint_read (checkpoint, "weights", got, WEIGHTS, &err), 0);
+    assert_memory_equal (got, weights, WEIGHTS);
+    assert_int_equal (pollux_checkpoint_read (checkpoint, "pollux-agent", got, 6, &err), 0);
+    pollux_checkpoint_close (checkpoint);
+    /* It is verified too. */
+    for (size_t at = 0; at < WEIGHTS; at += 50) {
+        weights[at] ^= 1;
+        rewrite (path, weights, sizeof (weights));
+        assert_int_equal (pollux_checkpoint_open (place->directory, &checkpoint, &note, &err),
+                          -EBADMSG);
+        assert_non_null (strstr (err.text, "weights: damaged"));
+        weights[at] ^= 1;
+    }
+    /* The next checkpoint is of version 2; both are read. */
+    rewrite (path, weights, sizeof (weights));
+    assert_int_equal (save (place->directory, 5, 2, &err), 0);
+    assert_int_equal (load (place->directory, &note, &err), 5);
+    path_of (place, 2, "MANIFEST", path);
+    unlink (path);
+    assert_int_equal (pollux_checkpoint_open (place->directory, &checkpoint, &note, &err), 0);
+    assert_int_equal (pollux_checkpoint_number (checkpoint), 1);
+    pollux_checkpoint_close (checkpoint);
 }
 
 static void test_manifest (void **state)
@@ -415,10 +493,17 @@ static void test_manifest (void **state)
     assert_int_equal (manifest_encode (&again, &second, &second_length, &err), 0);
     assert_int_equal (length, second_length);
     assert_memory_equal (text, second, length);
+    assert_int_equal (strncmp (text, "pollux-checkpoint 2\nchecksum xxh3-64\nfile ", 42), 0);
     free (text);
     free (second);
     manifest_free (&manifest);
     manifest_free (&again);
+    /* Another algorithm is refused, and version 1 is not written. */
+    static const char other[] = "pollux-checkpoint 2\nchecksum crc32c\nend 0 0000000000000000\n";
+    assert_int_equal (manifest_parse (other, strlen (other), &again, &err), -EBADMSG);
+    assert_non_null (strstr (err.text, "xxh3-64"));
+    manifest.algorithm = CHECKSUM_VERSION1;
+    assert_int_equal (manifest_encode (&manifest, &text, &length, &err), -EINVAL);
 }
 
 int main (void)
@@ -426,14 +511,16 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, make_place, remove_place)
     const struct CMUnitTest tests[] = {
         TEST (test_newest_of_several),
-        TEST (test_files_of_others_means),
+        TEST (test_files_written_directly),
         TEST (test_refusals),
-        TEST (test_cut_and_bent),
+        TEST (test_cut_and_flipped),
         TEST (test_missing_and_foreign),
         TEST (test_killed_at_every_point),
         TEST (test_killed_anywhere),
         TEST (test_fork_leaves_it_alone),
-        cmocka_unit_test (test_checksum),
+        TEST (test_version1_is_read),
+        cmocka_unit_test (test_checksum_golden),
+        cmocka_unit_test (test_checksum_pieces),
         cmocka_unit_test (test_manifest),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
