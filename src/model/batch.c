@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "model/model.h"
+#include "model/ranges.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,7 +24,7 @@ static int check_model (const struct pollux_model *model, struct pollux_error *e
         if (!(times[i].value >= 0) || !isfinite (times[i].value))
             return fail (err, -EINVAL, "model: %s must be a time in seconds, at least 0, got %g",
                          times[i].name, times[i].value);
-    if (!(model->alpha_grad + model->beta_grad > 0))
+    if (!model_takes_time (model))
         return fail (err, -EINVAL, "model: alpha_grad and beta_grad are both 0: a step takes time");
     if (!(model->gamma >= 1) || !isfinite (model->gamma))
         return fail (err, -EINVAL, "model: gamma must be at least 1, got %g", model->gamma);

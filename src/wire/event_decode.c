@@ -58,8 +58,8 @@ static int decode_times (const struct wire_place *times, struct wire_event *ret,
     for (size_t i = 0; code == 0 && i < count; i++) {
         struct wire_place time = wire_element (times, i);
         double time_s = json_number_value (time.value);
-        if (!json_is_number (time.value) || !(time_s >= 0 && time_s <= WIRE_TIME_LIMIT))
-            code = wire_fail (&time, err, "expected a number from 0 to %g", WIRE_TIME_LIMIT);
+        if (!json_is_number (time.value) || !(time_s >= 0 && time_s <= MODEL_TIME_LIMIT))
+            code = wire_fail (&time, err, "expected a number from 0 to %g", MODEL_TIME_LIMIT);
         ret->iter_s[i] = time_s;
     }
     ret->oracle.iter_s = ret->iter_s;

@@ -33,9 +33,9 @@ static int put_oracle (const struct oracle *oracle, json_t *body, struct pollux_
         json_decref (times);
     for (int i = 0; code == 0 && i < oracle->count; i++) {
         double time_s = oracle->iter_s[i];
-        if (!(time_s >= 0 && time_s <= WIRE_TIME_LIMIT))
+        if (!(time_s >= 0 && time_s <= MODEL_TIME_LIMIT))
             code = fail (err, -EINVAL, "oracle.iter_s[%d]: expected a number from 0 to %g, got %g",
-                         i, WIRE_TIME_LIMIT, time_s);
+                         i, MODEL_TIME_LIMIT, time_s);
         else if (json_array_append_new (times, json_real (time_s)) < 0)
             code = fail (err, -ENOMEM, "oracle: not enough memory");
     }

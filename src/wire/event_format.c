@@ -33,9 +33,9 @@ static const struct wire_member node_members[] = {
 
 static const struct wire_member round_members[] = {
     {WIRE_FIELD ("policy", event, round.policy, WIRE_NAME)},
-    {WIRE_FIELD ("interval", event, round.interval_s, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
+    {WIRE_FIELD ("interval", event, round.interval_s, WIRE_DOUBLE), .max = MODEL_TIME_LIMIT},
     {WIRE_FIELD ("restart_delay", event, round.restart_delay_s, WIRE_DOUBLE),
-     .max = WIRE_TIME_LIMIT},
+     .max = MODEL_TIME_LIMIT},
     {WIRE_FIELD ("p", event, round.p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
     {WIRE_FIELD ("batch_search", event, round.search, WIRE_CHOICE), .max = POLLUX_REFERENCE,
      .names = wire_search_names},
@@ -43,7 +43,7 @@ static const struct wire_member round_members[] = {
     {WIRE_FIELD ("budget", event, round.budget, WIRE_INT64), .optional = true, .max = 0x1p53},
     {WIRE_FIELD ("software", event, round.software, WIRE_NAME)},
     {WIRE_FIELD ("least_age", event, round.least_age_s, WIRE_DOUBLE), .optional = true,
-     .max = WIRE_TIME_LIMIT},
+     .max = MODEL_TIME_LIMIT},
     {WIRE_FIELD ("fill", event, round.fill, WIRE_BOOL), .optional = true},
     {WIRE_FIELD ("cold", event, round.cold, WIRE_BOOL), .optional = true},
     {0},
@@ -81,13 +81,13 @@ const struct wire_member wire_batch_members[] = {
 
 const struct wire_member wire_report_members[] = {
     {WIRE_FIELD ("oracle_remaining", report, oracle_remaining, WIRE_DOUBLE), .optional = true,
-     .missing = NAN, .max = WIRE_PROGRESS_LIMIT},
+     .missing = NAN, .max = MODEL_PROGRESS_LIMIT},
     {0},
 };
 
 const struct wire_member wire_oracle_members[] = {
     {WIRE_MEMBER (oracle, remaining, WIRE_DOUBLE), .optional = true, .missing = NAN,
-     .max = WIRE_PROGRESS_LIMIT},
+     .max = MODEL_PROGRESS_LIMIT},
     {0},
 };
 

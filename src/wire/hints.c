@@ -15,9 +15,9 @@ static const struct wire_member hints_members[] = {
     {WIRE_MEMBER (hints, max_profiled_replicas, WIRE_INT), .optional = true, .missing = -1,
      .max = POLLUX_REPLICAS_LIMIT},
     {WIRE_MEMBER (hints, progress, WIRE_DOUBLE), .optional = true, .missing = NAN,
-     .max = WIRE_PROGRESS_LIMIT},
+     .max = MODEL_PROGRESS_LIMIT},
     {WIRE_MEMBER (hints, total, WIRE_DOUBLE), .optional = true, .missing = NAN,
-     .max = WIRE_PROGRESS_LIMIT},
+     .max = MODEL_PROGRESS_LIMIT},
     {0},
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job objects to structs and back.
+ * Decode and encode job objects, by one table of fields for both directions.
  */
 #include "wire/job.h"
 
@@ -16,13 +16,13 @@ const char *const wire_search_names[] = {
 };
 
 static const struct wire_member model_members[] = {
-    {WIRE_MEMBER (pollux_model, alpha_grad, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
-    {WIRE_MEMBER (pollux_model, beta_grad, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
-    {WIRE_MEMBER (pollux_model, alpha_node, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
-    {WIRE_MEMBER (pollux_model, beta_node, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
-    {WIRE_MEMBER (pollux_model, alpha_local, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
-    {WIRE_MEMBER (pollux_model, beta_local, WIRE_DOUBLE), .max = WIRE_TIME_LIMIT},
-    {WIRE_MEMBER (pollux_model, gamma, WIRE_DOUBLE), .min = 1, .max = WIRE_GAMMA_LIMIT},
+    {WIRE_MEMBER (pollux_model, alpha_grad, WIRE_DOUBLE), .max = MODEL_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, beta_grad, WIRE_DOUBLE), .max = MODEL_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, alpha_node, WIRE_DOUBLE), .max = MODEL_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, beta_node, WIRE_DOUBLE), .max = MODEL_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, alpha_local, WIRE_DOUBLE), .max = MODEL_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, beta_local, WIRE_DOUBLE), .max = MODEL_TIME_LIMIT},
+    {WIRE_MEMBER (pollux_model, gamma, WIRE_DOUBLE), .min = 1, .max = MODEL_GAMMA_LIMIT},
     {0},
 };
 _Static_assert(sizeof (model_members) / sizeof (model_members[0]) - 1 ==
@@ -30,12 +30,12 @@ _Static_assert(sizeof (model_members) / sizeof (model_members[0]) - 1 ==
                "every parameter of the model is in the table");
 
 static const struct wire_member grad_members[] = {
-    {WIRE_MEMBER (pollux_grad, sqr, WIRE_DOUBLE), .max = WIRE_GRAD_LIMIT},
-    {WIRE_MEMBER (pollux_grad, var, WIRE_DOUBLE), .max = WIRE_GRAD_LIMIT},
+    {WIRE_MEMBER (pollux_grad, sqr, WIRE_DOUBLE), .max = MODEL_GRAD_LIMIT},
+    {WIRE_MEMBER (pollux_grad, var, WIRE_DOUBLE), .max = MODEL_GRAD_LIMIT},
     {0},
 };
 
-/* A batch that is not known is 0. */
+/* An unknown batch is 0. */
 #define BATCH .optional = true, .min = 1, .max = (double)POLLUX_BATCH_LIMIT
 static const struct wire_member limits_members[] = {
     {WIRE_MEMBER (pollux_limits, init_batch, WIRE_INT64), BATCH},
@@ -46,30 +46,24 @@ static const struct wire_member limits_members[] = {
     {0},
 };
 
-static int decode_model (const struct wire_place *place, struct pollux_model *ret,
-                         struct pollux_error *err)
+/* The rules between fields, which ranges cannot state.  Returns the field that breaks one, with the
+ * reason in ret; NULL: the job keeps all rules. */
+static const char *broken_rule (const struct wire_job *job, struct pollux_error *ret)
 {
-    int code = wire_members_decode (model_members, place, ret, err);
-    if (code == 0 && !(ret->alpha_grad + ret->beta_grad > 0))
-        code = wire_fail (place, err, "expected alpha_grad or beta_grad above 0");
-    return code;
-}
-
-static int decode_limits (const struct wire_place *place, struct pollux_limits *ret,
-                          struct pollux_error *err)
-{
-    int code = wire_members_decode (limits_members, place, ret, err);
-    if (code == 0 && ret->max_batch && ret->max_batch < ret->init_batch) {
-        struct wire_place max = wire_field (place, "max_batch");
-        code = wire_fail (&max, err, "expected at least init_batch (%lld)",
-                          (long long)ret->init_batch);
+    const struct pollux_limits *limits = &job->limits;
+    if (job->has_model && !model_takes_time (&job->model)) {
+        fail (ret, 0, "expected alpha_grad or beta_grad above 0");
+        return "model";
     }
-    if (code == 0 && ret->max_local && ret->max_local < ret->min_local) {
-        struct wire_place max = wire_field (place, "max_local");
-        code =
-            wire_fail (&max, err, "expected at least min_local (%lld)", (long long)ret->min_local);
+    if (limits->max_batch && limits->max_batch < limits->init_batch) {
+        fail (ret, 0, "expected at least init_batch (%lld)", (long long)limits->init_batch);
+        return "max_batch";
     }
-    return code;
+    if (limits->max_local && limits->max_local < limits->min_local) {
+        fail (ret, 0, "expected at least min_local (%lld)", (long long)limits->min_local);
+        return "max_local";
+    }
+    return NULL;
 }
 
 int wire_job_decode (const struct wire_place *place, struct wire_job *ret, struct pollux_error *err)
@@ -77,29 +71,22 @@ int wire_job_decode (const struct wire_place *place, struct wire_job *ret, struc
     struct wire_job job = {.has_model = wire_has (place, "model"),
                            .has_grad = wire_has (place, "grad")};
     struct wire_place model = wire_field (place, "model"), grad = wire_field (place, "grad");
+    struct pollux_error why;
+    const char *field;
     int code = wire_expect_object (place, err);
     if (code == 0 && job.has_model)
-        code = decode_model (&model, &job.model, err);
+        code = wire_members_decode (model_members, &model, &job.model, err);
     if (code == 0 && job.has_grad)
         code = wire_members_decode (grad_members, &grad, &job.grad, err);
     if (code == 0)
-        code = decode_limits (place, &job.limits, err);
+        code = wire_members_decode (limits_members, place, &job.limits, err);
+    if (code == 0 && (field = broken_rule (&job, &why))) {
+        struct wire_place broken = wire_field (place, field);
+        code = wire_fail (&broken, err, "%s", why.text);
+    }
     if (code == 0)
         *ret = job;
     return code;
-}
-
-/* What a range cannot say of the numbers alone; decoding asks the same. */
-static int check_job (const struct wire_job *job, struct pollux_error *err)
-{
-    const struct pollux_limits *limits = &job->limits;
-    if (job->has_model && !(job->model.alpha_grad + job->model.beta_grad > 0))
-        return fail (err, -EINVAL, "model: expected alpha_grad or beta_grad above 0");
-    if (limits->max_batch && limits->max_batch < limits->init_batch)
-        return fail (err, -EINVAL, "max_batch: expected at least init_batch");
-    if (limits->max_local && limits->max_local < limits->min_local)
-        return fail (err, -EINVAL, "max_local: expected at least min_local");
-    return 0;
 }
 
 static int put_members (json_t *object, const char *key, const struct wire_member *members,
@@ -116,14 +103,16 @@ static int put_members (json_t *object, const char *key, const struct wire_membe
 
 int wire_job_put (const struct wire_job *job, json_t *object, struct pollux_error *err)
 {
-    int code = check_job (job, err);
+    struct pollux_error why;
+    const char *field = broken_rule (job, &why);
+    int code = field ? fail (err, -EINVAL, "%s: %s", field, why.text) : 0;
     if (code == 0 && job->has_model)
         code = put_members (object, "model", model_members, &job->model, err);
     if (code == 0 && job->has_grad)
         code = put_members (object, "grad", grad_members, &job->grad, err);
     if (code == 0)
         code = wire_members_encode (limits_members, &job->limits, object, err);
-    /* Said also where it is not so, once there is something to accumulate. */
+    /* wire_members_encode leaves out false; with a batch, false is written. */
     if (code == 0 && job->limits.init_batch && !job->limits.accumulation)
         code = wire_put (object, "accumulation", json_false (), err);
     return code;

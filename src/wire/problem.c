@@ -180,7 +180,7 @@ static int read_hints (const struct wire_place *place, struct hints *ret, struct
     };
     if (wire_has (place, "remaining")) {
         ret->progress = 0;
-        rc = wire_double (place, "remaining", 0, WIRE_PROGRESS_LIMIT, &ret->total, err);
+        rc = wire_double (place, "remaining", 0, MODEL_PROGRESS_LIMIT, &ret->total, err);
     }
     return rc;
 }
@@ -202,7 +202,7 @@ static int read_spec (const struct wire_place *place, struct job_spec *ret,
     if (rc == 0)
         rc = optional_bool (place, "preemptible", &ret->preemptible, err);
     if (rc == 0)
-        rc = optional_double (place, "restart_delay", 0, WIRE_TIME_LIMIT, &ret->restart_delay_s,
+        rc = optional_double (place, "restart_delay", 0, MODEL_TIME_LIMIT, &ret->restart_delay_s,
                               err);
     struct wire_place allowed = wire_field (place, "allowed");
     if (rc == 0 && wire_has (place, "allowed"))
@@ -225,7 +225,7 @@ static int read_job (struct reader *reader, const struct wire_place *place,
         rc = wire_fail (&name, err, "expected a name that no other job has");
     }
     if (rc == 0)
-        rc = optional_double (place, "age", 0, WIRE_TIME_LIMIT, &job->age_s, err);
+        rc = optional_double (place, "age", 0, MODEL_TIME_LIMIT, &job->age_s, err);
     if (rc == 0)
         rc = optional_int (place, "restarts", 0, 1000000000, &job->restarts, err);
     if (rc == 0)
@@ -309,7 +309,7 @@ static int read_root (struct reader *reader, const struct wire_place *root,
     if (rc == 0)
         rc = wire_policy_settings_decode (root, "policy_options", &view->settings, err);
     if (rc == 0)
-        rc = optional_double (root, "restart_delay", 0, WIRE_TIME_LIMIT, &view->restart_delay_s,
+        rc = optional_double (root, "restart_delay", 0, MODEL_TIME_LIMIT, &view->restart_delay_s,
                               err);
     int search = POLLUX_EXACT;
     if (rc == 0 && wire_has (root, "batch_search"))

@@ -19,7 +19,7 @@
 /* ---- Tables ------------------------------------------------------------------------------- */
 
 #define TIME_US .optional = true, .max = 0x1p53
-#define SECONDS .optional = true, .max = WIRE_PROGRESS_LIMIT
+#define SECONDS .optional = true, .max = MODEL_PROGRESS_LIMIT
 #define NUMBER .optional = true, .missing = NAN, .min = -INFINITY, .max = INFINITY
 #define COUNT .optional = true, .max = INT_MAX
 
@@ -56,7 +56,7 @@ static const struct wire_member state_members[] = {
     {WIRE_FIELD ("s", job, batch.s, WIRE_INT64), .optional = true,
      .max = (double)POLLUX_BATCH_LIMIT},
     {WIRE_FIELD ("oracle_remaining", job, oracle.remaining, WIRE_DOUBLE), .optional = true,
-     .missing = NAN, .max = WIRE_PROGRESS_LIMIT},
+     .missing = NAN, .max = MODEL_PROGRESS_LIMIT},
     {WIRE_MEMBER (job, end_us, WIRE_INT64), TIME_US},
     {WIRE_FIELD ("age", job, age_s, WIRE_DOUBLE), SECONDS},
     {WIRE_MEMBER (job, age_us, WIRE_INT64), TIME_US},
@@ -71,7 +71,7 @@ static const struct wire_member state_members[] = {
     {WIRE_MEMBER (job, retry_us, WIRE_INT64), TIME_US},
     {WIRE_MEMBER (job, start_us, WIRE_INT64), TIME_US},
     {WIRE_FIELD ("delay", job, delay_s, WIRE_DOUBLE), .optional = true, .missing = NAN,
-     .max = WIRE_PROGRESS_LIMIT},
+     .max = MODEL_PROGRESS_LIMIT},
     {WIRE_MEMBER (job, detail, WIRE_TEXT), .optional = true, .max = DETAIL_SIZE - 1},
     {0},
 };

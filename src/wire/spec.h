@@ -19,14 +19,13 @@
 #define WIRE_SPEC_H
 
 #include "cluster/job.h"
+#include "model/ranges.h"
 #include "wire/json.h"
 #include "wire/member.h"
 
-/* Ranges: weights whose ratios, and sums over a million jobs, are exact enough; iterations that
- * would take a million years at a thousand per second. */
+/* Range of weights: ratios of two weights and sums over a million jobs keep their precision. */
 #define WIRE_WEIGHT_LEAST 1e-9
 #define WIRE_WEIGHT_LIMIT 1e9
-#define WIRE_PROGRESS_LIMIT 1e18
 
 /* The plain fields of struct job_spec: all but the name and the allowed counts. */
 extern const struct wire_member wire_spec_members[];

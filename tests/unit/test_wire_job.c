@@ -194,7 +194,7 @@ static void test_round_trip (void **state)
                                .has_grad = rng_below (&rng, 4) > 0};
         double times[6];
         for (size_t j = 0; j < COUNT (times); j++)
-            times[j] = fmin (exp (20 * rng_gaussian (&rng)), WIRE_TIME_LIMIT);
+            times[j] = fmin (exp (20 * rng_gaussian (&rng)), MODEL_TIME_LIMIT);
         if (job.has_model)
             job.model = (struct pollux_model){times[0],
                                               times[1],
