@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether an event can come next: one function per type, chosen by a table.  They look and change
- * nothing, so that an event is known to fit before it is remembered.
+ * Check whether an event can come next: one function per type of event, in a table.  They change
+ * nothing: an event is checked before it is appended to the journal.
  */
 #include <errno.h>
 
@@ -24,11 +24,11 @@ static int check_submit (const struct cluster *cluster, const struct event *even
         return fail (err, -EINVAL, "job %s: index %d, but the next is %d", name, event->job,
                      cluster->job_count);
     if (cluster_find_job (cluster, name) >= 0)
-        return fail (err, -EINVAL, "job %s: there is one of that name already", name);
+        return fail (err, -EINVAL, "job %s: a job with this name exists already", name);
     return 0;
 }
 
-/* Does the event speak of a job that has not ended? */
+/* The event must refer to a job that has not ended. */
 static int check_live (const struct cluster *cluster, const struct event *event,
                        struct pollux_error *err)
 {
@@ -85,7 +85,7 @@ static int check_start (const struct cluster *cluster, const struct event *event
     return 0;
 }
 
-/* Does the event speak of the generation that runs? */
+/* The event must refer to the generation that runs. */
 static int check_running (const struct cluster *cluster, const struct event *event, int generation,
                           struct pollux_error *err)
 {

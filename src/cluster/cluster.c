@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fold: one function per type of event, chosen by a table.  Whether an event fits is checked
- * first (check.c), so that a refused event leaves no trace.
+ * Apply events to the cluster: one function per type of event, in a table.  Each event is checked
+ * first (check.c), so that a refused event changes nothing.
  *
- * Slot-seconds are charged whenever a job's placement may change and at every round: the job's
- * attained_s is right up to charged_us.
+ * Slot-seconds are added to a job whenever its placement may change, and at every round: attained_s
+ * is right up to charged_us.
  */
 #include "cluster/cluster.h"
 
@@ -42,7 +42,7 @@ static void list_add (struct job_list *list, struct job *job, int index)
     list->indices[list->count++] = index;
 }
 
-/* Indices ascend: look for the place, then close the gap. */
+/* Indices ascend: binary search, then close the gap. */
 static void list_remove (struct job_list *list, int index)
 {
     int low = 0, high = list->count;
@@ -120,7 +120,7 @@ static int apply_node (struct cluster *cluster, const struct event *event, struc
     return 0;
 }
 
-/* ---- Jobs come and go ---- */
+/* ---- Jobs ---- */
 
 static const char *job_name (const void *jobs, int index)
 {
@@ -132,7 +132,7 @@ int cluster_find_job (const struct cluster *cluster, const char *name)
     return name_table_find (&cluster->job_names, name, job_name, cluster->jobs);
 }
 
-/* Room for one job more. */
+/* Make room for one more job. */
 static int grow_jobs (struct cluster *cluster, struct pollux_error *err)
 {
     if (cluster->job_count == cluster->job_capacity) {
@@ -203,7 +203,7 @@ static void charge (struct job *job, int64_t at_us)
     job->charged_us = at_us;
 }
 
-/* No generation of the job runs any more. */
+/* The generation of the job has ended, or there was none. */
 static void vacate (struct job *job, enum job_phase phase, int64_t at_us)
 {
     charge (job, at_us);
@@ -211,7 +211,7 @@ static void vacate (struct job *job, enum job_phase phase, int64_t at_us)
     job->phase = phase;
 }
 
-/* Take a job out of the running for good. */
+/* End a job: finished, failed or cancelled. */
 static void end_job (struct cluster *cluster, int index, enum job_phase phase, int64_t at_us)
 {
     struct job *job = cluster->jobs[index];
@@ -262,7 +262,7 @@ static int apply_hints (struct cluster *cluster, const struct event *event,
 
 /* ---- Rounds and generations ---- */
 
-/* A clock that was set wrong for a while, or a daemon that was away, adds a day at most. */
+/* Between two rounds a job ages at most one day, even if the clock jumped or the daemon was down. */
 static const int64_t AGE_STEP_LIMIT_US = (int64_t)86400 * 1000000;
 
 static void age (struct job *job, const struct event *round)
@@ -289,16 +289,16 @@ static int apply_round (struct cluster *cluster, const struct event *event,
     return 0;
 }
 
-/* A plan is an intention; START and EXIT tell what became of it.  It may come a while after its
- * round: it says nothing of jobs that have ended, failed or been started since. */
+/* A plan sets desired placements only; START and EXIT report what was done.  It may come some time
+ * after its round: it does not apply to jobs that ended, failed or were started since then. */
 static int apply_plan (struct cluster *cluster, const struct event *event, struct pollux_error *err)
 {
     const struct plan *plan = event->plan;
     for (int i = 0; i < plan->job_count; i++) {
         struct job *job = cluster->active.jobs[i];
-        bool waits = job->phase == JOB_PENDING && job->retry_us <= event->at_us;
-        bool runs = job->phase == JOB_RUNNING && job->start_us <= cluster->round_us;
-        if ((waits || runs) && job_desire (job, plan_placement (plan, i)) < 0)
+        bool waiting = job->phase == JOB_PENDING && job->retry_us <= event->at_us;
+        bool running = job->phase == JOB_RUNNING && job->start_us <= cluster->round_us;
+        if ((waiting || running) && job_desire (job, plan_placement (plan, i)) < 0)
             return fail (err, -ENOMEM, "no memory for a plan of %d jobs", plan->job_count);
     }
     return 0;
@@ -345,7 +345,7 @@ static int apply_exit (struct cluster *cluster, const struct event *event, struc
     job->failed_last = kind != EXITED_STOPPED && kind != EXITED_FINISHED;
     job->failures += kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
     if (kind == EXITED_FAILED && job->launch) {
-        job->desired = (struct placement){0}; /* others may have the slots meanwhile */
+        job->desired = (struct placement){0}; /* free for other jobs during the back-off */
         double wait_s = launch_backoff (job->launch, job->failures);
         job->retry_us = event->at_us + (int64_t)(wait_s / US);
     }

@@ -13,44 +13,43 @@ struct job_list {
     int count;
 };
 
-/* What is believed of all nodes and jobs: nothing but the fold of the events so far. */
+/* The state of all nodes and jobs: the fold of all events so far, and of nothing else. */
 struct cluster {
     struct node *nodes;
     int node_count, node_capacity;
-    struct job **jobs; /* by index, in order of submission, ended ones too */
+    struct job **jobs; /* by index, in order of submission; includes ended jobs */
     int job_count, job_capacity;
-    struct job_list live;   /* those that have not ended */
-    struct job_list active; /* those that the last round decides on: live then, not cancelled, not
-                             * waiting to be tried again after a failure */
+    struct job_list live;   /* jobs that have not ended */
+    struct job_list active; /* jobs of the last round: live then, not cancelled, not in back-off
+                             * after a failure */
     struct name_table node_names, job_names;
     int64_t now_us;   /* of the last event */
     int64_t round_us; /* of the last round */
 };
 
-/* Free what it holds; NULL and zero are fine. */
+/* Free its contents.  Accepts NULL and a zeroed cluster. */
 void cluster_clear (struct cluster *cluster);
 
-/* Could this be the next event?  What cluster_apply would refuse is refused in the same way; only
- * memory can still be short. */
+/* Check whether this can be the next event: -EINVAL exactly if cluster_apply would return it.
+ * After success cluster_apply can fail only with -ENOMEM. */
 int cluster_check (const struct cluster *cluster, const struct event *event,
                    struct pollux_error *err);
 
-/* Believe an event.  An event that does not fit what is believed (a name twice, an unknown job, one
- * that has ended, time running backwards, one node too many) is refused with -EINVAL and changes
- * nothing. */
+/* Apply an event.  -EINVAL, with no change, for an event that contradicts the state: a name that is
+ * taken, an unknown or ended job, a time before the last event, too many nodes.  -ENOMEM. */
 int cluster_apply (struct cluster *cluster, const struct event *event, struct pollux_error *err);
 
 /* The same for an event that has just passed cluster_check: it is not checked again.  -ENOMEM. */
 int cluster_apply_checked (struct cluster *cluster, const struct event *event,
                            struct pollux_error *err);
 
-/* The index of the job of that name, or -1. */
+/* The index of the job with this name, or -1. */
 int cluster_find_job (const struct cluster *cluster, const char *name);
 
-/* The index of the node of that name, or -1. */
+/* The index of the node with this name, or -1. */
 int cluster_find_node (const struct cluster *cluster, const char *name);
 
-/* The view that a round decides on, borrowed until the next event. */
+/* The view for the decision of a round.  It borrows from the cluster until the next event. */
 struct view cluster_view (const struct cluster *cluster, const struct round *round);
 
 #endif

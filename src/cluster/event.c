@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of events, as people and journals see them.
+ * Names of event types and of kinds of exit, as in journals and in output.
  */
 #include "cluster/event.h"
 

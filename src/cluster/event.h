@@ -9,17 +9,17 @@
 #include "cluster/plan.h"
 #include "cluster/policy_settings.h"
 
-/* All that can happen.  The cluster is the fold of its events. */
+/* Everything that changes a cluster.  The cluster is the fold of its events. */
 enum event_type {
     EVENT_SUBMIT,  /* a job arrives */
-    EVENT_CANCEL,  /* its owner no longer wants it; if it runs, it ends with its EXIT */
+    EVENT_CANCEL,  /* its owner cancels it; if it runs, it ends with its EXIT */
     EVENT_LIMITS,  /* its owner changes its limits */
     EVENT_NODE,    /* a node appears or changes */
-    EVENT_HINTS,   /* what agents reported since the last round */
-    EVENT_ROUND,   /* time to decide */
+    EVENT_HINTS,   /* reports of agents since the last round */
+    EVENT_ROUND,   /* a decision begins */
     EVENT_PLAN,    /* the decision */
     EVENT_START,   /* a generation is about to start on a placement */
-    EVENT_STARTED, /* it trains */
+    EVENT_STARTED, /* its program is ready and trains */
     EVENT_EXIT,    /* a generation has ended */
 };
 enum { EVENT_TYPES = EVENT_EXIT + 1 };
@@ -30,15 +30,15 @@ extern const char *const event_names[EVENT_TYPES];
 /* How a generation ended. */
 enum exit_kind {
     EXITED_FINISHED, /* the job is done */
-    EXITED_STOPPED,  /* by the scheduler's choice; the job goes on later */
-    EXITED_FAILED,   /* by itself; the job goes on later */
-    EXITED_GAVE_UP,  /* by itself, once too often: the job has failed */
-    EXITED_AGAIN,    /* by no fault of its own, such as a port that was taken: it goes on at once */
+    EXITED_STOPPED,  /* the scheduler stopped it; the job continues later */
+    EXITED_FAILED,   /* it failed; the job is retried after a back-off */
+    EXITED_GAVE_UP,  /* it failed more than max_failures times: the job has failed */
+    EXITED_AGAIN,    /* an outside reason, such as a port in use; the job is retried at once */
 };
 enum { EXIT_KINDS = EXITED_AGAIN + 1 };
 extern const char *const exit_names[EXIT_KINDS];
 
-/* One job's part of EVENT_HINTS. */
+/* The report of one job in EVENT_HINTS. */
 struct report {
     int job;
     struct hints hints;
@@ -46,29 +46,29 @@ struct report {
     double oracle_remaining; /* NaN outside simulations */
 };
 
-/* How to decide; with the cluster it makes the view, so that a journal can be decided again. */
+/* How to decide.  Cluster and round determine the view: a decision in a journal can be repeated. */
 struct round {
     char policy[NAME_SIZE];
-    char software[NAME_SIZE]; /* the version that decided; "": this one */
+    char software[NAME_SIZE]; /* the version that decided; "": the running one */
     double interval_s, restart_delay_s, p;
     struct policy_settings settings; /* other options of the policy */
     enum pollux_search search;
     uint64_t seed;
     int64_t budget;
-    double least_age_s; /* younger jobs count as so old */
-    bool fill;          /* only fill free slots: whatever runs or is about to stays as it is */
-    bool cold;          /* the policy has forgotten all earlier rounds */
+    double least_age_s; /* lower limit on the age of jobs */
+    bool fill;          /* only fill free slots: jobs with a placement, or a desired one, keep it */
+    bool cold;          /* the policy starts with empty memory */
 };
 
-/* An event borrows what it points to until it has been applied. */
+/* What an event points to must stay valid until the event has been applied. */
 struct event {
     int64_t at_us;
     enum event_type type;
-    int job; /* its index in order of submission; for SUBMIT that of the new one; -1 for none */
+    int job; /* index in order of submission; for SUBMIT the index of the new job; -1: none */
     union {
         struct {
             const struct job_spec *spec;
-            struct hints hints;          /* what is known from the start */
+            struct hints hints;          /* known at submission */
             const struct oracle *oracle; /* copied; NULL outside simulations */
             const struct launch *launch; /* copied; NULL in simulations */
         } submit;
@@ -82,7 +82,7 @@ struct event {
             int count;
         } hints;
         struct round round;
-        const struct plan *plan; /* by index among the jobs active then */
+        const struct plan *plan; /* job i of the plan is job i of cluster.active */
         struct {
             int generation;
             struct placement placement; /* of START; STARTED has none */
@@ -90,8 +90,8 @@ struct event {
         struct {
             int generation;
             enum exit_kind kind;
-            char detail[DETAIL_SIZE]; /* for people: which replica ended how; may be "".  A line
-                                       * of UTF-8: utf8_disarm makes one of anything */
+            char detail[DETAIL_SIZE]; /* a sentence on which replica ended and how, or "".  One
+                                       * line of UTF-8 (utf8_disarm) */
         } exit;
     };
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be said of one job without knowing any other.
+ * Functions of one job alone: which replica counts it may have, its phase, and copies of placements.
  */
 #include "cluster/job.h"
 
@@ -14,7 +14,7 @@ const char *const job_phase_names[] = {"pending",  "running", "cancelling",
                                        "finished", "failed",  "cancelled"};
 _Static_assert(sizeof (job_phase_names) / sizeof (job_phase_names[0]) == JOB_PHASES, "a name each");
 
-/* The smallest allowed count from `least` >= 1 on; INT_MAX if there is none. */
+/* The smallest allowed count >= least, where least >= 1; INT_MAX if there is none. */
 static int allowed_from (const struct allowed *allowed, int least)
 {
     int64_t from = INT_MAX;
@@ -36,7 +36,7 @@ static int allowed_from (const struct allowed *allowed, int least)
     return from < INT_MAX ? (int)from : INT_MAX;
 }
 
-/* The largest allowed count up to `most` >= 0; 0 if there is none. */
+/* The largest allowed count <= most, where most >= 0; 0 if there is none. */
 static int allowed_upto (const struct allowed *allowed, int most)
 {
     int upto = 0;
@@ -45,7 +45,7 @@ static int allowed_upto (const struct allowed *allowed, int most)
         return most;
     case ALLOWED_POW2:
         for (upto = most; (upto & (upto - 1)) != 0; upto &= upto - 1)
-            ; /* all bits but the highest go */
+            ; /* clear all bits but the highest */
         break;
     case ALLOWED_MULTIPLE:
         upto = most - most % allowed->multiple;
@@ -134,8 +134,9 @@ double job_remaining (const struct job *job)
     return remaining < 0 ? 0 : remaining; /* NaN stays NaN */
 }
 
-/* Copy shares into memory that grows with the need. */
-static int keep (struct share **shares, int *capacity, struct placement from, struct placement *ret)
+/* Copy a placement into memory that is enlarged if needed. */
+static int copy_shares (struct share **shares, int *capacity, struct placement from,
+                        struct placement *ret)
 {
     if (from.count > *capacity) {
         struct share *grown = realloc (*shares, (size_t)from.count * sizeof (grown[0]));
@@ -152,12 +153,12 @@ static int keep (struct share **shares, int *capacity, struct placement from, st
 
 int job_place (struct job *job, struct placement placement)
 {
-    return keep (&job->shares, &job->share_capacity, placement, &job->placement);
+    return copy_shares (&job->shares, &job->share_capacity, placement, &job->placement);
 }
 
 int job_desire (struct job *job, struct placement placement)
 {
-    return keep (&job->desired_shares, &job->desired_capacity, placement, &job->desired);
+    return copy_shares (&job->desired_shares, &job->desired_capacity, placement, &job->desired);
 }
 
 void job_clear (struct job *job)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs as values: copied into the cluster with the job that they belong to.
+ * Copy and free the description of a job's program.  The cluster keeps a copy per job.
  */
 #include "cluster/launch.h"
 
@@ -29,7 +29,7 @@ void launch_free (struct launch *launch)
     free (launch);
 }
 
-/* A copy of a list; NULL for no memory.  No list is an empty one. */
+/* Copy a list; NULL as input is an empty list.  Returns NULL: no memory. */
 static char **copy_list (char *const *list)
 {
     size_t count = 0;

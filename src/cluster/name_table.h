@@ -2,27 +2,27 @@
 #ifndef CLUSTER_NAME_TABLE_H
 #define CLUSTER_NAME_TABLE_H
 
-/* Where the thing of a name is in an array that grows at its end: an open hash of indices.  The
- * names themselves stay in the array; a function of its owner's reads them there. */
+/* Finds the index of an array element by its name.  The array only grows at its end; the names stay
+ * in the array, where a function of the caller reads them. */
 struct name_table {
-    int *places; /* indices, -1 where empty; a power of two of them, at least half empty */
-    int size;
-    int count;
+    int *entries; /* indices into the array; -1: empty; at least half of them are */
+    int size;     /* of entries: a power of two, or 0 */
+    int count;    /* names in the table */
 };
 
-/* The name of the thing at an index. */
+/* The name of the element at an index. */
 typedef const char *name_table_of (const void *array, int index);
 
-/* Its index, or -1. */
-int name_table_find (const struct name_table *names, const char *name, name_table_of *of,
+/* The index of a name, or -1. */
+int name_table_find (const struct name_table *table, const char *name, name_table_of *of,
                      const void *array);
 
-/* Room for so many names.  0 or -ENOMEM. */
-int name_table_reserve (struct name_table *names, int count, name_table_of *of, const void *array);
+/* Make room for `count` names in all.  0 or -ENOMEM. */
+int name_table_reserve (struct name_table *table, int count, name_table_of *of, const void *array);
 
-/* The array has one thing more, whose name is new; room was reserved. */
-void name_table_add (struct name_table *names, name_table_of *of, const void *array);
+/* Add element number `count` of the array.  Its name must be new, and room must be reserved. */
+void name_table_add (struct name_table *table, name_table_of *of, const void *array);
 
-void name_table_clear (struct name_table *names);
+void name_table_clear (struct name_table *table);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The placements of all jobs, in one array that rounds use again and again.
+ * The placements of all jobs, in one array whose memory the next round uses again.
  */
 #include "cluster/plan.h"
 

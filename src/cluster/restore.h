@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cluster that was kept otherwise than by its events, put together again: its nodes (as NODE
- * events), then job by job, then the time.
+ * Restore a cluster from a snapshot instead of its events: first the nodes (as NODE events), then
+ * the jobs, then the time.
  *
  *     cluster_apply (&cluster, &node, err)                        for every node
  *     cluster_restore_job (&cluster, &submit, &job, now_us, err)  for every job
  *     cluster_restore_time (&cluster, now_us, err)
  *
- * No round is being decided then: the list of active jobs is empty until the next.
+ * No round is pending afterwards: the list of active jobs is empty until the next ROUND.
  */
 #ifndef CLUSTER_RESTORE_H
 #define CLUSTER_RESTORE_H
 
 #include "cluster/cluster.h"
 
-/* Submit a job, and then believe of it all that `job` says, but for what SUBMIT has said already;
- * of the spec only what LIMITS can change.  Placements are copied.  -EINVAL for what no events up
- * to now_us could have made of it. */
+/* Apply SUBMIT, then copy the state of `job`: everything that later events can change, in the spec
+ * the three fields of LIMITS.  Placements are copied.  -EINVAL for a state that no events up to
+ * now_us can lead to. */
 int cluster_restore_job (struct cluster *cluster, const struct event *submit, const struct job *job,
                          int64_t now_us, struct pollux_error *err);
 
-/* Let it be so late. */
+/* Set the cluster's clock.  -EINVAL: earlier than the submission of a job. */
 int cluster_restore_time (struct cluster *cluster, int64_t now_us, struct pollux_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small questions that every policy asks of a view.
+ * Small functions of a view that many policies use.
  */
 #include "cluster/view.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views as values: nodes, jobs and shares in one array each.
+ * Copies of views for other threads: nodes, jobs and shares in one array each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ void view_copy_free (struct view_copy *copy)
     free (copy);
 }
 
-/* The same placement in other memory, which ends at the return value. */
-static struct share *move (struct placement *placement, struct share *to)
+/* Copy the shares of a placement to `to` and let the placement point there; returns the end. */
+static struct share *copy_shares (struct placement *placement, struct share *to)
 {
     if (placement->count > 0)
         memcpy (to, placement->shares, (size_t)placement->count * sizeof (to[0]));
@@ -44,8 +44,8 @@ static void fill (struct view_copy *copy, const struct view *view)
         struct job *job = &copy->jobs[i];
         *job = *view->jobs[i];
         job->shares = job->desired_shares = NULL;
-        at = move (&job->placement, at);
-        at = move (&job->desired, at);
+        at = copy_shares (&job->placement, at);
+        at = copy_shares (&job->desired, at);
         copy->pointers[i] = job;
     }
     copy->view = *view;

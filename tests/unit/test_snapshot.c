@@ -349,7 +349,7 @@ static void changed_snapshots_are_refused (void **state)
         {"DELETE FROM jobs WHERE job = 2", "damaged: job 2 of the snapshot is missing"},
         {"DELETE FROM jobs WHERE job > 2", "damaged: 3 jobs in the snapshot of"},
         {"UPDATE jobs SET name = '' WHERE job = 1", "run.db, job 1: SUBMIT: expected the name"},
-        {"UPDATE jobs SET name = 'job 0' WHERE job = 1", "there is one of that name already"},
+        {"UPDATE jobs SET name = 'job 0' WHERE job = 1", "a job with this name exists already"},
         {"UPDATE jobs SET at_us = -1 WHERE job = 0", "run.db, job 0: at -1 us"},
         {"UPDATE jobs SET body = '[]' WHERE job = 1", "run.db, job 1:1:1: expected an object"},
         {"UPDATE states SET body = '' WHERE job = 1", "run.db, job 1:1:1: empty"},
@@ -361,13 +361,13 @@ static void changed_snapshots_are_refused (void **state)
          "placement.n99: expected a node that is known"},
         {"UPDATE states SET body = json_set (json_remove (body, '$.placement', '$.desired'), "
          "'$.phase', 'running', '$.generation', 0) WHERE job = 1",
-         "job 1: it runs, and never started"},
+         "job 1: it runs, but has no generation"},
         {"UPDATE states SET body = json_set (body, '$.phase', 'pending', '$.placement', "
          "json ('{\"n0\":1}')) WHERE job = 1",
-         "it has slots, and does not run"},
+         "it has slots, but does not run"},
         {"UPDATE states SET body = json_set (json_remove (body, '$.placement'), '$.phase', "
          "'finished', '$.end_us', 9e15) WHERE job = 1",
-         "has yet to"},
+         "its end is not between"},
     };
     struct compactor compactor = {.every = 15};
     struct cluster cluster = record ("fifo", 20, &compactor);
