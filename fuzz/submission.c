@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a job file, in YAML and in JSON.  What is refused gets problems, in order, with lines
+ * Any bytes as a job file, in YAML and in JSON.  What is refused gets diagnostics, in order, with lines
  * that the file has; what is accepted keeps the promises of its header and comes back from its own
  * encoding as the same text.
  */
@@ -21,22 +21,23 @@ static void must (bool holds)
         abort ();
 }
 
-static void check_problems (const struct wire_diagnostics *problems, const char *text, size_t size)
+static void check_diagnostics (const struct wire_diagnostics *diagnostics, const char *text,
+                               size_t size)
 {
     int lines = 1, last = 0;
     for (size_t i = 0; i < size; i++)
         lines += text[i] == '\n';
-    must (problems->count >= 1);
-    for (int i = 0; i < problems->count; i++) {
-        const struct wire_diagnostic *problem = &problems->items[i];
-        must (problem->line >= last && problem->line <= lines && problem->column >= 1);
-        must (problem->message[0]);
-        must (utf8_valid (problem->message, strlen (problem->message)) ==
-              strlen (problem->message));
-        last = problem->line;
+    must (diagnostics->count >= 1);
+    for (int i = 0; i < diagnostics->count; i++) {
+        const struct wire_diagnostic *diagnostic = &diagnostics->items[i];
+        must (diagnostic->line >= last && diagnostic->line <= lines && diagnostic->column >= 1);
+        must (diagnostic->message[0]);
+        must (utf8_valid (diagnostic->message, strlen (diagnostic->message)) ==
+              strlen (diagnostic->message));
+        last = diagnostic->line;
     }
-    json_t *array = wire_diagnostics_encode (problems);
-    must (json_array_size (array) == (size_t)problems->count);
+    json_t *array = wire_diagnostics_encode (diagnostics);
+    must (json_array_size (array) == (size_t)diagnostics->count);
     json_decref (array);
 }
 
@@ -79,17 +80,17 @@ static void come_back (const char *text, enum wire_syntax syntax)
 static void try (const char *text, size_t size, enum wire_syntax syntax)
 {
     struct wire_submission submission;
-    struct wire_diagnostics problems = {0};
+    struct wire_diagnostics diagnostics = {0};
     struct pollux_error err = {""};
-    int code = wire_submission_parse ("fuzz", text, size, syntax, &problems, &submission, &err);
+    int code = wire_submission_parse ("fuzz", text, size, syntax, &diagnostics, &submission, &err);
     if (code < 0) {
         must (code == -EINVAL || code == -EFBIG);
         must (strncmp (err.text, "fuzz:", 5) == 0);
         if (code == -EINVAL)
-            check_problems (&problems, text, size);
+            check_diagnostics (&diagnostics, text, size);
         return;
     }
-    must (problems.count == 0);
+    must (diagnostics.count == 0);
     check_job (&submission);
     char *json = encode (&submission);
     wire_submission_clear (&submission);

@@ -271,31 +271,31 @@ static int read_document (struct wire_document *document, const struct wire_conf
 }
 
 int wire_config_read (const char *path, const struct wire_config_names *names,
-                      struct wire_diagnostics *problems, struct wire_config *ret,
+                      struct wire_diagnostics *diagnostics, struct wire_config *ret,
                       struct pollux_error *err)
 {
     struct wire_document *document;
     struct wire_diagnostics own = {0};
-    problems = problems ? problems : &own;
-    int code = wire_document_open (path, WIRE_CONFIG_LIMIT, wire_syntax_of_path (path), problems,
+    diagnostics = diagnostics ? diagnostics : &own;
+    int code = wire_document_open (path, WIRE_CONFIG_LIMIT, wire_syntax_of_path (path), diagnostics,
                                    &document, err);
     if (code == 0)
         code = read_document (document, names, ret, err);
-    return wire_diagnostics_conclude (problems, code, path, err);
+    return wire_diagnostics_conclude (diagnostics, code, path, err);
 }
 
 int wire_config_parse (const char *name, const char *text, size_t length,
-                       const struct wire_config_names *names, struct wire_diagnostics *problems,
+                       const struct wire_config_names *names, struct wire_diagnostics *diagnostics,
                        struct wire_config *ret, struct pollux_error *err)
 {
     struct wire_document *document;
     struct wire_diagnostics own = {0};
-    problems = problems ? problems : &own;
+    diagnostics = diagnostics ? diagnostics : &own;
     int code = wire_document_open_text (name, text, length, WIRE_CONFIG_LIMIT,
-                                        wire_syntax_of_path (name), problems, &document, err);
+                                        wire_syntax_of_path (name), diagnostics, &document, err);
     if (code == 0)
         code = read_document (document, names, ret, err);
-    return wire_diagnostics_conclude (problems, code, name, err);
+    return wire_diagnostics_conclude (diagnostics, code, name, err);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */

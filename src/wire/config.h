@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of polluxd, in YAML; docs/polluxd.yaml has all fields with their defaults and
- * what they mean.  Options of the command line win over it, field by field.
+ * The configuration of polluxd, in YAML.  docs/polluxd.yaml explains all fields and their defaults.
+ * An option on the command line replaces the field of the same name.
  */
 #ifndef WIRE_CONFIG_H
 #define WIRE_CONFIG_H
@@ -10,16 +10,16 @@
 #include "cluster/policy_settings.h"
 #include "wire/json.h"
 
-/* 1 MiB: thirty lines, and a node each for thousands of them. */
+/* 1 MiB: enough for thirty lines and thousands of nodes. */
 #define WIRE_CONFIG_LIMIT ((size_t)1 << 20)
 enum { WIRE_CONFIG_NODES = 1024 }; /* of one machine */
 
-/* In the order of graveness, and how lines are written: by what standard error is, or ... */
+/* Log levels by decreasing severity; log formats (auto: depends on what standard error is). */
 enum { WIRE_LOG_LEVELS = 4, WIRE_LOG_FORMATS = 4 };
 extern const char *const wire_log_levels[WIRE_LOG_LEVELS];   /* error, warning, info, debug */
 extern const char *const wire_log_formats[WIRE_LOG_FORMATS]; /* auto, plain, journald, json */
 
-/* What slots are: GPUs where there are any, otherwise CPUs; or always CPUs. */
+/* What a slot is.  auto: a GPU if the machine has any, else a CPU core. */
 enum wire_slots { WIRE_SLOTS_AUTO, WIRE_SLOTS_CPU };
 
 struct wire_config {
@@ -30,22 +30,22 @@ struct wire_config {
     struct node *nodes; /* none: this machine as it is */
     int node_count;
     enum wire_slots slots;
-    char *checkpoints; /* directory, absolute, for jobs that say none; NULL: the state's */
+    char *checkpoints; /* absolute directory for jobs without checkpoint_dir; NULL: under state */
     char policy[NAME_SIZE];
     double interval_s, restart_delay_s;
     double p;                        /* fairness, -inf to 1 */
     struct policy_settings settings; /* other options of the policy */
-    char run_as[NAME_SIZE];          /* a user; "": stay who we are */
+    char run_as[NAME_SIZE];          /* user that polluxd switches to; "": no switch */
     bool allow_root;
     int log_level, log_format; /* index of the names above */
     bool access_log;           /* a line for each request */
     int64_t max_body;          /* bytes of a request's body */
-    double rate, burst;        /* requests per second and identity, in the long run and at once */
+    double rate, burst;        /* rate limit per identity: requests per second, and at once */
     int connections, connections_per_address;
-    int64_t keep_events; /* the journal is compacted when there are more since its snapshot */
+    int64_t keep_events; /* more events than this since the snapshot: compact the journal */
 };
 
-/* All defaults.  0 or -ENOMEM.  The caller's (wire_config_clear). */
+/* Set all defaults.  0 or -ENOMEM.  The caller owns *ret (wire_config_clear). */
 int wire_config_default (struct wire_config *ret, struct pollux_error *err);
 void wire_config_clear (struct wire_config *config);
 
@@ -54,24 +54,24 @@ struct wire_config_names {
     const char *const *policies, *const *backends;
 };
 
-/* The defaults under what a file says.  All problems are collected (NULL: to be forgotten); err has the first one's
+/* The defaults under what a file says.  All diagnostics are collected (NULL: to be forgotten); err has the first one's
  * sentence.  *ret is written on success only and is the caller's. */
 int wire_config_read (const char *path, const struct wire_config_names *names,
-                      struct wire_diagnostics *problems, struct wire_config *ret,
+                      struct wire_diagnostics *diagnostics, struct wire_config *ret,
                       struct pollux_error *err);
 int wire_config_parse (const char *name, const char *text, size_t length,
-                       const struct wire_config_names *names, struct wire_diagnostics *problems,
+                       const struct wire_config_names *names, struct wire_diagnostics *diagnostics,
                        struct wire_config *ret, struct pollux_error *err);
 
-/* Why a text is no address to listen on; NULL if it is one. */
+/* The reason why a text is not an address to listen on; NULL: it is one. */
 const char *wire_wrong_listen (const char *text);
 
-/* Another node, as an option declares it.  -EEXIST if there is one of that name. */
+/* Add a node that an option declares.  -EEXIST: the name is taken. */
 int wire_config_add_node (struct wire_config *config, const struct node *node,
                           struct pollux_error *err);
 
-/* All fields as an object, the caller's (json_decref): what a file would have to say.  NULL, and
- * why. */
+/* All fields as an object, as in a file.  The caller owns it (json_decref).  NULL on failure, with
+ * err. */
 json_t *wire_config_encode (const struct wire_config *config, struct pollux_error *err);
 
 #endif

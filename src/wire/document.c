@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Documents and the places in them.  Both syntaxes are parsed into jansson's values within a
- * limit.  A place is a chain on the stack, one link per level of the document,
+ * Documents and places in them.  Both syntaxes are parsed into jansson's values.  A place is a
+ * linked list on the stack, one element per level of the document,
  *
  *     root  <-  .jobs  <-  [3]  <-  .model  <-  .gamma
  *
- * walked only for a message: for the path, and for line and column in the text.  Where values of
- * JSON stand is found by reading the text again (wire/json_seek.h); those of YAML are remembered.
+ * which is used only for messages: for the path, and for line and column in the text.  The position
+ * of a value in JSON is found by scanning the text again (wire/json_seek.h); positions in YAML are
+ * stored when parsing.
  */
 #include "wire/document.h"
 
@@ -27,18 +28,18 @@
 
 struct wire_document {
     struct file_name name;
-    char *text;   /* with a NUL behind it */
-    size_t start; /* behind the byte-order mark */
+    char *text;   /* NUL-terminated */
+    size_t start; /* after the byte-order mark */
     json_t *root;
     struct wire_yaml_node *nodes; /* NULL: JSON */
-    struct wire_diagnostics *problems;
+    struct wire_diagnostics *diagnostics;
 };
 
-/* ---- What is refused ---------------------------------------------------------------------- */
+/* ---- Refusals ----------------------------------------------------------------------------- */
 
-/* Line and column of an offset, and the message, which is disarmed. */
-static struct wire_diagnostic problem_at (const struct wire_document *document, size_t offset,
-                                          const char *message)
+/* A diagnostic with the line and column of an offset. */
+static struct wire_diagnostic diagnostic_at (const struct wire_document *document, size_t offset,
+                                             const char *message)
 {
     int line = 1;
     size_t start = document->start;
@@ -48,26 +49,26 @@ static struct wire_diagnostic problem_at (const struct wire_document *document, 
             start = i + 1;
         }
     }
-    struct wire_diagnostic problem = {
+    struct wire_diagnostic diagnostic = {
         .line = line, .column = (int)utf8_count (document->text + start, offset - start) + 1};
-    snprintf (problem.message, sizeof (problem.message), "%s", message);
-    return problem;
+    snprintf (diagnostic.message, sizeof (diagnostic.message), "%s", message);
+    return diagnostic;
 }
 
-/* Collect it, and say it. */
-static int refuse (const struct wire_document *document, struct wire_diagnostic problem,
+/* Add a diagnostic and return it as the error. */
+static int refuse (const struct wire_document *document, struct wire_diagnostic diagnostic,
                    struct pollux_error *err)
 {
-    utf8_disarm (problem.path);
-    utf8_disarm (problem.message);
-    wire_diagnostics_add (document->problems, &problem);
-    return wire_diagnostic_fail (&problem, document->name.text, err);
+    utf8_disarm (diagnostic.path);
+    utf8_disarm (diagnostic.message);
+    wire_diagnostics_add (document->diagnostics, &diagnostic);
+    return wire_diagnostic_fail (&diagnostic, document->name.text, err);
 }
 
 /* ---- Documents ---------------------------------------------------------------------------- */
 
-/* The parser counts to the last character of the token that it stumbled over, and names the token
- * at the end of its text unless that is long; people look for the first one. */
+/* The column of the first character of the wrong token.  jansson gives the column of its last
+ * character, and quotes a short token at the end of its message. */
 static int token_column (const json_error_t *why)
 {
     static const char before[] = " near '";
@@ -93,10 +94,11 @@ static int parse_json (struct wire_document *document, size_t length, struct pol
         return 0;
     if (json_error_code (&why) == json_error_out_of_memory)
         return fail (err, -ENOMEM, "%s: not enough memory", document->name.text);
-    struct wire_diagnostic problem = {.line = why.line > 0 ? why.line : 1,
-                                      .column = token_column (&why)};
-    snprintf (problem.message, sizeof (problem.message), "not well-formed JSON: %s", why.text);
-    return refuse (document, problem, err);
+    struct wire_diagnostic diagnostic = {.line = why.line > 0 ? why.line : 1,
+                                         .column = token_column (&why)};
+    snprintf (diagnostic.message, sizeof (diagnostic.message), "not well-formed JSON: %s",
+              why.text);
+    return refuse (document, diagnostic, err);
 }
 
 static int parse_yaml (struct wire_document *document, size_t length, struct pollux_error *err)
@@ -107,19 +109,19 @@ static int parse_yaml (struct wire_document *document, size_t length, struct pol
     length -= document->start;
     size_t valid = utf8_valid (text, length);
     if (valid < length)
-        return refuse (
-            document,
-            problem_at (document, document->start + valid, "not well-formed YAML: expected UTF-8"),
-            err);
+        return refuse (document,
+                       diagnostic_at (document, document->start + valid,
+                                      "not well-formed YAML: expected UTF-8"),
+                       err);
     int code = wire_yaml_parse (text, length, &document->root, &document->nodes, &where, &why);
     if (code == -EINVAL)
-        return refuse (document, problem_at (document, document->start + where, why.text), err);
+        return refuse (document, diagnostic_at (document, document->start + where, why.text), err);
     return code < 0 ? fail (err, code, "%s: %.160s", document->name.text, why.text) : 0;
 }
 
-/* Make a document of text, which is taken over, also on failure. */
+/* Make a document.  It owns text from now on; on failure text is freed. */
 static int document_new (const char *name, char *text, size_t length, enum wire_syntax syntax,
-                         struct wire_diagnostics *problems, struct wire_document **ret,
+                         struct wire_diagnostics *diagnostics, struct wire_document **ret,
                          struct pollux_error *err)
 {
     struct wire_document *document = calloc (1, sizeof (*document));
@@ -130,7 +132,7 @@ static int document_new (const char *name, char *text, size_t length, enum wire_
     document->name = file_name (name);
     document->text = text;
     document->start = strncmp (text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    document->problems = problems;
+    document->diagnostics = diagnostics;
     int code = syntax == WIRE_YAML ? parse_yaml (document, length, err)
                                    : parse_json (document, length, err);
     if (code < 0)
@@ -141,17 +143,17 @@ static int document_new (const char *name, char *text, size_t length, enum wire_
 }
 
 int wire_document_open (const char *path, size_t limit, enum wire_syntax syntax,
-                        struct wire_diagnostics *problems, struct wire_document **ret,
+                        struct wire_diagnostics *diagnostics, struct wire_document **ret,
                         struct pollux_error *err)
 {
     char *text;
     size_t length;
     int code = file_read (path, limit, &text, &length, err);
-    return code < 0 ? code : document_new (path, text, length, syntax, problems, ret, err);
+    return code < 0 ? code : document_new (path, text, length, syntax, diagnostics, ret, err);
 }
 
 int wire_document_open_text (const char *name, const char *text, size_t length, size_t limit,
-                             enum wire_syntax syntax, struct wire_diagnostics *problems,
+                             enum wire_syntax syntax, struct wire_diagnostics *diagnostics,
                              struct wire_document **ret, struct pollux_error *err)
 {
     if (length > limit)
@@ -162,7 +164,7 @@ int wire_document_open_text (const char *name, const char *text, size_t length, 
         return fail (err, -ENOMEM, "%s: not enough memory", file_name (name).text);
     memcpy (copy, text, length);
     copy[length] = '\0';
-    return document_new (name, copy, length, syntax, problems, ret, err);
+    return document_new (name, copy, length, syntax, diagnostics, ret, err);
 }
 
 int wire_document_read (const char *path, size_t limit, struct wire_document **ret,
@@ -221,7 +223,7 @@ struct wire_place wire_element (const struct wire_place *array, size_t index)
 
 bool wire_each (const struct wire_place *object, void **at, struct wire_place *ret)
 {
-    json_t *fields = (json_t *)object->value; /* an iterator could change it; ours does not */
+    json_t *fields = (json_t *)object->value; /* iterating does not change it */
     size_t index = *at ? ret->index + 1 : 0;
     *at = *at ? json_object_iter_next (fields, *at) : json_object_iter (fields);
     if (!*at)
@@ -240,10 +242,10 @@ bool wire_has (const struct wire_place *object, const char *key)
     return value && !json_is_null (value);
 }
 
-/* The number of a field in its object, which must be there. */
+/* The position of an existing field in its object. */
 static size_t field_index (const struct wire_place *place)
 {
-    json_t *fields = (json_t *)place->parent->value; /* an iterator could change it */
+    json_t *fields = (json_t *)place->parent->value; /* iterating does not change it */
     void *at = json_object_iter (fields);
     size_t index = 0;
     for (; at && strcmp (json_object_iter_key (at), place->key) != 0; index++)
@@ -251,7 +253,7 @@ static size_t field_index (const struct wire_place *place)
     return index;
 }
 
-/* The node of a value of YAML; that of the object or array that should have it if there is none. */
+/* The YAML node of a value; if the value is missing, the node of its object or array. */
 static const struct wire_yaml_node *find_node (const struct wire_place *place)
 {
     const struct wire_yaml_node *nodes = place->document->nodes;
@@ -263,8 +265,7 @@ static const struct wire_yaml_node *find_node (const struct wire_place *place)
     return &nodes[parent->child + (place->index == SIZE_MAX ? field_index (place) : place->index)];
 }
 
-/* Where the value stands, or its key; where there is none, the object or array that should have
- * it. */
+/* The offset of a value, or of its key; if the value is missing, of its object or array. */
 static size_t place_offset (const struct wire_place *place, bool of_key)
 {
     const char *text = place->document->text;
@@ -281,15 +282,15 @@ static size_t place_offset (const struct wire_place *place, bool of_key)
                   : wire_seek_field (text, parent, place->key);
 }
 
-/* Behind the value that stands at an offset. */
+/* The offset after the value that starts at `offset`. */
 static size_t place_end (const struct wire_place *place, size_t offset)
 {
     return place->document->nodes ? place->document->start + find_node (place)->end
                                   : wire_seek_end (place->document->text, offset);
 }
 
-/* The path, jobs[3].model.gamma: bytes written to a buffer of that size.  Our own keys are short;
- * 24 characters of a stranger's are enough to know it. */
+/* Write the path, for example jobs[3].model.gamma; returns its length.  Unknown keys are cut after
+ * 24 characters; known ones are shorter. */
 static size_t write_path (const struct wire_place *place, char *buffer, size_t size)
 {
     if (!place->parent)
@@ -305,7 +306,7 @@ static size_t write_path (const struct wire_place *place, char *buffer, size_t s
     return used + (size_t)more < size ? used + (size_t)more : size - 1;
 }
 
-/* What stands at an offset: scalars as they are written, the rest by its kind. */
+/* The value at an offset for a message: scalars as written, others by their kind. */
 static struct excerpt found (const struct wire_place *place, size_t offset)
 {
     if (json_is_object (place->value))
@@ -313,17 +314,17 @@ static struct excerpt found (const struct wire_place *place, size_t offset)
     if (json_is_array (place->value))
         return (struct excerpt){.text = "an array"};
     size_t end = place_end (place, offset);
-    if (!place->value || end == offset) /* `key:` and no more, in YAML */
+    if (!place->value || end == offset) /* `key:` without a value, in YAML */
         return (struct excerpt){.text = "nothing"};
     const char *text = place->document->text + offset;
     bool quoted = end - offset >= 2 && text[0] == '"' && text[end - offset - 1] == '"';
     struct excerpt ret = excerpt (text + quoted, end - offset - 2 * quoted);
-    if (quoted) /* once, and so that "1" and 1 are told apart */
+    if (quoted) /* one pair of quotes, which distinguishes "1" from 1 */
         ret.text[0] = ret.text[strlen (ret.text) - 1] = '"';
     return ret;
 }
 
-/* The sentence for wire_fail and wire_fail_key. */
+/* The body of wire_fail and wire_fail_key. */
 static int refuse_place (const struct wire_place *place, bool of_key, struct pollux_error *err,
                          const char *format, va_list args)
 {
@@ -333,9 +334,9 @@ static int refuse_place (const struct wire_place *place, bool of_key, struct pol
     if (!of_key && length > 0 && (size_t)length < sizeof (message))
         snprintf (message + length, sizeof (message) - (size_t)length, ", got %s",
                   found (place, offset).text);
-    struct wire_diagnostic problem = problem_at (place->document, offset, message);
-    write_path (place, problem.path, sizeof (problem.path));
-    return refuse (place->document, problem, err);
+    struct wire_diagnostic diagnostic = diagnostic_at (place->document, offset, message);
+    write_path (place, diagnostic.path, sizeof (diagnostic.path));
+    return refuse (place->document, diagnostic, err);
 }
 
 int wire_fail (const struct wire_place *place, struct pollux_error *err, const char *format, ...)
@@ -359,8 +360,8 @@ int wire_fail_key (const struct wire_place *field, struct pollux_error *err, con
 
 bool wire_stops (const struct wire_place *place, int code)
 {
-    const struct wire_diagnostics *problems = place->document->problems;
-    return code < 0 && (code != -EINVAL || !problems || problems->more);
+    const struct wire_diagnostics *diagnostics = place->document->diagnostics;
+    return code < 0 && (code != -EINVAL || !diagnostics || diagnostics->more);
 }
 
 int wire_scalar (const struct wire_place *place, char **ret, struct pollux_error *err)
@@ -375,7 +376,7 @@ int wire_scalar (const struct wire_place *place, char **ret, struct pollux_error
     }
     if (!text)
         return wire_fail (place, err, "expected a text");
-    /* Not strndup: under a sanitizer it reads the document to its end, once for every word. */
+    /* Not strndup: with a sanitizer it reads the document to its end for every word. */
     char *copy = malloc (length + 1);
     if (!copy)
         return fail (err, -ENOMEM, "%s: not enough memory", place->document->name.text);

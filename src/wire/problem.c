@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Problems from documents.  Everything is checked here, so that a policy can trust its view; only
- * whether pinned jobs fit together is left to the policy.
+ * Decode scheduling problems.  Everything is checked here, so that a policy can rely on its view.
+ * The file's words "gpus" and "allocation" become slots and placement.
  */
 #include "wire/problem.h"
 
@@ -17,7 +17,7 @@
 #include "wire/policy_settings.h"
 #include "wire/spec.h"
 
-/* What reading needs besides the problem. */
+/* The problem and the names seen so far. */
 struct reader {
     struct problem *problem;
     struct name_table node_names, job_names;
@@ -33,7 +33,7 @@ static const char *job_name (const void *jobs, int index)
     return ((const struct job *)jobs)[index].spec.name;
 }
 
-/* ---- Optional fields: *ret is untouched where there is none ---- */
+/* ---- Optional fields: *ret does not change if the field is missing ---- */
 
 static int optional_double (const struct wire_place *object, const char *key, double min,
                             double max, double *ret, struct pollux_error *err)
@@ -65,20 +65,20 @@ static int read_node (struct reader *reader, const struct wire_place *place,
 {
     struct view *view = &reader->problem->view;
     struct node *node = &reader->problem->nodes[view->node_count];
-    int64_t gpus = 0;
+    int64_t slots = 0;
     *node = (struct node){.available = true};
     int rc = wire_expect_object (place, err);
     if (rc == 0)
         rc = wire_name (place, "name", node->name, err);
     if (rc == 0)
-        rc = wire_int64 (place, "gpus", 0, PROBLEM_SLOTS_LIMIT, &gpus, err);
+        rc = wire_int64 (place, "gpus", 0, PROBLEM_SLOTS_LIMIT, &slots, err);
     if (rc == 0 && wire_has (place, "type"))
         rc = wire_name (place, "type", node->type, err);
     if (rc == 0)
         rc = optional_bool (place, "available", &node->available, err);
     if (rc < 0)
         return rc;
-    node->slots = (int)gpus;
+    node->slots = (int)slots;
     if (name_table_find (&reader->node_names, node->name, node_name, reader->problem->nodes) >= 0) {
         struct wire_place name = wire_field (place, "name");
         return wire_fail (&name, err, "expected a name that no other node has");
@@ -88,16 +88,25 @@ static int read_node (struct reader *reader, const struct wire_place *place,
     return 0;
 }
 
+/* The number of elements of an array, which must not exceed limit. */
+static int count_elements (const struct wire_place *place, int limit, const char *what, size_t *ret,
+                           struct pollux_error *err)
+{
+    int rc = wire_expect_array (place, err);
+    if (rc < 0)
+        return rc;
+    *ret = json_array_size (place->value);
+    return *ret > (size_t)limit ? wire_fail (place, err, "expected at most %d %s", limit, what) : 0;
+}
+
 static int read_nodes (struct reader *reader, const struct wire_place *place,
                        struct pollux_error *err)
 {
     struct problem *problem = reader->problem;
-    int rc = wire_expect_array (place, err);
+    size_t count;
+    int rc = count_elements (place, PROBLEM_NODES_LIMIT, "nodes", &count, err);
     if (rc < 0)
         return rc;
-    size_t count = json_array_size (place->value);
-    if (count > PROBLEM_NODES_LIMIT)
-        return wire_fail (place, err, "expected at most %d nodes", PROBLEM_NODES_LIMIT);
     problem->nodes = calloc (count + 1, sizeof (problem->nodes[0]));
     if (!problem->nodes ||
         name_table_reserve (&reader->node_names, (int)count, node_name, problem->nodes) < 0)
@@ -116,8 +125,8 @@ static int read_nodes (struct reader *reader, const struct wire_place *place,
 
 /* ---- Jobs ---- */
 
-static int read_allocation (struct reader *reader, const struct wire_place *job, struct job *ret,
-                            struct pollux_error *err)
+static int read_placement (struct reader *reader, const struct wire_place *job, struct job *ret,
+                           struct pollux_error *err)
 {
     struct wire_place place = wire_field (job, "allocation");
     if (!wire_has (job, "allocation"))
@@ -153,7 +162,7 @@ static int read_allocation (struct reader *reader, const struct wire_place *job,
     return rc;
 }
 
-/* Model, statistics and limits; with a model the others must be there. */
+/* Model, statistics and limits; with a model the other two are required. */
 static int read_hints (const struct wire_place *place, struct hints *ret, struct pollux_error *err)
 {
     struct wire_job known;
@@ -165,7 +174,7 @@ static int read_hints (const struct wire_place *place, struct hints *ret, struct
     for (size_t i = 0; known.has_model && i < sizeof (needed) / sizeof (needed[0]); i++)
         if (!wire_has (place, needed[i])) {
             struct wire_place field = wire_field (place, needed[i]);
-            return wire_fail (&field, err, "expected a value, as there is a model");
+            return wire_fail (&field, err, "expected a value, because there is a model");
         }
     bool limited = known.limits.init_batch && known.limits.max_batch && known.limits.min_local &&
                    known.limits.max_local;
@@ -231,7 +240,7 @@ static int read_job (struct reader *reader, const struct wire_place *place,
     if (rc == 0)
         rc = read_hints (place, &job->hints, err);
     if (rc == 0)
-        rc = read_allocation (reader, place, job, err);
+        rc = read_placement (reader, place, job, err);
     if (rc < 0) {
         job_clear (job);
         return rc;
@@ -246,12 +255,10 @@ static int read_jobs (struct reader *reader, const struct wire_place *place,
                       struct pollux_error *err)
 {
     struct problem *problem = reader->problem;
-    int rc = wire_expect_array (place, err);
+    size_t count;
+    int rc = count_elements (place, PROBLEM_JOBS_LIMIT, "jobs", &count, err);
     if (rc < 0)
         return rc;
-    size_t count = json_array_size (place->value);
-    if (count > PROBLEM_JOBS_LIMIT)
-        return wire_fail (place, err, "expected at most %d jobs", PROBLEM_JOBS_LIMIT);
     problem->jobs = calloc (count + 1, sizeof (problem->jobs[0]));
     problem->order = calloc (count + 1, sizeof (problem->order[0]));
     if (!problem->jobs || !problem->order ||
@@ -265,7 +272,7 @@ static int read_jobs (struct reader *reader, const struct wire_place *place,
     return rc;
 }
 
-/* Pinned jobs must fit where they are; nothing else can make a problem infeasible. */
+/* Pinned jobs must fit on their nodes; this is the only way in which a problem can be infeasible. */
 static int check_pinned (struct reader *reader, const struct wire_place *jobs,
                          struct pollux_error *err)
 {
@@ -281,13 +288,13 @@ static int check_pinned (struct reader *reader, const struct wire_place *jobs,
         for (int j = 0; j < job->placement.count && job_pinned (job) && rc == 0; j++) {
             struct share share = job->placement.shares[j];
             struct wire_place place = wire_element (jobs, (size_t)i);
-            struct wire_place allocation = wire_field (&place, "allocation");
-            struct wire_place count = wire_field (&allocation, view->nodes[share.node].name);
+            struct wire_place placement = wire_field (&place, "allocation");
+            struct wire_place count = wire_field (&placement, view->nodes[share.node].name);
             if (share.replicas > free_slots[share.node])
                 rc = wire_fail (&count, err,
-                                "infeasible: job %s is not preemptible, but its node has %d of "
-                                "its GPUs left for it; expected as many replicas at most",
-                                job->spec.name, free_slots[share.node]);
+                                "infeasible: job %s is not preemptible, but only %d GPUs of this "
+                                "node are free for it; expected at most %d replicas",
+                                job->spec.name, free_slots[share.node], free_slots[share.node]);
             free_slots[share.node] -= share.replicas;
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scheduling problem as a document: a view, all that one decision depends on.
+ * A scheduling problem as a document: the view of one decision.  The file says "gpus" and
+ * "allocation"; they are read as slots and placement.
  *
  *     {
  *       "nodes": [{"name": "n0", "gpus": 4, "type": "a100", "available": true}],
@@ -14,9 +15,10 @@
  *       }]
  *     }
  *
- * Needed are a node's name and gpus, a job's name and max_replicas, and with a model also grad
- * and the four batch limits.  "model": null is a job whose goodput is its number of replicas.  p is
- * a number up to 1, or "-inf"; policy_options, {name: number}, are other options of the policy.  allowed is "any", "pow2", {"multiple_of": n} or a list of counts.
+ * Required are a node's name and gpus, a job's name and max_replicas, and with a model also grad
+ * and the four batch limits.  The goodput of a job with "model": null is its number of replicas.
+ * p is a number up to 1, or "-inf"; policy_options, {name: number}, are other options of the policy.
+ * allowed is "any", "pow2", {"multiple_of": n} or a list of counts.
  */
 #ifndef WIRE_PROBLEM_H
 #define WIRE_PROBLEM_H
@@ -24,12 +26,12 @@
 #include "cluster/view.h"
 #include "wire/json.h"
 
-/* 1 GiB: a job takes 1 KiB, and the most jobs that can be scheduled are 2^20. */
+/* 1 GiB: 2^20 jobs, the limit, of 1 KiB each. */
 #define PROBLEM_LIMIT ((size_t)1 << 30)
 
 enum { PROBLEM_NODES_LIMIT = 1 << 20, PROBLEM_JOBS_LIMIT = 1 << 20, PROBLEM_SLOTS_LIMIT = 1 << 20 };
 
-/* Owns what its view borrows. */
+/* Owns what the view borrows. */
 struct problem {
     struct view view;
     struct node *nodes;
@@ -37,15 +39,15 @@ struct problem {
     const struct job **order; /* view.jobs */
 };
 
-/* From a file ("-" is the standard input), or from text.  On success *ret belongs to the caller
- * (problem_free).  On failure *ret is untouched, and err names the place. */
+/* Read a file ("-": standard input) or a text.  On success the caller owns *ret (problem_free).  On
+ * failure err names line, column and field. */
 int problem_read (const char *path, struct problem **ret, struct pollux_error *err);
 int problem_parse (const char *name, const char *text, size_t length, struct problem **ret,
                    struct pollux_error *err);
 void problem_free (struct problem *problem);
 
-/* To a document; NULL: not enough memory, otherwise the caller's (json_decref).  Reading it gives
- * the same view, except for what a problem does not say: the clock, the seed and the budget. */
+/* Encode a view; the caller owns the result (json_decref).  NULL: no memory.  Reading it gives the
+ * same view, except for clock, seed and budget, which are not in the file. */
 json_t *problem_encode (const struct view *view);
 
 #endif

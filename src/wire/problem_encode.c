@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Problems to documents.  jansson's calls fail on NULL, so that one check at the end is enough.
+ * Encode scheduling problems.  Slots and placement are written as the file's words "gpus" and
+ * "allocation".  jansson's functions fail on NULL, so that one check at the end is enough.
  */
 #include <math.h>
 
@@ -9,7 +10,7 @@
 #include "wire/problem.h"
 #include "wire/spec.h"
 
-static json_t *encode_allocation (const struct view *view, struct placement placement)
+static json_t *encode_placement (const struct view *view, struct placement placement)
 {
     json_t *object = json_object ();
     for (int i = 0; i < placement.count; i++)
@@ -32,7 +33,7 @@ static json_t *encode_job (const struct view *view, const struct job *job)
         json_pack ("{s:s, s:f, s:i, s:i, s:i, s:f, s:b, s:o}", "name", spec->name, "age",
                    job->age_s, "restarts", job->restarts, "min_replicas", spec->min_replicas,
                    "max_replicas", most, "weight", spec->weight, "preemptible", spec->preemptible,
-                   "allocation", encode_allocation (view, job->placement));
+                   "allocation", encode_placement (view, job->placement));
     json_t *hints = wire_job_encode (&known);
     int failed = !object || !hints || wire_allowed_put (&spec->allowed, object, NULL) < 0;
     if (!isnan (spec->restart_delay_s))

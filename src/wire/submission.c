@@ -297,30 +297,30 @@ static int read_layers (struct wire_document *const *documents, int count,
     return reader.code;
 }
 
-/* The options as a document; their problems are for the second list. */
-static int open_options (const json_t *options, struct wire_diagnostics *problems,
+/* The options as a document; their diagnostics are for the second list. */
+static int open_options (const json_t *options, struct wire_diagnostics *diagnostics,
                          struct wire_document **ret, struct pollux_error *err)
 {
     char *text = options ? json_dumps (options, JSON_COMPACT) : strdup ("{}");
     if (!text)
         return fail (err, -ENOMEM, "options: not enough memory");
     int code = wire_document_open_text ("options", text, strlen (text), WIRE_SUBMISSION_LIMIT,
-                                        WIRE_JSON, problems, ret, err);
+                                        WIRE_JSON, diagnostics, ret, err);
     free (text);
     return code;
 }
 
 int wire_submission_read (const char *path, const json_t *options,
-                          struct wire_diagnostics *problems, struct wire_submission *ret,
+                          struct wire_diagnostics *diagnostics, struct wire_submission *ret,
                           struct pollux_error *err)
 {
     struct wire_document *documents[LAYERS] = {NULL};
     struct wire_diagnostics of_options = {0}, own = {0};
     int count = 0, code = 0;
-    problems = problems ? problems : &own;
+    diagnostics = diagnostics ? diagnostics : &own;
     if (path)
         code = wire_document_open (path, WIRE_SUBMISSION_LIMIT, wire_syntax_of_path (path),
-                                   problems, &documents[count++], err);
+                                   diagnostics, &documents[count++], err);
     if (code == 0 && (options || !path))
         code = open_options (options, &of_options, &documents[count++], err);
     if (code == 0)
@@ -328,27 +328,27 @@ int wire_submission_read (const char *path, const json_t *options,
     for (int i = 0; i < LAYERS; i++)
         wire_document_free (documents[i]);
     for (int i = 0; i < of_options.count; i++) {
-        struct wire_diagnostic problem = of_options.items[i];
-        problem.line = problem.column = 0;
-        wire_diagnostics_add (problems, &problem);
+        struct wire_diagnostic diagnostic = of_options.items[i];
+        diagnostic.line = diagnostic.column = 0;
+        wire_diagnostics_add (diagnostics, &diagnostic);
     }
-    return wire_diagnostics_conclude (problems, code, path ? path : "options", err);
+    return wire_diagnostics_conclude (diagnostics, code, path ? path : "options", err);
 }
 
 int wire_submission_parse (const char *name, const char *text, size_t length,
-                           enum wire_syntax syntax, struct wire_diagnostics *problems,
+                           enum wire_syntax syntax, struct wire_diagnostics *diagnostics,
                            struct wire_submission *ret, struct pollux_error *err)
 {
     struct wire_document *document;
     struct wire_diagnostics own = {0};
-    problems = problems ? problems : &own;
-    int code = wire_document_open_text (name, text, length, WIRE_SUBMISSION_LIMIT, syntax, problems,
-                                        &document, err);
+    diagnostics = diagnostics ? diagnostics : &own;
+    int code = wire_document_open_text (name, text, length, WIRE_SUBMISSION_LIMIT, syntax,
+                                        diagnostics, &document, err);
     if (code == 0) {
         code = read_layers (&document, 1, ret, err);
         wire_document_free (document);
     }
-    return wire_diagnostics_conclude (problems, code, name, err);
+    return wire_diagnostics_conclude (diagnostics, code, name, err);
 }
 
 json_t *wire_submission_encode (const struct wire_submission *submission, struct pollux_error *err)

@@ -127,7 +127,7 @@ bad "a name too long" '.jobs[3].name = "x" * 64' 'jobs\[3\]\.name: expected a na
 bad "no maximum" 'del(.jobs[0].max_replicas)' 'jobs\[0\]\.max_replicas: expected'
 bad "minimum above maximum" '.jobs[0].min_replicas = 17' 'jobs\[0\]\.min_replicas: expected'
 bad "gamma below 1" '.jobs[3].model.gamma = 0.5' 'jobs\[3\]\.model\.gamma: expected'
-bad "a model without statistics" 'del(.jobs[1].grad)' 'jobs\[1\]\.grad: expected a value, as there is a model'
+bad "a model without statistics" 'del(.jobs[1].grad)' 'jobs\[1\]\.grad: expected a value, because there is a model'
 bad "a model without limits" 'del(.jobs[1].max_local)' 'jobs\[1\]\.max_local: expected'
 bad "no weight" '.jobs[1].weight = 0' 'jobs\[1\]\.weight: expected'
 bad "allowed nonsense" '.jobs[1].allowed = "odd"' 'jobs\[1\]\.allowed: expected "any"'

@@ -170,18 +170,18 @@ static void test_all_at_once (void **state)
         "c:22:9: run_as: expected a name of 1 to 63 bytes, got ''''",
     };
     struct wire_config config = {0};
-    struct wire_diagnostics problems = {0};
+    struct wire_diagnostics diagnostics = {0};
     struct pollux_error err;
     assert_int_equal (
-        wire_config_parse ("c", yaml, strlen (yaml), &names, &problems, &config, &err), -EINVAL);
+        wire_config_parse ("c", yaml, strlen (yaml), &names, &diagnostics, &config, &err), -EINVAL);
     assert_null (config.state);
     assert_non_null (strstr (err.text, "c:1:8: state: expected an absolute path"));
-    for (int i = 0; i < problems.count; i++) {
+    for (int i = 0; i < diagnostics.count; i++) {
         assert_true (i < (int)COUNT (expected));
-        wire_diagnostic_fail (&problems.items[i], "c", &err);
+        wire_diagnostic_fail (&diagnostics.items[i], "c", &err);
         assert_string_equal (err.text, expected[i]);
     }
-    assert_int_equal (problems.count, COUNT (expected));
+    assert_int_equal (diagnostics.count, COUNT (expected));
 }
 
 static void test_empty (void **state)

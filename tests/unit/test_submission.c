@@ -232,20 +232,20 @@ static void test_all_at_once (void **state)
         "job:20:1: zzz: no such field",
     };
     struct wire_submission job = {0};
-    struct wire_diagnostics problems = {0};
+    struct wire_diagnostics diagnostics = {0};
     struct pollux_error err = {""};
     assert_int_equal (
-        wire_submission_parse ("job", yaml, strlen (yaml), WIRE_YAML, &problems, &job, &err),
+        wire_submission_parse ("job", yaml, strlen (yaml), WIRE_YAML, &diagnostics, &job, &err),
         -EINVAL);
     assert_null (job.launch);
     assert_string_equal (err.text, "job:1:1: command: expected a text for the shell or a list of "
                                    "words, got nothing (and 17 more)");
     for (size_t i = 0; i < COUNT (expected); i++) {
-        assert_true ((int)i < problems.count);
-        wire_diagnostic_fail (&problems.items[i], "job", &err);
+        assert_true ((int)i < diagnostics.count);
+        wire_diagnostic_fail (&diagnostics.items[i], "job", &err);
         assert_string_equal (err.text, expected[i]);
     }
-    assert_int_equal (problems.count, COUNT (expected));
+    assert_int_equal (diagnostics.count, COUNT (expected));
 }
 
 static void test_refused (void **state)
@@ -306,16 +306,16 @@ static void test_refused (void **state)
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct wire_submission job = {0};
-        struct wire_diagnostics problems = {0};
+        struct wire_diagnostics diagnostics = {0};
         struct pollux_error err = {""};
         int code = wire_submission_parse ("job", cases[i].text, strlen (cases[i].text), WIRE_YAML,
-                                          &problems, &job, &err);
+                                          &diagnostics, &job, &err);
         if (cases[i].sentence)
             assert_string_equal (err.text, cases[i].sentence);
         else
             assert_non_null (strstr (err.text, "name: expected a name of 1 to 63 letters"));
         assert_int_equal (code, -EINVAL);
-        assert_int_equal (problems.count, 1);
+        assert_int_equal (diagnostics.count, 1);
         assert_null (job.launch);
     }
 }
@@ -352,9 +352,9 @@ static void test_options (void **state)
         json_pack ("{s:[ss], s:i, s:{ss,ss}, s:n}", "command", "b", "c", "max_replicas", 8,
                    "environment", "B", "3", "C", "4", "stop_signal");
     struct wire_submission job;
-    struct wire_diagnostics problems = {0};
+    struct wire_diagnostics diagnostics = {0};
     struct pollux_error err = {""};
-    if (wire_submission_read (path, options, &problems, &job, &err) < 0)
+    if (wire_submission_read (path, options, &diagnostics, &job, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (job.spec.max_replicas, 8);
     assert_int_equal (job.spec.allowed.kind, ALLOWED_POW2);
@@ -366,16 +366,17 @@ static void test_options (void **state)
     assert_null (job.launch->environment[3]);
     wire_submission_clear (&job);
 
-    /* Each problem where it is: in the file, or on the command line, which has no lines. */
+    /* Each diagnostic where it is: in the file, or on the command line, which has no lines. */
     json_object_set_new (options, "min_replicas", json_integer (9));
     json_object_set_new (options, "grace", json_integer (-1));
     json_object_set_new (options, "max_replicas", json_null ());
-    assert_int_equal (wire_submission_read (path, options, &problems, &job, &err), -EINVAL);
-    assert_int_equal (problems.count, 2);
+    assert_int_equal (wire_submission_read (path, options, &diagnostics, &job, &err), -EINVAL);
+    assert_int_equal (diagnostics.count, 2);
     assert_string_equal (err.text,
                          "grace: expected a number from 0 to 604800, got '-1' (and 1 more)");
-    assert_int_equal (problems.items[1].line, 2);
-    assert_string_equal (problems.items[1].message, "expected at least min_replicas (9), got '4'");
+    assert_int_equal (diagnostics.items[1].line, 2);
+    assert_string_equal (diagnostics.items[1].message,
+                         "expected at least min_replicas (9), got '4'");
     json_decref (options);
     unlink (path);
 

@@ -2,7 +2,7 @@
 /*
  * YAML documents: that they have the values which the core schema gives them, that a refusal names
  * the place as it does in JSON, that what multiplies itself is refused at once, and that all
- * problems of a document are collected in its order.
+ * diagnostics of a document are collected in its order.
  */
 #include "unit.h"
 
@@ -15,10 +15,11 @@
 #define LIMIT ((size_t)1 << 20)
 #define TEXT(text) text, sizeof (text) - 1
 
-static int open_text (const char *text, size_t length, struct wire_diagnostics *problems,
+static int open_text (const char *text, size_t length, struct wire_diagnostics *diagnostics,
                       struct wire_document **ret, struct pollux_error *err)
 {
-    return wire_document_open_text ("a.yaml", text, length, LIMIT, WIRE_YAML, problems, ret, err);
+    return wire_document_open_text ("a.yaml", text, length, LIMIT, WIRE_YAML, diagnostics, ret,
+                                    err);
 }
 
 /* ---- Values ------------------------------------------------------------------------------- */
@@ -122,16 +123,16 @@ static void test_refused (void **state)
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct wire_document *document = NULL;
-        struct wire_diagnostics problems = {0};
+        struct wire_diagnostics diagnostics = {0};
         struct pollux_error err = {""};
-        int code = open_text (cases[i].text, cases[i].length, &problems, &document, &err);
+        int code = open_text (cases[i].text, cases[i].length, &diagnostics, &document, &err);
         size_t length = strlen (cases[i].sentence);
         if (cases[i].sentence[length - 1] == ' ')
             err.text[strlen (err.text) < length ? strlen (err.text) : length] = '\0';
         assert_string_equal (err.text, cases[i].sentence);
         assert_int_equal (code, -EINVAL);
         assert_null (document);
-        assert_int_equal (problems.count, 1);
+        assert_int_equal (diagnostics.count, 1);
     }
 }
 
@@ -369,14 +370,14 @@ static void test_scalars (void **state)
 
 /* ---- Problems ----------------------------------------------------------------------------- */
 
-static void test_problems (void **state)
+static void test_diagnostics (void **state)
 {
     (void)state;
     static const char text[] = "b: x\na: y\nc:\n  d: z\n";
     struct wire_document *document;
-    struct wire_diagnostics problems = {0};
+    struct wire_diagnostics diagnostics = {0};
     struct pollux_error err;
-    assert_int_equal (open_text (TEXT (text), &problems, &document, &err), 0);
+    assert_int_equal (open_text (TEXT (text), &diagnostics, &document, &err), 0);
     struct wire_place root = wire_root (document), c = wire_field (&root, "c");
     int64_t integer;
     assert_int_equal (wire_int64 (&c, "d", 0, 9, &integer, NULL), -EINVAL);
@@ -385,11 +386,11 @@ static void test_problems (void **state)
     assert_true (wire_stops (&root, -ENOMEM));
     assert_false (wire_stops (&root, -EINVAL));
     assert_false (wire_stops (&root, 0));
-    assert_int_equal (problems.count, 3);
-    assert_int_equal (wire_diagnostics_fail (&problems, "a.yaml", &err), -EINVAL);
+    assert_int_equal (diagnostics.count, 3);
+    assert_int_equal (wire_diagnostics_fail (&diagnostics, "a.yaml", &err), -EINVAL);
     assert_string_equal (err.text,
                          "a.yaml:1:4: b: expected an integer from 0 to 9, got 'x' (and 2 more)");
-    json_t *array = wire_diagnostics_encode (&problems);
+    json_t *array = wire_diagnostics_encode (&diagnostics);
     char *json = json_dumps (json_array_get (array, 2), JSON_COMPACT);
     assert_string_equal (json,
                          "{\"line\":4,\"column\":6,\"path\":\"c.d\",\"message\":\"expected an "
@@ -400,25 +401,25 @@ static void test_problems (void **state)
 }
 
 /* Whatever the order in which they come, the first ones of the document are kept. */
-static void test_many_problems (void **state)
+static void test_many_diagnostics (void **state)
 {
     (void)state;
     struct rng rng = rng_seed (5);
     for (int round = 0; round < 50; round++) {
         int lines[60] = {0};
-        struct wire_diagnostics problems = {0};
+        struct wire_diagnostics diagnostics = {0};
         for (int i = 0; i < 60; i++) {
             int at = (int)rng_below (&rng, (uint32_t)i + 1);
             lines[i] = lines[at];
             lines[at] = i + 1;
         }
         for (int i = 0; i < 60; i++)
-            wire_diagnostics_add (&problems,
+            wire_diagnostics_add (&diagnostics,
                                   &(struct wire_diagnostic){.line = lines[i], .column = 1});
-        assert_int_equal (problems.count, WIRE_DIAGNOSTICS_LIMIT);
-        assert_true (problems.more);
-        for (int i = 0; i < problems.count; i++)
-            assert_int_equal (problems.items[i].line, i + 1);
+        assert_int_equal (diagnostics.count, WIRE_DIAGNOSTICS_LIMIT);
+        assert_true (diagnostics.more);
+        for (int i = 0; i < diagnostics.count; i++)
+            assert_int_equal (diagnostics.items[i].line, i + 1);
     }
 }
 
@@ -438,7 +439,7 @@ int main (void)
         cmocka_unit_test (test_values),      cmocka_unit_test (test_refused),
         cmocka_unit_test (test_bombs),       cmocka_unit_test (test_places),
         cmocka_unit_test (test_json_places), cmocka_unit_test (test_scalars),
-        cmocka_unit_test (test_problems),    cmocka_unit_test (test_many_problems),
+        cmocka_unit_test (test_diagnostics), cmocka_unit_test (test_many_diagnostics),
         cmocka_unit_test (test_syntax),      cmocka_unit_test (test_random_places),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
