@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library in one page: what would this job gain from more GPUs, and with which batch?
+ * The library on one page: the speedup of a job with more GPUs, and its best batch.
  *
  *     cc advise.c $(pkg-config --cflags --libs pollux) -o advise && ./advise
  */

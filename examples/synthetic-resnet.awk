@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes synthetic-resnet.csv:   awk -f examples/synthetic-resnet.awk
 #
-# Nothing here was measured.  Step times follow the throughput model with parameters of the size
-# one sees when a ResNet-50 trains on nodes of four GPUs, times noise of 2 %.  Fitting the
-# file should therefore give back about these parameters:
+# Synthetic step times, not measured: the throughput model with parameters typical of a ResNet-50 on
+# nodes of four GPUs, with 2 % noise.  A fit of the file should give about these parameters:
 #
 #   T_grad = 0.028 s + 0.0026 s x m
 #   T_sync = 0, 0.025 s + 0.006 s x (K-2) on one node, 0.095 s + 0.0035 s x (K-2) on several
 #   T_step = (T_grad^2.2 + T_sync^2.2)^(1/2.2)
 
-# Uniform in (0, 1), from a generator of our own so that every awk gives the same file.
+# Uniform in (0, 1).  A fixed generator, so that every awk makes the same file.
 function uniform()
 {
     state = (state * 16807) % 2147483647

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Problems that a small network can learn, but never completely: in both of them a share of the labels is
- * wrong.  So gradients of single samples stay noisy while their mean vanishes, and the noise
- * scale grows as training goes on, as it does in real life.
+ * Generated datasets that a small network can learn, but not completely: some labels are wrong.  So
+ * gradients of single samples stay noisy while their mean goes to 0, and the noise scale grows during
+ * training, as in practice.
  *
  *     mlp    normal inputs; the class is the largest output of a random network with one layer
  *     cnn    pixels of noise, and somewhere in them one of eight random patterns of 4 x 4
@@ -43,7 +43,7 @@ double random_normal (uint64_t *state)
     return radius * cos (2 * M_PI * random_uniform (state));
 }
 
-/* The class of an input: the row of the teacher that it agrees with most. */
+/* The class of an input: the row of the teacher with the largest product. */
 static int teach (const float *teacher, const float *x, int inputs, int classes)
 {
     int best = 0;
@@ -74,7 +74,7 @@ struct data data_make (const struct network *network, int64_t count, uint64_t se
     int inputs = network->inputs, classes = network->classes;
     struct data data = {.count = count, .held = HELD, .inputs = inputs};
     bool image = strcmp (network->name, "cnn") == 0;
-    int width = image ? PATTERN * PATTERN : inputs; /* of what the teacher knows of a class */
+    int width = image ? PATTERN * PATTERN : inputs; /* length of a row of the teacher */
     float *teacher = allocate (classes * width + 1, sizeof (float));
     data.x = allocate ((count + HELD) * inputs, sizeof (float));
     data.labels = allocate (count + HELD, sizeof (int));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The networks of the example, with OpenBLAS for what is a matrix product.
+ * The networks of the example; OpenBLAS computes the matrix products.
  *
  *     mlp    32 inputs, 128 hidden units (ReLU), 10 classes
  *     cnn    12 x 12 pixels, 8 filters of 3 x 3 (ReLU), maximum over 2 x 2, 8 classes
- *     mean   a quadratic bowl, |w - x|^2 / 2 over samples x ~ N(0, 1) in 256 dimensions: with the w
- *            that it begins with, its noise scale is 256 / |w|^2 = 128 samples, by construction
+ *     mean   a quadratic function, |w - x|^2 / 2 over samples x ~ N(0, 1) in 256 dimensions: at the
+ *            start its noise scale is 256 / |w|^2 = 128 samples, by construction
  *
  * Matrices are row-major.  A parameter array holds the layers one after the other, each its
  * matrix and then its biases.
@@ -142,7 +142,7 @@ static void cnn_init (uint64_t seed, float *ret)
     dense_init (&seed, CNN_FEATURES, CNN_OUT, ret + CNN_FIRST);
 }
 
-/* A row for every pixel of every map, the patch below it: then a convolution is a product. */
+/* One row per pixel with the patch around it: the convolution becomes a matrix product. */
 static void cnn_patches (const float *x, int64_t m, float *ret)
 {
     for (int64_t i = 0; i < m; i++)
@@ -153,7 +153,7 @@ static void cnn_patches (const float *x, int64_t m, float *ret)
                             CNN_KERNEL * sizeof (ret[0]));
 }
 
-/* Where in the maps the maximum of each 2 x 2 square is; the maps have a pixel's filters together. */
+/* The index of the maximum of a 2 x 2 square; maps are stored as [pixel][filter]. */
 static int64_t cnn_top (const float *maps, int64_t sample, int y, int z, int filter)
 {
     int64_t top = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small networks whose parameters, and gradients, are one array of floats. */
+/* Small networks.  Parameters and gradients are one array of floats each. */
 #ifndef NETWORK_H
 #define NETWORK_H
 
@@ -10,7 +10,7 @@ struct network {
     const char *name;
     int inputs, classes;
     size_t parameters;
-    /* Parameters to begin with. */
+    /* Initial parameters. */
     void (*init) (uint64_t seed, float *ret_weights);
     /* Mean loss of m samples, x with a row of `inputs` for each; its gradient too unless
      * ret_gradient is NULL. */
@@ -18,10 +18,10 @@ struct network {
                     float *ret_gradient);
 };
 
-/* mlp, cnn or mean; NULL if there is none of that name. */
+/* mlp, cnn or mean; NULL for another name. */
 const struct network *network_by_name (const char *name);
 
-/* Memory for count elements, zero; ends the program where there is none. */
+/* Zeroed memory for count elements; exits if there is none. */
 void *allocate (int64_t count, size_t size);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line of both trainers, as a table: an option is a name, where its value goes, and a
- * line of help.
+ * The command line of both trainers, as a table: name, destination and help of each option.
  */
 #include "options.h"
 
@@ -17,7 +16,7 @@ static const struct option {
     const char *name, *value, *help;
     enum kind kind;
     size_t offset;
-    bool adaptive; /* of the adaptive trainer alone */
+    bool adaptive; /* only for the adaptive trainer */
     double low;    /* least value */
 } table[] = {
 #define AT(member) offsetof (struct options, member)

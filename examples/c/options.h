@@ -16,23 +16,23 @@ struct options {
     int64_t batch;         /* M0, the total batch */
     int64_t accumulate;    /* s of the plain trainer */
     double total;          /* updates with batch M0 */
-    double evaluate_every; /* so many of them */
-    double target;         /* loss at which to end; 0: none */
+    double evaluate_every; /* evaluate after this many updates */
+    double target;         /* stop at this loss; 0: no target */
     struct pace pace;
     const char *trace; /* directory for records of every update, or NULL */
 
-    /* What the adaptive trainer has besides. */
+    /* Only for the adaptive trainer. */
     int64_t max_batch, max_local, min_local; /* samples */
     bool accumulation;
     int64_t fixed_m, fixed_s; /* train with this batch; fixed_m 0: choose */
     bool observe;
     const char *rule;        /* NULL: the default */
-    double report_s;         /* refit and report at most so often */
-    const char *checkpoints; /* directory, where no daemon says one; or NULL */
+    double report_s;         /* shortest time between fits, and between reports */
+    const char *checkpoints; /* directory if there is no daemon; or NULL */
     double save_s;           /* seconds between checkpoints */
 };
 
-/* Ends the program with 2 for wrong usage, with 0 after --help. */
+/* Exits with 2 for wrong usage, with 0 after --help. */
 struct options options_parse (int argc, char **argv, bool adaptive);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A data-parallel trainer, as one writes it without Pollux: stochastic gradient descent with a
- * fixed batch, divided among the replicas of an mpirun.  It can neither be stopped and resumed nor
- * make use of more replicas than its batch allows.  trainer.c is the same program with the lines
- * that change this; docs/agent.md goes through them.
+ * A data-parallel trainer without Pollux: stochastic gradient descent with a fixed batch, divided
+ * among the replicas of an mpirun.  It cannot be stopped and resumed, and cannot use more replicas
+ * than its batch allows.  trainer.c is the same program with Pollux; docs/agent.md explains the
+ * difference.
  *
  *     mpirun -np 2 build/examples/plain mlp
  */

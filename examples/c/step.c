@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of an update.  A replica that waits for others sleeps and looks again, where MPI would spin: on a
- * machine with fewer cores than replicas, whoever spins keeps the others from coming.
+ * The work of an update.  A replica that waits for others polls and sleeps, where MPI would spin: on
+ * a machine with fewer cores than replicas, spinning would slow down the others.
  */
 #include "step.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both trainers do in an update: gradients of micro-batches, sums over replicas, records. */
+/* Parts of an update in both trainers: gradients of micro-batches, sums over replicas, traces. */
 #ifndef STEP_H
 #define STEP_H
 
@@ -8,8 +8,8 @@
 
 #include "data.h"
 
-/* Declared costs: where many replicas share few cores, each sleeps until its share of the work
- * would be done on a device of its own, so that more replicas are really faster.  All 0: flat out. */
+/* Simulated speed: if many replicas share few cores, each sleeps until its own device would have
+ * finished its work, so that more replicas are faster.  All 0: full speed. */
 struct pace {
     double sample_s, step_s, sync_s;
 };
@@ -22,14 +22,14 @@ double micro_step (const struct network *network, const struct data *data, const
 void sum_replicas (float *gradient, size_t length, double *numbers, int count,
                    const struct pace *pace);
 
-/* Mean loss of the samples that are not trained with. */
+/* Mean loss of the evaluation samples. */
 double held_out_loss (const struct network *network, const struct data *data, const float *weights);
 
 /* Monotonic seconds. */
 double now_s (void);
 
-/* Records for those who check: DIR/samples.RANK has a line for each micro-step, the number of the update
- * and the samples; DIR/updates.csv, of replica 0, one for each update. */
+/* Traces for tests.  DIR/samples.RANK has a line per micro-step: the number of the update and the
+ * samples.  DIR/updates.csv, written by replica 0, has a line per update. */
 struct trace {
     FILE *samples, *updates;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plain.c, and the lines by which it becomes a job for Pollux: it measures itself, takes the batch
- * and the learning rate that it is advised, may be stopped at any time, and goes on with as many
- * replicas as it is given.  docs/agent.md goes through the difference.
+ * plain.c as a job for Pollux: it measures itself, uses the advised batch and learning rate, can be
+ * stopped at any time, and continues with any number of replicas.  docs/agent.md explains the
+ * difference.
  *
- *     build/examples/trainer mlp                        alone: an adaptive batch, nothing else
+ *     build/examples/trainer mlp                        without a daemon: an adaptive batch only
  *     mpirun -np 2 build/examples/trainer mlp           the same with two replicas
  *     pollux submit --adaptive --launcher mpi -- build/examples/trainer mlp
  */
@@ -20,15 +20,15 @@
 #include "options.h"
 #include "step.h"
 
-/* How a program ends that has saved its work because it was asked to: polluxd will resume it. */
+/* Exit status after saving on request: polluxd will resume the job. */
 enum { EXIT_STOPPED = 143 };
 enum { KEEP_CHECKPOINTS = 3 };
 
-/* All that training changes: this, and nothing else, is what a checkpoint holds. */
+/* Everything that training changes, which is the content of a checkpoint. */
 struct training {
     size_t length; /* of weights, gradients */
     float *weights;
-    float *previous; /* the gradient before: a single one is compared with it */
+    float *previous; /* the previous gradient, for n = 1 */
     struct pollux_agent *agent;
     struct position {
         int64_t update;
@@ -110,10 +110,10 @@ static int resume (struct training *training, const char *directory, bool aloud,
     return code;
 }
 
-/* ---- Noise: from norms of gradients that are there anyway ------------------------------------- */
+/* ---- Noise: from norms of the gradients ------------------------------------------------------ */
 
-/* gradient is the mean of all parts of the update, micro_sqr the mean of their squared norms.
- * Values that are no numbers need no care here: the advice will be to skip the update. */
+/* gradient is the mean of all parts of the update, micro_sqr the mean of their squared norms.  An inf
+ * or a NaN needs no check here: the advice will be to skip the update. */
 static void measure (struct training *training, int64_t parts, int replicas, double micro_sqr,
                      const float *gradient)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent: what a training program adds to become a job that adapts.  It measures steps and
- * gradient noise, fits the throughput model, reports to its supervisor, and advises: which batch,
- * which learning rate, and when to stop.  In every replica:
+ * The agent makes a training program an adaptive job.  It measures steps and gradient noise, fits the
+ * throughput model, sends reports to its supervisor, and gives advice: the batch, the learning rate,
+ * and when to stop.  In every replica:
  *
  *     pollux_agent_open (&setup, &agent, &err)
- *     pollux_agent_restore (agent, checkpoint, &err)      if there is one
+ *     pollux_agent_restore (agent, checkpoint, &err)      if a checkpoint exists
  *     pollux_agent_pass_begin (agent)                     at a start, and at each pass over the data
  *     ADVISE                                              m and s of the first update
  *     until advice.verdict is not POLLUX_GO
@@ -20,19 +20,19 @@
  *         pollux_agent_step_end (agent)
  *     pollux_agent_close (agent)
  *
- * Replica 0 decides and all follow in the same step.  How the numbers travel is the caller's
- * business; ADVISE is
+ * Replica 0 decides; all replicas follow in the same step.  The caller transports the numbers.
+ * ADVISE is
  *
  *     double *numbers = pollux_agent_decide (agent, &count)
- *     broadcast count doubles from replica 0, in place           nothing to do for one replica
+ *     broadcast count doubles from replica 0, in place           not needed for one replica
  *     pollux_agent_follow (agent, &advice, &err)
  *
- * which pollux/mpi.h has as one call.  Evaluation and checkpoints go between step_end and
+ * pollux/mpi.h has it as one call.  Evaluation and checkpoints belong between step_end and
  * step_begin, where nothing is measured.
  *
- * The agent has no thread.  None of these calls waits for anybody: not for a daemon, a supervisor
- * or a disk.  In a child of fork() an agent is inert: calls do nothing and the advice stays.
- * One agent belongs to one thread at a time; distinct agents are independent.
+ * The agent has no thread of its own.  No call blocks on a daemon, a supervisor or a disk.  In a
+ * child of fork() the agent is inert: calls do nothing and the advice does not change.  Only one
+ * thread at a time may use an agent; distinct agents are independent.
  */
 #ifndef POLLUX_AGENT_H
 #define POLLUX_AGENT_H
@@ -48,8 +48,8 @@ struct pollux_checkpoint;
 
 /* ---- Where this process is -------------------------------------------------------------- */
 
-/* A replica among replicas, as its launcher says.  The first of these that is there counts, rank
- * and number of replicas together:
+/* Rank of this replica and number of replicas, from the environment of the launcher.  The first
+ * launcher below whose variables for both are set is used:
  *
  *     polluxd, torchrun   RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE; POLLUX_NODES or
  *                         GROUP_WORLD_SIZE
@@ -58,155 +58,155 @@ struct pollux_checkpoint;
  *                         SLURM_STEP_NUM_NODES or SLURM_NNODES
  *     nothing             one replica
  *
- * Where nobody tells the number of nodes it is replicas / local replicas, rounded up.  generation
- * is POLLUX_GENERATION, 0 without a daemon. */
+ * If no variable gives the number of nodes, it is replicas / local replicas, rounded up.  generation
+ * is POLLUX_GENERATION; 0 without a daemon. */
 struct pollux_world {
     int rank, local_rank;
     struct pollux_shape shape;
     int generation;
 };
 
-/* -EINVAL names the variable that cannot be. */
+/* Read the environment.  -EINVAL: err names the variable with an impossible value. */
 int pollux_world_read (struct pollux_world *ret, struct pollux_error *err);
 
 /* ---- Opening ---------------------------------------------------------------------------- */
 
-/* What the program says of itself.  Start with pollux_setup_default. */
+/* The description of the program.  Start with pollux_setup_default. */
 struct pollux_setup {
-    struct pollux_limits limits; /* M0 and what to choose from */
+    struct pollux_limits limits; /* M0 and the batches to choose from */
     int groups;                  /* parameter groups, 1 to POLLUX_GROUPS_LIMIT */
-    const char *rule;            /* learning-rate rule by name; NULL: adascale */
-    double total;                /* updates with batch M0 to train for; 0: unknown */
+    const char *rule;            /* name of the learning-rate rule; NULL: adascale */
+    double total;                /* length of the training in updates with batch M0; 0: unknown */
     double warmup_epochs;        /* legw only */
     int64_t dataset_size;        /* samples in a pass; legw only */
-    struct pollux_batch fixed;   /* train with this batch; m = 0: choose */
-    bool observe;                /* measure and report only: all factors are 1, the batch stays */
-    double period_s;             /* refit and report at most so often, at least 1 s; 0: 30 s */
-    struct pollux_world world;   /* shape.replicas = 0: as the environment says */
+    struct pollux_batch fixed;   /* train with this batch; m = 0: choose the best */
+    bool observe;    /* only measure and report: all factors are 1, the batch does not change */
+    double period_s; /* shortest time between fits, and between reports; at least 1 s; 0: 30 s */
+    struct pollux_world world; /* shape.replicas = 0: read the environment */
 };
 
-/* Everything optional off: one group, adascale, M0 alone (max_batch, max_local are M0, min_local
- * 1, no accumulation). */
+/* Set the defaults: one group, adascale, only the batch M0 (max_batch and max_local are M0,
+ * min_local is 1, no accumulation). */
 void pollux_setup_default (int64_t init_batch, struct pollux_setup *ret);
 
 struct pollux_agent;
 
-/* An agent for this process.  *ret belongs to the caller (pollux_agent_close).  It reports to the
- * socket POLLUX_SOCKET if it is replica 0 of a generation; without one it adapts alone.
- * -EINVAL for a setup or an environment that cannot be, -ENOENT for an unknown rule, -ENOMEM. */
+/* An agent for this process.  The caller owns *ret (pollux_agent_close).  Replica 0 of a generation
+ * sends reports to the socket POLLUX_SOCKET; without a socket the agent works without reports.
+ * -EINVAL for an illegal setup or environment, -ENOENT for an unknown rule, -ENOMEM. */
 int pollux_agent_open (const struct pollux_setup *setup, struct pollux_agent **ret,
                        struct pollux_error *err);
 
-/* Sends a last report and takes back the signal handler.  Takes NULL too. */
+/* Send a last report, remove the signal handler and free the agent.  Accepts NULL. */
 void pollux_agent_close (struct pollux_agent *agent);
 
 struct pollux_world pollux_agent_world (const struct pollux_agent *agent);
 
-/* POLLUX_CHECKPOINT_DIR when the agent was opened; NULL if nobody has said.  The agent's. */
+/* The value of POLLUX_CHECKPOINT_DIR when the agent was opened; NULL: not set.  Owned by the agent. */
 const char *pollux_agent_checkpoint_dir (const struct pollux_agent *agent);
 
-/* Let a signal, SIGTERM say, become advice to stop: the handler remembers it and calls the handler
- * of before, if that is a function.  Opt-in; one signal per agent.  -EINVAL for a signal that
- * cannot be caught, -EBUSY if this agent has one. */
+/* Turn a signal, for example SIGTERM, into advice to stop.  The handler sets a flag and calls the
+ * previous handler, if that is a function.  Optional; one signal per agent.  -EINVAL for a signal
+ * that cannot be caught, -EBUSY if this agent has a signal already. */
 int pollux_agent_catch (struct pollux_agent *agent, int signal, struct pollux_error *err);
 
-/* Whether this replica was asked to stop; the advice tells so once replica 0 knows. */
+/* True if this replica was asked to stop.  The advice is POLLUX_STOP once replica 0 was asked. */
 bool pollux_agent_stopping (const struct pollux_agent *agent);
 
-/* Ask to stop: the next decision will, if this is replica 0. */
+/* Ask to stop.  On replica 0, the next decision is POLLUX_STOP. */
 void pollux_agent_stop (struct pollux_agent *agent);
 
-/* The work in all, in updates with batch M0: epochs x dataset / M0.  0: unknown. */
+/* Set the total work in updates with batch M0: epochs x dataset / M0.  0: unknown. */
 void pollux_agent_set_total (struct pollux_agent *agent, double total);
 
-/* The batch that an observed program trains with, or another fixed one; m = 0: choose again.
- * -EINVAL for m < 0 or s < 0, or more than POLLUX_BATCH_LIMIT samples. */
+/* Set the batch that an observed program trains with, or a fixed batch; m = 0: choose again.
+ * -EINVAL for m < 0, s < 0, or more than POLLUX_BATCH_LIMIT samples. */
 int pollux_agent_set_fixed (struct pollux_agent *agent, struct pollux_batch batch,
                             struct pollux_error *err);
 
 /* ---- Measuring -------------------------------------------------------------------------- */
 
-/* A pass over the data begins, or goes on after a start: the next decision chooses the batch, and
- * the first step is not measured.  A program that never calls this has its batch chosen every period instead. */
+/* A pass over the data begins, or continues after a restart: the next decision chooses the batch, and
+ * the first step is not measured.  If a program never calls this, the batch is chosen every period. */
 void pollux_agent_pass_begin (struct pollux_agent *agent);
 
-/* Around one update of the parameters with the batch last advised. */
+/* Begin and end of one update of the parameters, with the last advised batch. */
 void pollux_agent_step_begin (struct pollux_agent *agent);
 void pollux_agent_step_end (struct pollux_agent *agent);
 
-/* Around waiting for the other replicas, any number of times in a step. */
+/* Begin and end of waiting for the other replicas, any number of times in a step. */
 void pollux_agent_sync_begin (struct pollux_agent *agent);
 void pollux_agent_sync_end (struct pollux_agent *agent);
-/* The same where somebody else has measured it.  Nothing below 0. */
+/* Add waiting time that was measured elsewhere; negative values are ignored. */
 void pollux_agent_sync_time (struct pollux_agent *agent, double seconds);
 
-/* Optional, after each of the s micro-steps without synchronisation, for programs whose
- * synchronisation overlaps with computing and cannot be told apart. */
+/* Optional: the end of each of the s micro-steps without synchronisation.  For programs whose
+ * synchronisation overlaps with computation and cannot be measured alone. */
 void pollux_agent_micro_end (struct pollux_agent *agent);
 
-/* This update has so many samples, not K m (s+1): the last of a pass, or a total that K does not
- * divide.  Within a step, before its decision, and for that step alone: gain, progress, factors and
- * statistics are those of its size, parts may be fewer than s + 1, and its times are left out of
- * the profile, unless rounding m up explains the difference.  Only replica 0 needs to be told: what
- * follows from it travels with the advice; others may be.
- * -EINVAL outside of a step or after its decision, and for samples outside 1..POLLUX_BATCH_LIMIT. */
+/* This update has `samples` samples instead of K m (s+1): the last one of a pass, or a total that is
+ * not a multiple of K.  Call it within a step, before its decision; it applies to this step only.
+ * Gain, progress, factors and statistics then use this size, parts may be less than s + 1, and the
+ * step is not measured, unless the difference comes from rounding m up.  Required on replica 0 only:
+ * the others get the result with the advice.
+ * -EINVAL outside of a step, after its decision, or for samples outside 1..POLLUX_BATCH_LIMIT. */
 int pollux_agent_samples (struct pollux_agent *agent, int64_t samples, struct pollux_error *err);
 
-/* The statistics of this update (pollux_noise_update): per group, mean over n = replicas x parts
- * micro-gradients of their squared norms, and squared norm of the mean.  parts is s + 1; or 1
- * where only the mean of a replica's micro-steps is seen.  Nothing to do but for replica 0.
- * -EDOM: not finite; the advice will be to skip this update.  -EINVAL for what cannot be, and for
- * n = 1; then training can go on, and the estimate is as before. */
+/* The statistics of this update (pollux_noise_update), per group: the mean of the squared norms of
+ * n = replicas x parts micro-gradients, and the squared norm of their mean.  parts is s + 1, or 1 if
+ * only the mean of a replica's micro-steps is known.  Has an effect on replica 0 only.
+ * -EDOM: not finite; the advice will be to skip this update.  -EINVAL: impossible values, or n = 1;
+ * training can continue, the estimate does not change. */
 int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const double *micro_sqr,
                             const double *mean_sqr, struct pollux_error *err);
 
-/* The same for n = 1 (pollux_noise_update_single): against the gradient of the update before, or
- * NULL twice if there is none. */
+/* The same for n = 1 (pollux_noise_update_single), compared with the gradient of the previous update;
+ * NULL for both arrays if there is none. */
 int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot,
                                    const double *diff_sqr, struct pollux_error *err);
 
-/* Skip this update, for a reason that its statistics do not tell: the program's gradient scaler met
- * an inf, say.  Within a step, in the place of its statistics, before its decision.  Nothing to do
- * but for replica 0. */
+/* Skip this update for a reason outside of its statistics, for example an inf that the program's
+ * gradient scaler found.  Call it within a step, instead of pollux_agent_gradients, before the
+ * decision.  Has an effect on replica 0 only. */
 void pollux_agent_skip (struct pollux_agent *agent);
 
-/* Whether a kept gradient of the update before can be compared with. */
+/* True if the kept gradient of the previous update can be compared with (pollux_noise_paired). */
 bool pollux_agent_paired (const struct pollux_agent *agent);
 
 /* ---- Advice ----------------------------------------------------------------------------- */
 
 enum pollux_verdict {
     POLLUX_GO,
-    POLLUX_STOP, /* save a checkpoint after this update and leave */
+    POLLUX_STOP, /* save a checkpoint after this update, then exit */
     POLLUX_DONE, /* progress has reached the total */
 };
 
-/* Equal on all replicas.  batch is for the next update. */
+/* Advice, equal on all replicas.  batch is for the next update. */
 struct pollux_advice {
     struct pollux_batch batch;
     int verdict;     /* enum pollux_verdict */
-    bool skip;       /* an inf or a NaN, or pollux_agent_skip: no optimizer step */
-    double gain;     /* progress of this update; 0 outside a step, or if it is skipped */
-    double progress; /* updates with batch M0, this one included */
+    bool skip;       /* no optimizer step: an inf, a NaN, or pollux_agent_skip */
+    double gain;     /* progress of this update; 0 outside of a step, or if it is skipped */
+    double progress; /* updates with batch M0, including this one */
 };
 
-/* Replica 0 decides, inside a step on its update and on the next batch, outside on the batch alone.
- * Returns the numbers to broadcast, *ret_count of them, in a buffer of the agent that is the same
- * on all replicas, 7 + groups of them; others than replica 0 decide nothing. */
+/* Decide on replica 0: within a step on its update and on the next batch, outside of a step on the
+ * batch only.  Returns a buffer of the agent with the *ret_count = 7 + groups numbers to broadcast.
+ * On other replicas it only returns the buffer. */
 double *pollux_agent_decide (struct pollux_agent *agent, size_t *ret_count);
 
-/* Take the numbers in, on every replica, replica 0 included.  -EINVAL if they are no advice: they
- * were not broadcast, or from another program.  The advice is then as before. */
+/* Use the numbers, on every replica including 0.  -EINVAL, with no change of the advice: they are not
+ * advice, because they were not broadcast or come from another program. */
 int pollux_agent_follow (struct pollux_agent *agent, struct pollux_advice *ret,
                          struct pollux_error *err);
 
-/* The factor on the learning rate of a group, for this update: as of the last advice.  1 for a
- * group that does not exist. */
+/* The factor on the learning rate of a group for this update, from the last advice.  1 for a group
+ * that does not exist. */
 double pollux_agent_factor (const struct pollux_agent *agent, int group);
 
-/* ---- Looking ---------------------------------------------------------------------------- */
+/* ---- Status ----------------------------------------------------------------------------- */
 
-/* What the agent knows.  Only replica 0 measures. */
+/* The state of the agent.  Only replica 0 measures. */
 struct pollux_status {
     struct pollux_batch batch;
     double progress, total; /* total 0: unknown */
@@ -214,30 +214,30 @@ struct pollux_status {
     double noise_scale;  /* samples; NaN: unknown */
     double noise_weight; /* pollux_noise_weight */
     bool noise_biased;
-    bool fitted; /* whether there is a fit, and a best batch */
+    bool fitted; /* fit and best are set */
     struct pollux_fit fit;
-    struct pollux_best best; /* predicted for this placement, as of the last fit or choice */
+    struct pollux_best best; /* for this placement, at the last fit or choice */
     int samples;             /* configurations measured */
     int max_profiled_replicas;
     int64_t reports_sent, reports_lost;
-    int report_error; /* errno value of the last one lost; 0: none was */
+    int report_error; /* errno value of the last lost report; 0: none */
 };
 void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status *ret);
 
 /* ---- Saving ----------------------------------------------------------------------------- */
 
 /* Progress, noise averages, measured times and the model as pollux_agent_state_size bytes, equal
- * on all machines; -ENOSPC where size is less. */
+ * on all machines.  -ENOSPC: size is smaller. */
 size_t pollux_agent_state_size (const struct pollux_agent *agent);
 int pollux_agent_state_save (const struct pollux_agent *agent, void *ret, size_t size,
                              struct pollux_error *err);
 
-/* The state of an agent with equal groups and M0, at any number of replicas.  Any bytes may be
- * offered: -EINVAL says what is wrong, and the agent is as before. */
+/* Restore a state that was saved with equal groups and M0, with any number of replicas.  Accepts any
+ * bytes.  -EINVAL, with no change: err says what is wrong with them. */
 int pollux_agent_state_restore (struct pollux_agent *agent, const void *data, size_t size,
                                 struct pollux_error *err);
 
-/* The same as a file "pollux-agent" of a checkpoint (pollux/checkpoint.h). */
+/* The same in the file "pollux-agent" of a checkpoint (pollux/checkpoint.h). */
 int pollux_agent_save (const struct pollux_agent *agent, struct pollux_checkpoint *checkpoint,
                        struct pollux_error *err);
 int pollux_agent_restore (struct pollux_agent *agent, const struct pollux_checkpoint *checkpoint,

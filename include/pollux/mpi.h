@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's numbers over MPI.  Only for programs that use MPI: the library itself never does.
- * Calls are collective; replica 0 of the agent must be rank 0 of comm.
+ * Transport of the agent's numbers over MPI, for programs that use MPI.  The library itself does
+ * not.  All calls are collective; replica 0 of the agent must be rank 0 of comm.
  */
 #ifndef POLLUX_MPI_H
 #define POLLUX_MPI_H
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* The world as MPI knows it, for setup.world: the surest way where mpirun is not Open MPI's, or
- * a program splits its communicator.  generation is the environment's. */
+/* Rank and replicas from MPI, for setup.world.  Use it if mpirun is not Open MPI's, or if the
+ * program splits its communicator.  generation comes from the environment. */
 static inline int pollux_mpi_world (MPI_Comm comm, struct pollux_world *ret,
                                     struct pollux_error *err)
 {
@@ -30,12 +30,12 @@ static inline int pollux_mpi_world (MPI_Comm comm, struct pollux_world *ret,
         MPI_Comm_split_type (comm, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &local) !=
             MPI_SUCCESS) {
         if (err)
-            snprintf (err->text, sizeof (err->text), "MPI tells no rank or no size");
+            snprintf (err->text, sizeof (err->text), "MPI gives no rank or no size");
         return -EIO;
     }
     MPI_Comm_rank (local, &world.local_rank);
     MPI_Comm_free (&local);
-    /* Machines, each counted by its first replica; polluxd may see several nodes in one. */
+    /* Count machines by their first replica; polluxd may divide a machine into several nodes. */
     first = world.local_rank == 0;
     MPI_Allreduce (MPI_IN_PLACE, &first, 1, MPI_INT, MPI_SUM, comm);
     if (first > world.shape.nodes || world.shape.nodes > world.shape.replicas)
@@ -44,7 +44,7 @@ static inline int pollux_mpi_world (MPI_Comm comm, struct pollux_world *ret,
     return 0;
 }
 
-/* Means over the replicas of a few numbers, squared norms say, in place. */
+/* Replace a few numbers, for example squared norms, by their means over the replicas. */
 static inline int pollux_mpi_mean (MPI_Comm comm, double *values, int count)
 {
     int replicas, i;
@@ -56,8 +56,8 @@ static inline int pollux_mpi_mean (MPI_Comm comm, double *values, int count)
     return 0;
 }
 
-/* Decide, broadcast and follow.  A replica that was asked to stop, by a signal that only it got,
- * is heard by all. */
+/* Decide, broadcast and follow.  If any replica was asked to stop, for example by a signal that only
+ * it got, all stop. */
 static inline int pollux_mpi_advise (MPI_Comm comm, struct pollux_agent *agent,
                                      struct pollux_advice *ret, struct pollux_error *err)
 {
@@ -73,7 +73,7 @@ static inline int pollux_mpi_advise (MPI_Comm comm, struct pollux_agent *agent,
         code = MPI_Bcast (numbers, (int)count, MPI_DOUBLE, 0, comm);
     if (code != MPI_SUCCESS) {
         if (err)
-            snprintf (err->text, sizeof (err->text), "MPI could not carry the advice");
+            snprintf (err->text, sizeof (err->text), "MPI failed to broadcast the advice");
         return -EIO;
     }
     return pollux_agent_follow (agent, ret, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deciding and following.  Replica 0 puts its decision into a few doubles, which is exact for all
- * of them (batches are below 2^53); the caller's broadcast carries them; everybody, replica 0 too,
- * takes them in from there.  So replicas cannot disagree, not even in the last bit of a factor.
+ * Decide and follow.  Replica 0 writes its decision into a few doubles, which hold all of it exactly
+ * (batches are below 2^53).  The caller broadcasts them, and every replica, also replica 0, reads
+ * its advice from them: all replicas agree to the last bit of a factor.
  */
 #include "agent/agent.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* First of the numbers, and unlikely to be the first of others': version 1. */
+/* The first number: identifies advice of version 1. */
 static const double mark = 20210714001.;
 
 /* Factors and progress of the update with this step's batch. */
@@ -44,7 +44,7 @@ static enum pollux_verdict verdict_of (const struct pollux_agent *agent)
     return pollux_agent_stopping (agent) ? POLLUX_STOP : POLLUX_GO;
 }
 
-/* The last report says how far training came, and does not wait for its second. */
+/* Send a report if it is time.  The last one, with the final progress, is not delayed. */
 static void report_if_due (struct pollux_agent *agent, enum pollux_verdict verdict, double now_s)
 {
     bool last = verdict != POLLUX_GO && !agent->said_last;
@@ -62,7 +62,7 @@ static void decide (struct pollux_agent *agent)
         factors[g] = agent->factors[g];
     if (updates)
         gain = decide_update (agent, factors);
-    agent->decided = true; /* asking twice in a step is no second update */
+    agent->decided = true; /* a second call in this step does not count the update again */
     struct pollux_grad grad = pollux_noise_grad (agent->noise);
     agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, now_s);
     agent->news |= tuner_choose (&agent->tuner, grad, now_s);
@@ -85,7 +85,7 @@ double *pollux_agent_decide (struct pollux_agent *agent, size_t *ret_count)
     return agent->numbers;
 }
 
-/* Is it a whole number from low on that a batch can have? */
+/* True for an integer from low to POLLUX_BATCH_LIMIT. */
 static bool is_count (double value, double low)
 {
     return value >= low && value <= (double)POLLUX_BATCH_LIMIT && value == floor (value);
@@ -140,7 +140,7 @@ int pollux_agent_follow (struct pollux_agent *agent, struct pollux_advice *ret,
     agent->tuner.batch = agent->advice.batch;
     if (before.m != agent->advice.batch.m || before.s != agent->advice.batch.s)
         agent->unmeasured |= !agent->watch.open;
-    agent->numbers[NUMBER_MARK] = 0; /* old advice is no advice */
+    agent->numbers[NUMBER_MARK] = 0; /* the same numbers are not followed twice */
     *ret = agent->advice;
     return 0;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's life and what it is told: opening, the marks of a step, gradient statistics, signals,
- * the report.  What it makes of that is in advice.c; what it knows from earlier generations comes
- * through state.c.
+ * Open and close an agent, and its inputs: marks of a step, gradient statistics, signals; and its
+ * report.  advice.c makes decisions from them; state.c saves and restores the agent.
  *
- * Every entry asks first whether this is still the process that opened the agent, so that children
- * (loaders of data, say) never speak for their parent.
+ * Every public function first checks whether this is the process that opened the agent, so that
+ * children (data loaders, for example) never report for their parent.
  */
 #define _GNU_SOURCE
 #include "agent/agent.h"
@@ -168,7 +167,7 @@ void pollux_agent_close (struct pollux_agent *agent)
 {
     if (!agent)
         return;
-    /* A child has a copy of the memory and of the socket to give back, and no word to say. */
+    /* A child of fork only frees its copies of memory and socket. */
     if (agent_is_here (agent)) {
         if (agent->numbers && !agent->said_last)
             agent_report (agent, now_s (agent));
@@ -288,7 +287,7 @@ int64_t agent_samples (const struct pollux_agent *agent)
                           : (int64_t)pollux_total_batch (agent->world.shape, agent->watch.batch);
 }
 
-/* Every micro-batch of this step, if as equal as can be, has m samples at most and one has m. */
+/* True if the step's samples, split evenly, give micro-batches of at most m with one of exactly m. */
 static bool step_is_full (const struct pollux_agent *agent)
 {
     int64_t parts = agent->world.shape.replicas * (agent->watch.batch.s + 1);
@@ -317,12 +316,12 @@ void pollux_agent_step_end (struct pollux_agent *agent)
     if (agent_decides (agent) && !agent->unmeasured && step_is_full (agent))
         profile_add (&agent->profile, agent->world.shape, agent->watch.batch.m, step.grad_s,
                      step.step_s);
-    /* A batch that was changed within this step is the next one's. */
+    /* A batch that changed within this step is for the next one, which is then not measured. */
     agent->unmeasured = agent->watch.batch.m != agent->advice.batch.m ||
                         agent->watch.batch.s != agent->advice.batch.s;
 }
 
-/* Samples in one of n equal micro-gradients, to the nearest if they are only nearly equal. */
+/* Samples per micro-gradient for n of them, rounded to the nearest integer. */
 static int64_t samples_in (const struct pollux_agent *agent, int64_t n)
 {
     int64_t m = (agent_samples (agent) + n / 2) / n;
@@ -347,7 +346,7 @@ int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const dou
     return code;
 }
 
-/* The one micro-gradient of a step with n = 1. */
+/* Samples of the only micro-gradient of a step with n = 1. */
 static int64_t single_m (const struct pollux_agent *agent)
 {
     return agent->watch.open ? agent_samples (agent)

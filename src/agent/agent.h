@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent from inside, for agent.c, advice.c and state.c, and for tests that bring their own clock. */
+/* Private to agent.c, advice.c and state.c, and to tests that set their own clock. */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -13,20 +13,20 @@
 /* Seconds on a clock that does not go back. */
 typedef double clock_fn (void *context);
 
-/* Places in the numbers that replica 0 broadcasts. */
+/* Indices of the numbers that replica 0 broadcasts. */
 enum {
-    NUMBER_MARK, /* tells advice from noise */
+    NUMBER_MARK, /* identifies the numbers as advice */
     NUMBER_M,
     NUMBER_S,
     NUMBER_VERDICT,
     NUMBER_SKIP,
     NUMBER_GAIN,
     NUMBER_PROGRESS,
-    NUMBER_FACTORS, /* one per group from here on */
+    NUMBER_FACTORS, /* one per group, from this index */
 };
 
 struct pollux_agent {
-    pid_t pid; /* another one: a child of fork, where all is inert */
+    pid_t pid; /* of the process that opened it; in others it is inert */
     clock_fn *now_s;
     void *clock;
 
@@ -44,18 +44,18 @@ struct pollux_agent {
     struct reporter reporter;
 
     struct stopwatch watch;
-    bool unmeasured; /* the coming step is not like those after it */
+    bool unmeasured; /* the next step is not representative */
     bool skip;       /* the update of this step is not finite */
-    bool decided;    /* progress has this step */
-    int64_t samples; /* of this step, if told; 0: K m (s+1) */
+    bool decided;    /* progress includes this step */
+    int64_t samples; /* of this step, from pollux_agent_samples; 0: K m (s+1) */
     double progress;
 
-    int signal; /* held; 0: none */
+    int signal; /* caught; 0: none */
     unsigned signal_count;
-    bool stop;                   /* asked for by the program */
-    bool news;                   /* something to report before the period is over */
-    bool said_last;              /* stop or done was reported */
-    struct pollux_advice advice; /* followed last */
+    bool stop;                   /* requested by pollux_agent_stop */
+    bool news;                   /* report without waiting for the end of the period */
+    bool said_last;              /* the last report was sent */
+    struct pollux_advice advice; /* the last one followed */
     double *factors;             /* of that advice; owned */
     double *numbers;             /* to broadcast; owned */
 };
@@ -65,13 +65,13 @@ static inline bool agent_decides (const struct pollux_agent *agent)
     return agent->world.rank == 0;
 }
 
-/* All samples of this step's update. */
+/* Samples of this step's update, over all replicas. */
 int64_t agent_samples (const struct pollux_agent *agent);
 
-/* Whether this is the process that opened the agent. */
+/* True if this is the process that opened the agent. */
 bool agent_is_here (const struct pollux_agent *agent);
 
-/* Send what there is to say, now. */
+/* Send a report now. */
 void agent_report (struct pollux_agent *agent, double now_s);
 
 #endif

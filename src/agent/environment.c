@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who am I, among how many?  Launchers tell by variables, each under names of its own.  A launcher
- * is a row of a table; the first whose rank and number of replicas are both set counts, since a
- * rank of one launcher and a number of another (torchrun within a Slurm job, say) make no pair.
+ * Rank and number of replicas from environment variables.  Each launcher has its own names: a row of
+ * the table.  The first launcher whose rank and number of replicas are both set is used; values of
+ * two launchers (torchrun within a Slurm job, for example) are never combined.
  */
 #include "agent/environment.h"
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/number.h"
 
-/* Names of variables, NULL where the launcher has none; the first that is set counts. */
+/* Names of variables; NULL: the launcher has none.  Of two names the first that is set is used. */
 struct launcher {
     const char *rank, *replicas[2], *local_rank, *local_replicas, *nodes[2];
 };
@@ -57,7 +57,7 @@ static const char *first_set (const struct environment *environment, const char 
     return NULL;
 }
 
-/* A number from low on; *ret is left as it is where the variable is not set. */
+/* Read a number >= low; *ret does not change if the variable is not set. */
 static int read_number (const struct environment *environment, const char *name, int64_t low,
                         int64_t high, int *ret, struct pollux_error *err)
 {
@@ -95,7 +95,7 @@ static int read_launcher (const struct environment *environment, const struct la
         return code;
     if (nodes == 0)
         nodes = local > 0 ? (world.shape.replicas + local - 1) / local : 1;
-    /* An allocation may have more nodes than the step has tasks. */
+    /* A Slurm allocation may have more nodes than the step has tasks. */
     world.shape.nodes = nodes < world.shape.replicas ? nodes : world.shape.replicas;
     *ret = world;
     return 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A random order as a function.  A Feistel network permutes the numbers of b bits: each round adds
- * (XOR) a keyed hash of one part of the bits to the other part, which can be undone, whatever the hash is.
- * Where b bits are more than length, a result outside is sent through again until it is inside;
- * since the domain is less than twice as large, that takes two rounds on average at most, and keeps
- * it a permutation (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+ * A random permutation as a function.  A Feistel network permutes the numbers of b bits: each round
+ * XORs a keyed hash of one part of the bits into the other part, which is invertible for any hash.
+ * If 2^b > length, a result >= length is permuted again until it is below; because 2^b < 2 length,
+ * this takes at most two tries on average, and the result is still a permutation (Black and Rogaway,
+ * "Ciphers with arbitrary finite domains", 2002).
  *
- * Checkpoints depend on it: the same numbers in every version.  The hash is splitmix64's finalizer.
+ * Checkpoints depend on it: the result must never change.  The hash is splitmix64's finalizer.
  */
 #include "agent/permutation.h"
 

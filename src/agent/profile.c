@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was measured of a job's step times, in a bounded table.
+ * Measured step times of a job, in a bounded table.
  *
- * A mean is over all steps at first, and forgets once it has a thousand of them: a machine that has
- * become slower is believed after a while, one slow step among many never.
+ * A mean is over all steps up to a thousand, then an exponential moving average: it follows a machine
+ * that has become slower, and a single slow step changes little.
  */
 #include "agent/profile.h"
 
-/* Steps that a mean remembers. */
+/* Steps in the window of a mean. */
 static const int64_t memory_steps = 1000;
 
-/* pollux_fit's range of times. */
+/* The range of times that pollux_fit accepts. */
 static const double least_s = 1e-9, most_s = 1e9;
 
 static struct profile_entry *find_or_make (struct profile *profile, struct pollux_shape shape,

@@ -4,8 +4,8 @@
 
 #include "pollux/pollux.h"
 
-/* Step times of a job, a mean for each (N, K, m) that was measured.  64 of them: a fit of so many
- * takes about a millisecond.  One more takes the place of the one not met for longest. */
+/* Mean step times of a job, for each measured (N, K, m).  At most 64: a fit of 64 takes about a
+ * millisecond.  A new one replaces the one that was least recently measured. */
 enum { PROFILE_LIMIT = 64 };
 
 struct profile_entry {
@@ -13,18 +13,18 @@ struct profile_entry {
     int64_t m;
     double grad_s, step_s;
     int64_t steps;   /* in the means */
-    uint64_t met_at; /* the larger, the later it was met */
+    uint64_t met_at; /* larger: measured more recently */
 };
 
 struct profile {
     int count;
-    int max_replicas; /* the most that was ever measured with; 0: nothing was */
-    uint64_t steps;   /* taken in, ever */
+    int max_replicas; /* largest number of replicas that was measured; 0: none */
+    uint64_t steps;   /* measured in total */
     struct profile_entry entries[PROFILE_LIMIT];
 };
 
-/* Take in a step: a micro-step without synchronisation, and the last one with it.  False for times
- * that pollux_fit would refuse; nothing changes. */
+/* Add a step: times of a micro-step without synchronisation, and of the last one with it.  False,
+ * with no change, for times that pollux_fit would refuse. */
 bool profile_add (struct profile *profile, struct pollux_shape shape, int64_t m, double grad_s,
                   double step_s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Datagrams to the supervisor's socket.  Nothing here can stall a training step: sending to a full,
- * dead or foreign socket fails at once (MSG_DONTWAIT), and never with a signal (MSG_NOSIGNAL).  The
- * address goes with each message, so that a supervisor that comes back is found again.
+ * Send datagrams to the supervisor's socket.  Sending never blocks a training step: if the socket is
+ * full or has no reader, it fails at once (MSG_DONTWAIT) and without a signal (MSG_NOSIGNAL).  Each
+ * message is addressed anew, so that a restarted supervisor receives the next one.
  */
 #define _GNU_SOURCE
 #include "agent/reporter.h"
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Between two messages, whatever the news. */
+/* Shortest time between two messages. */
 static const double least_s = 1;
 
 void reporter_open (struct reporter *reporter, const char *path)

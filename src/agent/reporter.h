@@ -8,24 +8,24 @@
 
 #include "pollux/pollux.h"
 
-/* The way to the supervisor: messages leave at once or are lost. */
+/* Messages to the supervisor.  They are sent at once or lost. */
 struct reporter {
-    int file; /* -1: nobody listens */
+    int file; /* socket; -1: none */
     struct sockaddr_un address;
     int64_t sent, lost;
-    int error;        /* errno value of the last one lost */
-    double sent_at_s; /* the last try; -INFINITY: none */
+    int error;        /* errno value of the last lost message */
+    double sent_at_s; /* time of the last attempt; -INFINITY: none */
 };
 
-/* A path, or NULL and "" for none.  One that cannot be a socket's is a reason in error, no
- * failure: training goes on without. */
+/* Open a socket to a path; NULL or "": no reports.  An impossible path only sets error: training
+ * continues without reports. */
 void reporter_open (struct reporter *reporter, const char *path);
 void reporter_close (struct reporter *reporter);
 
-/* Whether another message may leave: period_s after the last one; one second if it has news. */
+/* True if a message may be sent: period_s after the last one, or one second after it with news. */
 bool reporter_due (const struct reporter *reporter, bool news, double period_s, double now_s);
 
-/* Send without waiting for anybody. */
+/* Send without blocking. */
 void reporter_send (struct reporter *reporter, const char *text, size_t length, double now_s);
 
 #endif

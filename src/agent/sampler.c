@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which samples a replica trains on.  All passes are one long row of positions; an update takes the
- * next M of them, its micro-steps one after the other, and within a micro-step replica after
- * replica:
+ * Which samples a replica trains on.  All passes form one sequence of positions.  An update takes the
+ * next M of them: micro-step by micro-step, and within a micro-step replica by replica:
  *
  *     offset --> | step 0: rank 0 | rank 1 | ... | step 1: rank 0 | rank 1 | ...  --> offset + M
  *
- * The row does not know how many replicas there are, so a resize between two updates leaves no gap
- * and no overlap; and two replica counts with one M train on the same samples.
+ * The sequence does not depend on the number of replicas: a resize between two updates leaves no gap
+ * and no overlap, and two numbers of replicas with the same M train on the same samples.
  */
 #include <errno.h>
 
@@ -16,7 +15,7 @@
 
 static int check_sampler (const struct pollux_sampler *sampler, struct pollux_error *err)
 {
-    /* Passes are bounded so that a saved one, damaged, does not overflow. */
+    /* pass is bounded so that a damaged saved value cannot overflow. */
     if (sampler->length < 1 || sampler->length > POLLUX_BATCH_LIMIT || sampler->offset < 0 ||
         sampler->offset >= sampler->length || sampler->pass < 0 ||
         sampler->pass > INT64_MAX - 4 * POLLUX_BATCH_LIMIT)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals that are remembered.  A handler has no argument of ours, so this is the one place of the
- * library with global state: per signal a count, who was there before, and how many agents care.
+ * Count signals.  A signal handler gets no user argument, so this is the only file of the library with
+ * global state: per signal a count, the previous handler, and the number of agents that hold it.
  *
- * The handler before ours is called from ours, with what it would have seen.  It is written down
- * before ours is installed, and while any agent holds the signal it does not change.
+ * Our handler calls the previous one with the same arguments.  The previous handler is stored before
+ * ours is installed, and does not change while any agent holds the signal.
  */
 #define _GNU_SOURCE
 #include "agent/signals.h"
@@ -23,8 +23,8 @@ struct held {
     atomic_uint count;
     _Atomic (void (*) (int, siginfo_t *, void *)) next_action; /* NULL: none with three arguments */
     _Atomic (void (*) (int)) next_handler;                     /* NULL: none */
-    int holders;                                               /* under the lock, as all below */
-    bool installed; /* ours is there, maybe behind another one */
+    int holders;    /* this and all below: protected by the lock */
+    bool installed; /* our handler is installed; another handler may call it */
     struct sigaction before;
 };
 
@@ -45,7 +45,7 @@ static void remember (int number, siginfo_t *info, void *context)
     errno = error;
 }
 
-/* Put our handler before the one that is there. */
+/* Install our handler and store the previous one. */
 static int install (int number, struct held *held)
 {
     struct sigaction before, ours = {.sa_flags = SA_SIGINFO | SA_RESTART};
@@ -58,7 +58,8 @@ static int install (int number, struct held *held)
     held->before = before;
     ours.sa_sigaction = remember;
     ours.sa_mask = before.sa_mask;
-    ours.sa_flags |= before.sa_flags & SA_ONSTACK; /* some languages have no other stack */
+    ours.sa_flags |=
+        before.sa_flags & SA_ONSTACK; /* some language runtimes require the alternate stack */
     return sigaction (number, &ours, NULL) < 0 ? -errno : 0;
 }
 
@@ -68,7 +69,7 @@ int signals_hold (int number, unsigned *ret_count, struct pollux_error *err)
         return fail (err, -EINVAL, "agent: there is no signal %d", number);
     struct held *held = &all_held[number];
     pthread_mutex_lock (&lock);
-    /* Once is enough: behind a handler that calls ours, a second time would be a circle. */
+    /* Never twice: if another handler calls ours, installing again would make a cycle. */
     int code = held->installed ? 0 : install (number, held);
     if (code == 0) {
         held->installed = true;
@@ -86,7 +87,7 @@ void signals_release (int number)
     struct sigaction now;
     struct held *held = &all_held[number];
     pthread_mutex_lock (&lock);
-    /* If somebody has put a handler before ours, it will call ours: that stays, and chains on. */
+    /* If another handler was installed after ours, it may call ours: then ours stays installed. */
     if (--held->holders == 0 && sigaction (number, NULL, &now) == 0 &&
         (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == remember)
         held->installed = sigaction (number, &held->before, NULL) < 0;

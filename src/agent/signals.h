@@ -4,12 +4,12 @@
 
 #include "pollux/pollux.h"
 
-/* Begin to remember a signal; *ret_count is how often it has come so far.  Each success is to be
- * undone with signals_release; the handler goes with the last of them. */
+/* Start to count a signal; *ret_count is the count so far.  Undo each success with signals_release;
+ * the last one removes the handler. */
 int signals_hold (int signal, unsigned *ret_count, struct pollux_error *err);
 void signals_release (int signal);
 
-/* How often a held signal has come. */
+/* The count of a held signal. */
 unsigned signals_count (int signal);
 
 #endif

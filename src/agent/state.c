@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an agent knows, as bytes, for a checkpoint that another machine may read with another number
+ * The state of an agent as bytes, for a checkpoint that another machine may read with another number
  * of replicas.
  *
  *     magic "plxagent" | version | progress | max_replicas | steps | fitted | the model's seven
  *     | entries | nodes, replicas, m, steps, met_at, grad_s, step_s of each
  *     | the noise estimator (model/noise_save.c) | checksum of all before
  *
- * Every field takes eight bytes, little-endian.  A reader believes nothing: it checks the length,
- * the checksum, then every field, before it changes the agent.
+ * Every field takes eight bytes, little-endian.  The reader checks the length, the checksum, then
+ * every field, before it changes the agent.
  */
 #include "agent/agent.h"
 
@@ -85,7 +85,7 @@ int pollux_agent_state_save (const struct pollux_agent *agent, void *ret, size_t
 
 /* ---- Restoring ---------------------------------------------------------------------------- */
 
-/* All but the noise, as read. */
+/* All fields except the noise estimator. */
 struct state {
     double progress;
     uint64_t max_replicas, steps, fitted, count;
@@ -93,7 +93,7 @@ struct state {
     struct profile_entry entries[PROFILE_LIMIT];
 };
 
-/* Is this a whole, undamaged state of a version that we know? */
+/* Check length, magic, version and checksum. */
 static int check_frame (const uint8_t *data, size_t size, struct pollux_error *err)
 {
     if (size < entries_size (0) + FIELD || memcmp (data, magic, sizeof (magic)) != 0)
@@ -134,7 +134,7 @@ static int check_head (const struct state *state, struct pollux_error *err)
                        state->progress, (unsigned long long)state->count);
 }
 
-/* Could profile_add have made this entry? */
+/* Read an entry; refuse one that profile_add cannot make. */
 static int get_entry (const uint8_t **at, const struct state *state, struct profile_entry *ret,
                       struct pollux_error *err)
 {
@@ -170,7 +170,7 @@ static void adopt (struct pollux_agent *agent, const struct state *state)
                                       .max_replicas = (int)state->max_replicas,
                                       .steps = state->steps};
     memcpy (agent->profile.entries, state->entries, state->count * sizeof (state->entries[0]));
-    /* A fit of this generation is due at once, and starts from the model. */
+    /* This generation fits at once, starting from the restored model. */
     agent->tuner.fitted = state->fitted;
     if (state->fitted)
         agent->tuner.fit = (struct pollux_fit){.model = {x[0], x[1], x[2], x[3], x[4], x[5], x[6]},

@@ -4,9 +4,9 @@
  *
  *     |-- micro --|-- micro --|-- micro -->|== sync ==>|       T = end - begin
  *
- * Where the end of each of the first s micro-steps was marked, they tell the time of computing, and
- * what is left of T is the last one.  Otherwise T without the waiting is s+1 times computing;
- * the optimizer's time is shared among them.
+ * If the ends of the first s micro-steps were marked, their mean is the computing time, and the rest
+ * of T is the last micro-step.  Otherwise T minus the waiting time is divided by s+1, which includes
+ * a share of the optimizer's time.
  */
 #include "agent/stopwatch.h"
 
@@ -58,7 +58,7 @@ bool stopwatch_end (struct stopwatch *watch, double now_s, struct stopwatch_step
         double micro_s = watch->micro_end_s - watch->begin_s;
         *ret = (struct stopwatch_step){micro_s / extra, whole_s - micro_s};
     } else {
-        /* Somebody else's clock may have counted more waiting than there was time. */
+        /* Waiting time from another clock may exceed the step. */
         double sync_s = fmin (watch->sync_s, whole_s);
         double grad_s = (whole_s - sync_s) / (extra + 1);
         *ret = (struct stopwatch_step){grad_s, grad_s + sync_s};

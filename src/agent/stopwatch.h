@@ -4,16 +4,16 @@
 
 #include "pollux/pollux.h"
 
-/* One step from begin to end, on any clock in seconds that does not go back.  A zeroed one is
- * ready.  Calls out of order do nothing. */
+/* Measures one step from begin to end, on any monotonic clock in seconds.  Starts zeroed.  Calls in
+ * the wrong order do nothing. */
 struct stopwatch {
     bool open;                 /* between begin and end */
     struct pollux_batch batch; /* of this step */
     double begin_s, sync_s;
     bool syncing;
     double sync_begin_s;
-    int64_t micro_steps; /* ended, without synchronisation */
-    double micro_end_s;  /* when the last of them ended */
+    int64_t micro_steps; /* ended micro-steps without synchronisation */
+    double micro_end_s;  /* end of the last of them */
 };
 
 /* Times of a step that has ended. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When an agent changes its mind.
+ * When the agent fits the model and changes the batch.
  *
- * It fits at most once a period, when steps were measured since.  The first fit of a generation is
- * early, after a few steps, or at once where a checkpoint brought measurements along: that is
- * when most is learned.  A batch is chosen when a pass over the data begins, or every period in a
- * loop without passes.  The first choice with a model is taken; later ones must promise 5 % more
- * goodput, since every change costs a little: buffers, and an estimate of the noise at n = 1.
+ * It fits at most once per period, if new steps were measured.  The first fit of a generation comes
+ * after a few steps, or at once if a checkpoint contains measurements.  A batch is chosen when a pass
+ * over the data begins, or every period in a loop without passes.  The first choice with a model is
+ * used; later ones must predict 5 % more goodput (hysteresis), because every change has a cost:
+ * buffers, and with n = 1 the comparison with the previous gradient.
  *
- * All of it is on the training thread.  A fit takes a fraction of a millisecond and comes every
- * 30 s (bench/agent.c), so that a thread of its own would cost more than it saves.
+ * This runs on the training thread.  A fit takes a fraction of a millisecond every 30 s
+ * (bench/agent.c); a separate thread would cost more than it saves.
  */
 #include "agent/tuner.h"
 
@@ -17,10 +17,10 @@
 
 #include "model/micro_batches.h"
 
-/* Steps before the first fit: the mean of fewer is worth little. */
+/* Steps before the first fit: the mean of fewer is not reliable. */
 static const uint64_t first_steps = 10;
 
-/* More goodput than this factor, or the batch stays. */
+/* The batch changes only for more goodput than this factor. */
 static const double improvement = 1.05;
 
 /* M0 over the replicas; without accumulation in one step, of at most max_local samples. */
@@ -61,7 +61,7 @@ static void predict (struct tuner *tuner, struct pollux_grad grad)
         tuner->best = best;
 }
 
-/* Is there enough to fit, and not too soon? */
+/* True if there are enough new steps and the period is over. */
 static bool fit_due (const struct tuner *tuner, const struct profile *profile, double now_s)
 {
     if (profile->steps == tuner->fitted_steps)
@@ -82,14 +82,14 @@ bool tuner_refit (struct tuner *tuner, const struct profile *profile, struct pol
     tuner->fitted_at_s = now_s;
     tuner->fitted_steps = profile->steps;
     if (pollux_fit (samples, count, tuner->fitted ? &tuner->fit.model : NULL, &fit, NULL) < 0)
-        return false; /* no memory: the fit of before stands */
+        return false; /* no memory: keep the last fit */
     tuner->fit = fit;
     tuner->fitted = true;
     predict (tuner, grad);
     return true;
 }
 
-/* Passes or, where the program tells of none, periods. */
+/* At the begin of a pass; every period if the program does not announce passes. */
 static bool choice_due (const struct tuner *tuner, double now_s)
 {
     return tuner->has_passes ? tuner->pass_begun : now_s - tuner->chosen_at_s >= tuner->period_s;
@@ -98,7 +98,7 @@ static bool choice_due (const struct tuner *tuner, double now_s)
 bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, double now_s)
 {
     if (!tuner->fitted || !choice_due (tuner, now_s)) {
-        tuner->pass_begun = false; /* without a model the moment passes by */
+        tuner->pass_begun = false; /* without a model this chance is lost */
         return false;
     }
     tuner->pass_begun = false;
@@ -109,7 +109,7 @@ bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, double now_s)
         return false;
     double goodput =
         pollux_goodput (&tuner->fit.model, grad, tuner->limits.init_batch, tuner->shape, now);
-    /* A batch below M0, all that the limits allowed at the start, has none. */
+    /* A first batch below M0 has no predicted goodput (NaN). */
     if (tuner->adopted && tuner->best.goodput <= improvement * goodput)
         return false;
     tuner->adopted = true;

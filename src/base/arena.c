@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An arena: a list of blocks, each at least twice the one before.  After a reset one block is as
- * large as all of them were, so a computation that is repeated soon runs in one block.
+ * An arena: a list of blocks, each at least twice as large as the one before.  A reset replaces all
+ * blocks by one of their total size, so that a repeated computation needs only one block.
  */
 #include "base/arena.h"
 
@@ -12,7 +12,7 @@ enum { ALIGNMENT = 16, BLOCK_LEAST = 1 << 14 };
 
 struct arena_block {
     struct arena_block *older;
-    size_t size; /* of what follows */
+    size_t size; /* bytes after this header */
     _Alignas(ALIGNMENT) char bytes[];
 };
 
@@ -51,7 +51,7 @@ void arena_reset (struct arena *arena)
     for (struct arena_block *block = arena->blocks; block; block = block->older)
         total += block->size;
     arena_clear (arena);
-    (void)arena_grow (arena, total); /* without memory now, take will try again */
+    (void)arena_grow (arena, total); /* if this fails, arena_take tries again */
 }
 
 void arena_clear (struct arena *arena)

@@ -4,17 +4,17 @@
 
 #include <stddef.h>
 
-/* Memory that is taken piece by piece and given back all at once.  Zero is an empty arena. */
+/* Memory that is allocated in pieces and freed all at once.  A zeroed arena is empty. */
 struct arena {
-    struct arena_block *blocks; /* the newest first */
-    size_t used;                /* of the newest */
+    struct arena_block *blocks; /* newest first */
+    size_t used;                /* bytes of the newest block */
 };
 
-/* Room for count elements of size bytes, not cleared, aligned for any type; NULL if there is no
- * memory.  Pieces stay where they are until arena_reset. */
+/* Room for count elements of size bytes, not cleared, aligned for any type.  NULL: no memory.
+ * Valid until arena_reset. */
 void *arena_take (struct arena *arena, size_t count, size_t size);
 
-/* Give back all pieces.  The memory is kept for the next ones. */
+/* Free all pieces; the memory is kept for the next ones. */
 void arena_reset (struct arena *arena);
 
 /* Free everything. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers to bytes and back, for what is saved by one machine and read by another.
+ * Convert numbers to bytes and bytes to numbers, for states that another machine may read.
  */
 #include "base/bytes.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wall clock is read once; from then on a clock that nobody can set, and that counts the time
- * in which the machine is suspended, too, tells how much later it is.
+ * The clock of events.  The wall clock is read once at the start; from then on CLOCK_BOOTTIME gives
+ * the elapsed time: it cannot be set, and it includes the time in which the machine is suspended.
  */
 #include "base/clock.h"
 

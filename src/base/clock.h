@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of events: it never runs backwards, not across restarts either, and while the daemon
- * runs it does not jump when somebody sets the machine's clock.
+ * The clock of events.  It never goes back, also not across restarts, and it does not jump when the
+ * machine's clock is set.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 struct clock {
-    int64_t offset_us; /* from the time since the machine's start to that of events */
+    int64_t offset_us; /* time of events minus time since boot */
 };
 
-/* The wall clock's time now, but not before the last event. */
+/* Start at the wall clock's time, or at the last event if that is later. */
 struct clock clock_start (int64_t last_event_us);
 
 int64_t clock_now_us (const struct clock *clock);

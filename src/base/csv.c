@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CSV reader.  The whole file sits in one buffer.  One pass splits it in place: every field
- * is cut off with a NUL where its comma or line end was, and its offset goes into an index.
+ * The CSV reader.  The whole file is in one buffer.  One pass splits it in place: a NUL replaces the
+ * comma or line end after a field, and the field's offset goes into an index.
  *
  *     text    n o d e s , n a m e \n 2 , " a " " b " \n
  *             |           |          |     |
  *     fields  0           6          11    14        (a"b, moved left over the doubled quote)
  *     rows    {line 1, start 0}      {line 2, start 11}
  *
- * Row 0 of the index is the header.  Nothing moves past the start of its own field, and what
- * unquoting leaves over is filled with as many NULs, so that counting characters from the row's
- * start gives a field's place in the line as it was written, long after it was split.
+ * Row 0 of the index is the header.  Fields keep their start, and removed quotes are replaced by
+ * NULs at the field's end, so that a field's column in the original line can be counted later.
  */
 #include "base/csv.h"
 
@@ -30,7 +29,7 @@
 #include "base/utf8.h"
 
 struct csv_row {
-    uint32_t line, start; /* counted from 1; offset of its first byte */
+    uint32_t line, start; /* line from 1; offset of the first byte */
 };
 
 struct csv {
@@ -39,7 +38,7 @@ struct csv {
     size_t length;
     uint32_t *fields; /* offsets, `columns` of them per row */
     struct csv_row *rows;
-    size_t columns, row_count; /* rows with the header */
+    size_t columns, row_count; /* rows including the header */
 };
 
 _Static_assert(CSV_FILE_LIMIT < UINT32_MAX, "an offset fits into 32 bits");
@@ -51,7 +50,7 @@ static size_t field_offset (const struct csv *csv, size_t row, size_t column)
 
 /* ---- Messages ----------------------------------------------------------------------------- */
 
-/* Refuse what stands at an offset in a row. */
+/* Refuse the text at an offset in a row. */
 __attribute__ ((format (printf, 5, 6))) static int fail_at (const struct csv *csv,
                                                             struct csv_row row, size_t offset,
                                                             struct pollux_error *err,
@@ -84,7 +83,7 @@ int csv_fail (const struct csv *csv, size_t row, size_t column, struct pollux_er
 /* ---- Splitting ---------------------------------------------------------------------------- */
 
 /* Bytes that end a run of ordinary ones in a field: separators, quotes, line ends, and control
- * characters, which no text file has.  The NUL behind the text is one of them. */
+ * characters.  The NUL at the end of the text is one of them. */
 static const bool special[256] = {
     [0 ... 8] = true, [10 ... 31] = true, ['"'] = true, [','] = true, [127] = true};
 
@@ -129,8 +128,8 @@ static int fail_byte (const struct csv *csv, struct csv_row row, size_t at,
     return fail_at (csv, row, at, err, "control character 0x%02x: expected a text file", byte);
 }
 
-/* Take the quotes off the field whose opening quote is at *at, and move *at behind the closing
- * one and the blanks that follow it. */
+/* Remove the quotes of the field whose opening quote is at *at, and move *at after the closing one
+ * and the blanks that follow it. */
 static int split_quoted (struct csv *csv, struct csv_row row, size_t *at, struct pollux_error *err)
 {
     char *text = csv->text;
@@ -156,7 +155,7 @@ static int split_quoted (struct csv *csv, struct csv_row row, size_t *at, struct
     return 0;
 }
 
-/* Split the line at *at into at most `most` fields, and move *at behind the line.  The number
+/* Split the line at *at into at most `most` fields, and move *at after the line.  Returns the number
  * of fields, or an error. */
 static int split_line (struct csv *csv, struct csv_row row, size_t *at, uint32_t *fields,
                        size_t most, struct pollux_error *err)
@@ -198,7 +197,7 @@ static int split_line (struct csv *csv, struct csv_row row, size_t *at, uint32_t
     }
 }
 
-/* The next line that is not blank, from *at on.  False at the end of the file. */
+/* Find the next line that is not blank, from *at.  False at the end of the file. */
 static bool next_line (const struct csv *csv, size_t *at, struct csv_row *row)
 {
     for (;;) {
@@ -257,8 +256,8 @@ static int check_text (const struct csv *csv, struct pollux_error *err)
                     (unsigned char)csv->text[valid]);
 }
 
-/* Split csv->text.  Both arrays are as large as they can get, which saves growing them: a field
- * takes at least the byte that ends it, a row a line. */
+/* Split csv->text.  Both arrays get their largest possible size first: a field takes at least the
+ * byte that ends it, a row one line. */
 static int split (struct csv *csv, struct pollux_error *err)
 {
     int code = check_text (csv, err);
@@ -298,7 +297,7 @@ memory:
     return fail (err, -ENOMEM, "%s: not enough memory for %zu lines", csv->name.text, lines);
 }
 
-/* Make a table of text, which is taken over, also on failure. */
+/* Make a table.  It owns text from now on; on failure text is freed. */
 static int csv_new (const char *name, char *text, size_t length, struct csv **ret,
                     struct pollux_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one way to refuse: an errno value for the program, a sentence for the person.  Sentences
- * quote what strangers wrote, and often end on a terminal; so this is where they are disarmed.
+ * Errors: a code for the program, a sentence for the person.  Sentences quote untrusted input and are
+ * often printed on a terminal, so control characters are replaced here.
  */
 #include "base/error.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/utf8.h"
 
-/* A sentence that was cut may have been cut within a character. */
+/* A truncated sentence may end within a character: remove its last one. */
 static void drop_last_character (char *text)
 {
     size_t end = strlen (text);

@@ -4,13 +4,13 @@
 
 #include <stddef.h>
 
-/* A stranger's text in single quotes, cut to what a sentence can bear. */
+/* Untrusted text in single quotes, truncated to fit into a message. */
 struct excerpt {
     char text[80];
 };
 
-/* Of UTF-8; anything else is quoted, too, for fail() to disarm. */
+/* Quote a text.  Malformed UTF-8 stays as it is: fail() replaces it. */
 struct excerpt excerpt (const char *text, size_t length);
-struct excerpt quote (const char *text); /* all of a string */
+struct excerpt quote (const char *text); /* of a NUL-terminated text */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Death at a named moment, in builds for tests alone.  The count of visits is the one global
- * variable of the house: points are anywhere, and nobody is to hand a state to them.
+ * Fault points: the program kills itself at a named point, in test builds only.  The number of visits
+ * is a global variable, because fault points are in functions without a suitable parameter.
  */
 #define _GNU_SOURCE /* environ */
 #include "base/fault.h"
@@ -36,7 +36,7 @@ char *fault_variable (void)
 
 #else
 
-/* ISO C wants a file to declare something. */
+/* ISO C requires at least one declaration in a file. */
 typedef int fault_none;
 
 #endif

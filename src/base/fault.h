@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moments at which a program may die, for tests of what is left then.
+ * Fault points, for tests of crash recovery.
  *
- * In builds with -DPOLLUX_FAULTS (all that have a FLAVOUR: those of the tests) the variable
- * POLLUX_FAULT=POINT:N lets a program kill itself with SIGKILL when it comes to the point of that
- * name for the N-th time.
- * docs/architecture.md lists the points.  Other builds have none of it, and look at no variable.
+ * In builds with -DPOLLUX_FAULTS (all builds with a FLAVOUR, which are for tests), the environment
+ * variable POLLUX_FAULT=POINT:N makes the program kill itself with SIGKILL at the N-th visit of
+ * that point.  docs/architecture.md lists the points.  Other builds do not read the variable.
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
@@ -14,8 +13,7 @@
 
 #ifdef POLLUX_FAULTS
 void fault_point (const char *name);
-/* "POLLUX_FAULT=POINT:N", for a program that starts another with an environment of its own; NULL
- * if nothing is wished. */
+/* "POLLUX_FAULT=POINT:N", for the environment of a program that this one starts; NULL: not set. */
 char *fault_variable (void);
 #else
 static inline char *fault_variable (void)

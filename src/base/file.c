@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole files into memory, within a limit.  Everything we read is small next to memory, and a
- * parser over one buffer is simpler, faster and easier to fuzz than one over a stream.  The
- * limit holds for pipes and devices too, whose size is not known before their end.
+ * Read whole files into memory, up to a limit.  All input files are small compared with memory, and a
+ * parser of one buffer is simpler, faster and easier to fuzz than one of a stream.  The limit also
+ * applies to pipes and devices, whose size is unknown in advance.
  */
 #include "base/file.h"
 
@@ -48,13 +48,13 @@ static int fail_large (const char *path, size_t limit, struct pollux_error *err)
                  limit);
 }
 
-/* Read fd to its end into a buffer that starts with room for `guess` bytes. */
+/* Read fd to its end into a buffer of at first `guess` bytes. */
 static int read_all (int fd, const char *path, size_t guess, size_t limit, char **ret,
                      size_t *ret_length, struct pollux_error *err)
 {
     int code = 0;
     size_t length = 0;
-    /* One byte to see the end of the file without growing, and one for the NUL. */
+    /* One byte to detect the end of the file without growing, and one for the NUL. */
     size_t size = guess + 2;
     char *buffer = malloc (size);
     if (!buffer)

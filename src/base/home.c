@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the daemon and its clients meet when nobody has told them.
+ * The default state directory, where clients find the daemon.
  */
 #include "base/home.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* A variable of the environment that says something, or NULL. */
+/* An environment variable; NULL: not set or empty. */
 static const char *variable (const char *name)
 {
     const char *value = getenv (name);

@@ -6,9 +6,8 @@
 
 #include "pollux/pollux.h"
 
-/* The state directory of this user's daemon, where nobody says otherwise: POLLUX_STATE,
- * /var/lib/pollux for root, else $XDG_STATE_HOME/pollux or ~/.local/state/pollux.  Leaves room for
- * the name of a file behind it. */
+/* The default state directory of this user's daemon: $POLLUX_STATE; else /var/lib/pollux for root,
+ * $XDG_STATE_HOME/pollux or ~/.local/state/pollux for others.  Leaves room to append a file name. */
 int home_state (char ret[PATH_MAX], struct pollux_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks that go with a process, however it ends.
+ * File locks that the kernel releases when the process ends, for any reason.
  */
 #define _GNU_SOURCE /* F_OFD_SETLK */
 #include "base/lock.h"

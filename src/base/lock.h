@@ -4,10 +4,9 @@
 
 #include <sys/types.h>
 
-/* Lock a byte of an open file for as long as the descriptor is open, in whatever process.  One that
- * is about to go is waited for, a second or two: a process that a killed one had begun to start has
- * its locks until it is another program.  0, -EBUSY: somebody else has it and keeps it, or what
- * fcntl(2) says. */
+/* Lock a byte of an open file until the descriptor is closed in all processes that have it.  Waits
+ * up to two seconds: a child that a killed process was just starting keeps its locks until exec.
+ * -EBUSY: another process holds the lock; else the error of fcntl(2). */
 int lock_take (int fd, off_t byte);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nearest name: fewest letters added, left out, changed or swapped with their neighbour
- * (the restricted Damerau-Levenshtein distance), and not more than a third of the word.
+ * The nearest name by the restricted Damerau-Levenshtein distance (letters added, removed, changed or
+ * swapped with a neighbour), which must not exceed a third of the word.
  */
 #include "base/nearest.h"
 
 #include <string.h>
 
-/* Longer names are not compared: the matrix takes 33 x 33 cells. */
+/* Longer names are not compared: the matrix has 33 x 33 cells. */
 #define NEAREST_LIMIT 32
 
 static size_t smaller (size_t a, size_t b)
@@ -17,7 +17,7 @@ static size_t smaller (size_t a, size_t b)
 
 static size_t distance (const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    /* d[i][j]: mistakes between the first i letters of a and the first j of b. */
+    /* d[i][j]: distance between the first i letters of a and the first j letters of b. */
     size_t d[NEAREST_LIMIT + 1][NEAREST_LIMIT + 1];
     for (size_t i = 0; i <= a_length; i++) {
         for (size_t j = 0; j <= b_length; j++) {

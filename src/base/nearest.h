@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Which of several names somebody meant who typed another word.
+/* Find the name that was probably meant by a mistyped word.
  *
  *     struct nearest nearest = nearest_start (word, strlen (word));
  *     nearest_try (&nearest, name);                             for each name
@@ -14,7 +14,7 @@ struct nearest {
     const char *word;
     size_t length;
     const char *best;
-    size_t distance; /* mistakes between word and best; before there is one, too many */
+    size_t distance; /* of word and best; without a best, the smallest distance that is too large */
 };
 
 struct nearest nearest_start (const char *word, size_t length);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers from text, strictly: all of the text or nothing, decimal only.  The libc functions
- * accept leading blanks, hexadecimal, "inf" and "nan", none of which belongs into a data file,
- * and strtod is slow: a million rows of measurements would spend most of their time there.
+ * Parse decimal numbers strictly: the whole text must be one.  The libc functions accept leading
+ * blanks, hexadecimal, "inf" and "nan", which do not belong in a data file, and strtod is slow:
+ * reading a million rows of measurements would spend most of its time there.
  * Numbers with few digits need one multiplication or division of two exact doubles for the
  * correctly rounded result (Clinger, 1990); those with up to 19 need the same in the 64 bits
- * of an x86 long double, where there is one.  All else is left to strtod.
+ * of an x86 long double, if the machine has one.  strtod does the rest.
  */
 #include "base/number.h"
 
@@ -29,7 +29,7 @@ int number_int64 (const char *text, int64_t *ret)
         p++;
     if (!is_digit (*p))
         return -EINVAL;
-    /* Collected below zero, where there is room for INT64_MIN too. */
+    /* Summed as a negative number, because INT64_MIN has no positive counterpart. */
     int64_t value = 0;
     bool overflow = false;
     for (; is_digit (*p); p++) {
@@ -46,16 +46,16 @@ int number_int64 (const char *text, int64_t *ret)
     return 0;
 }
 
-/* A decimal number taken apart: mantissa x 10^exponent, exact while digits <= 19 (10^19 < 2^64). */
+/* A decimal number: mantissa x 10^exponent, exact if digits <= 19 (10^19 < 2^64). */
 struct decimal {
     bool negative;
     uint64_t mantissa;
-    int digits; /* significant ones, without leading zeros */
+    int digits; /* significant digits, without leading zeros */
     int exponent;
 };
 
-/* False if the text is not a decimal number.  An exponent too long to count saturates: strtod
- * decides those cases. */
+/* False if the text is not a decimal number.  A very large exponent saturates: strtod handles these
+ * cases. */
 static bool decimal_read (const char *p, struct decimal *ret)
 {
     struct decimal d = {.negative = *p == '-'};
@@ -94,7 +94,7 @@ static bool decimal_read (const char *p, struct decimal *ret)
     return *p == '\0';
 }
 
-/* The number, if two exact doubles suffice. */
+/* Convert with two exact doubles; false if they do not suffice. */
 static bool decimal_short (struct decimal d, double *ret)
 {
     /* The powers of ten that a double holds exactly. */
@@ -109,10 +109,10 @@ static bool decimal_short (struct decimal d, double *ret)
     return true;
 }
 
-/* The number, if two exact long doubles of 64 bits suffice.  Their quotient or product is off
+/* Convert with two exact long doubles of 64 bits; false if they do not suffice.  Their quotient or product is off
  * by at most half a unit in its last place.  Rounding it to a double goes wrong only if a point
- * midway between two doubles lies within that half: midpoints are 64-bit values themselves,
- * those whose last 11 bits are 100 0000 0000, so that is the one result not to trust. */
+ * midway between two doubles lies within that half.  Midpoints are 64-bit values whose last 11 bits
+ * are 100 0000 0000: only such a result is rejected. */
 static bool decimal_long (struct decimal d, double *ret)
 {
 #if LDBL_MANT_DIG == 64

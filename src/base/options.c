@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of a subcommand.  getopt_long takes the line apart, with a table made of the command's
- * own; what it refuses is said here, with the nearest name, in the words of all our errors.
+ * Parse the options of a command with getopt_long, from the command's table of options.  Unknown
+ * options get an error message with the nearest known name.
  */
 #include "base/options.h"
 
@@ -17,13 +17,13 @@
 #include "base/number.h"
 #include "base/nearest.h"
 
-/* More than any command has; fails in every test if one has more. */
+/* More than any command has; with more, every test of the command fails. */
 #define OPTIONS_LIMIT 64
 
-/* Above the characters that getopt_long returns. */
+/* Larger than the characters that getopt_long returns. */
 enum { OPTION_FIRST = 256 };
 
-/* As it is called: "pollux fit", or a program of its own. */
+/* The name in messages: "pollux fit", or a separate program. */
 struct title {
     char text[64];
 };
@@ -93,7 +93,7 @@ static const struct command_option *find_letter (const struct command *command, 
 {
     const struct command_option *option = command->options;
     while (option->id != letter)
-        option++; /* it came from this table */
+        option++; /* val is the index in this table */
     return option;
 }
 
@@ -109,8 +109,8 @@ int options_next (struct options *options, struct pollux_error *err)
         table[i] = (struct option){
             .name = option->name,
             .has_arg = argument_kind (option),
-            /* Options of equal values are the same to getopt_long, whatever their names: it would
-             * take --max for the first of several. */
+            /* getopt_long treats options with equal values as the same option: an ambiguous prefix
+             * such as --max would select the first one. */
             .val = OPTION_FIRST + (int)i,
         };
         if (has_letter (option)) {

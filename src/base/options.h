@@ -7,18 +7,18 @@
 
 #include "base/command.h"
 
-/* A command line on its way through getopt_long.  One at a time: getopt has global state. */
+/* A command line that is being parsed.  Only one at a time: getopt has global state. */
 struct options {
     const struct command *command;
     int argc;
     char **argv;                     /* argv[0] is the subcommand's name */
     bool under_way;                  /* options_next has been called */
     const struct command_option *at; /* the option that options_next returned last */
-    const char *argument;            /* and its argument, or NULL: none was given */
+    const char *argument;            /* its argument; NULL: none */
 };
 
-/* The id of the next option, 0 behind the last one, -EINVAL for one that is not known or lacks
- * its argument; the next call goes on behind that. */
+/* The id of the next option; 0 after the last one.  -EINVAL: it is unknown or its argument is
+ * missing; the next call continues after it. */
 int options_next (struct options *options, struct pollux_error *err);
 
 /* The current option's argument as a number in min..max. */
@@ -31,14 +31,14 @@ int options_double (const struct options *options, double min, double max, doubl
 int options_choice (const struct options *options, const char *const *names, size_t count,
                     size_t *ret, struct pollux_error *err);
 
-/* The one operand that must stand beside the options, after all of those have been taken. */
+/* The only operand, which is required.  Call it after all options were read. */
 int options_operand (const struct options *options, const char **ret, struct pollux_error *err);
 
-/* All operands beside the options, after those have been taken: how many there are. */
+/* All operands; returns their number.  Call it after all options were read. */
 int options_operands (const struct options *options, char ***ret);
 
-/* How many of the operands stood behind a "--"; those are the last ones.  From the line as it was
- * typed: to be asked before the first options_next. */
+/* The number of operands after a "--"; they are the last ones.  Call it before the first
+ * options_next. */
 int options_behind_dashes (const struct options *options);
 
 /* The whole text of `pollux NAME --help`. */

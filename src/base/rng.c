@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chance with an explicit state: xoshiro256++ (Blackman and Vigna, 2019), seeded by splitmix64,
- * which spreads neighbouring seeds over the whole state space and never yields four zeros.
- * A draw costs about a nanosecond; the period is 2^256 - 1.
+ * Random numbers with an explicit state: xoshiro256++ (Blackman and Vigna, 2019), seeded by
+ * splitmix64, which spreads neighbouring seeds over the state space and never yields four zeros.
+ * A draw takes about a nanosecond; the period is 2^256 - 1.
  */
 #include "base/rng.h"
 
@@ -26,7 +26,7 @@ struct rng rng_seed (uint64_t seed)
 
 struct rng rng_stream (uint64_t seed, uint64_t stream)
 {
-    /* Mixed, near seeds are far apart, so that their streams do not meet. */
+    /* Mixing separates neighbouring seeds, so that their streams do not overlap. */
     return rng_seed (splitmix_next (&seed) ^ stream);
 }
 
@@ -58,7 +58,7 @@ uint64_t rng_below (struct rng *rng, uint64_t bound)
 {
     /* The high half of a 128-bit product is nearly uniform; the draws whose low half falls into
      * the first 2^64 mod bound values would favour some results, so they are drawn again
-     * (Lemire, 2019).  The remainder is only computed where it may matter. */
+     * (Lemire, 2019).  The remainder is computed only if needed. */
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide)rng_next (rng) * bound;
     if ((uint64_t)product < bound) {
@@ -71,8 +71,7 @@ uint64_t rng_below (struct rng *rng, uint64_t bound)
 
 double rng_gaussian (struct rng *rng)
 {
-    /* Marsaglia's polar method.  Its second variate is thrown away: keeping it would hide
-     * state, and a copied rng would no longer be the same point. */
+    /* Marsaglia's polar method.  Its second variate is not used: it would be additional state. */
     double x, square;
     do {
         x = 2 * rng_uniform (rng) - 1;

@@ -4,18 +4,18 @@
 
 #include <stdint.h>
 
-/* A source of chance: an open value, copied to remember a point and to return to it.  Equal
- * states give equal draws; integers and uniforms on every machine, Gaussians with one libm.
- * Only rng_seed and rng_stream make states; all zero is the one illegal state. */
+/* The state of a random number generator.  A copy repeats the same draws.  Equal states give equal
+ * integers and uniforms on every machine, and equal Gaussians with the same libm.  Make states with
+ * rng_seed or rng_stream; all zero is illegal. */
 struct rng {
     uint64_t state[4];
 };
 
-/* Any seed is good, also 0 and neighbouring ones. */
+/* All seeds are equally good, also 0 and neighbouring ones. */
 struct rng rng_seed (uint64_t seed);
 
-/* The stream-th of 2^64 sources that share a seed and look independent: one per job, thread or
- * round, so that the draws of one do not shift when another draws more.  Not rng_seed (seed). */
+/* One of 2^64 independent generators of a seed: one per job, thread or round, so that the draws of
+ * one do not depend on how many another makes.  Differs from rng_seed (seed). */
 struct rng rng_stream (uint64_t seed, uint64_t stream);
 
 /* 64 random bits. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of run directories.  A replica could have put anything there: links to other people's
- * files, pipes that never end, files without end.  So nothing is followed, nothing blocks,
- * everything has a limit, and each step starts from a descriptor, which nobody can exchange.
+ * Files of run directories.  A replica may have put anything there: links to files of other users,
+ * pipes, endless files.  So links are not followed, no call blocks, everything has a limit, and each
+ * step starts from a descriptor, which cannot be replaced by another file.
  */
 #include "base/safe_dir.h"
 
@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-/* Directories in directories: what a replica's own mischief may reach. */
+/* Largest depth of subdirectories that are removed. */
 enum { DEPTH_LIMIT = 64 };
 
 static int fail_errno (const char *name, int code, struct pollux_error *err)
@@ -31,7 +31,7 @@ static int fail_errno (const char *name, int code, struct pollux_error *err)
 
 /* ---- Directories -------------------------------------------------------------------------- */
 
-/* Whoever may write to a directory decides what is in it. */
+/* Other users must not be able to write to the directory. */
 static int check_directory (int directory, const char *name, struct pollux_error *err)
 {
     struct stat stat;
@@ -51,7 +51,7 @@ static int open_checked (int parent, const char *name, int flags, int *ret,
 {
     int directory = openat (parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
     if (directory < 0) {
-        struct stat stat; /* the kernel calls a link here no directory */
+        struct stat stat; /* with O_DIRECTORY a link gives ENOTDIR */
         int code = errno;
         if (code == ENOTDIR && fstatat (parent, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISLNK (stat.st_mode))
@@ -80,7 +80,7 @@ int safe_dir_make (int directory, const char *name, struct pollux_error *err)
 {
     if (mkdirat (directory, name, 0700) < 0 && errno != EEXIST)
         return fail_errno (name, errno, err);
-    /* Also if it was there: whoever made it may have died before this. */
+    /* Also if it existed: its creator may have died before syncing it. */
     return fsync (directory) < 0 ? fail_errno (name, errno, err) : 0;
 }
 
@@ -102,7 +102,7 @@ const char *safe_dir_next (DIR *list)
 {
     struct dirent *entry;
     do {
-        /* glibc keeps an entry per list; readdir_r is the one to avoid. */
+        /* readdir is thread-safe in glibc for distinct lists. */
         entry = readdir (list); /* cppcheck-suppress readdirCalled */
     } while (entry && (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0));
     return entry ? entry->d_name : NULL;
@@ -132,7 +132,7 @@ int safe_dir_read (int directory, const char *name, size_t limit, char **ret, si
     if (code < 0)
         return code;
     size_t length = 0;
-    char *text = malloc (limit + 2); /* one more to see that there is more, and the NUL */
+    char *text = malloc (limit + 2); /* one to detect a longer file, and the NUL */
     ssize_t got = text ? 1 : -1;
     while (got > 0 && length <= limit) {
         got = read (file, text + length, limit + 1 - length);

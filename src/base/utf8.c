@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * UTF-8 at the door.  Files are checked once, here, so that everything behind may count
- * characters, cut a text and print it without looking again.  Data files are ASCII nearly
- * everywhere, so eight bytes at a time are tested for that first.
+ * UTF-8.  Input files are checked once with utf8_valid; later code can count characters, truncate and
+ * print without checking again.  Data files are mostly ASCII, so eight bytes at a time are tested
+ * for that first.
  */
 #include "base/utf8.h"
 

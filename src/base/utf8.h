@@ -4,18 +4,17 @@
 
 #include <stddef.h>
 
-/* Bytes of the longest prefix that is well-formed UTF-8: length if all of it is.  Overlong
- * forms, surrogates and values past U+10FFFF are not. */
+/* Length of the longest well-formed prefix in bytes.  Overlong forms, surrogates and values above
+ * U+10FFFF are malformed. */
 size_t utf8_valid (const char *text, size_t length);
 
-/* Replace what a terminal would obey or could not show, control characters and malformed bytes, by
- * question marks. */
+/* Replace control characters and malformed bytes by question marks, for output on a terminal. */
 void utf8_disarm (char *text);
 
-/* Characters (code points) in well-formed text of that many bytes. */
+/* Number of code points in a well-formed text of length bytes. */
 size_t utf8_count (const char *text, size_t length);
 
-/* Bytes taken by the first `count` characters of well-formed text, at most length. */
+/* Bytes of the first `count` characters of a well-formed text, at most length. */
 size_t utf8_skip (const char *text, size_t length, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The best batch for one placement, and for all of them at once.  Here the inputs are checked;
- * search_exact.c and search_reference.c find.
+ * The best batch for one placement, and for all numbers of replicas at once.  Inputs are checked
+ * here; search_exact.c and search_reference.c do the search.
  */
 #include "base/error.h"
 #include "model/model.h"
@@ -75,12 +75,12 @@ static struct pollux_best find (const struct pollux_model *model, struct pollux_
                                   : search_reference (model, grad, limits, shape);
 }
 
-/* The best choices on `nodes` nodes, from as many replicas on. */
+/* The best batches on `nodes` nodes, for `nodes` to max_replicas replicas. */
 static void find_all (const struct pollux_model *model, struct pollux_grad grad,
                       const struct pollux_limits *limits, enum pollux_search search, int nodes,
                       int max_replicas, struct pollux_best *ret)
 {
-    /* The best m changes smoothly with K: expect it to go on as from the last but one. */
+    /* The best m changes smoothly with K: extrapolate a guess from the last two. */
     int64_t last = 0, before = 0;
     for (int k = nodes; k <= max_replicas; k++) {
         struct pollux_shape shape = {.nodes = nodes, .replicas = k};

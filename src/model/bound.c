@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a range of replicas can reach at most, in a few evaluations instead of one for each.
+ * An upper bound on the goodput of a range of replicas, with a few evaluations instead of one for
+ * each number of replicas.
  *
- * Let K in low..high replicas make L = A m samples each between updates, M = K L in all.  Seen as
- * made by `high` replicas, each has L' = M / high <= L to make.  Nobody makes L' faster than with
- * as little accumulation as hi, the largest micro-batch, allows, real numbers permitted, and with
- * the synchronisation of `low` replicas:
+ * Let K in low..high replicas process L = A m samples each per update, M = K L in total.  With `high`
+ * replicas each would process L' = M / high <= L.  The time for L' is smallest with as little
+ * accumulation as hi, the largest micro-batch, allows (as a real number), and with the
+ * synchronisation of `low` replicas:
  *
  *     tau(L) = R(L)                          L <= hi     R: the last micro-step, overlapped
  *            = (L/hi - 1) x(hi) + R(hi)      L > hi      x: a micro-step alone
@@ -15,7 +16,7 @@
  *     goodput <= max over M of  M (v + q M0) / ((v + q M) (c + d M / high))
  *
  * whose maximum is at M = sqrt (v c high / (q d)), within the limits of M.  (v = M0 var, q = sqr.)
- * The best tangent is the one at the best M itself, so the point of contact goes towards the maximum.
+ * The tangent at the best M gives the lowest bound, so the point of contact moves towards it.
  */
 #include "model/model.h"
 
@@ -35,11 +36,11 @@ static struct line tangent (const struct pollux_model *model, double sync_s, dou
     double grad_s = model->alpha_grad + model->beta_grad * m;
     double last_s = model_overlap (grad_s, sync_s, model->gamma);
     double rho = last_s > 0 ? fmin (pow (grad_s / last_s, model->gamma - 1), 1) : 1;
-    /* Beyond hi, one micro-step more for hi samples more. */
+    /* Above hi, each further hi samples take one more micro-step. */
     double d = l > hi ? grad_s / hi : model->beta_grad * rho;
-    /* A line that touches at 1e9 samples is asked about 10, too, where what rounding leaves of the
-     * difference must not lift it above the curve.  A power's error grows with its exponent, and
-     * that of a root with the logarithm beneath, which is below 710. */
+    /* The tangent at 1e9 samples is also evaluated at 10: rounding must not lift it above the curve
+     * there.  The error of a power grows with its exponent, that of a root with the logarithm of its
+     * argument, which is below 710. */
     double rounding = (1e-12 + 4 * DBL_EPSILON * model->gamma) * last_s;
     return (struct line){.c = fmax (last_s - d * m - rounding, 0), .d = d};
 }
@@ -52,7 +53,7 @@ struct model_ceiling model_ceiling (const struct pollux_model *model, struct pol
     struct pollux_shape shape = {.nodes = low > 1 ? nodes : 1, .replicas = low};
     double sync_s = model_sync_time (model, shape);
     double hi = (double)limits->max_local, k = high, m0 = (double)limits->init_batch;
-    /* The published search rounds m up, and starts at lo K even where that is past Mmax. */
+    /* The published search rounds m up, and starts at lo K even if that exceeds Mmax. */
     double most = fmax ((double)limits->max_batch, (double)limits->min_local * k);
     most = most * (1 + 1 / hi) + k;
     double statistics = grad.sqr + grad.var;
@@ -76,7 +77,7 @@ struct model_ceiling model_ceiling (const struct pollux_model *model, struct pol
         }
         if (fabs (summit - total) <= 0.05 * total)
             break;
-        /* Beyond the contact the curve is steeper than the tangent: the best M is in between. */
+        /* Beyond the contact the curve is steeper than the tangent: the best M lies in between. */
         total = sqrt (total * summit);
     }
     return best;

@@ -3,10 +3,9 @@
  * Levenberg-Marquardt in a box.
  *
  * Each step minimises the local quadratic, made more convex by damping x scale, within the
- * bounds; the exact minimum, by an active-set method, because merely clipping a step is not
- * downhill.  A step that keeps its promise lowers the damping, one that breaks it is undone and
- * raises it.  For seven variables all of this costs less than a microsecond, little beside one
- * evaluation of the function.
+ * bounds, exactly, by an active-set method, because a clipped step need not go downhill.  A step with
+ * the predicted gain lowers the damping; a step without gain is undone and raises it.  For seven
+ * variables this takes less than a microsecond, little compared with one evaluation of the function.
  */
 #include "model/descent.h"
 
@@ -16,10 +15,10 @@
 
 enum { DIM = DESCENT_DIM };
 
-/* Twice what a fit of measured times was seen to take; one of senseless times may stop here. */
+/* Twice the number of steps that fits of measured times took. */
 enum { STEPS_LIMIT = 200 };
 
-/* Where a variable stands during one step. */
+/* State of a variable during one step. */
 enum side { FREE, AT_LOWER, AT_UPPER, FIXED };
 
 /* Solve matrix[ids][ids] p = -gradient[ids] by Cholesky's method.  False if the matrix is not
@@ -55,7 +54,7 @@ static bool newton_step (double matrix[DIM][DIM], const double *gradient, const 
     return true;
 }
 
-/* The variable whose bound holds the quadratic back most, or -1. */
+/* The variable at a bound whose release lowers the quadratic most; -1: none. */
 static int find_release (double matrix[DIM][DIM], const double *slope, const enum side *side)
 {
     int found = -1;
@@ -76,9 +75,9 @@ static int find_release (double matrix[DIM][DIM], const double *slope, const enu
 /* Minimise gradient d + d matrix d / 2 over x + d in the box; ret = x + d.  Returns the gain,
  * or -1 if the matrix is not positive definite.
  *
- * Primal active set: step to the minimum over the free variables, or to the first bound in the
- * way, which then holds its variable; at a minimum, release the variable whose bound pulls most.
- * Every step lowers the quadratic, so stopping early is safe; a handful of steps is usual. */
+ * Primal active set: step to the minimum over the free variables, or to the first bound on the way,
+ * which then fixes its variable; at a minimum, release the variable that lowers the quadratic most.
+ * Every step lowers the quadratic, so stopping early is safe; usually a few steps suffice. */
 static double box_step (double matrix[DIM][DIM], const double *gradient, const struct box *box,
                         const double *x, double *ret)
 {
@@ -131,7 +130,7 @@ static double box_step (double matrix[DIM][DIM], const double *gradient, const s
         side[release] = FREE;
     }
 
-    /* x + (bound - x) need not be the bound: a variable that is held goes there exactly. */
+    /* x + (bound - x) may differ from the bound by rounding: set it exactly. */
     double gain = 0;
     for (int i = 0; i < DIM; i++) {
         gain -= (gradient[i] + slope[i]) * d[i] / 2;
@@ -149,7 +148,7 @@ void descend (expand_fn *expand, const void *context, const struct box *box, dou
 {
     struct expansion here, there;
     double damping = 1e-3;
-    bool broken = false; /* the last promise was */
+    bool failed = false; /* the last step had too little gain */
     expand (context, x, &here);
     for (int step = 0; step < STEPS_LIMIT; step++) {
         double matrix[DIM][DIM], next[DIM];
@@ -158,29 +157,29 @@ void descend (expand_fn *expand, const void *context, const struct box *box, dou
                 matrix[i][j] = matrix[j][i] = here.hessian[i][j];
             matrix[i][i] += damping * here.scale[i];
         }
-        double promise = box_step (matrix, here.gradient, box, x, next);
-        if (promise < 0) {
+        double predicted = box_step (matrix, here.gradient, box, x, next);
+        if (predicted < 0) {
             damping = fmax (10 * damping, 1e-6);
             continue;
         }
-        /* After many broken promises the damping leaves none to make, so this ends them too. */
-        if (!(promise >= tolerance))
+        /* After many failed steps the damping makes the predicted gain small: this ends them too. */
+        if (!(predicted >= tolerance))
             return;
         expand (context, next, &there);
         double gain = here.value - there.value;
         if (!(gain > 0)) {
             damping = 8 * fmax (damping, 1e-5);
-            broken = true;
+            failed = true;
             continue;
         }
         memcpy (x, next, sizeof (next));
         here = there;
-        /* Lowered as fast right after it was raised, the damping would break every other promise
-         * along a curved valley. */
-        if (gain > 0.6 * promise)
-            damping = fmax (damping / (broken ? 2 : 10), 1e-9);
-        else if (gain < 0.25 * promise)
+        /* Right after it was raised, the damping is lowered slowly: otherwise every second step
+         * would fail along a curved valley. */
+        if (gain > 0.6 * predicted)
+            damping = fmax (damping / (failed ? 2 : 10), 1e-9);
+        else if (gain < 0.25 * predicted)
             damping *= 3;
-        broken = false;
+        failed = false;
     }
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Minimising a function of a few bounded variables: Levenberg-Marquardt in a box. */
+/* Minimise a function of a few bounded variables: Levenberg-Marquardt in a box. */
 #ifndef MODEL_DESCENT_H
 #define MODEL_DESCENT_H
 
-/* Known when compiling, so that everything lives on the stack: the variables of the fit. */
+/* The number of variables of the fit; constant, so that everything is on the stack. */
 enum { DESCENT_DIM = 7 };
 
 /* A function near one point: value + gradient d + d hessian d / 2.  Only the lower triangle of
- * the hessian counts; it may be any convex stand-in for the true one.  scale (positive) says how
- * much a step along each variable is to be mistrusted, per square of its length. */
+ * the hessian is used; it may be any convex approximation.  scale (positive) is the weight of the
+ * damping for each variable. */
 struct expansion {
     double value;
     double gradient[DESCENT_DIM];
@@ -16,7 +16,7 @@ struct expansion {
     double scale[DESCENT_DIM];
 };
 
-/* Expand a function, whatever its context, at x. */
+/* Expand a function at x. */
 typedef void expand_fn (const void *context, const double *x, struct expansion *ret);
 
 /* Bounds, finite or infinite; equal ones fix a variable. */
@@ -24,8 +24,8 @@ struct box {
     double lower[DESCENT_DIM], upper[DESCENT_DIM];
 };
 
-/* Move x, which is in the box, downhill until a step promises less than tolerance.  x never
- * leaves the box, and its value never grows.  Deterministic, and always ends. */
+/* Move x, which is in the box, downhill until the predicted gain of a step is below tolerance.  x
+ * stays in the box, and its value never increases.  Deterministic; always terminates. */
 void descend (expand_fn *expand, const void *context, const struct box *box, double tolerance,
               double *x);
 

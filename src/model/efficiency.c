@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much a sample in a large batch is worth, compared with one in the user's own batch M0.
+ * Progress per sample in a large batch, relative to the user's own batch M0.
  *
  *     gain       = (var + sqr) / (var / (M/M0) + sqr)       progress of one update, in updates at M0
  *     efficiency = gain / (M/M0) = (phi + M0) / (phi + M)   phi = M0 var / sqr
  *
- * Written with sqr and var, not phi, as the statistics come and so that sqr = 0 needs no care.
+ * The formulas use sqr and var instead of phi, so that sqr = 0 is no special case.
  */
 #include "pollux/pollux.h"
 

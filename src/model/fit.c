@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fitting the throughput model to measured step times.
+ * Fit the throughput model to measured step times.
  *
- * The loss (fit_loss.c) has two cusps and a few local minima, and on a cusp the usual methods
- * stall.  So the cusps are rounded off, much at first and by and by to nothing, and several
- * descents compete: all of them find their valleys in the smoothest landscape, the best go on to
- * sharper ones, and only the winner to the sharpest.  The order of things and the number of
- * steps depend on the samples alone: equal samples, equal fit.
+ * The loss (fit_loss.c) has two cusps and a few local minima, and the usual methods stall at a cusp.
+ * So the cusps are smoothed, strongly at first and then less and less, and several descents compete:
+ * all start with the strongest smoothing, the best continue with less, and only the winner descends
+ * without.  The order and the number of steps depend only on the samples: equal samples give equal
+ * fits.
  *
- * On the measurements published with the paper this ends at the best loss that hundreds of
- * random starts find, after seventy evaluations of the loss.
+ * On the measurements published with the paper, this finds the best loss of hundreds of random
+ * starts with seventy evaluations of the loss.
  */
 #include "model/fit.h"
 
 #include <math.h>
 
-/* A start of the competition, and later where the descent from it has come to. */
+/* A starting point, and later the point that the descent from it has reached. */
 struct candidate {
     double x[PARAMS];
     double loss;
 };
 
-/* Gammas to guess a start for: overlap from none to nearly full. */
+/* Values of gamma for the starts: overlap from none to nearly complete. */
 static const double guesses[] = {1, 1.5, 2.5, 5, 9};
 enum { GUESSES = sizeof (guesses) / sizeof (guesses[0]), STARTS = 1 + GUESSES };
 
-/* Differences of loss below this mean nothing. */
+/* Smaller differences of the loss are ignored. */
 static const double equal_loss = 1e-8;
 
-/* The rounds: how smooth, until a step gains how little, with a careful curvature or an accurate
- * one, and for how many.  Smoothing shifts the loss of a minimum by at most twice its value. */
+/* The rounds: smoothing, tolerance, upper bound or estimate of the curvature, and number of
+ * candidates.  Smoothing shifts the loss of a minimum by at most twice its value. */
 static const struct round {
     double smoothing, tolerance;
     bool bounding;
@@ -40,7 +40,7 @@ static const struct round {
     {1e-8, 1e-11, false, 1},
 };
 
-/* Best first, and the earlier one of equals. */
+/* Sort by loss; equal ones keep their order. */
 static void rank (const struct fit_data *data, struct candidate *candidates, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -53,8 +53,8 @@ static void rank (const struct fit_data *data, struct candidate *candidates, int
     }
 }
 
-/* Let candidates descend, from one round on, and return the best point that any of them ever was
- * at: a smoothed descent may leave a point that is better without smoothing. */
+/* Let candidates descend, from a given round on.  Returns the best point that any of them reached at
+ * any time: a smoothed descent may leave a point that is better without smoothing. */
 static struct candidate compete (const struct fit_data *data, const struct box *box,
                                  struct candidate *candidates, int count, size_t first)
 {
@@ -62,7 +62,7 @@ static struct candidate compete (const struct fit_data *data, const struct box *
     rank (data, candidates, count);
     struct candidate best = candidates[0];
     for (size_t r = first; r < sizeof (rounds) / sizeof (rounds[0]); r++) {
-        /* One or two samples are often met exactly by a guess already. */
+        /* One or two samples are often matched exactly by a start. */
         if (best.loss <= floor + equal_loss)
             break;
         const struct round *round = &rounds[r];
@@ -77,9 +77,9 @@ static struct candidate compete (const struct fit_data *data, const struct box *
     return best;
 }
 
-/* With so many configurations or fewer a new one can move the minimum to another valley; later it
- * is looked for anew whenever their number has doubled.  In between the last model leads on: ten
- * times faster, and on the published measurements as good. */
+/* Up to this many configurations, every fit searches from all starts, because a new one can move the
+ * minimum to another valley.  Later it does so when their number has doubled; in between the fit
+ * starts from the last model: ten times faster, and as good on the published measurements. */
 enum { FEW_CONFIGS = 8 };
 
 static bool power_of_two (size_t count)
@@ -87,12 +87,12 @@ static bool power_of_two (size_t count)
     return (count & (count - 1)) == 0;
 }
 
-/* A last model that explains all samples this well before it has seen the new ones is that of this
- * job; any other is only one more start. */
+/* If the last model has a smaller loss than this on all samples, the fit starts from it alone;
+ * otherwise it is one more start. */
 static const double familiar = 0.02;
 
-/* The best fit from the fixed starts, or from the last model if that leads to one as good: where
- * the samples leave a parameter free, it then stays where it was. */
+/* The best fit from the fixed starts, or from the last model if that is as good: parameters that the
+ * samples do not determine then keep their values. */
 static struct candidate search (const struct fit_data *data, const struct box *box,
                                 const struct pollux_model *last)
 {
@@ -131,8 +131,8 @@ int pollux_fit (const struct pollux_sample *samples, size_t count, const struct 
     return 0;
 }
 
-/* Sample by sample and with the model's own functions: plain and slow, the oracle for
- * fit_loss.c. */
+/* Computed sample by sample with the model's functions: slow and simple, the reference in the tests
+ * of fit_loss.c. */
 double pollux_fit_loss (const struct pollux_sample *samples, size_t count,
                         const struct pollux_model *model)
 {

@@ -14,12 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The model's parameters as variables of the descent; 1/gamma, because times are far closer to
- * linear in it than in gamma. */
+/* The model's parameters as variables of the descent.  1/gamma instead of gamma: times are more
+ * nearly linear in it. */
 enum { ALPHA_GRAD, BETA_GRAD, ALPHA_NODE, BETA_NODE, ALPHA_LOCAL, BETA_LOCAL, INV_GAMMA, PARAMS };
 static_assert ((int)PARAMS == (int)DESCENT_DIM, "the descent has a variable per parameter");
 
-/* A model as such variables, and back. */
+/* Convert a model to these variables, and these variables to a model. */
 static inline void fit_vector (const struct pollux_model *model, double *x)
 {
     const double values[PARAMS] = {
@@ -53,8 +53,8 @@ static inline struct pollux_model fit_model (const double *x)
 
 /* All samples for which every model predicts the same: m and the coefficients of
  *     T_sync = fixed_s + on x[sync] + further x[sync + 1]
- * where sync is ALPHA_LOCAL or ALPHA_NODE.  weight is their share of all weight, the logarithms
- * are their weighted means. */
+ * where sync is ALPHA_LOCAL or ALPHA_NODE.  weight is their part of the total weight; the logarithms
+ * are weighted means. */
 struct config {
     int sync;
     double fixed_s, on, further;
@@ -62,16 +62,16 @@ struct config {
     double weight, log_grad, log_step;
 };
 
-/* What samples speak of; priors stand in for the rest. */
+/* What the samples cover; the rest gets priors. */
 struct fit_seen {
     bool batches;     /* more than one m */
     bool local, node; /* synchronisation on one node; on many */
     bool third;       /* more than two replicas */
 };
 
-/* The samples, as far as the loss can tell them apart. */
+/* The samples, merged into configs. */
 struct fit_data {
-    struct config *configs; /* owned; in an order that the samples' order does not change */
+    struct config *configs; /* owned; sorted, independent of the order of the samples */
     size_t count;
     double grad_spread, step_spread; /* weighted variances of logarithms within the configs */
     double mean_grad_s;              /* weighted mean of grad_s over all samples */
@@ -83,16 +83,16 @@ struct fit_seen fit_seen (const struct pollux_sample *samples, size_t count);
 /* 0, or -EINVAL with the first illegal sample, counted from 1, in err. */
 int fit_check (const struct pollux_sample *samples, size_t count, struct pollux_error *err);
 
-/* Gather legal samples.  On success *ret is to be freed with fit_data_free; else -ENOMEM. */
+/* Merge legal samples.  On success the caller frees *ret with fit_data_free.  -ENOMEM. */
 int fit_data_init (struct fit_data *ret, const struct pollux_sample *samples, size_t count,
                    struct pollux_error *err);
 void fit_data_free (struct fit_data *data);
 
 /* ---- fit_loss.c ------------------------------------------------------------------------- */
 
-/* The loss with its two cusps rounded: sqrt (square + smoothing^2) for each error.  Its expansion
- * is of Gauss-Newton's kind, or, with bounding, one whose curvature is an upper bound: slower
- * close to the minimum and safer far from it. */
+/* The loss with smoothed cusps: sqrt (square + smoothing^2) for each error.  The expansion is
+ * Gauss-Newton's, or with `bounding` one whose curvature is an upper bound: slower near the minimum,
+ * safer far from it. */
 struct rounded_loss {
     const struct fit_data *data;
     double smoothing;
@@ -105,7 +105,7 @@ expand_fn rounded_loss_expand;
 /* The part of the loss that does not depend on samples. */
 double fit_penalty (const double *x);
 
-/* No loss in the box is below this. */
+/* A lower bound on the loss in the box. */
 double fit_floor (const struct fit_data *data, const struct box *box);
 
 /* The loss itself and the two errors in it. */
@@ -116,20 +116,20 @@ struct fit_score fit_score (const struct fit_data *data, const double *x);
 
 /* ---- fit_start.c ------------------------------------------------------------------------ */
 
-/* Where the parameters may be; priors fix those of which the samples say nothing. */
+/* Bounds of the parameters; priors fix those that the samples do not determine. */
 struct box fit_box (const struct fit_data *data);
 
-/* A start from the samples: what they suggest if gamma had this value. */
+/* A start from the samples, for a given gamma. */
 void fit_start_guess (const struct fit_data *data, const struct box *box, double gamma, double *x);
 
 /* The start of the published implementation. */
 void fit_start_published (const struct box *box, double *x);
 
-/* A start from an earlier model.  False if that has a NaN or an infinity. */
+/* A start from an earlier model.  False: it has a NaN or an infinity. */
 bool fit_start_last (const struct pollux_model *last, const struct box *box, double *x);
 
-/* The last prior: a network never seen is taken for a little slower than the links of one node,
- * so that more nodes look no better than fewer. */
+/* The last prior: without measurements of several nodes, their synchronisation is assumed to be a
+ * little slower than on one node, so that more nodes do not look better than fewer. */
 void fit_finish (const struct fit_data *data, struct pollux_model *model);
 
 #endif

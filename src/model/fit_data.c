@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From samples to what a fit needs to know of them.
+ * Check samples and merge them into configs.
  *
- * A model cannot tell samples with the same m, replicas and kind of placement apart.  For such
+ * Every model predicts the same for samples with equal m, replicas and kind of placement.  For such
  * a group, sum w (x - log t_i)^2 = W (x - mean)^2 + sum w (log t_i - mean)^2, so the group
- * becomes one config with the mean, and the last sum, which no model can lower, goes into a
- * constant.  A fit then costs as much as there are configs: tens, also for 1e5 samples.  Sorting
- * brings groups together, and makes the result independent of the samples' order.
+ * becomes one config with the mean; the last sum does not depend on the model and goes into a
+ * constant.  The time of a fit depends on the number of configs: tens, also for 1e5 samples.
+ * Sorting forms the groups and makes the result independent of the order of the samples.
  */
 #include "model/fit.h"
 
@@ -57,7 +57,7 @@ static int compare_double (double a, double b)
     return (a > b) - (a < b);
 }
 
-/* What decides a sample's config. */
+/* Compare the fields that determine a sample's config. */
 static int compare_config (const struct pollux_sample *a, const struct pollux_sample *b)
 {
     int order = (a->shape.nodes > 1) - (b->shape.nodes > 1);
@@ -68,7 +68,7 @@ static int compare_config (const struct pollux_sample *a, const struct pollux_sa
     return order;
 }
 
-/* A total order of samples, except that the number of nodes beyond two does not matter. */
+/* A total order of samples; all numbers of nodes above one are equal. */
 static int compare_sample (const void *left, const void *right)
 {
     const struct pollux_sample *a = left, *b = right;
@@ -112,7 +112,7 @@ struct fit_seen fit_seen (const struct pollux_sample *samples, size_t count)
     return seen;
 }
 
-/* Gather sorted samples: weights still as given, spreads still sums. */
+/* Merge sorted samples: weights are not normalised yet, spreads are sums. */
 static void gather (struct fit_data *data, const struct pollux_sample *sorted, size_t count)
 {
     struct config *config = NULL;

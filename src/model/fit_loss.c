@@ -5,16 +5,16 @@
  *     loss = |e_grad| + |e_step| + 1e-3 (gamma-1)^2
  *          + 1e-2 ((beta_node/alpha_node)^2 + (beta_local/alpha_local)^2)
  *
- * where e are errors of logarithms and |e| = sqrt (sum w e^2), the weights adding up to one.  A
- * norm has a cusp where all its errors vanish, which few or exact samples do bring about; hence
- * the smoothed norm c = sqrt (|e|^2 + smoothing^2), with J the derivatives of e:
+ * where e are errors of logarithms and |e| = sqrt (sum w e^2); the weights sum to one.  A norm has a
+ * cusp where all its errors are 0, which happens with few or exact samples.  Therefore the smoothed
+ * norm c = sqrt (|e|^2 + smoothing^2) is used; J are the derivatives of e:
  *
  *     gradient  J'e / c
  *     hessian   J'J / c - (J'e)(J'e)' / c^3     Gauss-Newton: e taken as linear
  *               J'J / c                         its upper bound: sqrt (y) lies below its tangent
  *
- * Both are convex.  Everything is computed from logarithms, because T^gamma of a legal time can
- * be far outside the range where a sum of two powers keeps the smaller one.
+ * Both are convex.  Everything is computed from logarithms, because T^gamma of a legal time can be
+ * so large or small that a sum of two powers loses one of them.
  */
 #include "model/fit.h"
 
@@ -59,7 +59,7 @@ struct norm {
     double bend[PARAMS][PARAMS];
 };
 
-/* Add an error whose derivatives are zero but for `count` parameters in ascending order. */
+/* Add an error that depends on `count` parameters, in ascending order. */
 static void norm_add (struct norm *norm, double weight, double error, const int *ids,
                       const double *slopes, int count)
 {
@@ -93,7 +93,7 @@ double fit_penalty (const double *x)
     return gamma_penalty * over * over + ratio_penalty * (node * node + local * local);
 }
 
-/* The penalties are squares, expanded in Gauss-Newton's way. */
+/* The penalties are squares; Gauss-Newton expansion. */
 static void expand_penalty (const double *x, struct expansion *ret)
 {
     ret->value += fit_penalty (x);
@@ -156,7 +156,7 @@ struct fit_score fit_score (const struct fit_data *data, const double *x)
 
 double fit_floor (const struct fit_data *data, const struct box *box)
 {
-    /* The corner of the box where all penalties are least: betas low, alphas high, gamma 1. */
+    /* The corner of the box with the smallest penalties: betas low, alphas high, gamma 1. */
     const double corner[PARAMS] = {
         [ALPHA_NODE] = box->upper[ALPHA_NODE],   [BETA_NODE] = box->lower[BETA_NODE],
         [ALPHA_LOCAL] = box->upper[ALPHA_LOCAL], [BETA_LOCAL] = box->lower[BETA_LOCAL],

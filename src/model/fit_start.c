@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a fit may go, and from where it sets out: the priors and the starts.
+ * Bounds, priors and starting points of a fit.
  *
- * The priors make a job explore: what no sample speaks of is taken to cost next to nothing, so
- * that more replicas, or a second node, look good until they have been tried.
+ * The priors make a job explore: a cost that no sample shows is assumed to be almost 0, so that more
+ * replicas, or a second node, look good until they were tried.
  */
 #include "model/fit.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Seconds: the least value of every alpha and beta, and what the priors call nothing. */
+/* The smallest alpha and beta in seconds; also the value of the priors. */
 static const double nothing_s = 1e-8;
 
-/* No better fit lies beyond: even alone, such a parameter predicts ten times the longest legal
- * time.  It keeps every intermediate result finite. */
+/* The largest alpha and beta: alone it predicts ten times the longest legal time, so no better fit
+ * lies above.  It keeps every intermediate result finite. */
 static const double most_s = 10 * FIT_MOST;
 
 static const double most_gamma = 10;
@@ -31,7 +31,7 @@ struct box fit_box (const struct fit_data *data)
         box.lower[i] = i == INV_GAMMA ? 1 / most_gamma : nothing_s;
         box.upper[i] = i == INV_GAMMA ? 1 : most_s;
     }
-    /* One m does not tell alpha_grad from beta_grad: halve the time between them. */
+    /* One m cannot separate alpha_grad and beta_grad: each gets half of the time. */
     if (!data->seen.batches)
         fix (&box, ALPHA_GRAD, data->mean_grad_s / 2);
     if (!data->seen.node)
@@ -70,8 +70,8 @@ static void points_add (struct points *points, double weight, double z, double y
     points->zy += weight * z * y;
 }
 
-/* The line y = a + b z of least squares, for the parameters a = x[alpha] and b = x[alpha + 1] in
- * their bounds.  a keeps at least `share` of the mean of y. */
+/* The least-squares line y = a + b z, for the parameters a = x[alpha] and b = x[alpha + 1] within
+ * their bounds.  a is at least `share` of the mean of y. */
 static void points_line (const struct points *p, const struct box *box, int alpha, double share,
                          double *x)
 {
@@ -101,14 +101,14 @@ void fit_start_guess (const struct fit_data *data, const struct box *box, double
         points_add (&grad, c->weight / (grad_s * grad_s), c->m, grad_s);
         if (c->on == 0)
             continue;
-        /* T_sync = (T_step^gamma - T_grad^gamma)^(1/gamma), or a trifle where noise forbids. */
+        /* T_sync = (T_step^gamma - T_grad^gamma)^(1/gamma), or a tiny value if noise makes it negative. */
         double rest = -expm1 (gamma * (c->log_grad - c->log_step));
         double sync_s = step_s * pow (fmax (rest, 1e-3), 1 / gamma);
         points_add (c->sync == ALPHA_NODE ? &node : &local, c->weight / (step_s * step_s),
                     c->further, sync_s);
     }
     points_line (&grad, box, ALPHA_GRAD, 0, x);
-    /* The loss dislikes a beta far above its alpha. */
+    /* The loss penalises a beta far above its alpha. */
     points_line (&node, box, ALPHA_NODE, 0.1, x);
     points_line (&local, box, ALPHA_LOCAL, 0.1, x);
     x[INV_GAMMA] = 1 / gamma;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gradient-noise estimator: squared norms in, (sqr, var) at batch M0 out.
+ * The gradient-noise estimator: from squared norms to (sqr, var) at batch M0.
  *
  * n micro-gradients with mean gbar give S = mean |g_i|^2 and T = |gbar|^2.  The variance of gbar,
  * at batch M, is estimated by e = (S - T) / (n - 1); then
  *
  *     sqr = T - e = (n T - S) / (n - 1)                     var = e M/M0
  *
- * in this order: T - e has neither n T to overflow nor a large S to cancel.  S - T does cancel
- * where the noise is small, but S and T are correct to 1e-14 (norm.c), and a var below
- * 1e-12 (sqr + var) is raised to that, so what rounding hides is never read as noise.
+ * in this order: T - e cannot overflow like n T, and does not cancel like n T - S.  S - T does cancel
+ * if the noise is small, but S and T are correct to 1e-14 (norm.c), and a var below
+ * 1e-12 (sqr + var) is raised to that value, so rounding errors are not taken for noise.
  *
- * Averages forget by samples seen, not by updates: theta = 0.999^(M/M0).  Instead of the running
- * sums x and w, the quotient x/w itself is kept beside w: the first value is its own
- * average, exactly, and no gradient is small enough to underflow in x.
+ * The averaging window is in samples, not in updates: theta = 0.999^(M/M0).  Instead of the running
+ * sums x and w, the quotient x/w is stored beside w: the average of one value is exactly that value,
+ * and x cannot underflow.
  */
 #include "model/noise.h"
 #include "base/error.h"
@@ -23,14 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What M0 samples later is left of a value: an average over about 1000 of the user's updates. */
+/* Decay per M0 samples: the average is over about 1000 updates with batch M0. */
 static const double smoothing = 0.999;
 
-/* Rounding in S - T, and in a float gradient behind it, looks like noise; below this fraction
- * of sqr + var nothing is known. */
+/* Rounding in S - T, and in float gradients, looks like noise: a smaller fraction of sqr + var cannot
+ * be measured. */
 static const double var_floor = 1e-12;
 
-/* How far rounding (of 8-bit gradients, say) can carry |mean|^2 above the mean of |.|^2. */
+/* Largest ratio of |mean|^2 to the mean of |.|^2 by rounding, for example of 8-bit gradients. */
 static const double mean_tolerance = 1.1;
 
 int pollux_noise_new (int groups, int64_t init_batch, struct pollux_noise **ret,
@@ -58,8 +58,7 @@ void pollux_noise_free (struct pollux_noise *noise)
     free (noise);
 }
 
-/* The weights of the old averages and of the new value once it is taken in, and the sum of all
- * weights w so far.  keep + take = 1. */
+/* Weights of the old average and of the new value (keep + take = 1), and the new sum of weights w. */
 struct blend {
     double keep, take, weight;
 };
@@ -67,8 +66,9 @@ struct blend {
 static struct blend blend_make (double weight, double scale)
 {
     double log_theta = scale * log (smoothing);
-    double theta = exp (log_theta), forgotten = -expm1 (log_theta); /* 1 - theta, if tiny too */
-    double next = fmin (theta * weight + forgotten, 1);             /* with any libm */
+    double theta = exp (log_theta),
+           forgotten = -expm1 (log_theta);              /* 1 - theta, accurate if tiny */
+    double next = fmin (theta * weight + forgotten, 1); /* at most 1 with every libm */
     return (struct blend){theta * weight / next, forgotten / next, next};
 }
 
@@ -80,8 +80,8 @@ static int fail_skip (struct pollux_error *err, int group, const char *what, dou
                  group, what, value);
 }
 
-/* An update is taken in entirely or not at all: each group's next average is set aside first,
- * and all are put in place once none has failed. */
+/* An update is added completely or not at all: the new averages of all groups are computed first and
+ * stored only if none has failed. */
 static int next_set (struct pollux_noise *noise, int group, struct blend blend,
                      struct pollux_grad value, struct pollux_error *err)
 {
@@ -143,7 +143,7 @@ int pollux_noise_update (struct pollux_noise *noise, int replicas, struct pollux
                      "gradient noise: one micro-gradient does not show its noise; compare it with "
                      "the previous update's by pollux_noise_update_single");
 
-    /* Differenced averages are biased, and worth less than one unbiased value. */
+    /* Averages with n = 1 are biased: one unbiased value replaces them. */
     double scale = total / (double)noise->init_batch;
     struct blend blend = blend_make (noise->biased ? 0 : noise->weight, scale);
 
@@ -161,8 +161,8 @@ int pollux_noise_update (struct pollux_noise *noise, int replicas, struct pollux
     return 0;
 }
 
-/* The value of one group from two updates of one micro-gradient each: the formulas above for
- * n = 2, so it counts for the samples of both. */
+/* The value of one group from two updates of one micro-gradient each: the formulas above with n = 2,
+ * so its weight is that of the samples of both. */
 static struct pollux_grad group_difference (double dot, double diff_sqr, double scale)
 {
     return (struct pollux_grad){dot, scale * diff_sqr / 2};
@@ -201,7 +201,7 @@ int pollux_noise_update_single (struct pollux_noise *noise, int64_t m, const dou
         if (rc == 0)
             rc = next_set (noise, g, blend, group_difference (dot[g], diff_sqr[g], scale), err);
         if (rc == -EDOM)
-            noise->kept_m = 0; /* if the inf is in g0, comparing with it again would never end */
+            noise->kept_m = 0; /* the inf may be in g0: do not compare with it again */
         if (rc < 0)
             return rc;
     }
@@ -215,15 +215,14 @@ bool pollux_noise_paired (const struct pollux_noise *noise, int64_t m)
     return noise->kept_m > 0 && noise->kept_m == m;
 }
 
-/* An average as it is handed out: chance can push it below zero, rounding near it. */
+/* An average for the caller: random errors can make it negative. */
 static struct pollux_grad grad_clip (struct pollux_grad average)
 {
     double sqr = fmax (average.sqr, 0), var = fmax (average.var, 0);
     return (struct pollux_grad){sqr, fmax (var, var_floor * sqr + var_floor * var)};
 }
 
-/* What to assume before anything is known: no noise, so that no batch larger than M0 seems
- * worth it. */
+/* Before the first estimate: no noise, so that no batch larger than M0 has an advantage. */
 static const struct pollux_grad unknown = {1, 0};
 
 struct pollux_grad pollux_noise_grad (const struct pollux_noise *noise)

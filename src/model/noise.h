@@ -4,14 +4,14 @@
 
 #include "pollux/pollux.h"
 
-/* The estimator from inside, for noise.c and noise_save.c.
+/* Private to noise.c and noise_save.c.
  *
  *     weight      w in [0, 1]: the part of the averaging window that is filled
- *     biased      average holds differenced (n = 1) values
+ *     biased      average is from updates with n = 1
  *     kept_m      micro-batch of the last update if that was a single one, else 0
  *     average     per group x/w, not clipped: either part may be negative; finite; zero while
  *                 weight is 0
- *     next        groups entries behind the averages: those of the update being taken in
+ *     next        memory for the averages of the update that is being added
  */
 struct pollux_noise {
     int groups;

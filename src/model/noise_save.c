@@ -5,8 +5,8 @@
  *     magic "plxnoise" | version | groups | init_batch | biased | kept_m | weight
  *     | sqr, var of each group | checksum of all before
  *
- * Every field takes eight bytes, little-endian.  A reader believes nothing: it checks the length,
- * the checksum, then every field, before it changes the estimator.
+ * Every field takes eight bytes, little-endian.  The reader checks the length, the checksum, then
+ * every field, before it changes the estimator.
  */
 #include "model/noise.h"
 #include "base/bytes.h"
@@ -48,7 +48,7 @@ int pollux_noise_save (const struct pollux_noise *noise, void *ret, size_t size,
     return 0;
 }
 
-/* The fields between version and averages, as read. */
+/* The fields between version and averages. */
 struct head {
     uint64_t groups, init_batch, biased, kept_m;
     double weight;
@@ -63,7 +63,7 @@ static const uint8_t *head_read (const uint8_t *at, struct head *ret)
     return bytes_get_double (at, &ret->weight);
 }
 
-/* Is this a whole, undamaged state of a version that we know? */
+/* Check length, magic, version and checksum. */
 static int check_frame (const uint8_t *data, size_t size, struct pollux_error *err)
 {
     if (size < FIELD * (HEAD_FIELDS + 2 + 1) || memcmp (data, magic, sizeof (magic)) != 0)
@@ -81,7 +81,7 @@ static int check_frame (const uint8_t *data, size_t size, struct pollux_error *e
     return 0;
 }
 
-/* Does it fit this estimator, and could an estimator have been in this state? */
+/* Check that the state fits this estimator and is possible. */
 static int check_head (const struct pollux_noise *noise, const struct head *head, size_t size,
                        struct pollux_error *err)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Norms of gradients, exact enough to be subtracted from one another.
+ * Squared norms of gradients, accurate enough to be subtracted from one another.
  *
- * The noise estimator lives on the difference of two squared norms that may be nearly equal, so
- * they are summed in double also for float gradients (whose squares leave float's range at 1e-23
- * and 1e+19), in blocks: eight lanes within a block (norm_block.c), a compensated sum over the
- * blocks.  The relative error of a squared norm stays below 70 roundings, 8e-15, for any length,
+ * The noise estimator uses the difference of two squared norms that may be nearly equal.  So sums are
+ * in double, also for float gradients (squares of floats below 1e-23 or above 1e+19 leave float's
+ * range), in blocks: eight lanes within a block (norm_block.c), a compensated sum over the blocks.  The relative error of a squared norm stays below 70 roundings, 8e-15, for any length,
  * and is a few 1e-16 in practice.
  *
  *     array --load--> 512 doubles (in L1) --/ P--> 512 doubles --lanes--> block sum --> total
@@ -39,7 +38,7 @@ struct precondition {
     double unbias, eps;
 };
 
-/* The first steps' second moments are too few to divide by: P = 1 before step 5. */
+/* Second moments of the first steps are not reliable: P = 1 before step 5. */
 static const int64_t first_adam_step = 5;
 
 /* False outside the domain. */
@@ -56,13 +55,13 @@ static bool precondition_init (struct array exp_avg_sq, const struct pollux_adam
         return true;
     if (!exp_avg_sq.data)
         return false;
-    /* 1 - beta2^step, also where beta2 is so near 1 that the power rounds to it. */
+    /* 1 - beta2^step, accurate also if beta2 is very close to 1. */
     double correction = -expm1 ((double)adam->step * log (adam->beta2));
     *ret = (struct precondition){true, exp_avg_sq, 1 / correction, adam->eps};
     return true;
 }
 
-/* A block of 1/P.  Behind the end it is 1, so that zeros there stay zeros. */
+/* A block of 1/P.  After the end of the array it is 1, so that zeros there stay zeros. */
 static void block_inverse (const struct precondition *pre, size_t start, size_t count,
                            double ret[BLOCK])
 {
@@ -81,7 +80,7 @@ static void block_load (struct array g, const struct precondition *pre, const do
         norm_block_here ()->multiply (ret, inverse);
 }
 
-/* Neumaier's sum: error holds what the roundings of value have lost. */
+/* Neumaier's compensated sum: error is the sum of the rounding errors of value. */
 struct sum {
     double value, error;
 };

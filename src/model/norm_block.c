@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops over a block of numbers, written once and compiled twice: a build is for any x86-64, and
- * nearly all of them have AVX2, with which gradients are read as fast as memory gives them.  No
- * fused multiply-add: it would round differently.  The loops run over whole blocks because gcc -O2
- * vectorises constant counts only; the lanes of the sums are written out because a compiler may not
- * reorder a sum.
+ * Loops over a block of numbers, written once and compiled twice: for every x86-64, and for those
+ * with AVX2, where they reach the memory bandwidth.  No fused multiply-add: it would round
+ * differently.  The loops run over whole blocks because gcc -O2 vectorises only constant counts; the
+ * lanes of the sums are explicit because a compiler may not reorder a sum.
  */
 #include "model/norm_block.h"
 
@@ -14,7 +13,7 @@
 
 #define INLINE static inline __attribute__ ((always_inline))
 
-/* Four numbers that are computed with together; two and two where there is no AVX2. */
+/* A vector of four doubles; two vectors of two without AVX2. */
 typedef double lanes __attribute__ ((vector_size (32)));
 typedef float floats __attribute__ ((vector_size (16)));
 
@@ -118,7 +117,7 @@ INLINE void multiply (double x[restrict BLOCK], const double by[restrict BLOCK])
         return pair (f64, g0, g1, start);                                                          \
     }
 
-/* And all of them for one kind of processor. */
+/* All of them for one kind of processor. */
 #define NORM_BLOCK(kind, target)                                                                   \
     NORM_KIND (kind##_f32, target, false)                                                          \
     NORM_KIND (kind##_f64, target, true)                                                           \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What norms do with a block of numbers (norm.c), for the processor at hand: the same loops for any
- * processor, and for one that computes with four doubles together.  Both give the same bits, since
- * every element is computed alike and sums have eight lanes in one order.
+ * Operations of norms on a block of numbers (norm.c): compiled for every processor and for processors
+ * with vectors of four doubles.  Both give the same bits: elements are computed in the same way, and
+ * sums have eight lanes in the same order.
  */
 #ifndef POLLUX_NORM_BLOCK_H
 #define POLLUX_NORM_BLOCK_H
@@ -15,9 +15,9 @@ enum { BLOCK = 512 };
 
 /* Arrays of one type of number. */
 struct norm_kind {
-    /* count elements from start on become doubles, then zeros follow. */
+    /* Convert count elements from start to doubles, followed by zeros. */
     void (*load) (const void *data, size_t start, size_t count, double ret[BLOCK]);
-    /* Of a whole block from start on. */
+    /* Of a whole block from start. */
     double (*sqr) (const void *g, size_t start);
     struct pollux_pair (*pair) (const void *g0, const void *g1, size_t start);
 };
@@ -32,7 +32,7 @@ struct norm_block {
 /* The fastest for this processor. */
 const struct norm_block *norm_block_here (void);
 
-/* That for any processor. */
+/* The one for every processor. */
 const struct norm_block *norm_block_plain (void);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learning-rate rules: the factor that goes with a batch M = scale x M0, one function per rule
- * and one table of rules.  And progress, which counts updates in the user's own currency, updates
- * with batch M0, whatever the rule.
+ * Learning-rate rules: the factor for a batch M = scale x M0, one function per rule and one table of
+ * rules.  And progress, which counts updates with batch M0 and does not depend on the rule.
  */
 #include "base/error.h"
 
@@ -20,15 +19,15 @@ static double rate_scale (const struct pollux_rate *rate)
     return (double)rate->total_batch / (double)rate->init_batch;
 }
 
-/* A batch below M0, the last of a pass say, is worth no more than its samples: they count as in M0.
- * The formula would trust an estimate of little noise, or none yet, with a whole update. */
+/* The gain of a batch below M0, for example the last one of a pass, is M/M0.  The formula would give
+ * almost a whole update if the estimated noise is small or not known yet. */
 static double rate_gain (const struct pollux_rate *rate, struct pollux_grad grad)
 {
     double scale = rate_scale (rate);
     return scale < 1 ? scale : pollux_gain (grad, scale);
 }
 
-/* Johnson et al., AdaScale SGD (2020): as many steps of batch M0 as this step is worth. */
+/* Johnson et al., AdaScale SGD (2020): the number of steps with batch M0 that this step replaces. */
 static double adascale (const struct pollux_rate *rate, struct pollux_grad grad)
 {
     return rate_gain (rate, grad);

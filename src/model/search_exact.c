@@ -12,7 +12,7 @@
  *     the true maximum is where m* = m.
  *  2. For fixed m, T is linear in A: goodput is unimodal in A, with the maximum at
  *     A* = sqrt (v (R - x) / (q x K m)).
- *  3. For fixed L, T grows with A: accumulate only as much as hi, the largest m, forces you to.
+ *  3. For fixed L, T grows with A: accumulate only as much as hi, the largest m, requires.
  *  4. Let A1 be the first A whose best m does not exceed hi.  This holds for every A >= A1 too
  *     (it is the sign of a convex quadratic in A), so by 3 the best goodput for given A does not
  *     rise from A1 on, while below A1 the best m is hi and 2 applies.
@@ -29,12 +29,12 @@
 #include <float.h>
 #include <math.h>
 
-/* How far beyond A1 integers are tried.  A real bound above the best integer point for longer
- * needs x(0) near 0 and a micro-batch of a few samples in a batch of billions; what is left to
- * gain then is below 1/4096 of the distance between neighbouring totals. */
+/* The number of integers above A1 that are tried.  More are needed only if x(0) is near 0 and the
+ * micro-batch has a few samples in a batch of billions; the possible gain is then below 1/4096 of
+ * the distance between neighbouring totals. */
 enum { STEPS_LIMIT = 4096, NEWTON_LIMIT = 8 };
 
-/* Relative differences below this are not believed. */
+/* Smaller relative differences are rounding errors. */
 static const double rounding = 4 * DBL_EPSILON;
 
 struct search {
@@ -44,7 +44,7 @@ struct search {
     struct pollux_grad grad;
     double noise, signal; /* v and q, scaled so that their ratio is phi and neither overflows */
     double sync_s, sync_power;
-    double guess; /* an m that may be near the best one; 0 for none */
+    double guess; /* an m near the best one, or 0 */
     struct pollux_best best;
 };
 
@@ -89,11 +89,11 @@ static struct line tangent (const struct search *search, const struct step *step
     double more = (double)(a - 1);
     double d = more * search->model->beta_grad + step->slope;
     double all = more * step->grad_s + step->last_s, c = all - d * step->m;
-    /* c >= 0, as T is homogeneous in its parameters; what is left of a zero is rounding. */
+    /* c >= 0, because T is homogeneous in its parameters; a tiny c is a rounding error. */
     return (struct line){.c = c > rounding * all ? c : 0, .d = d};
 }
 
-/* The m that is best where an iteration takes c + d m; infinite if more is always better. */
+/* The best m if an iteration takes c + d m; infinite if more is always better. */
 static double summit (const struct search *search, struct line line, int64_t a)
 {
     if (!(search->noise > 0) || !(line.c > 0))
@@ -165,7 +165,7 @@ static void search_full (struct search *search, const struct step *at_hi, int64_
     if (a < most)
         consider (search, at_hi, a + 1);
     if (a > least)
-        consider (search, at_hi, least); /* where all are equal, the smallest counts */
+        consider (search, at_hi, least); /* of equal ones the smallest */
 }
 
 /* Where the tangent's summit meets m, by one step of Newton's method on log m* - log m as a
@@ -173,13 +173,13 @@ static void search_full (struct search *search, const struct step *at_hi, int64_
 static double newton (const struct step *step, struct line line, double ratio)
 {
     double bend = step->m * step->curve * (step->m / line.c + 1 / line.d);
-    if (fabs (ratio - 1) < 0.1) /* a power saved */
+    if (fabs (ratio - 1) < 0.1) /* saves a power */
         return step->m * (1 + (ratio - 1) * 2 / (2 + bend));
     return isfinite (bend) ? step->m * pow (ratio, 2 / (2 + bend)) : step->m * ratio;
 }
 
-/* From A1 on, given A: close in on the best integer in [low, high] from both sides, until the
- * last tangent shows that no integer left is better.  Returns the last step evaluated. */
+/* For a given A >= A1: narrow [low, high] around the best integer from both sides, until a tangent
+ * shows that no remaining integer is better.  Returns the last step evaluated. */
 static struct step search_partial (struct search *search, struct step from, int64_t a, double low,
                                    double high)
 {
@@ -191,12 +191,12 @@ static struct step search_partial (struct search *search, struct step from, int6
         struct line line = tangent (search, &step, a);
         double ratio = summit (search, line, a) / step.m;
         if (ratio < 1)
-            ceil_m = step.m - 1; /* considered already */
+            ceil_m = step.m - 1; /* m is already considered */
         else
             floor_m = step.m + 1;
         if (floor_m > ceil_m)
             return step;
-        /* Below the last m there may be an equal one, which is better for being smaller. */
+        /* A smaller m may have the same goodput; it is preferred. */
         double enough = ratio < 1 ? search->best.goodput * (1 - rounding) : search->best.goodput;
         if (bound (search, line, a, floor_m, ceil_m) <= enough)
             return step;
@@ -221,7 +221,7 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
         .sync_s = model_sync_time (model, shape),
         .guess = (double)guess,
     };
-    if (isnan (search.sync_s)) /* longer than a double can say */
+    if (isnan (search.sync_s)) /* overflow */
         return search.best;
     search.sync_power = model->gamma == 1 ? search.sync_s : pow (search.sync_s, model->gamma);
 

@@ -2,12 +2,12 @@
 /*
  * The batch search of the published implementation, for comparison with its results: 50 total
  * batches in geometric progression from max (M0, lo K) to Mmax, each split over the replicas
- * with as few accumulation steps as fit.  Rounding m up may carry M a little past Mmax; a split
- * whose m leaves [lo, hi] does not count.
+ * with as few accumulation steps as possible.  Rounding m up may make M a little larger than Mmax; a
+ * split with m outside [lo, hi] is ignored.
  *
- * The answer is that of trying all 50, to the last bit, with few powers.  One sample near the best
- * batch of the relaxed model tells how good the others have to be; a ceiling over goodput then tells
- * which of them can be, and a tangent of the overlapped time dismisses most of these.
+ * The result is the same as from trying all 50, to the last bit, but with few powers.  One sample near
+ * the best batch of the relaxed model gives a goodput to exceed; an upper bound on goodput excludes
+ * most of the others, and a tangent of the overlapped time most of the rest.
  */
 #include "model/model.h"
 
@@ -34,8 +34,8 @@ static double sample_total (const struct search *search, int i)
                               : pow (10, i * search->log_step + search->log_first);
 }
 
-/* The split of a total batch; m may come out of the limits.  False if a relative error of 1e-10 in
- * the total might change it. */
+/* Split a total batch; m may be outside of the limits.  False: a relative error of 1e-10 in the total
+ * could change the result. */
 static bool split (const struct search *search, double total, struct pollux_batch *ret)
 {
     const struct pollux_limits *limits = search->limits;
@@ -44,7 +44,7 @@ static bool split (const struct search *search, double total, struct pollux_batc
     bool sure = true;
     if (limits->accumulation) {
         double steps = local / (double)limits->max_local - tolerance;
-        /* Not below 0, also where max_local is so large that only the tolerance is left. */
+        /* At least 0, also if max_local is very large and only the tolerance remains. */
         s = fmax (ceil (steps) - 1, 0);
         sure = s + 1 - steps > doubt * steps && steps - s > doubt * steps;
         /* One sample of gradient noise needs two micro-batches. */
@@ -60,7 +60,7 @@ static bool split (const struct search *search, double total, struct pollux_batc
     return sure;
 }
 
-/* Can this batch be better than the best so far? */
+/* True if this batch can be better than the best so far. */
 static bool promising (const struct search *search, struct pollux_batch batch)
 {
     const double rounding = 1 + 1e-9;
@@ -87,19 +87,20 @@ static void consider (struct search *search, struct pollux_batch batch)
         search->best = option;
 }
 
-/* The index whose total is at least so much, rounded down and kept within the samples. */
+/* The index of a total, rounded down and clipped to the samples. */
 static int index_of (const struct search *search, double total)
 {
     double index = (log10 (total) - search->log_first) / search->log_step;
     return index >= SAMPLES - 1 ? SAMPLES - 1 : index > 0 ? (int)index : 0;
 }
 
-/* Between which indices a sample can be better than the best so far: where the ceiling is above,
+/* The range of indices where a sample can be better than the best so far: where the upper bound is
+ * larger,
  *
  *     M (v + q M0) > goodput (v + q M) (c + d M)
  *
- * which is between the roots of a quadratic in M.  M is the total after rounding, so the sample
- * may have had less. */
+ * which is between the roots of a quadratic in M.  M is the total after rounding m up; the sample
+ * itself may be smaller. */
 static void narrow (const struct search *search, const struct model_ceiling *ceiling, int *low,
                     int *high)
 {
@@ -121,7 +122,7 @@ static void narrow (const struct search *search, const struct model_ceiling *cei
     *high = *high < SAMPLES ? *high : SAMPLES - 1;
 }
 
-/* Try the sample that is nearest to the ceiling's best batch, and take the tangent of the time
+/* Try the sample nearest to the best batch of the upper bound, and take the tangent of the time
  * there: first derivatives of (x^gamma + y^gamma)^(1/gamma), which is convex and homogeneous. */
 static void start (struct search *search, const struct model_ceiling *ceiling)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long an iteration takes, and so how many samples pass per second.
+ * The time of an iteration, and the throughput.
  *
  *     T_grad = alpha_grad + beta_grad m
  *     T_sync = 0 (K = 1),  alpha + beta (K-2) with the local or the node constants otherwise
  *     T_iter = s T_grad + (T_grad^gamma + T_sync^gamma)^(1/gamma)
  *
- * The published implementation keeps both T_sync at K = 1 and K-2 at K = 2 at 1e-8 instead of 0;
- * so do we, in its order of operations, to agree with it to the last bits.
+ * The published implementation uses 1e-8 instead of 0, for T_sync at K = 1 and for K-2 at K = 2.  This
+ * code does the same, in the same order of operations, so that results agree to the last bits.
  */
 #include "model/model.h"
 
@@ -20,7 +20,7 @@ double pollux_total_batch (struct pollux_shape shape, struct pollux_batch batch)
     return (double)shape.replicas * (double)batch.m * ((double)batch.s + 1);
 }
 
-/* alpha + beta x, for a finite time of constants that are none below 0; NaN otherwise. */
+/* alpha + beta x; NaN if a constant is negative or the result is not finite. */
 static double linear_s (double alpha, double beta, double x)
 {
     double time_s = alpha + beta * x;
@@ -62,7 +62,7 @@ double pollux_iter_time (const struct pollux_model *model, struct pollux_shape s
     if (shape.nodes < 1 || shape.replicas < shape.nodes || batch.s < 0 || !(model->gamma >= 1))
         return NAN;
     double grad_s = pollux_grad_time (model, batch.m), sync_s = model_sync_time (model, shape);
-    if (isnan (grad_s) || isnan (sync_s)) /* which fmax would pass over */
+    if (isnan (grad_s) || isnan (sync_s)) /* fmax would ignore NaN */
         return NAN;
     return (double)batch.s * grad_s + model_overlap (grad_s, sync_s, model->gamma);
 }

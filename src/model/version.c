@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The version of the library, asked at run time: a program may run with a newer one than it
- * was built with.
+ * The version of the library at run time: a program may run with a newer library than it was built
+ * with.
  */
 #include "pollux/pollux.h"
 

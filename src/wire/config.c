@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations to structs and back.  Defaults first, then what the file says, field by field; all
- * that is wrong is collected.
+ * Decode and encode the configuration of polluxd.  The struct starts with the defaults; each field
+ * of the file replaces one.  Reading continues after an error, so that all errors are reported.
  */
 #include "wire/config.h"
 
@@ -23,7 +23,7 @@ const char *const wire_log_levels[] = {"error", "warning", "info", "debug"};
 const char *const wire_log_formats[] = {"auto", "plain", "journald", "json"};
 static const char *const slots_names[] = {"auto", "cpu"};
 
-/* A request of less than 4 KiB may be no job file; more than 64 MiB cannot be journalled. */
+/* max_body: a job file may need 4 KiB; more than 64 MiB does not fit into an event. */
 static const struct wire_member config_members[] = {
     {WIRE_MEMBER (wire_config, slots, WIRE_CHOICE), .max = WIRE_SLOTS_CPU, .names = slots_names},
     {WIRE_MEMBER (wire_config, backend, WIRE_NAME)},
@@ -55,7 +55,7 @@ static const char *const known_keys[] = {
     "keep_events", "policy_options", "access_log",  NULL,
 };
 
-/* ---- A value ------------------------------------------------------------------------------ */
+/* ---- Defaults ----------------------------------------------------------------------------- */
 
 void wire_config_clear (struct wire_config *config)
 {
@@ -117,8 +117,8 @@ int wire_config_add_node (struct wire_config *config, const struct node *node,
 
 /* ---- Rules -------------------------------------------------------------------------------- */
 
-/* ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH; whether it is one of this machine's is for the server
- * to find out. */
+/* ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH.  The server finds out whether this machine has the
+ * address. */
 const char *wire_wrong_listen (const char *text)
 {
     int64_t port;
@@ -155,7 +155,7 @@ static void note (struct reader *reader, int code)
     reader->code = wire_worse (reader->code, code);
 }
 
-/* A path in place of the default. */
+/* Read a path; without one the default stays. */
 static void read_path (struct reader *reader, const char *key, char **ret)
 {
     char *path = NULL;
@@ -167,7 +167,7 @@ static void read_path (struct reader *reader, const char *key, char **ret)
     }
 }
 
-/* A list of texts in place of the default; one alone may stand without brackets. */
+/* Read a list of texts, or one text without brackets; without one the default stays. */
 static void read_list (struct reader *reader, const char *key, size_t least,
                        const char *(*wrong) (const char *), char ***ret)
 {
@@ -252,7 +252,7 @@ static int read_root (struct reader *reader)
     return reader->code;
 }
 
-/* Of a document, which is freed. */
+/* Read a document and free it. */
 static int read_document (struct wire_document *document, const struct wire_config_names *names,
                           struct wire_config *ret, struct pollux_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events as rows of a journal, and back: jobs and nodes by name, and numbers bit for bit.
+ * Events as rows of a journal.  Rows name jobs and nodes; numbers keep every bit.
  *
  *     type      job   body
  *     NODE            {"name": "n0", "slots": 4, "available": true}
@@ -14,7 +14,7 @@
  *     STARTED   a     {"generation": 1}
  *     EXIT      a     {"generation": 1, "kind": "finished"}
  *
- * docs/formats.md has all fields.  What is unknown (NaN) is not written.
+ * docs/formats.md lists all fields.  Unknown numbers (NaN) are not written.
  */
 #ifndef WIRE_EVENT_H
 #define WIRE_EVENT_H
@@ -27,22 +27,22 @@
 /* 64 MiB: the hints of 2^16 jobs take less than 1 KiB each. */
 #define WIRE_EVENT_LIMIT ((size_t)64 << 20)
 
-/* One row, borrowed. */
+/* One row.  It owns nothing. */
 struct wire_row {
     int64_t at_us;
-    const char *type, *job; /* job: NULL for none */
+    const char *type, *job; /* job NULL: the event has no job */
     const char *body;
     size_t length; /* of the body */
 };
 
-/* An event that comes next after what the cluster believes.  On success *ret borrows from the
- * buffer, the cluster and the event.  -EINVAL for an event that decoding would refuse, -EFBIG for
- * one past the limit, -ENOMEM. */
+/* Encode an event before it is applied to the cluster.  *ret borrows from the buffer, the cluster
+ * and the event.  -EINVAL for an event that decoding would refuse, -EFBIG for one that is larger
+ * than the limit, -ENOMEM. */
 int wire_event_encode (const struct cluster *cluster, const struct event *event,
                        struct wire_text_buffer *buffer, struct wire_row *ret,
                        struct pollux_error *err);
 
-/* A decoded event and all that it borrows; used again and again, zero at first. */
+/* A decoded event and the memory it refers to.  Starts zeroed; is reused for the next event. */
 struct wire_event {
     struct event event;
     struct job_spec spec;
@@ -56,9 +56,8 @@ struct wire_event {
 };
 void wire_event_clear (struct wire_event *event);
 
-/* The other way: the row that comes next after what the cluster believes.  name stands for the
- * body in messages.  Whether the event fits (whether the job runs, ...) is for cluster_apply to
- * say. */
+/* Decode the row that follows the present state of the cluster.  Messages use name for the body.
+ * Whether the event fits (the job runs, ...) is checked by cluster_apply. */
 int wire_event_decode (const struct cluster *cluster, const struct wire_row *row, const char *name,
                        struct wire_event *ret, struct pollux_error *err);
 

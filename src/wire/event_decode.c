@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows to events.  Names become indices; whatever an event points to lives in its box.
+ * Decode rows of a journal into events.  Names become indices; struct wire_event holds the memory
+ * that an event points to.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,7 +29,7 @@ void wire_event_clear (struct wire_event *event)
     *event = (struct wire_event){0};
 }
 
-/* Room for so many things of that size in an array. */
+/* Make room for count elements of `size` bytes. */
 static int reserve (void **array, int *capacity, size_t count, size_t size,
                     struct pollux_error *err)
 {
@@ -36,7 +37,7 @@ static int reserve (void **array, int *capacity, size_t count, size_t size,
         return 0;
     void *bigger = realloc (*array, count * size);
     if (!bigger)
-        return fail (err, -ENOMEM, "not enough memory for %zu of a row's parts", count);
+        return fail (err, -ENOMEM, "not enough memory for %zu elements of an event", count);
     *array = bigger;
     *capacity = (int)count;
     return 0;
@@ -99,12 +100,12 @@ static int decode_submit (const struct wire_place *body, struct wire_event *ret,
     return code < 0 ? code : decode_times (&times, ret, err);
 }
 
-/* The job that a key names; a place and -EINVAL if there is none. */
+/* The index of the job that a key names.  -EINVAL: unknown. */
 static int find_job (const struct cluster *cluster, const struct wire_place *place, int *ret,
                      struct pollux_error *err)
 {
     *ret = cluster_find_job (cluster, place->key);
-    return *ret >= 0 ? 0 : wire_fail (place, err, "expected a job that is known");
+    return *ret >= 0 ? 0 : wire_fail (place, err, "expected the name of a job");
 }
 
 static int decode_hints (const struct cluster *cluster, const struct wire_place *body,
@@ -134,7 +135,7 @@ static int decode_hints (const struct cluster *cluster, const struct wire_place 
 
 /* ---- Plans -------------------------------------------------------------------------------- */
 
-/* The index among the active jobs of the one that a key names. */
+/* The index in cluster->active of the job that a key names. */
 static int find_active (const struct cluster *cluster, const struct wire_place *place, int *ret,
                         struct pollux_error *err)
 {
@@ -218,12 +219,12 @@ static int decode_body (const struct cluster *cluster, const struct wire_place *
     }
 }
 
-/* A stranger's text in a sentence; it may be anything. */
+/* Quote a text of any content in a message. */
 static struct excerpt quoted (const char *text)
 {
     size_t length = strnlen (text, NAME_SIZE);
     if (utf8_valid (text, length) != length || !wire_is_name (text))
-        return (struct excerpt){.text = "something that is no name"};
+        return (struct excerpt){.text = "a text that is not a name"};
     return excerpt (text, length);
 }
 
@@ -270,8 +271,8 @@ int wire_event_decode (const struct cluster *cluster, const struct wire_row *row
     ret->event = (struct event){.at_us = row->at_us};
     int code = decode_type (row, name, &ret->event.type, err);
     if (code == 0 && row->at_us < 0)
-        code = fail (err, -EINVAL, "%s: at %lld us: before the beginning", file_name (name).text,
-                     (long long)row->at_us);
+        code = fail (err, -EINVAL, "%s: at %lld us: expected a time of at least 0",
+                     file_name (name).text, (long long)row->at_us);
     if (code == 0)
         code = decode_job (cluster, row, name, ret, err);
     struct wire_document *document = NULL;

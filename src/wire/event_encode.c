@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events to rows.  Indices become names; what is outside the range that decoding asks for is
- * refused here, so that a journal is never written that cannot be read.
+ * Encode events as rows of a journal.  Indices become names.  A number outside of the range that the
+ * decoder accepts is refused, so that every journal that is written can be read.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "wire/policy_settings.h"
 #include "wire/spec.h"
 
-/* A new object inside another one; NULL if there is no memory. */
+/* Add an empty object to an object; NULL: no memory. */
 static json_t *put_object (json_t *object, const char *key, struct pollux_error *err)
 {
     json_t *inner = json_object ();
@@ -85,7 +85,7 @@ static int encode_report (const struct cluster *cluster, const struct report *re
     return code < 0 ? fail (err, code, "job %s: %.160s", name, why.text) : 0;
 }
 
-/* Report by report: there may be very many. */
+/* One report at a time, to save memory: there may be 2^16 of them. */
 static int encode_hints (const struct cluster *cluster, const struct event *event,
                          struct wire_text_buffer *buffer, struct pollux_error *err)
 {
@@ -113,7 +113,7 @@ static int put_placements (const struct cluster *cluster, const struct plan *pla
     return code;
 }
 
-/* Only there if the policy computes any. */
+/* Written only if the policy computes any. */
 static int put_speedups (const struct cluster *cluster, const struct plan *plan, json_t *body,
                          struct pollux_error *err)
 {
@@ -174,7 +174,7 @@ static int put_body (const struct cluster *cluster, const struct event *event, j
     }
 }
 
-/* The name for the row; NULL and no refusal for an event of no job. */
+/* The name of the job for the row; NULL for an event without a job. */
 static int find_job_name (const struct cluster *cluster, const struct event *event,
                           const char **ret, struct pollux_error *err)
 {
@@ -214,7 +214,8 @@ int wire_event_encode (const struct cluster *cluster, const struct event *event,
     struct pollux_error why = {""};
     int code = find_job_name (cluster, event, &job, &why);
     if (code == 0 && event->at_us < 0)
-        code = fail (&why, -EINVAL, "at %lld us: before the beginning", (long long)event->at_us);
+        code = fail (&why, -EINVAL, "at %lld us: expected a time of at least 0",
+                     (long long)event->at_us);
     if (code == 0)
         code = encode_body (cluster, event, buffer, &why);
     if (code < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plain fields of all types of events.  event_encode.c and event_decode.c add the ones
- * that are not: specs, hints, placements.
+ * Tables of the simple fields of all types of events.  event_encode.c and event_decode.c add the
+ * others: specs, hints, placements.
  */
 #include "wire/event_format.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agents' words to structs and back.  Whoever reads hints divides by their limits: a model
- * without limits, or with some of them, does not pass.
+ * Decode and encode hints.  Policies divide by the limits: a model is refused unless all four
+ * limits come with it.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,8 +21,8 @@ static const struct wire_member hints_members[] = {
     {0},
 };
 
-/* The first limit that is unknown, although others are known or a model needs them; or NULL. */
-static const char *lacking (const struct pollux_limits *limits, bool has_model)
+/* The first missing limit, if there is a model or another limit; else NULL. */
+static const char *missing_limit (const struct pollux_limits *limits, bool has_model)
 {
     if (!has_model && !limits->init_batch && !limits->max_batch && !limits->min_local &&
         !limits->max_local)
@@ -43,11 +43,11 @@ int wire_hints_decode (const struct wire_place *object, struct hints *ret, struc
         code = wire_members_decode (hints_members, object, &hints, err);
     if (code < 0)
         return code;
-    const char *lacks = lacking (&job.limits, job.has_model);
+    const char *missing = missing_limit (&job.limits, job.has_model);
     if (job.has_model != job.has_grad)
-        lacks = job.has_model ? "grad" : "model";
-    if (lacks) {
-        struct wire_place place = wire_field (object, lacks);
+        missing = job.has_model ? "grad" : "model";
+    if (missing) {
+        struct wire_place place = wire_field (object, missing);
         return wire_fail (&place, err, "expected it beside the rest of the model");
     }
     hints.has_model = job.has_model;
@@ -60,9 +60,9 @@ int wire_hints_decode (const struct wire_place *object, struct hints *ret, struc
 
 int wire_hints_put (const struct hints *hints, json_t *object, struct pollux_error *err)
 {
-    const char *lacks = lacking (&hints->limits, hints->has_model);
-    if (lacks)
-        return fail (err, -EINVAL, "%s: expected it beside the rest of the model, got 0", lacks);
+    const char *missing = missing_limit (&hints->limits, hints->has_model);
+    if (missing)
+        return fail (err, -EINVAL, "%s: expected it beside the rest of the model, got 0", missing);
     struct wire_job job = {.has_model = hints->has_model,
                            .has_grad = hints->has_model,
                            .model = hints->model,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Getters: values of a document to C's types, and a refusal with the place of what is not as
- * expected.
+ * Getters: convert values of a document to C types, or refuse them with their place in the file.
  */
 #include "wire/json.h"
 
@@ -22,7 +21,7 @@ int wire_expect_array (const struct wire_place *place, struct pollux_error *err)
     return json_is_array (place->value) ? 0 : wire_fail (place, err, "expected an array");
 }
 
-/* The value as an integer, if it is one.  Doubles are whole numbers below 2^53 only by intent. */
+/* Convert an integer, or a real with an integer value up to 2^53: larger reals are all integers. */
 static bool whole (const json_t *value, int64_t *ret)
 {
     if (json_is_integer (value)) {
@@ -68,7 +67,7 @@ int wire_double (const struct wire_place *object, const char *key, double min, d
     return wire_fail (&place, err, "expected a number from %g to %g", min, max);
 }
 
-/* "inf", or as others write it. */
+/* "inf", or "Infinity" as other programs write it. */
 static bool is_infinity (const char *text)
 {
     return strcmp (text, "inf") == 0 || strcmp (text, "Infinity") == 0;

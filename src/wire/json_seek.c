@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding a value's place in a document's text.  The parser forgets where values stood, and
- * remembering would cost every reader of every document; so the text is walked again, along
- * one path, once a message needs it.  It has been accepted by the parser, which is why nothing
- * is checked here but the end.
+ * Find the position of a value in the text of a JSON document.  jansson does not keep positions;
+ * storing them would slow down every reader.  Only when a message needs a position, the text is
+ * scanned again along one path.  The parser has accepted the text, so only its end is checked.
  */
 #include "wire/json_seek.h"
 
@@ -15,7 +14,7 @@ size_t wire_seek_value (const char *text, size_t at)
     return at + strspn (text + at, " \t\r\n");
 }
 
-/* Behind the closing quote of the string at an offset. */
+/* The offset after the closing quote of the string at an offset. */
 static size_t string_end (const char *text, size_t at)
 {
     at++;
@@ -37,7 +36,7 @@ size_t wire_seek_end (const char *text, size_t value)
         bool open = text[at] == '{' || text[at] == '[';
         bool close = text[at] == '}' || text[at] == ']';
         if (!open && !close) {
-            /* A number, a word, or what stands between values. */
+            /* A number, a word, or a separator. */
             size_t word = strcspn (text + at, " \t\r\n,:\"{}[]");
             at += word ? word : 1;
             continue;
@@ -49,7 +48,7 @@ size_t wire_seek_end (const char *text, size_t value)
     return at;
 }
 
-/* From the end of a member or element to the start of the next one; 0 behind the last. */
+/* From the end of a member or element to the start of the next one; 0: it was the last. */
 static size_t next (const char *text, size_t end)
 {
     end = wire_seek_value (text, end);

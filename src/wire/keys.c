@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mistyped fields.  Ignored, they would mean that a default holds where somebody wrote something
- * else.
+ * Refuse unknown fields.  If a mistyped field were ignored, the default would silently be used in
+ * place of the value in the file.
  */
 #include "wire/keys.h"
 

@@ -4,8 +4,8 @@
 
 #include "wire/json.h"
 
-/* Refuse the fields of an object that are none of these names (NULL at the end), each with the name
- * that is nearest to it: in files that people write, an unknown field is a mistake. */
+/* Refuse fields of an object whose names are not in keys (NULL at the end); each message proposes the
+ * nearest known name.  For files that people write: there an unknown field is a mistake. */
 int wire_expect_keys (const struct wire_place *object, const char *const *keys,
                       struct pollux_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs to structs and back, for the journal.  All that has a default is written all the same:
- * a journal means the same to a later version that has others.
+ * Decode and encode the program of a job for the journal.  Defaults are written too: a journal keeps
+ * its meaning if a later version has other defaults.
  */
 #include "wire/launch.h"
 
@@ -55,7 +55,7 @@ int wire_launch_decode (const struct wire_place *object, struct launch **ret,
 int wire_launch_put (const struct launch *launch, json_t *object, struct pollux_error *err)
 {
     if (!launch->command || !launch->command[0])
-        return fail (err, -EINVAL, "command: expected one word at least");
+        return fail (err, -EINVAL, "command: expected at least one word");
     int code = wire_strings_put (object, "command", launch->command, wire_wrong_word, err);
     if (code == 0)
         code = wire_environment_put (object, "environment", launch->environment, err);

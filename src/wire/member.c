@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structs to objects and back, by tables.  Numbers of all types are compared with their range as
- * doubles, which hold every integer that a range may end with.
+ * Decode and encode structs by tables of their members.  Numbers of all types are compared with
+ * their range as doubles: the ends of a range are integers up to 2^53, which a double holds exactly.
  */
 #include "wire/member.h"
 
@@ -65,7 +65,7 @@ int wire_choice (const struct wire_place *object, const char *key, const char *c
 
 /* ---- Reading ------------------------------------------------------------------------------ */
 
-/* In digits alone, as it is written: no sign, no blanks, no leading zero. */
+/* Digits only, as the encoder writes them: no sign, no blanks, no leading zero. */
 static int decode_uint64 (const struct wire_place *object, const char *key, uint64_t *ret,
                           struct pollux_error *err)
 {
@@ -205,7 +205,7 @@ int wire_put (json_t *object, const char *key, json_t *value, struct pollux_erro
                : fail (err, -ENOMEM, "%s: not enough memory", key);
 }
 
-/* A number of any type, to be compared with the range. */
+/* A number of any type as a double, for the comparison with the range. */
 static double as_double (const struct wire_member *member, const void *value)
 {
     switch (member->kind) {

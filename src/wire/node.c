@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes as people declare them.
+ * Parse the declaration of a node, in an option or in the configuration.
  */
 #include "wire/node.h"
 
@@ -22,7 +22,7 @@ static const struct wire_member node_members[] = {
     {0},
 };
 
-/* The part of a text up to a colon or its end, moved on behind it; false if it is too long. */
+/* Copy the text up to the next colon and move *text after it; false: too long for a name. */
 static bool next_part (const char **text, char ret[NAME_SIZE])
 {
     size_t length = strcspn (*text, ":");

@@ -5,11 +5,11 @@
 #include "cluster/node.h"
 #include "wire/json.h"
 
-/* NAME:SLOTS or NAME:SLOTS:TYPE, such as left:4, with names as wire_is_job has them and 1 to
+/* Parse NAME:SLOTS or NAME:SLOTS:TYPE, such as left:4, with names that wire_is_job accepts and 1 to
  * SLOTS_LIMIT slots.  The node is available. */
 int wire_node_parse (const char *text, struct node *ret, struct pollux_error *err);
 
-/* The same from a document, or {name: left, slots: 4, type: gpu}. */
+/* Decode such a text, or {name: left, slots: 4, type: gpu}. */
 int wire_node_decode (const struct wire_place *place, struct node *ret, struct pollux_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Placements by the names of their nodes.  Objects keep the order in which they were written.
+ * Decode and encode placements by names of nodes.  jansson keeps the order of an object's fields.
  */
 #include "wire/placement.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles to structs and back.  A profile begins like a job object (wire/job.h), whose decoder
- * reads the model and the limits; the rest is read here.  Written by hand, not by jansson, so
- * that a row of numbers stays on a line and people can read it.
+ * Decode and encode profiles.  The model and the limits of a profile are those of a job object
+ * (wire/job.h) and use its decoder.  The text is written without jansson, so that a row of numbers
+ * stays on one line.
  */
 #include "wire/profiles.h"
 
@@ -14,12 +14,12 @@
 #include "base/error.h"
 #include "wire/job.h"
 
-/* Noise beyond this is as good as infinite: gain is proportional to the batch. */
+/* Largest var / sqr.  Beyond it the gain is proportional to the batch, as for infinite noise. */
 #define RATIO_LIMIT 1e12
 
 /* ---- Reading ------------------------------------------------------------------------------ */
 
-/* An array of 1..limit numbers in min..max; ascending where asked. */
+/* Read an array of 1..limit numbers in min..max, which must ascend if `ascending`. */
 static int decode_numbers (const struct wire_place *array, double min, double max, bool ascending,
                            int limit, double *ret, int *ret_count, struct pollux_error *err)
 {
@@ -92,7 +92,7 @@ static int decode_pin (const struct wire_place *pinned, struct profile *ret,
     return code;
 }
 
-/* The model and all limits, which a job object may lack and a profile may not. */
+/* Read the model and all limits; in a profile they are required. */
 static int decode_job (const struct wire_place *place, struct profile *ret,
                        struct pollux_error *err)
 {
@@ -128,7 +128,7 @@ static int decode_profile (const struct wire_place *place, struct profile *ret,
     if (code < 0)
         return code;
     ret->epochs = (int)epochs;
-    /* All iterations together are exact in a double. */
+    /* The total number of iterations is exact in a double. */
     code = wire_double (place, "epoch_iterations", 1e-3, 0x1p53 / PROFILE_EPOCHS_LIMIT,
                         &ret->epoch_iterations, err);
     if (code == 0)
@@ -152,7 +152,7 @@ static int decode_document (const struct wire_document *document, struct profile
         return code;
     size_t count = json_object_size (apps.value);
     if (count == 0)
-        return wire_fail (&apps, err, "expected an application at least");
+        return wire_fail (&apps, err, "expected at least one application");
     struct profile *profiles = calloc (count, sizeof *profiles), *next = profiles;
     if (!profiles)
         return fail (err, -ENOMEM, "no memory for %zu profiles", count);

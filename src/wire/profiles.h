@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles: applications for the simulator in a few numbers each.
+ * Profiles: applications for the simulator, described by a few numbers each.
  *
  *     {"version": 1,
  *      "applications": {
@@ -11,7 +11,7 @@
  *          "noise": {"progress": [0, 0.3, 1], "batches": [128, 4096],
  *                    "ratio": [[0.6, 20, 250], [0.8, 60, 1600]]}}}}
  *
- * docs/formats.md says what they mean.
+ * docs/formats.md explains the fields.
  */
 #ifndef WIRE_PROFILES_H
 #define WIRE_PROFILES_H
@@ -34,20 +34,20 @@ struct profile {
     struct pollux_model model;
     int pinned_replicas; /* 0: free to scale */
     int64_t pinned_batch;
-    /* The gradient's noise var / sqr, for each batch (ascending) at each knot of the share of
-     * training done (ascending, in 0..1). */
+    /* Gradient noise var / sqr for each batch (ascending) and each point of progress (ascending,
+     * 0: start of training, 1: end). */
     int knot_count, batch_count;
     double progress[PROFILE_KNOTS], batches[PROFILE_BATCHES];
     double ratio[PROFILE_BATCHES][PROFILE_KNOTS];
 };
 
-/* Read a file ("-": the standard input), or text from memory, whose name stands in messages.  On
- * success *ret holds *count >= 1 profiles and is the caller's (free).  -EINVAL names the place. */
+/* Read a file ("-": standard input), or a text, for which messages use name.  On success *ret has
+ * *count >= 1 profiles; the caller frees it.  -EINVAL names the place. */
 int profiles_read (const char *path, struct profile **ret, int *count, struct pollux_error *err);
 int profiles_parse (const char *name, const char *text, size_t length, struct profile **ret,
                     int *count, struct pollux_error *err);
 
-/* Write them, numbers with six digits.  -errno of the stream. */
+/* Write profiles, with six digits per number.  -errno of the stream. */
 int profiles_write (const struct profile *profiles, int count, FILE *out, struct pollux_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agents' reports to structs.  They come from inside of somebody's training, so nothing is taken on
- * trust: what passes here is what policies divide by.
+ * Decode agents' reports.  They come from user programs: every number is checked here, because
+ * policies divide by them.
  */
 #include "wire/report.h"
 
@@ -16,7 +16,7 @@ static const struct wire_member generation_members[] = {
     {0},
 };
 
-/* The batch is known or not, as a whole; one of no samples is none. */
+/* m and s come together or not at all, and m is at least 1. */
 static int decode_batch (const struct wire_place *object, struct report *ret,
                          struct pollux_error *err)
 {
@@ -28,7 +28,7 @@ static int decode_batch (const struct wire_place *object, struct report *ret,
     }
     if (code == 0 && has_m && ret->batch.m < 1) {
         struct wire_place place = wire_field (object, "m");
-        code = wire_fail (&place, err, "expected one sample at least");
+        code = wire_fail (&place, err, "expected at least one sample");
     }
     return code;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an agent reports of its job: the body of POST /v1/jobs/NAME/hints, version 1.
+ * An agent's report on its job: the body of POST /v1/jobs/NAME/hints, version 1.
  *
  *     {
  *       "version": 1, "generation": 3,
@@ -10,11 +10,11 @@
  *       "progress": 1000.5, "total": 20000, "m": 64, "s": 1
  *     }
  *
- * Version and generation must be there; null means absent; unknown fields are ignored, so that a
- * newer agent can say more.  The current version is read and the one before, of which there is none
- * yet: 0 is refused.  Refused is what cannot be (wire/spec.h has the ranges and what a model needs
- * beside it), and m without s or s without m.  A progress past the total is none of it: the last
- * iteration may go further than it had to.
+ * Version and generation are required; null means absent; unknown fields are ignored, so that newer
+ * agents can add fields.  The current version and the one before are read; version 0 never existed.
+ * Refused are numbers outside of their ranges, a model without all that wire/spec.h requires with
+ * it, and m without s or s without m.  Progress above the total is accepted: the last iteration may
+ * exceed it.
  */
 #ifndef WIRE_REPORT_H
 #define WIRE_REPORT_H
@@ -24,18 +24,18 @@
 
 enum { WIRE_REPORT_VERSION = 1, WIRE_REPORT_OLDEST = 1 };
 
-/* 16 KiB: thirty numbers with their names take less than 2 KiB; the rest is for newer agents. */
+/* 16 KiB: thirty numbers with their names take less than 2 KiB; the rest is for new fields. */
 #define WIRE_REPORT_LIMIT ((size_t)16 << 10)
 
 struct wire_report {
     int version, generation;
-    struct report report; /* of the job -1: the caller knows which; the oracle knows nothing */
+    struct report report; /* job is -1: the caller sets it; oracle_remaining is NaN */
 };
 
-/* -EINVAL for nonsense, -EPROTO for a version that is not known here. */
+/* Decode a report.  -EINVAL: refused; -EPROTO: unknown version. */
 int wire_report_decode (const struct wire_place *object, struct wire_report *ret,
                         struct pollux_error *err);
-/* The same for the text of a body. */
+/* Parse the text of a body. */
 int wire_report_parse (const char *name, const char *text, size_t length, struct wire_report *ret,
                        struct pollux_error *err);
 

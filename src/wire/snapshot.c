@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clusters to texts and back.  One table for each of job, node and round serves both directions; how a
- * job was submitted travels as its SUBMIT event.
+ * Encode and decode snapshots of a cluster.  Decoding and encoding use the same tables for jobs,
+ * nodes and rounds.  The submission of a job is stored as its SUBMIT event.
  */
 #include "wire/snapshot.h"
 
@@ -86,7 +86,7 @@ void wire_past_clear (struct wire_past *past)
     *past = (struct wire_past){0};
 }
 
-/* A new object at the end of a list; NULL if there is no memory. */
+/* Append an empty object to a list; NULL: no memory. */
 static json_t *append_object (json_t *list)
 {
     json_t *object = json_object ();
@@ -124,7 +124,8 @@ int wire_past_encode (const struct cluster *cluster, const struct round_summary 
     struct wire_past past = {.now_us = cluster->now_us, .job_count = cluster->job_count};
     json_t *object = json_object (), *nodes = json_array (), *list = json_array ();
     int code = wire_members_encode (past_members, &past, object, err);
-    int put = wire_put (object, "nodes", nodes, err); /* always: it takes them over */
+    int put =
+        wire_put (object, "nodes", nodes, err); /* also after a failure: wire_put releases nodes */
     code = code < 0 ? code : put;
     put = wire_put (object, "rounds", list, err);
     code = code < 0 ? code : put;

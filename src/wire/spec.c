@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners' words to structs and back: the job's limits and the counts it can run with.
+ * Decode and encode job specs: the owner's limits, and the allowed replica counts.
  */
 #include "wire/spec.h"
 
@@ -31,7 +31,7 @@ const struct wire_member wire_spec_members[] = {
 
 /* ---- Counts ------------------------------------------------------------------------------- */
 
-/* In any order, each once. */
+/* Counts in any order, each once; stored in ascending order. */
 static int decode_list (const struct wire_place *place, struct allowed *ret,
                         struct pollux_error *err)
 {
@@ -117,7 +117,7 @@ int wire_allowed_put (const struct allowed *allowed, json_t *object, struct poll
         return code;
     switch (allowed->kind) {
     case ALLOWED_ANY:
-        break; /* what it means when nothing is said */
+        break; /* the default */
     case ALLOWED_POW2:
         return wire_put (object, "allowed", json_string ("pow2"), err);
     case ALLOWED_MULTIPLE:

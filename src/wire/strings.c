@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts for programs, copied out of documents.  What execve(2) could not bear is refused here,
- * once, and not by a supervisor later: NULs never pass the parsers, lengths are checked by rules.
+ * Texts for programs: arguments, environment, paths, signals.  Texts that execve(2) would refuse are
+ * refused here, not later by a supervisor: the parsers refuse NULs, the rules check lengths.
  */
 #include "wire/strings.h"
 
@@ -43,7 +43,7 @@ const char *wire_wrong_variable (const char *text)
     return wire_wrong_word (text);
 }
 
-/* What is wrong with a text that we were given, which may be no UTF-8. */
+/* Check a text that may not be UTF-8: the reason for a refusal, or NULL. */
 static const char *wrong_outside (const char *text, const char *(*wrong) (const char *))
 {
     size_t length = strlen (text);
@@ -59,14 +59,14 @@ void wire_strings_free (char **strings)
     free (strings);
 }
 
-/* An empty list with room for so many. */
+/* An empty list with room for count texts. */
 static int strings_new (const char *key, size_t count, char ***ret, struct pollux_error *err)
 {
     *ret = calloc (count + 1, sizeof (char *));
     return *ret ? 0 : fail (err, -ENOMEM, "%s: not enough memory", key);
 }
 
-/* One text of a list; *ret is the caller's also on failure. */
+/* Decode one text of a list; the caller owns *ret, also on failure. */
 static int item_decode (const struct wire_place *item, const char *(*wrong) (const char *),
                         char **ret, struct pollux_error *err)
 {
@@ -128,7 +128,7 @@ static int variable_decode (const struct wire_place *place, char **ret, struct p
     if (!text)
         return fail (err, -ENOMEM, "%s: not enough memory", place->key);
     *ret = text;
-    /* A name with an equals sign in it would be cut there by whoever reads it. */
+    /* Programs would cut a name at its first equals sign. */
     if (strchr (place->key, '='))
         return wire_fail_key (place, err, "%s", name_rule);
     const char *what = wire_wrong_variable (text);
@@ -224,7 +224,7 @@ static const struct {
     {"PWR", SIGPWR},   {"XCPU", SIGXCPU}, {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF},
 };
 
-/* Its number; 0 for a word that is no signal. */
+/* The number of a signal by its name; 0: unknown. */
 static int signal_number (const char *word)
 {
     word += strncmp (word, "SIG", 3) == 0 ? 3 : 0;

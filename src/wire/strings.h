@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts that programs are given: fields of an object to memory of their own, and back.  Lists end
- * with NULL, as execve(2) takes them.  A rule says what was expected of a text that breaks it, or
- * NULL; it holds in both directions, so that what was written can be read again.  In YAML,
- * numbers and truth values are read as they are written.
+ * Texts for programs, as fields of an object.  Lists end with NULL, as execve(2) expects.  A rule is
+ * a function that returns NULL for a legal text, else what was expected; decoding and encoding apply
+ * the same rule.  In YAML, numbers and true or false are read as written.
  */
 #ifndef WIRE_STRINGS_H
 #define WIRE_STRINGS_H
@@ -12,18 +11,18 @@
 
 enum {
     WIRE_STRINGS_LIMIT = 1 << 16, /* texts in a list: arguments, variables */
-    WIRE_PATH_SIZE = 4096,        /* Linux takes no longer path */
-    WIRE_WORD_SIZE = 1 << 17,     /* and no longer argument or variable, with its NUL */
+    WIRE_PATH_SIZE = 4096,        /* largest path on Linux, with its NUL */
+    WIRE_WORD_SIZE = 1 << 17,     /* largest argument or variable on Linux, with its NUL */
 };
 
-/* Rules: an argument; a path that is absolute; a variable as NAME=value, with a name of letters,
+/* Rules: for an argument; for an absolute path; for a variable NAME=value, whose name has letters,
  * digits and underscores. */
 const char *wire_wrong_word (const char *text);
 const char *wire_wrong_path (const char *text);
 const char *wire_wrong_variable (const char *text);
 
-/* A list of `least` texts or more; absent or null is an empty one.  *ret is a list also on failure,
- * NULL or as far as it came, and the caller's (wire_strings_free). */
+/* Decode a list of at least `least` texts; absent or null is an empty list.  The caller frees *ret
+ * (wire_strings_free) also on failure, when it is NULL or incomplete. */
 int wire_strings_decode (const struct wire_place *object, const char *key, size_t least,
                          const char *(*wrong) (const char *), char ***ret,
                          struct pollux_error *err);
@@ -31,21 +30,21 @@ int wire_strings_put (json_t *object, const char *key, char *const *strings,
                       const char *(*wrong) (const char *), struct pollux_error *err);
 void wire_strings_free (char **strings);
 
-/* The same for variables, written as {"NAME": "value"}; read in the order in which they stand.  To
- * put a list with one name twice is refused. */
+/* The same for variables, written as {"NAME": "value"}, in the order of the text.  Encoding refuses
+ * a list that has a name twice. */
 int wire_environment_decode (const struct wire_place *object, const char *key, char ***ret,
                              struct pollux_error *err);
 int wire_environment_put (json_t *object, const char *key, char *const *environment,
                           struct pollux_error *err);
 
-/* One text; absent or null is a copy of `missing`, which may be NULL.  Nothing is put for NULL and
- * "". */
+/* Decode one text; if absent or null, a copy of `missing`, which may be NULL.  Encoding writes
+ * nothing for NULL and "". */
 int wire_string_decode (const struct wire_place *object, const char *key, const char *missing,
                         const char *(*wrong) (const char *), char **ret, struct pollux_error *err);
 int wire_string_put (json_t *object, const char *key, const char *text,
                      const char *(*wrong) (const char *), struct pollux_error *err);
 
-/* A signal that a process can handle, by number or name ("SIGTERM", "TERM"); put as a number. */
+/* A signal that a process can handle, by number or name ("SIGTERM", "TERM"); written as a number. */
 int wire_signal_decode (const struct wire_place *object, const char *key, int *ret,
                         struct pollux_error *err);
 int wire_signal_put (json_t *object, const char *key, int signal, struct pollux_error *err);

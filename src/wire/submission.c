@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job files to specs and launches, and back.  A file and the options of a command line are two
- * layers of the same fields:
+ * Decode and encode job files.  A file and the options of a command line are two layers of the same
+ * fields:
  *
- *     options   max_replicas: 8                       a field is taken from the upper layer
- *     file      max_replicas: 4   command: ...        that says it
+ *     options   max_replicas: 8                       a field is taken from the highest layer
+ *     file      max_replicas: 4   command: ...        that has it
  *
- * Fields are read one by one and whatever is wrong is collected; a field that is refused keeps a
- * value that contradicts nothing, so that the rules between fields can be checked all the same.
+ * Reading continues after an error, so that all errors are reported.  A field that is refused keeps
+ * its default, so that the rules between fields can still be checked.
  */
 #include "wire/submission.h"
 
@@ -33,9 +33,9 @@ static const char *const known_keys[] = {
 
 enum { LAYERS = 2 };
 
-/* What is read, from where, and the first thing that went wrong. */
+/* The layers, the result so far, and the worst code so far. */
 struct reader {
-    struct wire_place layers[LAYERS]; /* the lowest first */
+    struct wire_place layers[LAYERS]; /* lowest first */
     int count, code;
     struct wire_submission ret;
     struct pollux_error *err;
@@ -52,7 +52,7 @@ static void note (struct reader *reader, int code)
     reader->code = wire_worse (reader->code, code);
 }
 
-/* The layer that says a field; the lowest if none does. */
+/* The highest layer that has a field; the lowest one if none has it. */
 static const struct wire_place *layer_of (const struct reader *reader, const char *key)
 {
     int at = reader->count - 1;
@@ -61,14 +61,14 @@ static const struct wire_place *layer_of (const struct reader *reader, const cha
     return &reader->layers[at];
 }
 
-static bool said (const struct reader *reader, const char *key)
+static bool is_given (const struct reader *reader, const char *key)
 {
     return wire_has (layer_of (reader, key), key);
 }
 
 /* ---- The program -------------------------------------------------------------------------- */
 
-/* A text is for the shell. */
+/* A text is a command line for the shell. */
 static int shell_command (const struct wire_place *place, char ***ret, struct pollux_error *err)
 {
     const char *text = json_string_value (place->value), *what = wire_wrong_word (text);
@@ -99,7 +99,7 @@ static int read_command (const struct reader *reader, char ***ret)
     return code;
 }
 
-/* Variables that a replica gets from the scheduler. */
+/* Environment variables that the scheduler sets for a replica. */
 static bool is_reserved (const char *name)
 {
     static const char *const names[] = {
@@ -124,7 +124,7 @@ static void check_reserved (struct reader *reader, const struct wire_place *laye
     }
 }
 
-/* The place of a variable's name in a list; its end if there is none. */
+/* The element of a list with this variable; the end of the list if there is none. */
 static char **find_variable (char **list, const char *variable)
 {
     size_t length = strcspn (variable, "=") + 1;
@@ -133,8 +133,8 @@ static char **find_variable (char **list, const char *variable)
     return list;
 }
 
-/* Move the variables of `upper` into a list of both, where they win.  Each is looked for among all:
- * only a command line has a second layer, and it is short. */
+/* Move the variables of `upper` into *list, where they replace those of the same name.  The search
+ * is linear: only a command line is a second layer, and it is short. */
 static int merge (char ***list, char **upper, struct pollux_error *err)
 {
     size_t count = 0, more = 0;
@@ -185,7 +185,7 @@ static void read_launch (struct reader *reader)
                                       wire_wrong_path, &launch->directory, err));
     note (reader, wire_string_decode (layer_of (reader, "checkpoint_dir"), "checkpoint_dir", NULL,
                                       wire_wrong_path, &launch->checkpoint_dir, err));
-    if (said (reader, "stop_signal"))
+    if (is_given (reader, "stop_signal"))
         note (reader, wire_signal_decode (layer_of (reader, "stop_signal"), "stop_signal",
                                           &launch->stop_signal, err));
 }
@@ -194,7 +194,7 @@ static void read_launch (struct reader *reader)
 
 static void read_name (struct reader *reader)
 {
-    if (!said (reader, "name"))
+    if (!is_given (reader, "name"))
         return;
     struct wire_place place = wire_field (layer_of (reader, "name"), "name");
     const char *name = json_string_value (place.value);
@@ -203,7 +203,7 @@ static void read_name (struct reader *reader)
     else
         note (reader, wire_fail (&place, reader->err,
                                  "expected a name of 1 to %d letters, digits, '.', '_' or '-' that "
-                                 "starts with none of '.' and '-'",
+                                 "does not start with '.' or '-'",
                                  NAME_SIZE - 1));
 }
 
@@ -212,15 +212,15 @@ static int larger (int a, int b)
     return a > b ? a : b;
 }
 
-/* What other fields say of those that are not there. */
+/* Defaults that depend on other fields. */
 static void complete (struct reader *reader)
 {
     struct job_spec *spec = &reader->ret.spec;
-    bool max_said = said (reader, "max_replicas");
-    if (!max_said && !spec->adaptive)
+    bool max_given = is_given (reader, "max_replicas");
+    if (!max_given && !spec->adaptive)
         spec->max_replicas = larger (1, larger (spec->min_replicas, spec->fixed_replicas));
-    if (!said (reader, "preemptible"))
-        spec->preemptible = spec->adaptive || (max_said && spec->max_replicas > 1);
+    if (!is_given (reader, "preemptible"))
+        spec->preemptible = spec->adaptive || (max_given && spec->max_replicas > 1);
 }
 
 #define wrong(reader, key, ...)                                                                    \
@@ -229,7 +229,7 @@ static void complete (struct reader *reader)
         note (reader, wire_fail (&place_, (reader)->err, __VA_ARGS__));                            \
     } while (0)
 
-/* What fields must be together. */
+/* Rules between fields. */
 static void check (struct reader *reader)
 {
     const struct job_spec *spec = &reader->ret.spec;
@@ -254,7 +254,7 @@ static void read_spec (struct reader *reader)
         note (reader,
               wire_members_override (wire_spec_members, &reader->layers[i], spec, reader->err));
     struct wire_place allowed = wire_field (layer_of (reader, "allowed"), "allowed");
-    if (said (reader, "allowed"))
+    if (is_given (reader, "allowed"))
         note (reader, wire_allowed_decode (&allowed, &spec->allowed, reader->err));
     complete (reader);
     check (reader);
@@ -297,7 +297,7 @@ static int read_layers (struct wire_document *const *documents, int count,
     return reader.code;
 }
 
-/* The options as a document; their diagnostics are for the second list. */
+/* The options as a document with diagnostics of its own. */
 static int open_options (const json_t *options, struct wire_diagnostics *diagnostics,
                          struct wire_document **ret, struct pollux_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dumping JSON into memory that grows with the need and no further than a limit.
+ * Write JSON into a buffer that grows up to a limit.
  */
 #include "wire/text.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* A dump on its way into a buffer, and why it stopped. */
+/* A buffer that is being filled, and the reason why it stopped. */
 struct dump {
     struct wire_text_buffer *buffer;
     size_t limit;
@@ -39,7 +39,7 @@ static int append (const char *text, size_t length, void *self)
     return 0;
 }
 
-/* At the end of the text. */
+/* Append to the text. */
 static int dump (const json_t *object, size_t limit, size_t flags, struct wire_text_buffer *buffer,
                  struct pollux_error *err)
 {

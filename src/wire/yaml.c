@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door for YAML.  libyaml's events are folded into JSON values, so that one set of getters
- * reads both, and each value's place is kept beside it, for libyaml alone knows where a plain
- * scalar ends.  Events rather than libyaml's documents: an alias is an event that can be refused where it
- * stands, before anything is multiplied, and nesting is counted before it is followed.
+ * Parse YAML into JSON values, so that the same getters read both.  The position of each value is
+ * stored: only libyaml knows where a plain scalar ends.  The parser uses libyaml's events, not its
+ * documents: aliases are refused before they are expanded, and nesting is limited.
  *
- *     open[0]  { root mapping }        one open collection per level; the last one takes the
- *     open[1]    [ list in it ]        next value
+ *     open[0]  { root mapping }        one open collection per level; the next value is added to
+ *     open[1]    [ list in it ]        the last one
  */
 #include "wire/yaml.h"
 
@@ -20,14 +19,14 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
-/* A node on its way; its siblings are a chain while it is not known how many there will be. */
+/* A node while parsing: siblings are a linked list, because their number is not known yet. */
 struct link {
     struct wire_yaml_node node;
     uint32_t next;
 };
 
 struct open {
-    json_t *value; /* borrowed: the value above holds it */
+    json_t *value; /* borrowed: its parent owns it */
     uint32_t node, last;
     char *key; /* of the next value, in a mapping; NULL: a key comes next */
     size_t key_start;
@@ -36,7 +35,7 @@ struct open {
 struct builder {
     const char *text;
     size_t length;
-    /* Where the last event began: libyaml counts characters, we count bytes. */
+    /* The start of the last event, in characters as libyaml counts, and in bytes. */
     size_t at_character, at_byte;
     json_t *root;
     struct link *links;
@@ -44,11 +43,11 @@ struct builder {
     struct open open[WIRE_YAML_DEPTH];
     int depth;
     bool ended;
-    size_t where; /* of what is refused */
+    size_t where; /* offset of the error */
     struct pollux_error *err;
 };
 
-/* Bytes behind the last `count` characters before an offset. */
+/* The offset of the character `count` characters before an offset. */
 static size_t step_back (const char *text, size_t offset, size_t count)
 {
     while (count > 0 && offset > 0)
@@ -56,7 +55,7 @@ static size_t step_back (const char *text, size_t offset, size_t count)
     return offset;
 }
 
-/* From the last one that was asked for: all of them together cost about one walk. */
+/* The byte offset of a character, counted from the last one: all calls scan the text about once. */
 static size_t byte_offset (struct builder *builder, size_t character)
 {
     const char *text = builder->text;
@@ -101,8 +100,8 @@ static int based_integer (const char *text, int64_t *ret)
     return 0;
 }
 
-/* A plain scalar by the core schema.  NULL and a reason for what no value stands for; NULL and
- * none: not enough memory. */
+/* The value of a plain scalar by the core schema.  NULL with *why: it has no value in JSON; NULL
+ * without: no memory. */
 static json_t *resolve (const char *text, const char **why)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
@@ -137,7 +136,7 @@ static json_t *resolve (const char *text, const char **why)
     return json_string (text);
 }
 
-/* Text without NUL; a key or a value. */
+/* Refuse a key or a value that contains a NUL. */
 static int check_text (struct builder *builder, const yaml_event_t *event, size_t start)
 {
     const char *text = (const char *)event->data.scalar.value;
@@ -194,8 +193,7 @@ static int add_node (struct builder *builder, size_t start, size_t end)
     return 0;
 }
 
-/* All nodes in an array of their own, level by level, so that siblings are neighbours; NULL: not
- * enough memory. */
+/* Copy all nodes into an array, level by level, so that siblings are adjacent.  NULL: no memory. */
 static struct wire_yaml_node *lay_out (const struct link *links, size_t count)
 {
     struct wire_yaml_node *nodes = malloc (count * sizeof (nodes[0]));
@@ -212,7 +210,7 @@ static struct wire_yaml_node *lay_out (const struct link *links, size_t count)
     return nodes;
 }
 
-/* Put a value, which is taken over, where the next one belongs. */
+/* Add a value to the innermost open collection; its reference is given up. */
 static int add (struct builder *builder, json_t *value, size_t start, size_t end)
 {
     struct open *open = innermost (builder);
@@ -265,12 +263,12 @@ static int begin (struct builder *builder, json_t *value, size_t start, size_t e
 
 /* ---- Events ------------------------------------------------------------------------------- */
 
-/* What no document of ours may have; NULL if there is nothing. */
+/* The reason to refuse an event (alias, anchor, tag), or NULL. */
 static const char *forbidden (const yaml_event_t *event)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
     if (event->type == YAML_ALIAS_EVENT)
-        return "expected a value: aliases (*name) are not read here";
+        return "expected a value: aliases (*name) are not supported";
     if (event->type == YAML_SCALAR_EVENT) {
         anchor = event->data.scalar.anchor;
         tag = event->data.scalar.tag;
@@ -282,7 +280,7 @@ static const char *forbidden (const yaml_event_t *event)
         tag = event->data.mapping_start.tag;
     }
     if (anchor)
-        return "expected a value: anchors (&name) are not read here";
+        return "expected a value: anchors (&name) are not supported";
     return tag ? "expected a value without a tag (!name); text goes in quotes" : NULL;
 }
 
@@ -323,7 +321,7 @@ static int take (struct builder *builder, const yaml_event_t *event)
     return 0;
 }
 
-/* What the parser stumbled over. */
+/* The error of the parser as a message. */
 static int malformed (struct builder *builder, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR)

@@ -191,7 +191,7 @@ static const struct {
     {"{}", "version"},
     {"{\"version\": 2, \"applications\": {}}", "version"},
     {"{\"version\": 1}", "applications"},
-    {"{\"version\": 1, \"applications\": {}}", "an application"},
+    {"{\"version\": 1, \"applications\": {}}", "one application"},
     {"{\"version\": 1, \"applications\": {\"a\": 1}}", "applications.a"},
     {ONE (EPOCHS ", " LIMITS ", " NOISE), "applications.a.model"},
     {ONE (EPOCHS ", " MODEL ", " NOISE), "applications.a.init_batch"},

@@ -115,7 +115,7 @@ static void test_nonsense (void **state)
          "'1048577'"},
         {HEAD ",\"m\":8}", -EINVAL, "hints:1:1: s: expected it beside m, got nothing"},
         {HEAD ",\"s\":0}", -EINVAL, "hints:1:1: m: expected it beside s, got nothing"},
-        {HEAD ",\"m\":0,\"s\":0}", -EINVAL, "hints:1:33: m: expected one sample at least, got '0'"},
+        {HEAD ",\"m\":0,\"s\":0}", -EINVAL, "hints:1:33: m: expected at least one sample, got '0'"},
         {HEAD ",\"m\":8,\"s\":-1}", -EINVAL,
          "hints:1:39: s: expected an integer from 0 to 1099511627776, got '-1'"},
         {HEAD ",\"m\":8.5,\"s\":0}", -EINVAL,

@@ -172,7 +172,7 @@ static void test_not_written (void **state)
         struct launch launch;
         const char *sentence;
     } cases[] = {
-        {good, "command: expected one word at least"},
+        {good, "command: expected at least one word"},
         {good, "command[0]: expected UTF-8"},
         {good, "command[0]: expected a text below 128 KiB"},
         {good, "environment.A: expected every variable once"},
