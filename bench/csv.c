@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a million rows cost: measurements of five columns, split and turned into numbers.  Times
- * have six digits, as people write them, or all 17, as other programs do.
+ * Time to read a million rows of measurements with five columns.  Step times have six digits, as
+ * people write them, or all 17, as programs do.
  */
 #include "bench.h"
 #include "base/csv.h"

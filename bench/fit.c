@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a fit costs, with the samples of a young, a growing and an old job: 1, 10 and 30.  The
- * times come from a known model with 5 % of noise, like those measured in training.  Cold is the
- * first fit of a job; warm starts from the fit of the same samples less one, as a
- * running job does.
+ * Time of a fit with 1, 10 and 30 samples.  The step times are from a known model with 5 % noise, as
+ * measured in training.  Cold: the first fit of a job.  Warm: starts from the fit of all samples but
+ * the newest, as in a running job.
  */
 #include "bench.h"
 #include "base/rng.h"
@@ -30,7 +29,7 @@ static double between (struct rng *rng, double low, double high)
     return low * pow (high / low, rng_uniform (rng));
 }
 
-/* Samples in the order in which a job would meet them: one GPU first, then twice as many. */
+/* Samples in the order of a growing job: one GPU first, then twice as many. */
 static void measure (struct rng *rng, struct job *job)
 {
     const struct pollux_model truth = {
@@ -68,7 +67,7 @@ static void fit_one (void *arg)
     bench_keep (fit.loss);
 }
 
-/* Mean over the jobs, each measured alone: a job's fit is short, all of them are not. */
+/* Mean over the jobs, each measured separately: one fit is short, all together are not. */
 static double fit_seconds (struct work *work)
 {
     double sum_s = 0;
@@ -77,7 +76,7 @@ static double fit_seconds (struct work *work)
     return sum_s / JOBS;
 }
 
-/* Remember for each job the fit of all its samples but the newest. */
+/* For each job, fit all samples but the newest. */
 static void fit_before (struct work *work)
 {
     for (int i = 0; i < JOBS; i++) {

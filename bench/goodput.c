@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one look at the model costs: a goodput evaluation, a best batch, and the curve of a whole
- * job, which the scheduler asks for tens of thousands of times in a round.  Jobs are drawn
- * around the published models' parameters, so that the searches meet the usual variety.
+ * Time of one goodput evaluation, of one best batch, and of the curve of a job, which the scheduler
+ * computes tens of thousands of times per round.  Jobs are random, around the parameters of the
+ * published models.
  */
 #include "bench.h"
 #include "base/rng.h"
@@ -20,7 +20,7 @@ struct job {
     struct pollux_batch batch;
 };
 
-/* One measured thing: the jobs, and how to search them. */
+/* The jobs, and the search to measure. */
 struct work {
     struct job jobs[JOBS];
     enum pollux_search search;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What measuring the gradient noise costs a training loop on a CPU: the norms, in GB/s of the
- * arrays that are read, for a gradient in the cache and one of 64 MB in memory; and the update.
+ * Time of measuring the gradient noise on a CPU: the norms, in GB/s of the arrays that are read, for a
+ * gradient in the cache and one of 64 MB in memory; and the update of the estimator.
  */
 #include "bench.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any datagrams into the supervisor's socket, from a process that is not to be trusted: each is
- * dropped with a sentence, or passes on as a message that the daemon reads or refuses.  The input is
- * cut at bytes 0xff into datagrams.
+ * Fuzz target: datagrams to the supervisor's socket from an untrusted process.  Each one is dropped
+ * with an error, or passed on as a message that the daemon accepts or refuses.  Bytes 0xff separate
+ * the datagrams of the input.
  */
 #include "backend/agent_socket.h"
 

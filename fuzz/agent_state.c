@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a saved agent, once as they are and once with both checksums made right, so that the
- * fields behind them are reached.  What is accepted is saved as the same bytes, and must survive
- * deciding, steps and saving again.
+ * Fuzz target: saved states of an agent.  The bytes are restored unchanged, and with both checksums
+ * corrected so that all fields are reached.  An accepted state is saved as the same bytes; decisions,
+ * steps and saving must work after it.
  */
 #include <errno.h>
 #include <math.h>

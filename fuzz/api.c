@@ -28,7 +28,7 @@ int LLVMFuzzerInitialize (int *argc, char ***argv);
 
 static const struct round by = {.policy = "pollux", .interval_s = 60, .p = -1, .least_age_s = 60};
 
-/* The daemon as far as the API needs one. */
+/* The part of the daemon that the API needs. */
 struct fixture {
     struct cluster cluster;
     struct cluster_status status;
@@ -80,7 +80,7 @@ static int64_t now_us (void *self)
     return ((struct fixture *)self)->now_us;
 }
 
-/* What is accepted can be written into a journal, and read again. */
+/* An accepted event can be encoded and decoded again. */
 static int post (void *self, struct event *event, struct pollux_error *err)
 {
     struct fixture *fixture = self;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a configuration.  What is refused gets a sentence that names the file; what is
- * accepted comes back from its own encoding.
+ * Fuzz target: configurations.  A refusal names the file; an accepted configuration is the same after
+ * encoding and parsing.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes through the CSV reader.  What it accepts must survive every access, and must come
- * back the same when it is written out with all fields quoted and read again.
+ * Fuzz target: the CSV reader.  All fields of an accepted table can be read, and the table is the same
+ * after it was written with all fields quoted and read again.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,14 +40,14 @@ static struct csv *again (const struct csv *csv)
     fclose (out);
     struct csv *ret = NULL;
     struct pollux_error err;
-    /* Quoting adds bytes, so the length of a row is the one thing that may be refused. */
+    /* Quoting adds bytes: only the length of a row may be refused. */
     if (csv_parse ("again", text, length, &ret, &err) < 0 && !strstr (err.text, "too long"))
         abort ();
     free (text);
     return ret;
 }
 
-/* A number that is taken is in its range; one that is refused gets a sentence. */
+/* An accepted number is in its range; a refused one gets a message. */
 static void access_field (const struct csv *csv, size_t row, size_t column)
 {
     int64_t integer = 0;

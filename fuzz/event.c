@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as rows of a journal, a line each: microseconds, type, job (- for none) and body,
- * with one blank between them.  Rows are folded and rounds decided again, as in a journal that is
- * replayed; what is accepted must come back from its own encoding as the same text, and what is
- * refused must get a sentence that names the row.
+ * Fuzz target: rows of a journal, one per line: microseconds, type, job (-: none) and body, separated
+ * by one blank.  Rows are applied and rounds decided again, as in a replay.  An accepted row is the
+ * same text after decoding and encoding; a refusal names the row.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-/* The next word of a line, ended with a NUL; NULL if there is none. */
+/* Cut off the next word of a line; NULL: no more. */
 static char *word (char **line)
 {
     char *start = *line, *end = start ? strchr (start, ' ') : NULL;
@@ -45,7 +44,7 @@ static void come_back (const struct cluster *cluster, const struct event *event)
     wire_text_buffer_clear (&second);
 }
 
-/* Few rounds, and none by the genetic search: a decision of that takes a second here. */
+/* Only few rounds, and none with the genetic search, whose decision takes a second here. */
 static bool too_slow (const struct replay *replay, const struct event *event)
 {
     return event->type == EVENT_ROUND &&

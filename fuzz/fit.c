@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any samples through the fit.  Illegal ones must be named; legal ones must fit, to a model
- * within bounds whose loss the plain formula confirms.
+ * Fuzz target: the fit.  Illegal samples are refused by number.  Legal ones give a model within its
+ * bounds, whose loss equals that of the reference formula.
  *
- * The first byte chooses how the rest becomes samples: as they lie in memory, which meets every
- * odd number, or eight bytes each spread over the legal range, which meets every odd fit.
+ * The first byte selects how the rest becomes samples: as structs in memory, which covers all special
+ * numbers, or as eight bytes each mapped to the legal range, which covers unusual fits.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static void check (const struct pollux_sample *samples, size_t count, const stru
     bool many_nodes = false;
     for (size_t i = 0; i < count; i++)
         many_nodes |= samples[i].shape.nodes > 1;
-    if (!many_nodes) /* the loss was taken before these were raised */
+    if (!many_nodes) /* the loss is from before these were raised */
         model.alpha_node = model.beta_node = 1e-8;
     double loss = pollux_fit_loss (samples, count, &model);
     if (!(fabs (fit->loss - loss) <= 1e-8 * (1 + loss)))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as what a client sends over a connection, in pieces, to a server with routes of every
- * kind.  Whatever comes, the connection ends when the client goes away or its time is up, and
- * nothing of it stays.  The first byte chooses the size of the pieces and what the client does at
- * the end.
+ * Fuzz target: the bytes that a client sends over a connection, in pieces, to a server with routes of
+ * every kind.  The connection always ends when the client closes it or its time is up, and leaves
+ * nothing behind.  The first byte selects the size of the pieces and what the client does at the end.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -23,7 +22,7 @@ static void must (bool holds)
         abort ();
 }
 
-/* What one input has led to. */
+/* The result of one input. */
 struct run {
     struct http_stream *stream;
     int streams, gone;
@@ -133,7 +132,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     must (http_server_held (server) <= 1);
     if (data[0] & 32)
         shutdown (sockets[1], SHUT_WR);
-    if (data[0] & 64) /* it waits: its time will be up, unless it follows a stream */
+    if (data[0] & 64) /* it waits until its time is up, unless it reads a stream */
         for (int i = 0; i < 3; i++) {
             step (server, now_us += 100LL * 1000000);
             http_server_release (server, 0, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as the target of a request, and as its headers: what is accepted has no segment that
- * climbs or hides a slash, and no value with control characters in it.
+ * Fuzz target: the target of a request, and its headers.  An accepted target has no segment ".." and no
+ * encoded slash; an accepted header value has no control characters.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void try_headers (const char *text)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char *text = malloc (size + 1); /* of its exact size, so that a step too far is seen */
+    char *text = malloc (size + 1); /* of exact size, so that the sanitizer detects an overrun */
     if (size > 0)
         memcpy (text, data, size);
     text[size] = '\0';

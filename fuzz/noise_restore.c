@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a saved noise estimator, once as they are and once with the checksum made right,
- * so that the fields behind it are reached.  What is accepted must be saved as the same bytes,
- * must be readable, and must survive updates with whatever numbers the bytes hold.
+ * Fuzz target: saved states of a noise estimator.  The bytes are restored unchanged, and with the
+ * checksum corrected so that all fields are reached.  An accepted state is saved as the same bytes,
+ * and reading and updates with any numbers must work after it.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static void check_readable (const struct pollux_noise *noise)
     demand (weight >= 0 && weight <= 1);
 }
 
-/* What an estimator saves, it restores. */
+/* Every saved state can be restored. */
 static void check_restorable (struct pollux_noise *noise)
 {
     uint8_t bytes[SIZE];
@@ -55,7 +55,7 @@ static void restore (const uint8_t *data, size_t size)
         demand (size == SIZE && pollux_noise_save (noise, bytes, SIZE, NULL) == 0);
         demand (memcmp (bytes, data, SIZE) == 0);
     }
-    /* Whatever came of it goes on with updates made of the same bytes. */
+    /* Continue with updates made from the same bytes. */
     for (size_t at = 0; at + 5 * 8 <= size; at += 8) {
         uint64_t batch;
         double x[GROUPS], y[GROUPS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: problems.  Whatever the bytes, problem_parse refuses them with a sentence or gives a
- * problem that can be written, read again, and, if it is small, decided.
+ * Fuzz target: scheduling problems.  problem_parse refuses the bytes with a message, or gives a problem
+ * that can be encoded, parsed again and, if it is small, decided.
  */
 #include <math.h>
 #include <stdint.h>
@@ -13,8 +13,7 @@
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-/* So small that a decision takes no time worth mentioning: sizes come from the text, and a
- * fuzzer likes large ones. */
+/* True if a decision is fast.  The fuzzer finds inputs with very large clusters. */
 static int small (const struct view *view)
 {
     return view_slots (view) <= 64 && view->job_count <= 8;

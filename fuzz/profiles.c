@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as profiles.  What is accepted makes a world whose answers are numbers, and can be
+ * Fuzz target: profiles.  Accepted profiles make a ground truth that returns numbers, and can be
  * written and read again.
  */
 #include <math.h>
@@ -44,8 +44,8 @@ static void write_and_read (const struct profile *profiles, int count)
     FILE *out = open_memstream (&text, &length);
     expect (out && profiles_write (profiles, count, out, NULL) == 0);
     fclose (out);
-    /* Six digits can make two knots equal, or a number pass a limit: then, and only then, it is
-     * refused. */
+    /* Rounding to six digits can make two knots equal, or a number exceed its limit: only then may
+     * it be refused. */
     if (profiles_parse ("again", text, length, &again, &again_count, &err) == 0) {
         expect (again_count == count);
         for (int i = 0; i < count; i++)
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         return 0;
     }
     write_and_read (profiles, count);
-    for (int i = 0; i < count; i++) /* large courses cost time and show nothing new */
+    for (int i = 0; i < count; i++) /* long training curves take time and test nothing new */
         profiles[i].epochs = profiles[i].epochs < 100 ? profiles[i].epochs : 100;
     expect (ground_truth_of_profiles (profiles, count, &world, &err) == 0);
     expect (ground_truth_count (world) == count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as an agent's report.  What is refused gets a reason; what is accepted is something that
- * the model can compute with, and that a journal takes.
+ * Fuzz target: agents' reports.  A refusal has a reason; the model can compute with an accepted report,
+ * and a journal can store it.
  */
 #include <errno.h>
 #include <stdint.h>

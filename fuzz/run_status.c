@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as the documents of a run: the first byte chooses which.  What is refused gets a
- * sentence; what is accepted can be written, and comes back the same.
+ * Fuzz target: the documents of a run; the first byte selects which.  A refusal has a message; an
+ * accepted document is the same after encoding and decoding.
  */
 #include <errno.h>
 #include <stdint.h>

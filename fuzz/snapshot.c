@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a snapshot, a line each: the whole; then, for every job, microseconds, name and the
- * body of its SUBMIT, with one blank between them, and its state.  What is accepted must come back
- * from its own encoding as the same text, go through a round and a plan, and be encoded again; what
- * is refused must get a sentence.
+ * Fuzz target: snapshots, in lines: the whole; then, for every job, a line with microseconds, name and
+ * body of its SUBMIT, separated by one blank, and a line with its state.  An accepted snapshot is the
+ * same text after decoding and encoding; a round and a plan can be applied to it, and it can be
+ * encoded again.  A refusal has a message.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
 enum { JOBS_LIMIT = 64 };
 
-/* The lines of a snapshot; what is encoded belongs to it. */
+/* The lines of a snapshot; owns encoded text. */
 struct lines {
     char *whole;
     struct wire_row submits[JOBS_LIMIT];
@@ -25,7 +25,7 @@ struct lines {
     int count;
 };
 
-/* The next line or word, ended with a NUL; NULL if there is none. */
+/* Cut off the next line or word; NULL: no more. */
 static char *next (char **text, char separator)
 {
     char *start = *text, *end = start ? strchr (start, separator) : NULL;
@@ -69,7 +69,7 @@ static int restore (const struct lines *lines, struct cluster *cluster, struct w
     return code;
 }
 
-/* A buffer's text as a string of its own. */
+/* A copy of a buffer's text. */
 static char *string (const struct wire_text_buffer *buffer)
 {
     char *text = malloc (buffer->length + 1);
@@ -88,7 +88,7 @@ static void must (int code, const struct pollux_error *err)
     abort ();
 }
 
-/* The same cluster as lines; submissions are those of before. */
+/* Encode the cluster as lines; the SUBMIT lines are those of the input. */
 static struct lines encode (const struct cluster *cluster, const struct wire_past *past,
                             const struct lines *before)
 {
@@ -121,7 +121,7 @@ static void same (const struct lines *a, const struct lines *b)
             abort ();
 }
 
-/* One round of a simple policy: whatever was accepted can be decided on. */
+/* One round with a simple policy: every accepted snapshot can be decided. */
 static void decide_once (struct cluster *cluster)
 {
     const struct policy *policy = NULL;

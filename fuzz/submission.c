@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a job file, in YAML and in JSON.  What is refused gets diagnostics, in order, with lines
- * that the file has; what is accepted keeps the promises of its header and comes back from its own
- * encoding as the same text.
+ * Fuzz target: job files, as YAML and as JSON.  A refusal has diagnostics in order, with lines that
+ * exist.  An accepted submission satisfies its header, and is the same text after encoding and
+ * parsing.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -68,7 +68,7 @@ static void come_back (const char *text, enum wire_syntax syntax)
     struct wire_submission submission;
     struct pollux_error err;
     int code = wire_submission_parse ("fuzz", text, strlen (text), syntax, NULL, &submission, &err);
-    if (code == -EFBIG) /* escapes and defaults take room */
+    if (code == -EFBIG) /* escapes and defaults make it longer */
         return;
     must (code == 0);
     char *again = encode (&submission);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a job object.  What is refused gets a sentence that names the file; what is
- * accepted is something the model can compute with, and comes back from its own object.
+ * Fuzz target: job objects.  A refusal names the file; the model can compute with an accepted job, which
+ * is the same after encoding and decoding.
  */
 #include <stdint.h>
 #include <stdlib.h>

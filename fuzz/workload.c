@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a workload.  What is accepted keeps the promises of workload.h, and comes back
- * the same when it is written and read again.
+ * Fuzz target: workloads.  An accepted workload satisfies workload.h, and is the same after it was
+ * written and read again.
  */
 #include <math.h>
 #include <stdint.h>

@@ -36,7 +36,7 @@ struct command {
     const struct command_option *options;
     size_t option_count;
     void (*more_help) (FILE *out); /* text below the options of --help; NULL: none */
-    const char *program; /* name of a separate program; NULL: a subcommand of pollux */
+    const char *program;           /* name of a separate program; NULL: a subcommand of pollux */
     /* Run it: write the result to out and return an exit code, or a negative errno value with a
      * sentence in err.  main prints errors, also those of writing to out. */
     int (*run) (struct options *options, FILE *out, struct pollux_error *err);

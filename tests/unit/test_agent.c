@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent as a training program sees it: where it is, what it advises, how it stops, what it
- * saves; on a clock of the test's own, with gradients that are drawn, so that the truth is known.
+ * The agent's public interface: environment, advice, stopping, saved state.  With a simulated clock and
+ * random gradients of known noise.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -55,7 +55,7 @@ static void test_environment (void **unused)
          "SLURM_NNODES=3",
          {1, 0, {1, 2}, 0}},
         {"SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_NNODES=4", {0, 0, {1, 1}, 0}},
-        /* torchrun within Slurm; a rank alone is no pair. */
+        /* torchrun within Slurm; a rank without a number of replicas is ignored. */
         {"SLURM_PROCID=1 SLURM_NTASKS=2 RANK=7 WORLD_SIZE=16 LOCAL_WORLD_SIZE=8",
          {7, 0, {2, 16}, 0}},
         {"RANK=7 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2",
@@ -132,8 +132,8 @@ static const struct pollux_model truth = {0.02, 0.0005, 0.05, 0.004, 0.01, 0.001
 
 enum { DIM = 400 };
 
-/* The gradient of m samples: the true one has squared norm 1, noise has variance `noise` per sample
- * in all, so that phi = noise. */
+/* A random gradient of m samples: the true one has squared norm 1, the noise a total variance of
+ * `noise` per sample, so that phi = noise. */
 static void draw (struct rng *rng, double noise, int64_t m, double ret[DIM])
 {
     for (int d = 0; d < DIM; d++)
@@ -240,7 +240,7 @@ static void test_factor_and_progress (void **unused)
     }
 }
 
-/* Asking twice is no second update; a skipped one is none. */
+/* A second decision in a step counts no second update; a skipped update is not counted. */
 static void test_skipped_and_asked_twice (void **unused)
 {
     (void)unused;
@@ -264,7 +264,7 @@ static void test_skipped_and_asked_twice (void **unused)
     assert_true (advice.progress == 1);
     pollux_agent_step_end (agent);
     assert_false (pollux_agent_paired (agent));
-    pollux_agent_skip (agent); /* not within a step: nothing */
+    pollux_agent_skip (agent); /* outside of a step: no effect */
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &good, &err), 0);
     advice = advise (agent);
@@ -278,7 +278,7 @@ static void test_skipped_and_asked_twice (void **unused)
     pollux_agent_close (agent);
 }
 
-/* One update of so many samples, if not 0, in 10 s; micro_sqr 2, mean_sqr 1. */
+/* One update in 10 s, of `samples` samples if not 0; micro_sqr 2, mean_sqr 1. */
 static struct pollux_advice train_samples (struct pollux_agent *agent, int64_t samples,
                                            int64_t parts, double *clock_s)
 {
@@ -295,8 +295,8 @@ static struct pollux_advice train_samples (struct pollux_agent *agent, int64_t s
     return advice;
 }
 
-/* An update of its own size: its gain, factor and statistics, and no time in the profile unless
- * rounding explains it; then all is as before. */
+/* An update of another size: its gain, factor and statistics; it is not measured unless the size is
+ * due to rounding; the next update is a normal one. */
 static void test_samples_of_one_update (void **unused)
 {
     (void)unused;
@@ -352,7 +352,7 @@ static void test_samples_out_of_place (void **unused)
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_samples (agent, 0, &err), -EINVAL);
     assert_int_equal (pollux_agent_samples (agent, POLLUX_BATCH_LIMIT + 1, &err), -EINVAL);
-    /* Fewer parts only where fewer samples explain them. */
+    /* Fewer parts only with fewer samples. */
     assert_int_equal (pollux_agent_gradients (agent, 3, &micro, &mean, &err), -EINVAL);
     assert_int_equal (pollux_agent_samples (agent, 40, &err), 0);
     assert_int_equal (pollux_agent_gradients (agent, 5, &micro, &mean, &err), -EINVAL);
@@ -363,14 +363,14 @@ static void test_samples_out_of_place (void **unused)
     assert_non_null (strstr (err.text, "decision"));
     pollux_agent_step_end (agent);
     pollux_agent_close (agent);
-    /* Others than replica 0 may say it, and are not asked. */
+    /* Other replicas may call it; it is not required. */
     setup.world.rank = 1;
     agent = agent_of (&setup, &clock_s);
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_samples (agent, 40, &err), 0);
     pollux_agent_step_end (agent);
     pollux_agent_close (agent);
-    /* n = 1: compared only with a gradient of as many samples. */
+    /* n = 1: compared only with a gradient of the same number of samples. */
     setup = setup_of (1, 1);
     setup.fixed = (struct pollux_batch){64, 0};
     agent = agent_of (&setup, &clock_s);
@@ -405,7 +405,7 @@ static void test_all_follow_replica_0 (void **unused)
     struct rng rng = rng_seed (4);
     setup.period_s = 1;
     size_t count, other;
-    /* Not broadcast: refused, and as before. */
+    /* Not broadcast: refused, with no change. */
     pollux_agent_decide (second, &count);
     assert_int_equal (pollux_agent_follow (second, &b, &err), -EINVAL);
     assert_non_null (strstr (err.text, "broadcast"));
@@ -486,7 +486,7 @@ static void test_signal (void **unused)
         sigaction (SIGTERM, NULL, &now);
         assert_true (now.sa_handler == handler_before);
     }
-    /* Without one before, the signal does not kill any more. */
+    /* Without a previous handler, the signal no longer kills the process. */
     signal (SIGTERM, SIG_DFL);
     struct pollux_agent *agent = agent_of (&setup, &clock_s);
     assert_int_equal (pollux_agent_catch (agent, SIGTERM, &err), 0);
@@ -496,7 +496,7 @@ static void test_signal (void **unused)
     sigaction (SIGTERM, &old, NULL);
 }
 
-/* A handler that was put before the agent's, and calls it. */
+/* A handler that was installed after the agent's, and calls it. */
 static struct sigaction behind;
 
 static void handler_in_front (int signal, siginfo_t *info, void *context)
@@ -504,7 +504,7 @@ static void handler_in_front (int signal, siginfo_t *info, void *context)
     behind.sa_sigaction (signal, info, context);
 }
 
-/* The agent's handler stays behind it when the agent goes, and the next agent makes no circle. */
+/* The agent's handler stays when the agent is closed, and the next agent makes no cycle. */
 static void test_signal_chain (void **unused)
 {
     (void)unused;
@@ -525,7 +525,7 @@ static void test_signal_chain (void **unused)
     signal (SIGWINCH, SIG_DFL);
 }
 
-/* Threads with agents of their own, and signals meanwhile. */
+/* Threads with an agent each, while signals arrive. */
 static void *one_thread (void *arg)
 {
     double clock_s = 0, kept[DIM] = {0};
@@ -559,7 +559,7 @@ static void test_threads (void **unused)
     }
 }
 
-/* A child of fork changes nothing and says nothing. */
+/* In a child of fork, the agent changes nothing and sends nothing. */
 static void test_inert_after_fork (void **unused)
 {
     (void)unused;
@@ -622,7 +622,7 @@ static void test_state (void **unused)
     advise (other);
     assert_true (other->tuner.fitted && other->tuner.adopted);
     assert_int_equal (other->profile.max_replicas, 2);
-    /* Every bent byte and every cut is noticed, and changes nothing. */
+    /* Every changed byte and every truncation is refused, with no change. */
     pollux_agent_state_save (other, again, size, &err);
     for (size_t at = 0; at < size; at++) {
         data[at] ^= 1;
@@ -647,7 +647,7 @@ static void test_state (void **unused)
     free (now);
 }
 
-/* Stopped at a random step and resumed from its bytes, training is the same, bit by bit. */
+/* Stopped at a random step and resumed from the saved bytes, training is the same to the last bit. */
 static void test_resumed_is_the_same (void **unused)
 {
     (void)unused;

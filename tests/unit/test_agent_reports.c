@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the agent says and to whom: messages are hints that the daemon's own reader takes, whatever
- * the numbers and the locale; and a socket that is dead, full, or none at all never stops a step.
- * Should anything wait, SIGALRM ends the test.
+ * The agent's reports: the daemon's reader accepts every message, for any numbers and any locale; and a
+ * full, dead or missing socket never blocks a step.  If anything blocks, SIGALRM ends the test.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -72,7 +71,7 @@ static void test_message_comes_back (void **unused)
     assert_int_equal (message_write (&message, text), 0);
 }
 
-/* Any numbers give a message that is read, and fits. */
+/* Any numbers give a message that fits and is accepted. */
 static void test_message_of_any_numbers (void **unused)
 {
     (void)unused;
@@ -196,7 +195,7 @@ static struct pollux_advice step (struct pollux_agent *agent, double *clock_s)
     return advice;
 }
 
-/* Messages that lie in the socket, read and thrown away; the last one in *ret. */
+/* Read all messages from the socket; the last one in *ret. */
 static int drain (struct place *place, struct wire_report *ret)
 {
     char text[MESSAGE_SIZE];
@@ -222,12 +221,12 @@ static void test_reports_arrive (void **state)
     assert_int_equal (drain (place, &report), 1); /* the first fit is news */
     assert_true (report.report.hints.has_model);
     assert_int_equal (report.report.hints.max_profiled_replicas, 1);
-    /* One in 30 s, then. */
+    /* Then one per 30 s. */
     for (int i = 0; i < 3000; i++)
         step (agent, &clock_s);
     assert_in_range (drain (place, &report), 9, 11);
     assert_true (report.report.hints.total == 1e6 && report.report.hints.progress > 1000);
-    /* How far it came is said at once when it stops. */
+    /* The final progress is sent at once when it stops. */
     pollux_agent_stop (agent);
     assert_int_equal (step (agent, &clock_s).verdict, POLLUX_STOP);
     step (agent, &clock_s);
@@ -242,7 +241,7 @@ static void test_reports_arrive (void **state)
     assert_int_equal (drain (place, &report), 1);
 }
 
-/* Nobody reads: buffers are full, and steps go on. */
+/* The socket is not read: its buffer is full, and steps continue. */
 static void test_full (void **state)
 {
     struct place *place = *state;
@@ -258,7 +257,7 @@ static void test_full (void **state)
     assert_true (status.reports_sent > 0 && status.reports_lost > 1000);
     assert_int_equal (status.report_error, EAGAIN);
     assert_int_equal (status.reports_sent + status.reports_lost, 3000);
-    /* Somebody reads again. */
+    /* The socket is read again. */
     struct wire_report report = {0};
     drain (place, &report);
     clock_s += 30;
@@ -267,7 +266,7 @@ static void test_full (void **state)
     pollux_agent_close (agent);
 }
 
-/* Dead, gone, and back under the same path. */
+/* The reader dies, its socket is removed, and a new one has the same path. */
 static void test_dead_and_back (void **state)
 {
     struct place *place = *state;
@@ -294,7 +293,7 @@ static void test_dead_and_back (void **state)
     pollux_agent_close (agent);
 }
 
-/* Something else is at the path. */
+/* The path is not a socket. */
 static void test_no_socket_of_ours (void **state)
 {
     struct place *place = *state;
@@ -325,7 +324,7 @@ static void test_no_socket_of_ours (void **state)
     }
 }
 
-/* A child of fork shares the socket, and says nothing. */
+/* A child of fork has the socket, but sends nothing. */
 static void test_child_is_silent (void **state)
 {
     struct place *place = *state;

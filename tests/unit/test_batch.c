@@ -46,7 +46,7 @@ static void golden_best_batch (void **state)
     assert_true (rows > 100);
 }
 
-/* A random job; batches up to init_most, and every corner of the model now and then. */
+/* A random job with batches up to init_most; sometimes with extreme parameters. */
 static struct job random_job (struct rng *rng, double init_most, double growth_most)
 {
     struct job job = {
@@ -97,7 +97,7 @@ static struct pollux_shape random_shape (struct rng *rng, int replicas_most)
                                  .replicas = replicas};
 }
 
-/* The definition of the exact search, by trying everything. */
+/* The definition of the exact search: try everything. */
 static double brute_force (const struct job *job, struct pollux_shape shape)
 {
     const struct pollux_limits *limits = &job->limits;
@@ -139,7 +139,7 @@ static void exact_is_brute_force (void **state)
     assert_true (feasible > soak_count (200000) / 4);
 }
 
-/* The best of the reference's 50 samples that respect max_batch, written anew from its rules. */
+/* The best of the reference's 50 samples that respect max_batch; an independent implementation. */
 static double best_lawful_sample (const struct job *job, struct pollux_shape shape)
 {
     const struct pollux_limits *limits = &job->limits;
@@ -193,7 +193,7 @@ static void exact_is_never_below_reference (void **state)
     assert_true (compared > cases / 4);
 }
 
-/* Jobs to which many batches are worth exactly the same. */
+/* Jobs for which many batches have exactly the same goodput. */
 static void ties_go_to_the_smaller_batch (void **state)
 {
     (void)state;
@@ -202,11 +202,11 @@ static void ties_go_to_the_smaller_batch (void **state)
         int replicas;
         struct pollux_batch want;
     } cases[] = {
-        /* A step takes as long with any batch, and a larger one brings nothing. */
+        /* The step time does not depend on the batch, and a larger batch gains nothing. */
         {{{0.5, 0, 0, 0, 0.25, 0, 1}, {1, 0}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
         {{{0.5, 0, 0, 0, 0.25, 0, 1}, {0, 0}, {64, 4096, 1, 256, true}}, 4, {16, 0}},
         {{{0.5, 0, 0, 0, 0.25, 0, 1}, {1, 0}, {64, 4096, 40, 256, true}}, 4, {40, 0}},
-        /* All is noise, and a step takes as long as it has samples. */
+        /* Only noise, and the step time is proportional to the samples. */
         {{{0, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
         {{{0, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 4, true}}, 4, {4, 3}},
         /* The largest m is best, and accumulation costs nothing. */
@@ -262,7 +262,7 @@ static void extremes_return (void **state)
         {{0, 1e-9, 0, 0, 0, 0, 1}, {1, 1}, {most - 1, most, 1, 1000003, true}},
         {{1e-9, 0, 0, 0, 0, 0, 3}, {0, 0}, {1, most, 1, most, true}},
         {{1e-300, 1e-300, 1e300, 1e300, 1e-300, 0, 50}, {1, 1}, {7, 7, 7, 7, false}},
-        /* Synchronisation, then computation too, for longer than a double can say. */
+        /* Synchronisation, then also computation, overflows. */
         {{0.1, 0.01, 1e308, 1e308, 1e308, 1e308, 2}, {1, 1}, {8, most, 1, 64, true}},
         {{1e308, 1e308, 1, 1, 1, 1, 2}, {1, 1}, {8, most, 1, 64, true}},
     };
@@ -348,7 +348,7 @@ static void illegal_inputs_are_named (void **state)
                                              NULL, NULL, NULL));
 }
 
-/* The published search as it is written down: all 50 batches. */
+/* The published search as published: all 50 batches. */
 static struct pollux_best all_samples (const struct job *job, struct pollux_shape shape)
 {
     const struct pollux_limits *limits = &job->limits;
@@ -383,7 +383,7 @@ static void reference_is_all_samples (void **state)
         struct job job = random_job (&rng, i % 2 ? 64 : 4096, 200);
         struct pollux_shape shape = random_shape (&rng, i % 3 ? 8 : 400);
         if (i % 10 == 0) {
-            /* No limits, and nearly all batches equal: rounding alone tells them apart. */
+            /* No limits, and nearly all batches equal: only rounding distinguishes them. */
             job.limits.max_batch = job.limits.max_local = POLLUX_BATCH_LIMIT;
             job.grad.sqr = 0;
             job.model.alpha_grad *= i % 20 && job.model.beta_grad > 0 ? 0 : 1;
@@ -399,8 +399,8 @@ static void reference_is_all_samples (void **state)
     }
 }
 
-/* No count of a range has more goodput than the range's bound; and on a range of one count the
- * bound is near, where the best batch is not at a limit and so large that integers hardly matter. */
+/* No number of replicas in a range has more goodput than the bound of the range.  For a range of one
+ * number the bound is tight, if the best batch is not at a limit and is large. */
 static void ranges_are_bounded (void **state)
 {
     (void)state;
@@ -432,7 +432,7 @@ static void ranges_are_bounded (void **state)
             tight += point <= best.goodput * 1.02;
         }
     }
-    assert_true (count < 1000 || inside > count / 1000); /* a few cases may all lie outside */
+    assert_true (count < 1000 || inside > count / 1000); /* with few cases there may be none */
     assert_true (tight >= 0.95 * inside);
 }
 

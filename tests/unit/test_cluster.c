@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cluster as a fold of events, and the loop around it with a scripted source and a backend
- * that does what it is told.
+ * The cluster as a fold of events, and the loop around it with a scripted source and a backend that
+ * starts every planned job.
  */
 #include "unit.h"
 #include "loop/loop.h"
@@ -64,7 +64,8 @@ static void life_of_a_job (void **state)
     assert_int_equal (job->phase, JOB_FINISHED);
     assert_int_equal (job->end_us, 200 * S);
     assert_int_equal (job->generation, 3);
-    assert_int_equal (job->restarts, 1); /* the first start and the one after a failure are none */
+    assert_int_equal (job->restarts,
+                      1); /* the first start, and one after a failure, are no restarts */
     assert_true (fabs (job->attained_s - (3 * 60 + 4 * 10 + 1 * 20)) < 1e-9);
     assert_true (fabs (job->held_s - (60 + 10 + 20)) < 1e-9);
     assert_int_equal (cluster.live.count, 0);
@@ -145,8 +146,8 @@ static struct event exit_event (int64_t at_us, int job, int generation, enum exi
         .at_us = at_us, .type = EVENT_EXIT, .job = job, .exit = {generation, kind, "how"}};
 }
 
-/* A cancelled job that runs keeps its slots until its EXIT, whatever that says; one that waits ends
- * at once. */
+/* A cancelled job that runs keeps its slots until its EXIT, of any kind; one that waits ends at
+ * once. */
 static void cancelled_jobs_end_with_their_run (void **state)
 {
     (void)state;
@@ -157,7 +158,7 @@ static void cancelled_jobs_end_with_their_run (void **state)
         {EXITED_STOPPED, JOB_CANCELLED},
         {EXITED_FAILED, JOB_CANCELLED},
         {EXITED_GAVE_UP, JOB_CANCELLED},
-        {EXITED_FINISHED, JOB_FINISHED}, /* it was faster */
+        {EXITED_FINISHED, JOB_FINISHED}, /* it finished before it was stopped */
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct cluster cluster = {0};
@@ -169,7 +170,8 @@ static void cancelled_jobs_end_with_their_run (void **state)
         assert_true (job_live (job) && job_runs (job));
         assert_int_equal (placement_replicas (job->placement), 1);
         assert_int_equal (job->desired.count, 0);
-        assert_int_equal (0, cluster_apply (&cluster, &cancel, NULL)); /* again says nothing new */
+        assert_int_equal (
+            0, cluster_apply (&cluster, &cancel, NULL)); /* a second CANCEL changes nothing */
         struct event round = {.at_us = 80 * S, .type = EVENT_ROUND, .job = -1};
         assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
         assert_int_equal (cluster.live.count, 2);
@@ -188,7 +190,7 @@ static void cancelled_jobs_end_with_their_run (void **state)
     }
 }
 
-/* A program that fails gives its slots up, and is tried again after a while that doubles. */
+/* A program that fails loses its slots and is retried after a back-off that doubles. */
 static void failures_wait (void **state)
 {
     (void)state;
@@ -221,8 +223,8 @@ static void failures_wait (void **state)
     cluster_clear (&cluster);
 }
 
-/* A plan may come a while after its round: of a, which has finished, b, which is cancelled, c,
- * which has failed, and e, which is new, it says nothing; d is to have what it says. */
+/* A plan may come some time after its round: it does not apply to a, which has finished, b, which is
+ * cancelled, c, which has failed, and e, which is new; it applies to d. */
 static void late_plan (void **state)
 {
     (void)state;
@@ -252,8 +254,8 @@ static void late_plan (void **state)
     cluster_clear (&cluster);
 }
 
-/* Nor one that was started meanwhile, where an earlier plan had it: it would be moved for nothing,
- * or though it may not be moved. */
+/* It also does not apply to a job that an earlier plan started since the round: the job would be moved
+ * without need, or although it must not be moved. */
 static void late_plan_of_a_started_job (void **state)
 {
     (void)state;
@@ -288,7 +290,7 @@ static void late_plan_of_a_started_job (void **state)
     cluster_clear (&cluster);
 }
 
-/* Young jobs count as older, and a start's delay is measured. */
+/* Young jobs have at least least_age_s, and the delay of a start is measured. */
 static void ages_and_delays (void **state)
 {
     (void)state;
@@ -416,7 +418,7 @@ static int script_append (void *self, const struct cluster *cluster, const struc
     (void)event;
     (void)err;
     struct script *script = self;
-    assert_true (event->at_us >= cluster->now_us); /* remembered before it is believed */
+    assert_true (event->at_us >= cluster->now_us); /* appended before it is applied */
     script->appended++;
     return 0;
 }
@@ -434,7 +436,7 @@ static int script_act (void *self, const struct cluster *cluster, struct pollux_
     (void)cluster;
     (void)err;
     struct script *script = self;
-    assert_int_equal (script->commits, ++script->acts); /* never before */
+    assert_int_equal (script->commits, ++script->acts); /* committed before acting */
     return 0;
 }
 
@@ -482,13 +484,13 @@ static void loop_remembers_believes_acts (void **state)
     };
     assert_int_equal (0, policy_find ("fifo", &loop.policy, NULL));
     assert_int_equal (0, loop_run (&loop, NULL));
-    /* First a alone, for b does not fit behind it and c waits its turn; then b and c. */
+    /* First only a, because b does not fit beside it and c is after b; then b and c. */
     assert_int_equal (loop.cluster.jobs[0]->phase, JOB_FINISHED);
     assert_int_equal (placement_replicas (loop.cluster.jobs[1]->placement), 2);
     assert_int_equal (placement_replicas (loop.cluster.jobs[2]->placement), 1);
     assert_int_equal (script.appended, (int)COUNT (events) + 2 + 3); /* two PLAN, three START */
     assert_int_equal (script.acts, 2);
-    /* What does not fit is not remembered. */
+    /* An event that does not fit is not appended. */
     struct event misfit = {.at_us = 120 * S, .type = EVENT_CANCEL, .job = 0};
     assert_int_equal (-EINVAL, loop_take (&loop, &misfit, NULL));
     assert_int_equal (script.appended, (int)COUNT (events) + 2 + 3);

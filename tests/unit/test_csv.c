@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CSV reader: what is accepted and what it means, what is refused and where the sentence
- * points, the limits, and files that are no tables at all.
+ * The CSV reader: accepted tables and their values, refusals and their places, the limits, and files
+ * that are not tables.
  */
 #include "unit.h"
 
@@ -14,8 +14,8 @@
 
 /* ---- What is accepted --------------------------------------------------------------------- */
 
-/* A text, and the table it means: all fields, the header's first, each with a '|' behind it, and
- * a line break behind each row. */
+/* A text and its table: all fields, the header first, with a '|' after each field and a line break
+ * after each row. */
 static const struct {
     const char *name, *text, *table;
 } accepted[] = {
@@ -81,7 +81,7 @@ static void test_accepted (void **state)
 
 /* ---- What is refused ---------------------------------------------------------------------- */
 
-/* Each with all of its sentence: the place is part of the promise. */
+/* With the whole message: the place is part of the contract. */
 #define TEXT(text) text, sizeof (text) - 1
 static const struct {
     const char *text;
@@ -182,7 +182,7 @@ static void test_integers (void **state)
     static const struct {
         const char *text;
         int64_t min, max;
-        const char *wrong; /* what the sentence says, or NULL */
+        const char *wrong; /* part of the message, or NULL */
         int64_t value;
     } cases[] = {
         {"7", 1, 10, NULL, 7},
@@ -283,7 +283,7 @@ static void test_doubles (void **state)
     }
 }
 
-/* The place counts characters of the line as it was written, not as it is after splitting. */
+/* Columns are counted in the original line, not after splitting. */
 static void test_places (void **state)
 {
     (void)state;
@@ -303,7 +303,7 @@ static void test_places (void **state)
     csv_free (csv);
 }
 
-/* However long names and fields are, the sentence keeps the place and what was expected. */
+/* With long names and fields the message still has the place and what was expected. */
 static void test_long_names (void **state)
 {
     (void)state;
@@ -430,7 +430,7 @@ static void test_no_tables (void **state)
     assert_int_equal (csv_read ("/dev/null", &csv, &err), -EINVAL);
     assert_string_equal (err.text,
                          "/dev/null:1:1: empty file: expected a line that names the columns");
-    /* Past the limit without being read: a file of holes takes no room. */
+    /* Above the limit without being read: a sparse file takes no disk space. */
     int fd = open ("t.csv", O_CREAT | O_TRUNC | O_WRONLY, 0600);
     assert_true (fd >= 0);
     assert_int_equal (ftruncate (fd, (off_t)CSV_FILE_LIMIT + 1), 0);
@@ -446,7 +446,7 @@ static void test_unreadable (void **state)
     assert_true (fd >= 0);
     assert_int_equal (fchmod (fd, 0), 0);
     close (fd);
-    /* The superuser may read everything, so he plays nobody. */
+    /* root may read everything: become the user nobody. */
     bool super = geteuid () == 0;
     if (super)
         assert_int_equal (chmod (".", 0755) | seteuid (65534), 0);
@@ -459,7 +459,7 @@ static void test_unreadable (void **state)
     assert_string_equal (err.text, "t.csv: cannot read: Permission denied");
 }
 
-/* A pipe tells no size and comes in pieces. */
+/* A pipe has no known size and delivers pieces. */
 static void test_standard_input (void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one way to refuse: the code comes back, the sentence is written where it is wanted, and
- * a long one is cut, never overrun.
+ * fail(): it returns the code, writes the message if err is not NULL, and truncates a long one.
  */
 #include "base/error.h"
 #include "base/excerpt.h"
@@ -43,7 +42,7 @@ static void test_long_sentence_is_cut (void **unused)
     assert_memory_equal (err.text, name, sizeof (err.text) - 1);
 }
 
-/* What strangers wrote is shown, but no terminal obeys it, and all of it is UTF-8. */
+/* Untrusted text is shown as UTF-8 without control characters. */
 static void test_hostile_words_are_disarmed (void **unused)
 {
     (void)unused;
@@ -63,7 +62,7 @@ static void test_hostile_words_are_disarmed (void **unused)
         fail (&err, -EINVAL, "%s", cases[i].said);
         assert_string_equal (err.text, cases[i].shown);
     }
-    /* Cut anywhere, also within a character. */
+    /* Truncated anywhere, also within a character. */
     char name[400];
     for (size_t shift = 0; shift < 4; shift++) {
         memset (name, 'x', shift);
@@ -77,7 +76,7 @@ static void test_hostile_words_are_disarmed (void **unused)
     }
 }
 
-/* Quotations of anything end with a quote. */
+/* Every quotation ends with a quote. */
 static void test_excerpts (void **unused)
 {
     (void)unused;

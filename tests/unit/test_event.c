@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events as rows of a journal: random ones of every type come back bit for bit, and what is
- * malformed is refused with its place.
+ * Events as rows of a journal: random events of every type are decoded with the same bits, and
+ * malformed rows are refused with their place.
  */
 #include "unit.h"
 
@@ -25,7 +25,7 @@ static bool maybe (struct rng *rng)
     return rng_below (rng, 2) == 1;
 }
 
-/* A double of any magnitude from least to most, or one of the two. */
+/* A random double of any magnitude from least to most, or one of the two limits. */
 static double real (struct rng *rng, double least, double most)
 {
     switch (below (rng, 8)) {
@@ -143,7 +143,7 @@ static struct placement random_placement (struct rng *rng, struct share *shares)
     return (struct placement){.shares = shares, .count = count};
 }
 
-/* What random events point to. */
+/* Memory that random events point to. */
 struct parts {
     struct job_spec spec;
     struct oracle oracle;
@@ -605,7 +605,7 @@ static void malformed_rows_are_refused (void **state)
     cluster_clear (&cluster);
 }
 
-/* What could not be read again is not written. */
+/* Events that could not be read again are refused. */
 static void unreadable_events_are_not_written (void **state)
 {
     (void)state;
@@ -666,7 +666,7 @@ static void unreadable_events_are_not_written (void **state)
     cluster_clear (&cluster);
 }
 
-/* The exact text of a few, as docs/formats.md has them. */
+/* The exact text of some events in docs/formats.md. */
 static void rows_as_documented (void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fit: against the published implementation's losses and against random starts on its
- * measurements; then what it promises for any legal samples, and what it refuses.
+ * The fit: compared with the losses of the published implementation and with random starts on its
+ * measurements; then its contract for all legal samples, and its refusals.
  */
 #include "unit.h"
 #include "base/rng.h"
@@ -21,7 +21,7 @@ static struct pollux_fit fit (const struct pollux_sample *samples, size_t count,
     return ret;
 }
 
-/* The model as it was before the last prior, when its loss was taken. */
+/* The model before the last prior was applied, to which the loss belongs. */
 static struct pollux_model model_of_loss (const struct pollux_sample *samples, size_t count,
                                           struct pollux_model model)
 {
@@ -32,7 +32,7 @@ static struct pollux_model model_of_loss (const struct pollux_sample *samples, s
     return model;
 }
 
-/* What must hold of every fit. */
+/* Properties of every fit. */
 static void check_fit (const struct pollux_sample *samples, size_t count,
                        const struct pollux_fit *got)
 {
@@ -208,7 +208,7 @@ static struct pollux_sample random_sample (struct rng *rng, const struct pollux_
     return s;
 }
 
-/* Anything legal, however senseless. */
+/* Any legal sample. */
 static struct pollux_sample random_extreme (struct rng *rng)
 {
     int replicas = (int)log_uniform (rng, 1, POLLUX_REPLICAS_LIMIT);
@@ -248,7 +248,8 @@ static void extremes (void **state)
         const char *name;
         size_t count;
         struct pollux_sample samples[4];
-        double loss; /* upper bound: 1e-2 per link never seen, and what the samples force */
+        double
+            loss; /* upper bound: 1e-2 per kind of placement without samples, and what the samples require */
     } cases[] = {
         {"one sample, one replica", 1, {{{1, 1}, 32, 0.1, 0.1, 1}}, 0.0201},
         {"one sample, one node", 1, {{{1, 2}, 32, 0.1, 0.15, 1}}, 0.0101},
@@ -286,14 +287,14 @@ static void extremes (void **state)
     }
 }
 
-/* Samples without noise lie on the cusps of the loss. */
+/* Samples without noise are on the cusps of the loss. */
 static void exact_samples_are_met (void **state)
 {
     (void)state;
     struct rng rng = rng_seed (2);
     struct pollux_sample samples[30];
     for (int round = 0; round < soak_count (2000); round++) {
-        /* The penalties may buy a small error, but the truth is never better. */
+        /* The penalties may cause a small error, but the true model never has a smaller loss. */
         struct pollux_model truth = random_model (&rng);
         for (size_t i = 0; i < COUNT (samples); i++)
             samples[i] = random_sample (&rng, &truth, 0);
@@ -301,7 +302,7 @@ static void exact_samples_are_met (void **state)
         assert_true (fit (samples, COUNT (samples), NULL).loss <= loss + 1e-6);
         assert_true (fit (samples, COUNT (samples), &truth).loss <= loss + 1e-9);
 
-        /* Nothing to penalise: the truth it is. */
+        /* No penalty: the fit is the true model. */
         truth.gamma = 1;
         truth.beta_node = truth.beta_local = 1e-8;
         for (size_t i = 0; i < COUNT (samples); i++)
@@ -364,8 +365,8 @@ static void weight_counts_like_copies (void **state)
     }
 }
 
-/* With many samples the last model leads alone, and now and then into a valley that is not the
- * deepest; a stranger's model never does. */
+/* With many samples the fit starts from the last model only, which sometimes leads to a local minimum;
+ * the model of another job never does. */
 static void warm_start_is_no_worse (void **state)
 {
     (void)state;
@@ -429,7 +430,7 @@ static void priors (void **state)
     /* One m: the time is halved between alpha_grad and beta_grad. */
     struct pollux_model m = fit (samples, 2, NULL).model;
     assert_true (relative (m.alpha_grad, 1.25) < 1e-12);
-    /* One replica: nothing of any synchronisation, though nodes cost more than a node's inside. */
+    /* One replica: no synchronisation is known; several nodes cost more than one. */
     assert_true (m.alpha_local == nothing_s && m.beta_local == nothing_s);
     assert_true (m.alpha_node == 1.1 * nothing_s && m.beta_node == 1.1 * nothing_s);
 
@@ -537,7 +538,7 @@ static void gradient_is_the_slope (void **state)
             rounded_loss_expand (&loss, x, &less);
             x[i] = at;
             double slope = (more.value - less.value) / (2 * step);
-            /* Per relative change of the parameter, so that one tolerance fits all. */
+            /* Relative to the parameter, so that all have the same tolerance. */
             assert_true (fabs (slope - here.gradient[i]) * at <= 1e-7 * (1 + here.value));
         }
         fit_data_free (&data);
@@ -578,7 +579,7 @@ static void curvature_is_bounded (void **state)
     }
 }
 
-/* A convex quadratic; its minimum in a box is known by the signs of its slopes. */
+/* A convex quadratic; the signs of its slopes identify the minimum in a box. */
 struct bowl {
     double matrix[DESCENT_DIM][DESCENT_DIM], slope[DESCENT_DIM];
 };

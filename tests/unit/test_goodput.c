@@ -94,7 +94,7 @@ static void throughput_grows_with_m (void **state)
 static void overlap_out_of_range (void **state)
 {
     (void)state;
-    /* Powers that leave a double's range: the larger time is what remains. */
+    /* Powers that overflow: the result is the larger time. */
     struct pollux_model huge = {
         .alpha_grad = 1e200, .beta_grad = 1, .alpha_local = 1e190, .gamma = 8};
     struct pollux_model tiny = {.alpha_grad = 1e-200, .alpha_local = 1e-190, .gamma = 8};
@@ -102,7 +102,7 @@ static void overlap_out_of_range (void **state)
     struct pollux_batch batch = {1, 0};
     assert_true (relative (pollux_iter_time (&huge, shape, batch), 1e200) < 1e-9);
     assert_true (relative (pollux_iter_time (&tiny, shape, batch), 1e-190) < 1e-9);
-    /* Times whose powers are so small that a double has few digits left for them. */
+    /* Times whose powers are denormal. */
     struct pollux_model steep = {.beta_grad = 0.005, .gamma = 500};
     for (int64_t m = 1; m < 1000; m++) {
         double iter_s =
@@ -152,7 +152,7 @@ static void outside_the_domain (void **state)
         assert_true (isnan (pollux_throughput (&models[i], shape, batch)));
         assert_true (isnan (pollux_goodput (&models[i], grad, 128, shape, batch)));
     }
-    /* What a placement does not need may be unknown. */
+    /* Constants that a placement does not use may be NaN. */
     struct pollux_model local = {0.1, 0.01, NAN, NAN, 0.1, 0.01, INFINITY};
     assert_true (relative (pollux_iter_time (&local, shape, batch), 0.42) < 1e-15);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gradient-noise estimator: its formulas on fixed gradients, its averages against x/w kept
- * by the book, exact unbiasedness by going through all batches of a small linear model, and
- * what it refuses.  test_noise_gauss.c has the statistics, test_noise_save.c the bytes.
+ * The gradient-noise estimator: its formulas on fixed gradients, its averages compared with the
+ * textbook formula x/w, exact unbiasedness over all batches of a small linear model, and its
+ * refusals.  test_noise_gauss.c has the statistics, test_noise_save.c the bytes.
  */
 #include "unit.h"
 
@@ -36,7 +36,7 @@ static void test_before_the_first (void **unused)
     assert_false (pollux_noise_biased (noise));
     assert_false (pollux_noise_paired (noise, 64));
     assert_false (pollux_noise_paired (noise, 0));
-    /* The first gradient of n = 1 has nothing to be compared with. */
+    /* There is no gradient before the first one of n = 1. */
     assert_int_equal (pollux_noise_update_single (noise, 64, NULL, NULL, NULL), 0);
     assert_grad (pollux_noise_grad (noise), 1, 0, 0);
     assert_false (pollux_noise_biased (noise));
@@ -130,7 +130,7 @@ static void test_averages_by_the_book (void **unused)
     pollux_noise_free (noise);
 }
 
-/* theta rounds to 1 here, and 1 - theta must not to 0. */
+/* theta rounds to 1 here, but 1 - theta must not round to 0. */
 static void test_tiny_batches_in_a_huge_m0 (void **unused)
 {
     (void)unused;
@@ -156,7 +156,7 @@ static void test_single_by_the_book (void **unused)
     (void)unused;
     struct pollux_noise *noise = noise_new (1, 128);
     struct book book = {0, 0, 0};
-    single (noise, 32, 1e6, 1e6); /* nothing came before: ignored */
+    single (noise, 32, 1e6, 1e6); /* no previous gradient: ignored */
     assert_true (pollux_noise_weight (noise) == 0);
     assert_false (pollux_noise_biased (noise));
     assert_true (pollux_noise_paired (noise, 32));
@@ -167,14 +167,14 @@ static void test_single_by_the_book (void **unused)
         assert_grad (pollux_noise_grad (noise), book.sqr / book.w, book.var / book.w, 1e-12);
         assert_true (pollux_noise_biased (noise));
     }
-    /* The kept gradient does not fit another m. */
+    /* The kept gradient has another m. */
     assert_false (pollux_noise_paired (noise, 33));
     single (noise, 33, 1e6, 1e6);
     assert_grad (pollux_noise_grad (noise), book.sqr / book.w, book.var / book.w, 1e-12);
     single (noise, 33, 2, 7);
     book_add (&book, 2 * 33 / 128., 2, 33 / 128. * 7 / 2);
     assert_grad (pollux_noise_grad (noise), book.sqr / book.w, book.var / book.w, 1e-12);
-    /* A caller that lost its gradient says so. */
+    /* The caller has no previous gradient. */
     assert_int_equal (pollux_noise_update_single (noise, 33, NULL, NULL, NULL), 0);
     assert_grad (pollux_noise_grad (noise), book.sqr / book.w, book.var / book.w, 1e-12);
     pollux_noise_free (noise);
@@ -210,7 +210,7 @@ static void test_biased_averages_are_dropped (void **unused)
     single (noise, 32, 100, 100); /* the update before had n = 2: no comparison */
     assert_false (pollux_noise_biased (noise));
     assert_grad (pollux_noise_grad (noise), 3, 2, 0);
-    single (noise, 32, 100, 100); /* goes on from the unbiased averages */
+    single (noise, 32, 100, 100); /* continues from the unbiased averages */
     assert_true (pollux_noise_biased (noise));
     double theta = pow (0.999, 1), w = 1 - theta * theta;
     assert_grad (pollux_noise_grad (noise), (1 - theta) * (theta * 3 + 100) / w,
@@ -242,7 +242,7 @@ static void test_groups_and_floors (void **unused)
     pollux_noise_free (noise);
 }
 
-/* Clipping is for readers: the averages themselves stay unbiased. */
+/* Only results are clipped: the averages stay unbiased. */
 static void test_negative_values_still_count (void **unused)
 {
     (void)unused;
@@ -409,13 +409,13 @@ static void test_not_finite_is_skipped (void **unused)
             assert_non_null (strstr (err.text, "skip"));
             assert_unchanged (noise, before, size);
         }
-    /* Finite, but its variance is not. */
+    /* Finite, but its variance overflows. */
     double huge = 1e308, zero[2] = {0, 0}, both[2] = {1, huge};
     assert_int_equal (
         pollux_noise_update (noise, 2, (struct pollux_batch){1 << 20, 0}, both, zero, &err), -EDOM);
     assert_unchanged (noise, before, size);
 
-    /* For n = 1 the averages stay, but the pair is over: the inf may be in either gradient. */
+    /* For n = 1 the averages stay, but the kept gradient is dropped: it may contain the inf. */
     struct pollux_grad grad = pollux_noise_grad (noise);
     for (size_t i = 0; i < COUNT (bad); i++)
         for (int at = 0; at < 4; at++) {

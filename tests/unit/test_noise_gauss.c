@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gradient-noise estimator on gradients that are drawn, not computed: a sample's gradient is
- * Gaussian around a true one, so sqr, var, the noise scale and the standard errors of all three
- * are known.  Many independent runs must err by their standard error: the errors in units of it
- * have mean 0 and mean square 1, within what that many runs can show.
+ * The gradient-noise estimator on random gradients: a sample's gradient is Gaussian around the true
+ * one, so sqr, var, the noise scale and the standard errors of all three are known.  Over many
+ * independent runs, the errors divided by their standard error must have mean 0 and mean square 1,
+ * within the accuracy of that many runs.
  */
 #include "unit.h"
 
@@ -34,8 +34,8 @@ static const struct setting settings[] = {
 
 static const struct pollux_adam adam = {0.999, 1e-8, 100};
 
-/* The world: per coordinate the true gradient, the deviation of one sample, and Adam's moment.
- * Coordinates differ by factors, so that an estimator that forgets P is far off. */
+/* Per coordinate: the true gradient, the standard deviation of one sample, and Adam's moment.
+ * Coordinates differ by large factors, so that an estimator without P would be far off. */
 struct ground_truth {
     float mean[DIM], deviation[DIM], exp_avg_sq[DIM];
 };
@@ -51,8 +51,8 @@ static struct ground_truth world_make (void)
     return world;
 }
 
-/* What is to be estimated, and variances and covariance of one update's estimate; lag: the
- * covariance with the next update's, which shares a gradient if n = 1. */
+/* The true values, and variances and covariance of the estimate of one update.  lag: covariance with
+ * the next update, which shares a gradient if n = 1. */
 struct truth {
     double sqr, var;
     double sqr_var, var_var, cov;

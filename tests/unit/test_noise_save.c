@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The noise estimator's saved state: the same bytes on every machine, a restored estimator that
- * goes on bit by bit, and a sentence for everything that is not such a state.
+ * The saved state of the noise estimator: the same bytes on every machine; a restored estimator
+ * continues with the same bits; other bytes are refused with a message.
  */
 #include "unit.h"
 
@@ -20,7 +20,7 @@ static struct pollux_noise *noise_new (int groups, int64_t init_batch)
     return noise;
 }
 
-/* One update of either kind, by chance. */
+/* One random update of either kind. */
 static void update (struct pollux_noise *noise, struct rng *rng)
 {
     double a[GROUPS], b[GROUPS];
@@ -75,7 +75,7 @@ static void test_restored_goes_on_bit_by_bit (void **unused)
     pollux_noise_free (noise);
 }
 
-/* The full window: rounding must not carry the weight past what restore accepts. */
+/* The full window: rounding must not make the weight larger than restore accepts. */
 static void test_full_window (void **unused)
 {
     (void)unused;
@@ -94,7 +94,7 @@ static void test_full_window (void **unused)
 }
 
 /* Version 1 as it was first written: one group, M0 = 64, S = 7, T = 5 at K = 2, m = 32, then a
- * single update of m = 16.  Must be readable forever, on machines of either byte order. */
+ * single update of m = 16.  It must stay readable, on machines of either byte order. */
 static const uint8_t version_1[80] = {
     /* clang-format off */
     'p',  'l',  'x',  'n',  'o',  'i',  's',  'e',
@@ -128,7 +128,7 @@ static void test_version_1 (void **unused)
     pollux_noise_update (noise, 2, (struct pollux_batch){32, 0}, &micro_sqr, &mean_sqr, NULL);
     pollux_noise_update_single (noise, 16, NULL, NULL, NULL);
     pollux_noise_save (noise, saved, sizeof (saved), NULL);
-    /* All but weight, whose last bit belongs to libm, and the checksum over it. */
+    /* All but weight, whose last bit depends on libm, and the checksum over it. */
     assert_memory_equal (saved, version_1, 48);
     assert_memory_equal (saved + 56, version_1 + 56, 16);
     pollux_noise_free (noise);
@@ -158,7 +158,8 @@ static void test_damage (void **unused)
         update (noise, &rng);
     save (noise, saved);
     for (size_t size = 0; size < SIZE; size++) {
-        uint8_t *cut = malloc (size ? size : 1); /* so that reading behind the end is noticed */
+        uint8_t *cut =
+            malloc (size ? size : 1); /* of exact size, so that the sanitizer detects an overrun */
         memcpy (cut, saved, size);
         assert_refused (noise, cut, size, "noise estimator");
         free (cut);
@@ -220,7 +221,7 @@ static void test_impossible_states (void **unused)
         bytes_put_u64 (forged + SIZE - 8, bytes_checksum (forged, SIZE - 8));
         assert_refused (noise, forged, SIZE, cases[i].says);
     }
-    /* Honest bytes of other estimators, shorter and longer. */
+    /* Legal states of other estimators, shorter and longer. */
     for (int groups = 1; groups <= 5; groups += 2) {
         struct pollux_noise *other = noise_new (groups, groups == GROUPS ? 8 : 7);
         uint8_t bytes[64 + 16 * 5];

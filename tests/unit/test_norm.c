@@ -103,7 +103,7 @@ static void test_sizes (void **unused)
         arrays_fill (arrays, sizes[i]);
         check (arrays, LENGTH, NULL);
         for (size_t j = 0; j < COUNT (adam); j++) {
-            bool defined = true; /* eps = 0 divides by zero where exp_avg_sq underflowed */
+            bool defined = true; /* eps = 0 divides by zero if exp_avg_sq underflowed */
             for (int k = 0; k < LENGTH; k++)
                 defined &= adam[j].eps > 0 || arrays->f32[2][k] > 0;
             /* 1e+20 gradients have an exp_avg_sq beyond the floats: nothing to compare. */
@@ -174,7 +174,7 @@ static void test_adam_domain (void **unused)
     assert_true (isnan (pollux_sqr_f32 (g, 2, negative, &legal)));
 }
 
-/* The loops for this processor and those for any: not a bit of difference. */
+/* The loops for this processor and those for every processor give the same bits. */
 static void test_processors (void **unused)
 {
     (void)unused;

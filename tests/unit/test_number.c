@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers from text: the fast paths give the very double that strtod gives, above all where
- * rounding is close.  What is refused is in test_csv.c, with its sentences.
+ * Parsing numbers: the fast paths give the same double as strtod, also close to the middle of two
+ * doubles.  Refusals are tested in test_csv.c.
  */
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learning-rate rules against their formulas, progress against the batches it was made with, and
- * both with an estimator, as a training loop uses them.
+ * Learning-rate rules compared with their formulas, progress with different batches, and both with an
+ * estimator, as in a training loop.
  */
 #include "unit.h"
 
@@ -79,7 +79,7 @@ static void test_factors (void **unused)
         {"legw", 100, 1, 1, 25, 5, 0.5}, /* at M0 it is the user's own warm-up */
         {"legw", 400, 1, 1, 0, 0, 2},    /* none */
         {"legw", 400, 1, 1, 10, 0.5, 1},
-        /* below M0 samples count as in M0, whatever is known of the noise */
+        /* below M0 the gain is M/M0, for any noise */
         {"adascale", 25, 1, 0, 0, 0, 0.25},
         {"adascale", 25, 1, 1, 0, 0, 0.25},
         {"adascale", 25, 0, 0, 0, 0, 0.25},
@@ -143,8 +143,8 @@ static void test_domain (void **unused)
     }
 }
 
-/* Equal data statistics: a run with batch M needs phi-dependent fewer updates for the same
- * progress, and what it trained with in between does not matter. */
+/* With equal statistics a run with batch M needs fewer updates for the same progress, depending on
+ * phi; the order of the batches does not matter. */
 static void test_progress (void **unused)
 {
     (void)unused;
@@ -182,7 +182,7 @@ static void test_with_an_estimator (void **unused)
     const struct pollux_rule *adascale = rule ("adascale");
     struct pollux_rate rate = {.init_batch = 100, .total_batch = 400};
 
-    /* Nothing known yet: the user's own rate and count. */
+    /* Before the first estimate: factor 1 and gain 1. */
     assert_true (pollux_rule_factor (adascale, &rate, pollux_noise_group (noise, 1)) == 1);
     assert_true (pollux_rate_advance (&rate, pollux_noise_grad (noise)) == 1);
 

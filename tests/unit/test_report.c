@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agents' reports: what is read, what may be missing, what is ignored, and the reason that an owner
- * sees for each kind of nonsense.
+ * Agents' reports: values, optional and ignored fields, and the message for each kind of illegal
+ * report.
  */
 #include "unit.h"
 
@@ -46,7 +46,7 @@ static void test_whole (void **state)
     assert_int_equal (report.report.batch.s, 1);
 }
 
-/* Nothing but the head, and all else null, are the same. */
+/* Missing fields and null fields are the same. */
 static void test_absent (void **state)
 {
     (void)state;

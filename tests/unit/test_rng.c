@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rng against the published outputs of its algorithms, and its distributions against their
- * moments.  The statistical bounds are five standard errors with a fixed seed: they do not
- * flicker, and a wrong distribution misses them by far.
+ * The random number generator: published outputs of its algorithms, and moments of its distributions.
+ * The statistical bounds are five standard errors, with a fixed seed: the result is always the same,
+ * and a wrong distribution misses them by far.
  */
 #include "base/rng.h"
 

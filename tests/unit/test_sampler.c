@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Positions in the data: every sample exactly once per pass, whatever the resizes, in an order that
- * looks random, is another one each pass, and never changes between versions.
+ * Positions in the data: every sample exactly once per pass, with any resizes, in an order that looks
+ * random, differs for each pass, and is the same in all versions.
  */
 #include "unit.h"
 
@@ -26,7 +26,7 @@ static void test_pass_is_a_permutation (void **unused)
         }
 }
 
-/* From another implementation, in Python with whole numbers; checkpoints depend on it. */
+/* From an independent implementation in Python; checkpoints depend on it. */
 static void test_order_is_stable (void **unused)
 {
     (void)unused;

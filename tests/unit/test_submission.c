@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job files: what they mean, defaults included; all that is wrong with one at once, each with its
- * line; options over files; and that a submission comes back from its own encoding.
+ * Job files: values and defaults; all errors of a file at once, each with its line; options that
+ * replace fields of a file; encoding and decoding.
  */
 #include "unit.h"
 
@@ -138,7 +138,7 @@ static void test_defaults (void **state)
     }
 }
 
-/* As many words and variables as there may be, none of them in quotes. */
+/* The largest number of words and variables, without quotes. */
 static void test_many (void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void test_many (void **state)
     free (text);
 }
 
-/* The example is one. */
+/* examples/job.yaml is a legal job file. */
 static void test_example (void **state)
 {
     (void)state;
@@ -210,8 +210,8 @@ static void test_all_at_once (void **state)
                                "zzz: 1\n";
     static const char *const expected[] = {
         "job:1:1: command: expected a text for the shell or a list of words, got nothing",
-        "job:1:7: name: expected a name of 1 to 63 letters, digits, '.', '_' or '-' that starts "
-        "with none of '.' and '-', got '../x'",
+        "job:1:7: name: expected a name of 1 to 63 letters, digits, '.', '_' or '-' that does "
+        "not start with '.' or '-', got '../x'",
         "job:2:1: comand: no such field; did you mean 'command'?",
         "job:3:12: directory: expected an absolute path below 4096 bytes, got 'here'",
         "job:5:3: environment.RANK: expected another name: the scheduler sets this one",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job objects: what they mean, what is refused and where the sentence points, and that a job
- * comes back from its object bit for bit.
+ * Job objects: decoded values, refusals and their places, and that encoding and decoding gives the same
+ * bits.
  */
 #include "unit.h"
 
@@ -83,7 +83,7 @@ static void test_parts (void **state)
 static const struct {
     const char *text;
     size_t length;
-    const char *sentence; /* all of it, or its start where jansson says the rest */
+    const char *sentence; /* the whole message, or its start if jansson writes the rest */
 } refused[] = {
     {TEXT (""), "job.json:1:1: empty file: expected a JSON object"},
     {TEXT (" \n\t"), "job.json:1:1: empty file: expected a JSON object"},
@@ -153,7 +153,7 @@ static void test_refused (void **state)
     }
 }
 
-/* Deep nesting, and a document past its limit, end in a sentence. */
+/* Deep nesting, and a document above its limit, are refused with a message. */
 static void test_hostile (void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs in documents: what comes back, what is refused and where the sentence points, and that
- * what cannot be read is not written.
+ * Programs of jobs in documents: encoding and decoding, refusals and their places, and that a program
+ * which could not be read again is not written.
  */
 #include "unit.h"
 

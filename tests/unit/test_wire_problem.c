@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Problems as documents: what is written is read back, bit for bit.  (What is refused, and how:
- * tests/cli/decide.sh.)
+ * Scheduling problems as documents: encoding and decoding gives the same bits.  tests/cli/decide.sh
+ * tests the refusals.
  */
 #include "unit.h"
 #include "views.h"
@@ -36,7 +36,7 @@ static void assert_same_job (const struct job *a, const struct job *b)
     }
 }
 
-/* A document cannot say that a pinned job is on a node that is gone. */
+/* A document cannot have a pinned job on an unavailable node. */
 static void unpin_the_lost (struct scene *scene)
 {
     for (int i = 0; i < scene->view.job_count; i++) {

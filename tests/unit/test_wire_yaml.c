@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * YAML documents: that they have the values which the core schema gives them, that a refusal names
- * the place as it does in JSON, that what multiplies itself is refused at once, and that all
- * diagnostics of a document are collected in its order.
+ * YAML documents: values by the core schema, refusals with the same places as in JSON, refusal of
+ * documents that expand themselves, and diagnostics in the order of the document.
  */
 #include "unit.h"
 
@@ -38,7 +37,7 @@ static void test_values (void **state)
         {"[~, null, Null, NULL, '']", "[null,null,null,null,\"\"]"},
         {"a:", "{\"a\":null}"},
         {"[true, True, TRUE, false, False, FALSE]", "[true,true,true,false,false,false]"},
-        /* Words that older readers took for something else. */
+        /* Words that have another meaning in older versions of YAML. */
         {"[yes, No, on, OFF, y, 12:30, 1_000, 2026-11-15, nUll, tRue, .x, 0b1, 0X1, 08:00]",
          "[\"yes\",\"No\",\"on\",\"OFF\",\"y\",\"12:30\",\"1_000\",\"2026-11-15\",\"nUll\","
          "\"tRue\",\".x\",\"0b1\",\"0X1\",\"08:00\"]"},
@@ -86,7 +85,7 @@ static void test_refused (void **state)
     static const struct {
         const char *text;
         size_t length;
-        const char *sentence; /* all of it, or its start where libyaml says the rest */
+        const char *sentence; /* the whole message, or its start if libyaml writes the rest */
     } cases[] = {
         {TEXT (""), "a.yaml:1:1: empty file: expected fields such as `name: value`"},
         {TEXT ("# nothing\n"), "a.yaml:1:1: empty file: expected fields such as `name: value`"},
@@ -136,7 +135,7 @@ static void test_refused (void **state)
     }
 }
 
-/* Deep nesting, many values and laughs end in a sentence, soon. */
+/* Deep nesting, many values and recursive aliases are refused quickly. */
 static void test_bombs (void **state)
 {
     (void)state;
@@ -234,7 +233,7 @@ static void test_places (void **state)
     wire_document_free (document);
 }
 
-/* The same sentences from the same document as JSON. */
+/* The same messages for the same document as JSON. */
 static void test_json_places (void **state)
 {
     (void)state;
@@ -251,7 +250,7 @@ static void test_json_places (void **state)
     wire_document_free (document);
 }
 
-/* Random JSON is YAML, too: two ways to find a value's place, which must agree on all of them. */
+/* JSON is YAML too: for random documents, both ways to find a value's place must agree. */
 struct text {
     char bytes[1 << 16];
     size_t length;
@@ -400,7 +399,7 @@ static void test_diagnostics (void **state)
     wire_document_free (document);
 }
 
-/* Whatever the order in which they come, the first ones of the document are kept. */
+/* Added in any order, the first ones of the document are kept. */
 static void test_many_diagnostics (void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What unit tests share: cmocka in its required order, counts, and golden files. */
+/* Shared by unit tests: the includes that cmocka requires in order, case counts, golden files. */
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
@@ -18,8 +18,8 @@
 
 #define COUNT(array) (sizeof (array) / sizeof ((array)[0]))
 
-/* A case count: a few under POLLUX_BRIEF=1 (slow tools), the full one under POLLUX_SOAK=1, some
- * under POLLUX_BRIEF=some (sanitizers), a tenth otherwise. */
+/* Number of random cases: all with POLLUX_SOAK=1, few with POLLUX_BRIEF=1 (slow tools), some with
+ * POLLUX_BRIEF=some (sanitizers), else a tenth. */
 static inline int soak_count (int full)
 {
     const char *soak = getenv ("POLLUX_SOAK"), *brief = getenv ("POLLUX_BRIEF");
@@ -37,7 +37,7 @@ static inline const char *temporary_folder (void)
     return folder && folder[0] == '/' && strlen (folder) <= 32 ? folder : "/tmp";
 }
 
-/* A number spread evenly over the orders of magnitude between low and high. */
+/* A random number, log-uniform between low and high. */
 static inline double log_uniform (struct rng *rng, double low, double high)
 {
     return low * pow (high / low, rng_uniform (rng));

@@ -195,7 +195,7 @@ void scene_random (struct scene *scene, struct rng *rng)
         random_oracle (&job->oracle, rng);
         if (chance (rng, 0.4))
             continue;
-        /* Where it runs now: as requested, or any allowed count for an elastic one. */
+        /* Its placement: the requested count, or any allowed count for an elastic job. */
         int left = job->spec.fixed_replicas;
         if (chance (rng, 0.5))
             left = job_fit_replicas (job, between (rng, 1, 16));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small views made by hand or by chance, and the questions that tests ask of plans. */
+/* Small views, written by hand or random, and assertions on plans. */
 #ifndef TESTS_VIEWS_H
 #define TESTS_VIEWS_H
 
@@ -8,7 +8,7 @@
 
 enum { SCENE_NODES = 64, SCENE_JOBS = 64 };
 
-/* A view with the memory behind it.  Zeroed by scene_init; scene_clear frees. */
+/* A view and its memory (scene_init, scene_clear). */
 struct scene {
     struct view view;
     struct node nodes[SCENE_NODES];
@@ -19,32 +19,32 @@ struct scene {
 /* 4-slot nodes, no jobs, time 60 s, rounds every 60 s, restart delay 30 s, p = -1. */
 void scene_init (struct scene *scene, int nodes);
 
-/* Add a job called NAME that may run on 1..64 replicas and asks for `request`; it is placed as in
- * place ("0:4 2:1": four replicas on node 0, one on node 2; "" not at all). */
+/* Add a job that may have 1..64 replicas and requests `request`.  place is its placement: "0:4 2:1" is
+ * four replicas on node 0 and one on node 2; "" is none. */
 struct job *scene_add (struct scene *scene, const char *name, int request, const char *place);
 
-/* Let the plan become the jobs' placements, and 60 s pass. */
+/* Make the plan the jobs' placements, and advance the time by 60 s. */
 void scene_advance (struct scene *scene, const struct plan *plan);
 
-/* Take a job out of the view. */
+/* Remove a job from the view. */
 void scene_remove (struct scene *scene, int job);
 
-/* Nodes, jobs, limits, hints, oracles and placements by chance.  Current placements are
- * feasible, except on nodes that are not available; rigid ones are as requested. */
+/* Random nodes, jobs, limits, hints, oracles and placements.  The placements are feasible, except that
+ * nodes may be unavailable; rigid jobs have their requested count. */
 void scene_random (struct scene *scene, struct rng *rng);
 
 void scene_clear (struct scene *scene);
 
-/* A plan's placement of a job, written as for scene_add. */
+/* A placement as text, in the format of scene_add. */
 const char *placement_text (struct placement placement, char *text, size_t size);
 
-/* Fail the test, called what, unless the plan gives every job what the array says. */
+/* Fail the test `what` unless the plan has these placements. */
 void assert_plan (const char *what, const struct plan *plan, const char *const *expected,
                   int count);
 
-/* Fail the test unless the plan is one that the policy may give: no node over its slots, none that
- * is not available, every count allowed, requests honoured by rigid policies, jobs that may not
- * be preempted where they were. */
+/* Fail the test unless the plan is legal for the policy: no node has more replicas than slots, only
+ * available nodes are used, every count is allowed, rigid policies give requested counts, and jobs
+ * that are not preemptible keep their placements. */
 void assert_feasible (const struct policy *policy, const struct view *view,
                       const struct plan *plan);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's habits on a clock of the test's own: what is measured and what is not, when it fits,
- * when it chooses a batch and when it keeps the one it has.
+ * When the agent measures, fits and changes its batch, with a simulated clock.
  */
 #include "unit.h"
 
@@ -12,13 +11,13 @@ static double clock_of (void *context)
     return *(double *)context;
 }
 
-/* A job on the test's clock; its steps take what `truth` says. */
+/* A job with a simulated clock; the model `truth` gives the times of its steps. */
 struct job {
     struct pollux_agent *agent;
     struct pollux_setup setup;
     double clock_s;
     struct pollux_model truth;
-    double phi; /* of the gradients that it pretends to have */
+    double phi; /* noise scale of its gradients */
     int fits, changes;
 };
 
@@ -107,7 +106,7 @@ static void test_first_step_is_dropped (void **unused)
     pollux_agent_close (job.agent);
 }
 
-/* Ends of micro-steps tell computing from an overlapped synchronisation. */
+/* Marked ends of micro-steps separate computation from an overlapped synchronisation. */
 static void test_stopwatch (void **unused)
 {
     (void)unused;
@@ -124,14 +123,14 @@ static void test_stopwatch (void **unused)
     /* Without marks: waiting is measured. */
     stopwatch_begin (&watch, (struct pollux_batch){8, 1}, 10);
     stopwatch_sync_begin (&watch, 12);
-    stopwatch_sync_begin (&watch, 12.5); /* twice is once */
+    stopwatch_sync_begin (&watch, 12.5); /* a second begin has no effect */
     stopwatch_sync_end (&watch, 13);
     stopwatch_sync_end (&watch, 14);
     stopwatch_sync (&watch, 1);
     stopwatch_sync (&watch, -1);
     assert_true (stopwatch_end (&watch, 14, &times));
     assert_true (times.grad_s == 1 && times.step_s == 3);
-    /* More waiting than time; a wait that was not ended. */
+    /* More waiting than the step takes; a wait without an end. */
     stopwatch_begin (&watch, (struct pollux_batch){8, 0}, 10);
     stopwatch_sync (&watch, 100);
     assert_true (stopwatch_end (&watch, 12, &times) && times.grad_s == 0 && times.step_s == 2);
@@ -148,7 +147,7 @@ static void test_fits_on_its_schedule (void **unused)
     job_open (&job, 1, 2);
     job_start (&job);
     advise (&job);
-    steps (&job, 11); /* the first is dropped, and the fit sees those before it */
+    steps (&job, 11); /* the first is not measured; the fit uses the steps before it */
     assert_int_equal (job.fits, 0);
     step (&job);
     assert_int_equal (job.fits, 1);
@@ -156,7 +155,7 @@ static void test_fits_on_its_schedule (void **unused)
     while (job.clock_s < start_s + 300)
         step (&job);
     assert_in_range (job.fits, 10, 11);
-    /* Nothing new is nothing to fit. */
+    /* Without new steps there is no fit. */
     int fits = job.fits;
     for (int i = 0; i < 5; i++) {
         job.clock_s += 100;
@@ -166,7 +165,7 @@ static void test_fits_on_its_schedule (void **unused)
     pollux_agent_close (job.agent);
 }
 
-/* With passes: only where one begins; the first time without condition, then for 5 % more. */
+/* With passes: only at their begin; the first time always, then for 5 % more goodput. */
 static void test_batch_changes_at_passes (void **unused)
 {
     (void)unused;
@@ -185,7 +184,7 @@ static void test_batch_changes_at_passes (void **unused)
     pollux_agent_status (job.agent, &status);
     assert_true (status.fitted && advice.batch.m == status.best.batch.m);
     assert_true (pollux_total_batch (job.setup.world.shape, advice.batch) > 64);
-    /* The same knowledge: nothing to gain. */
+    /* Nothing new was measured: no change. */
     steps (&job, 1500);
     pollux_agent_pass_begin (job.agent);
     advise (&job);
@@ -196,7 +195,7 @@ static void test_batch_changes_at_passes (void **unused)
         advise (&job);
     }
     assert_int_equal (job.changes, changes);
-    /* Noise grows, and the batch with it, at the pass. */
+    /* More noise: a larger batch at the next pass. */
     double before = pollux_total_batch (job.setup.world.shape, job.agent->advice.batch);
     job.phi = 20000;
     steps (&job, 2000);
@@ -299,7 +298,7 @@ static void test_predicts_step_times (void **unused)
     pollux_agent_close (job.agent);
 }
 
-/* Observing changes nothing, and knows as much. */
+/* Observing changes nothing, but measures as much. */
 static void test_observe (void **unused)
 {
     (void)unused;
@@ -323,13 +322,13 @@ static void test_observe (void **unused)
     assert_true (status.fitted && status.best.goodput > 0);
     assert_true (status.best.batch.m * (status.best.batch.s + 1) != 100);
     assert_true (relative (status.noise_scale, 500) < 0.01);
-    /* It may say that it uses another one now. */
+    /* The program may report another batch. */
     assert_int_equal (pollux_agent_set_fixed (job.agent, (struct pollux_batch){50, 1}, NULL), 0);
     assert_int_equal (step (&job).batch.m, 50);
     pollux_agent_close (job.agent);
 }
 
-/* The first batch, where limits and replicas do not fit M0. */
+/* The first batch, if M0 does not fit the limits and replicas. */
 static void test_first_batch (void **unused)
 {
     (void)unused;
@@ -351,7 +350,7 @@ static void test_first_batch (void **unused)
     }
 }
 
-/* The table is bounded; what was not met for longest goes. */
+/* The table is bounded; the least recently measured entry is replaced. */
 static void test_profile_is_bounded (void **unused)
 {
     (void)unused;
