@@ -60,7 +60,7 @@ static void write_and_read (const struct profile *profiles, int count)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     struct profile *profiles;
-    struct ground_truth *world;
+    struct ground_truth *truth;
     struct pollux_error err = {.text = ""};
     int count;
     if (profiles_parse ("fuzz", (const char *)data, size, &profiles, &count, &err) < 0) {
@@ -70,11 +70,11 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     write_and_read (profiles, count);
     for (int i = 0; i < count; i++) /* long training curves take time and test nothing new */
         profiles[i].epochs = profiles[i].epochs < 100 ? profiles[i].epochs : 100;
-    expect (ground_truth_of_profiles (profiles, count, &world, &err) == 0);
-    expect (ground_truth_count (world) == count);
+    expect (ground_truth_of_profiles (profiles, count, &truth, &err) == 0);
+    expect (ground_truth_count (truth) == count);
     for (int i = 0; i < count; i++)
-        ask (ground_truth_at (world, i));
-    ground_truth_free (world);
+        ask (ground_truth_at (truth, i));
+    ground_truth_free (truth);
     free (profiles);
     return 0;
 }

@@ -15,10 +15,10 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
 static const struct ground_truth *built_in (void)
 {
-    static struct ground_truth *world; /* for the whole run */
-    if (!world && ground_truth_from_profiles (NULL, &world, NULL) < 0)
+    static struct ground_truth *truth; /* for the whole run */
+    if (!truth && ground_truth_from_profiles (NULL, &truth, NULL) < 0)
         abort ();
-    return world;
+    return truth;
 }
 
 static void check (const struct workload *workload)

@@ -31,23 +31,23 @@ static int check_model (const struct pollux_model *model, struct pollux_error *e
     return 0;
 }
 
+/* 1 <= low <= high <= POLLUX_BATCH_LIMIT; the names are for the message. */
+static int check_range (const char *low_name, int64_t low, const char *high_name, int64_t high,
+                        struct pollux_error *err)
+{
+    if (low >= 1 && low <= high && high <= POLLUX_BATCH_LIMIT)
+        return 0;
+    return fail (err, -EINVAL, "limits: want 1 <= %s <= %s <= %lld, got %s %lld and %s %lld",
+                 low_name, high_name, (long long)POLLUX_BATCH_LIMIT, low_name, (long long)low,
+                 high_name, (long long)high);
+}
+
 static int check_limits (const struct pollux_limits *limits, struct pollux_error *err)
 {
-    if (limits->init_batch < 1 || limits->max_batch > POLLUX_BATCH_LIMIT ||
-        limits->init_batch > limits->max_batch)
-        return fail (err, -EINVAL,
-                     "limits: want 1 <= init_batch <= max_batch <= %lld, got init_batch %lld and "
-                     "max_batch %lld",
-                     (long long)POLLUX_BATCH_LIMIT, (long long)limits->init_batch,
-                     (long long)limits->max_batch);
-    if (limits->min_local < 1 || limits->max_local > POLLUX_BATCH_LIMIT ||
-        limits->min_local > limits->max_local)
-        return fail (err, -EINVAL,
-                     "limits: want 1 <= min_local <= max_local <= %lld, got min_local %lld and "
-                     "max_local %lld",
-                     (long long)POLLUX_BATCH_LIMIT, (long long)limits->min_local,
-                     (long long)limits->max_local);
-    return 0;
+    int rc = check_range ("init_batch", limits->init_batch, "max_batch", limits->max_batch, err);
+    return rc < 0
+               ? rc
+               : check_range ("min_local", limits->min_local, "max_local", limits->max_local, err);
 }
 
 static int check_job (const struct pollux_model *model, struct pollux_grad grad,

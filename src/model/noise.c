@@ -66,10 +66,9 @@ struct blend {
 static struct blend blend_make (double weight, double scale)
 {
     double log_theta = scale * log (smoothing);
-    double theta = exp (log_theta),
-           forgotten = -expm1 (log_theta);              /* 1 - theta, accurate if tiny */
-    double next = fmin (theta * weight + forgotten, 1); /* at most 1 with every libm */
-    return (struct blend){theta * weight / next, forgotten / next, next};
+    double theta = exp (log_theta), decay = -expm1 (log_theta); /* 1 - theta, accurate if tiny */
+    double next = fmin (theta * weight + decay, 1);             /* at most 1 with every libm */
+    return (struct blend){theta * weight / next, decay / next, next};
 }
 
 static int fail_skip (struct pollux_error *err, int group, const char *what, double value)

@@ -616,7 +616,7 @@ static void unreadable_events_are_not_written (void **state)
     struct job_spec control = {.name = "bell\a", .max_replicas = 1, .weight = 1};
     struct job_spec heavy = {.name = "d", .max_replicas = 1, .weight = INFINITY};
     struct hints half = {.has_model = true, .model = {.alpha_grad = 1, .gamma = 1}};
-    struct report strange = {.job = 1, .hints = {.progress = -1}}, stranger = {.job = 7};
+    struct report illegal = {.job = 1, .hints = {.progress = -1}}, unknown_job = {.job = 7};
     struct report twice[] = {{.job = 1}, {.job = 1}};
     struct oracle oracle = {.iter_s = (double[]){NAN}, .count = 1};
     struct placement twin = {(struct share[]){{0, 1}, {0, 1}}, 2};
@@ -635,8 +635,8 @@ static void unreadable_events_are_not_written (void **state)
         {{.type = EVENT_SUBMIT, .submit = {.spec = &fine, .oracle = &oracle}}, "iter_s[0]"},
         {{.type = EVENT_LIMITS, .job = 1, .limits = {0, 0, 1}}, "LIMITS: max_replicas"},
         {{.type = EVENT_NODE, .node = {.name = ""}}, "NODE: name: expected a name"},
-        {{.type = EVENT_HINTS, .hints = {&strange, 1}}, "HINTS: job b: progress"},
-        {{.type = EVENT_HINTS, .hints = {&stranger, 1}}, "HINTS: job 7"},
+        {{.type = EVENT_HINTS, .hints = {&illegal, 1}}, "HINTS: job b: progress"},
+        {{.type = EVENT_HINTS, .hints = {&unknown_job, 1}}, "HINTS: job 7"},
         {{.type = EVENT_HINTS, .hints = {twice, 2}}, "HINTS: two reports of one job"},
         {{.type = EVENT_ROUND, .round = {.policy = "fifo", .p = NAN}}, "ROUND: p: expected"},
         {{.type = EVENT_ROUND}, "ROUND: policy"},

@@ -373,7 +373,7 @@ static void warm_start_is_no_worse (void **state)
     struct rng rng = rng_seed (5);
     int rounds = soak_count (3000), misled = 0;
     for (int round = 0; round < rounds; round++) {
-        struct pollux_model truth = random_model (&rng), stranger = random_model (&rng);
+        struct pollux_model truth = random_model (&rng), other = random_model (&rng);
         struct pollux_sample samples[20];
         size_t count = 2 + rng_below (&rng, COUNT (samples) - 1);
         for (size_t i = 0; i < count; i++)
@@ -383,7 +383,7 @@ static void warm_start_is_no_worse (void **state)
         double warm = fit (samples, count, &before.model).loss;
         assert_true (warm <= cold + 5e-3);
         misled += warm > cold + 1e-6;
-        assert_true (fit (samples, count, &stranger).loss <= cold + 1e-6);
+        assert_true (fit (samples, count, &other).loss <= cold + 1e-6);
     }
     assert_true (misled <= rounds / 50);
 }
@@ -514,17 +514,25 @@ static void illegal_samples_are_named (void **state)
 
 /* ---- Inside ----------------------------------------------------------------------------- */
 
+/* Noisy samples of a random model; the caller frees them (fit_data_free). */
+static struct fit_data random_data (struct rng *rng)
+{
+    struct pollux_model truth = random_model (rng);
+    struct pollux_sample samples[15];
+    for (size_t i = 0; i < COUNT (samples); i++)
+        samples[i] = random_sample (rng, &truth, 0.1);
+    struct fit_data data;
+    assert_int_equal (fit_data_init (&data, samples, COUNT (samples), NULL), 0);
+    return data;
+}
+
 static void gradient_is_the_slope (void **state)
 {
     (void)state;
     struct rng rng = rng_seed (6);
     for (int round = 0; round < soak_count (2000); round++) {
-        struct pollux_model truth = random_model (&rng), elsewhere = random_model (&rng);
-        struct pollux_sample samples[15];
-        for (size_t i = 0; i < COUNT (samples); i++)
-            samples[i] = random_sample (&rng, &truth, 0.1);
-        struct fit_data data;
-        assert_int_equal (fit_data_init (&data, samples, COUNT (samples), NULL), 0);
+        struct pollux_model elsewhere = random_model (&rng);
+        struct fit_data data = random_data (&rng);
         struct rounded_loss loss = {&data, log_uniform (&rng, 1e-4, 1e-1), rng_below (&rng, 2)};
         double x[PARAMS];
         fit_vector (&elsewhere, x);
@@ -559,12 +567,8 @@ static void curvature_is_bounded (void **state)
     (void)state;
     struct rng rng = rng_seed (8);
     for (int round = 0; round < soak_count (2000); round++) {
-        struct pollux_model truth = random_model (&rng), elsewhere = random_model (&rng);
-        struct pollux_sample samples[15];
-        for (size_t i = 0; i < COUNT (samples); i++)
-            samples[i] = random_sample (&rng, &truth, 0.1);
-        struct fit_data data;
-        assert_int_equal (fit_data_init (&data, samples, COUNT (samples), NULL), 0);
+        struct pollux_model elsewhere = random_model (&rng);
+        struct fit_data data = random_data (&rng);
         double x[PARAMS], d[PARAMS];
         fit_vector (&elsewhere, x);
         for (int i = 0; i < PARAMS; i++)

@@ -36,19 +36,19 @@ static const struct pollux_adam adam = {0.999, 1e-8, 100};
 
 /* Per coordinate: the true gradient, the standard deviation of one sample, and Adam's moment.
  * Coordinates differ by large factors, so that an estimator without P would be far off. */
-struct ground_truth {
+struct gaussians {
     float mean[DIM], deviation[DIM], exp_avg_sq[DIM];
 };
 
-static struct ground_truth world_make (void)
+static struct gaussians gaussians_make (void)
 {
-    struct ground_truth world;
+    struct gaussians gaussians;
     for (int d = 0; d < DIM; d++) {
-        world.mean[d] = (float)(1 + d % 3);
-        world.deviation[d] = (float)(4 + d % 5);
-        world.exp_avg_sq[d] = (float)(0.01 * (1 + d));
+        gaussians.mean[d] = (float)(1 + d % 3);
+        gaussians.deviation[d] = (float)(4 + d % 5);
+        gaussians.exp_avg_sq[d] = (float)(0.01 * (1 + d));
     }
-    return world;
+    return gaussians;
 }
 
 /* The true values, and variances and covariance of the estimate of one update.  lag: covariance with
@@ -59,7 +59,7 @@ struct truth {
     double sqr_lag, var_lag;
 };
 
-static struct truth truth_of (const struct ground_truth *world, const struct setting *setting)
+static struct truth truth_of (const struct gaussians *gaussians, const struct setting *setting)
 {
     struct truth truth = {0};
     double n = setting->replicas * (double)(setting->batch.s + 1);
@@ -67,8 +67,8 @@ static struct truth truth_of (const struct ground_truth *world, const struct set
     for (int d = 0; d < DIM; d++) {
         double p = 1;
         if (setting->adam)
-            p = sqrt ((double)world->exp_avg_sq[d] / (1 - pow (0.999, 100))) + 1e-8;
-        double u = world->mean[d] / p, sample = pow (world->deviation[d] / p, 2);
+            p = sqrt ((double)gaussians->exp_avg_sq[d] / (1 - pow (0.999, 100))) + 1e-8;
+        double u = gaussians->mean[d] / p, sample = pow (gaussians->deviation[d] / p, 2);
         double t = sample / (double)setting->batch.m; /* variance of a micro-gradient */
         truth.sqr += u * u;
         truth.var += sample / INIT_BATCH;
@@ -107,25 +107,25 @@ static void truth_average (struct truth *truth, double scale, int values)
     truth->cov *= squares;
 }
 
-static void draw (const struct ground_truth *world, int64_t m, struct rng *rng, float *ret)
+static void draw (const struct gaussians *gaussians, int64_t m, struct rng *rng, float *ret)
 {
     for (int d = 0; d < DIM; d++)
-        ret[d] =
-            world->mean[d] + (float)(world->deviation[d] / sqrt ((double)m) * rng_gaussian (rng));
+        ret[d] = gaussians->mean[d] +
+                 (float)(gaussians->deviation[d] / sqrt ((double)m) * rng_gaussian (rng));
 }
 
-static struct pollux_grad run (const struct ground_truth *world, const struct setting *setting,
+static struct pollux_grad run (const struct gaussians *gaussians, const struct setting *setting,
                                struct rng *rng)
 {
     const struct pollux_adam *with = setting->adam ? &adam : NULL;
-    const float *v = world->exp_avg_sq;
+    const float *v = gaussians->exp_avg_sq;
     int n = setting->replicas * (int)(setting->batch.s + 1);
     struct pollux_noise *noise;
     assert_int_equal (pollux_noise_new (1, INIT_BATCH, &noise, NULL), 0);
     float g[DIM], kept[DIM] = {0};
     for (int update = 0; update < UPDATES; update++)
         if (n == 1) {
-            draw (world, setting->batch.m, rng, g);
+            draw (gaussians, setting->batch.m, rng, g);
             struct pollux_pair pair = pollux_pair_f32 (kept, g, DIM, v, with);
             assert_int_equal (pollux_noise_update_single (noise, setting->batch.m, &pair.dot,
                                                           &pair.diff_sqr, NULL),
@@ -134,7 +134,7 @@ static struct pollux_grad run (const struct ground_truth *world, const struct se
         } else {
             double micro_sqr = 0, mean[DIM] = {0};
             for (int i = 0; i < n; i++) {
-                draw (world, setting->batch.m, rng, g);
+                draw (gaussians, setting->batch.m, rng, g);
                 micro_sqr += pollux_sqr_f32 (g, DIM, v, with) / n;
                 for (int d = 0; d < DIM; d++)
                     mean[d] += (double)g[d] / n;
@@ -165,13 +165,13 @@ static void assert_standard_errors (const struct setting *setting, const char *w
 static void test_within_the_standard_error (void **unused)
 {
     (void)unused;
-    const struct ground_truth world = world_make ();
+    const struct gaussians gaussians = gaussians_make ();
     const int runs = soak_count (2000);
     for (size_t i = 0; i < COUNT (settings); i++) {
         const struct setting *setting = &settings[i];
         int n = setting->replicas * (int)(setting->batch.s + 1);
         double scale = (double)setting->batch.m * n / INIT_BATCH;
-        struct truth truth = truth_of (&world, setting);
+        struct truth truth = truth_of (&gaussians, setting);
         /* At n = 1, scale counts both gradients and the first one gives no value. */
         truth_average (&truth, n > 1 ? scale : 2 * scale, n > 1 ? UPDATES : UPDATES - 1);
 
@@ -182,7 +182,7 @@ static void test_within_the_standard_error (void **unused)
         double sum[3] = {0}, squares[3] = {0};
         for (int r = 0; r < runs; r++) {
             struct rng rng = rng_stream (i, (uint64_t)r);
-            struct pollux_grad grad = run (&world, setting, &rng);
+            struct pollux_grad grad = run (&gaussians, setting, &rng);
             const double z[3] = {
                 (grad.sqr - truth.sqr) / sqrt (truth.sqr_var),
                 (grad.var - truth.var) / sqrt (truth.var_var),
