@@ -17,21 +17,21 @@
 
 static int64_t now_us (void *self)
 {
-    return ((struct api_fixture *)self)->town.now_us;
+    return ((struct api_fixture *)self)->cluster_fixture.now_us;
 }
 
 int api_fixture_take (struct api_fixture *fixture, struct event *event, struct pollux_error *err)
 {
     struct journal journal = store_journal (fixture->store);
-    event->at_us = fixture->town.now_us;
-    int rc = cluster_check (&fixture->town.cluster, event, err);
+    event->at_us = fixture->cluster_fixture.now_us;
+    int rc = cluster_check (&fixture->cluster_fixture.cluster, event, err);
     if (rc == 0)
-        rc = journal.append (journal.self, &fixture->town.cluster, event, err);
+        rc = journal.append (journal.self, &fixture->cluster_fixture.cluster, event, err);
     if (rc < 0)
         return rc;
-    cluster_status_take (&fixture->status, &fixture->town.cluster, event,
+    cluster_status_take (&fixture->status, &fixture->cluster_fixture.cluster, event,
                          store_count (fixture->store));
-    return cluster_apply_checked (&fixture->town.cluster, event, err);
+    return cluster_apply_checked (&fixture->cluster_fixture.cluster, event, err);
 }
 
 static int post (void *self, struct event *event, struct pollux_error *err)
@@ -64,7 +64,8 @@ static int report (void *self, const struct report *report, int generation,
                    struct pollux_error *err)
 {
     struct api_fixture *fixture = self;
-    return reports_take (&fixture->status.reports, &fixture->town.cluster, report, generation, err);
+    return reports_take (&fixture->status.reports, &fixture->cluster_fixture.cluster, report,
+                         generation, err);
 }
 
 static void report_refused (void *self, int job, const char *why)
@@ -76,7 +77,8 @@ int api_fixture_post_reports (struct api_fixture *fixture)
 {
     struct reports *reports = &fixture->status.reports;
     struct event event = {.type = EVENT_HINTS, .job = -1};
-    event.hints.count = reports_collect (reports, &fixture->town.cluster, &event.hints.reports);
+    event.hints.count =
+        reports_collect (reports, &fixture->cluster_fixture.cluster, &event.hints.reports);
     struct pollux_error err;
     int rc = event.hints.count > 0 ? post (fixture, &event, &err) : 0;
     if (rc == 0)
@@ -110,7 +112,7 @@ void api_fixture_open (struct api_fixture *fixture, int nodes, int slots)
     snprintf (path, sizeof (path), "%s/journal", fixture->folder);
     struct backend_options local = {
         .state = fixture->folder, .program = "/proc/self/exe", .nvidia_smi = ""};
-    town_init (&fixture->town, 0, 0);
+    cluster_fixture_init (&fixture->cluster_fixture, 0, 0);
     cluster_status_init (&fixture->status);
     if (store_open (path, STORE_DURABLE, &fixture->store, &err) < 0 ||
         reader_open (path, &fixture->reader, &err) < 0 ||
@@ -122,13 +124,13 @@ void api_fixture_open (struct api_fixture *fixture, int nodes, int slots)
     add_token (fixture, ROLE_USER, "ann", fixture->ann);
     add_token (fixture, ROLE_USER, "bob", fixture->bob);
     add_token (fixture, ROLE_READ_ONLY, "eve", fixture->eve);
-    struct api_options options = {.cluster = &fixture->town.cluster,
+    struct api_options options = {.cluster = &fixture->cluster_fixture.cluster,
                                   .status = &fixture->status,
-                                  .round = &fixture->town.round,
+                                  .round = &fixture->cluster_fixture.round,
                                   .backend = "local",
                                   .tokens = fixture->tokens,
                                   .reader = fixture->reader,
-                                  .started_us = fixture->town.now_us,
+                                  .started_us = fixture->cluster_fixture.now_us,
                                   .now_us = now_us,
                                   .post = post,
                                   .open_log = open_log,
@@ -164,7 +166,7 @@ void api_fixture_close (struct api_fixture *fixture)
     close (fixture->runs);
     local_backend.free (fixture->backend);
     cluster_status_clear (&fixture->status);
-    town_clear (&fixture->town);
+    cluster_fixture_clear (&fixture->cluster_fixture);
     snprintf (command, sizeof (command), "rm -rf '%s'", fixture->folder);
     assert_int_equal (0, system (command));
 }
@@ -172,14 +174,14 @@ void api_fixture_close (struct api_fixture *fixture)
 void api_fixture_step (struct api_fixture *fixture)
 {
     struct pollux_error err = {""};
-    http_server_step (fixture->server, fixture->town.now_us);
+    http_server_step (fixture->server, fixture->cluster_fixture.now_us);
     if (store_commit (fixture->store, &err) < 0)
         fail_msg ("%s", err.text);
     histogram_add (&fixture->status.commit_s, 0.001);
     api_committed (fixture->api);
     api_step (fixture->api);
     http_server_release (fixture->server, 0, NULL);
-    http_server_step (fixture->server, fixture->town.now_us);
+    http_server_step (fixture->server, fixture->cluster_fixture.now_us);
 }
 
 /* ---- Requests ----------------------------------------------------------------------------- */
@@ -199,7 +201,7 @@ static int send_request (struct api_fixture *fixture, const char *token, const c
         fprintf (file, "Content-Type: %s\r\nContent-Length: %zu\r\n", type, strlen (body));
     fprintf (file, "\r\n%s", type ? body : "");
     fclose (file);
-    http_server_step (fixture->server, fixture->town.now_us); /* it tells the time */
+    http_server_step (fixture->server, fixture->cluster_fixture.now_us); /* it tells the time */
     assert_int_equal (0, http_server_add (fixture->server, sockets[1], NULL));
     for (size_t sent = 0; sent < length;) {
         ssize_t now = write (sockets[0], text + sent, length - sent);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API with everything behind it but a daemon: a town, a journal, tokens and run directories in
+/* The API with everything behind it but a daemon: a cluster_fixture, a journal, tokens and run directories in
  * a fresh folder, and requests over a pair of sockets. */
 #ifndef TESTS_API_FIXTURE_H
 #define TESTS_API_FIXTURE_H
@@ -11,10 +11,10 @@
 #include "loop/cluster_status.h"
 #include "store/reader.h"
 #include "store/store.h"
-#include "town.h"
+#include "cluster_fixture.h"
 
 struct api_fixture {
-    struct town town;
+    struct cluster_fixture cluster_fixture;
     struct cluster_status status;
     struct api *api;
     struct http_server *server;

@@ -50,10 +50,11 @@ static void submit (struct api_fixture *fixture, const char *token, const char *
 
 static void start (struct api_fixture *fixture, int job, struct share *shares, int count)
 {
-    struct event event = {.type = EVENT_START,
-                          .job = job,
-                          .start = {.generation = fixture->town.cluster.jobs[job]->generation + 1,
-                                    .placement = {shares, count}}};
+    struct event event = {
+        .type = EVENT_START,
+        .job = job,
+        .start = {.generation = fixture->cluster_fixture.cluster.jobs[job]->generation + 1,
+                  .placement = {shares, count}}};
     assert_int_equal (0, api_fixture_take (fixture, &event, NULL));
     api_fixture_step (fixture);
 }
@@ -63,7 +64,8 @@ static void end (struct api_fixture *fixture, int job, enum exit_kind kind)
     struct event event = {
         .type = EVENT_EXIT,
         .job = job,
-        .exit = {.generation = fixture->town.cluster.jobs[job]->generation, .kind = kind}};
+        .exit = {.generation = fixture->cluster_fixture.cluster.jobs[job]->generation,
+                 .kind = kind}};
     assert_int_equal (0, api_fixture_take (fixture, &event, NULL));
     api_fixture_step (fixture);
 }
@@ -164,7 +166,7 @@ static void a_job_comes_and_goes (void **state)
     assert_true (json_is_string (json_object_get (reply.json, "waits_for")));
     reply_clear (&reply);
     /* Until its first report it is trusted with its fewest replicas only. */
-    assert_int_equal (job_trusted_replicas (fixture->town.cluster.jobs[0]), 2);
+    assert_int_equal (job_trusted_replicas (fixture->cluster_fixture.cluster.jobs[0]), 2);
     assert_int_equal (409, api_fixture_status (fixture, fixture->bob, "POST", "/v1/jobs", as_json,
                                                "{\"name\": \"train-1\", \"command\": [\"true\"]}"));
     reply = api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs", as_yaml,
@@ -174,7 +176,7 @@ static void a_job_comes_and_goes (void **state)
     reply_clear (&reply);
 
     start (fixture, 0, (struct share[]){{0, 2}, {1, 1}}, 2);
-    fixture->town.now_us += 10 * S;
+    fixture->cluster_fixture.now_us += 10 * S;
     reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/jobs/train-1", NULL, NULL);
     assert_string_equal (text_at (reply.json, "phase"), "running");
     assert_int_equal (int_at (reply.json, "replicas"), 3);
@@ -302,7 +304,7 @@ static void limits_are_checked (void **state)
         if (got != cases[i].status)
             fail_msg ("%s: got %d, want %d", cases[i].body, got, cases[i].status);
     }
-    const struct job_spec *spec = &fixture->town.cluster.jobs[0]->spec;
+    const struct job_spec *spec = &fixture->cluster_fixture.cluster.jobs[0]->spec;
     assert_int_equal (spec->min_replicas, 3);
     assert_int_equal (spec->max_replicas, 5);
     assert_true (spec->weight == 2.5);
@@ -359,7 +361,7 @@ static void reports_are_soft (void **state)
     /* One event for all of them, before a round. */
     assert_int_equal (0, api_fixture_post_reports (fixture));
     assert_int_equal (fixture->posts, posts + 1);
-    assert_true (fixture->town.cluster.jobs[0]->hints.has_model);
+    assert_true (fixture->cluster_fixture.cluster.jobs[0]->hints.has_model);
     assert_int_equal (0, api_fixture_post_reports (fixture));
     assert_int_equal (fixture->posts, posts + 1);
     reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/jobs/a/explain", NULL, NULL);
@@ -383,7 +385,7 @@ static void the_cluster_as_a_whole (void **state)
     assert_true (json_is_null (json_object_get (reply.json, "round")));
     reply_clear (&reply);
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
-    struct event round = {.type = EVENT_ROUND, .job = -1, .round = fixture->town.round};
+    struct event round = {.type = EVENT_ROUND, .job = -1, .round = fixture->cluster_fixture.round};
     struct plan plan = {0};
     struct share share = {1, 3};
     assert_int_equal (0, api_fixture_take (fixture, &round, NULL));
@@ -410,17 +412,17 @@ static void the_cluster_as_a_whole (void **state)
     assert_int_equal (int_at (reply.json, "used"), 3);
     assert_int_equal (int_at (json_object_get (reply.json, "jobs"), "a"), 3);
     reply_clear (&reply);
-    assert_false (fixture->town.cluster.nodes[1].available);
+    assert_false (fixture->cluster_fixture.cluster.nodes[1].available);
     int posts = fixture->posts;
     assert_int_equal (200, api_fixture_status (fixture, fixture->admin, "POST",
                                                "/v1/nodes/n1/drain", NULL, NULL));
     assert_int_equal (fixture->posts, posts);
     assert_int_equal (200, api_fixture_status (fixture, fixture->admin, "POST",
                                                "/v1/nodes/n1/resume", NULL, NULL));
-    assert_true (fixture->town.cluster.nodes[1].available);
+    assert_true (fixture->cluster_fixture.cluster.nodes[1].available);
     assert_int_equal (404, api_fixture_status (fixture, fixture->admin, "POST",
                                                "/v1/nodes/n7/drain", NULL, NULL));
-    fixture->status.next_round_us = fixture->town.now_us + 60 * S;
+    fixture->status.next_round_us = fixture->cluster_fixture.now_us + 60 * S;
     reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/status", NULL, NULL);
     assert_int_equal (int_at (reply.json, "slots"), 8);
     assert_int_equal (int_at (reply.json, "used_slots"), 3);
@@ -517,7 +519,8 @@ static void compacted_events_are_told_as_one (void **state)
     struct api_fixture *fixture = *state;
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
     int follower = api_fixture_stream (fixture, fixture->eve, "/v1/events"); /* behind event 3 */
-    assert_int_equal (0, store_compact (fixture->store, &fixture->town.cluster, NULL, 0, NULL));
+    assert_int_equal (
+        0, store_compact (fixture->store, &fixture->cluster_fixture.cluster, NULL, 0, NULL));
     struct reply reply =
         api_fixture_ask (fixture, fixture->admin, "POST", "/v1/nodes/n0/drain", NULL, NULL);
     assert_int_equal (reply.status, 200);
@@ -570,7 +573,7 @@ static void slow_followers_lose_nothing (void **state)
     const int many = 3000;
     for (int i = 0; i < many; i++) {
         struct event event = {
-            .type = EVENT_NODE, .job = -1, .node = fixture->town.cluster.nodes[0]};
+            .type = EVENT_NODE, .job = -1, .node = fixture->cluster_fixture.cluster.nodes[0]};
         snprintf (event.node.type, sizeof (event.node.type), "a-long-name-of-a-type-%d", i);
         assert_int_equal (0, api_fixture_take (fixture, &event, NULL));
         if (i % 100 == 0)
@@ -669,7 +672,7 @@ static void logs_are_tailed (void **state)
 
 static void look_later (struct api_fixture *fixture)
 {
-    fixture->town.now_us += S;
+    fixture->cluster_fixture.now_us += S;
     api_fixture_step (fixture);
 }
 

@@ -3,7 +3,7 @@
  * What people are told: what a job waits for, how fast it trains, and why it has what it has.
  */
 #include "unit.h"
-#include "town.h"
+#include "cluster_fixture.h"
 #include "api/describe.h"
 #include "api/explain_json.h"
 #include "loop/job_rates.h"
@@ -15,12 +15,13 @@ static const int64_t S = 1000000;
 
 /* ---- Waiting ------------------------------------------------------------------------------ */
 
-static void expect_waiting (const struct town *town, int job, int64_t next_round_us,
-                            const char *expected)
+static void expect_waiting (const struct cluster_fixture *cluster_fixture, int job,
+                            int64_t next_round_us, const char *expected)
 {
     char sentence[WAIT_REASON_SIZE];
-    bool waits = wait_reason (&town->cluster, slot_totals_of (&town->cluster),
-                              town->cluster.jobs[job], town->now_us, next_round_us, sentence);
+    bool waits = wait_reason (&cluster_fixture->cluster, slot_totals_of (&cluster_fixture->cluster),
+                              cluster_fixture->cluster.jobs[job], cluster_fixture->now_us,
+                              next_round_us, sentence);
     if (!expected)
         assert_false (waits);
     else
@@ -30,62 +31,66 @@ static void expect_waiting (const struct town *town, int job, int64_t next_round
 static void waiting_has_a_reason (void **state)
 {
     (void)state;
-    struct town town;
-    town_init (&town, 2, 4);
-    int64_t soon_us = town.now_us + 40 * S;
-    int a = town_submit (&town, "a", 4, 8), b = town_submit (&town, "b", 1, 8);
-    int c = town_submit (&town, "c", 9, 16), d = town_submit (&town, "d", 0, 2);
-    expect_waiting (&town, a, soon_us, "waits for the next round, in 40 s");
-    expect_waiting (&town, a, INT64_MAX, "waits for the next round");
-    expect_waiting (&town, c, soon_us,
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    int64_t soon_us = cluster_fixture.now_us + 40 * S;
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 4, 8),
+        b = cluster_fixture_submit (&cluster_fixture, "b", 1, 8);
+    int c = cluster_fixture_submit (&cluster_fixture, "c", 9, 16),
+        d = cluster_fixture_submit (&cluster_fixture, "d", 0, 2);
+    expect_waiting (&cluster_fixture, a, soon_us, "waits for the next round, in 40 s");
+    expect_waiting (&cluster_fixture, a, INT64_MAX, "waits for the next round");
+    expect_waiting (&cluster_fixture, c, soon_us,
                     "too large: needs 9 slots, and the nodes that take replicas have 8");
-    town_plan (&town, (const char *[]){"", "0:3 1:3", "", ""});
-    expect_waiting (&town, b, soon_us, "is about to start with 3 on n0 and 3 on n1");
-    town_start (&town, b, "0:3 1:3");
-    expect_waiting (&town, b, soon_us, NULL);
-    expect_waiting (&town, a, soon_us,
+    cluster_fixture_plan (&cluster_fixture, (const char *[]){"", "0:3 1:3", "", ""});
+    expect_waiting (&cluster_fixture, b, soon_us, "is about to start with 3 on n0 and 3 on n1");
+    cluster_fixture_start (&cluster_fixture, b, "0:3 1:3");
+    expect_waiting (&cluster_fixture, b, soon_us, NULL);
+    expect_waiting (&cluster_fixture, a, soon_us,
                     "no free slots: needs 4, 2 free; waits for the next round, in 40 s");
-    town_plan (&town, (const char *[]){"0:4", "1:4", "", ""});
-    expect_waiting (&town, a, soon_us, "waits for job b to leave n0; then it starts with 4 on n0");
-    expect_waiting (&town, b, soon_us, "saves and stops, to go on with 4 on n1");
-    town_plan (&town, (const char *[]){"0:4", "", "", ""});
-    expect_waiting (&town, b, soon_us, "makes room for others: saves and stops, and goes on later");
-    town_exit (&town, b, EXITED_FAILED, "rank 0: exit code 1");
-    expect_waiting (&town, b, soon_us,
+    cluster_fixture_plan (&cluster_fixture, (const char *[]){"0:4", "1:4", "", ""});
+    expect_waiting (&cluster_fixture, a, soon_us,
+                    "waits for job b to leave n0; then it starts with 4 on n0");
+    expect_waiting (&cluster_fixture, b, soon_us, "saves and stops, to go on with 4 on n1");
+    cluster_fixture_plan (&cluster_fixture, (const char *[]){"0:4", "", "", ""});
+    expect_waiting (&cluster_fixture, b, soon_us,
+                    "makes room for others: saves and stops, and goes on later");
+    cluster_fixture_exit (&cluster_fixture, b, EXITED_FAILED, "rank 0: exit code 1");
+    expect_waiting (&cluster_fixture, b, soon_us,
                     "waits until 00:00:10 UTC (10 s) after failure 1; it is given up after 4");
-    town_drain (&town, 0);
-    town_drain (&town, 1);
-    expect_waiting (&town, d, soon_us,
+    cluster_fixture_drain (&cluster_fixture, 0);
+    cluster_fixture_drain (&cluster_fixture, 1);
+    expect_waiting (&cluster_fixture, d, soon_us,
                     "no node takes replicas: all are drained, or there are none");
     struct event cancel = {.type = EVENT_CANCEL, .job = d};
-    town_apply (&town, &cancel);
-    expect_waiting (&town, d, soon_us, NULL);
-    town_start (&town, a, "0:4");
+    cluster_fixture_apply (&cluster_fixture, &cancel);
+    expect_waiting (&cluster_fixture, d, soon_us, NULL);
+    cluster_fixture_start (&cluster_fixture, a, "0:4");
     cancel.job = a;
-    town_apply (&town, &cancel);
-    expect_waiting (&town, a, soon_us, "is being cancelled: its replicas have to end");
-    town_clear (&town);
+    cluster_fixture_apply (&cluster_fixture, &cancel);
+    expect_waiting (&cluster_fixture, a, soon_us, "is being cancelled: its replicas have to end");
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 static void free_slots_are_those_nobody_holds (void **state)
 {
     (void)state;
-    struct town town;
-    town_init (&town, 3, 4);
-    int a = town_submit (&town, "a", 0, 8);
-    town_submit (&town, "b", 0, 8);
-    assert_int_equal (slot_totals_of (&town.cluster).free, 12);
-    town_start (&town, a, "0:3");
-    town_plan (&town, (const char *[]){"0:4", "1:2"});
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 3, 4);
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 8);
+    cluster_fixture_submit (&cluster_fixture, "b", 0, 8);
+    assert_int_equal (slot_totals_of (&cluster_fixture.cluster).free, 12);
+    cluster_fixture_start (&cluster_fixture, a, "0:3");
+    cluster_fixture_plan (&cluster_fixture, (const char *[]){"0:4", "1:2"});
     struct slot_totals room =
-        slot_totals_of (&town.cluster); /* a holds 3 and is promised 1 more, b 2 */
+        slot_totals_of (&cluster_fixture.cluster); /* a holds 3 and is promised 1 more, b 2 */
     assert_int_equal (room.free, 6);
-    town_drain (&town, 2);
-    room = slot_totals_of (&town.cluster);
+    cluster_fixture_drain (&cluster_fixture, 2);
+    room = slot_totals_of (&cluster_fixture.cluster);
     assert_int_equal (room.free, 2);
     assert_int_equal (room.slots, 8);
     assert_int_equal (room.nodes, 2);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 /* ---- Pace --------------------------------------------------------------------------------- */
@@ -93,16 +98,16 @@ static void free_slots_are_those_nobody_holds (void **state)
 static void pace_is_the_models (void **state)
 {
     (void)state;
-    struct town town;
-    town_init (&town, 2, 4);
-    int a = town_submit (&town, "a", 0, 8);
-    const struct job *job = town.cluster.jobs[a];
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 8);
+    const struct job *job = cluster_fixture.cluster.jobs[a];
     struct pollux_batch batch = {.m = 100, .s = 0};
-    struct hints hints = town_hints (250, 1000);
+    struct hints hints = cluster_fixture_hints (250, 1000);
     struct job_rates rates = job_rates_of (job, &hints, batch, POLLUX_EXACT, 2);
     assert_true (isnan (rates.goodput) && rates.batch.m == 0);
     assert_true (relative (rates.noise_scale, 128 * 0.2 / 0.01) < 1e-12);
-    town_start (&town, a, "0:2 1:1");
+    cluster_fixture_start (&cluster_fixture, a, "0:2 1:1");
     rates = job_rates_of (job, &hints, batch, POLLUX_EXACT, 2);
     struct pollux_shape shape = {.nodes = 2, .replicas = 3};
     double goodput = pollux_goodput (&hints.model, hints.grad, 128, shape, batch);
@@ -120,22 +125,22 @@ static void pace_is_the_models (void **state)
     hints.has_model = false;
     rates = job_rates_of (job, &hints, batch, POLLUX_EXACT, 2);
     assert_true (rates.total_batch == 300 && isnan (rates.throughput) && isnan (rates.noise_scale));
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 /* ---- Explanations ------------------------------------------------------------------------- */
 
-static struct view live_view (const struct town *town)
+static struct view live_view (const struct cluster_fixture *cluster_fixture)
 {
-    struct view view = cluster_view (&town->cluster, &town->round);
-    view.jobs = (const struct job *const *)town->cluster.live.jobs;
-    view.job_count = town->cluster.live.count;
+    struct view view = cluster_view (&cluster_fixture->cluster, &cluster_fixture->round);
+    view.jobs = (const struct job *const *)cluster_fixture->cluster.live.jobs;
+    view.job_count = cluster_fixture->cluster.live.count;
     return view;
 }
 
-static struct explanation *explained (const struct town *town, int job)
+static struct explanation *explained (const struct cluster_fixture *cluster_fixture, int job)
 {
-    struct view view = live_view (town);
+    struct view view = live_view (cluster_fixture);
     struct explanation *explanation = calloc (1, sizeof (*explanation));
     struct pollux_error err = {""};
     if (explain_present (policies[0], &view, job, explanation, &err) < 0)
@@ -171,19 +176,22 @@ static double best_goodput (const struct job *job, int nodes, int replicas)
 static void one_more_is_somebody_elses_less (void **state)
 {
     (void)state;
-    struct town town;
-    town_init (&town, 2, 4);
-    int a = town_submit (&town, "a", 0, 8), b = town_submit (&town, "b", 0, 8);
-    town.now_us += 600 * S;
-    town_report (&town, a, town_hints (250, 1000), (struct pollux_batch){.m = 128});
-    town_report (&town, b, town_hints (0, 1000), (struct pollux_batch){.m = 128});
-    town_plan (&town, (const char *[]){"0:3", "1:4"});
-    town_start (&town, a, "0:3");
-    town_start (&town, b, "1:4");
-    struct view view = live_view (&town);
-    const struct job *job = town.cluster.jobs[a];
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 8),
+        b = cluster_fixture_submit (&cluster_fixture, "b", 0, 8);
+    cluster_fixture.now_us += 600 * S;
+    cluster_fixture_report (&cluster_fixture, a, cluster_fixture_hints (250, 1000),
+                            (struct pollux_batch){.m = 128});
+    cluster_fixture_report (&cluster_fixture, b, cluster_fixture_hints (0, 1000),
+                            (struct pollux_batch){.m = 128});
+    cluster_fixture_plan (&cluster_fixture, (const char *[]){"0:3", "1:4"});
+    cluster_fixture_start (&cluster_fixture, a, "0:3");
+    cluster_fixture_start (&cluster_fixture, b, "1:4");
+    struct view view = live_view (&cluster_fixture);
+    const struct job *job = cluster_fixture.cluster.jobs[a];
 
-    struct explanation *all = explained (&town, a);
+    struct explanation *all = explained (&cluster_fixture, a);
     assert_int_equal (all->fair, 4);
     assert_int_equal (all->current.replicas, 3);
     assert_true (relative (all->current.goodput, best_goodput (job, 1, 3)) < 1e-12);
@@ -201,7 +209,8 @@ static void one_more_is_somebody_elses_less (void **state)
     assert_int_equal (all->more.other_count, 0);
     double factor = best_goodput (job, 1, 4) / best_goodput (job, 1, 3);
     assert_true (relative (all->more.goodput, factor) < 1e-12);
-    double goodputs[] = {best_goodput (job, 1, 3), best_goodput (town.cluster.jobs[b], 1, 4)};
+    double goodputs[] = {best_goodput (job, 1, 3),
+                         best_goodput (cluster_fixture.cluster.jobs[b], 1, 4)};
     bool moved[] = {false, false};
     assert_true (relative (all->fitness, fitness_of (&view, goodputs, moved)) < 1e-12);
     goodputs[0] = best_goodput (job, 1, 4);
@@ -210,26 +219,27 @@ static void one_more_is_somebody_elses_less (void **state)
     free (all);
 
     /* None is free: b would have to give. */
-    town_exit (&town, a, EXITED_STOPPED, "");
-    town_start (&town, a, "0:4");
-    view = live_view (&town);
-    all = explained (&town, a);
+    cluster_fixture_exit (&cluster_fixture, a, EXITED_STOPPED, "");
+    cluster_fixture_start (&cluster_fixture, a, "0:4");
+    view = live_view (&cluster_fixture);
+    all = explained (&cluster_fixture, a);
     assert_true (all->more.possible);
     assert_int_equal (all->more.point.replicas, 5);
     assert_int_equal (all->more.other_count, 1);
     assert_string_equal (all->more.others[0].name, "b");
     assert_int_equal (all->more.others[0].from, 4);
     assert_int_equal (all->more.others[0].to, 3);
-    factor = best_goodput (town.cluster.jobs[b], 1, 3) / best_goodput (town.cluster.jobs[b], 1, 4);
+    factor = best_goodput (cluster_fixture.cluster.jobs[b], 1, 3) /
+             best_goodput (cluster_fixture.cluster.jobs[b], 1, 4);
     assert_true (relative (all->more.others[0].goodput, factor) < 1e-12);
     goodputs[0] = best_goodput (job, 2, 5);
-    goodputs[1] = best_goodput (town.cluster.jobs[b], 1, 3);
+    goodputs[1] = best_goodput (cluster_fixture.cluster.jobs[b], 1, 3);
     moved[1] = true;
     assert_true (relative (all->more.fitness, fitness_of (&view, goodputs, moved)) < 1e-12);
     assert_true (all->more.fitness < all->fitness);
     assert_int_equal (all->less.point.replicas, 3);
     free (all);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 static void limits_are_named (void **state)
@@ -249,20 +259,20 @@ static void limits_are_named (void **state)
         {8, -1, 2, ALLOWED_ANY, false, false, false, "no model", NULL},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
-        struct town town;
+        struct cluster_fixture cluster_fixture;
         char place[8];
-        town_init (&town, 1, 8);
-        int a = town_submit (&town, "a", 0, cases[i].max);
-        struct job *job = town.cluster.jobs[a];
+        cluster_fixture_init (&cluster_fixture, 1, 8);
+        int a = cluster_fixture_submit (&cluster_fixture, "a", 0, cases[i].max);
+        struct job *job = cluster_fixture.cluster.jobs[a];
         job->spec.allowed.kind = cases[i].allowed;
         job->spec.preemptible = !cases[i].pinned;
         job->spec.adaptive = cases[i].adaptive;
-        job->hints = town_hints (0, 100);
+        job->hints = cluster_fixture_hints (0, 100);
         job->hints.has_model = cases[i].model;
         job->hints.max_profiled_replicas = cases[i].profiled;
         snprintf (place, sizeof (place), "0:%d", cases[i].replicas);
-        town_start (&town, a, place);
-        struct explanation *all = explained (&town, a);
+        cluster_fixture_start (&cluster_fixture, a, place);
+        struct explanation *all = explained (&cluster_fixture, a);
         bool found = false;
         for (int j = 0; j < all->limit_count; j++)
             found = found || strstr (all->limits[j], cases[i].limit);
@@ -272,7 +282,7 @@ static void limits_are_named (void **state)
         if (cases[i].why && !strstr (all->more.why, cases[i].why))
             fail_msg ("case %zu: \"%s\" does not say \"%s\"", i, all->more.why, cases[i].why);
         free (all);
-        town_clear (&town);
+        cluster_fixture_clear (&cluster_fixture);
     }
 }
 
@@ -280,22 +290,23 @@ static void limits_are_named (void **state)
 static void many_give_together (void **state)
 {
     (void)state;
-    struct town town;
-    town_init (&town, 2, 4);
-    int a = town_submit (&town, "a", 0, 8);
-    town_submit (&town, "b", 0, 8);
-    int c = town_submit (&town, "c", 0, 8), d = town_submit (&town, "d", 2, 8);
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 8);
+    cluster_fixture_submit (&cluster_fixture, "b", 0, 8);
+    int c = cluster_fixture_submit (&cluster_fixture, "c", 0, 8),
+        d = cluster_fixture_submit (&cluster_fixture, "d", 2, 8);
     for (int i = 0; i < 4; i++)
-        town.cluster.jobs[i]->hints = town_hints (0, 1000);
-    town.cluster.jobs[a]->spec.allowed.kind = ALLOWED_POW2;
-    town.cluster.jobs[c]->spec.preemptible = false;
-    town.now_us += 600 * S;
-    town_plan (&town, (const char *[]){"0:2", "0:2", "1:2", "1:2"});
-    town_start (&town, a, "0:2");
-    town_start (&town, 1, "0:2");
-    town_start (&town, c, "1:2");
-    town_start (&town, d, "1:2");
-    struct explanation *all = explained (&town, a);
+        cluster_fixture.cluster.jobs[i]->hints = cluster_fixture_hints (0, 1000);
+    cluster_fixture.cluster.jobs[a]->spec.allowed.kind = ALLOWED_POW2;
+    cluster_fixture.cluster.jobs[c]->spec.preemptible = false;
+    cluster_fixture.now_us += 600 * S;
+    cluster_fixture_plan (&cluster_fixture, (const char *[]){"0:2", "0:2", "1:2", "1:2"});
+    cluster_fixture_start (&cluster_fixture, a, "0:2");
+    cluster_fixture_start (&cluster_fixture, 1, "0:2");
+    cluster_fixture_start (&cluster_fixture, c, "1:2");
+    cluster_fixture_start (&cluster_fixture, d, "1:2");
+    struct explanation *all = explained (&cluster_fixture, a);
     assert_true (all->more.possible);
     assert_int_equal (all->more.point.replicas, 4);
     int given = 0;
@@ -306,13 +317,13 @@ static void many_give_together (void **state)
     assert_true (given >= 2);
     free (all);
     /* Where nobody can give, it says so. */
-    town.cluster.jobs[1]->spec.preemptible = false;
-    town.cluster.jobs[d]->spec.preemptible = false;
-    all = explained (&town, a);
+    cluster_fixture.cluster.jobs[1]->spec.preemptible = false;
+    cluster_fixture.cluster.jobs[d]->spec.preemptible = false;
+    all = explained (&cluster_fixture, a);
     assert_false (all->more.possible);
     assert_non_null (strstr (all->more.why, "no other job can give"));
     free (all);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 static bool same_number (double a, double b)
@@ -426,17 +437,20 @@ static void words_for_people (void **state)
     for (size_t i = 0; i < COUNT (durations); i++)
         assert_string_equal (duration_text (durations[i].seconds).text, durations[i].text);
 
-    struct town town;
+    struct cluster_fixture cluster_fixture;
     struct cluster_status *status = calloc (1, sizeof (*status));
     cluster_status_init (status);
-    town_init (&town, 2, 4);
-    int a = town_submit (&town, "a", 0, 8), b = town_submit (&town, "b", 0, 8);
-    town.cluster.jobs[a]->hints = town.cluster.jobs[b]->hints = town_hints (250, 1e6);
-    town_plan (&town, (const char *[]){"0:4", "1:4"});
-    town_start (&town, a, "0:4");
-    town_start (&town, b, "1:4");
-    struct present present = present_make (&town.cluster, status, &town.round, town.now_us);
-    struct explanation *all = explained (&town, a);
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 8),
+        b = cluster_fixture_submit (&cluster_fixture, "b", 0, 8);
+    cluster_fixture.cluster.jobs[a]->hints = cluster_fixture.cluster.jobs[b]->hints =
+        cluster_fixture_hints (250, 1e6);
+    cluster_fixture_plan (&cluster_fixture, (const char *[]){"0:4", "1:4"});
+    cluster_fixture_start (&cluster_fixture, a, "0:4");
+    cluster_fixture_start (&cluster_fixture, b, "1:4");
+    struct present present = present_make (&cluster_fixture.cluster, status, &cluster_fixture.round,
+                                           cluster_fixture.now_us);
+    struct explanation *all = explained (&cluster_fixture, a);
     json_t *answer = describe_explanation (&present, a, all);
     json_t *sentences = json_object_get (answer, "sentences");
     assert_true (json_array_size (sentences) >= 3);
@@ -447,7 +461,7 @@ static void words_for_people (void **state)
     json_decref (answer);
     free (all);
     free (status);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 int main (void)

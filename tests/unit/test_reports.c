@@ -3,7 +3,7 @@
  * Soft reports, the ring of rounds, and the metrics' text as a stranger's parser reads it.
  */
 #include "unit.h"
-#include "town.h"
+#include "cluster_fixture.h"
 #include "api/metrics.h"
 #include "loop/reports.h"
 #include "loop/round_history.h"
@@ -13,7 +13,7 @@
 static struct report report_of (int job, double progress)
 {
     return (struct report){.job = job,
-                           .hints = town_hints (progress, 1000),
+                           .hints = cluster_fixture_hints (progress, 1000),
                            .batch = {.m = 64},
                            .oracle_remaining = NAN};
 }
@@ -21,21 +21,22 @@ static struct report report_of (int job, double progress)
 static void the_latest_counts (void **state)
 {
     (void)state;
-    struct town town;
+    struct cluster_fixture cluster_fixture;
     struct reports reports = {0};
     struct pollux_error err;
     const struct report *collected;
-    town_init (&town, 2, 4);
+    cluster_fixture_init (&cluster_fixture, 2, 4);
     for (int i = 0; i < 100; i++) {
         char name[16];
         snprintf (name, sizeof (name), "j%d", i);
-        town_submit (&town, name, 0, 4);
-        town_start (&town, i, "0:1");
+        cluster_fixture_submit (&cluster_fixture, name, 0, 4);
+        cluster_fixture_start (&cluster_fixture, i, "0:1");
     }
     for (int round = 0; round < 3; round++)
         for (int i = 99; i >= 0; i -= 3) {
             struct report report = report_of (i, 10 * round + i);
-            assert_int_equal (0, reports_take (&reports, &town.cluster, &report, 1, &err));
+            assert_int_equal (0,
+                              reports_take (&reports, &cluster_fixture.cluster, &report, 1, &err));
         }
     assert_int_equal (reports.count, 34);
     assert_true (reports_latest (&reports, 99)->hints.progress == 20 + 99);
@@ -43,83 +44,86 @@ static void the_latest_counts (void **state)
     assert_null (reports_latest (&reports, 100000));
     /* Of another generation, or of none that runs. */
     struct report report = report_of (0, 5);
-    assert_int_equal (-ESTALE, reports_take (&reports, &town.cluster, &report, 2, &err));
+    assert_int_equal (-ESTALE, reports_take (&reports, &cluster_fixture.cluster, &report, 2, &err));
     assert_non_null (strstr (err.text, "generation 2"));
-    town_exit (&town, 3, EXITED_FINISHED, "");
+    cluster_fixture_exit (&cluster_fixture, 3, EXITED_FINISHED, "");
     report = report_of (3, 5);
-    assert_int_equal (-ESTALE, reports_take (&reports, &town.cluster, &report, 1, &err));
+    assert_int_equal (-ESTALE, reports_take (&reports, &cluster_fixture.cluster, &report, 1, &err));
     assert_int_equal (reports.stale, 2);
     /* In order of submission, without the job that ended. */
-    int count = reports_collect (&reports, &town.cluster, &collected);
+    int count = reports_collect (&reports, &cluster_fixture.cluster, &collected);
     assert_int_equal (count, 33);
     for (int i = 1; i < count; i++)
         assert_true (collected[i - 1].job < collected[i].job);
     assert_true (reports_latest (&reports, 99)->hints.progress == 20 + 99);
     assert_null (reports_latest (&reports, 3));
     struct event event = {.type = EVENT_HINTS, .job = -1, .hints = {collected, count}};
-    town_apply (&town, &event);
+    cluster_fixture_apply (&cluster_fixture, &event);
     reports_drop (&reports);
-    assert_int_equal (0, reports_collect (&reports, &town.cluster, &collected));
+    assert_int_equal (0, reports_collect (&reports, &cluster_fixture.cluster, &collected));
     assert_null (reports_latest (&reports, 99));
     reports_clear (&reports);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 static void refusals_are_kept_until_the_next_good_one (void **state)
 {
     (void)state;
-    struct town town;
+    struct cluster_fixture cluster_fixture;
     struct reports reports = {0};
-    town_init (&town, 1, 4);
-    town_submit (&town, "a", 0, 4);
-    town_start (&town, 0, "0:1");
+    cluster_fixture_init (&cluster_fixture, 1, 4);
+    cluster_fixture_submit (&cluster_fixture, "a", 0, 4);
+    cluster_fixture_start (&cluster_fixture, 0, "0:1");
     assert_null (reports_refusal (&reports, 0));
     reports_refuse (&reports, 0, "gamma: expected a number");
     reports_refuse (&reports, 0, "sqr: expected a number");
     assert_string_equal (reports_refusal (&reports, 0), "sqr: expected a number");
     struct report report = report_of (0, 1);
-    assert_int_equal (0, reports_take (&reports, &town.cluster, &report, 1, NULL));
+    assert_int_equal (0, reports_take (&reports, &cluster_fixture.cluster, &report, 1, NULL));
     assert_null (reports_refusal (&reports, 0));
     assert_int_equal (reports.refused, 2);
     assert_int_equal (reports.taken, 1);
     reports_clear (&reports);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 /* ---- Rounds ------------------------------------------------------------------------------- */
 
-static void take_round (struct round_history *rounds, struct town *town, int64_t seq, bool fill,
-                        double price)
+static void take_round (struct round_history *rounds, struct cluster_fixture *cluster_fixture,
+                        int64_t seq, bool fill, double price)
 {
     struct plan plan = {0};
-    struct event round = {
-        .at_us = town->now_us, .type = EVENT_ROUND, .job = -1, .round = town->round};
+    struct event round = {.at_us = cluster_fixture->now_us,
+                          .type = EVENT_ROUND,
+                          .job = -1,
+                          .round = cluster_fixture->round};
     round.round.fill = fill;
-    round_history_take (rounds, &town->cluster, &round, seq);
-    town_apply (town, &round);
-    assert_int_equal (0, plan_reset (&plan, town->cluster.active.count));
+    round_history_take (rounds, &cluster_fixture->cluster, &round, seq);
+    cluster_fixture_apply (cluster_fixture, &round);
+    assert_int_equal (0, plan_reset (&plan, cluster_fixture->cluster.active.count));
     plan.price = price;
     struct share share = {.node = 1, .replicas = 3};
     if (plan.job_count > 0)
         assert_int_equal (0, plan_place (&plan, 0, (struct placement){&share, 1}));
     round_history_decided (rounds, 0.25);
-    struct event event = {.at_us = town->now_us, .type = EVENT_PLAN, .job = -1, .plan = &plan};
-    round_history_take (rounds, &town->cluster, &event, seq + 1);
-    town_apply (town, &event);
+    struct event event = {
+        .at_us = cluster_fixture->now_us, .type = EVENT_PLAN, .job = -1, .plan = &plan};
+    round_history_take (rounds, &cluster_fixture->cluster, &event, seq + 1);
+    cluster_fixture_apply (cluster_fixture, &event);
     plan_clear (&plan);
 }
 
 static void rounds_go_round (void **state)
 {
     (void)state;
-    struct town town;
+    struct cluster_fixture cluster_fixture;
     struct round_history *rounds = calloc (1, sizeof (*rounds));
-    town_init (&town, 2, 4);
+    cluster_fixture_init (&cluster_fixture, 2, 4);
     assert_null (round_history_get (rounds, 0));
     assert_null (round_history_last_full (rounds));
-    town_submit (&town, "a", 0, 4);
-    town_start (&town, 0, "0:2");
-    take_round (rounds, &town, 10, false, 0.5);
+    cluster_fixture_submit (&cluster_fixture, "a", 0, 4);
+    cluster_fixture_start (&cluster_fixture, 0, "0:2");
+    take_round (rounds, &cluster_fixture, 10, false, 0.5);
     const struct round_summary *summary = round_history_get (rounds, 0);
     assert_int_equal (summary->seq, 10);
     assert_int_equal (summary->jobs, 1);
@@ -128,15 +132,15 @@ static void rounds_go_round (void **state)
     assert_true (summary->price == 0.5 && summary->decide_s == 0.25);
     assert_ptr_equal (round_history_last_full (rounds), summary);
     for (int i = 0; i < ROUND_HISTORY_LIMIT - 1; i++)
-        take_round (rounds, &town, 20 + 2 * i, true, NAN);
+        take_round (rounds, &cluster_fixture, 20 + 2 * i, true, NAN);
     assert_int_equal (round_history_last_full (rounds)->seq, 10);
     assert_int_equal (round_history_get (rounds, ROUND_HISTORY_LIMIT - 1)->seq, 10);
-    take_round (rounds, &town, 9000, true, NAN);
+    take_round (rounds, &cluster_fixture, 9000, true, NAN);
     assert_null (round_history_get (rounds, ROUND_HISTORY_LIMIT));
     assert_null (round_history_last_full (rounds)); /* so long ago that it is forgotten */
     assert_int_equal (round_history_get (rounds, 0)->seq, 9000);
     free (rounds);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 /* ---- Metrics ------------------------------------------------------------------------------ */
@@ -210,25 +214,25 @@ static double parse_metrics (const char *text, const char *wanted)
 static void metrics_are_well_formed (void **state)
 {
     (void)state;
-    struct town town;
+    struct cluster_fixture cluster_fixture;
     struct metrics *metrics = calloc (1, sizeof (*metrics));
     struct cluster_status *status = calloc (1, sizeof (*status));
     status->reports.taken = 7;
     struct http_counts http = {.answers = {0, 0, 5, 0, 2, 1}, .connections = 3};
-    struct metrics_sources sources = {.cluster = &town.cluster,
+    struct metrics_sources sources = {.cluster = &cluster_fixture.cluster,
                                       .status = status,
                                       .http = &http,
                                       .journal_bytes = 4096,
                                       .journal_events = 12,
                                       .uptime_s = 1.5,
                                       .resident_bytes = 1 << 20};
-    town_init (&town, 2, 4);
-    town_submit (&town, "a", 0, 4);
-    town_submit (&town, "b", 0, 4);
-    town_start (&town, 0, "0:2 1:1");
-    take_round (&status->rounds, &town, 3, false, 0.125);
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    cluster_fixture_submit (&cluster_fixture, "a", 0, 4);
+    cluster_fixture_submit (&cluster_fixture, "b", 0, 4);
+    cluster_fixture_start (&cluster_fixture, 0, "0:2 1:1");
+    take_round (&status->rounds, &cluster_fixture, 3, false, 0.125);
     struct event exit = {.type = EVENT_EXIT, .exit = {.generation = 1, .kind = EXITED_FAILED}};
-    event_counts_add (&status->counts, &town.cluster, &exit);
+    event_counts_add (&status->counts, &cluster_fixture.cluster, &exit);
     histogram_add (&status->decide_s, 0.002);
     histogram_add (&status->decide_s, 100);
     static const char route[] = "/v1/jobs/{name}";
@@ -265,7 +269,7 @@ static void metrics_are_well_formed (void **state)
     free (text);
     free (metrics);
     free (status);
-    town_clear (&town);
+    cluster_fixture_clear (&cluster_fixture);
 }
 
 int main (void)

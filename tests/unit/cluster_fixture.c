@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events behind town.h.
+ * The events behind cluster_fixture.h.
  */
 #include "unit.h"
-#include "town.h"
+#include "cluster_fixture.h"
 
-static const int64_t town_begins_us = (int64_t)1767225600 * 1000000;
+static const int64_t cluster_fixture_begins_us = (int64_t)1767225600 * 1000000;
 
-void town_apply (struct town *town, struct event *event)
+void cluster_fixture_apply (struct cluster_fixture *fixture, struct event *event)
 {
     struct pollux_error err = {""};
-    event->at_us = town->now_us;
-    if (cluster_apply (&town->cluster, event, &err) < 0)
+    event->at_us = fixture->now_us;
+    if (cluster_apply (&fixture->cluster, event, &err) < 0)
         fail_msg ("%s: %s", event_names[event->type], err.text);
 }
 
-void town_init (struct town *town, int nodes, int slots)
+void cluster_fixture_init (struct cluster_fixture *fixture, int nodes, int slots)
 {
-    *town = (struct town){.now_us = town_begins_us,
-                          .round = {.policy = "pollux",
-                                    .interval_s = 60,
-                                    .restart_delay_s = 30,
-                                    .p = -1,
-                                    .least_age_s = 60}};
+    *fixture = (struct cluster_fixture){.now_us = cluster_fixture_begins_us,
+                                        .round = {.policy = "pollux",
+                                                  .interval_s = 60,
+                                                  .restart_delay_s = 30,
+                                                  .p = -1,
+                                                  .least_age_s = 60}};
     for (int i = 0; i < nodes; i++) {
         struct event event = {
             .type = EVENT_NODE, .job = -1, .node = {.slots = slots, .available = true}};
         snprintf (event.node.name, sizeof (event.node.name), "n%d", i);
-        town_apply (town, &event);
+        cluster_fixture_apply (fixture, &event);
     }
 }
 
-void town_clear (struct town *town)
+void cluster_fixture_clear (struct cluster_fixture *fixture)
 {
-    cluster_clear (&town->cluster);
+    cluster_clear (&fixture->cluster);
 }
 
-int town_submit (struct town *town, const char *name, int min, int max)
+int cluster_fixture_submit (struct cluster_fixture *fixture, const char *name, int min, int max)
 {
     char *command[] = {"sh", "-c", "true", NULL}, *environment[] = {"SECRET=x", NULL};
     struct job_spec spec = {.min_replicas = min,
@@ -55,15 +55,15 @@ int town_submit (struct town *town, const char *name, int min, int max)
     snprintf (spec.name, sizeof (spec.name), "%s", name);
     struct event event = {
         .type = EVENT_SUBMIT,
-        .job = town->cluster.job_count,
+        .job = fixture->cluster.job_count,
         .submit = {.spec = &spec,
                    .hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN},
                    .launch = &launch}};
-    town_apply (town, &event);
+    cluster_fixture_apply (fixture, &event);
     return event.job;
 }
 
-struct hints town_hints (double progress, double total)
+struct hints cluster_fixture_hints (double progress, double total)
 {
     return (struct hints){
         .has_model = true,
@@ -81,11 +81,12 @@ struct hints town_hints (double progress, double total)
         .total = total};
 }
 
-void town_report (struct town *town, int job, struct hints hints, struct pollux_batch batch)
+void cluster_fixture_report (struct cluster_fixture *fixture, int job, struct hints hints,
+                             struct pollux_batch batch)
 {
     struct report report = {.job = job, .hints = hints, .batch = batch, .oracle_remaining = NAN};
     struct event event = {.type = EVENT_HINTS, .job = -1, .hints = {&report, 1}};
-    town_apply (town, &event);
+    cluster_fixture_apply (fixture, &event);
 }
 
 /* "0:2 1:1" */
@@ -101,43 +102,44 @@ static struct placement parse (const char *text, struct share *shares)
     return placement;
 }
 
-void town_plan (struct town *town, const char *const *places)
+void cluster_fixture_plan (struct cluster_fixture *fixture, const char *const *places)
 {
     struct share shares[16];
     struct plan plan = {0};
-    struct event round = {.type = EVENT_ROUND, .job = -1, .round = town->round};
+    struct event round = {.type = EVENT_ROUND, .job = -1, .round = fixture->round};
     struct event event = {.type = EVENT_PLAN, .job = -1, .plan = &plan};
-    town_apply (town, &round);
-    assert_int_equal (0, plan_reset (&plan, town->cluster.active.count));
+    cluster_fixture_apply (fixture, &round);
+    assert_int_equal (0, plan_reset (&plan, fixture->cluster.active.count));
     for (int i = 0; i < plan.job_count; i++)
         assert_int_equal (0, plan_place (&plan, i, parse (places[i], shares)));
-    town_apply (town, &event);
+    cluster_fixture_apply (fixture, &event);
     plan_clear (&plan);
 }
 
-void town_start (struct town *town, int job, const char *place)
+void cluster_fixture_start (struct cluster_fixture *fixture, int job, const char *place)
 {
     struct share shares[16];
     struct event event = {.type = EVENT_START,
                           .job = job,
-                          .start = {.generation = town->cluster.jobs[job]->generation + 1,
+                          .start = {.generation = fixture->cluster.jobs[job]->generation + 1,
                                     .placement = parse (place, shares)}};
-    town_apply (town, &event);
+    cluster_fixture_apply (fixture, &event);
 }
 
-void town_exit (struct town *town, int job, enum exit_kind kind, const char *detail)
+void cluster_fixture_exit (struct cluster_fixture *fixture, int job, enum exit_kind kind,
+                           const char *detail)
 {
     struct event event = {
         .type = EVENT_EXIT,
         .job = job,
-        .exit = {.generation = town->cluster.jobs[job]->generation, .kind = kind}};
+        .exit = {.generation = fixture->cluster.jobs[job]->generation, .kind = kind}};
     snprintf (event.exit.detail, sizeof (event.exit.detail), "%s", detail);
-    town_apply (town, &event);
+    cluster_fixture_apply (fixture, &event);
 }
 
-void town_drain (struct town *town, int node)
+void cluster_fixture_drain (struct cluster_fixture *fixture, int node)
 {
-    struct event event = {.type = EVENT_NODE, .job = -1, .node = town->cluster.nodes[node]};
+    struct event event = {.type = EVENT_NODE, .job = -1, .node = fixture->cluster.nodes[node]};
     event.node.available = false;
-    town_apply (town, &event);
+    cluster_fixture_apply (fixture, &event);
 }
