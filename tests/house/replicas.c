@@ -137,7 +137,7 @@ int main (int count, char **words)
     MPI_Barrier (MPI_COMM_WORLD);
     pollux_agent_pass_begin (run.agent);
     must (pollux_mpi_advise (MPI_COMM_WORLD, run.agent, &advice, &err), &err);
-    while (advice.exit_judgement == POLLUX_GO && run.updates < steps) {
+    while (advice.verdict == POLLUX_GO && run.updates < steps) {
         if (run.rank == signalled && run.updates == steps / 2)
             raise (SIGTERM);
         update (&run, &advice, &err);
@@ -145,7 +145,7 @@ int main (int count, char **words)
     if (run.rank == 0)
         save (&run, words[2], &err);
     printf ("%d of %d: %lld updates, %s, progress %.17g, checksum %.17g, seen %lld\n", run.rank,
-            run.replicas, (long long)run.updates, verdicts[advice.exit_judgement], advice.progress,
+            run.replicas, (long long)run.updates, verdicts[advice.verdict], advice.progress,
             run.checksum, (long long)run.seen);
     fflush (stdout);
     pollux_agent_close (run.agent);
