@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Debian packages build, carry the version of the header, and hold their files where Debian
-# wants them.
+# make deb builds packages with the header's version, and their files are in Debian's folders.
 . tests/cli/lib.sh
 unset MAKEFLAGS MAKELEVEL
 
@@ -24,7 +23,7 @@ run env LD_LIBRARY_PATH="$tmp/root/$libdir" PYTHONPATH="$tmp/root/usr/lib/python
     PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c 'import pollux.agent; print(pollux.agent.world())'
 expect "the packaged Python package runs" status=0 out~'replicas=1'
 run dpkg-deb -f build/deb/python3-pollux_"$version"_all.deb Depends Suggests
-expect "it needs Python and the library, and torch only if wished" status=0 \
+expect "it depends on Python and the library, and suggests torch" status=0 \
     out~'^Depends: libpollux0 \(.*python3' out~'^Suggests: .*python3-torch' out!'^Depends:.*torch'
 check "the packaged command runs" "$tmp/root/usr/bin/pollux" --version
 run dpkg-deb -f build/deb/libpollux0_"$version"_*.deb Depends
@@ -36,5 +35,5 @@ for package in $(tools/setup --list build | grep -v -x -E 'make|gcc|libc6-dev');
 done
 if command -v lintian >/dev/null; then
     run lintian --fail-on error,warning "${packages[@]}"
-    expect "lintian finds them sane" status=0
+    expect "lintian finds no error" status=0
 fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The check of #include directions accepts this tree, and does reject what points up.
+# tools/check-includes accepts this tree and rejects an #include that points up.
 . tests/cli/lib.sh
 
 run tools/check-includes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# An installed Pollux is found by pkg-config, compiled against as C and C++, linked both ways, and
-# taken away again without a trace.
+# pkg-config finds an installed Pollux; C and C++ programs compile and link with its shared and static library; make
+# uninstall removes all of its files.
 . tests/cli/lib.sh
 unset MAKEFLAGS MAKELEVEL
 
@@ -17,7 +17,7 @@ for file in bin/pollux include/pollux/pollux.h include/pollux/agent.h include/po
 done
 check "the installed command runs" "$root/opt/pollux/bin/pollux" --version
 
-# Python: where nobody looks under a prefix, the folder that Debian's would have.
+# No Python searches this prefix: the folder is the one that Debian's Python would use.
 folder=$root/opt/pollux/lib/python3/dist-packages
 check "installed: the Python package, whole" diff -r -x __pycache__ bindings/python/pollux "$folder/pollux"
 run env -u POLLUX_BUILD PATH="$root/opt/pollux/bin:$PATH" PYTHONPATH="$folder" "$(tools/find-python)" -c '
@@ -28,15 +28,15 @@ print(pollux.agent.Agent(64).world())'
 expect "the installed Python package finds its library and the command" status=0 \
     out~"^$root/opt/pollux/lib/libpollux.so.0$" out~"^$root/opt/pollux/bin/pollux$" out~'replicas=1'
 run tools/find-python --folder /usr/local
-expect "a folder that Python looks in" status=0 out~'^/usr/local/lib/python3'
+expect "a folder that Python searches" status=0 out~'^/usr/local/lib/python3'
 run make -s install DESTDIR="$tmp/other" PREFIX=/opt/pollux PYTHONDIR=/somewhere
-expect "PYTHONDIR is for the asking" status=0
+expect "PYTHONDIR selects another folder" status=0
 check "installed there" [ -s "$tmp/other/somewhere/pollux/__init__.py" ]
 
 export PKG_CONFIG_LIBDIR=$root/opt/pollux/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 check "pkg-config tells the version" [ "$(pkg-config --modversion pollux)" = "$version" ]
 
-# build NAME COMPILER...: the example, compiled as strangers do; then run.
+# build_and_run NAME COMPILER...: compile the example with the installed files, then run it.
 build_and_run()
 {
     local name=$1

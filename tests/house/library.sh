@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The built libraries show pollux_ names to others and nothing else, and need no more than libc.
+# The libraries export pollux_ names only, and need libc and libm only.
 . tests/cli/lib.sh
 
 shared=build/libpollux.so static=build/libpollux.a
-# Data symbols of the linker, such as _end, come with every shared library.
+# The linker adds symbols such as _end to every shared library.
 names()
 {
     nm "$@" | awk 'NF == 3 { print $3 }' | grep -v -x -E '_init|_fini|_end|_edata|__bss_start' | sort
 }
-# Preprocessed, so that functions which only a comment mentions do not count.
+# Preprocessed: a function in a comment does not count.
 declared=$(gcc -E -P -Iinclude include/pollux/pollux.h | grep -o -E '\bpollux_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
 
 run names -D --defined-only $shared

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every man page renders without a warning, and pollux(3) knows every public function.
+# Every man page renders without a warning, and pollux(3) describes every public function.
 . tests/cli/lib.sh
 
 for page in build/man/*; do
@@ -7,5 +7,5 @@ for page in build/man/*; do
     expect "$(basename "$page") renders" status=0 err=
 done
 for name in $(nm -D --defined-only build/libpollux.so | awk '$3 ~ /^pollux_/ { print $3 }'); do
-    check "pollux(3) explains $name" grep -q "$name" docs/man/pollux.3.scd
+    check "pollux(3) describes $name" grep -q "$name" docs/man/pollux.3.scd
 done

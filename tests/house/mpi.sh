@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Replicas under mpirun follow one agent (pollux/mpi.h): they agree on all advice, a signal to one of
-# them stops all after the same update, and they go on at another number of replicas.
+# Replicas under mpirun use one agent (pollux/mpi.h): all get the same advice, a signal to one of
+# them stops all after the same update, and training resumes with another number of replicas.
 . tests/cli/lib.sh
 
 if ! command -v mpicc mpirun >/dev/null; then
-    skip "no mpicc, no mpirun"
+    skip "replicas under MPI: mpicc or mpirun is missing"
     exit 0
 fi
 run mpicc -Wall -Wextra -Werror -Iinclude tests/house/replicas.c build/libpollux.a -lm -pthread -o "$tmp/replicas"
@@ -14,13 +14,13 @@ if command -v mpicxx >/dev/null; then
     expect "mpi.h is C++" status=0
 fi
 
-# replicas K ARGUMENTS...: what they print.
+# replicas K ARGUMENT...: run K replicas.
 replicas()
 {
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         OMPI_MCA_mpi_yield_when_idle=1 timeout 60 mpirun -n "$1" "$tmp/replicas" "${@:2}"
 }
-# How many different lines there are, but for the rank and what it has seen.
+# The number of different lines, without the rank and the samples.
 agreed()
 {
     sed 's/^[0-9]* of//; s/, seen .*//' <<<"$out" | sort -u | wc -l

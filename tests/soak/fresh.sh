@@ -66,7 +66,9 @@ enter()
     "${as_root[@]}" unshare --mount --pid --fork --kill-child -- bash -c '
         folder=$1 user=$2
         shift 2
-        mount -t proc proc "$folder/proc" && mount -t sysfs sysfs "$folder/sys" &&
+        # A mount point of its own, as / is on a real machine.
+        mount --bind "$folder" "$folder" &&
+            mount -t proc proc "$folder/proc" && mount -t sysfs sysfs "$folder/sys" &&
             mount -t tmpfs -o mode=755 tmpfs "$folder/dev" &&
             mkdir "$folder/dev/pts" "$folder/dev/shm" &&
             mount -t devpts -o newinstance,ptmxmode=666 devpts "$folder/dev/pts" &&
@@ -74,6 +76,7 @@ enter()
         for device in null zero full random urandom tty; do
             touch "$folder/dev/$device" && mount --bind "/dev/$device" "$folder/dev/$device" || exit 1
         done
+        mount -t cgroup2 cgroup2 "$folder/sys/fs/cgroup" # one test needs it, and is skipped without
         ln -s pts/ptmx "$folder/dev/ptmx"
         ln -s /proc/self/fd "$folder/dev/fd"
         # Not with exec: this shell, process 1 here, collects the orphans.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `make soak` says of times, on a machine that has nothing else to do: the model that a job fits predicts its
-# steps, and a simulation of jobs that were recorded takes as long as they did.
+# Times, on a quiet machine: the model that a job fits predicts the times of its steps, and a simulation of recorded
+# jobs predicts their completion times.
 . tests/cli/lib_daemon.sh
 . tests/cli/lib_trainer.sh
 adaptive=(--adaptive --launcher mpi --grace 60 --backoff 1 --env OMPI_MCA_mpi_yield_when_idle=1)
 
 # ---- The fitted model ---------------------------------------------------------------------------
 
-# Paced slowly, so that what this machine adds to a step is small.
+# A slow pace: the overhead of this machine is a small part of a step.
 mkdir "$tmp/trace"
 start_daemon --node left:2 --node right:2 --interval 1
 submit job "${adaptive[@]}" --max 1 -- "$trainer" mlp --total 100000 --rate 0.05 --report 1 --samples 2048 \
@@ -19,9 +19,9 @@ for replicas in 1 2 4; do
 done
 of job .hints.model >"$tmp/model.json"
 pollux cancel job >/dev/null
-soon "enough of it" has_ended job
+soon "it is cancelled" has_ended job
 stop_daemon
-# Of every configuration that was there for fifty updates and more: replicas, m, s, mean seconds of an update.
+# Of every configuration with at least fifty updates: replicas, m, s, mean seconds of an update.
 awk -F, 'NR > 1 { key = $3 "," $4 "," $5; if (key == last) { n[key]++; sum[key] += $11 } last = key }
     END { for (key in n) if (n[key] >= 50) print key "," sum[key] / n[key] }' "$tmp/trace/updates.csv" >"$tmp/means.csv"
 check "there are three configurations at least" [ "$(wc -l <"$tmp/means.csv")" -ge 3 ]
@@ -39,7 +39,7 @@ predicted >/dev/null
 check "the fitted model predicts every measured update within 15 %: $(jq -c 'map(.ratio * 100 | round / 100)' "$tmp/predicted.json")" \
     jq -e 'length >= 3 and all(.ratio > 0.85 and .ratio < 1.15)' "$tmp/predicted.json"
 
-# ---- A mix of jobs, for real and simulated --------------------------------------------------------
+# ---- A mix of jobs, real and simulated ------------------------------------------------------------
 
 rm -rf "$state"
 start_daemon --node left:4 --node right:4 --interval 5 --restart-delay 2
@@ -63,7 +63,7 @@ words=$(sed -n 's|^pollux sim .* --profiles PROFILES ||p' <<<"$err")
 # shellcheck disable=SC2086
 simulated=$(pollux sim "$tmp/mix.csv" --profiles "$tmp/mix.json" $words --max-replicas 8 --json - |
     jq '.policies.pollux.mean_avg_jct')
-check "mean JCT for real $real s, simulated $simulated s: within 15 %" \
+check "mean JCT: real $real s, simulated $simulated s, within 15 %" \
     true_that "$simulated > 0.85 * $real && $simulated < 1.15 * $real"
 [ -z "${POLLUX_KEEP-}" ] || cp "$state/journal.db" "$tmp/mix.csv" "$tmp/mix.json" "$POLLUX_KEEP"
 check_rest "at the end"
