@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the Python package, with pytest on any Python that has torch, numpy and pytest:
+"""Tests of the Python package.  They run in any Python that has torch, numpy and pytest:
 
     $(tools/find-python torch numpy pytest) -m pytest tests/python/test_base.py
 
-Each test prints one line, `ok NAME`, `not ok NAME` or `ok NAME # SKIP`, which tools/test counts.
-The package is that of this tree; $POLLUX_BUILD says which build of libpollux and of the commands
-it is tested with.  POLLUX_SOAK raises the counts of tests that take theirs from soak().
+Each test prints one line for tools/test: `ok NAME`, `not ok NAME` or `ok NAME # SKIP`.  The package
+under test is that of this tree; $POLLUX_BUILD is the build directory of libpollux and the commands.
+POLLUX_SOAK raises the repetitions of tests that use soak().
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bindings" / "python"
 
-# For this process, and for those that tests start.
+# For this process and for its children.
 sys.path.insert(0, str(PACKAGE))
 sys.dont_write_bytecode = True
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -26,7 +26,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 os.environ.setdefault("POLLUX_BUILD", str(ROOT / "build"))
-# What a launcher has said to whoever runs the tests is not meant for them.
+# Variables of a launcher that started pytest must not affect the tests.
 for name in list(os.environ):
     if name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "POLLUX_CHECKPOINT_DIR"):
         del os.environ[name]
@@ -40,13 +40,13 @@ def root() -> Path:
 
 @pytest.fixture
 def build() -> Path:
-    """Where libpollux.so, pollux and polluxd are."""
+    """The directory of libpollux.so, pollux and polluxd."""
     return Path(os.environ["POLLUX_BUILD"])
 
 
 @pytest.fixture
 def soak():
-    """soak(few, many): how often to repeat something, many times in `make soak`."""
+    """soak(few, many): the number of repetitions; many in `make soak`, otherwise few."""
     return lambda few, many: many if os.environ.get("POLLUX_SOAK") else few
 
 
@@ -60,7 +60,7 @@ def golden() -> Path:
 
 
 class Lines:
-    """Prints what tools/test counts, in the place of pytest's dots."""
+    """Prints one line per test for tools/test, instead of pytest's dots."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config

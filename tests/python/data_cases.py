@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_data.py checks of loaders, with any number of replicas: each case_NAME(folder) below is
-one check, run by all replicas together.
+"""The cases of test_data.py: elastic loaders with any number of replicas.  Each function
+case_NAME(folder) is one case; all replicas run it at the same time.
 
-    data_cases.py FOLDER        all of them; a line `ok NAME` or `not ok NAME: why` for each
+    data_cases.py FOLDER        runs all cases; prints `ok NAME` or `not ok NAME: why` for each
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Numbers(Dataset):
 
 
 class Stream(IterableDataset):
-    """So many numbers in this replica, distinct from the others'."""
+    """length numbers; each replica has its own."""
 
     def __init__(self, length: int) -> None:
         self.numbers = range(1000 * RANK, 1000 * RANK + length)
@@ -54,7 +54,7 @@ class Stream(IterableDataset):
 
 
 class SavedStream(Stream):
-    """One that knows where it is."""
+    """A stream that can save and restore its position."""
 
     at = 0
 
@@ -88,7 +88,7 @@ class Training:
         self.optimizer.zero_grad()
 
     def one_pass(self) -> list[list[int]]:
-        """Iterations of this replica; samples without a weight are left out."""
+        """Train one pass.  Returns the samples of each iteration, without those of weight 0."""
         seen = []
         for x in self.loader:
             if weight() > 0:
@@ -98,18 +98,18 @@ class Training:
 
 
 def weight() -> float:
-    it = px.session()
-    return it.update.weight(it.micro)
+    session = px.session()
+    return session.update.weight(session.micro)
 
 
-def of_all(seen: list[list[int]]) -> list[int]:
-    """What all replicas have seen together."""
+def of_all_replicas(seen: list[list[int]]) -> list[int]:
+    """The samples that all replicas have seen."""
     return [x for part in px.session().collectives.gather(seen) for batch in part for x in batch]
 
 
-def exactly(samples: Any, seen: list[int]) -> None:
-    wanted, got = Counter(samples), Counter(seen)
-    assert wanted == got, f"missing {wanted - got}, too many {got - wanted}"
+def check_samples(samples: Any, seen: list[int]) -> None:
+    expected, got = Counter(samples), Counter(seen)
+    assert expected == got, f"missing {expected - got}, too many {got - expected}"
 
 
 def raises(kind: type, words: str, action: Callable[[], Any]) -> None:
@@ -129,11 +129,11 @@ def case_a_pass_has_every_sample_once(_folder: Path) -> None:
         for shuffle in (False, True):
             training = Training(DataLoader(Numbers(length), batch_size=16, shuffle=shuffle))
             for _number in range(2):
-                exactly(range(length), of_all(training.one_pass()))
+                check_samples(range(length), of_all_replicas(training.one_pass()))
             px.close()
 
 
-def case_shuffling_depends_on_seed_and_pass_alone(_folder: Path) -> None:
+def case_shuffling_depends_only_on_seed_and_pass(_folder: Path) -> None:
     def order(seed: int, passes: int) -> list[int]:
         torch.manual_seed(random.randrange(1000))
         training = Training(DataLoader(Numbers(48), batch_size=8, shuffle=True), seed=seed)
@@ -144,19 +144,19 @@ def case_shuffling_depends_on_seed_and_pass_alone(_folder: Path) -> None:
     first = order(0, 1)
     assert first == order(0, 1)
     assert first != order(0, 2) and first != order(1, 1)
-    # and not on the replicas
+    # The order does not depend on the number of replicas.
     assert first == [sorted(indices(0, 48, 0, start, 8)) for start in range(0, 48, 8)]
 
 
-def case_in_turn_means_in_turn(_folder: Path) -> None:
+def case_order_without_shuffle_is_that_of_the_dataset(_folder: Path) -> None:
     training = Training(DataLoader(Numbers(24), batch_size=6 * K))
     batches = px.session().collectives.gather(training.one_pass())
     assert [x for update in zip(*batches) for part in update for x in part] == list(range(24))
 
 
-def case_drop_last_drops_a_tail_below_m0(_folder: Path) -> None:
+def case_drop_last_drops_a_tail_smaller_than_m0(_folder: Path) -> None:
     training = Training(DataLoader(Numbers(61), batch_size=12, drop_last=True))
-    exactly(range(60), of_all(training.one_pass()))
+    check_samples(range(60), of_all_replicas(training.one_pass()))
     px.close()
     training = Training(DataLoader(Numbers(11), batch_size=12, drop_last=True))
     assert training.one_pass() == []
@@ -164,72 +164,72 @@ def case_drop_last_drops_a_tail_below_m0(_folder: Path) -> None:
     training = Training(DataLoader(Numbers(61), batch_size=12, drop_last=True), adapt=True,
                         max_batch=48, local_batch=(1, 48))
     px.session().agent.set_fixed(Batch(48 // K, 0))
-    exactly(range(61), of_all(training.one_pass()))  # 48 + 13
+    check_samples(range(61), of_all_replicas(training.one_pass()))  # 48 + 13
 
 
-def case_workers_change_nothing(_folder: Path) -> None:
+def case_workers_do_not_change_the_batches(_folder: Path) -> None:
     plain = Training(DataLoader(Numbers(37), batch_size=8, shuffle=True)).one_pass()
     px.close()
     for options in ({"num_workers": 2}, {"num_workers": 1, "persistent_workers": True}):
         training = Training(DataLoader(Numbers(37), batch_size=8, shuffle=True, **options))
         assert training.one_pass() == plain
-        exactly(range(37), of_all(training.one_pass()))
-        for x in training.loader:  # leave off in the middle, with batches on their way
+        check_samples(range(37), of_all_replicas(training.one_pass()))
+        for x in training.loader:  # end in the middle, while workers have batches ready
             break
-        exactly(range(37), of_all(training.one_pass()))
+        check_samples(range(37), of_all_replicas(training.one_pass()))
         px.close()
 
 
-def groups_of_workers(number: int) -> None:
-    """As worker_init_fn: the user's own is called, and by then the worker is apart."""
+def check_worker_process(number: int) -> None:
+    """The user's worker_init_fn: it runs when the worker already has its own process group."""
     assert os.getpgid(0) == os.getpid() and number < 2
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-def case_workers_do_not_hear_of_a_stop(_folder: Path) -> None:
+def case_workers_do_not_get_the_stop_signal(_folder: Path) -> None:
     loader = DataLoader(Numbers(64), batch_size=4 * K, num_workers=2,
-                        worker_init_fn=groups_of_workers)
+                        worker_init_fn=check_worker_process)
     training = Training(loader)
-    exactly(range(64), of_all(training.one_pass()))
-    exactly(range(64), of_all(evaluated(loader)))
+    check_samples(range(64), of_all_replicas(training.one_pass()))
+    check_samples(range(64), of_all_replicas(evaluated(loader)))
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-def case_the_users_collate_fn_makes_the_batches(_folder: Path) -> None:
+def case_collate_fn_of_the_user_makes_the_batches(_folder: Path) -> None:
     def negative(samples: list[int]) -> torch.Tensor:
         assert isinstance(samples, list)
         return -torch.tensor(samples)
-    for dataset, wanted in ((Numbers(20), range(20)),
-                            (Stream(12), [x + 1000 * r for r in range(K) for x in range(12)])):
+    for dataset, expected in ((Numbers(20), range(20)),
+                              (Stream(12), [x + 1000 * r for r in range(K) for x in range(12)])):
         training = Training(DataLoader(dataset, batch_size=4 * K, collate_fn=negative))
-        exactly([-x for x in wanted], of_all(training.one_pass()))
+        check_samples([-x for x in expected], of_all_replicas(training.one_pass()))
         px.close()
 
 
-def case_an_iteration_may_be_left_and_begun_again(_folder: Path) -> None:
+def case_an_iteration_can_be_left_and_restarted(_folder: Path) -> None:
     training = Training(DataLoader(Numbers(40), batch_size=8, shuffle=True))
     for x in training.loader:
         break
     for x in training.loader:
         training.step(x)
         break
-    exactly(range(40), of_all(training.one_pass()))
+    check_samples(range(40), of_all_replicas(training.one_pass()))
     iterations = [iter(training.loader)]
     next(iterations[0])
     new = iter(training.loader)
     seen = [next(new).tolist()]
     raises(RuntimeError, "finish one iteration", lambda: next(iterations[0]))
     iterations.clear()
-    assert px.session().update is not None  # whatever becomes of the old one
+    assert px.session().update is not None  # the end of the old iteration must not reset it
     for x in new:
         seen.append(x.tolist())
-    exactly(range(40), of_all(seen))
+    check_samples(range(40), of_all_replicas(seen))
 
 
 # ---- Batches that change ------------------------------------------------------------------------
 
 
-def case_batches_may_change_in_the_middle_of_a_pass(_folder: Path) -> None:
+def case_the_batch_can_change_within_a_pass(_folder: Path) -> None:
     random.seed(5)  # the same on all replicas
     training = Training(DataLoader(Numbers(157), batch_size=4 * K, shuffle=True, num_workers=1),
                         adapt=True, max_batch=10000, local_batch=(1, 100))
@@ -242,11 +242,11 @@ def case_batches_may_change_in_the_middle_of_a_pass(_folder: Path) -> None:
             if random.random() < 0.4:
                 px.session().agent.set_fixed(Batch(random.randint(4, 9), random.randint(0, 2)))
             training.step(x)
-        exactly(range(157), of_all(seen))
+        check_samples(range(157), of_all_replicas(seen))
         assert len(sizes) > 1
 
 
-def case_steps_take_pass_after_pass(_folder: Path) -> None:
+def case_steps_continue_from_pass_to_pass(_folder: Path) -> None:
     random.seed(6)
     training = Training(DataLoader(Numbers(50), batch_size=4 * K, shuffle=True), adapt=True,
                         max_batch=10000, local_batch=(1, 100))
@@ -265,11 +265,12 @@ def case_steps_take_pass_after_pass(_folder: Path) -> None:
     *whole, _last = sorted(seen)
     assert len(whole) >= 3
     for number in whole:
-        exactly(range(50), of_all(seen[number]))
-    exactly(range(50), of_all(training.one_pass()))  # afterwards a pass is a pass again
+        check_samples(range(50), of_all_replicas(seen[number]))
+    # After px.steps() an iteration is one pass again.
+    check_samples(range(50), of_all_replicas(training.one_pass()))
 
 
-def case_a_for_loop_within_steps_ends(_folder: Path) -> None:
+def case_a_for_loop_inside_steps_ends(_folder: Path) -> None:
     training = Training(DataLoader(Numbers(24), batch_size=8))
     iterations = 0
     for _step in px.steps(7):
@@ -279,10 +280,10 @@ def case_a_for_loop_within_steps_ends(_folder: Path) -> None:
     assert iterations == 7
 
 
-def case_epochs_by_progress_are_as_many_as_it_takes(_folder: Path) -> None:
+def case_epochs_by_progress_end_at_that_progress(_folder: Path) -> None:
     training = Training(DataLoader(Numbers(8 * K), batch_size=2 * K), adapt=True,
                         max_batch=100, local_batch=(1, 100))
-    px.session().agent.set_fixed(Batch(4, 0))  # 2 M0, worth less than two updates with M0
+    px.session().agent.set_fixed(Batch(4, 0))  # 2 M0, less progress than two updates with M0
     epochs = []
     for epoch in px.epochs(3, by="progress"):
         epochs.append(epoch)
@@ -308,7 +309,7 @@ def case_steps_without_data_are_an_error(_folder: Path) -> None:
         px.close()
 
 
-def case_the_length_is_the_number_of_iterations(_folder: Path) -> None:
+def case_len_of_a_loader_is_its_number_of_iterations(_folder: Path) -> None:
     for length, drop_last in ((50, False), (50, True), (48, False), (3, False)):
         plain = DataLoader(Numbers(length), batch_size=8, drop_last=drop_last)
         training = Training(plain, local_batch=(1, 2))
@@ -320,7 +321,7 @@ def case_the_length_is_the_number_of_iterations(_folder: Path) -> None:
         px.close()
 
 
-def case_other_attributes_are_the_loaders_own(_folder: Path) -> None:
+def case_other_attributes_come_from_the_users_loader(_folder: Path) -> None:
     plain = DataLoader(Numbers(50), batch_size=10, shuffle=True, num_workers=1)
     training = Training(plain)
     assert training.loader.dataset is plain.dataset and training.loader.sampler is plain.sampler
@@ -328,7 +329,7 @@ def case_other_attributes_are_the_loaders_own(_folder: Path) -> None:
     raises(AttributeError, "nonsense", lambda: training.loader.nonsense)
 
 
-def case_what_cannot_be_made_elastic_is_refused(_folder: Path) -> None:
+def case_unsupported_loaders_are_refused(_folder: Path) -> None:
     raises(TypeError, "DataLoader, not list", lambda: Training([1, 2]))  # type: ignore[arg-type]
     px.close()
     batches = BatchSampler(SequentialSampler(Numbers(8)), 4, False)
@@ -348,7 +349,7 @@ class Backwards(SequentialSampler):
         return iter(reversed(range(len(self.data_source))))
 
 
-def case_samplers_of_the_user_are_asked_once_per_pass(_folder: Path) -> None:
+def case_samplers_of_the_user_are_iterated_once_per_pass(_folder: Path) -> None:
     numbers = Numbers(40)
     samplers = {
         "weighted": WeightedRandomSampler([0.0] * 20 + [1.0] * 20, 30),
@@ -360,14 +361,14 @@ def case_samplers_of_the_user_are_asked_once_per_pass(_folder: Path) -> None:
     for name, sampler in samplers.items():
         training = Training(DataLoader(numbers, batch_size=8, sampler=sampler))
         torch.manual_seed(RANK)
-        passes = [of_all(training.one_pass()) for _number in range(2)]
+        passes = [of_all_replicas(training.one_pass()) for _number in range(2)]
         assert all(len(seen) == 30 for seen in passes), name
         if name == "weighted":
             assert min(map(min, passes)) >= 20
         if name in ("subset", "backwards"):
-            wanted = range(5, 35) if name == "subset" else range(30)
+            expected = range(5, 35) if name == "subset" else range(30)
             for seen in passes:
-                exactly(wanted, seen)
+                check_samples(expected, seen)
         if name == "backwards" and K == 1:
             assert passes[0] == list(reversed(range(30)))
         elif name != "backwards":
@@ -375,37 +376,37 @@ def case_samplers_of_the_user_are_asked_once_per_pass(_folder: Path) -> None:
         px.close()
 
 
-def case_a_distributed_sampler_is_done_without(_folder: Path) -> None:
+def case_a_distributed_sampler_is_replaced(_folder: Path) -> None:
     for shuffle in (False, True):
         sampler = DistributedSampler(Numbers(41), K, RANK, shuffle=shuffle)
         training = Training(DataLoader(Numbers(41), batch_size=8, sampler=sampler))
         training.loader.sampler.set_epoch(1)
-        assert len(training.loader) == 6  # updates of a pass, not of a part of it
-        exactly(range(41), of_all(training.one_pass()))
+        assert len(training.loader) == 6  # updates of the whole pass, not of one replica's part
+        check_samples(range(41), of_all_replicas(training.one_pass()))
         px.close()
 
 
 # ---- Streams ------------------------------------------------------------------------------------
 
 
-def case_a_stream_is_trained_to_its_end(_folder: Path) -> None:
-    for drop_last, workers, wanted in ((False, 0, 23), (True, 0, 20), (False, 1, 23)):
+def case_a_stream_is_read_to_its_end(_folder: Path) -> None:
+    for drop_last, workers, expected in ((False, 0, 23), (True, 0, 20), (False, 1, 23)):
         loader = DataLoader(Stream(23), batch_size=4 * K, drop_last=drop_last, num_workers=workers)
         training = Training(loader)
         for _number in range(2):
-            exactly([1000 * rank + x for rank in range(K) for x in range(wanted)],
-                    of_all(training.one_pass()))
+            check_samples([1000 * rank + x for rank in range(K) for x in range(expected)],
+                          of_all_replicas(training.one_pass()))
         px.close()
 
 
-def case_streams_may_end_unevenly(_folder: Path) -> None:
+def case_streams_of_unequal_length_end_together(_folder: Path) -> None:
     training = Training(DataLoader(Stream(23 + 14 * RANK), batch_size=4 * K), local_batch=(1, 2))
-    for _number in range(2):  # what not all replicas have is dropped, not kept for the next pass
-        exactly([1000 * rank + x for rank in range(K) for x in range(23)],
-                of_all(training.one_pass()))
+    for _number in range(2):  # samples beyond the shortest stream are dropped
+        check_samples([1000 * rank + x for rank in range(K) for x in range(23)],
+                      of_all_replicas(training.one_pass()))
 
 
-def case_a_stream_has_no_length_and_no_progress_by_epochs(_folder: Path) -> None:
+def case_a_stream_has_no_len_and_no_epochs_by_progress(_folder: Path) -> None:
     training = Training(DataLoader(Stream(23), batch_size=4 * K))
     raises(TypeError, "len", lambda: len(training.loader))
     raises(ValueError, "px.steps()", lambda: next(px.epochs(2, by="progress")))
@@ -414,7 +415,7 @@ def case_a_stream_has_no_length_and_no_progress_by_epochs(_folder: Path) -> None
         training.one_pass()
 
 
-def case_a_stream_that_knows_where_it_is_goes_on_there(folder: Path) -> None:
+def case_a_stream_with_a_state_resumes_at_its_position(folder: Path) -> None:
     for kind, begins in ((SavedStream, 12), (Stream, 0)):
         directory = folder / kind.__name__
         training = Training(DataLoader(kind(30), batch_size=4 * K), directory)
@@ -440,7 +441,7 @@ def evaluated(loader: DataLoader, **options: Any) -> list[list[int]]:
             for x in px.evaluation(loader, **options)]
 
 
-def case_an_evaluation_has_every_sample_in_one_replica(_folder: Path) -> None:
+def case_an_evaluation_takes_every_sample_in_one_replica(_folder: Path) -> None:
     Training(DataLoader(Numbers(8), batch_size=4 * K))
     numbers = Numbers(37)
     loaders = {
@@ -460,22 +461,22 @@ def case_an_evaluation_has_every_sample_in_one_replica(_folder: Path) -> None:
         "stream": (DataLoader(Stream(9), batch_size=4),
                    [1000 * rank + x for rank in range(K) for x in range(9)]),
     }
-    for name, (loader, wanted) in loaders.items():
+    for name, (loader, expected) in loaders.items():
         for stoppable in (False, True):
             seen = evaluated(loader, stoppable=stoppable)
-            exactly(wanted, of_all(seen))
+            check_samples(expected, of_all_replicas(seen))
             if name != "stream":
                 assert len(px.evaluation(loader)) == len(seen), name
     assert px.evaluation(loaders["plain"][0]).batch_size == 5
 
 
-def case_uneven_streams_may_be_evaluated_stoppably(_folder: Path) -> None:
+def case_streams_of_unequal_length_have_a_stoppable_evaluation(_folder: Path) -> None:
     Training(DataLoader(Numbers(8), batch_size=4 * K))
     seen = evaluated(DataLoader(Stream(5 + 9 * RANK), batch_size=2), stoppable=True)
     assert sum(map(len, seen)) == 5 + 9 * RANK
 
 
-def case_an_uneven_evaluation_may_use_the_ddp_model(_folder: Path) -> None:
+def case_an_uneven_evaluation_can_use_the_ddp_model(_folder: Path) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.BatchNorm1d(4))
     px.init(adapt=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -493,7 +494,7 @@ def case_an_uneven_evaluation_may_use_the_ddp_model(_folder: Path) -> None:
             for x in px.evaluation(DataLoader(Numbers(2 * K + 1), batch_size=1)):
                 ddp(x.float().reshape(-1, 1))
                 seen.append(x.tolist())
-        exactly(range(2 * K + 1), of_all(seen))
+        check_samples(range(2 * K + 1), of_all_replicas(seen))
         means = px.session().collectives.gather(model[1].running_mean)
         assert all(torch.equal(mean, means[0]) for mean in means)
 
@@ -523,7 +524,7 @@ CASES = {name[5:]: function for name, function in list(globals().items())
 
 
 def run(name: str, folder: Path) -> None:
-    """One case, and nothing left of it."""
+    """Run one case and close its session."""
     folder = folder / name
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -538,7 +539,7 @@ def main(folder: Path) -> None:
             run(name, folder)
         except BaseException:
             print(f"not ok {name}: {traceback.format_exc()}", flush=True)
-            os._exit(1)  # the others wait for this one in vain, and end by that
+            os._exit(1)  # the other replicas then fail in their next exchange
         print(f"ok {name}", flush=True)
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the replicas of a program as torchrun does, for tests:
 
-    run("worker.py", 2, "argument").check()         to its end; what they said is in the failure
+    run("worker.py", 2, "argument").check()         run to the end; a failure shows the output
 
-    with Replicas("worker.py", 2) as replicas:      with something in between
+    with Replicas("worker.py", 2) as replicas:      act while they run
         replicas.signal(signal.SIGTERM, 1)
         assert replicas.wait().codes == [143, 143]
 
-Nothing of them is left behind, not even workers of their own that outlive them.
+Afterwards all processes are ended, also the workers that replicas have started.
 """
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ TIMEOUT_S = 120.0
 
 
 class Ended(NamedTuple):
-    """Exit codes and output of all replicas, by rank; code -9: killed, as after the timeout."""
+    """Exit codes and output of all replicas, by rank.  -9: killed, for example at the deadline."""
 
     codes: list[int]
     outputs: list[str]
 
     def check(self) -> list[str]:
-        """The outputs, if all went well."""
-        told = "\n".join(f"---- replica {rank}, exit code {code}\n{output}"
-                         for rank, (code, output) in enumerate(zip(*self)))
-        assert not any(self.codes), told
+        """The outputs.  Fails unless all exit codes are 0."""
+        report = "\n".join(f"---- replica {rank}, exit code {code}\n{output}"
+                           for rank, (code, output) in enumerate(zip(*self)))
+        assert not any(self.codes), report
         return self.outputs
 
 
 class Replicas:
-    """Processes of sys.executable with a script and its arguments.  One deadline for all of them:
-    what has not ended by then is killed."""
+    """Processes of sys.executable with a script and its arguments.  Those that have not ended at
+    the deadline are killed."""
 
     def __init__(self, script: Any, count: int, *args: Any, timeout: float = TIMEOUT_S,
                  environment: Optional[dict[str, str]] = None) -> None:
@@ -74,18 +74,18 @@ class Replicas:
                      [self.output(rank) for rank in range(len(self.processes))])
 
     def output(self, rank: int = 0) -> str:
-        """What a replica has said so far."""
+        """The output of a replica so far."""
         output = self._outputs[rank]
         size = os.fstat(output.fileno()).st_size
         return os.pread(output.fileno(), size, 0).decode(errors="replace")
 
     def signal(self, number: int, *ranks: int) -> None:
-        """To these replicas; to all if none is named."""
+        """Send a signal to these replicas, or to all."""
         for rank in ranks or range(len(self.processes)):
             self.processes[rank].send_signal(number)
 
     def kill(self) -> None:
-        """What is left of them, their own children too."""
+        """Kill all replicas and their children."""
         for process in self.processes:
             try:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -96,14 +96,14 @@ class Replicas:
 
 def run(script: Any, count: int, *args: Any, timeout: float = TIMEOUT_S,
         environment: Optional[dict[str, str]] = None) -> Ended:
-    """To its end."""
+    """Run a script in count replicas until all have ended."""
     with Replicas(script, count, *args, timeout=timeout, environment=environment) as replicas:
         return replicas.wait()
 
 
 def variables(rank: int, count: int, port: int, others: dict[str, str]) -> dict[str, str]:
-    """What torchrun sets on one machine, and that this tree's package is found; one thread each, so
-    that replicas do not get into each other's way and sums have one order."""
+    """The variables that torchrun sets on one machine, and the path of this tree's package.  One
+    thread per replica: they share few cores, and sums keep their order."""
     path = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {
         **os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_saving.py checks of checkpoints and stops, with any number of replicas: each
-case_NAME(folder) below is one check, run by all replicas together.  Stops are real signals.
+"""The cases of test_saving.py: checkpoints and stops with any number of replicas.  Each function
+case_NAME(folder) is one case; all replicas run it at the same time.  Stops are real signals.
 
-    saving_cases.py FOLDER      all of them; a line `ok NAME` or `not ok NAME: why` for each
+    saving_cases.py FOLDER      runs all cases; prints `ok NAME` or `not ok NAME: why` for each
 """
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from torch.utils.data import DataLoader
 
 import pollux.torch as px
 from pollux.checkpoint import Checkpoint
-from saving_program import (BATCH, EPOCHS, EVERYBODY, K, LENGTH, Noisy, Program, RANK, check_same,
-                            generation, numbers, px_barrier, same, some, trained)
+from saving_program import (ALL_RANKS, BATCH, EPOCHS, K, LENGTH, RANK, Noisy, Program, barrier,
+                            bitwise_equal, check_same_training, checkpoint_numbers, random_ranks,
+                            run_generation, trained)
 
 SOAK = bool(os.environ.get("POLLUX_SOAK"))
 
@@ -36,71 +37,71 @@ SOAK = bool(os.environ.get("POLLUX_SOAK"))
 # ---- Resumed equals uninterrupted ---------------------------------------------------------------
 
 
-def case_stopped_anywhere_it_ends_as_if_nothing_had_happened(folder: Path) -> None:
+def case_a_stop_at_any_place_does_not_change_the_result(folder: Path) -> None:
     last = LENGTH // BATCH * BATCH
-    wanted = {
-        "in an epoch": {("train", 1, 24): EVERYBODY},
+    places = {
+        "in an epoch": {("train", 1, 24): ALL_RANKS},
         "by one replica": {("train", 0, 16): (K - 1,)},
         "at the first update": {("train", 0, 0): (0,)},
-        "at the end of an epoch": {("train", 0, last): EVERYBODY},
-        "at the end of all": {("train", EPOCHS - 1, last): EVERYBODY},
+        "at the end of an epoch": {("train", 0, last): ALL_RANKS},
+        "at the end of training": {("train", EPOCHS - 1, last): ALL_RANKS},
         "in an evaluation": {("evaluate", 0): (0,)},
         "between epochs": {("between", 1): (0,)},
-        "before it has begun": {("start",): EVERYBODY},
-        "twice at once": {("train", 1, 8, "twice"): EVERYBODY},
+        "before the first epoch": {("start",): ALL_RANKS},
+        "two signals at once": {("train", 1, 8, "twice"): ALL_RANKS},
     }
-    wanted["again and again"] = {moment: ranks for each in list(wanted.values())
-                                 for moment, ranks in each.items()}
+    places["all of these"] = {place: ranks for each in list(places.values())
+                              for place, ranks in each.items()}
     for optimizer in ("sgd", "adamw"):
         whole = trained(None, optimizer=optimizer)
-        for name, moments in wanted.items():
-            if optimizer == "adamw" and name != "again and again":
+        for name, stop_at in places.items():
+            if optimizer == "adamw" and name != "all of these":
                 continue
-            stopped = trained(folder / f"{optimizer} {name}", optimizer=optimizer, moments=moments)
+            stopped = trained(folder / f"{optimizer} {name}", optimizer=optimizer, stop_at=stop_at)
             try:
-                assert stopped.log.stops == len(moments), stopped.log.stops
-                check_same(whole, stopped)
+                assert stopped.log.stops == len(stop_at), stopped.log.stops
+                check_same_training(whole, stopped)
             except AssertionError as error:
                 raise AssertionError(f"{optimizer}, {name}: {error}") from error
 
 
-def case_stopped_at_random_moments_nothing_is_lost(folder: Path) -> None:
-    random.seed(7)  # the same in all replicas
+def case_stops_at_random_places_do_not_change_the_result(folder: Path) -> None:
+    random.seed(7)  # equal in all replicas
     whole = trained(None)
     stops = 0
     while stops < (100 if SOAK else 10):
-        moments: dict = {}
+        stop_at: dict = {}
         for _stop in range(random.randint(1, 7)):
             epoch = random.randrange(EPOCHS)
             place = random.choice([
                 ("train", epoch, random.randrange(0, LENGTH, BATCH)),
                 ("train", epoch, random.randrange(0, LENGTH, BATCH), "twice"),
                 ("evaluate", epoch), ("between", epoch)])
-            moments[place] = some()
-        stopped = trained(folder / str(stops), moments=moments)
-        check_same(whole, stopped)
+            stop_at[place] = random_ranks()
+        stopped = trained(folder / str(stops), stop_at=stop_at)
+        check_same_training(whole, stopped)
         assert stopped.log.stops > 0 or all(
             place[0] != "train" and place[1] == EPOCHS - 1 or ranks == (K - 1,)
-            for place, ranks in moments.items()), moments
+            for place, ranks in stop_at.items()), stop_at
         stops += max(stopped.log.stops, 1)
 
 
-def case_a_sampler_goes_on_with_what_it_drew(folder: Path) -> None:
+def case_a_resumed_sampler_keeps_the_samples_it_drew(folder: Path) -> None:
     whole = trained(None, sampler=True)
-    for moment in (("train", 1, 24), ("evaluate", 0), ("between", 0)):
-        stopped = trained(folder / str(moment), sampler=True, moments={moment: EVERYBODY})
+    for place in (("train", 1, 24), ("evaluate", 0), ("between", 0)):
+        stopped = trained(folder / str(place), sampler=True, stop_at={place: ALL_RANKS})
         assert stopped.log.stops == 1
-        check_same(whole, stopped)
+        check_same_training(whole, stopped)
 
 
-def case_an_evaluation_that_may_be_stopped_begins_anew(folder: Path) -> None:
-    stopped = trained(folder, stoppable=True, moments={("evaluate", 0): (K - 1,),
+def case_a_stopped_evaluation_starts_again(folder: Path) -> None:
+    stopped = trained(folder, stoppable=True, stop_at={("evaluate", 0): (K - 1,),
                                                        ("evaluate", 2): (0,)})
     assert stopped.log.stops == 2
-    check_same(trained(None, stoppable=True), stopped)
+    check_same_training(trained(None, stoppable=True), stopped)
 
 
-def case_steps_go_on_at_their_progress(folder: Path) -> None:
+def case_steps_resume_at_their_progress(folder: Path) -> None:
     def train(directory: Optional[Path], stops: tuple) -> tuple:
         steps: list[int] = []
         left = list(stops)
@@ -127,13 +128,13 @@ def case_steps_go_on_at_their_progress(folder: Path) -> None:
                 px.close()
     whole, stopped = train(None, ()), train(folder, (3, 4, 11))
     assert whole[0] == stopped[0], (whole[0], stopped[0])
-    assert same(whole[1], stopped[1])
+    assert bitwise_equal(whole[1], stopped[1])
 
 
 # ---- Several checkpoints, and damaged ones ------------------------------------------------------
 
 
-def case_one_generation_may_save_often(folder: Path) -> None:
+def case_one_generation_can_save_many_checkpoints(folder: Path) -> None:
     check_saves_often(Program(folder, scheduler=False), px.save)
 
 
@@ -153,13 +154,13 @@ def check_saves_often(program: Program, ask: Callable[[], None]) -> None:
             program.optimizer.step()
             program.optimizer.zero_grad()
     px.close()
-    found = numbers(program.folder)
+    found = checkpoint_numbers(program.folder)
     assert len(found) == 3 and found[-1] >= 6, found  # older ones are removed
     with Checkpoint.newest(program.folder)[0] as newest:
         assert newest.number == found[-1]
 
 
-def case_a_damaged_checkpoint_is_passed_over_and_said_so(folder: Path) -> None:
+def case_a_damaged_checkpoint_is_skipped_with_a_message(folder: Path) -> None:
     whole = trained(None)
 
     def flip(newest: Path) -> None:
@@ -167,103 +168,103 @@ def case_a_damaged_checkpoint_is_passed_over_and_said_so(folder: Path) -> None:
         data[len(data) // 2] ^= 1
         (newest / "model.pt").write_bytes(data)
     damages: dict[str, Callable[[Path], Any]] = {
-        "a bit": flip,
-        "an end": lambda newest: os.truncate(newest / "extra.pt", 100),
-        "a file": lambda newest: (newest / "optimizer.pt").unlink(),
-        "all": lambda _newest: [flip(path) for path in _newest.parent.glob("checkpoint-*")],
+        "one bit": flip,
+        "truncated": lambda newest: os.truncate(newest / "extra.pt", 100),
+        "missing file": lambda newest: (newest / "optimizer.pt").unlink(),
+        "all": lambda newest: [flip(path) for path in newest.parent.glob("checkpoint-*")],
     }
     for name, damage in damages.items():
         directory = folder / name
-        # Two checkpoints: of the first epoch, and of the second.
-        program = Program(directory, moments={("train", 0, 24): EVERYBODY,
-                                              ("train", 1, 24): EVERYBODY})
-        assert not generation(program)
+        # Two checkpoints: one of the first epoch, one of the second.
+        program = Program(directory, stop_at={("train", 0, 24): ALL_RANKS,
+                                              ("train", 1, 24): ALL_RANKS})
+        assert not run_generation(program)
         kept = {key: list(value) if isinstance(value, list) else dict(value)
                 for key, value in vars(program.log).items() if key != "stops"}
         kept["samples"] = {epoch: list(seen) for epoch, seen in program.log.samples.items()}
-        assert not generation(program)
-        newest = directory / f"checkpoint-{numbers(directory)[-1]}"
+        assert not run_generation(program)
+        newest = directory / f"checkpoint-{checkpoint_numbers(directory)[-1]}"
         if RANK == 0:
             damage(newest)
-        px_barrier()
+        barrier()
         vars(program.log).update(kept)
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
+        stderr = io.StringIO()
+        with contextlib.redirect_stderr(stderr):
             if name == "all":
                 try:
-                    generation(program)
-                    raise AssertionError("it began anew in silence")
+                    run_generation(program)
+                    raise AssertionError("it restarted without its checkpoint")
                 except RuntimeError as error:
                     assert "cannot resume" in str(error) and "checkpoint-" in str(error), error
                 continue
-            assert generation(program)
-        check_same(whole, program)
-        assert ("checkpoint-" in said.getvalue()) == (RANK == 0), said.getvalue()
+            assert run_generation(program)
+        check_same_training(whole, program)
+        assert ("checkpoint-" in stderr.getvalue()) == (RANK == 0), stderr.getvalue()
 
 
 # ---- Disks that fail ----------------------------------------------------------------------------
 
 
-def case_without_a_place_to_write_training_goes_on_and_a_stop_is_a_failure(folder: Path) -> None:
-    unwritable(Path("/proc/nobody/saved"), "No such file")  # nor may root make one
+def case_an_unwritable_directory_fails_a_stop_but_not_training(folder: Path) -> None:
+    check_unwritable(Path("/proc/none/saved"), "No such file")  # even root cannot make it
     (folder / "file").touch()
     try:
-        generation(Program(folder / "file"))
-        raise AssertionError("it began")
+        run_generation(Program(folder / "file"))
+        raise AssertionError("it started")
     except RuntimeError as error:
         assert "Not a directory" in str(error), error
 
 
-def case_a_full_disk_is_said_once_and_a_stop_is_a_failure(folder: Path) -> None:
+def case_a_full_disk_fails_a_stop_but_not_training(folder: Path) -> None:
     if RANK == 0:
         (folder / "disk").mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none",
                                   str(folder / "disk")], capture_output=True).returncode == 0
         (folder / "mounted").write_text(str(mounted))
-    px_barrier()
+    barrier()
     if (folder / "mounted").read_text() != "True":
-        raise Skip("no disk can be mounted here")
+        raise Skip("mounting a tmpfs is not permitted")
     try:
-        unwritable(folder / "disk" / "saved", "")
+        check_unwritable(folder / "disk" / "saved", "")
     finally:
-        px_barrier()
+        barrier()
         if RANK == 0:
             subprocess.run(["umount", str(folder / "disk")], check=True)
 
 
-def unwritable(directory: Path, words: str) -> None:
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
+def check_unwritable(directory: Path, words: str) -> None:
+    stderr = io.StringIO()
+    with contextlib.redirect_stderr(stderr):
         done = trained(directory, save_every=0.0, epochs=2)
     assert len(done.log.losses) > 0
-    lines = said.getvalue().splitlines()  # once in the course of training, and once at its end
+    lines = stderr.getvalue().splitlines()  # one during training, one at its end
     if RANK == 0:
         assert 1 <= len(lines) <= 2 and len(set(lines)) == 1, lines
         assert lines[0].startswith("pollux: no checkpoint") and words in lines[0], lines
     else:
         assert lines == []
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
-        program = Program(directory, moments={("train", 0, 24): (K - 1,)})
+    stderr = io.StringIO()
+    with contextlib.redirect_stderr(stderr):
+        program = Program(directory, stop_at={("train", 0, 24): (K - 1,)})
         try:
             program.run()
-            raise AssertionError("it went on")
+            raise AssertionError("the stop did not end it")
         except SystemExit as end:
             assert end.code == 1, end.code
         finally:
             px.close()
-    assert said.getvalue().count("\n") == (RANK == 0), said.getvalue()
+    assert stderr.getvalue().count("\n") == (RANK == 0), stderr.getvalue()
 
 
 class Skip(Exception):
-    """Why a case cannot be run here."""
+    """The reason why a case cannot run on this machine."""
 
 
 # ---- What is saved ------------------------------------------------------------------------------
 
 
 class Tracked:
-    """Anything of the user's."""
+    """An object of the user that has a state."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -275,8 +276,8 @@ class Tracked:
         self.value = state["value"]
 
 
-def case_what_is_saved_does_not_change_while_it_is_written(folder: Path) -> None:
-    program = Program(folder, chance=False)
+def case_training_does_not_change_a_checkpoint_being_written(folder: Path) -> None:
+    program = Program(folder, randomness=False)
     program.prepare()
     tracked = px.track("mine", Tracked([1, [2.5, torch.zeros(3)]]))
     saver, written = px.session().saver, threading.Event()
@@ -288,28 +289,29 @@ def case_what_is_saved_does_not_change_while_it_is_written(folder: Path) -> None
             torch.nn.functional.mse_loss(program.model(x), y).backward()
             program.optimizer.step()
             program.optimizer.zero_grad()
-            if saver._writer is not None:  # collected, and not yet written
+            if saver._writer is not None:  # copied, but not yet written
                 tracked.value[1][0] = -1.0
                 tracked.value[1][1] += 1
                 program.net[0].weight.data.fill_(77.0)
-            px.save()  # again and again: training does not wait for the disk
+            px.save()  # training does not wait for the disk
             states.append({name: each.clone() for name, each in program.net.state_dict().items()})
         written.set()
         saver.join()
         break
-    px_barrier()
+    barrier()
     with Checkpoint.newest(folder)[0] as newest:
         first = Path(newest.path).parent / "checkpoint-1"
     if RANK == 0:
         saved = dict(torch.load(first / "model.pt"))
         assert len(states) > 6
-        assert any(same(saved, state) for state in states[:4]) and not same(saved, states[-1])
+        assert any(bitwise_equal(saved, state) for state in states[:4])
+        assert not bitwise_equal(saved, states[-1])
         found = torch.load(first / "extra.pt")["tracked"]["mine"]["value"]
         assert found[0] == 1 and found[1][0] == 2.5 and found[1][1].sum() == 0, found
-    px_barrier()
+    barrier()
 
 
-def case_what_is_tracked_is_saved_and_restored_whenever_it_is(folder: Path) -> None:
+def case_tracked_objects_are_saved_and_restored(folder: Path) -> None:
     def run(value: int, early: bool, late: bool, stop: bool) -> dict[str, int]:
         program = Program(folder, scheduler=False)
         program.prepare()
@@ -334,8 +336,9 @@ def case_what_is_tracked_is_saved_and_restored_whenever_it_is(folder: Path) -> N
             px.close()
         return {name: thing.value for name, thing in things.items()}
     assert run(1, True, True, stop=True) == {"early": 1, "late": 1}
-    assert run(2, True, False, stop=True) == {"early": 1}   # and saves again, without the late one
-    assert run(3, False, True, stop=True) == {"late": 1}    # which is found all the same
+    # This generation saves without tracking "late"; the next one still restores it.
+    assert run(2, True, False, stop=True) == {"early": 1}
+    assert run(3, False, True, stop=True) == {"late": 1}
     assert run(4, True, True, stop=False) == {"early": 1, "late": 1}
     px.init()
     px.track("one", Tracked(1))
@@ -388,7 +391,7 @@ def case_tied_weights_are_saved_once(folder: Path) -> None:
 
 
 class PlainPickle:
-    """For torch.load: what weights_only=True allows (which in torch 1.13 knows no floats)."""
+    """For torch.load: allows what weights_only=True allows, also floats (torch 1.13 does not)."""
 
     load, loads = pickle.load, pickle.loads
 
@@ -399,14 +402,14 @@ class PlainPickle:
             return super().find_class(module, name)
 
 
-def plain(path: Path) -> Any:
-    """Load what holds plain types and tensors alone."""
+def load_plain(path: Path) -> Any:
+    """Load a file; fails if it has anything but plain types and tensors."""
     return torch.load(path, pickle_module=PlainPickle)
 
 
-def case_files_hold_plain_types(folder: Path) -> None:
+def case_checkpoint_files_hold_plain_types(folder: Path) -> None:
     import numpy
-    program = Program(folder, moments={("train", 0, 24): EVERYBODY})
+    program = Program(folder, stop_at={("train", 0, 24): ALL_RANKS})
     plateau = None
 
     def prepare() -> None:
@@ -416,19 +419,19 @@ def case_files_hold_plain_types(folder: Path) -> None:
         plateau.step(numpy.float64(3.0))
         px.track("counts", Tracked({"a": (1, True, None, "b", 2.5, numpy.float32(1.0).item())}))
     program.prepare = prepare  # type: ignore[method-assign]
-    assert not generation(program)
+    assert not run_generation(program)
     with Checkpoint.newest(folder)[0] as newest:
         assert set(os.listdir(newest.path)) == {"model.pt", "optimizer.pt", "extra.pt",
                                                 "pollux-agent", "MANIFEST"}
-        loaded = {name: plain(Path(newest.path) / name)
+        loaded = {name: load_plain(Path(newest.path) / name)
                   for name in ("model.pt", "optimizer.pt", "extra.pt")}
-    fresh = torch.nn.Sequential(*program.net)  # by the user, without us
+    fresh = torch.nn.Sequential(*program.net)  # as a user without Pollux does it
     fresh.load_state_dict(loaded["model.pt"])
     torch.optim.SGD(fresh.parameters(), lr=1.0).load_state_dict(loaded["optimizer.pt"])
     assert loaded["extra.pt"]["schedulers"][-1]["best"] == 3.0
 
 
-def case_every_scheduler_goes_on(folder: Path) -> None:
+def case_every_scheduler_resumes(folder: Path) -> None:
     makers: dict[str, Callable[[Any], Any]] = {
         "step": lambda o: lr_scheduler.StepLR(o, 3),
         "several": lambda o: lr_scheduler.MultiStepLR(o, [2, 5, 9]),
@@ -448,7 +451,7 @@ def case_every_scheduler_goes_on(folder: Path) -> None:
     def train(directory: Optional[Path], make: Callable, stop: int) -> tuple:
         rates = []
         while True:
-            program = Program(directory, scheduler=False, chance=False)
+            program = Program(directory, scheduler=False, randomness=False)
             program.prepare()
             scheduler = make(program.optimizer)
             try:
@@ -467,7 +470,7 @@ def case_every_scheduler_goes_on(folder: Path) -> None:
             except SystemExit:
                 if RANK == 0:
                     with Checkpoint.newest(directory)[0] as newest:
-                        plain(Path(newest.path) / "extra.pt")
+                        load_plain(Path(newest.path) / "extra.pt")
             finally:
                 px.close()
     for name, make in makers.items():
@@ -479,10 +482,10 @@ def case_every_scheduler_goes_on(folder: Path) -> None:
 
 
 def case_another_number_of_schedulers_is_refused(folder: Path) -> None:
-    assert not generation(Program(folder, moments={("train", 0, 8): EVERYBODY}))
+    assert not run_generation(Program(folder, stop_at={("train", 0, 8): ALL_RANKS}))
     try:
-        generation(Program(folder, scheduler=False))
-        raise AssertionError("it went on without its scheduler")
+        run_generation(Program(folder, scheduler=False))
+        raise AssertionError("it resumed without its scheduler")
     except RuntimeError as error:
         assert "1 schedulers and the program 0" in str(error), error
 
@@ -516,21 +519,21 @@ def case_a_scaler_is_saved(folder: Path) -> None:
 # ---- The end ------------------------------------------------------------------------------------
 
 
-def case_what_has_ended_has_nothing_left_to_do(folder: Path) -> None:
+def case_finished_training_does_nothing_when_run_again(folder: Path) -> None:
     whole = trained(folder)
-    saved = numbers(folder)
+    saved = checkpoint_numbers(folder)
     again = trained(folder)
     assert again.log.losses == [] and again.log.sums == {}
-    assert same(whole.net.state_dict(), again.net.state_dict())
-    assert numbers(folder) == saved
-    longer = Program(folder, epochs=EPOCHS + 1, moments={("train", EPOCHS, 0): EVERYBODY})
-    assert not generation(longer)  # there is an epoch more
+    assert bitwise_equal(whole.net.state_dict(), again.net.state_dict())
+    assert checkpoint_numbers(folder) == saved
+    longer = Program(folder, epochs=EPOCHS + 1, stop_at={("train", EPOCHS, 0): ALL_RANKS})
+    assert not run_generation(longer)  # one more epoch to train
     assert list(longer.log.samples) == [EPOCHS]
 
 
-def case_sums_from_before_the_loop_last_for_all_of_it(folder: Path) -> None:
+def case_accumulators_made_before_the_loop_last_until_its_end(folder: Path) -> None:
     def train(stops: dict) -> dict:
-        program = Program(folder, moments=stops)
+        program = Program(folder, stop_at=stops)
         counts: list = []
 
         def prepare() -> None:
@@ -554,43 +557,43 @@ def case_sums_from_before_the_loop_last_for_all_of_it(folder: Path) -> None:
                 px.close()
         assert program.log.stops == len(stops)
         return totals
-    assert train({("train", 1, 8): EVERYBODY, ("train", 2, 8): EVERYBODY}) == {"epochs": 3.0 * K}
+    assert train({("train", 1, 8): ALL_RANKS, ("train", 2, 8): ALL_RANKS}) == {"epochs": 3.0 * K}
 
 
 # ---- With another number of replicas ------------------------------------------------------------
 
 
-def begin_for_others(folder: Path) -> Program:
-    """The first half of an epoch and a stop, for another number of replicas to go on."""
-    program = Program(folder, chance=False, moments={("train", 0, 24): EVERYBODY})
-    assert not generation(program)
+def stop_in_the_first_epoch(folder: Path) -> Program:
+    """Train half an epoch and stop, so that another number of replicas can resume."""
+    program = Program(folder, randomness=False, stop_at={("train", 0, 24): ALL_RANKS})
+    assert not run_generation(program)
     return program
 
 
-def go_on_for_others(folder: Path) -> Program:
-    program = Program(folder, chance=False)
-    assert generation(program)
+def resume_to_the_end(folder: Path) -> Program:
+    program = Program(folder, randomness=False)
+    assert run_generation(program)
     return program
 
 
-def result(program: Program) -> dict[str, Any]:
-    """What this replica did, as JSON can hold it."""
+def log_for_json(program: Program) -> dict[str, Any]:
+    """The log of this replica as JSON types."""
     return {"samples": {str(epoch): seen for epoch, seen in program.log.samples.items()},
             "losses": program.log.losses,
             "counts": {str(epoch): sums["count"] for epoch, sums in program.log.sums.items()},
             "evaluated": {str(epoch): sums for epoch, sums in program.log.evaluated.items()}}
 
 
-def case_for_others(folder: Path) -> None:
-    """test_saving.py reads what is left here; and has left something itself."""
+def case_another_number_of_replicas(folder: Path) -> None:
+    """test_saving.py has made "from one" and reads the files that are written here."""
     if K == 1:
         return
-    parts = {"begun": begin_for_others(folder / "begun"), "ended": None}
+    programs = {"stopped": stop_in_the_first_epoch(folder / "stopped"), "resumed": None}
     if (folder.parent / "from one").exists():
-        parts["ended"] = go_on_for_others(folder.parent / "from one")
-    for name, program in parts.items():
+        programs["resumed"] = resume_to_the_end(folder.parent / "from one")
+    for name, program in programs.items():
         if program is not None:
-            (folder / f"{name}.{RANK}").write_text(json.dumps(result(program)))
+            (folder / f"{name}.{RANK}").write_text(json.dumps(log_for_json(program)))
 
 
 # ---- Running them -------------------------------------------------------------------------------
@@ -601,8 +604,8 @@ CASES = {name[5:]: function for name, function in list(globals().items())
 
 
 @contextlib.contextmanager
-def handlers() -> Iterator[None]:
-    """A program that was stopped is deaf from then on; this process is not to be."""
+def restored_handler() -> Iterator[None]:
+    """Restore the handler of SIGTERM: after its first stop a program ignores the signal."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -612,10 +615,10 @@ def handlers() -> Iterator[None]:
 
 
 def run(name: str, folder: Path) -> None:
-    """One case, and nothing left of it."""
+    """Run one case; then close its session and restore the signal handler."""
     folder = folder / name
     folder.mkdir(parents=True, exist_ok=True)
-    with handlers():
+    with restored_handler():
         CASES[name](folder)
 
 
@@ -627,7 +630,7 @@ def main(folder: Path) -> None:
             print(f"ok {name} # SKIP {why}")
         except BaseException:
             print(f"not ok {name}: {traceback.format_exc()}", flush=True)
-            os._exit(1)  # the others wait for this one in vain, and end by that
+            os._exit(1)  # the other replicas then fail in their next exchange
         else:
             print(f"ok {name}", flush=True)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package below pollux.torch: structures and signatures agree with the headers; the library is
-found, or said where it was looked for; errors are sentences; the agent and checkpoints make a round
-trip."""
+"""The package without pollux.torch: structures and signatures agree with the headers; the library
+is found, or the error names the places searched; agent state and checkpoints can be restored."""
 from __future__ import annotations
 
 import ctypes
@@ -24,7 +23,7 @@ from pollux.checkpoint import Checkpoint, indices
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess:
-    """Run code in a Python of its own."""
+    """Run code in another Python process."""
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},
@@ -39,7 +38,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess:
 
 
 def fields(structure, path=""):
-    """Places of all fields within a structure, those of inner ones too."""
+    """Name, offset and size of all fields of a structure, also of structures inside it."""
     for name, kind in structure._fields_:
         field = getattr(structure, name)
         yield path + name.rstrip("_"), field.offset, field.size
@@ -48,7 +47,7 @@ def fields(structure, path=""):
                 yield inner, field.offset + offset, size
 
 
-def test_structures_are_those_of_c(root, tmp_path):
+def test_structures_match_c(root, tmp_path):
     places = [
         (c_name, name, offset, size)
         for c_name, structure in _library.STRUCTURES.items()
@@ -68,15 +67,15 @@ def test_structures_are_those_of_c(root, tmp_path):
     subprocess.run(
         ["gcc", f"-I{root}/include", str(source), "-o", str(tmp_path / "sizes")], check=True
     )
-    said = subprocess.check_output([str(tmp_path / "sizes")], text=True).splitlines()
+    output = subprocess.check_output([str(tmp_path / "sizes")], text=True).splitlines()
     expected = [f"{offset} {size}" for _, _, offset, size in places]
     expected += [str(ctypes.sizeof(structure)) for structure in _library.STRUCTURES.values()]
-    for place, want, got in zip([*places, *_library.STRUCTURES], expected, said):
+    for place, want, got in zip([*places, *_library.STRUCTURES], expected, output):
         assert want == got, place
-    assert len(expected) == len(said)
+    assert len(expected) == len(output)
 
 
-def declared(root):
+def header_text(root):
     """The text of the headers of the library, without comments."""
     text = ""
     for name in ("pollux", "agent", "checkpoint"):
@@ -87,15 +86,15 @@ def declared(root):
 def test_every_function_is_bound(root):
     arguments = {
         name: list_.count(",") + (list_.strip() != "void")
-        for name, list_ in re.findall(r"\b(pollux_\w+) \(([^()]*)\);", declared(root))
+        for name, list_ in re.findall(r"\b(pollux_\w+) \(([^()]*)\);", header_text(root))
     }
     assert len(arguments) > 60
     bound = {name: len(args) for name, (_, args) in _library.SIGNATURES.items()}
     assert bound == arguments
 
 
-def test_every_structure_is_there(root):
-    assert set(re.findall(r"struct (pollux_\w+) \{", declared(root))) == set(_library.STRUCTURES)
+def test_every_structure_is_bound(root):
+    assert set(re.findall(r"struct (pollux_\w+) \{", header_text(root))) == set(_library.STRUCTURES)
 
 
 def test_versions_agree(root):
@@ -105,15 +104,15 @@ def test_versions_agree(root):
     assert _library.library().pollux_version().decode() == version
 
 
-def test_verdicts_are_those_of_c(root):
-    names = re.search(r"enum pollux_verdict \{(.*?)\}", declared(root), re.S).group(1)
+def test_verdicts_match_c(root):
+    names = re.search(r"enum pollux_verdict \{(.*?)\}", header_text(root), re.S).group(1)
     assert re.findall(r"POLLUX_(\w+)", names) == [verdict.name for verdict in Verdict]
 
 
 # ---- Finding the library ----------------------------------------------------------------------
 
 
-def test_library_by_variable(build, tmp_path):
+def test_library_named_by_variable(build, tmp_path):
     copy = tmp_path / "copy.so"
     shutil.copy(build / "libpollux.so", copy)
     code = "from pollux import _library; print(_library.library()._name)"
@@ -123,18 +122,18 @@ def test_library_by_variable(build, tmp_path):
     assert "none.so" in missing.stderr
 
 
-def test_library_that_is_nowhere(tmp_path):
+def test_library_not_found(tmp_path):
     shutil.copytree(os.path.dirname(pollux.__file__), tmp_path / "lib" / "x" / "pollux")
     code = "import sys, pollux.agent; sys.argv; pollux.agent.world()"
     environment = {"PYTHONPATH": str(tmp_path / "lib" / "x"), "POLLUX_BUILD": ""}
     found = python("import ctypes; ctypes.CDLL('libpollux.so.0')")
     if found.returncode == 0:
         pytest.skip("libpollux is installed on this machine")
-    said = python(code, **environment).stderr.splitlines()[-1]
-    assert "libpollux was not found; install libpollux0" in said
-    assert f"{tmp_path}/lib/libpollux.so.0 (not there)" in said
-    said = python(code, **{**environment, "POLLUX_BUILD": str(tmp_path)}).stderr.splitlines()[-1]
-    assert "run `make` there" in said and f"{tmp_path}/libpollux.so (not there)" in said
+    output = python(code, **environment).stderr.splitlines()[-1]
+    assert "libpollux was not found; install libpollux0" in output
+    assert f"{tmp_path}/lib/libpollux.so.0 (not there)" in output
+    output = python(code, **{**environment, "POLLUX_BUILD": str(tmp_path)}).stderr.splitlines()[-1]
+    assert "run `make` there" in output and f"{tmp_path}/libpollux.so (not there)" in output
 
 
 def test_library_next_to_an_installed_package(build, tmp_path):
@@ -146,13 +145,13 @@ def test_library_next_to_an_installed_package(build, tmp_path):
     assert done.stdout.strip() == str(lib / "libpollux.so.0")
 
 
-def test_library_that_is_too_old():
+def test_library_too_old():
     libc = "libc.so.6"
-    said = python("import pollux.agent; pollux.agent.world()", POLLUX_LIBRARY=libc).stderr
-    assert "libc.so.6 has no pollux_version: it is older than this package" in said
+    output = python("import pollux.agent; pollux.agent.world()", POLLUX_LIBRARY=libc).stderr
+    assert "libc.so.6 has no pollux_version: it is older than this package" in output
 
 
-def test_nothing_is_loaded_by_an_import():
+def test_import_does_not_load_the_library():
     done = python(
         "import sys, pollux, pollux.agent, pollux.checkpoint\n"
         "assert pollux._library._loaded is None\n"
@@ -161,7 +160,7 @@ def test_nothing_is_loaded_by_an_import():
     assert done.returncode == 0, done.stderr
 
 
-def test_errors_survive_other_processes():
+def test_errors_can_be_pickled():
     error = pickle.loads(pickle.dumps(PolluxError(22, "a sentence")))
     assert (error.code, str(error)) == (22, "a sentence")
 
@@ -184,7 +183,7 @@ def test_world(monkeypatch, variables, expected):
     assert world() == expected
 
 
-def test_world_that_cannot_be(monkeypatch):
+def test_invalid_world(monkeypatch):
     monkeypatch.setenv("RANK", "4")
     monkeypatch.setenv("WORLD_SIZE", "4")
     with pytest.raises(PolluxError, match="RANK") as caught:
@@ -195,11 +194,11 @@ def test_world_that_cannot_be(monkeypatch):
 # ---- The agent --------------------------------------------------------------------------------
 
 
-ALONE, PAIR = World(0, 0, 1, 1, 0), World(0, 0, 1, 2, 0)
+ONE_REPLICA, TWO_REPLICAS = World(0, 0, 1, 1, 0), World(0, 0, 1, 2, 0)
 
 
-def agent_of(where=PAIR, **options):
-    return Agent(64, max_batch=4096, local_batch=(1, 512), world=where, **options)
+def agent_of(world=TWO_REPLICAS, **options):
+    return Agent(64, max_batch=4096, local_batch=(1, 512), world=world, **options)
 
 
 def update(agent, samples=None, micro=2.0, mean=1.5):
@@ -214,13 +213,13 @@ def update(agent, samples=None, micro=2.0, mean=1.5):
 
 
 def test_defaults():
-    agent = Agent(64, world=PAIR)
-    assert agent.world() == PAIR and agent.checkpoint_dir() is None
+    agent = Agent(64, world=TWO_REPLICAS)
+    assert agent.world() == TWO_REPLICAS and agent.checkpoint_dir() is None
     assert len(agent.decide()) == 7 + agent.groups
     assert agent.follow() == (Batch(32, 0), Verdict.GO, False, 0.0, 0.0)
 
 
-def test_an_update_and_one_of_another_size():
+def test_a_full_update_and_a_short_one():
     agent = agent_of(fixed=Batch(64, 1))  # 4 times M0
     finite, advice = update(agent)
     assert finite and 1 < advice.gain < 4 and agent.factor(0) == advice.gain
@@ -231,13 +230,13 @@ def test_an_update_and_one_of_another_size():
         agent.samples(16)
 
 
-def test_what_is_not_finite_is_skipped():
+def test_update_that_is_not_finite_is_skipped():
     agent = agent_of()
     finite, advice = update(agent, micro=float("nan"))
     assert not finite and advice.skip and advice.progress == 0
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_arguments_are_refused():
     agent = agent_of(groups=2)
     with pytest.raises(PolluxError, match="step_begin") as caught:
         agent.gradients(1, [1.0, 1.0], [1.0, 1.0])
@@ -255,11 +254,11 @@ def test_what_cannot_be_is_refused():
         ({"period_s": -1.0}, "period"),
     ]:
         with pytest.raises(PolluxError, match=word):
-            Agent(64, world=PAIR, **options)
+            Agent(64, world=TWO_REPLICAS, **options)
 
 
 def test_single_gradients():
-    agent = agent_of(ALONE, fixed=Batch(64, 0))
+    agent = agent_of(ONE_REPLICA, fixed=Batch(64, 0))
     for step in range(3):
         agent.step_begin()
         assert agent.paired == (step > 0)
@@ -301,7 +300,7 @@ def test_state_round_trip():
     for _ in range(5):
         update(agent)
     data = agent.save_state()
-    other = agent_of(ALONE, groups=3)
+    other = agent_of(ONE_REPLICA, groups=3)
     other.restore_state(data)
     assert other.status().progress == 5 and other.status().grad == agent.status().grad
     assert other.save_state() == data
@@ -325,21 +324,21 @@ def test_total_stop_and_fixed():
     assert agent.stopping() and update(agent)[1].verdict is Verdict.STOP
 
 
-def test_signal_becomes_advice():
-    heard = []
-    before = signal.signal(signal.SIGUSR1, lambda *_: heard.append(1))
+def test_signal_requests_a_stop():
+    received = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: received.append(1))
     agent = agent_of()
     agent.catch(signal.SIGUSR1)
     with pytest.raises(PolluxError) as caught:
         agent.catch(signal.SIGUSR2)
     assert caught.value.code == 16
     os.kill(os.getpid(), signal.SIGUSR1)
-    assert agent.stopping() and heard == [1]
+    assert agent.stopping() and received == [1]
     agent.close()
     signal.signal(signal.SIGUSR1, before)
 
 
-def test_closed_is_closed():
+def test_calls_after_close_are_refused():
     agent = agent_of()
     agent.close()
     agent.close()
@@ -348,7 +347,7 @@ def test_closed_is_closed():
             call()
 
 
-def test_last_report_when_the_interpreter_ends(tmp_path):
+def test_last_report_at_exit_of_the_interpreter(tmp_path):
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
         server.bind(path)
@@ -362,10 +361,10 @@ def test_last_report_when_the_interpreter_ends(tmp_path):
             POLLUX_GENERATION="1",
         )
         assert done.returncode == 0, done.stderr
-        said = []
-        while not said or said[-1]["progress"] < 3:
-            said.append(json.loads(server.recv(65536)))
-    assert said[-1]["progress"] == 3 and said[-1]["generation"] == 1
+        reports = []
+        while not reports or reports[-1]["progress"] < 3:
+            reports.append(json.loads(server.recv(65536)))
+    assert reports[-1]["progress"] == 3 and reports[-1]["generation"] == 1
 
 
 def test_checkpoint_dir(monkeypatch):
@@ -395,7 +394,7 @@ def test_checkpoint_round_trip(tmp_path):
     assert sorted(os.listdir(directory)) == ["checkpoint-2", "checkpoint-3", "checkpoint-4"]
 
 
-def test_checkpoint_by_other_means(tmp_path):
+def test_checkpoint_of_files_written_directly(tmp_path):
     with Checkpoint.begin(tmp_path) as checkpoint:
         with open(os.path.join(checkpoint.path, "model.pt"), "wb") as file:
             file.write(b"by torch")
@@ -405,12 +404,12 @@ def test_checkpoint_by_other_means(tmp_path):
     assert Checkpoint.newest(tmp_path)[0].read("model.pt") == b"by torch"
 
 
-def test_torn_checkpoint_is_none(tmp_path):
+def test_incomplete_checkpoint_is_ignored(tmp_path):
     save(tmp_path, model=b"first")
     with Checkpoint.begin(tmp_path) as checkpoint:
         checkpoint.write("model", b"second")
     assert [str(path.name) for path in tmp_path.iterdir()] == ["checkpoint-1"]
-    # One that is killed while it writes leaves its folder, and nothing else.
+    # A process that is killed while it writes leaves only its temporary folder.
     done = python(
         "import os, pollux.checkpoint as c\n"
         f"begun = c.Checkpoint.begin({str(tmp_path)!r})\n"
@@ -422,16 +421,16 @@ def test_torn_checkpoint_is_none(tmp_path):
     assert Checkpoint.newest(tmp_path)[0].number == 2
 
 
-@pytest.mark.parametrize("spoil", ["flip", "cut", "remove", "manifest"])
-def test_damaged_checkpoint_is_passed_over(tmp_path, spoil):
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove", "manifest"])
+def test_damaged_checkpoint_is_skipped(tmp_path, damage):
     save(tmp_path, model=b"first" * 1000)
     save(tmp_path, model=b"second" * 1000)
-    file = tmp_path / "checkpoint-2" / ("MANIFEST" if spoil == "manifest" else "model")
-    if spoil == "remove":
+    file = tmp_path / "checkpoint-2" / ("MANIFEST" if damage == "manifest" else "model")
+    if damage == "remove":
         file.unlink()
     else:
         data = bytearray(file.read_bytes())
-        if spoil == "cut":
+        if damage == "cut":
             data = data[:-1]
         else:
             data[len(data) // 2] ^= 1
@@ -444,7 +443,7 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, spoil):
     assert caught.value.code == 74
 
 
-def test_checkpoint_refusals(tmp_path):
+def test_invalid_checkpoint_calls(tmp_path):
     with pytest.raises(PolluxError, match="nowhere"):
         Checkpoint.begin(tmp_path / "nowhere" / "deeper")
     with Checkpoint.begin(tmp_path) as checkpoint:
@@ -461,8 +460,8 @@ def test_checkpoint_refusals(tmp_path):
         checkpoint.commit(1)
 
 
-def test_agent_state_is_the_same_file_in_c(tmp_path):
-    """pollux_agent_save writes what save_state gives."""
+def test_agent_state_equals_the_file_of_c(tmp_path):
+    """pollux_agent_save writes the bytes that save_state returns."""
     agent = agent_of()
     update(agent)
     error = _library.CError()
@@ -494,6 +493,6 @@ def test_indices():
 
 
 @pytest.mark.parametrize("place", [(0, 0, 0, 1), (10, 0, 5, 6), (10, 0, -1, 3), (10, -1, 0, 3)])
-def test_indices_that_cannot_be(place):
+def test_invalid_indices(place):
     with pytest.raises(PolluxError):
         indices(7, *place)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders that are elastic, with one replica in this process and with several in others: coverage,
-samplers, streams, workers, evaluation (data_cases.py)."""
+"""Elastic loaders: the cases of data_cases.py with one replica in this process and with several in
+their own processes."""
 from __future__ import annotations
 
 import os
@@ -20,7 +20,7 @@ def test_one_replica(name, tmp_path):
 
 @pytest.fixture(scope="module", params=[2, 3] if os.environ.get("POLLUX_SOAK") else [2])
 def ended(request, tmp_path_factory):
-    """What several replicas say of all cases; they stop at the first that fails."""
+    """The output of several replicas that run all cases up to the first failure."""
     return replicas.run(data_cases.__file__, request.param, tmp_path_factory.mktemp("data"))
 
 

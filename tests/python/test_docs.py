@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/pytorch.md tells the truth: its Python blocks run, its diffs are those of the examples, and
-it names what there is."""
+"""docs/pytorch.md is correct: its Python blocks run, its diffs are those of the examples, its links
+have targets, and it names every option and metric."""
 from __future__ import annotations
 
 import difflib
@@ -23,8 +23,8 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def surroundings() -> dict:
-    """What a reader has before the first line of a block."""
+def variables() -> dict:
+    """The variables that a block of the page uses without defining them."""
     data = TensorDataset(torch.randn(64, 4), torch.randint(3, (64,)))
     model = nn.Linear(4, 3)
 
@@ -42,7 +42,7 @@ def surroundings() -> dict:
 
 @pytest.mark.parametrize("block", blocks("python"), ids=lambda block: block.split("\n")[0].strip())
 def test_python_blocks_run(block):
-    names = surroundings()
+    names = variables()
     try:
         if "px.init" not in block:
             px.init()
@@ -60,24 +60,24 @@ def difference(name: str) -> list[str]:
     return [line for line in lines if not line.startswith(("---", "+++"))]
 
 
-def quoted(block: str, lines: list[str]) -> bool:
-    """Whether a block is a piece of the lines as it stands."""
+def contains(block: str, lines: list[str]) -> bool:
+    """Whether the lines contain the block, as consecutive whole lines."""
     return "\n" + block.rstrip("\n") + "\n" in "\n" + "\n".join(lines) + "\n"
 
 
-def test_the_readme_begins_alike():
+def test_readme_has_the_first_block():
     assert blocks("python")[0] in (ROOT / "README.md").read_text()
 
 
 def test_diffs_are_those_of_the_examples():
     image, text = blocks("diff")
     assert image.splitlines() == difference("image")
-    assert quoted(text, difference("text"))
+    assert contains(text, difference("text"))
 
 
 @pytest.mark.parametrize("name", ["image", "text"])
-def test_examples_differ_in_nothing_but_pollux(name):
-    """More lines are taken than given; what trains is the same, line by line."""
+def test_examples_differ_only_by_pollux(name):
+    """Pollux removes more lines than it adds, and does not change the lines that train."""
     lines = difference(name)
     added = [line for line in lines if line.startswith("+")]
     removed = [line for line in lines if line.startswith("-")]
@@ -86,7 +86,7 @@ def test_examples_differ_in_nothing_but_pollux(name):
         assert not any(line in each for each in added + removed)
 
 
-def test_options_are_all_told():
+def test_every_option_is_documented():
     """Every argument of init and prepare, every name of px and every metric is on the page."""
     for function in (px.init, px.prepare):
         for name in inspect.signature(function).parameters:
@@ -94,13 +94,13 @@ def test_options_are_all_told():
     for name in set(px.__all__) - {"session", "STOPPED"}:
         assert f"px.{name}" in PAGE, name
     px.init()
-    px.prepare(*(surroundings()[name] for name in ("model", "opt", "loader")))
+    px.prepare(*(variables()[name] for name in ("model", "opt", "loader")))
     names = px.metrics()
     px.close()
     assert all(f"`{name}`" in PAGE for name in names), list(names)
 
 
-def test_files_that_it_names_are_there():
+def test_links_have_targets():
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", PAGE):
         if not target.startswith("http"):
             assert (ROOT / "docs" / target).exists(), target

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pollux.model against the published implementation's values, for numbers, lists and arrays; and
-the `pollux` command run for notebooks."""
+"""pollux.model: equal to values of the published implementation, for numbers, lists and arrays.
+pollux.decide and pollux.simulate: they run the `pollux` command."""
 from __future__ import annotations
 
 import csv
@@ -61,7 +61,7 @@ def test_golden_goodput(golden):
     ]
     assert len(total) > 100
     for got, want in pairs:
-        # Out of its domain ours is NaN, by contract; the published one goes on.
+        # Outside the domain pollux returns NaN; the published implementation returns a number.
         known = ~np.isnan(got)
         assert known.sum() > 100
         np.testing.assert_allclose(got[known], want[known], rtol=1e-9)
@@ -79,10 +79,10 @@ def test_golden_best_batch(golden):
         search="reference",
     )
     np.testing.assert_allclose(best.goodput, c["goodput"], rtol=1e-9)
-    there = c["goodput"] > 0
-    assert there.sum() > 100
+    feasible = c["goodput"] > 0
+    assert feasible.sum() > 100
     same = (best.batch.m == c["local_bsz"]) & (best.batch.s == c["accum_steps"])
-    assert same[there].mean() > 0.99  # ties may be broken otherwise
+    assert same[feasible].mean() > 0.99  # ties can be broken differently
 
 
 def test_golden_fits(golden):
@@ -118,7 +118,7 @@ def test_broadcasting():
     for i, k in enumerate((1, 2, 4)):
         for j, samples in enumerate((64, 128)):
             assert table[i, j] == goodput(MODEL, GRAD, 64, k, samples)
-    # Arrays within a model, and no elements at all.
+    # Arrays inside a model, and an empty array.
     slow = MODEL._replace(beta_grad=np.array([1e-4, 1e-3]))
     assert (throughput(slow, 1, replicas * 8).shape) == (3, 2)
     assert throughput(MODEL, 1, np.array([], dtype=int)).shape == (0,)
@@ -179,16 +179,16 @@ def test_tour(root, monkeypatch):
     assert done.attempted > 5 and done.failed == 0
 
 
-# ---- Refusals ---------------------------------------------------------------------------------
+# ---- Invalid arguments ------------------------------------------------------------------------
 
 
-def test_out_of_the_domain_is_nan():
+def test_values_outside_the_domain_are_nan():
     assert math.isnan(goodput(MODEL, GRAD, 64, 1, 1))
     assert math.isnan(throughput(MODEL, 0, 1))
     assert math.isnan(gain(GRAD, 0))
 
 
-def test_refusals():
+def test_invalid_arguments_are_refused():
     with pytest.raises(PolluxError, match="max_batch") as caught:
         best_batch(MODEL, GRAD, (64, 1, 1, 1), 4)
     assert caught.value.code == 22
@@ -243,7 +243,7 @@ def test_simulate(root, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "call, sentence",
+    "call, message",
     [
         (lambda: pollux.decide({"nodes": 3}), r"nodes: expected an array"),
         (lambda: pollux.decide("/nowhere/problem.json"), r"^/nowhere/problem.json: cannot read"),
@@ -252,13 +252,13 @@ def test_simulate(root, tmp_path):
         (lambda: pollux.simulate("/nowhere/workload.csv"), r"/nowhere/workload.csv"),
     ],
 )
-def test_refusals_of_the_command(call, sentence):
-    with pytest.raises(PolluxError, match=sentence) as caught:
+def test_errors_of_the_command(call, message):
+    with pytest.raises(PolluxError, match=message) as caught:
         call()
     assert caught.value.code == 22
 
 
-def test_where_the_command_is(monkeypatch, tmp_path, build):
+def test_finding_the_command(monkeypatch, tmp_path, build):
     assert command.command() == str(build / "pollux")
     monkeypatch.setenv("POLLUX_BUILD", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))

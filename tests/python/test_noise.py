@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient noise that pollux.torch measures, and the learning rates that follow from it, with
-real processes.  What is tested is in torch_cases."""
+"""The gradient noise that pollux.torch measures and the learning rates computed from it, in real
+processes.  The cases are in torch_cases/noise.py."""
 from __future__ import annotations
 
 import pytest

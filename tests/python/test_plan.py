@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How samples are dealt out to replicas and micro-steps (pollux.torch.plan), and where a pass goes
-on after an interruption: arithmetic, checked on random cases."""
+"""How pollux.torch.plan assigns samples to replicas and micro-steps, and where a pass resumes after
+an interruption, checked on random cases."""
 from __future__ import annotations
 
 import random
@@ -13,8 +13,8 @@ from pollux.agent import Batch
 plan = pytest.importorskip("pollux.torch.plan")  # the package it is in needs torch
 
 
-def dealt(update_of_rank: list) -> Counter:
-    """How often each position is handed out with a weight, over all replicas and micro-steps."""
+def assigned(update_of_rank: list) -> Counter:
+    """How often each position is assigned with a positive weight, over replicas and micro-steps."""
     seen: Counter = Counter()
     for update in update_of_rank:
         for micro in range(update.micro_steps):
@@ -24,8 +24,8 @@ def dealt(update_of_rank: list) -> Counter:
     return seen
 
 
-def rows(length, offset, samples, batch, replicas, least=1):
-    """The updates of a pass, each as a list over the replicas."""
+def all_ranks(length, offset, samples, batch, replicas, least=1):
+    """The updates of a pass; each is a tuple over the replicas."""
     of_rank = [list(plan.updates(length, offset, samples, batch, replicas, rank, least))
                for rank in range(replicas)]
     assert len({len(row) for row in of_rank}) == 1
@@ -33,11 +33,11 @@ def rows(length, offset, samples, batch, replicas, least=1):
 
 
 def check_update(row: tuple, batch: Batch) -> None:
-    """One update, seen by all replicas: exact coverage, weights of a mean, no empty share."""
+    """One update of all replicas: each sample once, weights that give the mean, no empty share."""
     first, replicas = row[0], len(row)
     assert len({(each.start, each.samples, each.micro_steps, each.even) for each in row}) == 1
     wanted = range(first.start, first.start + first.samples)
-    assert dealt(row) == Counter(wanted)
+    assert assigned(row) == Counter(wanted)
     assert 1 <= first.micro_steps <= batch.s + 1
     counts = [each.share(micro)[1] for each in row for micro in range(first.micro_steps)]
     assert min(counts) >= 1 and max(counts) - min(counts) <= 1
@@ -55,16 +55,16 @@ def check_update(row: tuple, batch: Batch) -> None:
                    for each in row for micro in range(first.micro_steps))
 
 
-def test_every_sample_of_a_pass_is_dealt_out_once_whatever_changes(soak):
+def test_every_sample_is_assigned_once_when_batch_and_replicas_change(soak):
     random.seed(1)
     for _case in range(soak(400, 20000)):
         length, offset = random.randint(1, 300), 0
-        while offset < length:  # a stretch with one batch and one number of replicas
+        while offset < length:  # a part of the pass with one batch and one number of replicas
             replicas = random.randint(1, 7)
             batch = Batch(random.randint(1, 12), random.randint(0, 4))
             full = replicas * batch.m * (batch.s + 1)
             samples = random.choice([full, random.randint(max(1, full - replicas), full)])
-            row = rows(length, offset, samples, batch, replicas)
+            row = all_ranks(length, offset, samples, batch, replicas)
             assert sum(each[0].samples for each in row) == length - offset
             for update in row[:random.choice([1, 2, len(row)])]:
                 assert update[0].start == offset
@@ -72,62 +72,62 @@ def test_every_sample_of_a_pass_is_dealt_out_once_whatever_changes(soak):
                 offset += update[0].samples
 
 
-def test_the_number_of_iterations_is_that_of_the_updates(soak):
+def test_iterations_are_the_micro_steps_of_all_updates(soak):
     random.seed(2)
     for _case in range(soak(300, 5000)):
         replicas, batch = random.randint(1, 6), Batch(random.randint(1, 9), random.randint(0, 3))
         length, least = random.randint(0, 200), random.choice([1, 8])
         samples = replicas * batch.m * (batch.s + 1)
-        row = rows(length, 0, samples, batch, replicas, least)
+        row = all_ranks(length, 0, samples, batch, replicas, least)
         assert plan.iterations(length, samples, batch, replicas, least) \
             == sum(update[0].micro_steps for update in row)
 
 
 def test_a_tail_too_small_for_all_replicas_is_shared_with_the_update_before():
-    sizes = [row[0].samples for row in rows(26, 0, 8, Batch(2, 0), 4)]
+    sizes = [row[0].samples for row in all_ranks(26, 0, 8, Batch(2, 0), 4)]
     assert sizes == [8, 8, 5, 5]                                    # not 8, 8, 8, 2
-    sizes = [row[0].samples for row in rows(10, 0, 4, Batch(1, 0), 4)]
-    assert sizes == [4, 6]                                          # 3 + 3 would be too few, too
-    assert all(row[0].weight(0) > 0 for row in rows(26, 0, 8, Batch(2, 0), 4))
+    sizes = [row[0].samples for row in all_ranks(10, 0, 4, Batch(1, 0), 4)]
+    assert sizes == [4, 6]                                          # nor 4, 3, 3
+    assert all(row[0].weight(0) > 0 for row in all_ranks(26, 0, 8, Batch(2, 0), 4))
 
 
-def test_fewer_samples_than_replicas_weigh_what_they_are_worth():
-    (row,) = rows(2, 0, 8, Batch(2, 0), 4)
+def test_weights_with_fewer_samples_than_replicas():
+    (row,) = all_ranks(2, 0, 8, Batch(2, 0), 4)
     assert [each.weight(0) for each in row] == [2.0, 2.0, 0.0, 0.0]
     assert [each.share(0) for each in row] == [(0, 1), (1, 1), (0, 1), (0, 1)]
 
 
 def test_a_dataset_smaller_than_the_batch_is_one_update():
-    (row,) = rows(10, 0, 64, Batch(8, 3), 2)
+    (row,) = all_ranks(10, 0, 64, Batch(8, 3), 2)
     assert row[0].samples == 10 and row[0].micro_steps == 1 and row[0].short
     check_update(row, Batch(8, 3))
 
 
 def test_a_pass_that_the_batch_divides_has_no_empty_update():
-    assert [row[0].samples for row in rows(24, 0, 8, Batch(4, 0), 2)] == [8, 8, 8]
-    assert rows(24, 24, 8, Batch(4, 0), 2) == []
+    assert [row[0].samples for row in all_ranks(24, 0, 8, Batch(4, 0), 2)] == [8, 8, 8]
+    assert all_ranks(24, 24, 8, Batch(4, 0), 2) == []
 
 
-def test_drop_last_drops_less_than_the_least_update_and_nothing_else():
-    sizes = [row[0].samples for row in rows(100, 0, 32, Batch(16, 0), 2, least=8)]
+def test_drop_last_drops_only_a_tail_below_the_least_update():
+    sizes = [row[0].samples for row in all_ranks(100, 0, 32, Batch(16, 0), 2, least=8)]
     assert sizes == [32, 32, 32]                        # 4 are left, below 8
-    sizes = [row[0].samples for row in rows(110, 0, 32, Batch(16, 0), 2, least=8)]
+    sizes = [row[0].samples for row in all_ranks(110, 0, 32, Batch(16, 0), 2, least=8)]
     assert sizes == [32, 32, 32, 14]
-    assert rows(5, 0, 8, Batch(8, 0), 1, least=8) == []
+    assert all_ranks(5, 0, 8, Batch(8, 0), 1, least=8) == []
 
 
-def test_micro_steps_are_no_larger_than_advised_but_for_one_sample(soak):
+def test_micro_steps_exceed_the_advice_by_at_most_one_sample(soak):
     random.seed(3)
     for _case in range(soak(1000, 20000)):
         replicas, batch = random.randint(1, 6), Batch(random.randint(1, 9), random.randint(0, 4))
-        for row in rows(random.randint(1, 300), 0, replicas * batch.m * (batch.s + 1), batch,
-                        replicas):
+        for row in all_ranks(random.randint(1, 300), 0, replicas * batch.m * (batch.s + 1), batch,
+                             replicas):
             most = max(update.share(micro)[1] for update in row
                        for micro in range(update.micro_steps))
             assert most <= batch.m + (batch.m == 1 or row[0].samples > row[0].full)
 
 
-def test_noise_is_told_by_whole_updates_with_all_but_equal_shares():
+def test_noise_needs_whole_updates_with_nearly_equal_shares():
     batch = Batch(16, 1)
     whole, rounded, short = (plan.Update(0, samples, batch, 2, 0) for samples in (64, 62, 40))
     assert (whole.comparable, rounded.comparable, short.comparable) == (True, True, False)
@@ -135,47 +135,47 @@ def test_noise_is_told_by_whole_updates_with_all_but_equal_shares():
     assert not plan.Update(0, 5, Batch(3, 0), 2, 0).comparable  # shares of 3 and 2
 
 
-# ---- Where a pass goes on ------------------------------------------------------------------------
+# ---- Where a pass resumes ------------------------------------------------------------------------
 
 
-def again(position):
-    """The same position in another process."""
+def restored(position):
+    """A new position with the saved state of this one, as in another process."""
     other = plan.Position()
     other.restore(position.state())
     return other
 
 
-def at(position):
+def fields(position):
     return position.number, position.offset, position.ended
 
 
-def test_a_pass_goes_on_where_it_was_interrupted_once():
+def test_an_interrupted_pass_resumes_once():
     position = plan.Position()
     position.begin()
     position.advance(10)
-    resumed = again(again(position))  # stopped once more before anything was done
+    resumed = restored(restored(position))  # stopped again before the first update
     resumed.begin()
-    assert at(resumed) == (0, 10, False)
+    assert fields(resumed) == (0, 10, False)
     resumed.begin()
-    assert at(resumed) == (1, 0, False)
+    assert fields(resumed) == (1, 0, False)
 
 
-def test_a_pass_that_was_handed_out_is_not_begun_again():
+def test_a_finished_pass_is_not_repeated():
     position = plan.Position()
     position.begin()
     position.advance(10)
-    position.ended = True  # and its epoch goes on with an evaluation, where it is interrupted
-    resumed = again(position)
+    position.ended = True  # its epoch continues with an evaluation, which is interrupted
+    resumed = restored(position)
     resumed.begin()
-    assert at(resumed) == (0, 10, True)
+    assert fields(resumed) == (0, 10, True)
 
 
-def test_between_epochs_the_next_pass_is_begun():
+def test_between_epochs_the_next_pass_starts():
     position = plan.Position()
     position.begin()
     position.ended = True
     position.end_epoch()
-    resumed = again(position)
+    resumed = restored(position)
     assert not resumed.begun
     resumed.begin()
-    assert at(resumed) == (1, 0, False)
+    assert fields(resumed) == (1, 0, False)

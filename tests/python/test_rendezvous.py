@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where replicas meet when nobody but Slurm has said."""
+"""The rendezvous address and port if only the variables of Slurm are set."""
 import pytest
 
 torch = pytest.importorskip("torch")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""px.metrics(), lines of JSON and writers of graphs."""
+"""px.metrics(), the log of JSON lines and the writer of graphs."""
 from __future__ import annotations
 
 import json
@@ -21,13 +21,13 @@ KEYS = {"epoch", "progress", "replicas", "batch", "local_batch", "accumulation",
 
 @pytest.fixture(autouse=True)
 def closed():
-    """Nothing of a session is left to the next test."""
+    """Close the session after each test."""
     yield
     px.close()
 
 
 class Writer:
-    """As TensorBoard's."""
+    """Has the interface of TensorBoard's SummaryWriter."""
 
     def __init__(self):
         self.scalars = []
@@ -47,16 +47,16 @@ def prepared(groups=1, samples=64, **options):
     return px.prepare(model, optimizer, DataLoader(data, batch_size=8), max_batch=32)
 
 
-def train(model, optimizer, loader, epochs=1, look=lambda: None):
+def train(model, optimizer, loader, epochs=1, after_update=lambda: None):
     for _epoch in px.epochs(epochs):
         for (x,) in loader:
             model(x).square().sum(1).mean().backward()
             optimizer.step()
             optimizer.zero_grad()
-            look()
+            after_update()
 
 
-def test_what_is_not_known_yet_is_none():
+def test_unknown_metrics_are_none():
     prepared()
     metrics = px.metrics()
     assert set(metrics) == KEYS
@@ -66,9 +66,9 @@ def test_what_is_not_known_yet_is_none():
     assert metrics["epoch"] == 0 and metrics["progress"] == 0 and metrics["replicas"] == 1
 
 
-def test_metrics_belong_together():
+def test_metrics_are_consistent():
     seen = []
-    train(*prepared(), look=lambda: seen.append(px.metrics()))
+    train(*prepared(), after_update=lambda: seen.append(px.metrics()))
     assert [metrics["progress"] for metrics in seen] == pytest.approx(range(1, 9))
     last = seen[-1]
     assert set(last) == KEYS and None not in last.values()
@@ -78,12 +78,12 @@ def test_metrics_belong_together():
     assert last["noise_scale"] >= 0 and last["gain"] == 1 and last["lr_factor"] == [1.0]
 
 
-def test_the_factor_of_a_short_update_is_the_one_it_had():
+def test_a_short_update_reports_the_factor_it_used():
     train(*prepared(samples=68))
     assert px.metrics()["gain"] == pytest.approx(0.5) and px.metrics()["lr_factor"] == [1.0]
 
 
-def test_lines_are_json_and_graphs_are_over_progress(tmp_path):
+def test_lines_are_json_and_graphs_show_progress(tmp_path):
     log, writer = tmp_path / "metrics.jsonl", Writer()
     log.write_text('{"of": "an earlier generation"}\n')
     train(*prepared(groups=2, log=str(log), writer=writer, report_every=1.0), epochs=2)
@@ -99,25 +99,25 @@ def test_lines_are_json_and_graphs_are_over_progress(tmp_path):
     assert max(step for _tag, _value, step in writer.scalars) == 16
 
 
-def test_a_period_passes_between_two_reports(tmp_path):
+def test_reports_have_a_period_between_them(tmp_path):
     log = tmp_path / "metrics.jsonl"
     reporter = Reporter(str(log), None, 1000.0)
-    reporter.report(lambda: pytest.fail("it is too soon"))
+    reporter.report(lambda: pytest.fail("reported before the end of the period"))
     reporter.report(lambda: {"progress": 1.0, "lr_factor": [1.0]}, last=True)
     reporter.close()
     assert json.loads(log.read_text())["progress"] == 1.0
 
 
-def test_a_log_on_a_full_disk_is_given_up_with_a_word(capfd):
+def test_a_log_on_a_full_disk_ends_with_one_message(capfd):
     if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full here")
+        pytest.skip("this system has no /dev/full")
     reporter = Reporter("/dev/full", None, 0.0)
     for _report in range(3):
         reporter.report(lambda: {"progress": 1.0})
     assert capfd.readouterr().err.count("no more metrics") == 1
 
 
-def test_throughput_is_that_of_training_alone(monkeypatch):
+def test_throughput_excludes_pauses(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     reporter = Reporter(None, None, 30.0)
@@ -138,7 +138,7 @@ def test_an_infinite_noise_scale_is_none():
     assert all(math.isfinite(value) for value in values.values() if isinstance(value, float))
 
 
-def test_without_prepare_there_is_a_sentence():
+def test_calls_before_prepare_are_refused():
     for call in (px.metrics, lambda: next(px.epochs(1)), lambda: next(px.steps(1))):
         with pytest.raises(RuntimeError, match=r"px\.init\(\)"):
             call()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints and stops: with one replica in this process and with two in others
-(saving_cases.py), from one number of replicas to another, and of whole processes."""
+"""Checkpoints and stops: the cases of saving_cases.py with one replica in this process and with two
+in their own processes; another number of replicas; stops of whole processes with workers."""
 from __future__ import annotations
 
 import json
@@ -25,17 +25,17 @@ def test_one_replica(name, tmp_path):
         pytest.skip(str(why))
 
 
-# ---- Two replicas, in processes of their own -----------------------------------------------------
+# ---- Two replicas, in their own processes --------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """What two replicas say of all cases, and the folder where they have left their checkpoints;
-    they stop at the first that fails."""
+    """The output of two replicas that run all cases up to the first failure, their folder, and a
+    program that one replica has trained half an epoch in it."""
     folder = tmp_path_factory.mktemp("saving")
-    with cases.handlers():
-        begun = cases.begin_for_others(folder / "from one")
-    return replicas.run(cases.__file__, 2, folder, timeout=300), folder, begun
+    with cases.restored_handler():
+        stopped = cases.stop_in_the_first_epoch(folder / "from one")
+    return replicas.run(cases.__file__, 2, folder, timeout=300), folder, stopped
 
 
 @pytest.mark.parametrize("name", cases.CASES)
@@ -47,8 +47,8 @@ def test_two_replicas(two, name):
             pytest.skip(lines[0].split("# SKIP ")[1])
 
 
-def together(*parts):
-    """Samples that several replicas, or generations, have seen, by epoch."""
+def samples_by_epoch(*parts):
+    """The samples of several replicas or generations, by epoch."""
     samples = {}
     for part in parts:
         for epoch, seen in part["samples"].items():
@@ -56,22 +56,24 @@ def together(*parts):
     return {epoch: sorted(seen) for epoch, seen in samples.items()}
 
 
-def of_two(folder, name):
-    return [json.loads((folder / "for_others" / f"{name}.{rank}").read_text()) for rank in (0, 1)]
+def logs_of_two(folder, name):
+    folder = folder / "another_number_of_replicas"
+    return [json.loads((folder / f"{name}.{rank}").read_text()) for rank in (0, 1)]
 
 
 @pytest.mark.parametrize("direction", ["from one to two", "from two to one"])
-def test_training_goes_on_with_other_replicas(two, direction):
-    _ended, folder, begun = two
-    with cases.handlers():
-        whole = cases.result(cases.trained(None, chance=False))
+def test_training_resumes_with_another_number_of_replicas(two, direction):
+    _ended, folder, stopped = two
+    with cases.restored_handler():
+        whole = cases.log_for_json(cases.trained(None, randomness=False))
         if direction == "from one to two":
-            before, after = [cases.result(begun)], of_two(folder, "ended")
+            before, after = [cases.log_for_json(stopped)], logs_of_two(folder, "resumed")
         else:
-            before = of_two(folder, "begun")
-            after = [cases.result(cases.go_on_for_others(folder / "for_others" / "begun"))]
-    assert together(*before, *after) == {str(epoch): list(range(cases.LENGTH))
-                                         for epoch in range(cases.EPOCHS)}
+            before = logs_of_two(folder, "stopped")
+            resumed = cases.resume_to_the_end(folder / "another_number_of_replicas" / "stopped")
+            after = [cases.log_for_json(resumed)]
+    assert samples_by_epoch(*before, *after) == {
+        str(epoch): list(range(cases.LENGTH)) for epoch in range(cases.EPOCHS)}
     assert after[0]["counts"] == whole["counts"]
     for epoch, sums in whole["evaluated"].items():
         assert after[0]["evaluated"][epoch]["count"] == sums["count"] == cases.LENGTH
@@ -91,7 +93,7 @@ class Slow(cases.Program):
     def prepare(self):
         super().prepare()
         self.model.register_forward_hook(lambda *_: time.sleep(0.01))
-        print("begun", flush=True)
+        print("prepared", flush=True)
 
     def train(self, epoch):
         try:
@@ -101,20 +103,20 @@ class Slow(cases.Program):
                 print(epoch, *self.log.samples.pop(epoch, []), file=file)
 
 
-Slow(sys.argv[1] + "/saved", chance=False, workers=1, save_every=0.3).run()
+Slow(sys.argv[1] + "/saved", randomness=False, workers=1, save_every=0.3).run()
 """
 
 
-def test_processes_are_stopped_at_any_time_and_lose_nothing(tmp_path, soak):
-    """The signal goes to all processes of a replica, as polluxd's; to one replica or both."""
+def test_stopped_processes_train_every_sample_once(tmp_path, soak):
+    """The signal goes to the process group of one replica or of both, as polluxd sends it."""
     random.seed(11)
     stops = 0
     while stops < soak(1, 100):
-        stops += stopped_training(tmp_path / str(stops))
+        stops += train_with_stops(tmp_path / str(stops))
 
 
-def stopped_training(folder):
-    """Train to the end; returns how often it was stopped, twice at most."""
+def train_with_stops(folder):
+    """Train to the end.  Returns the number of stops, at most 2."""
     folder.mkdir()
     script = folder / "program.py"
     script.write_text(PROGRAM)
@@ -123,7 +125,7 @@ def stopped_training(folder):
     while not codes or codes[-1] == [143, 143]:
         with replicas.Replicas(script, 2, folder, environment={"PYTHONPATH": path}) as running:
             if len(codes) < 2:
-                stop_somewhere(running)
+                stop_at_a_random_time(running)
             ended = running.wait()
         codes.append(ended.codes)
     assert codes[-1] == [0, 0], "\n".join(ended.outputs)
@@ -137,10 +139,10 @@ def stopped_training(folder):
     return len(codes) - 1
 
 
-def stop_somewhere(running):
-    while not all("begun" in running.output(rank) for rank in (0, 1)):
+def stop_at_a_random_time(running):
+    while not all("prepared" in running.output(rank) for rank in (0, 1)):
         if any(process.poll() is not None for process in running.processes):
-            return  # which tells why
+            return  # the caller reports its output
         time.sleep(0.02)
     time.sleep(random.random() * 0.4)
     for rank in random.choice([(0,), (1,), (0, 1)]):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of pollux.torch that run in replicas: many in one process, since torch takes its time to
-start.  Tests ask for them by name, and outcome() runs all of a number of replicas at once:
+"""Cases of pollux.torch that run in replicas.  Importing torch is slow, so the same processes run
+all cases of a number of replicas: outcome() starts them once and reports one case.
 
-    @case(1, 2)                      with one replica, and with two
+    @case(1, 2)                      runs with one replica and with two
     def something(): assert ...
 
-    python3 torch_cases              as a replica: runs all cases of its world
+    python3 torch_cases              one replica: runs all cases for WORLD_SIZE replicas
 """
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ import traceback
 from pathlib import Path
 from typing import Any, Callable
 
-MODULES = ("noise", "weights", "wrapping", "gradients", "programs", "observing")
+MODULES = ("noise", "weights", "patches", "gradients", "programs", "observing")
 MARK = "outcome of case "
 CASES: dict[str, Callable[[], None]] = {}
 REPLICAS: dict[str, tuple[int, ...]] = {}
 
 
 def case(*replicas: int) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """A function without arguments that raises if something is wrong, with each number of
+    """Register a function without arguments, which raises if the case fails, for these numbers of
     replicas."""
     def register(function: Callable[[], None]) -> Callable[[], None]:
         name = f"{function.__module__.rsplit('.', 1)[-1]}.{function.__name__}"
@@ -41,36 +41,36 @@ def load() -> None:
 
 
 def names(*modules: str) -> list[tuple[str, int]]:
-    """The cases of some modules, each with its numbers of replicas."""
+    """Pairs of case and number of replicas, for the cases of some modules."""
     load()
     return [(name, count) for name, counts in REPLICAS.items() if name.split(".")[0] in modules
             for count in counts]
 
 
 def run_all(replicas: int, only: str = "") -> bool:
-    """In a replica.  The first failure ends it where there are others, which then are out of
-    step."""
+    """Run all cases in this replica.  With several replicas the first failure ends the process,
+    because the others are then in another place."""
     import pollux.torch as px
     import torch
     load()
-    good = True
+    passed = True
     for name, function in CASES.items():
         if replicas not in REPLICAS[name] or only not in name:
             continue
-        told = ""
+        failure = ""
         torch.manual_seed(0)
-        begun = time.monotonic()
+        begin_s = time.monotonic()
         try:
             function()
         except (Exception, SystemExit):
-            told = traceback.format_exc()
-            good = False
-        print(MARK + json.dumps([name, told]), flush=True)
-        print(f"{name}: {time.monotonic() - begun:.2f} s", flush=True)
-        if told and replicas > 1:
+            failure = traceback.format_exc()
+            passed = False
+        print(MARK + json.dumps([name, failure]), flush=True)
+        print(f"{name}: {time.monotonic() - begin_s:.2f} s", flush=True)
+        if failure and replicas > 1:
             os._exit(1)
         px.close()
-    return good
+    return passed
 
 
 @functools.lru_cache(maxsize=None)
@@ -86,9 +86,9 @@ def _outcomes(replicas: int) -> tuple[list[dict[str, str]], str]:
 
 
 def outcome(name: str, replicas: int) -> None:
-    """Raises what the case raised, in any replica."""
+    """Fail if the case failed in any replica."""
     found, output = _outcomes(replicas)
     for rank, cases in enumerate(found):
-        told: Any = cases.get(name)
-        assert told is not None, f"replica {rank} did not get there:\n{output}"
-        assert not told, f"replica {rank}:\n{told}"
+        failure: Any = cases.get(name)
+        assert failure is not None, f"replica {rank} did not run the case:\n{output}"
+        assert not failure, f"replica {rank}:\n{failure}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replica: runs all cases of its world, or those whose name holds the first argument."""
+"""One replica: runs all cases for WORLD_SIZE replicas, or those whose name has argument 1 in it."""
 import os
 import sys
 from pathlib import Path
@@ -13,8 +13,8 @@ replicas = int(os.environ["WORLD_SIZE"])
 if replicas > 1:
     import torch.distributed as dist
     dist.init_process_group("gloo")
-good = run_all(replicas, *sys.argv[1:2])
+passed = run_all(replicas, *sys.argv[1:2])
 if replicas > 1:
     dist.barrier()
 sys.stdout.flush()
-os._exit(not good)
+os._exit(not passed)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose gradients are not one per parameter and step: all of them end where a plain loop
-ends, with accumulation and without."""
+"""Programs with unusual gradients: frozen, sparse, tied or unused parameters, several backwards,
+NaN.  All end at the weights of a plain loop, with and without accumulation."""
 from __future__ import annotations
 
 import math
@@ -39,21 +39,21 @@ def frozen_parameters():
 
 
 @case(1, 2)
-def all_ways_of_zero_grad():
+def every_kind_of_zero_grad():
     def zeroing(zero):
         def each(run: SimpleNamespace, x: torch.Tensor, y: torch.Tensor) -> None:
             zero(run)
             loss_of(run, x, y).backward()
             run.opt.step()
         return each
-    ways = [lambda run: run.opt.zero_grad(set_to_none=True),
-            lambda run: run.opt.zero_grad(set_to_none=False),
-            lambda run: run.model.zero_grad(),
-            lambda run: run.core.zero_grad(set_to_none=True)]
+    kinds = [lambda run: run.opt.zero_grad(set_to_none=True),
+             lambda run: run.opt.zero_grad(set_to_none=False),
+             lambda run: run.model.zero_grad(),
+             lambda run: run.core.zero_grad(set_to_none=True)]
     for options in BOTH:
         found = set()
-        for way in ways:
-            assert_equals_plain(each=zeroing(way), **options)
+        for kind in kinds:
+            assert_equals_plain(each=zeroing(kind), **options)
             found.add(noise())
         assert len(found) == 1, found
 
@@ -69,7 +69,7 @@ def zero_grad_after_the_step():
 
 
 @case(2)
-def gradients_that_are_views_of_buckets():
+def gradients_as_views_of_buckets():
     for options in BOTH:
         for none in (True, False):
             def each(run, x, y):
@@ -88,7 +88,7 @@ def a_static_graph():
     except ValueError as error:
         assert "local_batch" in str(error)
     else:
-        raise AssertionError("no_sync and static_graph do not go together")
+        raise AssertionError("accumulation with static_graph was accepted")
 
 
 @case(2)
@@ -100,7 +100,7 @@ def many_buckets():
         assert close(found, noise())
 
 
-# ---- Parameters that come later -----------------------------------------------------------------
+# ---- Parameters added later ---------------------------------------------------------------------
 
 def unfreezing(run: SimpleNamespace, epoch: int) -> None:
     if epoch == 1:
@@ -115,15 +115,15 @@ def partly_frozen() -> SimpleNamespace:
 
 
 @case(1, 2)
-def unfrozen_late():
+def parameters_unfrozen_later():
     for options in BOTH:
         run = assert_equals_plain(partly_frozen, between=unfreezing, epochs=3, **options)
         assert not torch.equal(run.core[0].weight, net()[0].weight)
 
 
 @case(1, 2)
-def noise_of_those_unfrozen_late():
-    """Unfrozen before the first update, but after px.prepare(): as if it had never been frozen."""
+def noise_of_parameters_unfrozen_later():
+    """Unfrozen after px.prepare() and before the first update: the same as never frozen."""
     def made(frozen: bool) -> SimpleNamespace:
         run = partly_frozen()
         run.core[0].weight.requires_grad_(not frozen)
@@ -139,7 +139,7 @@ def noise_of_those_unfrozen_late():
 
 
 class Growing(nn.Module):
-    """A net with another layer from the second epoch on."""
+    """A net that gets another layer in the second epoch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,8 @@ class Growing(nn.Module):
 def growing(run: SimpleNamespace, epoch: int) -> None:
     if epoch != 1:
         return
-    torch.manual_seed(7 + int(os.environ["RANK"]))  # DDP would have made them equal
+    # Replicas make different layers; Pollux must make them equal, as DDP does.
+    torch.manual_seed(7 + int(os.environ["RANK"]))
     layer = nn.Linear(WIDTH, 1).double()
     if int(os.environ["RANK"]) != 0:
         assert not torch.equal(layer.weight, first_layer().weight)
@@ -167,14 +168,14 @@ def first_layer() -> nn.Module:
 
 
 @case(1, 2)
-def a_late_group_of_parameters():
-    def expecting(run: SimpleNamespace, epoch: int) -> None:
+def a_parameter_group_added_later():
+    def growing_alike(run: SimpleNamespace, epoch: int) -> None:
         if epoch == 1:
             layer = first_layer()
             run.core.more.append(layer)
             run.opt.add_param_group({"params": layer.parameters(), "lr": 0.05})
     for options in BOTH:
-        expected = plain(lambda: make(model=Growing), between=expecting, epochs=3)
+        expected = plain(lambda: make(model=Growing), between=growing_alike, epochs=3)
         run = prepared(lambda: make(model=Growing), between=growing, epochs=3, **options)
         assert_same(expected, run)
         late = run.core.more[0].weight
@@ -230,7 +231,7 @@ def sparse_gradients():
 
 
 class Choosing(nn.Module):
-    """Uses one of two layers, as the first number of a batch says, and never a third."""
+    """Uses layer 0 for rows with a positive first number, layer 1 for others, and never layer 2."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -249,7 +250,7 @@ class Choosing(nn.Module):
 
 @case(1, 2)
 def unused_parameters():
-    """In some micro-steps, in some replicas, or in none."""
+    """Parameters that some micro-steps, some replicas or all do not use."""
     for options in BOTH:
         run = assert_equals_plain(lambda: make(model=Choosing), ddp=UNUSED, **options)
         assert run.core.layers[2].weight.grad is None
@@ -264,7 +265,7 @@ def two_backwards_in_a_step():
         run.opt.step()
     for options in BOTH:
         assert_equals_plain(each=each, **options)
-        assert noise() == (1.0, 0.0)  # what its parts are is not known, so nothing is measured
+        assert noise() == (1.0, 0.0)  # the micro-gradients are unknown, so noise is not measured
 
 
 @case(1, 2)
@@ -301,12 +302,12 @@ def lbfgs():
     except ValueError as error:
         assert "local_batch" in str(error)
     else:
-        raise AssertionError("LBFGS was given a part of a batch")
+        raise AssertionError("LBFGS with accumulation was accepted")
 
 
 @case(1, 2)
 def torch_checkpoint():
-    """Its backward runs within the outer one, after parts of it or before."""
+    """The backward of a checkpoint runs inside the outer backward, at its start or at its end."""
     for options in BOTH:
         prepared(lambda: make(model=net), **options)
         expected = noise()
@@ -318,7 +319,7 @@ def torch_checkpoint():
 
 
 class Checkpointed(nn.Sequential):
-    """The same net, its first or its last layer in a checkpoint."""
+    """The same net with its first or its last layer in torch.utils.checkpoint."""
 
     def __init__(self, first: bool, reentrant: bool) -> None:
         super().__init__(*net())
@@ -346,10 +347,10 @@ def second_derivatives():
         assert_equals_plain(each=each, **options)
 
 
-# ---- Updates that are not made ------------------------------------------------------------------
+# ---- Skipped updates ----------------------------------------------------------------------------
 
 @case(1, 2)
-def a_step_that_is_never_called():
+def step_is_never_called():
     def each(run, x, y):
         run.opt.zero_grad()
         loss_of(run, x, y).backward()
@@ -368,24 +369,23 @@ def no_backward_at_all():
 
 @case(1, 2)
 def a_gradient_that_is_nan():
-    """In one replica's sample of one update, the first or a later one, or a short one: that one is
-    left out everywhere."""
+    """NaN in one sample of the first, a later or a short update: all replicas skip that update."""
     for options in BOTH:
         for place in (0, 15, 20, 42):
-            spoilt = table()
-            spoilt.tensors[0][place] = float("nan")
-            run = prepared(data=spoilt, epochs=1, **options)
-            left = [i for i in range(44) if i // 8 != place // 8]
-            expected = plain(epochs=1, data=torch.utils.data.Subset(table(), left))
+            with_nan = table()
+            with_nan.tensors[0][place] = float("nan")
+            run = prepared(data=with_nan, epochs=1, **options)
+            others = [i for i in range(44) if i // 8 != place // 8]
+            expected = plain(epochs=1, data=torch.utils.data.Subset(table(), others))
             assert_same(expected, run)
-            worth = len(left) / 8
-            assert abs(px.metrics()["progress"] - worth) < 1e-9, (place, px.metrics())
+            progress = len(others) / 8
+            assert abs(px.metrics()["progress"] - progress) < 1e-9, (place, px.metrics())
             assert all(map(math.isfinite, noise()))
 
 
 @case(1, 2)
 def a_break_out_of_the_loop():
-    """What was kept of an update that is given up is in nobody's gradient."""
+    """Gradients accumulated for an abandoned update are not used later."""
     px.init(adapt=False)
     run = make()
     loader = torch.utils.data.DataLoader(table(), batch_size=8)
@@ -404,7 +404,7 @@ def a_break_out_of_the_loop():
 
 @case(1)
 def an_error_in_the_middle_of_a_backward():
-    """The program goes on with the next batch.  With one replica: DDP does not."""
+    """The program continues with the next batch.  One replica only: DDP cannot continue."""
     class Failing(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -429,12 +429,12 @@ def an_error_in_the_middle_of_a_backward():
             return
         run.opt.step()
     run = prepared(each=each, epochs=1)
-    left = [i for i in range(44) if i // 8 != 1]
-    assert_same(plain(epochs=1, data=torch.utils.data.Subset(table(), left)), run)
+    others = [i for i in range(44) if i // 8 != 1]
+    assert_same(plain(epochs=1, data=torch.utils.data.Subset(table(), others)), run)
 
 
 @case(1, 2)
-def workers_that_are_forked():
+def forked_workers():
     for options in BOTH:
         assert_equals_plain(loader={"num_workers": 2, "multiprocessing_context": "fork"},
                             epochs=1, **options)

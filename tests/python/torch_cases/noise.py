@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimator of the gradient noise: the closed forms on gradients that are known beforehand,
-since the loss is linear in the parameters; and the variance of per-sample gradients."""
+"""The estimator of gradient noise, compared with the closed forms on known gradients (the loss is
+linear in the parameters), and with the variance of per-sample gradients."""
 from __future__ import annotations
 
 import math
@@ -24,7 +24,7 @@ REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
 
 
 class Linear(nn.Module):
-    """The gradient of the mean of its outputs is the mean of the rows, cut into parameters."""
+    """The gradient of the mean output is the mean of the rows, split into parameters."""
 
     SHAPES = ((3,), (2, 2), ())
 
@@ -49,8 +49,7 @@ def rows(count: int, dtype: torch.dtype) -> torch.Tensor:
 
 
 def gradients(x: torch.Tensor, replicas: int, batch: Batch) -> list[list[torch.Tensor]]:
-    """Of one update, as they can be told apart: of each replica, or of one replica's
-    micro-steps."""
+    """The micro-gradients of one update: one per replica; for one replica, one per micro-step."""
     cells = x.double().reshape(batch.s + 1, replicas, batch.m, -1).mean(2)
     return [cut(row) for row in (cells.mean(0) if replicas > 1 else cells[:, 0])]
 
@@ -66,8 +65,8 @@ def sgd(model: Linear, **options: Any) -> torch.optim.Optimizer:
 def run(batch: Batch, make: Callable[[Linear], torch.optim.Optimizer] = sgd, updates: int = 12,
         dtype: torch.dtype = torch.float64, rule: str = "adascale", adapt: bool = True,
         seen: Callable[[SimpleNamespace], None] = lambda _: None) -> Reference:
-    """Trains one epoch with a batch, and compares after every update.  What floats of 32 bits round
-    away from the gradients themselves is more than 1e-6 of their difference."""
+    """Train one epoch with a batch and compare with the reference after every update.  float32
+    gradients are rounded by more than 1e-6 of their difference, hence the larger tolerance."""
     tolerance = 1e-9 if dtype == torch.float64 else 1e-5
     px.close()
     px.init(adapt=adapt)
@@ -106,7 +105,7 @@ def run(batch: Batch, make: Callable[[Linear], torch.optim.Optimizer] = sgd, upd
 
 @case(1, 2, 3)
 def one_micro_step():
-    """For one replica the differenced form, for several n = K."""
+    """One replica: the difference of successive gradients.  Several: n = K."""
     run(Batch(M0 // REPLICAS, 0))
     run(Batch(M0 // REPLICAS, 0), dtype=torch.float32)
 
@@ -141,11 +140,11 @@ def preconditioned_by_others():
 
 @case(1)
 def not_preconditioned_before_step_5():
-    """Else the comparison above would also hold without it."""
+    """Also shows that the cases above detect a missing preconditioner."""
     def adam_of(model):
         return torch.optim.Adam(by_group(model), lr=0.01)
-    four = run(Batch(6, 1), adam_of, updates=5).total()
-    assert close(four, run(Batch(6, 1), sgd, updates=5).total())
+    before = run(Batch(6, 1), adam_of, updates=5).total()
+    assert close(before, run(Batch(6, 1), sgd, updates=5).total())
     assert not close(run(Batch(6, 1), adam_of, updates=6).total(),
                      run(Batch(6, 1), sgd, updates=6).total(), 1e-2)
 
@@ -153,7 +152,7 @@ def not_preconditioned_before_step_5():
 # ---- Learning-rate factors ----------------------------------------------------------------------
 
 class Recording(torch.optim.SGD):
-    """Knows the rates of its last step."""
+    """Records the learning rates of its last step."""
 
     def step(self, closure=None):
         self.rates = [group["lr"] for group in self.param_groups]
@@ -161,19 +160,19 @@ class Recording(torch.optim.SGD):
 
 
 def factors(rule: str, expected: Callable[[SimpleNamespace, int], float]) -> None:
-    told = []
+    seen_factors = []
 
     def seen(now: SimpleNamespace) -> None:
         for group, base in enumerate((0.1, 0.02)):
             assert now.opt.param_groups[group]["lr"] == base
             factor = now.opt.rates[group] / base
             assert close([factor], [expected(now, group)]), (rule, group, factor)
-            told.append(factor)
+            seen_factors.append(factor)
         gain = px.metrics()["progress"] - now.before
         assert close([gain], [now.reference.total_gain(now.scale)]), (rule, gain)
     run(Batch(12, 1), lambda model: Recording(by_group(model), lr=0.1), rule=rule, seen=seen)
-    assert len(set(told)) > 1 or rule in ("linear", "sqrt")
-    assert all(factor != 1.0 for factor in told)
+    assert len(set(seen_factors)) > 1 or rule in ("linear", "sqrt")
+    assert all(factor != 1.0 for factor in seen_factors)
 
 
 @case(1, 2)
@@ -195,8 +194,8 @@ def default_rules():
 # ---- Per-sample gradients -----------------------------------------------------------------------
 
 def population(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
-    """What the estimator must find in the mean: of a pass without repetition |mean|^2 - V/N and
-    V/M0, where V is the variance of per-sample gradients, summed over all parameters."""
+    """The expected sqr and var in a pass without repetition: |mean|^2 - V/N and V/M0, where V is
+    the variance of per-sample gradients, summed over all parameters."""
     samples = []
     for i in range(len(x)):
         loss = nn.functional.cross_entropy(model(x[i:i + 1]), y[i:i + 1])
@@ -208,33 +207,33 @@ def population(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> tuple[floa
 
 
 def recorded(agent: Any, parts: int) -> list[tuple[float, float]]:
-    """The values of single updates from now on, as the agent is told what they follow from.  They
-    are what it averages, which run() has shown."""
+    """A list that gets sqr and var of each update from now on, computed from the agent's arguments.
+    run() has shown that the agent averages these values."""
     values: list[tuple[float, float]] = []
     n = px.replicas() * parts
-    tell, tell_single = agent.gradients, agent.gradients_single
+    original, original_single = agent.gradients, agent.gradients_single
 
     def gradients(parts, micro, mean):
         s, t = sum(micro), sum(mean)
         values.append(((n * t - s) / (n - 1), (s - t) / (n - 1)))
-        return tell(parts, micro, mean)
+        return original(parts, micro, mean)
 
     def gradients_single(dot, difference):
         if dot is not None:
             values.append((sum(dot), sum(difference) / 2))
-        return tell_single(dot, difference)
+        return original_single(dot, difference)
     agent.gradients, agent.gradients_single = gradients, gradients_single
     return values
 
 
 @case(1, 2, 3)
 def per_sample_gradients():
-    """The mean over many updates is within 5 standard errors, which are small enough to tell a
+    """The mean over many updates is within 5 standard errors, which are small enough to detect a
     wrong n."""
     random = torch.Generator().manual_seed(3)
     x = torch.randn(240, 6, generator=random)
     y = (x[:, 0] + x[:, 1] * x[:, 2] + torch.randn(240, generator=random) > 0).long()
-    for parts in (1, 2) if REPLICAS == 1 else (1,):  # at one replica, differenced and accumulated
+    for parts in (1, 2) if REPLICAS == 1 else (1,):  # one replica: without and with accumulation
         px.close()
         px.init(adapt=False)
         torch.manual_seed(1)

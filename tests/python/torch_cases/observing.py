@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""px.observe() changes nothing, bit by bit, and measures what px.prepare(adapt=False) measures."""
+"""px.observe() does not change a single bit, and measures the same as px.prepare()."""
 from __future__ import annotations
 
 import contextlib
@@ -24,7 +24,7 @@ BATCH = 12
 
 
 def share() -> Subset:
-    """The samples of this replica that the elastic loader would give it, whole updates of 12."""
+    """The samples that the elastic loader would give this replica, in whole updates of 12."""
     local = BATCH // REPLICAS
     return Subset(table(ROWS), [start + RANK * local + i for start in range(0, ROWS, BATCH)
                                 for i in range(local)])
@@ -32,7 +32,7 @@ def share() -> Subset:
 
 def own_loop(observe: bool, optimizer=None, parts: int = 1, clip: float = 0.0,
              epochs: int = 2) -> SimpleNamespace:
-    """A program with its own DDP and its own accumulation."""
+    """A program that uses DDP and accumulates without Pollux."""
     px.close()
     run = make(*([optimizer] if optimizer else []))
     if REPLICAS > 1:
@@ -45,8 +45,8 @@ def own_loop(observe: bool, optimizer=None, parts: int = 1, clip: float = 0.0,
     for _epoch in range(epochs):
         for i, (x, y) in enumerate(loader):
             last = i % parts == parts - 1
-            wait = run.model.no_sync if REPLICAS > 1 and not last else contextlib.nullcontext
-            with wait():
+            sync = run.model.no_sync if REPLICAS > 1 and not last else contextlib.nullcontext
+            with sync():
                 (((run.model(x) - y) ** 2).mean() / parts).backward()
             if last:
                 if clip:
@@ -62,7 +62,7 @@ def assert_equal(one: SimpleNamespace, other: SimpleNamespace) -> None:
 
 
 @case(1, 2, 3)
-def weights_are_bitwise_those_of_the_plain_run():
+def weights_equal_those_of_the_plain_run_bit_by_bit():
     for optimizer in (None, adamw):
         for parts in (1, 2):
             expected = own_loop(False, optimizer, parts, clip=0.1)
@@ -82,7 +82,7 @@ def noise_is_what_prepare_measures():
 
 @case(1, 2)
 def noise_of_own_accumulation():
-    """Two backwards are two micro-gradients of each replica; M0 is then that of one of them."""
+    """Two backwards are two micro-gradients of each replica; M0 is the batch of one of them."""
     own_loop(True, parts=2)
     found, expected = noise(), own_accumulation(2)
     assert close(found, expected), (found, expected)
@@ -90,8 +90,8 @@ def noise_of_own_accumulation():
 
 
 def own_accumulation(parts: int) -> tuple[float, float]:
-    """The same by the closed form, with the gradients of a plain run; the first update only tells
-    how many parts there are."""
+    """The same by the closed form with the gradients of a plain run.  The first update only shows
+    the number of parts and is not measured."""
     run = make()
     reference = Reference([0] * 4)
     cells = REPLICAS * parts
@@ -109,18 +109,18 @@ def own_accumulation(parts: int) -> tuple[float, float]:
 
 
 @case(1, 2)
-def clipping_comes_after():
-    def still(parameters):
+def noise_is_measured_before_clipping():
+    def zero_rate(parameters):
         return torch.optim.SGD(parameters, lr=0.0)
-    own_loop(True, still)
+    own_loop(True, zero_rate)
     found = noise()
-    own_loop(True, still, clip=1e-3)
+    own_loop(True, zero_rate, clip=1e-3)
     assert close(found, noise())
 
 
 @case(2)
-def gradients_that_are_never_zeroed():
-    """From the second step on .grad is no mean of what has arrived: that is not measured."""
+def gradients_never_zeroed_are_not_measured():
+    """From the second step on .grad is not the mean of the micro-gradients."""
     px.init()
     run = make(lambda parameters: torch.optim.SGD(parameters, lr=1e-3))
     run.model = DistributedDataParallel(run.core)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with something of their own in the way: hooks, DDP, numbers that are not real, loops
-that are left; and programs that ask for what cannot be."""
+"""Programs with their own hooks, DDP, complex parameters or a break; invalid arguments and their
+messages; checkpoints of other programs."""
 from __future__ import annotations
 
 import contextlib
@@ -30,8 +30,8 @@ SMALL: dict = {"local_batch": (1, 2)}
 
 
 @case(1, 2)
-def hooks_that_the_program_adds_late():
-    """It hooks its parameters after px.prepare(): each micro-gradient goes through it once."""
+def hooks_added_after_prepare():
+    """Each micro-gradient goes through such a hook once."""
     def halve(run: SimpleNamespace, epoch: int) -> None:
         if epoch == 0:
             for parameter in run.core.parameters():
@@ -42,26 +42,26 @@ def hooks_that_the_program_adds_late():
 
 @case(1)
 def ddp_of_one_replica():
-    """The program's own, as under torchrun with one process."""
-    alone = not dist.is_initialized()
-    if alone:
+    """DDP made by the program, as with torchrun and one process."""
+    no_group = not dist.is_initialized()
+    if no_group:
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
-        for views in (False, True):
+        for as_views in (False, True):
             def made() -> SimpleNamespace:
                 run = make()
-                run.model = DistributedDataParallel(run.core, gradient_as_bucket_view=views)
+                run.model = DistributedDataParallel(run.core, gradient_as_bucket_view=as_views)
                 return run
             run = assert_equals_plain(made, **SMALL)
             px.close()
             assert run.model.require_backward_grad_sync
     finally:
-        if alone:
+        if no_group:
             dist.destroy_process_group()
 
 
 class Complex(nn.Module):
-    """The same numbers as parts of complex ones, or as real ones."""
+    """The same parameters as complex numbers (whole) or as pairs of real numbers."""
 
     def __init__(self, whole: bool) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Complex(nn.Module):
 
 @case(1)
 def noise_of_complex_parameters():
-    """Gloo sums none."""
+    """With one replica: gloo cannot sum complex numbers."""
     for optimizer in (lambda some: torch.optim.SGD(some, lr=0.01),
                       lambda some: torch.optim.Adam(some, lr=0.001)):
         for options in ({}, SMALL):
@@ -88,96 +88,95 @@ def noise_of_complex_parameters():
 
 
 @case(1)
-def loops_that_are_left():
-    """A break out of one loop does not change the next."""
-    def left(loop: Any, run: SimpleNamespace) -> None:
+def a_break_does_not_change_the_next_loop():
+    def leave(loop: Any, run: SimpleNamespace) -> None:
         data = iter(run.loader)
         for _ in loop:
             body(run, *next(data))
             break
     for loop in (lambda: px.steps(3), lambda: px.epochs(1, by="progress")):
         run = prepared(epochs=0)
-        left(loop(), run)
+        leave(loop(), run)
         passes = [sum(len(x) for x, y in run.loader if body(run, x, y) is None)
                   for _ in px.epochs(3)]
         assert passes == [44, 44, 44], passes
 
 
 def refused(act: Any, *words: str) -> None:
-    """With a sentence that has these words."""
+    """The call raises an error with these words."""
     try:
         act()
     except (TypeError, ValueError, RuntimeError) as error:
         assert all(word in str(error) for word in words), error
     else:
-        raise AssertionError(f"was accepted, without {words}")
+        raise AssertionError(f"was accepted; no error with {words}")
 
 
 @case(1)
-def arguments_that_cannot_be():
+def invalid_arguments():
     px.init()
     run, loader = make(), DataLoader(table(), batch_size=8)
 
-    def given(**options: Any) -> Any:
+    def prepare(**options: Any) -> Any:
         return lambda: px.prepare(run.model, run.opt, loader, **options)
     refused(px.metrics, "px.prepare()")
     refused(lambda: px.prepare(run.opt, run.model, loader), "torch.nn.Module", "SGD")
     refused(lambda: px.prepare(run.model, loader, run.opt), "Optimizer", "DataLoader")
     refused(lambda: px.observe(run.model, run.opt, [1, 2]), "px.observe()", "DataLoader", "list")
-    refused(given(max_batch=4), "max_batch=4", "8")
-    refused(given(max_batch="64"), "max_batch", "'64'")
-    refused(given(local_batch=4), "local_batch=4", "pair")
-    refused(given(local_batch=(4, 2)), "local_batch=(4, 2)")
-    refused(given(local_batch=(0, 2)), "local_batch=(0, 2)")
-    refused(given(scheduler="cosine"), "scheduler", "str", "step()")
-    refused(given(scaler=object()), "scaler", "object", "state_dict()")
-    given(max_batch=1e2, local_batch=[1, 8])()
-    refused(given(), "called before")
+    refused(prepare(max_batch=4), "max_batch=4", "8")
+    refused(prepare(max_batch="64"), "max_batch", "'64'")
+    refused(prepare(local_batch=4), "local_batch=4", "pair")
+    refused(prepare(local_batch=(4, 2)), "local_batch=(4, 2)")
+    refused(prepare(local_batch=(0, 2)), "local_batch=(0, 2)")
+    refused(prepare(scheduler="cosine"), "scheduler", "str", "step()")
+    refused(prepare(scaler=object()), "scaler", "object", "state_dict()")
+    prepare(max_batch=1e2, local_batch=[1, 8])()
+    refused(prepare(), "called before")
     assert px.session().pass_samples == 44
 
 
 @case(1)
-def a_scheduler_from_before_is_told():
-    def told(early: bool, named: bool) -> str:
+def a_scheduler_made_before_init_gets_a_warning():
+    def warnings(early: bool, named: bool) -> str:
         px.close()
-        said = io.StringIO()
+        stderr = io.StringIO()
         run = make()
         if not early:
             px.init()
         scheduler = torch.optim.lr_scheduler.StepLR(run.opt, 3)
         if early:
             px.init()
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(stderr):
             px.prepare(run.model, run.opt, DataLoader(table(), batch_size=8),
                        scheduler=scheduler if named else None)
-        return said.getvalue()
-    assert "before px.init()" in told(early=True, named=False)
-    assert not told(early=True, named=True) + told(early=False, named=False)
+        return stderr.getvalue()
+    assert "before px.init()" in warnings(early=True, named=False)
+    assert not warnings(early=True, named=True) + warnings(early=False, named=False)
 
 
 @case(1)
-def parameters_of_another_optimizer_are_told():
-    def told(parameters: Any, **options: Any) -> str:
+def parameters_of_another_optimizer_get_a_warning():
+    def warnings(parameters: Any, **options: Any) -> str:
         px.close()
         px.init()
         core = net()
         core[0].bias.requires_grad_(False)
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
             px.prepare(core, sgd(parameters(core)), DataLoader(table(), batch_size=8), **options)
-        return said.getvalue()
+        return stderr.getvalue()
 
     def some(core: Any) -> list:
         return [core[0].weight, core[2].bias]
 
     def trained(core: Any) -> list:
         return [*some(core), core[2].weight]
-    assert "2.weight" in told(some) and "accumulation=False" in told(some)
-    assert not told(some, accumulation=False) + told(trained)
+    assert "2.weight" in warnings(some) and "accumulation=False" in warnings(some)
+    assert not warnings(some, accumulation=False) + warnings(trained)
 
 
 @case(2)
-def a_group_of_other_replicas():
-    """The program has made one, and the environment says something else."""
+def a_process_group_of_another_size():
+    """The process group of the program differs from the environment variables."""
     replicas, os.environ["WORLD_SIZE"] = os.environ["WORLD_SIZE"], "3"
     try:
         refused(px.init, f"rank {os.environ['RANK']} of 2", "of 3", "WORLD_SIZE")
@@ -186,12 +185,12 @@ def a_group_of_other_replicas():
 
 
 @case(2)
-def the_end_waits_for_torchs_threads():
-    """That hold functions of ours: the interpreter must not end before."""
+def the_end_waits_for_threads_of_torch():
+    """The interpreter must not end while threads of torch hold Python functions."""
     prepared()
     collectives = px.session().collectives
     collectives.let_go()
-    assert not collectives._called_later  # nothing else holds them
+    assert not collectives._called_later  # no other function is held
     held, released = [lambda: None], []
     collectives._called_later.add(held[0])
 
@@ -204,8 +203,8 @@ def the_end_waits_for_torchs_threads():
 
 
 @case(1)
-def a_state_that_the_program_loads():
-    """Adam's preconditioner is by the groups of that state."""
+def an_optimizer_state_loaded_by_the_program():
+    """Adam's preconditioner uses the groups of the loaded state."""
     run = make(lambda parameters: torch.optim.Adam(parameters, lr=0.01))
     for x, y in DataLoader(table(), batch_size=8):
         body(run, x, y)
@@ -222,10 +221,10 @@ def a_state_that_the_program_loads():
 # ---- Checkpoints of other programs ---------------------------------------------------------------
 
 
-def saved(folder: str, model: Any = net, optimizer: Any = sgd, *, data: Any = None, seed: int = 0,
-          stop_at: int = 0, batch: int = 8) -> list[list[float]]:
-    """Train two epochs from a checkpoint on; the data of each.  stop_at: an update of the first to
-    be stopped after."""
+def train_from(folder: str, model: Any = net, optimizer: Any = sgd, *, data: Any = None,
+               seed: int = 0, stop_at: int = 0, batch: int = 8) -> list[list[float]]:
+    """Train two epochs, from the checkpoint in folder if there is one.  Returns the sorted targets
+    of each epoch.  stop_at: the update of the first epoch after which to stop."""
     px.close()
     px.init(folder, seed=seed)
     run = make(optimizer, model)
@@ -237,7 +236,7 @@ def saved(folder: str, model: Any = net, optimizer: Any = sgd, *, data: Any = No
             for count, (x, y) in enumerate(loader, 1):
                 body(run, x, y)
                 seen[epoch] += y.flatten().tolist()
-                if count == stop_at - 1:  # which is agreed on in the next one
+                if count == stop_at - 1:  # replicas agree on the stop in the next update
                     px.session().agent.stop()
     return [sorted(each) for each in seen]
 
@@ -247,10 +246,11 @@ def a_checkpoint_of_another_program():
     def one_group_each(parameters: Any) -> torch.optim.Optimizer:
         return torch.optim.SGD([{"params": [each]} for each in parameters], lr=0.1)
     with tempfile.TemporaryDirectory() as folder:
-        saved(folder, stop_at=2)
+        train_from(folder, stop_at=2)
         for options in ({"model": lambda: nn.Linear(WIDTH, 1).double()},
                         {"optimizer": one_group_each}, {"batch": 4}):
-            refused(lambda: saved(folder, **options), "cannot resume", folder, "another checkpoint directory")
+            refused(lambda: train_from(folder, **options), "cannot resume", folder,
+                    "another checkpoint directory")
 
 
 @case(1)
@@ -259,10 +259,10 @@ def a_checkpoint_of_other_data():
     for options in ({"data": table(36)}, {"data": table(60)}, {"seed": 5}):
         whole = sorted(options.get("data", table()).tensors[1].flatten().tolist())
         with tempfile.TemporaryDirectory() as folder, \
-                contextlib.redirect_stderr(io.StringIO()) as said:
-            assert len(saved(folder, stop_at=2)[0]) == 16
-            assert saved(folder, **options) == [whole, whole]
-        assert "starts again" in said.getvalue()
+                contextlib.redirect_stderr(io.StringIO()) as stderr:
+            assert len(train_from(folder, stop_at=2)[0]) == 16
+            assert train_from(folder, **options) == [whole, whole]
+        assert "starts again" in stderr.getvalue()
     with tempfile.TemporaryDirectory() as folder:
-        saved(folder, stop_at=2)
-        assert len(saved(folder)[0]) == 44 - 16
+        train_from(folder, stop_at=2)
+        assert len(train_from(folder)[0]) == 44 - 16

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed forms of the gradient noise, written down once more, on lists of numbers."""
+"""A second implementation of the estimators of gradient noise, on lists of tensors."""
 from __future__ import annotations
 
 import math
@@ -15,8 +15,8 @@ def square(tensors: Sequence[torch.Tensor]) -> float:
 
 
 class Reference:
-    """Averages per group of parameters.  A gradient is a list of tensors, one per parameter;
-    groups says in which group each is."""
+    """Averages per parameter group.  A gradient is a list of tensors, one per parameter; groups
+    has the group of each parameter."""
 
     def __init__(self, groups: Sequence[int]) -> None:
         self.groups = groups
@@ -28,7 +28,7 @@ class Reference:
 
     def update(self, micro: Sequence[Sequence[torch.Tensor]], scale: float,
                divisors: Optional[Sequence[torch.Tensor]] = None) -> None:
-        """With n micro-gradients of one update of M = scale x M0 samples."""
+        """Add the n micro-gradients of one update of M = scale x M0 samples."""
         divisors = divisors or [torch.ones(())] * len(self.groups)
         micro = [[g.double() for g in each] for each in micro]
         if len(micro) == 1:
@@ -90,7 +90,7 @@ class Reference:
 
 
 def adam(optimizer: torch.optim.Optimizer) -> Optional[list[torch.Tensor]]:
-    """Its preconditioner as of now, per parameter; None before step 5."""
+    """The current preconditioner of an Adam optimizer, per parameter; None before step 5."""
     divisors = []
     for group in optimizer.param_groups:
         for parameter in group["params"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small tasks, trained plainly and by Pollux with the same total batch."""
+"""Small tasks, trained by a plain loop and with Pollux, with the same total batch."""
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ def sgd(parameters: Any) -> torch.optim.Optimizer:
 
 def make(optimizer: Callable[[Any], torch.optim.Optimizer] = sgd,
          model: Callable[[], nn.Module] = net) -> SimpleNamespace:
-    """core is the model itself, model what it is in training."""
+    """core is the bare module; model is the module that is trained, for example DDP around it."""
     core = model()
     trainable = [each for each in core.parameters() if each.requires_grad]
     return SimpleNamespace(core=core, model=core, opt=optimizer(trainable))
@@ -58,7 +58,7 @@ Between = Optional[Callable[[SimpleNamespace, int], None]]
 def plain(made: Callable[[], SimpleNamespace] = make, each: Body = body, *, epochs: int = 2,
           data: Optional[Dataset] = None, between: Between = None,
           batch: int = BATCH) -> SimpleNamespace:
-    """As one would write it, for one process and the whole batch."""
+    """Train by a plain loop in one process with the whole batch."""
     run = made()
     for epoch in range(epochs):
         if between is not None:
@@ -73,7 +73,8 @@ def prepared(made: Callable[[], SimpleNamespace] = make, each: Body = body, *, e
              adapt: bool = False, started: Optional[Callable[[SimpleNamespace], None]] = None,
              loader: Optional[dict] = None, scheduler: str = "", scaler: str = "",
              **options: Any) -> SimpleNamespace:
-    """The same by Pollux, which is left open.  scheduler, scaler: name them to px.prepare()."""
+    """The same with Pollux; the session stays open.  scheduler, scaler: names of attributes of the
+    run that px.prepare() gets."""
     px.close()
     px.init(adapt=adapt)
     run = made()
@@ -94,7 +95,7 @@ def prepared(made: Callable[[], SimpleNamespace] = make, each: Body = body, *, e
 
 
 def assert_same(one: SimpleNamespace, other: SimpleNamespace, tolerance: float = 1e-9) -> None:
-    """Their weights, and that training has changed them."""
+    """The weights of both are equal within the tolerance."""
     states = one.core.state_dict(), other.core.state_dict()
     assert states[0].keys() == states[1].keys()
     for name, value in states[0].items():
@@ -113,5 +114,5 @@ def assert_equals_plain(made: Callable[[], SimpleNamespace] = make, each: Body =
 
 
 def noise() -> tuple[float, float]:
-    """sqr and var as all replicas know them."""
+    """sqr and var; equal in all replicas."""
     return px.session()._grad

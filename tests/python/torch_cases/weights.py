@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With adapt=False training ends at the weights of a plain loop with the same total batch: for 3
-replicas too, which 8 is not divisible by, with a short batch at the end of each epoch."""
+"""With adapt=False training ends at the weights of a plain loop with the same total batch: also
+with 3 replicas, which do not divide 8, and with a short batch at the end of each epoch."""
 from __future__ import annotations
 
 import os
@@ -44,7 +44,7 @@ def accumulated_adam_w():
 
 
 @case(1, 2)
-def one_sample_each():
+def one_sample_per_micro_step():
     assert_equals_plain(local_batch=(1, 1))
 
 
@@ -52,13 +52,13 @@ def one_sample_each():
 def a_tail_of_fewer_samples_than_replicas():
     if os.environ["WORLD_SIZE"] == "1":
         assert_equals_plain(data=table(41))
-    else:  # it is shared with the batch before, so no plain loop is the same: all must be equal
+    else:  # the last two batches share it, unlike a plain loop: check that replicas are equal
         run = prepared(data=table(41))
-        assert all(torch.equal(*pair) for pair in replicas_of(run.core))
+        assert all(torch.equal(*pair) for pair in pairs_of_replicas(run.core))
 
 
 @case(2)
-def a_ddp_of_the_programs_own():
+def ddp_made_by_the_program():
     def made():
         run = make()
         run.model = torch.nn.parallel.DistributedDataParallel(run.core)
@@ -71,7 +71,7 @@ def a_ddp_of_the_programs_own():
 @case(2, 3)
 def replicas_stay_equal():
     run = prepared(**ACCUMULATED)
-    assert all(torch.equal(*pair) for pair in replicas_of(run.core))
+    assert all(torch.equal(*pair) for pair in pairs_of_replicas(run.core))
 
 
 @case(1, 2)
@@ -106,8 +106,8 @@ def scheduled_by_step_and_by_epoch():
     assert_equals_plain(made, each, between=between, **ACCUMULATED)
 
 
-def replicas_of(model: torch.nn.Module):
-    """Pairs of a parameter here and in each replica."""
+def pairs_of_replicas(model: torch.nn.Module):
+    """Pairs of each parameter here and in each replica."""
     for parameter in model.parameters():
         found = [torch.empty_like(parameter) for _ in range(dist.get_world_size())]
         dist.all_gather(found, parameter.detach())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is put around schedulers, scalers and opt.step(): they rest in micro-steps, see the rates of
-M0, and are otherwise themselves."""
+"""The patches of schedulers, scalers and opt.step(): before the last micro-step they do nothing,
+they see the learning rate for M0, and otherwise they behave as without Pollux."""
 from __future__ import annotations
 
 import copy
@@ -46,7 +46,7 @@ SCHEDULERS = {
 
 
 def scheduled(name: str, rates: list) -> tuple:
-    """A task with a scheduler that is stepped with every batch, and the rates that it leaves."""
+    """A task with a scheduler that is stepped with every batch; rates gets the rate after each."""
     def made() -> SimpleNamespace:
         run = make()
         run.scheduler = SCHEDULERS[name](run.opt)
@@ -60,7 +60,7 @@ def scheduled(name: str, rates: list) -> tuple:
 
 
 @case(1)
-def every_scheduler_is_here():
+def every_scheduler_of_torch_is_tested():
     kinds = {name for name, kind in vars(lr_scheduler).items()
              if isinstance(kind, type) and kind.__module__ == lr_scheduler.__name__
              and hasattr(kind, "step") and not name.lstrip("_").startswith("LRSched")}
@@ -68,9 +68,9 @@ def every_scheduler_is_here():
 
 
 @case(1, 2)
-def schedulers_rest_and_see_the_base_rate():
-    """Every update has 16 samples in 8 or 4 micro-steps, and a factor of its own; the scheduler
-    must not see that."""
+def schedulers_skip_micro_steps_and_see_the_base_rate():
+    """Every update has 16 samples in two micro-steps and a factor of its own, which the scheduler
+    must not see."""
     for name in SCHEDULERS:
         rates: list = []
         run = prepared(*scheduled(name, rates), data=table(160), epochs=1, adapt=True,
@@ -108,11 +108,11 @@ def a_scheduler_advances_with_progress():
             seen.append(progress)
     prepared(made, each, data=table(160), adapt=True, max_batch=32, rule="linear",
              local_batch=(1, 16), started=fixed(16 // REPLICAS, 1), scheduler="scheduler")
-    assert len(seen) == 10 and seen[-1] > 11, seen  # else steps and updates would be the same
+    assert len(seen) == 10 and seen[-1] > 11, seen  # otherwise progress and updates would be equal
 
 
 @case(1)
-def a_scheduler_with_an_end_stays_there():
+def a_scheduler_stops_at_its_last_step():
     def made():
         run = make()
         run.scheduler = lr_scheduler.OneCycleLR(run.opt, 0.1, total_steps=10)
@@ -127,8 +127,8 @@ def a_scheduler_with_an_end_stays_there():
 
 
 @case(1)
-def the_clock_of_a_scheduler_ends_with_the_loop():
-    """The last update gets beyond the goal; the scheduler does not."""
+def a_scheduler_stops_at_the_goal_of_the_loop():
+    """The last update passes the goal; the scheduler does not."""
     run = make()
     run.scheduler = lr_scheduler.LambdaLR(run.opt, lambda step: 1.0)
     px.init()
@@ -144,7 +144,7 @@ def the_clock_of_a_scheduler_ends_with_the_loop():
 
 
 @case(1)
-def schedulers_and_optimizers_are_copied_as_without_us():
+def copies_of_schedulers_and_optimizers_are_not_patched():
     run = prepared(*scheduled("StepLR", []), **SMALL)
     for copied in (copy.deepcopy(run.scheduler), pickle.loads(pickle.dumps(run.scheduler))):
         assert type(copied) is lr_scheduler.StepLR
@@ -159,7 +159,7 @@ def schedulers_and_optimizers_are_copied_as_without_us():
 
 
 @case(1, 2)
-def close_takes_everything_back():
+def close_removes_all_patches():
     before = lr_scheduler.StepLR.__init__, torch.cuda.amp.GradScaler.__init__
     run = prepared(*scheduled("StepLR", []), **SMALL)
     assert lr_scheduler.StepLR.__init__ is not before[0]
@@ -191,7 +191,7 @@ def a_second_init_is_refused():
 # ---- Scalers ------------------------------------------------------------------------------------
 
 class Scaler:
-    """What torch.cuda.amp.GradScaler does, for any device: doubles its scale every 4 updates."""
+    """As torch.cuda.amp.GradScaler, for any device; the scale doubles every 4 updates."""
 
     def __init__(self, scale: float = 1024.0) -> None:
         self._scale = scale
@@ -265,8 +265,8 @@ def scaled(clip: bool):
 
 @case(1, 2)
 def a_scaler_and_accumulation():
-    """Weights are those of a plain loop; noise is that without a scaler, although its scale
-    changes."""
+    """Weights equal those of a plain loop, and noise equals that without a scaler, although the
+    scale changes."""
     for options in ({}, SMALL):
         for clip in (False, True):
             run = assert_equals_plain(with_scaler, scaled(clip), scaler="scaler", epochs=3,
@@ -279,7 +279,7 @@ def a_scaler_and_accumulation():
 
 
 class Sharing(torch.nn.Module):
-    """Two parameters with one gradient between them, and one whose gradient is a single number."""
+    """Two parameters that share a gradient tensor, and one whose gradient is an expanded scalar."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -292,8 +292,8 @@ class Sharing(torch.nn.Module):
 
 
 @case(1)
-def a_scale_that_changes_under_shared_gradients():
-    """What is held of the update before is nobody's to write to."""
+def a_changing_scale_with_shared_gradients():
+    """The kept gradient of the last update must not be changed in place."""
     def made():
         run = make(model=Sharing)
         run.scaler = Scaler()
@@ -306,13 +306,13 @@ def a_scale_that_changes_under_shared_gradients():
 
 
 @case(1, 2)
-def a_scaler_that_skips():
-    """An inf in a replica's micro-batch: no update, no progress, a smaller scale, and it goes
-    on."""
+def a_scaler_that_skips_an_update():
+    """inf in one micro-batch of one replica: no update, no progress, a smaller scale; then training
+    continues."""
     for options in ({}, SMALL):
-        spoilt = table(40)
-        spoilt.tensors[0][11] = float("inf")
-        run = prepared(with_scaler, scaled(False), data=spoilt, epochs=1, scaler="scaler",
+        with_inf = table(40)
+        with_inf.tensors[0][11] = float("inf")
+        run = prepared(with_scaler, scaled(False), data=with_inf, epochs=1, scaler="scaler",
                        **options)
         assert run.scaler.skipped == 1 and run.scaler.get_scale() == 512
         assert abs(px.metrics()["progress"] - 4) < 1e-9, px.metrics()
@@ -322,8 +322,8 @@ def a_scaler_that_skips():
 
 
 @case(1)
-def torchs_own_scaler_is_noticed():
-    """It is off without CUDA, and then passes everything on."""
+def the_scaler_of_torch_is_found():
+    """Without CUDA it is disabled and changes nothing."""
     def made():
         run = make()
         run.scaler = torch.cuda.amp.GradScaler(enabled=False)
@@ -351,8 +351,8 @@ def bf16_autocast():
 
 @case(1, 2)
 def noise_is_measured_before_clipping():
-    """Hooks see gradients before the program does; and a clip in a micro-step has nothing to
-    clip."""
+    """Hooks measure gradients before the program clips them.  Before the last micro-step there is
+    nothing to clip."""
     norms = []
 
     def each(run, x, y):
@@ -361,15 +361,15 @@ def noise_is_measured_before_clipping():
         norms.append(float(torch.nn.utils.clip_grad_norm_(run.core.parameters(), limit)))
         run.opt.step()
 
-    def still():
+    def zero_rate():
         return make(lambda parameters: torch.optim.SGD(parameters, lr=0.0))
     for options in ({}, SMALL):
         limit = 1e9
-        prepared(still, each, **options)
+        prepared(zero_rate, each, **options)
         found = noise()
         limit = 1e-3
         norms.clear()
-        prepared(still, each, **options)
+        prepared(zero_rate, each, **options)
         assert close(found, noise()), (found, noise())
         steps = 8 // REPLICAS // 2 if options else 1
         assert all((norm == 0) == (i % steps != steps - 1) for i, norm in enumerate(norms[:steps]))
