@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What pollux.torch costs: step time with it over step time without it.
+"""The overhead of pollux.torch: step time with it divided by step time without it.
 
-Both train the same network on the same data with the same batch in the same processes, in turns
-of a few updates each, so that a busy or a slow machine meets both alike; of the ratios, the median
-is taken.  Adaptation is on, with M0 as the only batch: everything is done but a change of it.
+Both train the same network on the same data with the same batch in the same processes.  They
+alternate every few updates, so that other load on the machine affects both equally.  The result is
+the median of the ratios.  Adaptation is on, but M0 is the only batch allowed.
 
     PYTHONPATH=bindings/python bench/torch_overhead.py [--seconds S] [NAME...]
 
-A name, such as mlp-1 or resnet18-2, is a network and the number of processes.
+NAME is a network and a number of processes, for example mlp-1 or resnet18-2.
 
-It prints lines for tools/bench; targets are 3 % for the ResNet-18 and 10 % for the MLP.
+It prints lines for tools/bench.  Targets are 3 % for the ResNet-18 and 10 % for the MLP.
 """
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import pollux.torch as px
 
 LIMITS = {"resnet18": 1.03, "mlp": 1.10}
-TURN = {"resnet18": 1, "mlp": 10}      # updates
-LONGER = {"resnet18": 3, "mlp": 1}     # what takes longer is measured longer
+TURN = {"resnet18": 1, "mlp": 10}           # updates before the other one continues
+BUDGET_FACTOR = {"resnet18": 3, "mlp": 1}   # slow updates are measured for a longer time
 CASES = ("mlp-1", "mlp-2", "resnet18-1", "resnet18-2")
 
 
@@ -45,11 +45,11 @@ class Block(nn.Module):
             nn.Conv2d(inside, outside, 3, stride, 1, bias=False), nn.BatchNorm2d(outside),
             nn.ReLU(),
             nn.Conv2d(outside, outside, 3, 1, 1, bias=False), nn.BatchNorm2d(outside))
-        self.around = nn.Identity() if inside == outside else nn.Sequential(
+        self.shortcut = nn.Identity() if inside == outside else nn.Sequential(
             nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (self.inner(x) + self.around(x)).relu()
+        return (self.inner(x) + self.shortcut(x)).relu()
 
 
 def resnet18() -> nn.Module:
@@ -68,13 +68,13 @@ def mlp() -> nn.Module:
 
 
 def samples_of(name: str) -> tuple[TensorDataset, int]:
-    """Data, and samples per replica in an update."""
+    """The data, and the samples of one replica in an update."""
     shape, local = ((3, 32, 32), 16) if name == "resnet18" else ((1, 28, 28), 128)
     return TensorDataset(torch.randn(64 * local, *shape), torch.randint(10, (64 * local,))), local
 
 
 def updates(model: nn.Module, optimizer: torch.optim.Optimizer, loader) -> Iterator[None]:
-    """Trains for ever, an update at each next()."""
+    """Train without end: each next() makes one update."""
     while True:
         for x, y in loader:
             optimizer.zero_grad()
@@ -91,7 +91,7 @@ def seconds_of(training: Iterator[None], count: int) -> float:
 
 
 def measure(name: str, budget_s: float) -> tuple[float, float]:
-    """Seconds of a plain update, and the ratio; in every replica."""
+    """Seconds of a plain update, and the ratio.  All replicas call it."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     px.init()
@@ -102,42 +102,44 @@ def measure(name: str, budget_s: float) -> tuple[float, float]:
     plain = build()
     if replicas > 1:
         plain = nn.parallel.DistributedDataParallel(plain)
-    without = updates(plain, torch.optim.SGD(plain.parameters(), 1e-3, momentum=0.9),
-                      DataLoader(data, local, shuffle=True, drop_last=True))
+    plain_training = updates(plain, torch.optim.SGD(plain.parameters(), 1e-3, momentum=0.9),
+                             DataLoader(data, local, shuffle=True, drop_last=True))
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
     loader = DataLoader(data, local * replicas, shuffle=True, drop_last=True)
-    within = updates(*px.prepare(model, optimizer, loader))
+    pollux_training = updates(*px.prepare(model, optimizer, loader))
 
     turn, ratios, plain_s = TURN[name], [], []
-    seconds_of(without, turn), seconds_of(within, turn)  # warm
+    seconds_of(plain_training, turn), seconds_of(pollux_training, turn)  # warm up
     begin_s = time.perf_counter()
-    while not over(begin_s, LONGER[name] * budget_s) or len(ratios) < 5:
-        # Once this one first and once that, so that what grows or fades favours neither.
-        four_s = [seconds_of(training, turn) for training in (without, within, within, without)]
+    while not over(begin_s, BUDGET_FACTOR[name] * budget_s) or len(ratios) < 5:
+        # In this order a drift of the machine's speed affects both equally.
+        order = (plain_training, pollux_training, pollux_training, plain_training)
+        four_s = [seconds_of(training, turn) for training in order]
         ratios.append((four_s[1] + four_s[2]) / (four_s[0] + four_s[3]))
         plain_s += [four_s[0] / turn, four_s[3] / turn]
     return statistics.median(plain_s), statistics.median(ratios)
 
 
 def over(begin_s: float, budget_s: float) -> bool:
-    """Whether the time is over, by the clock of replica 0."""
-    late = torch.tensor(float(time.perf_counter() - begin_s > budget_s))
+    """Whether the budget is used up, by the clock of replica 0."""
+    ended = torch.tensor(float(time.perf_counter() - begin_s > budget_s))
     if px.replicas() > 1:
-        torch.distributed.broadcast(late, 0)
-    return bool(late)
+        torch.distributed.broadcast(ended, 0)
+    return bool(ended)
 
 
 def start(case: str, budget_s: float) -> None:
-    """One case in processes of its own; replica 0 prints."""
+    """Run one case in its own processes.  Replica 0 prints."""
     name, replicas = case.rsplit("-", 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    everyone = dict(os.environ, WORLD_SIZE=replicas, LOCAL_WORLD_SIZE=replicas,
-                    MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
+    environment = dict(os.environ, WORLD_SIZE=replicas, LOCAL_WORLD_SIZE=replicas,
+                       MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
     command = [sys.executable, __file__, "--replica", "--seconds", str(budget_s), case]
-    running = [subprocess.Popen(command, env=dict(everyone, RANK=str(rank), LOCAL_RANK=str(rank)))
-               for rank in range(int(replicas))]
+    running = [
+        subprocess.Popen(command, env=dict(environment, RANK=str(rank), LOCAL_RANK=str(rank)))
+        for rank in range(int(replicas))]
     if any([process.wait() for process in running]):
         sys.exit(f"torch_overhead: {case} failed")
 
@@ -150,12 +152,13 @@ def replica(case: str, budget_s: float) -> None:
         print(f"torch-{case}-plain {1e3 * plain_s:.4g} ms")
         print(f"torch-{case}-ratio {ratio:.4g} times")
         print(f"target torch-{case}-ratio {ratio:.4g} {LIMITS[name]:g} {met}", flush=True)
-    os._exit(0)  # not a place to wait for each other's end
+    os._exit(0)  # replicas need not wait for each other at the end
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Step time with pollux.torch over that without.")
-    parser.add_argument("--seconds", type=float, default=10, help="per case")
+    parser = argparse.ArgumentParser(
+        description="Step time with pollux.torch divided by step time without it.")
+    parser.add_argument("--seconds", type=float, default=10, help="budget per case")
     parser.add_argument("--replica", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("cases", nargs="*", metavar="NAME", default=CASES, help=" ".join(CASES))
     args = parser.parse_args()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data that need no download: images of ten kinds, and text of a made-up language.
+"""Generated data, without a download: images of ten classes, and text of an artificial language.
 
-Equal arguments give equal data.  What is to be learned is the same for all of them; `seed` draws
-the samples, so train and validate with different ones.  They are drawn at random and noisy, so
-that gradients are noisy as those of real data are.
+Equal arguments give equal data.  The patterns and the language are always the same; `seed` only
+selects the samples, so use different seeds for training and validation.  The samples are noisy, so
+that gradients are noisy as with real data.
 """
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ import torch
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-KINDS = 10
+CLASSES = 10
 SIDE = 16
 LETTERS = " abcdefghijklmnopqrstuvwxyz"
 
 
 def images(samples: int, seed: int) -> TensorDataset:
-    """(samples, 1, SIDE, SIDE) images and their kinds: a pattern per kind, anywhere in the image,
-    stronger or weaker, behind noise."""
-    patterns = torch.randn(KINDS, 1, 4, 4, generator=torch.Generator().manual_seed(-1))
+    """(samples, 1, SIDE, SIDE) images and their classes.  Each class has a pattern; its position
+    and contrast vary, and noise is added."""
+    patterns = torch.randn(CLASSES, 1, 4, 4, generator=torch.Generator().manual_seed(-1))
     patterns = torch.nn.functional.interpolate(patterns, SIDE, mode="bicubic", align_corners=False)
     draw = torch.Generator().manual_seed(seed)
-    kinds = torch.randint(KINDS, (samples,), generator=draw)
+    classes = torch.randint(CLASSES, (samples,), generator=draw)
     rows = torch.arange(SIDE) + torch.randint(5, (samples, 1), generator=draw)
     columns = torch.arange(SIDE) + torch.randint(5, (samples, 1), generator=draw)
-    moved = patterns[kinds.view(-1, 1, 1), 0, rows.unsqueeze(2) % SIDE, columns.unsqueeze(1) % SIDE]
+    moved = patterns[classes.view(-1, 1, 1), 0,
+                     rows.unsqueeze(2) % SIDE, columns.unsqueeze(1) % SIDE]
     strength = 0.5 + torch.rand(samples, 1, 1, generator=draw)
     noise = 2 * torch.randn(samples, SIDE, SIDE, generator=draw)
-    return TensorDataset((strength * moved + noise).unsqueeze(1), kinds)
+    return TensorDataset((strength * moved + noise).unsqueeze(1), classes)
 
 
 def sentences(samples: int, seed: int, length: int = 32) -> TensorDataset:
-    """(samples, length) letters, as numbers, and for each the letter that comes next."""
+    """(samples, length) letters as numbers, and for each letter the next one."""
     words = _language()
     draw = random.Random(seed)
     word, letters = next(iter(words)), []
@@ -46,7 +47,7 @@ def sentences(samples: int, seed: int, length: int = 32) -> TensorDataset:
 
 
 def _language() -> dict[str, tuple[list[str], list[float]]]:
-    """64 words, and for each the words that may follow it, with their weights."""
+    """64 words; for each, the words that can follow it and their weights."""
     draw = random.Random(1)
     words: list[str] = []
     while len(words) < 64:
@@ -58,5 +59,5 @@ def _language() -> dict[str, tuple[list[str], list[float]]]:
 
 
 def letters_of(codes: Tensor) -> str:
-    """Text to look at."""
+    """The letters of codes, as text."""
     return "".join(LETTERS[code] for code in codes.tolist())

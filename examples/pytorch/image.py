@@ -11,27 +11,27 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
 import pollux.torch as px
-from generated import KINDS, images
+from generated import CLASSES, images
 
 
 class Block(nn.Module):
-    """Two convolutions and a way around them."""
+    """Two convolutions with a shortcut."""
 
     def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
         self.first = nn.Conv2d(inside, outside, 3, stride, 1)
         self.second = nn.Conv2d(outside, outside, 3, 1, 1)
-        self.around = nn.Conv2d(inside, outside, 1, stride)
+        self.shortcut = nn.Conv2d(inside, outside, 1, stride)
         self.norms = nn.ModuleList(nn.GroupNorm(4, outside) for _ in range(2))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.norms[0](self.first(x)).relu()
-        return (self.norms[1](self.second(y)) + self.around(x)).relu()
+        return (self.norms[1](self.second(y)) + self.shortcut(x)).relu()
 
 
 def network() -> nn.Module:
     return nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), Block(8, 16, 2), Block(16, 32, 2),
-                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, KINDS))
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, CLASSES))
 
 
 def main() -> None:

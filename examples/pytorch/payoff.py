@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adaptive batch is worth: updates, samples and progress until a loss is reached.
+"""What an adaptive batch gains: updates, samples and progress until a validation loss is reached.
 
     payoff.py [--quick] [--seeds N] [TASK...]
 
-Two tasks on generated data, the networks of image.py (SGD with momentum) and text.py (AdamW with
-warm-up and clipping), each trained until its validation loss is reached,
+Two tasks on generated data: the networks of image.py (SGD with momentum) and text.py (AdamW with
+warm-up and clipping).  Each is trained until it reaches its validation loss, with these settings:
 
-    M0                with the user's batch and rate;
-    16 M0, RULE       with 16 times the batch, and the rate by a rule; linear is naive scaling;
-    adaptive, RULE    with the batch of most goodput, by the noise as it is measured.
+    M0                the user's batch and learning rate
+    16 M0, RULE       16 times the batch, the rate scaled by RULE (linear: in proportion)
+    adaptive, RULE    the batch with the highest goodput for the measured noise
 
-Throughput is declared and not measured, so that the result does not depend on the machine: two
-replicas with the step times of MODEL.  One process computes what the two would, m samples in each
-of 2 (s + 1) micro-steps.  The seconds are the model's; gradients, noise, factors and progress are
-real.  The table has means over the seeds; a training that did not get there is marked.
+Step times are not measured but computed by MODEL for two replicas, so that the result does not
+depend on the machine.  One process computes for both: m samples in each of 2 (s + 1) micro-steps.
+Gradients, noise, factors and progress are real.  The table shows means over the seeds; "> " marks
+rows in which a seed did not reach the loss.
 """
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ M0 = 8
 LARGE = 16 * M0
 REPLICAS = 2
 LIMITS = Limits(M0, 32 * M0, 4, 64, True)
-# Milliseconds: a micro-step of m samples takes 10 + m/2, the exchange of gradients 20.
+# A micro-step of m samples takes 10 + m/2 ms, the exchange of gradients 20 ms.
 MODEL = Model(0.010, 0.0005, alpha_node=0.020, beta_node=1e-8, alpha_local=0.020, beta_local=1e-8,
               gamma=1.0)
-LOOK = 10       # progress between two looks at the validation loss
-CHOOSE = 100    # progress between two choices of the batch; it begins with M0
+EVALUATE_EVERY = 10     # progress between two evaluations of the validation loss
+CHOOSE_EVERY = 100      # progress between two choices of the batch; the first batch is M0
 
 
 class Task(NamedTuple):
@@ -64,7 +64,7 @@ TASKS = {
 }
 
 
-class Way(NamedTuple):
+class Setting(NamedTuple):
     batch: str  # "M0", "16 M0" or "adaptive"
     rule: str
 
@@ -80,14 +80,14 @@ class Result(NamedTuple):
     seconds: float
 
 
-def first_batch(way: Way) -> Batch:
-    total = LARGE if way.batch == "16 M0" else M0
+def first_batch(setting: Setting) -> Batch:
+    total = LARGE if setting.batch == "16 M0" else M0
     micro_steps = REPLICAS * -(-total // (REPLICAS * LIMITS.max_local))
     return Batch(total // micro_steps, micro_steps - 1)
 
 
 def best_now() -> Batch:
-    """As the agent would choose it on REPLICAS replicas, for the noise as it is."""
+    """The batch that the agent would choose on REPLICAS replicas for the current noise."""
     m, s = best_batch(MODEL, px.session().status().grad, LIMITS, REPLICAS).batch
     return Batch(m, REPLICAS * (s + 1) - 1)
 
@@ -98,40 +98,40 @@ def use(batch: Batch) -> None:
     px.session().advise()
 
 
-def train(task: Task, way: Way, seed: int, limit: float) -> Result:
-    """One training, to the target or to the limit of progress."""
+def train(task: Task, setting: Setting, seed: int, limit: float) -> Result:
+    """Train until the target loss or the limit of progress."""
     torch.manual_seed(seed)
     px.init(seed=seed)
     net = task.network()
     held_out = task.data(512, 2000 + seed).tensors
-    updates, samples, seconds, look, choose = 0, 0, 0.0, LOOK, CHOOSE
+    updates, samples, seconds, evaluate_at, choose_at = 0, 0, 0.0, EVALUATE_EVERY, CHOOSE_EVERY
     loss = float("inf")
-    for batch in each_update(task, net, way, task.data(16384, 1000 + seed), limit):
+    for batch in each_update(task, net, setting, task.data(16384, 1000 + seed), limit):
         updates += 1
         samples += batch.m * (batch.s + 1)
         seconds += step_time(MODEL, REPLICAS, batch.m, (batch.s + 1) // REPLICAS - 1)
         progress = px.session().progress
-        if progress >= look:
-            look = progress + LOOK
+        if progress >= evaluate_at:
+            evaluate_at = progress + EVALUATE_EVERY
             loss = mean_loss(net, *held_out)
             if loss <= task.target:
                 break
-        if way.batch == "adaptive" and progress >= choose:
-            choose = progress + CHOOSE
+        if setting.batch == "adaptive" and progress >= choose_at:
+            choose_at = progress + CHOOSE_EVERY
             use(best_now())
     px.close()
     return Result(loss <= task.target, updates, samples, progress, seconds)
 
 
-def each_update(task: Task, net: nn.Module, way: Way, data: TensorDataset,
+def each_update(task: Task, net: nn.Module, setting: Setting, data: TensorDataset,
                 limit: float) -> Iterator[Batch]:
-    """Trains, and yields the batch of every update when it is done."""
+    """Train; yield the batch of each update after it."""
     optimizer = task.optimizer(net)
     schedule = LambdaLR(optimizer, lambda step: min(1, (step + 1) / task.warmup))
     net, optimizer, loader = px.prepare(
-        net, optimizer, DataLoader(data, M0, shuffle=True, drop_last=True), rule=way.rule,
+        net, optimizer, DataLoader(data, M0, shuffle=True, drop_last=True), rule=setting.rule,
         max_batch=LIMITS.max_batch, local_batch=(1, LIMITS.max_local), scheduler=schedule)
-    use(first_batch(way))
+    use(first_batch(setting))
     batch, done, batches = px.session().advice.batch, 0.0, iter(loader)
     for _ in px.steps(int(limit)):
         if px.session().progress > done:
@@ -151,38 +151,38 @@ def mean_loss(net: nn.Module, x: torch.Tensor, y: torch.Tensor) -> float:
         return cross_entropy(net(x).flatten(0, -2), y.flatten()).item()
 
 
-def ways(task: Task, quick: bool) -> list[Way]:
+def settings(task: Task, quick: bool) -> list[Setting]:
     if quick:
-        return [Way("M0", task.rules[0]), Way("adaptive", task.rules[0])]
-    return [Way("M0", task.rules[0]), *(Way("16 M0", rule) for rule in task.rules),
-            *(Way("adaptive", rule) for rule in task.rules)]
+        return [Setting("M0", task.rules[0]), Setting("adaptive", task.rules[0])]
+    return [Setting("M0", task.rules[0]), *(Setting("16 M0", rule) for rule in task.rules),
+            *(Setting("adaptive", rule) for rule in task.rules)]
 
 
 def compare(name: str, seeds: int, quick: bool) -> None:
-    """The table of one task.  A way is given up at three times the progress of M0."""
+    """Print the table of one task.  A setting ends at three times the progress of M0."""
     task, first = TASKS[name], {}
     print(f"\n{name}: until the validation loss is {task.target}\n\n"
           "| batch, rule | reached | updates | samples | progress | seconds | progress / M0's |\n"
           "|---|--:|--:|--:|--:|--:|--:|", flush=True)
-    for way in ways(task, quick):
+    for setting in settings(task, quick):
         results = []
         for seed in range(seeds):
             limit = 3 * first[seed].progress if seed in first else 6000
-            results.append(train(task, way, seed, limit))
+            results.append(train(task, setting, seed, limit))
             first.setdefault(seed, results[-1])
         ratio = statistics.mean(result.progress for result in results) / \
             statistics.mean(result.progress for result in first.values())
         more = "" if all(result.reached for result in results) else "> "
         numbers = [f"{statistics.mean(column):.0f}" for column in list(zip(*results))[1:]]
-        print(f"| {way} | {sum(result.reached for result in results)} of {seeds} | "
+        print(f"| {setting} | {sum(result.reached for result in results)} of {seeds} | "
               + " | ".join(more + number for number in numbers) + f" | {more}{ratio:.2f} |",
               flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What an adaptive batch is worth.")
+    parser = argparse.ArgumentParser(description="What an adaptive batch gains.")
     parser.add_argument("--quick", action="store_true", help="M0 and the adaptive batch, one seed")
-    parser.add_argument("--seeds", type=int, default=0, help="how many (3; with --quick 1)")
+    parser.add_argument("--seeds", type=int, default=0, help="how many (default: 3; --quick: 1)")
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=" or ".join(TASKS))
     args = parser.parse_args()
     torch.set_num_threads(1)

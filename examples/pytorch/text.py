@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small transformer that reads letters of a made-up language and tells the next one:
+"""A small transformer that predicts the next letter of an artificial language, with Pollux:
 
     pollux submit text.py              # or with python3, torchrun, srun
 """
@@ -15,12 +15,12 @@ from generated import LETTERS, sentences
 
 
 class Transformer(nn.Module):
-    """A few layers of attention to what came before."""
+    """A few layers of causal attention."""
 
     def __init__(self, width: int = 48, heads: int = 4, layers: int = 2, length: int = 32) -> None:
         super().__init__()
         self.letters = nn.Embedding(len(LETTERS), width)
-        self.places = nn.Parameter(torch.zeros(length, width))
+        self.positions = nn.Parameter(torch.zeros(length, width))
         layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True,
                                            norm_first=True)
         self.layers = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width))
@@ -29,7 +29,7 @@ class Transformer(nn.Module):
         self.register_buffer("mask", mask)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.out(self.layers(self.letters(x) + self.places, self.mask))
+        return self.out(self.layers(self.letters(x) + self.positions, self.mask))
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An adaptive batch keeps its promise on a real task: it needs hardly more progress than M0, and
-far fewer updates.  The table of docs/pytorch.md is examples/pytorch/payoff.py's; here is what must
-hold of it whatever chance does."""
+"""On a real task an adaptive batch needs hardly more progress than M0 and far fewer updates.  The
+bounds leave room for chance; examples/pytorch/payoff.py makes the table of docs/pytorch.md."""
 from __future__ import annotations
 
 import os
@@ -12,7 +11,7 @@ import pytest
 import torch
 from conftest import ROOT
 
-# In `make soak` with the targets of the table, else with one that is reached sooner.
+# `make soak` uses the targets of the table; otherwise an easier target saves time.
 CASES = [("image", "adascale", 0.8)]
 if os.environ.get("POLLUX_SOAK"):
     CASES = [("image", "adascale", None), ("text", "adamscale", None)]
@@ -20,7 +19,7 @@ if os.environ.get("POLLUX_SOAK"):
 
 @pytest.fixture
 def payoff():
-    """The program as a module, with one thread, as it runs by itself."""
+    """payoff.py as a module, with one thread as in the program."""
     sys.path.insert(0, str(ROOT / "examples" / "pytorch"))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -35,16 +34,16 @@ def test_fewer_updates_for_the_same_progress(payoff, soak, name, rule, target):
     task = payoff.TASKS[name]
     task = task._replace(target=target or task.target)
     seeds = range(soak(1, 5))
-    fixed = [payoff.train(task, payoff.Way("M0", rule), seed, 5000) for seed in seeds]
-    adaptive = [payoff.train(task, payoff.Way("adaptive", rule), seed, 5000) for seed in seeds]
+    fixed = [payoff.train(task, payoff.Setting("M0", rule), seed, 5000) for seed in seeds]
+    adaptive = [payoff.train(task, payoff.Setting("adaptive", rule), seed, 5000) for seed in seeds]
     assert all(result.reached for result in fixed + adaptive)
 
-    def ratio(what: str) -> float:
-        return statistics.mean(getattr(result, what) for result in adaptive) / \
-            statistics.mean(getattr(result, what) for result in fixed)
+    def ratio(field: str) -> float:
+        return statistics.mean(getattr(result, field) for result in adaptive) / \
+            statistics.mean(getattr(result, field) for result in fixed)
 
-    told = f"{fixed} {adaptive}"
-    assert ratio("progress") <= 1.2, told
-    assert ratio("updates") <= 0.7, told
-    assert ratio("seconds") <= 0.8, told
-    assert all(result.progress == pytest.approx(result.updates) for result in fixed), told
+    results = f"{fixed} {adaptive}"
+    assert ratio("progress") <= 1.2, results
+    assert ratio("updates") <= 0.7, results
+    assert ratio("seconds") <= 0.8, results
+    assert all(result.progress == pytest.approx(result.updates) for result in fixed), results
