@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training program of pytorch.sh: a small network on generated data, paced by naps, that trains
-until a file named `end` is in its folder.
+"""The training program of pytorch.sh: a small network on generated data, slowed down by sleeps.  It
+trains until FOLDER has a file named `end`.
 
-    pytorch_train.py FOLDER BUILD       with the libpollux of that build
+    pytorch_train.py FOLDER BUILD       uses the libpollux in the build directory BUILD
 
     FOLDER/updates.RANK     a line per update: time, generation, replicas, batch, epoch, loss
-    FOLDER/samples.RANK     and another: generation, epoch, and the samples of this replica in it
+    FOLDER/samples.RANK     a line per update: generation, epoch, the samples of this replica
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLES = 300
 
 
 class Waves(Dataset):
-    """Sample i, and what is to be learned of it; with noise, so that batches differ."""
+    """Index, input and target of a sample.  The targets are noisy, so that batches differ."""
 
     def __init__(self) -> None:
         random = torch.Generator().manual_seed(0)
@@ -50,7 +50,7 @@ generation = os.environ["POLLUX_GENERATION"]
 print(f"generation {generation}, replica {px.rank()} of {px.replicas()}", flush=True)
 
 for epoch in px.epochs(100000):
-    ends = px.Accumulator("ends")
+    end = px.Accumulator("end")
     taken, losses = [], []
     for index, x, y in loader:
         time.sleep(0.01 + 0.0005 * len(x))
@@ -58,16 +58,16 @@ for epoch in px.epochs(100000):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        it = px.session()
-        if it.update.weight(it.micro) > 0:
+        session = px.session()
+        if session.update.weight(session.micro) > 0:
             taken += index.tolist()
         losses.append(loss.item())
-        if not it.accumulating:  # that was an update, and it counts
+        if not session.accumulating:  # the last micro-step of an update
             print(generation, epoch, *taken, file=samples)
             print(time.time(), generation, px.replicas(), px.metrics()["batch"], epoch,
                   sum(losses) / len(losses), file=updates)
             taken, losses = [], []
-    ends.add(wanted=os.path.exists(f"{folder}/end"))
-    if ends.totals()["wanted"]:
+    end.add(requested=os.path.exists(f"{folder}/end"))
+    if end.totals()["requested"]:
         break
 print(f"ended after epoch {epoch}", flush=True)
