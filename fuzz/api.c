@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any request of anybody against a made-up cluster: bytes on a socket, through the server and the
- * API.  The first byte says who asks, the second what the body pretends to be; then the request
- * line's rest, and behind an empty line the body.
+ * Fuzz target: requests to the API of a synthetic cluster, through a socket and the server.  The first
+ * byte selects the client's identity, the second the content type; then come the rest of the request
+ * line, an empty line, and the body.
  *
- * Whatever comes, there is an answer or the connection is cut; never a 500; what says that it is
- * JSON is; and what is believed can be remembered.
+ * Every request gets an answer or the connection is closed; never a 500.  Answers that claim to be
+ * JSON are JSON.  Every accepted event can be written to a journal.
  */
 #define _GNU_SOURCE /* memmem */
 #include <jansson.h>
@@ -146,7 +146,7 @@ static void add_job (struct fixture *fixture, const char *name, const char *owne
                            .launch = &launch}});
 }
 
-/* a runs and is the asker's, b waits and is somebody else's, c is done. */
+/* a runs and belongs to the client, b waits and belongs to another user, c is finished. */
 static void populate (struct fixture *fixture)
 {
     struct share share = {.node = 0, .replicas = 2};
@@ -193,7 +193,7 @@ static void send_request (int socket, const uint8_t *data, size_t size)
 static void check_answer (const char *answer, size_t length)
 {
     if (length == 0)
-        return; /* cut off: no HTTP at all */
+        return; /* closed: the input was not HTTP */
     must (strncmp (answer, "HTTP/1.", 7) == 0);
     must (strncmp (answer + 8, " 500", 4) != 0);
     const char *body = strstr (answer, "\r\n\r\n");
