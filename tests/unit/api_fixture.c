@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon as small as can be around the API.
+ * The part of the daemon that the API needs: events, status, logs and reports.
  */
 #define _GNU_SOURCE /* strcasestr */
 #include "unit.h"
@@ -201,7 +201,7 @@ static int send_request (struct api_fixture *fixture, const char *token, const c
         fprintf (file, "Content-Type: %s\r\nContent-Length: %zu\r\n", type, strlen (body));
     fprintf (file, "\r\n%s", type ? body : "");
     fclose (file);
-    http_server_step (fixture->server, fixture->cluster_fixture.now_us); /* it tells the time */
+    http_server_step (fixture->server, fixture->cluster_fixture.now_us); /* advances the time */
     assert_int_equal (0, http_server_add (fixture->server, sockets[1], NULL));
     for (size_t sent = 0; sent < length;) {
         ssize_t now = write (sockets[0], text + sent, length - sent);
@@ -213,7 +213,7 @@ static int send_request (struct api_fixture *fixture, const char *token, const c
     return sockets[0];
 }
 
-/* What is there to be read, and whether that was the end. */
+/* Copy the bytes that can be read now; true at the end of the stream. */
 static bool read_some (int socket, FILE *file)
 {
     char block[65536];
@@ -225,14 +225,14 @@ static bool read_some (int socket, FILE *file)
     }
 }
 
-/* Chunks to plain bytes, in place. */
+/* Decode chunks, in place. */
 static void unchunk (char *body)
 {
     char *to = body, *at = body;
     for (size_t size; (size = strtoul (at, &at, 16)) > 0; at += size + 2) {
         at += 2;
         if (strlen (at) < size + 2)
-            break; /* the rest is still to come */
+            break; /* the rest was not received yet */
         memmove (to, at, size);
         to += size;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API with everything behind it but a daemon: a cluster_fixture, a journal, tokens and run directories in
- * a fresh folder, and requests over a pair of sockets. */
+/* The API without a daemon: a cluster_fixture, a journal, tokens and run directories in a new
+ * folder, and requests over a pair of sockets. */
 #ifndef TESTS_API_FIXTURE_H
 #define TESTS_API_FIXTURE_H
 
@@ -26,41 +26,41 @@ struct api_fixture {
     char folder[64];
     char admin[TOKEN_SIZE], ann[TOKEN_SIZE], bob[TOKEN_SIZE], eve[TOKEN_SIZE]; /* eve: read-only */
     int posts;        /* events posted by handlers */
-    int post_failure; /* what post answers with, once; 0: it works */
+    int post_failure; /* the next post fails with this code; 0: none */
 };
 
 void api_fixture_open (struct api_fixture *fixture, int nodes, int slots);
 void api_fixture_close (struct api_fixture *fixture);
 
-/* An answer.  The caller clears it. */
+/* An answer.  The caller clears it (reply_clear). */
 struct reply {
     int status;
-    char *head, *body; /* without chunks */
-    json_t *json;      /* NULL if it is none */
+    char *head, *body; /* body: decoded, without chunks */
+    json_t *json;      /* NULL: the body is not JSON */
 };
 void reply_clear (struct reply *reply);
 
-/* Ask and wait for the answer.  type NULL: no body. */
+/* Send a request and wait for the answer.  type NULL: no body. */
 struct reply api_fixture_ask (struct api_fixture *fixture, const char *token, const char *method,
                               const char *target, const char *type, const char *body);
 
-/* The same for those who only look at the status. */
+/* Send a request; returns the status of the answer. */
 int api_fixture_status (struct api_fixture *fixture, const char *token, const char *method,
                         const char *target, const char *type, const char *body);
 
-/* Ask for a stream: a socket to read from, the caller's (close). */
+/* Request a stream.  Returns the socket to read from; the caller closes it. */
 int api_fixture_stream (struct api_fixture *fixture, const char *token, const char *target);
-/* All that has come there by now, head and chunks and all, as text (free). */
+/* All bytes received so far, with head and chunks, as text.  The caller frees it. */
 char *api_fixture_received (struct api_fixture *fixture, int socket);
 
-/* Take the head and the chunks' sizes out of a received stream. */
+/* Remove the head and the sizes of chunks from a received stream. */
 void stream_plain (char *text);
 
-/* Let an event happen, with all that the daemon would do around it. */
+/* Append and apply an event, as the daemon does. */
 int api_fixture_take (struct api_fixture *fixture, struct event *event, struct pollux_error *err);
 /* Post the reports since the last call as one HINTS event, as before a full round. */
 int api_fixture_post_reports (struct api_fixture *fixture);
-/* Let the server and the API work, and commit. */
+/* One step of the server and the API, and a commit. */
 void api_fixture_step (struct api_fixture *fixture);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events behind cluster_fixture.h.
+ * Makes and applies the events of cluster_fixture.h.
  */
 #include "unit.h"
 #include "cluster_fixture.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that show what they were given, and clients that can wait in any state. */
+/* Handlers that describe their request in the answer, and clients that can stop at any point of a
+ * request. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -37,7 +38,7 @@ static void handle_echo (void *self, struct http_request *request)
                   http_identity (request)->role, http_peer (request), http_body_type (request),
                   extra != NULL ? extra : "-", length, length < 100 ? body : "many");
     assert_null (http_param (request, "nam"));
-    assert_int_equal (strlen (body), length); /* its NUL is there */
+    assert_int_equal (strlen (body), length); /* it ends with a NUL */
     http_answer_header (request, "X-Route", "echo");
     http_answer (request, 200, "text/plain", text, (size_t)size);
 }
@@ -173,8 +174,8 @@ void http_fixture_run (struct http_fixture *fixture)
     while (poll (&ready, 1, 0) > 0 || http_server_due_us (fixture->server) <= fixture->now_us);
 }
 
-/* Read what there is: whether anything came. */
-static bool listen_once (struct http_fixture *fixture, int client, size_t *length)
+/* Read the bytes that have arrived; false if there are none. */
+static bool read_once (struct http_fixture *fixture, int client, size_t *length)
 {
     if (*length == HTTP_FIXTURE_RECEIVED - 1)
         return false;
@@ -193,7 +194,7 @@ const char *http_fixture_poll (struct http_fixture *fixture, int client)
     size_t length = 0;
     fixture->closed = false;
     http_fixture_run (fixture);
-    while (listen_once (fixture, client, &length))
+    while (read_once (fixture, client, &length))
         http_fixture_run (fixture);
     return fixture->received;
 }
@@ -203,10 +204,10 @@ const char *http_fixture_receive (struct http_fixture *fixture, int client, cons
     size_t length = 0;
     fixture->closed = false;
     fixture->received[0] = '\0';
-    /* The kernel may take a moment to hand bytes over: wait for it, up to ten seconds in all. */
+    /* The kernel may deliver bytes late: wait up to ten seconds in all. */
     for (int waits = 0; waits < 1000;) {
         http_fixture_run (fixture);
-        bool came = listen_once (fixture, client, &length);
+        bool came = read_once (fixture, client, &length);
         if (until != NULL ? strstr (fixture->received, until) != NULL : fixture->closed)
             return fixture->received;
         if (fixture->closed)

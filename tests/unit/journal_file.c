@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folder for each test that has to do with journals.
+ * The functions of journal_file.h, on a temporary folder per test.
  */
 #include "journal_file.h"
 

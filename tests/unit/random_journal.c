@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop around chance.  Between two rounds: some jobs arrive, some end by themselves, one is
- * cancelled or limited now and then, a node is drained or comes back; then all that run report.
+ * The loop with random events.  Between two rounds some jobs arrive, some end, sometimes one is
+ * cancelled or gets other limits, and a node is drained or resumed; then all running jobs
+ * report.
  */
 #include "random_journal.h"
 
@@ -75,7 +76,7 @@ static struct event submit_event (struct generator *generator, const struct clus
                                      .launch = generator->what.real ? &generator->launch : NULL}};
 }
 
-/* Something that happens between two rounds. */
+/* A random event between two rounds. */
 static struct event change (struct generator *generator, const struct cluster *cluster)
 {
     struct rng *rng = &generator->rng;
@@ -178,8 +179,8 @@ static int next (void *self, const struct cluster *cluster, struct event *ret,
     return 1;
 }
 
-/* Stop what is planned elsewhere, start what is planned. */
-static int obey (void *self, struct loop *loop, struct pollux_error *err)
+/* Stop jobs whose plan differs from their placement, and start planned ones. */
+static int carry_out (void *self, struct loop *loop, struct pollux_error *err)
 {
     (void)self;
     const struct job_list *active = &loop->cluster.active;
@@ -220,7 +221,7 @@ int random_journal_write (const struct random_journal *options, struct journal j
     generator->what = *options;
     generator->rng = rng_seed (options->seed);
     struct loop loop = {
-        .source = {next, generator}, .journal = journal, .backend = {.reconcile = obey}};
+        .source = {next, generator}, .journal = journal, .backend = {.reconcile = carry_out}};
     int rc = policy_find (options->policy, &loop.policy, err);
     if (rc == 0)
         rc = loop_run (&loop, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The routes, asked over a pair of sockets: what they answer, to whom, and what they remember.
+ * The routes, over a pair of sockets: their answers for each kind of token, and the events that
+ * they post.
  */
 #include "unit.h"
 #include "api_fixture.h"
@@ -70,10 +71,10 @@ static void end (struct api_fixture *fixture, int job, enum exit_kind kind)
     api_fixture_step (fixture);
 }
 
-/* ---- Who may ------------------------------------------------------------------------------ */
+/* ---- Permissions -------------------------------------------------------------------------- */
 
-/* Every route with every kind of token: a is ann's job. */
-static void everybody_gets_what_is_theirs (void **state)
+/* Every route with every kind of token.  Job a is ann's. */
+static void every_route_checks_its_token (void **state)
 {
     struct api_fixture *fixture = *state;
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
@@ -85,7 +86,7 @@ static void everybody_gets_what_is_theirs (void **state)
     static const char hints[] = "{\"version\": 1, \"generation\": 1}";
     static const struct {
         const char *method, *target, *type, *body;
-        int none, admin, ann, bob, eve, job_a, job_b; /* the status for each */
+        int none, admin, ann, bob, eve, job_a, job_b; /* status for each token */
     } rows[] = {
         {"GET", "/healthz", NULL, NULL, 200, 200, 200, 200, 200, 200, 200},
         {"GET", "/readyz", NULL, NULL, 401, 200, 200, 200, 200, 200, 200},
@@ -118,8 +119,8 @@ static void everybody_gets_what_is_theirs (void **state)
             int got = api_fixture_status (fixture, tokens[j], rows[i].method, rows[i].target,
                                           rows[i].type, rows[i].body);
             if (got != wanted[j])
-                fail_msg ("%s %s by asker %zu: got %d, want %d", rows[i].method, rows[i].target, j,
-                          got, wanted[j]);
+                fail_msg ("%s %s with token %zu: got %d, want %d", rows[i].method, rows[i].target,
+                          j, got, wanted[j]);
         }
     }
 }
@@ -138,7 +139,7 @@ static void environments_are_hidden (void **state)
         assert_int_equal (json_is_null (json_object_get (job.json, "environment")), !seen);
         assert_int_equal (strstr (events.body, "s3cr3t") != NULL, seen);
         assert_non_null (strstr (events.body, "event: SUBMIT"));
-        /* Copied from the journal or written anew, it is the same. */
+        /* The text copied from the journal equals the encoded one. */
         json_t *data = json_loads (strstr (strstr (events.body, "event: SUBMIT"), "data: ") + 6,
                                    JSON_DISABLE_EOF_CHECK, NULL);
         assert_int_equal (json_object_size (data), 5);
@@ -151,7 +152,7 @@ static void environments_are_hidden (void **state)
 
 /* ---- Jobs --------------------------------------------------------------------------------- */
 
-static void a_job_comes_and_goes (void **state)
+static void life_of_a_job (void **state)
 {
     struct api_fixture *fixture = *state;
     struct reply reply =
@@ -165,7 +166,7 @@ static void a_job_comes_and_goes (void **state)
     assert_non_null (strstr (reply.head, "/v1/jobs/train-1"));
     assert_true (json_is_string (json_object_get (reply.json, "waits_for")));
     reply_clear (&reply);
-    /* Until its first report it is trusted with its fewest replicas only. */
+    /* Until its first report it gets its smallest number of replicas. */
     assert_int_equal (job_trusted_replicas (fixture->cluster_fixture.cluster.jobs[0]), 2);
     assert_int_equal (409, api_fixture_status (fixture, fixture->bob, "POST", "/v1/jobs", as_json,
                                                "{\"name\": \"train-1\", \"command\": [\"true\"]}"));
@@ -190,7 +191,7 @@ static void a_job_comes_and_goes (void **state)
     int posts = fixture->posts;
     assert_int_equal (202, api_fixture_status (fixture, fixture->ann, "POST",
                                                "/v1/jobs/train-1/cancel", NULL, NULL));
-    assert_int_equal (fixture->posts, posts); /* nothing new */
+    assert_int_equal (fixture->posts, posts); /* no change */
     end (fixture, 0, EXITED_STOPPED);
     assert_int_equal (409, api_fixture_status (fixture, fixture->ann, "POST",
                                                "/v1/jobs/train-1/cancel", NULL, NULL));
@@ -200,7 +201,7 @@ static void a_job_comes_and_goes (void **state)
         404, api_fixture_status (fixture, fixture->ann, "GET", "/v1/jobs/train-2", NULL, NULL));
 }
 
-static void names_are_made_up (void **state)
+static void jobs_without_a_name_get_one (void **state)
 {
     struct api_fixture *fixture = *state;
     static const struct {
@@ -244,7 +245,7 @@ static void lists_have_pages (void **state)
         reply_clear (&reply);
     }
     assert_int_equal (seen, 20);
-    assert_int_equal (pages, 2); /* exactly full: the last one says that it is */
+    assert_int_equal (pages, 2); /* the last page is exactly full, and has no next page */
     static const struct {
         const char *query;
         int status, count;
@@ -287,7 +288,7 @@ static void limits_are_checked (void **state)
     } cases[] = {
         {"{\"max_replicas\": 4}", 200},
         {"{\"min_replicas\": 3, \"max_replicas\": 5, \"weight\": 2.5}", 200},
-        {"{\"min_replicas\": 5}", 400}, /* no power of two up to 5 */
+        {"{\"min_replicas\": 5}", 400}, /* no power of two within these limits */
         {"{\"min_replicas\": 9}", 400},
         {"{\"min_replicas\": -1}", 400},
         {"{\"max_replicas\": 0}", 400},
@@ -308,7 +309,7 @@ static void limits_are_checked (void **state)
     assert_int_equal (spec->min_replicas, 3);
     assert_int_equal (spec->max_replicas, 5);
     assert_true (spec->weight == 2.5);
-    /* What cannot be remembered did not happen, and says so. */
+    /* If the journal cannot be written, the request fails and changes nothing. */
     fixture->post_failure = -ENOSPC;
     struct reply reply = api_fixture_ask (fixture, fixture->ann, "POST", "/v1/jobs/a/limits",
                                           as_json, "{\"weight\": 1}");
@@ -327,14 +328,14 @@ static const char good_hints[] =
     "\"max_profiled_replicas\": 2, \"progress\": 100, \"total\": 1000, \"m\": 64, \"s\": 0, "
     "\"unknown\": [1, 2]}";
 
-static void reports_are_soft (void **state)
+static void reports_become_one_event (void **state)
 {
     struct api_fixture *fixture = *state;
     char token[TOKEN_JOB_SIZE];
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\nadaptive: true\nmax_replicas: 8\n");
     tokens_job (fixture->tokens, "a", token);
     assert_int_equal (409, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints", as_json,
-                                               good_hints)); /* it does not run */
+                                               good_hints)); /* the job does not run */
     start (fixture, 0, (struct share[]){{0, 2}}, 1);
     int64_t count = store_count (fixture->store);
     int posts = fixture->posts;
@@ -378,7 +379,7 @@ static void reports_are_soft (void **state)
 
 /* ---- Nodes, plans, rounds ----------------------------------------------------------------- */
 
-static void the_cluster_as_a_whole (void **state)
+static void nodes_plan_and_rounds (void **state)
 {
     struct api_fixture *fixture = *state;
     struct reply reply = api_fixture_ask (fixture, fixture->eve, "GET", "/v1/plan", NULL, NULL);
@@ -434,7 +435,7 @@ static void the_cluster_as_a_whole (void **state)
                       api_fixture_status (fixture, fixture->eve, "GET", "/readyz", NULL, NULL));
 }
 
-static void tokens_come_and_go (void **state)
+static void tokens_are_added_and_deleted (void **state)
 {
     struct api_fixture *fixture = *state;
     struct reply reply = api_fixture_ask (fixture, fixture->admin, "POST", "/v1/tokens", as_json,
@@ -513,12 +514,12 @@ static void events_can_be_followed (void **state)
     assert_int_equal (http_server_counts (fixture->server).streams, 0);
 }
 
-/* Whoever comes too late is told that there was more. */
-static void compacted_events_are_told_as_one (void **state)
+/* A client that asks for compacted events gets one COMPACTED event instead. */
+static void compacted_events_are_sent_as_one (void **state)
 {
     struct api_fixture *fixture = *state;
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
-    int follower = api_fixture_stream (fixture, fixture->eve, "/v1/events"); /* behind event 3 */
+    int follower = api_fixture_stream (fixture, fixture->eve, "/v1/events"); /* after event 3 */
     assert_int_equal (
         0, store_compact (fixture->store, &fixture->cluster_fixture.cluster, NULL, 0, NULL));
     struct reply reply =
@@ -532,7 +533,7 @@ static void compacted_events_are_told_as_one (void **state)
     assert_int_equal (count_of (reply.body, "id: 4\nevent: NODE\n"), 1);
     reply_clear (&reply);
     char *received =
-        api_fixture_received (fixture, follower); /* who had seen them all misses nothing */
+        api_fixture_received (fixture, follower); /* it had received all compacted events */
     assert_int_equal (count_of (received, "COMPACTED"), 0);
     assert_int_equal (count_of (received, "id: 4\nevent: NODE\n"), 1);
     free (received);
@@ -540,7 +541,7 @@ static void compacted_events_are_told_as_one (void **state)
     api_fixture_step (fixture);
 }
 
-/* A stream ends with the token that asked for it, and no other one. */
+/* When a token is deleted, its streams end; those of other tokens continue. */
 static void deleted_tokens_end_their_streams (void **state)
 {
     struct api_fixture *fixture = *state;
@@ -565,7 +566,7 @@ static void deleted_tokens_end_their_streams (void **state)
     close (ann);
 }
 
-/* A client that does not read costs a bounded buffer, and gets everything in the end. */
+/* A client that does not read takes a bounded buffer, and gets all events when it reads. */
 static void slow_followers_lose_nothing (void **state)
 {
     struct api_fixture *fixture = *state;
@@ -670,7 +671,7 @@ static void logs_are_tailed (void **state)
             api_fixture_status (fixture, fixture->admin, "GET", bad[i], NULL, NULL) / 100 == 4);
 }
 
-static void look_later (struct api_fixture *fixture)
+static void advance_and_step (struct api_fixture *fixture)
 {
     fixture->cluster_fixture.now_us += S;
     api_fixture_step (fixture);
@@ -684,19 +685,19 @@ static void logs_are_followed_over_rotation (void **state)
     int socket = api_fixture_stream (fixture, fixture->ann, "/v1/jobs/a/logs?follow=1");
     assert_true (api_due_us (fixture->api) < INT64_MAX);
     start (fixture, 0, (struct share[]){{0, 1}}, 1);
-    look_later (fixture);
+    advance_and_step (fixture);
     write_log (fixture, 1, 0, "alpha\n");
-    look_later (fixture);
+    advance_and_step (fixture);
     write_log (fixture, 1, 0, "beta\n");
     rotate (fixture, 1, 0);
     write_log (fixture, 1, 0, "gamma\n");
     rotate (fixture, 1, 1);
     rotate (fixture, 1, 0);
-    write_log (fixture, 1, 0, "delta\n"); /* two rotations since we looked */
-    look_later (fixture);
+    write_log (fixture, 1, 0, "delta\n"); /* two rotations since the last read */
+    advance_and_step (fixture);
     write_log (fixture, 1, 0, "epsilon\n");
-    end (fixture, 0, EXITED_STOPPED); /* it goes on later */
-    look_later (fixture);
+    end (fixture, 0, EXITED_STOPPED); /* the job continues later */
+    advance_and_step (fixture);
     char *received = api_fixture_received (fixture, socket);
     static const char *const words[] = {"alpha\n", "beta\n", "gamma\n", "delta\n", "epsilon\n"};
     const char *at = received;
@@ -709,11 +710,11 @@ static void logs_are_followed_over_rotation (void **state)
     free (received);
     start (fixture, 0, (struct share[]){{0, 1}}, 1);
     write_log (fixture, 2, 0, "again\n");
-    look_later (fixture);
+    advance_and_step (fixture);
     int only_first =
         api_fixture_stream (fixture, fixture->ann, "/v1/jobs/a/logs?follow=1&generation=1&tail=1");
     end (fixture, 0, EXITED_FINISHED);
-    look_later (fixture);
+    advance_and_step (fixture);
     received = api_fixture_received (fixture, socket);
     assert_non_null (strstr (received, "again\n"));
     assert_non_null (strstr (received, "\r\n0\r\n"));
@@ -725,7 +726,7 @@ static void logs_are_followed_over_rotation (void **state)
     free (received);
     close (socket);
     close (only_first);
-    look_later (fixture);
+    advance_and_step (fixture);
     assert_int_equal (INT64_MAX, api_due_us (fixture->api));
 }
 
@@ -755,17 +756,17 @@ int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, open_fixture, close_fixture)
     const struct CMUnitTest tests[] = {
-        TEST (everybody_gets_what_is_theirs),
+        TEST (every_route_checks_its_token),
         TEST (environments_are_hidden),
-        TEST (a_job_comes_and_goes),
-        TEST (names_are_made_up),
+        TEST (life_of_a_job),
+        TEST (jobs_without_a_name_get_one),
         TEST (lists_have_pages),
         TEST (limits_are_checked),
-        TEST (reports_are_soft),
-        TEST (the_cluster_as_a_whole),
-        TEST (tokens_come_and_go),
+        TEST (reports_become_one_event),
+        TEST (nodes_plan_and_rounds),
+        TEST (tokens_are_added_and_deleted),
         TEST (events_can_be_followed),
-        TEST (compacted_events_are_told_as_one),
+        TEST (compacted_events_are_sent_as_one),
         TEST (deleted_tokens_end_their_streams),
         TEST (slow_followers_lose_nothing),
         TEST (logs_are_tailed),

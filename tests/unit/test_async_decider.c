@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deciding in a thread is deciding: the same plan as in place, whatever happens to the cluster
- * meanwhile.
+ * A decision in the helper thread gives the same plan as one in the loop, even if the cluster
+ * changes meanwhile.
  */
 #include "unit.h"
 #include "daemon/async_decider.h"
@@ -22,7 +22,7 @@ static void same_plans (const struct plan *a, const struct plan *b)
         assert_true (placement_equal (plan_placement (a, i), plan_placement (b, i)));
 }
 
-static void thinks_as_the_loop_does (void **state)
+static void same_plan_as_in_the_loop (void **state)
 {
     (void)state;
     struct rng rng = rng_seed (7);
@@ -46,7 +46,7 @@ static void thinks_as_the_loop_does (void **state)
         assert_int_equal (decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL),
                           1);
         assert_true (async_decider_busy (decider));
-        for (int j = 0; j < scene.view.job_count; j++) { /* life goes on */
+        for (int j = 0; j < scene.view.job_count; j++) { /* the cluster changes meanwhile */
             scene.jobs[j].placement = scene.jobs[j].desired = (struct placement){0};
             scene.jobs[j].age_s = 0;
             scene.jobs[j].spec.max_replicas = 1;
@@ -79,7 +79,7 @@ static void short_decisions_stay_in_the_loop (void **state)
     struct decider_hook decider_hook = async_decider_hook (decider);
     assert_int_equal (decider_hook.begin (decider_hook.self, &loop, &scene.view, &round, NULL), 0);
     assert_false (async_decider_busy (decider));
-    /* Unless they were not short lately. */
+    /* After a long decision they run in the thread, until the average is short again. */
     assert_int_equal (loop_begin (&loop, NULL), 0);
     async_decider_measured (decider, 1);
     int threads = 0, rc;
@@ -98,7 +98,7 @@ static void short_decisions_stay_in_the_loop (void **state)
     scene_clear (&scene);
 }
 
-static void a_decision_nobody_takes_is_waited_for (void **state)
+static void free_waits_for_a_running_decision (void **state)
 {
     (void)state;
     struct scene scene;
@@ -123,9 +123,9 @@ static void a_decision_nobody_takes_is_waited_for (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (thinks_as_the_loop_does),
+        cmocka_unit_test (same_plan_as_in_the_loop),
         cmocka_unit_test (short_decisions_stay_in_the_loop),
-        cmocka_unit_test (a_decision_nobody_takes_is_waited_for),
+        cmocka_unit_test (free_waits_for_a_running_decision),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

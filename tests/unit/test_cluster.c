@@ -74,7 +74,7 @@ static void life_of_a_job (void **state)
     cluster_clear (&cluster);
 }
 
-static void misfits_change_nothing (void **state)
+static void invalid_events_change_nothing (void **state)
 {
     (void)state;
     struct cluster cluster = {0};
@@ -86,13 +86,13 @@ static void misfits_change_nothing (void **state)
     struct event misfits[] = {
         submit_event (10 * S, 1, &a),                       /* name twice */
         submit_event (10 * S, 2, &b),                       /* index out of order */
-        submit_event (9 * S, 1, &b),                        /* back in time */
+        submit_event (9 * S, 1, &b),                        /* earlier than the last event */
         {.at_us = 10 * S, .type = EVENT_CANCEL, .job = 1},  /* no such job */
         {.at_us = 10 * S, .type = EVENT_CANCEL, .job = -1}, /* no job at all */
         {.at_us = 10 * S,
          .type = EVENT_EXIT,
          .exit = {.generation = 0, .kind = EXITED_STOPPED}},                /* does not run */
-        {.at_us = 10 * S, .type = EVENT_START, .start = {.generation = 2}}, /* skips one */
+        {.at_us = 10 * S, .type = EVENT_START, .start = {.generation = 2}}, /* skips a generation */
         {.at_us = 10 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan},    /* two jobs */
         {.at_us = 10 * S, .type = EVENT_HINTS, .hints = {&(struct report){.job = 7}, 1}},
     };
@@ -191,7 +191,7 @@ static void cancelled_jobs_end_with_their_run (void **state)
 }
 
 /* A program that fails loses its slots and is retried after a back-off that doubles. */
-static void failures_wait (void **state)
+static void failed_jobs_wait (void **state)
 {
     (void)state;
     struct cluster cluster = {0};
@@ -441,7 +441,7 @@ static int script_act (void *self, const struct cluster *cluster, struct pollux_
 }
 
 /* Start what is planned and does not run yet. */
-static int obey (void *self, struct loop *loop, struct pollux_error *err)
+static int carry_out (void *self, struct loop *loop, struct pollux_error *err)
 {
     (void)self;
     for (int i = 0; i < loop->cluster.active.count; i++) {
@@ -459,7 +459,7 @@ static int obey (void *self, struct loop *loop, struct pollux_error *err)
     return 0;
 }
 
-static void loop_remembers_believes_acts (void **state)
+static void loop_appends_applies_acts (void **state)
 {
     (void)state;
     struct job_spec a = spec_named ("a", 3), b = spec_named ("b", 2), c = spec_named ("c", 1);
@@ -480,7 +480,7 @@ static void loop_remembers_believes_acts (void **state)
     struct loop loop = {
         .source = {script_next, &script},
         .journal = {.append = script_append, .commit = script_commit, .self = &script},
-        .backend = {.reconcile = obey, .act = script_act, .self = &script},
+        .backend = {.reconcile = carry_out, .act = script_act, .self = &script},
     };
     assert_int_equal (0, policy_find ("fifo", &loop.policy, NULL));
     assert_int_equal (0, loop_run (&loop, NULL));
@@ -511,16 +511,16 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (life_of_a_job),
-        cmocka_unit_test (misfits_change_nothing),
+        cmocka_unit_test (invalid_events_change_nothing),
         cmocka_unit_test (cancelled_jobs_end_with_their_run),
-        cmocka_unit_test (failures_wait),
+        cmocka_unit_test (failed_jobs_wait),
         cmocka_unit_test (late_plan),
         cmocka_unit_test (late_plan_of_a_started_job),
         cmocka_unit_test (ages_and_delays),
         cmocka_unit_test (many_jobs_are_found),
         cmocka_unit_test (many_nodes_are_found),
         cmocka_unit_test (limits_of_a_job),
-        cmocka_unit_test (loop_remembers_believes_acts),
+        cmocka_unit_test (loop_appends_applies_acts),
         cmocka_unit_test (unknown_policy_lists_the_known),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

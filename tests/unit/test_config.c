@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations: the commented sample says the defaults, what a file may say, and all that is wrong
- * with one at once.
+ * Configurations: the sample file has the defaults, accepted files, and all errors of a file at
+ * once.
  */
 #include "unit.h"
 
@@ -33,16 +33,16 @@ static void test_sample (void **state)
     if (wire_config_read ("docs/polluxd.yaml", &names, NULL, &config, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (wire_config_default (&defaults, &err), 0);
-    char *said = dump (&config), *meant = dump (&defaults);
-    assert_string_equal (said, meant);
-    /* It says every field, so that nobody has to look elsewhere. */
+    char *written = dump (&config), *defaults_text = dump (&defaults);
+    assert_string_equal (written, defaults_text);
+    /* The sample has a line for every field. */
     FILE *file = fopen ("docs/polluxd.yaml", "r");
     assert_non_null (file);
     static char text[1 << 16];
     size_t length = fread (text, 1, sizeof (text) - 1, file);
     text[length] = '\0';
     fclose (file);
-    json_t *fields = json_loads (meant, 0, NULL);
+    json_t *fields = json_loads (defaults_text, 0, NULL);
     const char *key;
     json_t *value;
     json_object_foreach (fields, key, value)
@@ -53,8 +53,8 @@ static void test_sample (void **state)
             fail_msg ("docs/polluxd.yaml: no line for %s", key);
     }
     json_decref (fields);
-    free (said);
-    free (meant);
+    free (written);
+    free (defaults_text);
     wire_config_clear (&config);
     wire_config_clear (&defaults);
 }

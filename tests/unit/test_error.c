@@ -16,7 +16,7 @@
 /* cmocka has a macro of the same name. */
 #undef fail
 
-static void test_code_and_sentence (void **unused)
+static void test_code_and_message (void **unused)
 {
     (void)unused;
     struct pollux_error err;
@@ -24,13 +24,13 @@ static void test_code_and_sentence (void **unused)
     assert_string_equal (err.text, "job a: must be positive, got -1.5");
 }
 
-static void test_nobody_listens (void **unused)
+static void test_without_err (void **unused)
 {
     (void)unused;
     assert_int_equal (fail (NULL, -EINVAL, "%d", 1), -EINVAL);
 }
 
-static void test_long_sentence_is_cut (void **unused)
+static void test_long_message_is_truncated (void **unused)
 {
     (void)unused;
     char name[1000];
@@ -43,7 +43,7 @@ static void test_long_sentence_is_cut (void **unused)
 }
 
 /* Untrusted text is shown as UTF-8 without control characters. */
-static void test_hostile_words_are_disarmed (void **unused)
+static void test_untrusted_text_is_escaped (void **unused)
 {
     (void)unused;
     static const struct {
@@ -99,10 +99,10 @@ static void test_version (void **unused)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_code_and_sentence),
-        cmocka_unit_test (test_nobody_listens),
-        cmocka_unit_test (test_long_sentence_is_cut),
-        cmocka_unit_test (test_hostile_words_are_disarmed),
+        cmocka_unit_test (test_code_and_message),
+        cmocka_unit_test (test_without_err),
+        cmocka_unit_test (test_long_message_is_truncated),
+        cmocka_unit_test (test_untrusted_text_is_escaped),
         cmocka_unit_test (test_excerpts),
         cmocka_unit_test (test_version),
     };

@@ -449,7 +449,7 @@ static void every_type_comes_back (void **state)
     cluster_clear (&cluster);
 }
 
-/* ---- A small cluster for sentences ---------------------------------------------------------- */
+/* ---- Refusals and their messages ------------------------------------------------------------ */
 
 /* Nodes n0 and n1; jobs a, which has ended, b and c. */
 static void small_cluster (struct cluster *cluster)

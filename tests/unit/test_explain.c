@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people are told: what a job waits for, how fast it trains, and why it has what it has.
+ * Texts and values for users: what a job waits for, how fast it trains, and the reasons for its
+ * placement.
  */
 #include "unit.h"
 #include "cluster_fixture.h"
@@ -72,7 +73,7 @@ static void waiting_has_a_reason (void **state)
     cluster_fixture_clear (&cluster_fixture);
 }
 
-static void free_slots_are_those_nobody_holds (void **state)
+static void free_slots_are_neither_used_nor_planned (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
@@ -82,8 +83,8 @@ static void free_slots_are_those_nobody_holds (void **state)
     assert_int_equal (slot_totals_of (&cluster_fixture.cluster).free, 12);
     cluster_fixture_start (&cluster_fixture, a, "0:3");
     cluster_fixture_plan (&cluster_fixture, (const char *[]){"0:4", "1:2"});
-    struct slot_totals room =
-        slot_totals_of (&cluster_fixture.cluster); /* a holds 3 and is promised 1 more, b 2 */
+    /* a uses 3 slots and is planned on 4, b is planned on 2. */
+    struct slot_totals room = slot_totals_of (&cluster_fixture.cluster);
     assert_int_equal (room.free, 6);
     cluster_fixture_drain (&cluster_fixture, 2);
     room = slot_totals_of (&cluster_fixture.cluster);
@@ -93,9 +94,9 @@ static void free_slots_are_those_nobody_holds (void **state)
     cluster_fixture_clear (&cluster_fixture);
 }
 
-/* ---- Pace --------------------------------------------------------------------------------- */
+/* ---- Rates -------------------------------------------------------------------------------- */
 
-static void pace_is_the_models (void **state)
+static void rates_follow_from_the_model (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
@@ -148,7 +149,7 @@ static struct explanation *explained (const struct cluster_fixture *cluster_fixt
     return explanation;
 }
 
-/* The fitness as the paper has it, of jobs with these goodputs; moved ones pay their restart. */
+/* The fitness as in the paper, of jobs with these goodputs; moved jobs have a restart penalty. */
 static double fitness_of (const struct view *view, const double *goodputs, const bool *moved)
 {
     double sum = 0, weights = 0;
@@ -172,8 +173,8 @@ static double best_goodput (const struct job *job, int nodes, int replicas)
     return best.goodput;
 }
 
-/* Two jobs share two nodes: whoever wants more takes it from the other. */
-static void one_more_is_somebody_elses_less (void **state)
+/* Two jobs share two nodes: if no slot is free, one job grows only if the other shrinks. */
+static void one_more_replica (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
@@ -218,7 +219,7 @@ static void one_more_is_somebody_elses_less (void **state)
     assert_true (relative (all->more.fitness, fitness_of (&view, goodputs, moved)) < 1e-12);
     free (all);
 
-    /* None is free: b would have to give. */
+    /* No slot is free: b would shrink. */
     cluster_fixture_exit (&cluster_fixture, a, EXITED_STOPPED, "");
     cluster_fixture_start (&cluster_fixture, a, "0:4");
     view = live_view (&cluster_fixture);
@@ -249,7 +250,7 @@ static void limits_are_named (void **state)
         int max, profiled, replicas;
         enum allowed_kind allowed;
         bool pinned, model, adaptive;
-        const char *limit, *why; /* words in it; why: one more is impossible */
+        const char *limit, *why; /* parts of the texts; why NULL: one more replica is possible */
     } cases[] = {
         {3, -1, 3, ALLOWED_ANY, false, true, true, "maximum of 3", "no more than 3"},
         {8, 1, 2, ALLOWED_ANY, false, true, true, "measured with up to 1", "trusted"},
@@ -286,8 +287,8 @@ static void limits_are_named (void **state)
     }
 }
 
-/* Powers of two take several slots at once, from several jobs. */
-static void many_give_together (void **state)
+/* A job with powers of two needs several slots at once, from several jobs. */
+static void several_jobs_shrink (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
@@ -316,7 +317,7 @@ static void many_give_together (void **state)
     }
     assert_true (given >= 2);
     free (all);
-    /* Where nobody can give, it says so. */
+    /* No other job can shrink: one more replica is impossible. */
     cluster_fixture.cluster.jobs[1]->spec.preemptible = false;
     cluster_fixture.cluster.jobs[d]->spec.preemptible = false;
     all = explained (&cluster_fixture, a);
@@ -425,7 +426,7 @@ static void policies_without_objective_say_so (void **state)
     free (text);
 }
 
-static void words_for_people (void **state)
+static void sentences_for_users (void **state)
 {
     (void)state;
     static const struct {
@@ -468,14 +469,14 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (waiting_has_a_reason),
-        cmocka_unit_test (free_slots_are_those_nobody_holds),
-        cmocka_unit_test (pace_is_the_models),
-        cmocka_unit_test (one_more_is_somebody_elses_less),
+        cmocka_unit_test (free_slots_are_neither_used_nor_planned),
+        cmocka_unit_test (rates_follow_from_the_model),
+        cmocka_unit_test (one_more_replica),
         cmocka_unit_test (limits_are_named),
-        cmocka_unit_test (many_give_together),
+        cmocka_unit_test (several_jobs_shrink),
         cmocka_unit_test (explanations_agree_with_the_policy),
         cmocka_unit_test (policies_without_objective_say_so),
-        cmocka_unit_test (words_for_people),
+        cmocka_unit_test (sentences_for_users),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounds that only fill free slots: earlier plans stand, and whoever has or is promised nothing
- * gets of what is left.  And full ones: who stays on a drained node.
+ * Rounds that only fill free slots: earlier plans stay, and only jobs without a placement or a
+ * planned one get free slots.  Full rounds: which jobs stay on a drained node.
  */
 #include "unit.h"
 #include "views.h"
 
-/* Add a job that runs in one place and is wanted in another; both as for scene_add. */
+/* Add a job with this placement and this desired placement; both as for scene_add. */
 static void add (struct scene *scene, const char *name, int request, const char *place,
                  const char *desired)
 {
@@ -28,7 +28,7 @@ static void fill (struct scene *scene, const char *what, const char *const *expe
     plan_clear (&plan);
 }
 
-static void earlier_plans_stand (void **state)
+static void earlier_plans_stay (void **state)
 {
     (void)state;
     struct scene scene;
@@ -42,9 +42,9 @@ static void earlier_plans_stand (void **state)
     scene_clear (&scene);
 }
 
-/* What a job leaves is taken until it has left, and so is what it goes to; what is in both counts
- * once. */
-static void moving_jobs_hold_both (void **state)
+/* A moving job uses its old slots until it stops, and its new slots are reserved; slots in both
+ * count once. */
+static void moving_jobs_hold_old_and_new_slots (void **state)
 {
     (void)state;
     struct scene scene;
@@ -64,8 +64,8 @@ static void moving_jobs_hold_both (void **state)
     scene_clear (&scene);
 }
 
-/* A node that is drained, or has fewer slots than are in use, takes nobody and moves nobody. */
-static void lost_slots_move_nobody (void **state)
+/* A node that is drained, or has fewer slots than are in use, gets no new job; its jobs stay. */
+static void lost_slots_move_no_job (void **state)
 {
     (void)state;
     struct scene scene;
@@ -79,9 +79,8 @@ static void lost_slots_move_nobody (void **state)
     scene_clear (&scene);
 }
 
-/* A full round moves those from a drained node that may be moved; of the others not even a share
- * beside it. */
-static void drained_nodes_keep_the_pinned (void **state)
+/* A full round moves preemptible jobs off a drained node; other jobs keep their whole placement. */
+static void drained_nodes_keep_pinned_jobs (void **state)
 {
     (void)state;
     for (const struct policy *const *policy = policies; *policy; policy++) {
@@ -105,7 +104,7 @@ static void drained_nodes_keep_the_pinned (void **state)
             for (int j = 0; j < moved.count; j++)
                 assert_int_not_equal (moved.shares[j].node, 0);
         }
-        scene.nodes[0].slots = 0; /* now it is gone */
+        scene.nodes[0].slots = 0; /* the node is lost */
         assert_int_equal (0, decide_full (*policy, &scene.view, &memory, &plan, NULL));
         assert_false (placement_equal (plan_placement (&plan, 0), scene.jobs[0].placement));
         plan_clear (&plan);
@@ -114,8 +113,8 @@ static void drained_nodes_keep_the_pinned (void **state)
     }
 }
 
-/* Any policy, any scene: whoever has something keeps it, and nobody gets what another one has. */
-static void nobody_restarts (void **state)
+/* Any policy, any scene: jobs with a placement keep it, and no slot is given twice. */
+static void no_job_restarts (void **state)
 {
     (void)state;
     struct rng rng = rng_seed (12);
@@ -137,7 +136,7 @@ static void nobody_restarts (void **state)
                 bool waits = job->placement.count == 0 && job->desired.count == 0;
                 if (!waits)
                     assert_true (placement_equal (placement, job->desired));
-                /* All desired placements are where their job is: that one covers both. */
+                /* A desired placement equals the placement of its job: count it once. */
                 struct placement takes = waits ? placement : job->placement;
                 for (int k = 0; k < takes.count; k++) {
                     used[takes.shares[k].node] += takes.shares[k].replicas;
@@ -157,9 +156,11 @@ static void nobody_restarts (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (earlier_plans_stand),    cmocka_unit_test (moving_jobs_hold_both),
-        cmocka_unit_test (lost_slots_move_nobody), cmocka_unit_test (drained_nodes_keep_the_pinned),
-        cmocka_unit_test (nobody_restarts),
+        cmocka_unit_test (earlier_plans_stay),
+        cmocka_unit_test (moving_jobs_hold_old_and_new_slots),
+        cmocka_unit_test (lost_slots_move_no_job),
+        cmocka_unit_test (drained_nodes_keep_pinned_jobs),
+        cmocka_unit_test (no_job_restarts),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

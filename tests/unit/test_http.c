@@ -270,13 +270,12 @@ static void test_buckets (void **state)
     assert_false (rate_limit_take (buckets, "a", 1, now_us + 99999));
     assert_true (rate_limit_take (buckets, "a", 1, now_us + 100001));
     assert_false (rate_limit_take (buckets, "a", 1, now_us + 100001));
-    assert_false (
-        rate_limit_take (buckets, "a", 1, now_us)); /* a clock that steps back gives none */
+    assert_false (rate_limit_take (buckets, "a", 1, now_us)); /* an earlier time adds no tokens */
     now_us += 1000 * 1000 * 1000;
     for (int i = 0; i < 5; i++) /* never more than the burst */
         assert_true (rate_limit_take (buckets, "a", 1, now_us));
     assert_false (rate_limit_take (buckets, "a", 1, now_us));
-    /* Any number of strangers: nobody who keeps within the rate is refused. */
+    /* With any number of clients, one within the rate is never refused. */
     for (uint32_t i = 0; i < 10 * RATE_LIMIT_BUCKETS; i++)
         assert_true (rate_limit_take (buckets, &i, sizeof (i), now_us));
     assert_true (rate_limit_take (buckets, "fresh", 5, now_us));

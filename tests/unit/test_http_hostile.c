@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP server and clients that do not behave: refusals, too much of everything, and every way of
- * being slow, with a clock that the test moves.
+ * The HTTP server and hostile clients: refused requests, too large or too many requests, and
+ * slow clients, with a clock that the test sets.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -31,7 +31,7 @@ static void test_refusals (void **state)
         int status;
         const char *request;
     } cases[] = {
-        /* Form */
+        /* Syntax */
         {400, "GET /echo/a%2fb HTTP/1.1\r\n" ANN "\r\n"},
         {400, "GET /echo/%2e%2e HTTP/1.1\r\n" ANN "\r\n"},
         {400, "GET /echo/../open HTTP/1.1\r\n" ANN "\r\n"},
@@ -46,7 +46,7 @@ static void test_refusals (void **state)
               "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"},
         {400,
          "POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"},
-        /* Somebody else's name, somebody else's page */
+        /* Another host's name, another site's page */
         {421, "GET /open HTTP/1.1\r\nHost: evil.example\r\n\r\n"},
         {421, "GET /open HTTP/1.1\r\nHost: evil.example:7467\r\n\r\n"},
         {421, "GET /open HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n"},
@@ -92,7 +92,7 @@ static void test_refusals (void **state)
     }
 }
 
-/* What is no HTTP at all: some refusal or the end, and the server goes on. */
+/* Bytes that are not HTTP: refused or disconnected, and the server continues. */
 static void test_nonsense (void **state)
 {
     static const char *const requests[] = {
@@ -119,7 +119,7 @@ static void test_nonsense (void **state)
     assert_int_equal (http_server_counts (fixture->server).connections, 0);
 }
 
-static void say_many (struct http_fixture *fixture, int client, char c, size_t count)
+static void send_many (struct http_fixture *fixture, int client, char c, size_t count)
 {
     char block[4096];
     memset (block, c, sizeof (block));
@@ -140,36 +140,36 @@ static void test_oversize (void **state)
     struct http_fixture *fixture = *state;
     fixture->options.limits.body_bytes = 10000;
     http_fixture_start (fixture);
-    /* As large as may be. */
+    /* The largest body. */
     int client = http_fixture_connect (fixture, 0);
     http_fixture_send (client,
                        "POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: 10000\r\n\r\n");
-    say_many (fixture, client, ' ', 10000);
+    send_many (fixture, client, ' ', 10000);
     http_fixture_receive (fixture, client, "body=10000:many.");
-    /* One more: the rest is read, the answer is received, the connection lives. */
+    /* One byte more: refused; the body is read to its end, and the connection stays open. */
     http_fixture_send (client,
                        "POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: 10001\r\n\r\n");
-    say_many (fixture, client, ' ', 10001);
+    send_many (fixture, client, ' ', 10001);
     expect_status ("", http_fixture_receive (fixture, client, "}"), 413);
     http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
     http_fixture_receive (fixture, client, "open");
-    /* Chunks without a length that was told. */
+    /* Chunks, so that the length is not known in advance. */
     http_fixture_send (client,
                        "POST /echo/x HTTP/1.1\r\n" ANN JSON "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 3; i++) {
         http_fixture_send (client, "1000\r\n");
-        say_many (fixture, client, ' ', 0x1000);
+        send_many (fixture, client, ' ', 0x1000);
         http_fixture_send (client, "\r\n");
     }
     http_fixture_send (client, "0\r\n\r\n");
     expect_status ("", http_fixture_receive (fixture, client, "}"), 413);
-    /* Chunks without end: at some point it is enough. */
+    /* Endless chunks: the server closes the connection. */
     http_fixture_send (client, "POST /echo/x HTTP/1.1\r\n" ANN JSON
                                "Transfer-Encoding: chunked\r\n\r\n10000000\r\n");
-    say_many (fixture, client, ' ', 1 << 20);
+    send_many (fixture, client, ' ', 1 << 20);
     http_fixture_receive (fixture, client, NULL);
     close (client);
-    /* So large that nobody waits for it; and a client that asks first. */
+    /* A body that is too large to be read, and a client that sends Expect first. */
     client = http_fixture_connect (fixture, 0);
     http_fixture_send (client,
                        "POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: 100000000\r\n\r\n{");
@@ -187,22 +187,22 @@ static void test_oversize (void **state)
     http_fixture_send (client, "{}");
     http_fixture_receive (fixture, client, "body=2:{}");
     close (client);
-    /* A head without end. */
+    /* An endless head. */
     client = http_fixture_connect (fixture, 0);
     http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "X: ");
-    say_many (fixture, client, 'x', 100000);
+    send_many (fixture, client, 'x', 100000);
     http_fixture_receive (fixture, client, NULL);
     assert_null (strstr (fixture->received, " 200 "));
     close (client);
     client = http_fixture_connect (fixture, 0);
     http_fixture_send (client, "GET /");
-    say_many (fixture, client, 'x', 100000);
+    send_many (fixture, client, 'x', 100000);
     http_fixture_receive (fixture, client, NULL);
     assert_null (strstr (fixture->received, " 200 "));
     close (client);
 }
 
-/* Bodies of all requests together have a limit, and give their room back. */
+/* The bodies of all requests together have a limit; the memory of finished ones is free again. */
 static void test_all_bodies (void **state)
 {
     struct http_fixture *fixture = *state;
@@ -215,11 +215,11 @@ static void test_all_bodies (void **state)
             clients[i] = http_fixture_connect (fixture, 0);
             http_fixture_send (clients[i], "POST /echo/x HTTP/1.1\r\n" ANN JSON
                                            "Content-Length: 10000\r\n\r\n");
-            say_many (fixture, clients[i], ' ', 9000);
+            send_many (fixture, clients[i], ' ', 9000);
             http_fixture_run (fixture);
         }
         for (size_t i = 0; i < 4; i++) {
-            say_many (fixture, clients[i], ' ', 1000);
+            send_many (fixture, clients[i], ' ', 1000);
             expect_status ("", http_fixture_receive (fixture, clients[i], i < 2 ? "many" : "}"),
                            i < 2 ? 200 : 503);
             close (clients[i]);
@@ -227,8 +227,9 @@ static void test_all_bodies (void **state)
     }
 }
 
-/* Send a piece, let time pass, again and again: how much passes until it is cut off? */
-static double patience (struct http_fixture *fixture, int client, const char *piece, double every_s)
+/* Send `piece` every every_s seconds.  Returns the seconds until the connection is closed. */
+static double seconds_until_closed (struct http_fixture *fixture, int client, const char *piece,
+                                    double every_s)
 {
     double passed_s = 0;
     for (; passed_s < 1000; passed_s += every_s) {
@@ -245,26 +246,26 @@ static void test_slow (void **state)
 {
     struct http_fixture *fixture = *state;
     http_fixture_start (fixture);
-    /* A connection that says nothing; one whose head comes in drops: ten seconds. */
+    /* A connection without a request, then one with a slow head: ten seconds. */
     int client = http_fixture_connect (fixture, 0);
-    assert_true (patience (fixture, client, "", 1) <= 12);
+    assert_true (seconds_until_closed (fixture, client, "", 1) <= 12);
     close (client);
     client = http_fixture_connect (fixture, 0);
     http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "X: ");
-    assert_true (patience (fixture, client, "x", 1) <= 12);
+    assert_true (seconds_until_closed (fixture, client, "x", 1) <= 12);
     close (client);
-    /* A body in drops: thirty. */
+    /* A slow body: thirty seconds. */
     client = http_fixture_connect (fixture, 0);
     http_fixture_send (client,
                        "POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: 10000\r\n\r\n");
-    double passed_s = patience (fixture, client, " ", 1);
+    double passed_s = seconds_until_closed (fixture, client, " ", 1);
     assert_true (passed_s > 25 && passed_s <= 32);
     close (client);
-    /* Kept alive, then nothing, then drops: seventy-five. */
+    /* A kept-alive connection, whose next request is slow: seventy-five seconds. */
     client = http_fixture_connect (fixture, 0);
     http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
     http_fixture_receive (fixture, client, "open");
-    passed_s = patience (fixture, client, "G", 5);
+    passed_s = seconds_until_closed (fixture, client, "G", 5);
     assert_true (passed_s > 65 && passed_s <= 80);
     close (client);
     assert_int_equal (http_server_counts (fixture->server).cut_off, 4);
@@ -273,7 +274,7 @@ static void test_slow (void **state)
     assert_true (http_server_due_us (fixture->server) == INT64_MAX);
 }
 
-/* Who does not read its answer: sixty seconds, however it sips. */
+/* A client that does not read its answer, or only a few bytes: sixty seconds. */
 static void test_slow_reader (void **state)
 {
     struct http_fixture *fixture = *state;
@@ -282,13 +283,13 @@ static void test_slow_reader (void **state)
     http_fixture_send (client, "GET /large HTTP/1.1\r\n" ANN "\r\n");
     http_fixture_send (silent, "GET /large HTTP/1.1\r\n" ANN "\r\n");
     for (int i = 0; i < 7; i++) {
-        char sip[1000];
+        char some[1000];
         http_fixture_run (fixture);
         assert_int_equal (http_server_counts (fixture->server).connections, i < 6 ? 2 : 0);
         if (i < 6) {
             struct pollfd ready = {.fd = client, .events = POLLIN};
             assert_int_equal (poll (&ready, 1, 10000), 1);
-            assert_true (recv (client, sip, sizeof (sip), 0) > 0);
+            assert_true (recv (client, some, sizeof (some), 0) > 0);
         }
         fixture->now_us += i < 5 ? 11 * 1000000 : 5 * 1000000 + 1;
     }
@@ -314,7 +315,7 @@ static void test_rates (void **state)
     fixture->now_us += 101 * 1000;
     expect_status (ann, http_fixture_ask (fixture, ann), 200);
     expect_status (ann, http_fixture_ask (fixture, ann), 429);
-    /* Whoever guesses is slowed down, and nobody else at the same address. */
+    /* A client with wrong tokens is limited; others at the same address are not. */
     for (int i = 0; i < 8; i++)
         expect_status (wrong, http_fixture_ask (fixture, wrong), i < 5 ? 401 : 429);
     expect_status (bob, http_fixture_ask (fixture, bob), 200);
@@ -328,7 +329,7 @@ static void test_connections (void **state)
     int idle[2 * MOST], busy[MOST];
     fixture->options.limits.connections = MOST;
     http_fixture_start (fixture);
-    /* Any number of clients that say nothing do not keep others out. */
+    /* Idle clients do not keep others out, for any number of them. */
     for (size_t i = 0; i < COUNT (idle); i++) {
         fixture->now_us += 1000;
         idle[i] = http_fixture_connect (fixture, (int)i % 2);
@@ -338,13 +339,13 @@ static void test_connections (void **state)
     }
     http_fixture_poll (fixture, idle[0]);
     assert_true (fixture->closed);
-    http_fixture_poll (fixture, idle[COUNT (idle) - 1]); /* the longest waiting one went first */
+    http_fixture_poll (fixture, idle[COUNT (idle) - 1]); /* the longest idle one was closed first */
     assert_false (fixture->closed);
     for (size_t i = 0; i < COUNT (idle); i++)
         close (idle[i]);
     http_fixture_run (fixture);
     assert_int_equal (http_server_counts (fixture->server).connections, 0);
-    /* But those whose requests are in work stay, and the next one is turned away. */
+    /* Connections with a request in work stay open, and the next one is refused. */
     for (size_t i = 0; i < MOST; i++) {
         busy[i] = http_fixture_connect (fixture, 0);
         http_fixture_send (busy[i], "GET /stream HTTP/1.1\r\n" ANN "\r\n");

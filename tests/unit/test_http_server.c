@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP server over real sockets, with clients that behave: routes, answers, keep-alive and
- * pipelining, held answers, addresses, idleness, and stopping.
+ * The HTTP server over real sockets, with well-behaved clients: routes, answers, keep-alive and
+ * pipelining, held answers, addresses, idle clients, and stopping.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -20,7 +20,7 @@
 #define HOST "Host: localhost\r\n"
 #define ANN HOST "Authorization: Bearer ann\r\n"
 
-static void says (const char *answer, const char *what)
+static void assert_contains (const char *answer, const char *what)
 {
     if (strstr (answer, what) == NULL)
         fail_msg ("no '%s' in: %.600s", what, answer);
@@ -63,7 +63,7 @@ static void test_routes (void **state)
         if (strncmp (answer, "HTTP/1.", 7) != 0 ||
             strncmp (answer + 9, cases[i].status, strlen (cases[i].status)) != 0)
             fail_msg ("%s\nexpected %s, got %.100s", cases[i].request, cases[i].status, answer);
-        says (answer, cases[i].text);
+        assert_contains (answer, cases[i].text);
     }
     struct http_counts counts = http_server_counts (fixture->server);
     assert_int_equal (counts.requests, COUNT (cases));
@@ -77,12 +77,12 @@ static void test_head (void **state)
     struct http_fixture *fixture = *state;
     http_fixture_start (fixture);
     const char *answer = http_fixture_ask (fixture, "HEAD /open HTTP/1.1\r\n" HOST "\r\n");
-    says (answer, "200 OK");
-    says (answer, "Content-Length: 4\r\n");
+    assert_contains (answer, "200 OK");
+    assert_contains (answer, "Content-Length: 4\r\n");
     assert_string_equal (strstr (answer, "\r\n\r\n"), "\r\n\r\n");
-    /* A stream is at its end then. */
+    /* A stream ends at once. */
     answer = http_fixture_ask (fixture, "HEAD /stream HTTP/1.1\r\n" ANN "\r\n");
-    says (answer, "200 OK");
+    assert_contains (answer, "200 OK");
     assert_string_equal (strstr (answer, "\r\n\r\n"), "\r\n\r\n");
     assert_int_equal (fixture->opened, 1);
     assert_int_equal (fixture->gone, 1);
@@ -117,7 +117,7 @@ static void test_pipelining (void **state)
                                "GET /nothing HTTP/1.1\r\n" HOST "\r\n"
                                "GET /echo/3 HTTP/1.1\r\n" ANN "Connection: close\r\n\r\n");
     http_fixture_run (fixture);
-    /* What is behind a held answer waits for it. */
+    /* Requests after a held answer wait for it. */
     assert_int_equal (fixture->handled, 3);
     assert_int_equal (http_server_held (fixture->server), 1);
     http_server_release (fixture->server, 0, NULL);
@@ -131,7 +131,7 @@ static void test_pipelining (void **state)
     close (client);
 }
 
-/* One byte at a time, in one breath: a request is a request however it is cut. */
+/* A request may arrive one byte at a time. */
 static void test_byte_by_byte (void **state)
 {
     struct http_fixture *fixture = *state;
@@ -144,8 +144,8 @@ static void test_byte_by_byte (void **state)
         http_fixture_send (client, (char[]){request[i], '\0'});
         http_fixture_run (fixture);
     }
-    says (http_fixture_receive (fixture, client, "body="),
-          "from=unix type=2 extra=- body=5:[1,2].");
+    assert_contains (http_fixture_receive (fixture, client, "body="),
+                     "from=unix type=2 extra=- body=5:[1,2].");
     close (client);
 }
 
@@ -168,17 +168,17 @@ static void test_held (void **state)
         assert_string_equal (http_fixture_poll (fixture, clients[i]), "");
         assert_false (fixture->closed);
     }
-    /* Meanwhile others are fixture, and no deadline is running for what is not their fault. */
-    says (http_fixture_ask (fixture, "GET /open HTTP/1.1\r\n" HOST "\r\n"), "200");
+    /* Meanwhile other clients are served, and held requests have no deadline. */
+    assert_contains (http_fixture_ask (fixture, "GET /open HTTP/1.1\r\n" HOST "\r\n"), "200");
     assert_true (http_server_due_us (fixture->server) == INT64_MAX);
-    close (clients[1]); /* went away without waiting */
+    close (clients[1]); /* this client does not wait for its answer */
     http_server_release (fixture->server, 0, NULL);
     assert_int_equal (http_server_held (fixture->server), 0);
     assert_true (http_server_due_us (fixture->server) < fixture->now_us);
-    says (http_fixture_receive (fixture, clients[0], "done"), "201 Created");
-    says (fixture->received, "Location: /here\r\n");
+    assert_contains (http_fixture_receive (fixture, clients[0], "done"), "201 Created");
+    assert_contains (fixture->received, "Location: /here\r\n");
     http_fixture_receive (fixture, clients[2], "done");
-    /* And a refusal on a durable route waits for nobody. */
+    /* A refusal on a durable route is not held. */
     http_fixture_send (clients[0], "POST /durable HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n");
     http_fixture_receive (fixture, clients[0], "401");
     assert_int_equal (http_server_held (fixture->server), 0);
@@ -196,8 +196,8 @@ static void test_held_failure (void **state)
         http_fixture_run (fixture);
     http_server_release (fixture->server, 507, "the disk is \"full\"");
     const char *answer = http_fixture_receive (fixture, client, "}");
-    says (answer, "507 Insufficient Storage");
-    says (answer, "{\"error\": \"the disk is \\\"full\\\"\"}");
+    assert_contains (answer, "507 Insufficient Storage");
+    assert_contains (answer, "{\"error\": \"the disk is \\\"full\\\"\"}");
     assert_null (strstr (answer, "Location"));
     assert_null (strstr (answer, "done"));
     close (client);
@@ -221,7 +221,7 @@ static void test_unix (void **state)
     assert_int_equal (status.st_mode & 07777, 0600);
     assert_string_equal (http_server_address (fixture->server, 1), fixture->unix_address);
     int client = http_fixture_connect (fixture, 1);
-    /* Nobody's browser gets here: any Host will do, and none. */
+    /* Browsers cannot use a Unix socket: any Host is accepted, or none. */
     http_fixture_send (client, "GET /open HTTP/1.0\r\n\r\n");
     http_fixture_receive (fixture, client, "open");
     close (client);
@@ -229,9 +229,9 @@ static void test_unix (void **state)
     http_fixture_send (client, "GET /echo/x HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     http_fixture_receive (fixture, client, "401");
     close (client);
-    /* One that is in use is not, nor anything that is no socket. */
+    /* A socket in use is not replaced, nor a file that is not a socket. */
     assert_int_equal (http_server_new (&fixture->options, 0, &second, &err), -EADDRINUSE);
-    says (err.text, fixture->unix_address);
+    assert_contains (err.text, fixture->unix_address);
     http_server_free (fixture->server);
     fixture->server = NULL;
     assert_int_equal (stat (path, &status), -1);
@@ -253,12 +253,12 @@ static void test_addresses (void **state)
     options.listen = taken;
     options.listen_count = 1;
     assert_int_equal (http_server_new (&options, 0, &server, &err), -EADDRINUSE);
-    says (err.text, taken[0]);
+    assert_contains (err.text, taken[0]);
     const char *nonsense[] = {"127.0.0.1:0", "example.org:80"};
     options.listen = nonsense;
     options.listen_count = 2;
     assert_int_equal (http_server_new (&options, 0, &server, &err), -EINVAL);
-    says (err.text, "example.org:80");
+    assert_contains (err.text, "example.org:80");
     struct http_route wrong = {.method = HTTP_GET, .pattern = "x"};
     options.listen_count = 1;
     options.routes = &wrong;
@@ -278,7 +278,7 @@ static void test_idle (void **state)
         assert_true (http_server_due_us (fixture->server) == INT64_MAX);
         http_fixture_ask (fixture, "GET /open HTTP/1.1\r\n" HOST "\r\n");
     }
-    /* With one that keeps its connection, its deadline alone. */
+    /* With one kept-alive connection, only its deadline is due. */
     int client = http_fixture_connect (fixture, 0);
     http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
     http_fixture_receive (fixture, client, "open");
@@ -303,16 +303,16 @@ static void test_no_descriptors (void **state)
     assert_int_equal (setrlimit (RLIMIT_NOFILE, &none), 0);
     http_server_step (fixture->server, fixture->now_us);
     setrlimit (RLIMIT_NOFILE, &old);
-    /* It looks away for a while instead of spinning. */
+    /* It stops accepting for a while instead of spinning. */
     assert_int_equal (poll (&ready, 1, 0), 0);
     int64_t due_us = http_server_due_us (fixture->server);
     assert_true (due_us > fixture->now_us && due_us < fixture->now_us + 2000000);
     fixture->now_us = due_us;
     char byte;
     if (recv (client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
-        fprintf (stderr, "SKIPPED: valgrind closes what it says could not be accepted\n");
+        fprintf (stderr, "SKIPPED: valgrind closes the connection although accept failed\n");
     else
-        says (http_fixture_receive (fixture, client, "open"), "200 OK");
+        assert_contains (http_fixture_receive (fixture, client, "open"), "200 OK");
     close (client);
 }
 
@@ -340,11 +340,11 @@ static void test_stop (void **state)
     assert_int_equal (connect (refused, (struct sockaddr *)&un, sizeof (un)), -1);
     close (refused);
     http_fixture_receive (fixture, idle, NULL);
-    says (http_fixture_receive (fixture, streaming, "\r\n0\r\n\r\n"), "last words");
+    assert_contains (http_fixture_receive (fixture, streaming, "\r\n0\r\n\r\n"), "last words");
     assert_int_equal (http_server_busy (fixture->server), 2);
     http_server_release (fixture->server, 0, NULL);
-    says (http_fixture_receive (fixture, held, NULL), "Connection: close\r\n");
-    says (fixture->received, "done");
+    assert_contains (http_fixture_receive (fixture, held, NULL), "Connection: close\r\n");
+    assert_contains (fixture->received, "done");
     assert_int_equal (http_server_busy (fixture->server), 1); /* the large one */
     close (idle);
     close (held);
@@ -354,7 +354,7 @@ static void test_stop (void **state)
     close (large);
 }
 
-/* At once, with everything in the air: nothing leaks, nothing is told twice. */
+/* http_server_free with connections in every state: no leak, and each stream ends once. */
 static void test_end_at_once (void **state)
 {
     static const char *const requests[] = {

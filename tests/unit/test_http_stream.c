@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers bit by bit: chunks as they are pushed, both kinds of end, clients that go away in every
- * state, and clients that do not keep up.
+ * Streams: chunks as they are pushed, both kinds of end, clients that disconnect in every state,
+ * and clients that read too slowly.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -32,7 +32,7 @@ static void test_chunks (void **state)
     assert_non_null (strstr (fixture->received, "Content-Type: text/event-stream\r\n"));
     assert_non_null (strstr (fixture->received, "Transfer-Encoding: chunked\r\n"));
     assert_int_equal (http_server_counts (fixture->server).streams, 1);
-    assert_true (http_server_due_us (fixture->server) == INT64_MAX); /* it may stay silent */
+    assert_true (http_server_due_us (fixture->server) == INT64_MAX); /* it may be silent */
     for (int i = 0; i < 20; i++) {
         assert_int_equal (http_stream_push (fixture->stream, "data: x\n\n", 9), 0);
         assert_true (http_server_due_us (fixture->server) < fixture->now_us);
@@ -47,7 +47,7 @@ static void test_chunks (void **state)
                          "3\r\nbye\r\n0\r\n\r\n");
     assert_int_equal (fixture->gone, 0);
     assert_int_equal (http_server_counts (fixture->server).streams, 0);
-    /* Then the connection serves on. */
+    /* The connection can be used for another request. */
     http_fixture_send (client, "GET /open HTTP/1.1\r\n" HOST "\r\n");
     http_fixture_receive (fixture, client, "open");
     close (client);
@@ -77,16 +77,15 @@ static void test_drop (void **state)
     http_stream_push (fixture->stream, "half a sen", 10);
     http_stream_drop (fixture->stream);
     http_fixture_receive (fixture, client, NULL);
-    assert_null (
-        strstr (fixture->received, "\r\n0\r\n")); /* not the end of a stream that is whole */
+    assert_null (strstr (fixture->received, "\r\n0\r\n")); /* no regular end of the stream */
     assert_int_equal (fixture->gone, 0);
     assert_int_equal (http_server_counts (fixture->server).streams, 0);
     close (client);
 }
 
-/* The client goes away: while the stream is silent, with bytes under way, half closed, by a reset,
+/* The client disconnects: while the stream is silent, with unread bytes, half closed, by a reset,
  * and before it has received anything. */
-static void test_client_goes (void **state)
+static void test_client_disconnects (void **state)
 {
     struct http_fixture *fixture = *state;
     http_fixture_start (fixture);
@@ -123,9 +122,10 @@ static void test_client_goes (void **state)
     assert_int_equal (http_server_counts (fixture->server).connections, 0);
 }
 
-/* One goes away while another is pushed to, and a third keeps the server so busy that the step ends
- * before the first is forgotten, at each of the moments at which that can be. */
-static void test_one_of_two_goes (void **state)
+/* One client disconnects while a chunk is pushed to another, and requests of a third keep the
+ * server busy, so that the step may end before the first stream is removed.  All such orders are
+ * tried. */
+static void test_one_of_two_disconnects (void **state)
 {
     struct http_fixture *fixture = *state;
     http_fixture_start (fixture);
@@ -152,7 +152,8 @@ static void test_one_of_two_goes (void **state)
     }
 }
 
-/* Nobody reads: the buffer fills, and after a minute without progress the client is gone. */
+/* The client does not read: the buffer fills, and after a minute without progress the client is
+ * disconnected. */
 static void test_no_reader (void **state)
 {
     struct http_fixture *fixture = *state;
@@ -183,13 +184,13 @@ static void test_no_reader (void **state)
     close (client);
 }
 
-/* A slow reader that keeps up within each minute stays, however long it lasts; everything arrives,
- * once and in order. */
+/* A slow reader that makes progress every minute stays connected, and receives all bytes once and
+ * in order. */
 static void test_slow_reader (void **state)
 {
-    enum { TOTAL = 6 << 20, SIP = 256 << 10 };
+    enum { TOTAL = 6 << 20, PIECE = 256 << 10 };
     struct http_fixture *fixture = *state;
-    unsigned char block[5003], *got = malloc (SIP);
+    unsigned char block[5003], *got = malloc (PIECE);
     size_t pushed = 0, received = 0;
     fixture->options.limits.stream_bytes = 60000;
     http_fixture_start (fixture);
@@ -207,7 +208,7 @@ static void test_slow_reader (void **state)
             http_fixture_run (fixture);
         }
         fixture->now_us += 20 * 1000000;
-        ssize_t length = recv (client, got, SIP, MSG_DONTWAIT);
+        ssize_t length = recv (client, got, PIECE, MSG_DONTWAIT);
         for (ssize_t i = 0; i < length; i++)
             assert_int_equal (got[i], (received + (size_t)i) % 251);
         received += length > 0 ? (size_t)length : 0;
@@ -253,9 +254,14 @@ int main (void)
 #define TEST(name)                                                                                 \
     cmocka_unit_test_setup_teardown (name, http_fixture_set_up, http_fixture_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST (test_chunks),      TEST (test_old_client),      TEST (test_drop),
-        TEST (test_client_goes), TEST (test_one_of_two_goes), TEST (test_no_reader),
-        TEST (test_slow_reader), TEST (test_limits),
+        TEST (test_chunks),
+        TEST (test_old_client),
+        TEST (test_drop),
+        TEST (test_client_disconnects),
+        TEST (test_one_of_two_disconnects),
+        TEST (test_no_reader),
+        TEST (test_slow_reader),
+        TEST (test_limits),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of the daemon's log, as a reader of the pipe sees them; and the clock of events.
+ * Lines of the daemon's log, read from a pipe; and the clock of events.
  */
 #include "unit.h"
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-/* What a message looks like. */
+/* The line of a message. */
 static const char *line_of (struct logger logger, enum log_level level, const char *message,
                             const char *text, double number)
 {
@@ -24,7 +24,7 @@ static const char *line_of (struct logger logger, enum log_level level, const ch
     return line;
 }
 
-static void lines_for_people (void **state)
+static void plain_lines (void **state)
 {
     (void)state;
     struct logger logger = {.level = LOG_INFO, .format = LOG_PLAIN};
@@ -36,7 +36,7 @@ static void lines_for_people (void **state)
     assert_string_equal (line_of (logger, LOG_DEBUG, "too quiet", "x", 0), "");
 }
 
-static void strangers_do_not_break_lines (void **state)
+static void untrusted_text_stays_in_its_line (void **state)
 {
     (void)state;
     struct logger logger = {.level = LOG_INFO, .format = LOG_JOURNALD};
@@ -50,7 +50,7 @@ static void strangers_do_not_break_lines (void **state)
     assert_true (strlen (line) <= 4096 && line[strlen (line) - 1] == '\n');
 }
 
-static void lines_for_programs (void **state)
+static void json_lines (void **state)
 {
     (void)state;
     struct logger logger = {.level = LOG_INFO, .format = LOG_JSON};
@@ -60,12 +60,12 @@ static void lines_for_programs (void **state)
     assert_int_equal (strncmp (line, "{\"time\":\"", 9), 0);
 }
 
-static void time_does_not_run_backwards (void **state)
+static void time_does_not_go_back (void **state)
 {
     (void)state;
     struct clock clock = clock_start (0);
-    assert_true (clock_now_us (&clock) > 1700000000000000); /* the wall clock's */
-    int64_t later_us = clock_now_us (&clock) + 3600000000;  /* the journal is from the future */
+    assert_true (clock_now_us (&clock) > 1700000000000000); /* the wall clock */
+    int64_t later_us = clock_now_us (&clock) + 3600000000;  /* later than the wall clock */
     clock = clock_start (later_us);
     int64_t first_us = clock_now_us (&clock), second_us = clock_now_us (&clock);
     assert_true (first_us >= later_us);
@@ -75,10 +75,10 @@ static void time_does_not_run_backwards (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (lines_for_people),
-        cmocka_unit_test (strangers_do_not_break_lines),
-        cmocka_unit_test (lines_for_programs),
-        cmocka_unit_test (time_does_not_run_backwards),
+        cmocka_unit_test (plain_lines),
+        cmocka_unit_test (untrusted_text_stays_in_its_line),
+        cmocka_unit_test (json_lines),
+        cmocka_unit_test (time_does_not_go_back),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static struct stand_in stand_in (const char *script)
     return ret;
 }
 
-static void stand_down (const struct stand_in *program)
+static void stand_in_remove (const struct stand_in *program)
 {
     unlink (program->path);
     rmdir (program->directory);
@@ -126,7 +126,7 @@ static void test_gpus (void **state)
     nodes[2].slots = 1;
     assert_int_equal (machine_discover (program.path, nodes, 3, &machine, &err), -EINVAL);
     assert_non_null (strstr (err.text, "twice"));
-    stand_down (&program);
+    stand_in_remove (&program);
 }
 
 /* If the program fails, prints nonsense or is missing, there are no GPUs. */
@@ -147,7 +147,7 @@ static void test_no_gpus (void **state)
         assert_string_equal (machine.nodes[0].node.type, "cpu");
         assert_int_equal (machine.nodes[0].node.slots, machine.cpu_count);
         machine_clear (&machine);
-        stand_down (&program);
+        stand_in_remove (&program);
     }
 }
 
@@ -238,7 +238,7 @@ static struct run_description *describe (const struct run_spec *spec, int rank)
     return ret;
 }
 
-static void test_briefing (void **state)
+static void test_run_spec (void **state)
 {
     (void)state;
     struct stand_in program = stand_in (FOUR);
@@ -247,7 +247,7 @@ static void test_briefing (void **state)
                             {.name = "b", .slots = 2},
                             {.name = "c", .slots = 1, .type = "cpu"}};
     assert_int_equal (machine_discover (program.path, nodes, 3, &machine, NULL), 0);
-    stand_down (&program);
+    stand_in_remove (&program);
     char *words[] = {"train", "--fast", NULL};
     char *own[] = {"OMP_NUM_THREADS=7", "CUDA_VISIBLE_DEVICES=9", "X=1", NULL};
     struct launch launch = {.command = words,
@@ -326,7 +326,7 @@ int main (void)
         cmocka_unit_test (test_declared_nodes), cmocka_unit_test (test_gpus),
         cmocka_unit_test (test_no_gpus),        cmocka_unit_test (test_cpus),
         cmocka_unit_test (test_slot_map),       cmocka_unit_test (test_port),
-        cmocka_unit_test (test_briefing),
+        cmocka_unit_test (test_run_spec),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

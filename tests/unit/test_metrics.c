@@ -30,7 +30,7 @@ static void quantiles_interpolate (void **state)
     assert_true (isnan (quantile (NULL, 0, 0.5)));
 }
 
-static void company_is_the_mean_overlap (void **state)
+static void concurrency_is_the_mean_overlap (void **state)
 {
     (void)state;
     enum { STAYS = 60 };
@@ -59,7 +59,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (quantiles_interpolate),
-        cmocka_unit_test (company_is_the_mean_overlap),
+        cmocka_unit_test (concurrency_is_the_mean_overlap),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docs/openapi.json and the table of routes say the same: every path and method of one is in the
- * other, with the same query parameters, bodies and need of a token.  That the answers are as
- * promised is for tests/cli/openapi.sh, which asks a daemon.
+ * docs/openapi.json and the table of routes agree: every path and method of one is in the other,
+ * with the same query parameters, bodies and need of a token.  tests/cli/openapi.sh compares the
+ * answers of a daemon with the schemas.
  */
 #include "unit.h"
 

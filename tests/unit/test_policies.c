@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Policies on small views whose plans were worked out by hand, and all of them on views made by
- * chance, whose plans must be feasible and repeatable.
+ * Policies on small views with plans computed by hand, and all of them on random views, whose
+ * plans must be feasible and repeatable.
  */
 #include "unit.h"
 #include "views.h"
@@ -115,31 +115,31 @@ static const struct one_round rounds[] = {
      3,
      {{"", 3, .expected = "0:3"}, {"", 2, .expected = "1:2"}, {"", 3, .expected = "1:2 0:1"}}},
     {"fifo",
-     "who does not fit holds back the others",
+     "a job that does not fit blocks later ones",
      2,
      -1,
      3,
      {{"", 6, .expected = "0:4 1:2"}, {"", 3, .expected = ""}, {"", 1, .expected = ""}}},
     {"fifo",
-     "who runs stays, also before earlier ones",
+     "running jobs stay, also before earlier ones",
      1,
      -1,
      3,
      {{"", 2, .expected = ""}, {"0:3", 3, .expected = "0:3"}, {"", 1, .expected = ""}}},
     {"fifo",
-     "who can never fit holds back nobody",
+     "a job that can never fit does not block others",
      1,
      -1,
      2,
      {{"", 5, .expected = ""}, {"", 4, .expected = "0:4"}}},
     {"fifo",
-     "a node that is gone takes its jobs with it",
+     "jobs on a lost node lose their placement",
      2,
      0,
      2,
      {{"0:2", 2, .expected = "1:2"}, {"1:2", 2, .expected = "1:2"}}},
     {"fifo",
-     "without a request, the fewest that run",
+     "without a request, the smallest allowed count",
      1,
      -1,
      2,
@@ -154,7 +154,7 @@ static const struct one_round rounds[] = {
       {"", 2, .known = {10, 4, {9, 2, 9, 9}}, .expected = "0:2"},
       {"", 2, .known = {4, 4, {9, 4, 9, 9}}, .expected = "0:2"}}},
     {"srtf",
-     "a job too large for now lets the next pass; the unknown comes last",
+     "a later job passes one that does not fit; unknown lengths come last",
      1,
      -1,
      4,
@@ -163,7 +163,7 @@ static const struct one_round rounds[] = {
       {"", 2, .known = {2, 3, {1, 1, 1}}, .expected = ""},
       {"", 1, .known = {3, 3, {1, 1, 1}}, .expected = "0:1"}}},
     {"srtf",
-     "who may not be preempted stays",
+     "jobs that are not preemptible stay",
      1,
      -1,
      2,
@@ -186,7 +186,7 @@ static const struct one_round rounds[] = {
      {{"0:2", 2, .attained_s = 700, .expected = "0:2"},
       {"", 4, .attained_s = 100, .expected = ""}}},
     {"las",
-     "a little more is",
+     "601 slot-seconds ahead is enough to be preempted",
      1,
      -1,
      2,
@@ -195,7 +195,7 @@ static const struct one_round rounds[] = {
 
     /* Gains: a 10 x (4-3, 3-2.5, ...) = 10, 5, 1; b 20 x (2-1.6, ...) = 8, 6, 0 by its limit. */
     {"optimus",
-     "slots go where time shrinks most",
+     "slots go to the largest reduction of time",
      2,
      -1,
      2,
@@ -203,7 +203,7 @@ static const struct one_round rounds[] = {
       {"", 1, .known = {20, 4, {2, 1.6, 1.3, 0.1}}, .max = 3, .expected = "0:3"}}},
     /* Five slots for a; the fewest first, so b takes node 0 and a the rest of both. */
     {"optimus",
-     "small ones are placed first; no gain, no slot",
+     "small jobs are placed first; no slot without a gain",
      2,
      -1,
      2,
@@ -243,13 +243,13 @@ static const struct one_round rounds[] = {
      3,
      {{"", 1, .expected = "0:3"}, {"", 1, .expected = "1:3"}, {"", 1, .expected = "0:1 1:1"}}},
     {"equal-share",
-     "what one cannot use is for the others",
+     "slots that one job cannot use go to others",
      2,
      -1,
      2,
      {{"", 1, .max = 1, .expected = "1:1"}, {"", 1, .expected = "0:4 1:3"}}},
     {"equal-share",
-     "who keeps its count keeps its nodes",
+     "a job with the same count keeps its nodes",
      2,
      -1,
      3,
@@ -276,14 +276,14 @@ static const struct one_round rounds[] = {
       {"", 1, .expected = ""},
       {"", 1, .expected = ""}}},
     {"equal-share",
-     "who may not be preempted keeps what it has",
+     "a job that is not preemptible keeps its placement",
      1,
      -1,
      2,
      {{"0:1", 1, .fixed = true, .expected = "0:1"}, {"", 1, .expected = "0:3"}}},
 
     {"tiresias",
-     "in order, small ones pass those that do not fit",
+     "in order; small jobs pass those that do not fit",
      2,
      -1,
      4,
@@ -349,8 +349,8 @@ static void one_round (void **state)
 
 /* ---- Several rounds ---- */
 
-/* Two jobs of 4 slots on one node.  Each reaches 57600 slot-seconds after 240 rounds on it: a,
- * then b, then a again, for good: queue 1 holds a before b. */
+/* Two jobs of 4 slots on one node.  Each reaches 57600 slot-seconds after 240 rounds: a runs, then
+ * b, then a until the end, because a is before b in queue 1. */
 static void tiresias_demotes_once (void **state)
 {
     (void)state;
@@ -367,7 +367,8 @@ static void tiresias_demotes_once (void **state)
                      (const char *const[]){b_runs ? "" : "0:4", b_runs ? "0:4" : ""}, 2);
         scene_advance (&scene, &plan);
     }
-    /* A third one goes before both, until it is as old; others who come and go change nothing. */
+    /* A third job runs before both until it has as much service; then a runs, and b after a is
+     * removed. */
     scene_add (&scene, "c", 1, "");
     for (int round = 0; round < 970; round++) {
         decide_as (&memory, &scene, &plan);
@@ -402,7 +403,7 @@ static void tiresias_demotes_in_order (void **state)
         assert_plan ("a round", &plan, (const char *const[]){"0:2", "0:2"}, 2);
         scene_advance (&scene, &plan);
     }
-    scene_add (&scene, "c", 2, ""); /* one of the two must go */
+    scene_add (&scene, "c", 2, ""); /* one of the two must stop */
     for (int round = 0; round < 10; round++) {
         decide_as (&memory, &scene, &plan);
         assert_plan ("a round", &plan, (const char *const[]){"0:2", "", "0:2"}, 3);
@@ -436,7 +437,7 @@ static void las_does_not_thrash (void **state)
     scene_clear (&scene);
 }
 
-/* ---- By chance ---- */
+/* ---- Random views ---- */
 
 static void assert_same (const struct plan *a, const struct plan *b)
 {
@@ -456,14 +457,14 @@ static void random_views (void **state)
     assert_non_null (scene);
     for (int i = soak_count (3000); i > 0; i--) {
         scene_random (scene, &rng);
-        scene->view.budget = 4; /* enough for what is asked here */
+        scene->view.budget = 4; /* enough for these checks */
         for (const struct policy *const *policy = policies; *policy; policy++) {
             struct memory first = fresh ((*policy)->name), second = fresh ((*policy)->name);
             struct plan plan = {0}, again = {0};
             decide_as (&first, scene, &plan);
             decide_as (&second, scene, &again);
             assert_same (&plan, &again);
-            /* The same once more, with equal memories of a round. */
+            /* Once more, with equal memories of one round. */
             decide_as (&first, scene, &plan);
             decide_as (&second, scene, &again);
             assert_same (&plan, &again);
@@ -477,8 +478,8 @@ static void random_views (void **state)
     free (scene);
 }
 
-/* Jobs come, run for a while and go; memories follow. */
-static void random_lives (void **state)
+/* Jobs arrive, run for a while and end; memories stay valid. */
+static void jobs_arrive_and_end (void **state)
 {
     (void)state;
     struct rng rng = rng_seed (3);
@@ -515,7 +516,7 @@ static void options_are_checked (void **state)
 {
     (void)state;
     static const struct {
-        const char *policy, *text, *wrong; /* NULL: it is right */
+        const char *policy, *text, *wrong; /* NULL: it is valid */
     } cases[] = {
         {"tiresias", "quantum=3600", NULL},
         {"tiresias", "quantum=0", "option quantum of policy tiresias: expected a number from 1 to"},
@@ -564,8 +565,8 @@ static void options_are_checked (void **state)
     assert_int_equal (-EINVAL, policy_settings_parse ("more=1", &settings, NULL));
 }
 
-/* Every table: names that fit and differ, defaults within their ranges; and the default, when set,
- * gives the plan that is made without it. */
+/* Every table: names are short enough and unique, defaults are within their ranges, and setting the
+ * default does not change the plan. */
 static void defaults_change_no_plan (void **state)
 {
     (void)state;
@@ -658,7 +659,7 @@ int main (void)
         cmocka_unit_test (counts_by_definition),  cmocka_unit_test (one_round),
         cmocka_unit_test (tiresias_demotes_once), cmocka_unit_test (tiresias_demotes_in_order),
         cmocka_unit_test (las_does_not_thrash),   cmocka_unit_test (random_views),
-        cmocka_unit_test (random_lives),          cmocka_unit_test (unknown_names_are_refused),
+        cmocka_unit_test (jobs_arrive_and_end),   cmocka_unit_test (unknown_names_are_refused),
         cmocka_unit_test (options_are_checked),   cmocka_unit_test (defaults_change_no_plan),
         cmocka_unit_test (a_quantum_can_be_set),
     };

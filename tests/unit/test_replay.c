@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deciding again while a cluster is at work: the same plans under every policy that has no
- * oracle, and any change of a plan is found and told.
+ * Replay of random journals: equal plans under every policy without an oracle, and every change
+ * of a plan is found and reported.
  */
 #include "unit.h"
 
@@ -10,14 +10,14 @@
 #include "loop/replay.h"
 #include "random_journal.h"
 
-/* A journal that hands every event to a replay, some of them changed. */
+/* A journal that passes every event to a replay, some of them changed. */
 struct mirror {
     struct replay replay;
     int64_t plans;
-    int64_t changed;                    /* the number of the one that was changed, or 0 */
-    bool (*change) (struct plan *plan); /* tried from the tenth on, until it finds what it wants */
+    int64_t changed;                    /* number of the changed plan, or 0 */
+    bool (*change) (struct plan *plan); /* called from the tenth plan, until it succeeds */
     const char *software;
-    bool warm; /* the replay is not told of cold rounds */
+    bool warm; /* the replay gets cold rounds as warm ones */
     int64_t fills, colds;
 };
 
@@ -55,7 +55,7 @@ static int mirror_append (void *self, const struct cluster *cluster, const struc
         copy.plan = &changed;
     }
     int rc = replay_event (&mirror->replay, &copy, err);
-    /* The difference borrows from the plan: only its job and its numbers are looked at below. */
+    /* The difference points into the plan: only its job and its numbers are used below. */
     plan_clear (&changed);
     return rc;
 }
@@ -94,7 +94,7 @@ static void same_under_every_policy (void **state)
     }
 }
 
-/* As under a daemon: rounds that only fill, and rounds whose policy has forgotten. */
+/* As in a daemon: rounds that only fill, and cold rounds. */
 static void same_as_under_a_daemon (void **state)
 {
     (void)state;
@@ -117,9 +117,9 @@ static void same_as_under_a_daemon (void **state)
     }
 }
 
-/* A policy with a memory decides otherwise when it forgets, and a replay that does not know of it
- * would differ. */
-static void forgetting_matters (void **state)
+/* A policy with a memory decides differently in a cold round: a replay that treats it as warm
+ * differs. */
+static void cold_rounds_matter (void **state)
 {
     (void)state;
     struct mirror mirror = {.warm = true};
@@ -130,7 +130,7 @@ static void forgetting_matters (void **state)
 
 /* ---- Changes -------------------------------------------------------------------------------- */
 
-/* The first job that is on so many nodes, or NULL. */
+/* The first job on at least `least` nodes, or NULL. */
 static struct span *placed_on (const struct plan *plan, int least)
 {
     for (int i = 0; i < plan->job_count; i++)
@@ -193,7 +193,7 @@ static bool other_price (struct plan *plan)
     return plan->price > 0;
 }
 
-static void changes_are_told (void **state)
+static void changes_are_reported (void **state)
 {
     (void)state;
     static const struct {
@@ -239,7 +239,7 @@ static void other_software_is_counted (void **state)
     replay_clear (&mirror.replay);
 }
 
-/* ---- Journals that do not fit --------------------------------------------------------------- */
+/* ---- Invalid journals ----------------------------------------------------------------------- */
 
 static void rounds_without_plans_and_plans_without_rounds (void **state)
 {
@@ -264,7 +264,7 @@ static void rounds_without_plans_and_plans_without_rounds (void **state)
     assert_int_equal (0, replay_event (&replay, &round, &err));
     assert_true (replay.mixed);
 
-    /* A job that comes between a round and its plan, which knows nothing of it. */
+    /* A job submitted between a round and its plan is not in the plan. */
     struct job_spec spec = {.name = "a", .max_replicas = 1, .weight = 1};
     struct event submit = {.type = EVENT_SUBMIT, .submit = {.spec = &spec}};
     assert_int_equal (0, replay_event (&replay, &submit, &err));
@@ -287,8 +287,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (same_under_every_policy),
         cmocka_unit_test (same_as_under_a_daemon),
-        cmocka_unit_test (forgetting_matters),
-        cmocka_unit_test (changes_are_told),
+        cmocka_unit_test (cold_rounds_matter),
+        cmocka_unit_test (changes_are_reported),
         cmocka_unit_test (other_software_is_counted),
         cmocka_unit_test (rounds_without_plans_and_plans_without_rounds),
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Soft reports, the ring of rounds, and the metrics' text as a stranger's parser reads it.
+ * Reports before they are journalled, the history of rounds, and the text of the metrics, read
+ * by an independent parser.
  */
 #include "unit.h"
 #include "cluster_fixture.h"
@@ -18,7 +19,7 @@ static struct report report_of (int job, double progress)
                            .oracle_remaining = NAN};
 }
 
-static void the_latest_counts (void **state)
+static void latest_report_of_each_job (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
@@ -42,7 +43,7 @@ static void the_latest_counts (void **state)
     assert_true (reports_latest (&reports, 99)->hints.progress == 20 + 99);
     assert_null (reports_latest (&reports, 98));
     assert_null (reports_latest (&reports, 100000));
-    /* Of another generation, or of none that runs. */
+    /* Reports of another generation, and of a job that does not run. */
     struct report report = report_of (0, 5);
     assert_int_equal (-ESTALE, reports_take (&reports, &cluster_fixture.cluster, &report, 2, &err));
     assert_non_null (strstr (err.text, "generation 2"));
@@ -66,7 +67,7 @@ static void the_latest_counts (void **state)
     cluster_fixture_clear (&cluster_fixture);
 }
 
-static void refusals_are_kept_until_the_next_good_one (void **state)
+static void refusals_are_kept_until_the_next_valid_report (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
@@ -113,7 +114,7 @@ static void take_round (struct round_history *rounds, struct cluster_fixture *cl
     plan_clear (&plan);
 }
 
-static void rounds_go_round (void **state)
+static void history_is_a_ring (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
@@ -127,7 +128,7 @@ static void rounds_go_round (void **state)
     const struct round_summary *summary = round_history_get (rounds, 0);
     assert_int_equal (summary->seq, 10);
     assert_int_equal (summary->jobs, 1);
-    assert_int_equal (summary->restarts, 1); /* it runs elsewhere */
+    assert_int_equal (summary->restarts, 1); /* its placement changes */
     assert_int_equal (summary->used_slots, 3);
     assert_true (summary->price == 0.5 && summary->decide_s == 0.25);
     assert_ptr_equal (round_history_last_full (rounds), summary);
@@ -137,7 +138,7 @@ static void rounds_go_round (void **state)
     assert_int_equal (round_history_get (rounds, ROUND_HISTORY_LIMIT - 1)->seq, 10);
     take_round (rounds, &cluster_fixture, 9000, true, NAN);
     assert_null (round_history_get (rounds, ROUND_HISTORY_LIMIT));
-    assert_null (round_history_last_full (rounds)); /* so long ago that it is forgotten */
+    assert_null (round_history_last_full (rounds)); /* no longer in the ring */
     assert_int_equal (round_history_get (rounds, 0)->seq, 9000);
     free (rounds);
     cluster_fixture_clear (&cluster_fixture);
@@ -275,9 +276,9 @@ static void metrics_are_well_formed (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (the_latest_counts),
-        cmocka_unit_test (refusals_are_kept_until_the_next_good_one),
-        cmocka_unit_test (rounds_go_round),
+        cmocka_unit_test (latest_report_of_each_job),
+        cmocka_unit_test (refusals_are_kept_until_the_next_valid_report),
+        cmocka_unit_test (history_is_a_ring),
         cmocka_unit_test (metrics_are_well_formed),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void test_known_seeding (void **unused)
     assert_memory_equal (rng.state, expected, sizeof (expected));
 }
 
-static void test_copy_returns_to_the_point (void **unused)
+static void test_copy_repeats_the_sequence (void **unused)
 {
     (void)unused;
     struct rng rng = rng_seed (7);
@@ -126,7 +126,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_known_outputs),
         cmocka_unit_test (test_known_seeding),
-        cmocka_unit_test (test_copy_returns_to_the_point),
+        cmocka_unit_test (test_copy_repeats_the_sequence),
         cmocka_unit_test (test_streams_differ),
         cmocka_unit_test (test_moments),
         cmocka_unit_test (test_below),

@@ -12,13 +12,13 @@
 
 #define OSDI21 TEST_DATA "osdi21/"
 
-/* Smaller cases for slow tools. */
+/* Fewer cases for slow tools (valgrind, sanitizers). */
 static bool brief (void)
 {
     return soak_count (1000) < 10;
 }
 
-static struct ground_truth *published_world (void)
+static struct ground_truth *published_truth (void)
 {
     fclose (golden_open (OSDI21 "traces/bert/placements.csv"));
     struct ground_truth *truth = NULL;
@@ -48,7 +48,7 @@ static const struct policy *policy_named (const char *name)
 
 static void published_job_by_job (const char *name)
 {
-    struct ground_truth *truth = published_world ();
+    struct ground_truth *truth = published_truth ();
     char path[64];
     snprintf (path, sizeof (path), OSDI21 "published/%s.json", name);
     json_t *published = json_load_file (path, 0, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction: a journal that is compacted now and then tells the same as one that is not, also
- * after a crash at any moment; its numbers go on, its file stays small, and its rounds are decided
- * as before.
+ * Compaction: a compacted journal gives the same cluster as one that is not compacted, also
+ * after a crash at any moment; event numbers continue, the file stays small, and a replay gives
+ * the same plans.
  */
 #include "unit.h"
 
@@ -18,7 +18,7 @@
 #include "store/reader.h"
 #include "wire/snapshot.h"
 
-/* Slow tools look at a part. */
+/* Fewer cases for slow tools (valgrind, sanitizers). */
 static bool brief (void)
 {
     return soak_count (1000) < 10;
@@ -29,12 +29,12 @@ static bool brief (void)
 struct compactor {
     struct store *store;
     struct journal journal;
-    struct cluster *fold; /* instead of a store: where events are folded; all else is the same */
+    struct cluster *fold; /* if not NULL, events are applied to it instead of a store */
     const struct cluster *cluster;
-    int64_t appended, left; /* left: so many more, then -ECANCELED; -1 for any number */
-    int commits, every;     /* compact at every so manieth commit; 0: never */
-    bool cold;              /* the next full round has to be */
-    int pipe;               /* told what is safe; 0 for none */
+    int64_t appended, left; /* left: events until -ECANCELED; -1: no limit */
+    int commits, every;     /* compact at every `every`-th commit; 0: never */
+    bool cold;              /* the next full round is cold */
+    int pipe;               /* gets the number of committed events; 0: none */
 };
 
 static int compactor_append (void *self, const struct cluster *cluster, const struct event *event,
@@ -73,7 +73,7 @@ static struct journal compactor_journal (struct compactor *compactor)
         .append = compactor_append, .commit = compactor_commit, .self = compactor};
 }
 
-/* Record with compactions into a new file; what is believed at the end. */
+/* Record with compactions into a new file.  Returns the cluster at the end. */
 static struct cluster record (const char *policy, int rounds, struct compactor *compactor)
 {
     struct cluster cluster = {0};
@@ -88,22 +88,22 @@ static struct cluster record (const char *policy, int rounds, struct compactor *
     return cluster;
 }
 
-/* ---- The same as without -------------------------------------------------------------------- */
+/* ---- Equal to a journal without compaction -------------------------------------------------- */
 
-static void comes_back (void **state)
+static void compacted_journal_gives_the_same_cluster (void **state)
 {
     (void)state;
     for (int every = 1; every < 300; every = every * 3 + 1) {
         struct compactor compactor = {.every = every};
-        struct cluster believed = record ("tiresias", 40, &compactor);
+        struct cluster recorded = record ("tiresias", 40, &compactor);
         assert_int_equal (store_count (compactor.store), compactor.appended);
         assert_true (store_snapshot (compactor.store) > 0 || every > 200);
         journal_close (compactor.store);
         struct cluster folded = journal_cluster ();
-        clusters_alike (&believed, &folded);
+        clusters_alike (&recorded, &folded);
         cluster_clear (&folded);
 
-        /* And it goes on, with its numbers, and compacts what it has not written itself. */
+        /* Another writer continues with the next number, and compacts events of the first one. */
         struct pollux_error err = {""};
         struct store *store = journal_open (STORE_DURABLE);
         if (store_restore (store, &folded, NULL, &err) < 0 ||
@@ -118,23 +118,23 @@ static void comes_back (void **state)
         journal_close (store);
         struct cluster again = journal_cluster ();
         clusters_alike (&folded, &again);
-        assert_int_equal (again.node_count, believed.node_count + 1);
+        assert_int_equal (again.node_count, recorded.node_count + 1);
         cluster_clear (&again);
         cluster_clear (&folded);
-        cluster_clear (&believed);
+        cluster_clear (&recorded);
         assert_int_equal (0, unlink (journal_path));
     }
 }
 
-/* Rounds behind a snapshot are decided as they were, by policies with a memory too. */
-static void replays (void **state)
+/* Rounds after a snapshot are decided as before, also by policies with a memory. */
+static void replay_after_a_snapshot (void **state)
 {
     (void)state;
     static const char *const policies_with_memory[] = {"tiresias", "pollux"};
     for (size_t i = 0; i < COUNT (policies_with_memory); i++) {
         struct compactor compactor = {.every = 40};
-        struct cluster believed = record (policies_with_memory[i], 40, &compactor);
-        cluster_clear (&believed);
+        struct cluster recorded = record (policies_with_memory[i], 40, &compactor);
+        cluster_clear (&recorded);
         journal_close (compactor.store);
         struct replay replay = {0};
         struct event event;
@@ -154,8 +154,8 @@ static void replays (void **state)
     }
 }
 
-/* The file is as large as what it has to keep, however much has happened. */
-static void stays_small (void **state)
+/* The size of the file depends on the data that it keeps, not on the number of events. */
+static void file_stays_small (void **state)
 {
     (void)state;
     struct compactor compactor = {.every = 20};
@@ -178,7 +178,7 @@ static void stays_small (void **state)
         assert_true (store_compact_due (store, each - 1));
         assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
         assert_false (store_compact_due (store, 1));
-        if (i == 40) /* by then the log has been copied to the file a few times */
+        if (i == 40) /* SQLite has copied its log to the file a few times */
             size = journal_size ();
     }
     journal_close (store);
@@ -223,7 +223,7 @@ static void rounds_are_kept (void **state)
     journal_close (store);
 }
 
-/* ---- Those who read meanwhile --------------------------------------------------------------- */
+/* ---- Readers during a compaction ------------------------------------------------------------ */
 
 static bool count_rows (void *self, int64_t seq, const struct wire_row *row)
 {
@@ -233,7 +233,7 @@ static bool count_rows (void *self, int64_t seq, const struct wire_row *row)
     return true;
 }
 
-static void readers_are_told (void **state)
+static void readers_notice_compaction (void **state)
 {
     (void)state;
     struct cluster cluster = {0}, other = {0};
@@ -269,7 +269,7 @@ static void readers_are_told (void **state)
     assert_int_equal (last, 11);
     reader_close (reader);
     journal_close (follower);
-    follower = journal_open (STORE_READ); /* without asking for the snapshot */
+    follower = journal_open (STORE_READ); /* without restoring the snapshot */
     assert_int_equal (-ESTALE, journal_fold (follower, &other, &err));
     journal_close (follower);
     journal_close (writer);
@@ -279,8 +279,8 @@ static void readers_are_told (void **state)
 
 /* ---- Refusals ------------------------------------------------------------------------------- */
 
-/* Between a round and its plan nothing is compacted: the plan speaks of the round's jobs. */
-static void rounds_without_plan_wait (void **state)
+/* No compaction between a round and its plan: the plan refers to the round's jobs. */
+static void no_compaction_before_the_plan (void **state)
 {
     (void)state;
     struct cluster cluster = {0};
@@ -303,7 +303,7 @@ static void rounds_without_plan_wait (void **state)
     cluster_clear (&cluster);
 }
 
-/* What cannot be written leaves everything as it was, and the journal goes on. */
+/* A cluster that cannot be encoded: the compaction fails, and the journal stays usable. */
 static void unwritable_cluster (void **state)
 {
     (void)state;
@@ -319,7 +319,7 @@ static void unwritable_cluster (void **state)
     assert_non_null (strstr (err.text, "weight: expected a number"));
     cluster.live.jobs[0]->spec.weight = weight;
     assert_int_equal (snapshot, store_snapshot (store));
-    assert_false (store_compact_due (store, 1)); /* not again at once */
+    assert_false (store_compact_due (store, 1)); /* not retried at once */
     struct event node = {
         .at_us = cluster.now_us, .type = EVENT_NODE, .job = -1, .node = {.name = "new"}};
     journal_take (store, &cluster, &node);
@@ -330,7 +330,7 @@ static void unwritable_cluster (void **state)
     cluster_clear (&cluster);
 }
 
-/* Changes of a good snapshot. */
+/* Changes of a valid snapshot. */
 static void changed_snapshots_are_refused (void **state)
 {
     (void)state;
@@ -392,7 +392,7 @@ static void changed_snapshots_are_refused (void **state)
 
 /* ---- Version 1 ------------------------------------------------------------------------------ */
 
-static void version_one (void **state)
+static void version_1_is_read (void **state)
 {
     (void)state;
     char statements[1 << 16] = "";
@@ -430,13 +430,13 @@ static void version_one (void **state)
     cluster_clear (&as_writer);
 }
 
-/* ---- Death at any moment -------------------------------------------------------------------- */
+/* ---- Killed at any moment ------------------------------------------------------------------- */
 
 static const struct random_journal endless = {
     .policy = "fifo", .rounds = 1 << 20, .seed = 5, .real = true};
 
-/* In a child: record with a compaction at every third commit until it dies.  Never returns. */
-static void record_for_ever (int pipe, int64_t events)
+/* In a child: record with a compaction at every third commit until it is killed.  Never returns. */
+static void record_until_killed (int pipe, int64_t events)
 {
     struct compactor compactor = {.every = 3, .pipe = pipe, .left = events};
     struct random_journal options = endless;
@@ -449,7 +449,7 @@ static void record_for_ever (int pipe, int64_t events)
     _exit (2);
 }
 
-/* What the first so many of its events lead to. */
+/* The cluster after the first `events` of its events. */
 static struct cluster prefix (int64_t events)
 {
     struct cluster cluster = {0}, unused;
@@ -461,9 +461,9 @@ static struct cluster prefix (int64_t events)
     return cluster;
 }
 
-/* A child has died: everything that it called safe is there, and nothing but a beginning of what it
- * did; and the journal can go on. */
-static void check_remains (int64_t confirmed)
+/* After a child died: the journal has all confirmed events, is a prefix of the events that the
+ * child wrote, and can be continued. */
+static void check_journal (int64_t confirmed)
 {
     struct pollux_error err = {""};
     struct cluster cluster = {0};
@@ -474,14 +474,15 @@ static void check_remains (int64_t confirmed)
     assert_true (found >= confirmed);
     struct cluster expected = prefix (found);
     clusters_alike (&expected, &cluster);
-    /* It died between a round and its plan if at all: the next round goes on. */
+    /* It may have died between a round and its plan; a compaction is possible again. */
     assert_int_equal (0, store_compact (store, &cluster, NULL, 0, &err));
     journal_close (store);
     cluster_clear (&expected);
     cluster_clear (&cluster);
 }
 
-/* Fork, let it record, kill it after a while, or let it come to a fault; how it ended. */
+/* Fork a child that records; kill it after a while, or let a fault point kill it.  Returns its wait
+ * status. */
 static int run_child (int64_t events, const char *fault, unsigned kill_after_us)
 {
     int pipes[2], status;
@@ -490,7 +491,7 @@ static int run_child (int64_t events, const char *fault, unsigned kill_after_us)
     pid_t child = fork ();
     if (child == 0) {
         setenv ("POLLUX_FAULT", fault, 1);
-        record_for_ever (pipes[1], events);
+        record_until_killed (pipes[1], events);
     }
     close (pipes[1]);
     if (kill_after_us > 0) {
@@ -502,7 +503,7 @@ static int run_child (int64_t events, const char *fault, unsigned kill_after_us)
         confirmed = count;
     close (pipes[0]);
     assert_int_equal (child, waitpid (child, &status, 0));
-    check_remains (confirmed);
+    check_journal (confirmed);
     assert_int_equal (0, unlink (journal_path));
     return status;
 }
@@ -515,7 +516,8 @@ static void killed_at_random (void **state)
         assert_true (WIFSIGNALED (run_child (-1, "", 1 + (unsigned)rng_below (&rng, 20000))));
 }
 
-/* At every visit of every point, or some of them for slow tools; in builds that have them. */
+/* At every visit of every fault point, or some of them for slow tools; only in builds with fault
+ * points. */
 static void killed_at_every_point (void **state)
 {
     (void)state;
@@ -538,7 +540,7 @@ static void killed_at_every_point (void **state)
 #endif
 }
 
-/* A file that may not grow further stands for a full disk. */
+/* A limit on the file size simulates a full disk. */
 static void full_disk (void **state)
 {
     (void)state;
@@ -558,7 +560,7 @@ static void full_disk (void **state)
         strstr (err.text, "run.db: cannot compact it: writing failed; check the disk"));
     assert_int_equal (-EIO, store_compact (compactor.store, &cluster, NULL, 0, &err));
     assert_int_equal (-EIO, store_close (compactor.store, &err));
-    struct cluster folded = journal_cluster (); /* all is there, as events */
+    struct cluster folded = journal_cluster (); /* all events are kept */
     clusters_equal (&cluster, &folded);
     cluster_clear (&folded);
     cluster_clear (&cluster);
@@ -569,15 +571,15 @@ static void full_disk (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (comes_back),
-        TEST (replays),
-        TEST (stays_small),
+        TEST (compacted_journal_gives_the_same_cluster),
+        TEST (replay_after_a_snapshot),
+        TEST (file_stays_small),
         TEST (rounds_are_kept),
-        TEST (readers_are_told),
-        TEST (rounds_without_plan_wait),
+        TEST (readers_notice_compaction),
+        TEST (no_compaction_before_the_plan),
         TEST (unwritable_cluster),
         TEST (changed_snapshots_are_refused),
-        TEST (version_one),
+        TEST (version_1_is_read),
         TEST (killed_at_random),
         TEST (killed_at_every_point),
         TEST (full_disk),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal in its file: what is written is read again, also after a crash at any moment, and
- * files that are not journals are refused with a word about what they are.
+ * The journal file: events are read as written, also after a crash at any moment; files that are
+ * not journals are refused, and the message says what they are.
  */
 #include "unit.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- A folder for each test ----------------------------------------------------------------- */
 
-static bool there (const char *suffix)
+static bool file_exists (const char *suffix)
 {
     char name[128];
     snprintf (name, sizeof (name), "%s%s", journal_path, suffix);
@@ -42,7 +42,7 @@ static int files_in_folder (void)
 
 static const struct random_journal ordinary = {.policy = "tiresias", .rounds = 100, .seed = 3};
 
-/* Record the ordinary cluster; what is believed at the end. */
+/* Record the ordinary run.  Returns the cluster at the end. */
 static struct cluster record (enum store_mode mode)
 {
     struct cluster cluster = {0};
@@ -54,35 +54,35 @@ static struct cluster record (enum store_mode mode)
     return cluster;
 }
 
-static void comes_back (void **state)
+static void events_are_read_as_written (void **state)
 {
     (void)state;
     static const enum store_mode modes[] = {STORE_RECORD, STORE_DURABLE};
     for (size_t i = 0; i < COUNT (modes); i++) {
-        struct cluster believed = record (modes[i]), folded = {0};
+        struct cluster recorded = record (modes[i]), folded = {0};
         struct store *store = journal_open (STORE_READ);
         struct pollux_error err = {""};
         int64_t count = journal_fold (store, &folded, &err);
         if (count < 0)
             fail_msg ("%s", err.text);
         assert_true (count > 500 && count == store_count (store) && count == store_seq (store));
-        clusters_equal (&believed, &folded);
-        assert_int_equal (0, journal_fold (store, &folded, &err)); /* and no more */
+        clusters_equal (&recorded, &folded);
+        assert_int_equal (0, journal_fold (store, &folded, &err)); /* no more events */
         journal_close (store);
-        cluster_clear (&believed);
+        cluster_clear (&recorded);
         cluster_clear (&folded);
 
         struct stat status;
         assert_int_equal (0, stat (journal_path, &status));
         assert_int_equal (status.st_mode & 07777, 0600);
-        assert_false (there ("-wal"));
+        assert_false (file_exists ("-wal"));
         assert_int_equal (files_in_folder (), 1);
         assert_int_equal (0, unlink (journal_path));
     }
 }
 
-/* A journal goes on where it ended, and a reader sees what was committed meanwhile. */
-static void goes_on (void **state)
+/* A reopened journal continues after its last event; a reader sees new commits. */
+static void reopened_journal_continues (void **state)
 {
     (void)state;
     struct cluster cluster = {0}, other = {0};
@@ -93,7 +93,7 @@ static void goes_on (void **state)
             snprintf (node.node.name, sizeof (node.node.name), "n%d-%d", life, i);
             journal_take (writer, &cluster, &node);
         }
-        assert_int_equal (0, journal_fold (reader, &other, NULL)); /* not yet */
+        assert_int_equal (0, journal_fold (reader, &other, NULL)); /* not committed yet */
         assert_int_equal (0, store_commit (writer, NULL));
         assert_int_equal (10, journal_fold (reader, &other, NULL));
         journal_close (writer);
@@ -107,9 +107,9 @@ static void goes_on (void **state)
     cluster_clear (&other);
 }
 
-/* The second one is refused as long as the first is there, in this program or another; and a program
- * that writes without asking is found out. */
-static void two_writers_do_not_mix (void **state)
+/* A second writer is refused while the first is open, also in another program; rows inserted by
+ * other means are noticed. */
+static void second_writer_is_refused (void **state)
 {
     (void)state;
     struct cluster cluster = {0};
@@ -124,19 +124,20 @@ static void two_writers_do_not_mix (void **state)
         struct pollux_error err = {""};
         int rc = store_open (journal_path, STORE_DURABLE, &second, &err);
         if (rc == -EBUSY && strstr (err.text, "run.db: another program writes to it"))
-            raise (SIGKILL); /* all is well; and no tool counts what a copy has not freed */
+            raise (SIGKILL); /* success; SIGKILL, so that no tool reports leaks of the child */
         _exit (1);
     }
     int status;
     assert_int_equal (child, waitpid (child, &status, 0));
     assert_true (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL);
-    struct store *reader = journal_open (STORE_READ); /* which harms nobody */
+    struct store *reader = journal_open (STORE_READ); /* readers are allowed */
     journal_close (reader);
     journal_sql ("INSERT INTO events SELECT 2, at_us, type, job, body FROM events");
     struct pollux_error err = {""};
     assert_int_equal (-EBUSY, journal.append (journal.self, &cluster, &node, &err));
     assert_non_null (strstr (err.text, "run.db: cannot append: another program writes to it"));
-    assert_int_equal (-EIO, journal.append (journal.self, &cluster, &node, &err)); /* for ever */
+    assert_int_equal (
+        -EIO, journal.append (journal.self, &cluster, &node, &err)); /* the failure is final */
     assert_int_equal (-EIO, store_close (first, &err));
     journal_close (journal_open (STORE_DURABLE));
 }
@@ -179,15 +180,15 @@ static void recording_never_overwrites (void **state)
     }
 }
 
-/* ---- Death at any moment -------------------------------------------------------------------- */
+/* ---- Killed at any moment ------------------------------------------------------------------- */
 
-/* Tells through a pipe how many events were confirmed. */
+/* Writes the number of confirmed events to a pipe. */
 struct witness {
     struct store *store;
     struct journal journal;
     int pipe;
     int64_t appended;
-    int every; /* commit after so many; 0: the store does it */
+    int every; /* commit after so many events; 0: the store commits */
 };
 
 static int witness_append (void *self, const struct cluster *cluster, const struct event *event,
@@ -210,7 +211,7 @@ static int witness_append (void *self, const struct cluster *cluster, const stru
 }
 
 /* In a child: record until killed.  Never returns. */
-static void record_for_ever (enum store_mode mode, int pipe)
+static void record_until_killed (enum store_mode mode, int pipe)
 {
     struct witness witness = {.pipe = pipe, .every = mode == STORE_DURABLE ? 7 : 0};
     struct random_journal endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
@@ -245,7 +246,7 @@ static void killed_while_writing (enum store_mode mode, unsigned delay_us)
     assert_int_equal (0, pipe (pipes));
     pid_t child = fork ();
     if (child == 0)
-        record_for_ever (mode, pipes[1]);
+        record_until_killed (mode, pipes[1]);
     close (pipes[1]);
     int64_t confirmed = 0, count;
     assert_int_equal (sizeof (count), read (pipes[0], &count, sizeof (count)));
@@ -279,7 +280,7 @@ static void killed_while_writing (enum store_mode mode, unsigned delay_us)
     cluster_clear (&folded);
     cluster_clear (&prefix.cluster);
 
-    store = journal_open (STORE_DURABLE); /* and it can go on */
+    store = journal_open (STORE_DURABLE); /* it can be continued */
     assert_int_equal (store_count (store), found);
     journal_close (store);
     assert_int_equal (0, unlink (journal_path));
@@ -301,7 +302,7 @@ static void killed_daemon_keeps_what_it_confirmed (void **state)
         killed_while_writing (STORE_DURABLE, (unsigned)rng_below (&rng, 20000));
 }
 
-/* ---- Files that are no journals ------------------------------------------------------------- */
+/* ---- Files that are not journals ------------------------------------------------------------ */
 
 static void write_file (const void *bytes, size_t size)
 {
@@ -340,7 +341,7 @@ static void other_files_are_refused (void **state)
     journal_refused (STORE_DURABLE, -ENOENT, "cannot create it: No such file");
 }
 
-/* Changes of a good journal that are found when it is opened. */
+/* Changes of a valid journal that are found when it is opened. */
 static void changed_tables_are_refused (void **state)
 {
     (void)state;
@@ -413,12 +414,12 @@ static void changed_rows_are_refused (void **state)
     }
 }
 
-/* Cut anywhere, or noise anywhere: refused when opened, or when read, or something in a body was
- * changed into something else that is legal; never a crash, and never silently empty. */
+/* A truncated file, or random bytes at any place: refused when opened or read, or accepted if a
+ * body changed into another legal one; never a crash, never silently empty. */
 static void damaged_pages (void **state)
 {
     (void)state;
-    struct cluster believed = record (STORE_RECORD);
+    struct cluster recorded = record (STORE_RECORD);
     char good[128];
     snprintf (good, sizeof (good), "%s.good", journal_path);
     journal_shell ("cp %s %s", journal_path, good);
@@ -433,7 +434,7 @@ static void damaged_pages (void **state)
         } else {
             FILE *file = fopen (journal_path, "r+");
             assert_non_null (file);
-            /* Every other time in the header of a page, where it hurts. */
+            /* Every second time in the header of a page. */
             long at = i % 2 ? 4096 * (long)rng_below (&rng, (uint64_t)size / 4096)
                             : (long)rng_below (&rng, (uint64_t)size - 16);
             uint64_t noise[2] = {rng_next (&rng), rng_next (&rng)};
@@ -452,16 +453,16 @@ static void damaged_pages (void **state)
         if (rc < 0)
             assert_true (strlen (err.text) > 20);
         else
-            assert_int_equal (folded.node_count, believed.node_count);
+            assert_int_equal (folded.node_count, recorded.node_count);
         if (cut)
             assert_true (rc < 0);
         cluster_clear (&folded);
     }
     assert_true (refusals > tries / 2);
-    cluster_clear (&believed);
+    cluster_clear (&recorded);
 }
 
-/* ---- Places where nothing can be written ---------------------------------------------------- */
+/* ---- Permissions and disks ------------------------------------------------------------------ */
 
 /* In a child that is not root: the number of the step that failed, or 0. */
 static int as_nobody (int (*steps) (void))
@@ -522,12 +523,12 @@ static int unreadable_steps (void)
     return 0;
 }
 
-static void places_of_others (void **state)
+static void permissions (void **state)
 {
     (void)state;
     assert_int_equal (0, chmod (journal_folder, 0777));
     assert_int_equal (0, as_nobody (write_steps));
-    /* At rest, and as a copy of one in use would be. */
+    /* A closed journal, and a copy of a journal in use. */
     static const char *const modes[] = {"DELETE", "WAL"};
     for (size_t i = 0; i < COUNT (modes); i++) {
         char statement[64];
@@ -544,7 +545,7 @@ static void places_of_others (void **state)
     assert_int_equal (0, chmod (journal_folder, 0777));
 }
 
-/* A file that may not grow further stands for a full disk. */
+/* A limit on the file size simulates a full disk. */
 static void full_disk (void **state)
 {
     (void)state;
@@ -563,14 +564,14 @@ static void full_disk (void **state)
     assert_int_equal (rc, -EIO);
     assert_non_null (strstr (err.text, "run.db: cannot commit: writing failed; check the disk"));
     assert_int_equal (-EIO, store_close (store, &err));
-    store = journal_open (STORE_READ); /* what was committed before is there */
+    store = journal_open (STORE_READ); /* earlier commits are kept */
     int64_t count = journal_fold (store, &cluster, &err);
     assert_true (count > 0 && count % STORE_RECORD_EVENTS == 0);
     journal_close (store);
     cluster_clear (&cluster);
 }
 
-/* Names that SQLite would take for something else. */
+/* Names that have a special meaning for SQLite. */
 static void strange_names (void **state)
 {
     (void)state;
@@ -595,9 +596,9 @@ static void strange_names (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (comes_back),
-        TEST (goes_on),
-        TEST (two_writers_do_not_mix),
+        TEST (events_are_read_as_written),
+        TEST (reopened_journal_continues),
+        TEST (second_writer_is_refused),
         TEST (unwritable_event_is_final),
         TEST (recording_never_overwrites),
         TEST (killed_recording_is_a_prefix),
@@ -606,7 +607,7 @@ int main (void)
         TEST (changed_tables_are_refused),
         TEST (changed_rows_are_refused),
         TEST (damaged_pages),
-        TEST (places_of_others),
+        TEST (permissions),
         TEST (full_disk),
         TEST (strange_names),
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Journals on disks that are full or read-only: the sentence says so, what was confirmed is there,
- * and with room again the journal goes on.  On file systems of our own, in a process of its own
- * that sees them alone: whatever happens, they go with it.
+ * Journals on full and read-only disks: the message says so, confirmed events are kept, and with
+ * free space the journal continues.  Each test runs in a child with its own mount namespace: its
+ * file system disappears when the child ends.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -18,7 +18,7 @@
 
 enum { CANNOT_MOUNT = 77 };
 
-/* Run it in a child on a new file system; it returns 0, or the number of the step that failed. */
+/* Run `steps` in a child on a new file system; they return 0, or the number of the failed step. */
 static void on_disk (int (*steps) (void), const char *options)
 {
     pid_t child = fork ();
@@ -103,7 +103,7 @@ static void full_disk (void **state)
     on_disk (full_steps, "size=2m");
 }
 
-/* A compaction needs room for a moment; without it, all events stay. */
+/* A compaction needs free space for a moment; without it, all events are kept. */
 static int full_compaction_steps (void)
 {
     const struct random_journal ordinary = {
@@ -113,10 +113,10 @@ static int full_compaction_steps (void)
     struct store *store = NULL;
     if (store_open (journal_path, STORE_DURABLE, &store, &err) < 0 ||
         random_journal_write (&ordinary, store_journal (store), &cluster, &err) < 0 ||
-        store_close (store, &err) < 0 || /* so that its log is short again */
+        store_close (store, &err) < 0 || /* shortens its log */
         store_open (journal_path, STORE_DURABLE, &store, &err) < 0)
         return 1;
-    /* Fill what is left. */
+    /* Fill the disk. */
     char rest[128], page[4096] = "";
     snprintf (rest, sizeof (rest), "%s/rest", journal_folder);
     FILE *file = fopen (rest, "w");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens: what proves whom, across restarts and reloads; and state directories that somebody has
- * meddled with.
+ * Tokens: the identity of each token, across restarts and reloads; and state directories with
+ * damaged, replaced or readable files.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -96,7 +96,7 @@ static void test_admin (void **state)
     assert_int_equal (status.st_mode & 07777, 0600);
     assert_int_equal (status.st_size, 32);
     assert_int_equal (strlen (token), 65);
-    expect (test, token, 0, NULL); /* with the end of its line it is another */
+    expect (test, token, 0, NULL); /* the line break is not part of the token */
     token[64] = '\0';
     expect (test, token, ROLE_ADMIN, "admin");
     assert_int_equal (reopen (test), 0);
@@ -132,7 +132,7 @@ static void test_named (void **state)
         assert_string_equal (tokens_get (test->tokens, 0)->name, "ann");
         assert_int_equal (reopen (test), 0);
     }
-    char *text = get (test, "tokens"); /* no secret in it */
+    char *text = get (test, "tokens"); /* it contains no secret */
     assert_null (strstr (text, ann));
     assert_null (strstr (text, bob));
     free (text);
@@ -154,7 +154,7 @@ static void test_job (void **state)
     assert_int_equal (reopen (test), 0);
     expect (test, token, ROLE_JOB, "train.7");
     tokens_job (test->tokens, "train.8", other);
-    memcpy (other, "train.7", 7); /* the other job's proof under this job's name */
+    memcpy (other, "train.7", 7); /* the other job's signature with this job's name */
     expect (test, other, 0, NULL);
     memset (longest, 'j', sizeof (longest));
     longest[sizeof (longest) - 1] = '\0';
@@ -162,7 +162,7 @@ static void test_job (void **state)
     expect (test, other, ROLE_JOB, longest);
     token[strlen (token) - 1] = '\0';
     expect (test, token, 0, NULL);
-    /* A new key: old proofs are worth nothing. */
+    /* A new key: tokens signed with the old one are refused. */
     tokens_job (test->tokens, "train.7", token);
     assert_int_equal (unlink (file (test, "job.key")), 0);
     assert_int_equal (tokens_reload (test->tokens, &test->err), 0);
@@ -220,7 +220,7 @@ static void test_damaged (void **state)
     assert_int_equal (tokens_count (test->tokens), 2);
 }
 
-static void test_meddled (void **state)
+static void test_permissions_and_file_types (void **state)
 {
     struct test *test = *state;
     static const char *const names[] = {"admin.token", "job.key", "tokens"};
@@ -250,13 +250,14 @@ static void test_meddled (void **state)
     assert_int_equal (reopen (test), 0);
 }
 
-/* Without room on the disk nothing changes. */
+/* If the file cannot be written, nothing changes. */
 static void test_unwritable (void **state)
 {
     struct test *test = *state;
     char ann[TOKEN_SIZE], bob[TOKEN_SIZE] = "untouched";
     assert_int_equal (tokens_add (test->tokens, ROLE_USER, "ann", ann, &test->err), 0);
-    assert_int_equal (mkdir (file (test, "tokens.new"), 0700), 0); /* in the way, also of root */
+    assert_int_equal (mkdir (file (test, "tokens.new"), 0700),
+                      0); /* blocks the new file, also for root */
     assert_true (tokens_add (test->tokens, ROLE_USER, "bob", bob, &test->err) < 0);
     assert_string_equal (bob, "untouched");
     assert_true (tokens_remove (test->tokens, "ann", &test->err) < 0);
@@ -272,7 +273,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_job, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_reload, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_damaged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_meddled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_permissions_and_file_types, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_unwritable, set_up, tear_down),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -87,7 +87,7 @@ static void written_and_read (void **state)
     }
 }
 
-static void what_is_left_out (void **state)
+static void defaults (void **state)
 {
     (void)state;
     static const char text[] = "{\"nodes\": [{\"name\": \"n\", \"gpus\": 3}],"
@@ -111,7 +111,7 @@ static void what_is_left_out (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (what_is_left_out),
+        cmocka_unit_test (defaults),
         cmocka_unit_test (written_and_read),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -381,7 +381,7 @@ static void test_sizes (void **state)
             found +=
                 sizes[s].replicas == published[i].replicas && sizes[s].batch == published[i].batch;
         if (!found)
-            fail_msg ("%s: nobody asks for %d replicas and batch %lld", published[i].app,
+            fail_msg ("%s: no generated job requests %d replicas and batch %lld", published[i].app,
                       published[i].replicas, (long long)published[i].batch);
     }
     ground_truth_free (truth);

@@ -110,7 +110,7 @@ void assert_plan (const char *what, const struct plan *plan, const char *const *
     }
 }
 
-/* ---- By chance ---- */
+/* ---- Random views ---- */
 
 static int between (struct rng *rng, int least, int most)
 {
