@@ -25,7 +25,7 @@ static char *word (char **line)
     return start;
 }
 
-static void come_back (const struct cluster *cluster, const struct event *event)
+static void check_round_trip (const struct cluster *cluster, const struct event *event)
 {
     struct wire_text_buffer first = {0}, second = {0};
     struct wire_event box = {0};
@@ -68,7 +68,7 @@ static void take (struct replay *replay, char *line, struct wire_event *box)
             abort ();
         return;
     }
-    come_back (cluster, &box->event);
+    check_round_trip (cluster, &box->event);
     if (!too_slow (replay, &box->event) && replay_event (replay, &box->event, &err) < 0 &&
         !err.text[0])
         abort ();

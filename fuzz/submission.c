@@ -63,7 +63,7 @@ static char *encode (const struct wire_submission *submission)
     return text;
 }
 
-static void come_back (const char *text, enum wire_syntax syntax)
+static void check_round_trip (const char *text, enum wire_syntax syntax)
 {
     struct wire_submission submission;
     struct pollux_error err;
@@ -94,7 +94,7 @@ static void try (const char *text, size_t size, enum wire_syntax syntax)
     check_job (&submission);
     char *json = encode (&submission);
     wire_submission_clear (&submission);
-    come_back (json, WIRE_JSON);
+    check_round_trip (json, WIRE_JSON);
     free (json);
 }
 
