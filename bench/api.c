@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon's loop pays for questions and reports, without the network: 20,000 jobs known,
- * 2,000 of them running on 1,000 nodes of 8 slots.  A report is decoded and kept; 2,000 of them a
- * second are a tenth of a core at 50 us each.
+ * Time of the daemon's loop for requests and reports, without the network: 20,000 jobs, 2,000 of
+ * them running on 1,000 nodes of 8 slots.  A report is decoded and kept; 2,000 reports a second
+ * at 50 us each take a tenth of a core.
  */
 #include "bench.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measuring, for the programs of this folder.  A program prints lines
+ * Functions to measure and print, for the programs of this folder.  A program prints lines
  *
- *     NAME VALUE UNIT                          what was measured
- *     target NAME VALUE LIMIT met|missed       what was promised of it
+ *     NAME VALUE UNIT                          a measured value
+ *     target NAME VALUE LIMIT met|missed       a measured value with an upper limit
  *
- * which tools/bench makes a table of, and `make soak` judges.
+ * tools/bench makes a table of them; `make soak` fails if a target is missed.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -27,9 +27,9 @@ static inline int bench_compare (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of call (arg): the median of up to 101 repeats within a second, at least 5.  A repeat
- * is as many calls as take a millisecond: long beside the clock's grain, short beside the time
- * that a neighbour on the processor takes, so that the median repeat has met none. */
+/* Seconds of call (arg): the median of up to 101 repeats within a second, at least 5.  A repeat is
+ * as many calls as take a millisecond: long compared with the clock's resolution, and short
+ * compared with the time slices of other processes, so that most repeats are not interrupted. */
 static inline double bench_seconds (void (*call) (void *arg), void *arg)
 {
     enum { REPEATS = 101, LEAST = 5 };
@@ -60,7 +60,7 @@ static inline void bench_print (const char *name, double value, const char *unit
     printf ("%s %.4g %s\n", name, value, unit);
 }
 
-/* A promise: less is better. */
+/* A target: the value is at most limit. */
 static inline void bench_target (const char *name, double value, double limit)
 {
     printf ("target %s %.4g %g %s\n", name, value, limit, value <= limit ? "met" : "missed");

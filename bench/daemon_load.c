@@ -3,18 +3,18 @@
  * The whole daemon under load: polluxd itself, on a journal of 20,000 jobs, with real replicas.
  *
  *     18,000 jobs have ended, 2,000 wait or run on 64 nodes of 4 slots, and all of them have models
- *     2,000 reports a second over 64 connections, with the jobs' own tokens; besides 20 questions
- *     about a job, 5 for a list, 1 each for status, nodes, rounds and metrics a second, and somebody
- *     who follows the events; a full round every two seconds
+ *     2,000 reports a second over 64 connections, with the jobs' own tokens; per second also 20
+ *     requests for a job, 5 for a list, 1 each for status, nodes, rounds and metrics; one client
+ *     follows the events; a full round every two seconds
  *
  * Requests are sent when they are due, whether or not earlier ones have been answered, and the time
- * of an answer counts from then: a daemon that stops for a while pays for all who came meanwhile.
- * Before that, an idle daemon is watched: its memory, and how often it wakes up.  And while the
- * first 256 replicas are started, somebody asks for health every few milliseconds.
+ * of an answer counts from then: a pause of the daemon delays all answers that are due meanwhile.
+ * Before that, memory and wake-ups of an idle daemon are measured.  While the first 256 replicas
+ * start, the health of the daemon is requested every few milliseconds.
  *
  *     daemon_load [--live JOBS] [--rate REPORTS] [--seconds SECONDS]
  *
- * POLLUX_SOAK=1: for a minute.  Programs are those of the folder above this one's.
+ * POLLUX_SOAK=1: for a minute.  polluxd and pollux are those in the parent folder of this program's.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -57,7 +57,7 @@ static _Noreturn void die (const char *what)
     exit (1);
 }
 
-/* ---- A journal with a past ---- */
+/* ---- A journal of 20,000 jobs ---- */
 
 struct seed {
     struct cluster cluster;
@@ -110,7 +110,7 @@ static void submit (struct seed *seed, int i)
                            .submit = {.spec = &spec, .hints = make_hints (i), .launch = &launch}});
 }
 
-/* The first ones have finished long ago, on a node that is no more. */
+/* The first jobs have finished, on a node that does not exist any more. */
 static void seed_journal (const char *path, int live)
 {
     struct pollux_error err;
@@ -149,7 +149,7 @@ struct server {
     pid_t pid;
 };
 
-/* A number of a file of /proc about the daemon, by the name of its line; NaN without one. */
+/* A number from the daemon's /proc/PID/status, by the name of its line; NaN: no such line. */
 static double proc_status (const struct server *server, const char *name)
 {
     char path[64], line[256];
@@ -164,7 +164,7 @@ static double proc_status (const struct server *server, const char *name)
     return value;
 }
 
-/* Seconds of processor that it has used, its threads too. */
+/* Processor time of the daemon and its threads, in seconds. */
 static double proc_cpu_s (const struct server *server)
 {
     char path[64], text[1024] = "";
@@ -217,7 +217,7 @@ static void start (struct server *server, const char *polluxd)
     }
     server->pid = fork ();
     if (server->pid == 0) {
-        prctl (PR_SET_PDEATHSIG, SIGTERM); /* whatever becomes of us, it and its jobs stop */
+        prctl (PR_SET_PDEATHSIG, SIGTERM); /* stops the daemon and its jobs if this program dies */
         execv (polluxd, (char **)arguments);
         die (polluxd);
     }
@@ -247,13 +247,13 @@ static void stop (struct server *server)
 
 struct connection {
     int fd;
-    double due_s; /* of the request that it waits for an answer to; 0: none */
-    int reporter; /* who reports; -1: a question */
+    double due_s; /* when the open request was due; 0: none is open */
+    int reporter; /* index of the reporter; -1: a query */
     char *answer;
     size_t length;
 };
 
-static struct connection dial (const struct server *server)
+static struct connection connect_to (const struct server *server)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons (server->port),
@@ -266,7 +266,7 @@ static struct connection dial (const struct server *server)
     return (struct connection){.fd = fd, .answer = answer};
 }
 
-static void hang_up (struct connection *connection)
+static void disconnect (struct connection *connection)
 {
     close (connection->fd);
     free (connection->answer);
@@ -287,7 +287,7 @@ static void request (struct connection *connection, const char *target, const ch
         die ("cannot send");
 }
 
-/* Read what has come: the body if the answer is whole, otherwise NULL. */
+/* Read the bytes that have arrived.  Returns the body if the answer is complete, otherwise NULL. */
 static const char *receive (struct connection *connection, int *ret_status)
 {
     ssize_t got = recv (connection->fd, connection->answer + connection->length,
@@ -306,17 +306,17 @@ static const char *receive (struct connection *connection, int *ret_status)
     return whole ? head_end + 4 : NULL;
 }
 
-/* Ask and wait; a JSON document. */
+/* Send a request and wait for its JSON answer. */
 static json_t *ask (const struct server *server, const char *target)
 {
-    struct connection connection = dial (server);
+    struct connection connection = connect_to (server);
     const char *body;
     int status = 0;
     request (&connection, target, server->token, NULL);
     while (!(body = receive (&connection, &status)))
         ;
     json_t *json = json_loads (body, 0, NULL);
-    hang_up (&connection);
+    disconnect (&connection);
     if (status != 200 || !json)
         die (target);
     return json;
@@ -335,11 +335,11 @@ struct load {
     struct reporter *reporters;
     int reporter_count;
     struct connection connections[CONNECTIONS];
-    int idle[CONNECTIONS], idle_count; /* connections that wait for nothing */
+    int idle[CONNECTIONS], idle_count; /* connections without an open request */
     int epoll;
     struct connection follower;
-    double *answer_s; /* how long reports took */
-    double *asked_s;  /* and questions */
+    double *answer_s; /* seconds of each report */
+    double *asked_s;  /* seconds of each query */
     long answers, asked, stale, refused;
 };
 
@@ -387,8 +387,8 @@ static void report (struct load *load, struct connection *connection, long numbe
     request (connection, target, reporter->token, body);
 }
 
-/* What people and their programs ask meanwhile, by turns. */
-static void question (struct load *load, struct connection *connection, long number)
+/* The queries of users and their programs, in turn. */
+static void query (struct load *load, struct connection *connection, long number)
 {
     static const char *const seldom[] = {"/v1/status", "/v1/nodes", "/v1/rounds?limit=50",
                                          "/metrics"};
@@ -403,7 +403,7 @@ static void question (struct load *load, struct connection *connection, long num
     request (connection, target, load->server->token, NULL);
 }
 
-/* The job may have been started again meanwhile: its next report is of that generation. */
+/* The job may have been restarted meanwhile: its next report has the new generation. */
 static void take_answer (struct load *load, struct connection *connection, double now_s)
 {
     static const char news[] = "has ended; generation ";
@@ -434,11 +434,11 @@ static void open_connections (struct load *load)
 {
     load->epoll = epoll_create1 (EPOLL_CLOEXEC);
     for (int i = 0; i < CONNECTIONS; i++) {
-        load->connections[i] = dial (load->server);
+        load->connections[i] = connect_to (load->server);
         add (load, &load->connections[i]);
         load->idle[load->idle_count++] = i;
     }
-    load->follower = dial (load->server);
+    load->follower = connect_to (load->server);
     request (&load->follower, "/v1/events?follow=1", load->server->token, NULL);
     add (load, &load->follower);
 }
@@ -446,36 +446,36 @@ static void open_connections (struct load *load)
 static void close_connections (struct load *load)
 {
     for (int i = 0; i < CONNECTIONS; i++)
-        hang_up (&load->connections[i]);
-    hang_up (&load->follower);
+        disconnect (&load->connections[i]);
+    disconnect (&load->follower);
     close (load->epoll);
 }
 
-/* Send what is due and can be sent, and take answers until the next is due. */
+/* Send due requests while connections are free, and take answers until the next is due. */
 static void run (struct load *load)
 {
     double start_s = bench_now_s (), asked_rate = 29;
-    long reports = 0, questions = 0;
+    long reports = 0, queries = 0;
     long all_reports = (long)(load->rate * load->seconds);
-    long all_questions = (long)(asked_rate * load->seconds);
-    while (load->answers < all_reports || load->asked < all_questions) {
+    long all_queries = (long)(asked_rate * load->seconds);
+    while (load->answers < all_reports || load->asked < all_queries) {
         double now_s = bench_now_s ();
         double report_s = start_s + (double)reports / load->rate;
-        double question_s = start_s + (double)questions / asked_rate;
+        double query_s = start_s + (double)queries / asked_rate;
         bool reporting = reports < all_reports && now_s >= report_s;
-        bool asking = questions < all_questions && now_s >= question_s;
+        bool asking = queries < all_queries && now_s >= query_s;
         if (load->idle_count > 0 && (reporting || asking)) {
             struct connection *connection = &load->connections[load->idle[--load->idle_count]];
-            connection->due_s = asking ? question_s : report_s;
+            connection->due_s = asking ? query_s : report_s;
             if (asking)
-                question (load, connection, questions++);
+                query (load, connection, queries++);
             else
                 report (load, connection, reports++);
             continue;
         }
         struct epoll_event events[CONNECTIONS];
         struct timespec wait = {.tv_nsec = 1000000}; /* an answer may set a connection free */
-        double left_s = fmin (report_s, question_s) - now_s;
+        double left_s = fmin (report_s, query_s) - now_s;
         if (left_s > 0 && left_s < 1e-3)
             wait.tv_nsec = (long)(left_s * 1e9);
         int count = epoll_pwait2 (load->epoll, events, CONNECTIONS, &wait, NULL);
@@ -498,7 +498,7 @@ static double percentile (double *values, long count, double share)
     return count ? values[(long)(share * (double)(count - 1))] : NAN;
 }
 
-/* Rounds since that time, and how long the longest decision took. */
+/* Print the number of rounds since that time, and the time of the longest decision. */
 static void print_rounds (const struct server *server, double since_at)
 {
     json_t *answer = ask (server, "/v1/rounds?limit=1000"), *round;
@@ -525,12 +525,12 @@ static double server_now_at (const struct server *server)
     return at;
 }
 
-/* Ask until the first rounds have started everybody. */
+/* Request the health until the first rounds have started all replicas. */
 static void watch_starts (const struct server *server)
 {
     enum { MOST = 2000 };
     double answer_s[MOST] = {0};
-    struct connection connection = dial (server);
+    struct connection connection = connect_to (server);
     double from_s = bench_now_s ();
     long count = 0;
     while (count < MOST && bench_now_s () - from_s < 5) {
@@ -542,7 +542,7 @@ static void watch_starts (const struct server *server)
         answer_s[count++] = bench_now_s () - start_s;
         usleep (5000);
     }
-    hang_up (&connection);
+    disconnect (&connection);
     bench_print ("starting_p99_ms", percentile (answer_s, count, 0.99) * 1e3, "ms");
     bench_print ("starting_max_ms", percentile (answer_s, count, 1) * 1e3, "ms");
 }
@@ -553,7 +553,7 @@ static void print_load (struct load *load)
     bench_print ("report_p50_ms", percentile (load->answer_s, load->answers, 0.5) * 1e3, "ms");
     bench_print ("report_p99_ms", p99_s * 1e3, "ms");
     bench_print ("report_max_ms", percentile (load->answer_s, load->answers, 1) * 1e3, "ms");
-    bench_print ("question_p99_ms", percentile (load->asked_s, load->asked, 0.99) * 1e3, "ms");
+    bench_print ("query_p99_ms", percentile (load->asked_s, load->asked, 0.99) * 1e3, "ms");
     bench_print ("reports", (double)load->answers, "");
     bench_print ("of_old_generations", (double)load->stale, "");
     bench_print ("refused", (double)load->refused, "");
@@ -580,7 +580,7 @@ static void measure_load (const char *polluxd, int live, double rate, double sec
     watch_starts (&server);
     find_reporters (&load);
     if (load.reporter_count == 0)
-        die ("nobody runs");
+        die ("no job runs");
     bench_print ("reporters", load.reporter_count, "");
     open_connections (&load);
     double cpu_s = proc_cpu_s (&server), since_at = server_now_at (&server);

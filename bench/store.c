@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the journal costs a daemon that knows 20,000 jobs, all of which have a program with an
- * environment of 32 variables and report a model: appending, committing, compacting, and beginning
- * again.  In a folder of its own under TMPDIR or /tmp: commits are as fast as that disk.
+ * Time of the journal of 20,000 jobs, each with a program of 32 environment variables and a
+ * reported model: appending, committing, compacting, and restoring.  The journal is in a new
+ * folder in TMPDIR or /tmp: the time of a commit depends on that disk.
  */
 #include <math.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void start_some (void)
     }
 }
 
-/* Everybody reports. */
+/* All jobs report. */
 static void report_all (void)
 {
     static struct report reports[JOBS];
@@ -110,8 +110,8 @@ static double compact_s (void)
     return bench_now_s () - from_s;
 }
 
-/* Seconds to be where the last one was: open, restore, fold. */
-static double begin_again_s (void)
+/* Seconds of a restart: open, restore, apply the events. */
+static double restart_s (void)
 {
     need (store_close (store, &err) == 0);
     cluster_clear (&cluster);
@@ -168,14 +168,14 @@ int main (void)
     from_s = bench_now_s ();
     commit ();
     bench_print ("commit-20k-reports", (bench_now_s () - from_s) * 1e3, "ms");
-    bench_print ("fold-20k-submits", begin_again_s (), "s");
+    bench_print ("fold-20k-submits", restart_s (), "s");
     bench_print ("compact-20k-new", compact_s () * 1e3, "ms");
     report_all ();
     commit ();
     double again_s = compact_s ();
     bench_print ("compact-20k-known", again_s * 1e3, "ms");
     bench_target ("compact-20k-known", again_s * 1e3, 1000);
-    double begin_s = begin_again_s ();
+    double begin_s = restart_s ();
     bench_print ("restore-20k", begin_s, "s");
     bench_target ("restore-20k", begin_s, 5);
     for (int i = RUNNING; i < JOBS; i++)
