@@ -22,7 +22,7 @@ verdict()
 
 verdict "paths" 'In `src/loop/loop.c`, `loop/loop.h`, `src/loop/`, `loop.c`, `pollux/pollux.h`, `loop/*.h`.' status=0 out=
 verdict "a file that does not exist" 'See `src/loop/wheel.c`.' status=1 out='docs/text.md: `src/loop/wheel.c`: no such file'
-verdict "nor without its folder" 'See `wheel.c`.' status=1 out~'no such file'
+verdict "a file that does not exist, without its folder" 'See `wheel.c`.' status=1 out~'no such file'
 verdict "a folder that does not exist" 'See `src/solver/`.' status=1 out~'no such file'
 verdict "a pattern without a file" 'See `src/loop/api*.c`.' status=1 out~'no such file'
 verdict "functions" '`loop_step()`, `loop_step(loop)`, `loop_free`, `struct loop`.' status=0 out=
@@ -36,7 +36,7 @@ verdict "over the end of a line" '`src/loop/loop.c`:
 `loop_free`' status=1 out~'not in src/loop/loop.c'
 verdict "other words in code font" '`make test`, `-O2`, `/v1/jobs`, `build/pollux`, `decide`, `job.desired`.' status=0 out=
 
-# No file names a folder of somebody's machine.
+# No file names a folder of a developer's machine.
 if [ -e .git ]; then
     run git grep -n -I -E '(^|[^A-Za-z0-9_$}/.-])/(home/|root/|Users/)' -- ':!fuzz/corpus' ':!tests/house/architecture.sh'
     out=$(grep -v -E '/home/(ann|tester|[$])' <<<"$out")

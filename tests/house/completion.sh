@@ -3,7 +3,7 @@
 . tests/cli/lib.sh
 . completion/pollux.bash
 
-# completes NAME WORDS... -- EXPECTED...: what is offered for the last of the words.
+# completes NAME WORDS... -- EXPECTED...: the completions of the last word.
 completes()
 {
     local name=$1
@@ -28,12 +28,12 @@ completes()
 }
 
 completes "commands" '' -- fit goodput help --version
-completes "commands that begin so" go -- goodput !fit
+completes "commands with this prefix" go -- goodput !fit
 completes "commands to get help on" help '' -- fit goodput !--version
 completes "options" fit --j -- --json !--all
 completes "options with an argument" goodput --gp -- --gpus-per-node=
 completes "an option's choices" goodput --search = '' -- exact reference
-completes "choices that begin so" goodput --search = ref -- reference !exact
+completes "choices with this prefix" goodput --search = ref -- reference !exact
 completes "choices after a space" goodput --search e -- exact
 completes "options of policies" sim --policy-option = qu -- quantum= !slice=
 completes "files" fit completion/p -- completion/pollux.bash completion/pollux.fish

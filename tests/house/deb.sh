@@ -31,7 +31,7 @@ expect "the library needs libc only" status=0 out~'^libc6 \([^,]*\)$'
 # tools/setup and debian/control both list the build dependencies; make, gcc and libc6-dev are part of every
 # Debian build.
 for package in $(tools/setup --list build | grep -v -x -E 'make|gcc|libc6-dev'); do
-    check "debian/control asks for $package" grep -q -E "^ +$package\b" debian/control
+    check "debian/control requires $package" grep -q -E "^ +$package\b" debian/control
 done
 if command -v lintian >/dev/null; then
     run lintian --fail-on error,warning "${packages[@]}"

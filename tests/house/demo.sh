@@ -38,10 +38,10 @@ interrupted()
 }
 interrupted TERM 'alice  *starts'
 expect "SIGTERM while a job starts ends it" status=143
-check "and nothing is left" nothing_left
+check "SIGTERM: nothing is left behind" nothing_left
 interrupted INT 'bob  *1 -> '
 expect "Ctrl-C while jobs are moved ends it" status=130 out~'Interrupted'
-check "and leaves nothing" nothing_left
+check "Ctrl-C while jobs are moved: nothing is left behind" nothing_left
 interrupted INT 'Two nodes'
 expect "Ctrl-C at once ends it" status=130
-check "leaving nothing" nothing_left
+check "Ctrl-C at once: nothing is left behind" nothing_left

@@ -30,11 +30,11 @@ expect "the installed Python package finds its library and the command" status=0
 run tools/find-python --folder /usr/local
 expect "a folder that Python searches" status=0 out~'^/usr/local/lib/python3'
 run make -s install DESTDIR="$tmp/other" PREFIX=/opt/pollux PYTHONDIR=/somewhere
-expect "PYTHONDIR selects another folder" status=0
-check "installed there" [ -s "$tmp/other/somewhere/pollux/__init__.py" ]
+expect "make install with PYTHONDIR" status=0
+check "installed in PYTHONDIR" [ -s "$tmp/other/somewhere/pollux/__init__.py" ]
 
 export PKG_CONFIG_LIBDIR=$root/opt/pollux/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
-check "pkg-config tells the version" [ "$(pkg-config --modversion pollux)" = "$version" ]
+check "pkg-config has the version" [ "$(pkg-config --modversion pollux)" = "$version" ]
 
 # build_and_run NAME COMPILER...: compile the example with the installed files, then run it.
 build_and_run()

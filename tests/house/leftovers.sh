@@ -41,11 +41,11 @@ expect "an orphan is a failure, and is named" status=1 out~'^orphan +1 passed, [
     out~'not ok nothing is left behind by orphan: process [0-9]+ (bash -c trap|sleep 1000.5)'
 check "it is ended" nothing_left
 run "$tree/tools/test" port
-expect "so is a listening port" status=1 \
+expect "a listening port is a failure" status=1 \
     out~"not ok nothing is left behind by port: process [0-9]+ perl .*\(listens on port $(cat "$PORT")\)"
 check "it is closed" nothing_left
 run "$tree/tools/test" file
-expect "so is a temporary file" status=1 out~"not ok nothing is left behind by file: $folder/.*/folder"
+expect "a temporary file is a failure" status=1 out~"not ok nothing is left behind by file: $folder/.*/folder"
 check "it is removed" nothing_left
 run "$tree/tools/test" bad good
 expect "a failing step is cleaned up, too, and the next one is not blamed" status=1 out~'^bad +0 passed, 2 FAILED' \

@@ -16,9 +16,9 @@ expect "the shared library exports pollux_ names" status=0 out~'^pollux_version$
 check "the shared library exports what the header declares, nothing else" \
     diff <(echo "$declared") <(echo "$out")
 run names -g --defined-only $static
-check "so does the static library" diff <(echo "$declared") <(echo "$out")
+check "the static library exports the same" diff <(echo "$declared") <(echo "$out")
 
 run readelf -d $shared
 expect "the soname carries a version" status=0 out~'SONAME.*\[libpollux\.so\.[0-9]+\]'
 needed=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' <<<"$out" | grep -v -E '^(libc|libm|ld-linux.*)\.so')
-check "it needs libc and libm only" [ -z "$needed" ]
+check "the shared library needs libc and libm only" [ -z "$needed" ]

@@ -11,7 +11,7 @@ run mpicc -Wall -Wextra -Werror -Iinclude tests/house/replicas.c build/libpollux
 expect "compiles with mpi.h" status=0
 if command -v mpicxx >/dev/null; then
     run mpicxx -std=c++11 -DOMPI_SKIP_MPICXX -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - <<<'#include <pollux/mpi.h>'
-    expect "mpi.h is C++" status=0
+    expect "mpi.h compiles as C++" status=0
 fi
 
 # replicas K ARGUMENT...: run K replicas.
@@ -30,7 +30,7 @@ run replicas 3 40 "$tmp/checkpoints" 2
 expect "three replicas, one gets SIGTERM" status=0 out~'2 of 3: 21 updates, stop'
 check "all stop after the same update, with the same advice" [ "$(agreed)" = 1 ]
 run replicas 2 60 "$tmp/checkpoints"
-expect "two go on from there" status=0 out~'0 of 2: 60 updates, go' out~'1 of 2: 60 updates, go'
-check "and agree" [ "$(agreed)" = 1 ]
+expect "two replicas continue from there" status=0 out~'0 of 2: 60 updates, go' out~'1 of 2: 60 updates, go'
+check "both have the same advice" [ "$(agreed)" = 1 ]
 run replicas 1 61 "$tmp/checkpoints"
-expect "and one goes on alone" status=0 out~'0 of 1: 61 updates, go'
+expect "one replica continues" status=0 out~'0 of 1: 61 updates, go'

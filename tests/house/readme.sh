@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# README.md and docs/tour.md show what happens.  Every `$ command` of their console blocks is run and its
+# README.md and docs/tour.md show real output.  Every `$ command` of their console blocks is run and its
 # output compared; a line `...` stands for any lines.  The other commands that they name must exist, with
 # their options; other tests run them.  Links must lead to files and headings.
 . tests/cli/lib.sh
@@ -83,7 +83,7 @@ check "the picture is XML" xml docs/terminal.svg
 check "it shows the two commands" [ "$(grep -c -E '>pollux (top|explain alice)</text>' docs/terminal.svg)" = 2 ]
 run tools/record-terminal --columns 20 --lines 3 "$tmp/own.svg" 'seq 9; printf "\e[1;31mred\e[0m\n"' 'printf "\e[?1049hfull\e[2;3Hscreen"; read -n 1'
 expect "a terminal is recorded" status=0 out= err=
-check "as XML" xml "$tmp/own.svg"
+check "the recording is XML" xml "$tmp/own.svg"
 check "with lines that scrolled off, colours and a full screen" [ "$(grep -c -E '>1<|"#ff7b72" font-weight="bold".*>red<|>full<|x="34.8".*>screen<' "$tmp/own.svg")" = 4 ]
 run tools/record-terminal "$tmp/no.svg" 'printf "\e[5n"'
 expect "a control sequence that it does not know is an error" status=1 err~'unknown control sequence'

@@ -53,7 +53,7 @@ only "a version that is too old" libcurl4-openssl-dev 'curl is too old'
 run make B="$tmp/build" CPPFLAGS="-I$tmp/old" "$tmp/build/checked"
 expect "make names it before it compiles, with the flags of its caller" status=2 err~'^  libcurl4-openssl-dev .*too old'
 run make B="$tmp/build" LDFLAGS="-L$tmp/none" examples
-expect "so does make examples" status=2 err~'^  libopenblas-dev'
+expect "make examples names it, too" status=2 err~'^  libopenblas-dev'
 
 # ---- Commands and Python modules ----------------------------------------------------------------
 
@@ -69,7 +69,7 @@ run env PYTHON=/usr/bin/python3 PYTHONPATH="$tmp/broken" tools/setup --check tes
 only "a module that cannot be imported" python3-torch 'libtorch.so: cannot open'
 run tools/find-python torch numpy pytest
 expect "finds a Python that has them all" status=0
-check "it has them" "$out" -c 'import torch, numpy, pytest'
+check "that Python imports them" "$out" -c 'import torch, numpy, pytest'
 # First on PATH: a Python without Debian's packages.
 mkdir "$tmp/other"
 printf '#!/bin/sh\nexec /usr/bin/python3 -I -S "$@"\n' >"$tmp/other/python3"
@@ -78,7 +78,7 @@ if /usr/bin/python3 -c 'import torch, numpy, pytest' 2>/dev/null; then
     run env PATH="$tmp/other:$PATH" tools/find-python torch
     expect "another Python first on PATH" status=0 out=/usr/bin/python3
     run env PATH="$tmp/other:$PATH" tools/setup --check test
-    expect "and setup agrees" status=0 out= err=
+    expect "tools/setup accepts that Python" status=0 out= err=
 fi
 run tools/find-python no_such_module
 expect "no Python has that module" status=1 out= err~'no_such_module.*tools/setup'
@@ -125,8 +125,8 @@ run env PATH="$bin" NOTES="$tmp/notes" INSTALLS="$tmp/packages" "$setup" build
 expect "everything is usable after the installation" status=0 out~'^  libjansson-dev' err=
 rm "$tmp/notes"
 run env PATH="$bin" NOTES="$tmp/notes" INSTALLS= "$setup" build
-expect "the second time nothing is installed" status=0 out= err=
-check "and the package manager is not called" [ ! -e "$tmp/notes" ]
+expect "a second run installs nothing" status=0 out= err=
+check "a second run does not call the package manager" [ ! -e "$tmp/notes" ]
 
 rm "$bin/gcc"
 printf '#!/bin/bash\necho "E: no network"\nexit 100\n' >"$bin/apt-get"
