@@ -29,6 +29,6 @@ expect "a target out of reach" status=1 err= out~'target is not met with up to 2
 run capacity --min-nodes 3 --max-nodes 2
 expect "an empty range" status=2 err~'--max-nodes 2 is below --min-nodes 3'
 run capacity --nodes 3
-expect "--nodes is what is looked for" status=2 err~"--nodes"
+expect "--nodes is not an option: it is the result" status=2 err~"--nodes"
 run capacity --target-mean 0
-expect "a target of nothing" status=2 err~'--target-mean: expected'
+expect "a target of 0" status=2 err~'--target-mean: expected'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The whole circle, with real training under polluxd: a job measures, reports, is resized, resumes with other batches
+# Real training under polluxd, end to end: a job measures, reports, is resized, resumes with other batches
 # and learning rates, and ends with the loss of an uninterrupted run; training continues without the
 # daemon.  Times are measured by tests/soak/times.sh, because this machine may be busy.
 . tests/cli/lib_daemon.sh
@@ -24,31 +24,31 @@ more()
 reached() { [ "$(updates "$tmp/trace")" -ge "$1" ]; } # from the trace: there may be no daemon
 trained() { has_ended job || [ "$(column "$tmp/trace" replicas | tail -n 100 | grep -c "^$1\$")" = 100 ]; }
 soon "with one replica it reports how it trains" is job '.noise_scale > 0 and .goodput > 0 and .progress > 0 and .eta_s > 0'
-holds "and what it is made for" is job '.total == '$train_for' and .hints.init_batch == 32 and .hints.max_profiled_replicas == 1'
+holds "it reports its total and its batch" is job '.total == '$train_for' and .hints.init_batch == 32 and .hints.max_profiled_replicas == 1'
 pollux scale job --min 4 --max 4 >/dev/null
-soon "it goes on with four" trained 4
-holds "of which the daemon knows" is job '.replicas == 4 and .hints.max_profiled_replicas == 4 and .batch.total >= 32'
+soon "it continues with four replicas" trained 4
+holds "the daemon has its report with four replicas" is job '.replicas == 4 and .hints.max_profiled_replicas == 4 and .batch.total >= 32'
 run pollux explain job
-expect "and says what they are worth" status=0 out~'^Job job has 4 replicas: [0-9.]+ useful samples' err=
+expect "pollux explain gives its useful samples with four replicas" status=0 out~'^Job job has 4 replicas: [0-9.]+ useful samples' err=
 pollux scale job --min 2 --max 2 >/dev/null
-soon "and with two" trained 2
+soon "it continues with two replicas" trained 2
 
-# ---- The daemon halts, dies and returns ---------------------------------------------------------
+# ---- The daemon is halted, killed and restarted -------------------------------------------------
 
-# A halted daemon answers no request; supervisors wait for it, training does not.
+# A halted daemon (SIGSTOP) does not answer: supervisors wait for it, training continues.
 generation=$(of job .generation)
 kill -STOP "$daemon"
-holds "a daemon that hangs keeps no step" more 60
+holds "training continues while the daemon hangs" more 60
 kill -CONT "$daemon"
 stop_daemon KILL
 daemon=
-holds "nor does one that is dead" more 60
+holds "training continues while the daemon is dead" more 60
 start_daemon --node left:2 --node right:2 --interval 1
-holds "one that comes back finds it as it was" is job ".generation == $generation and .restarts == 2"
+holds "the next daemon finds the same generation" is job ".generation == $generation and .restarts == 2"
 before=$(of job '.progress // 0')
-soon "and hears of its progress again" is job ".progress > $before"
-PATIENCE=600 soon "the job comes to its end" is job '.phase == "finished"'
-holds "without a failure" is job '.failures == 0 and .restarts == 2'
+soon "the next daemon gets reports of progress" is job ".progress > $before"
+PATIENCE=600 soon "the job finishes" is job '.phase == "finished"'
+holds "the job has no failure" is job '.failures == 0 and .restarts == 2'
 
 # ---- The trace of its updates -------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ check "as noise grew, so did the batch" awk -F, '
           exit !($10 > noise && $3 * $4 * ($5 + 1) > 32 && NR > 301) }' "$tmp/trace/updates.csv"
 # Losses of single batches vary: the means of fifty before and after a resize differ by at most five
 # standard errors.
-check "the loss goes on where it was" awk -F, '
+check "the loss is continuous over resizes" awk -F, '
     NR > 1 { loss[NR] = $6; replicas[NR] = $3 }
     END {
         for (i = 52; i <= NR - 50; i++) {
@@ -101,8 +101,8 @@ check "the loss goes on where it was" awk -F, '
     }' "$tmp/trace/updates.csv"
 run pollux logs job
 held=$(sed -n 's/^finished at .*held-out loss \([0-9.]*\)$/\1/p' <<<"$out")
-check "and ends low: $held" true_that "$held > 0 && $held < 1.1"
-check_replay "the journal is decided again to the same plans"
+check "the final loss is low: $held" true_that "$held > 0 && $held < 1.1"
+check_replay "a replay of the journal gives the same plans"
 stop_daemon
 
 check_rest "at the end"

@@ -44,33 +44,33 @@ expect "no answer: submit" status=3 out= err~'is polluxd running'
 for address in '' 'ftp://x' 'http://' 'http://ann@host' 'http://host?x' 'unix:relative' 'a b' "x$esc" /x \
     "$(printf 'x%.0s' {1..300})" "unix:/$(printf 'x%.0s' {1..200})"; do
     run pollux status --server "$address"
-    expect "an address that is none: ${address:0:20}" status=2 out= err~'^pollux status: address ' err!"$esc"
+    expect "an invalid address: ${address:0:20}" status=2 out= err~'^pollux status: address ' err!"$esc"
 done
 POLLUX_SERVER=$closed_port run pollux status
-expect "the address of the environment" status=3 err~"no answer from '$closed_port'"
+expect "the address in the environment" status=3 err~"no answer from '$closed_port'"
 POLLUX_SERVER=nonsense:x:y run pollux status --server $closed_port
-expect "the option goes before it" status=3 err~"no answer from '$closed_port'"
+expect "the option overrides the environment" status=3 err~"no answer from '$closed_port'"
 echo 127.0.0.1:2 >"$POLLUX_STATE/address"
 run pollux status
 expect "the address that the daemon wrote" status=3 err~"no answer from '127.0.0.1:2'"
 run pollux status --server "unix:$tmp/no.sock"
-expect "a socket that is not there" status=3 err~"no answer from 'unix:"
+expect "a missing socket" status=3 err~"no answer from 'unix:"
 http_proxy=http://127.0.0.1:3 all_proxy=http://127.0.0.1:3 run pollux status --server $closed_port
-expect "no proxy is asked" status=3 err~'port 1 '
+expect "no proxy is used" status=3 err~'port 1 '
 for address in 127.0.0.9 http://127.0.0.9/; do
     run pollux status --server $address
-    expect "without a port it is polluxd's: $address" status=3 err~"no answer from '$address'.* port 7467 "
+    expect "without a port, the default one: $address" status=3 err~"no answer from '$address'.* port 7467 "
 done
 run pollux status --server '[::1]:1'
-expect "a port behind an address in brackets" status=3 err!7467
+expect "a port after an address in brackets" status=3 err!7467
 
 # ---- Tokens ----------------------------------------------------------------------------------
 
 POLLUX_TOKEN_FILE=$tmp/none run pollux status --server $closed_port
-expect "a token file that is not there" status=2 out= err~"^pollux status: POLLUX_TOKEN_FILE: .*/none: cannot read: No such file"
+expect "a missing token file" status=2 out= err~"^pollux status: POLLUX_TOKEN_FILE: .*/none: cannot read: No such file"
 printf 'two words\n' >"$tmp/bad"
 POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $closed_port
-expect "a file that holds no token" status=2 err~'does not contain a token' err!'two words'
+expect "a file that contains no token" status=2 err~'does not contain a token' err!'two words'
 : >"$tmp/bad"
 POLLUX_TOKEN_FILE=$tmp/bad run pollux status --server $closed_port
 expect "an empty token file" status=2 err~'expected one line'
@@ -81,7 +81,7 @@ expect "a token that others can read" status=3 out= \
     err~'^pollux: warning: POLLUX_TOKEN_FILE: .*/open can be read by others \(mode 0644\); chmod 600' err!secret
 chmod 600 "$tmp/open"
 POLLUX_TOKEN_FILE=$tmp/open run pollux status --server $closed_port
-expect "and one that they cannot" status=3 err!warning
+expect "a token that others cannot read" status=3 err!warning
 
 # ---- Usage -----------------------------------------------------------------------------------
 
@@ -136,9 +136,9 @@ expect "submit: two files" status=2 out= err~"unexpected argument 'b': put a com
 dry() { run pollux submit --dry-run "$@"; }
 dry -- echo --name x
 expect "a command keeps its options" status=0 err=
-check "one replica that stays" jq -e '.command == ["echo", "--name", "x"] and .max_replicas == 1 and
+check "one replica, not preemptible" jq -e '.command == ["echo", "--name", "x"] and .max_replicas == 1 and
     .preemptible == false and (.name | not) and .environment == {}' <<<"$out"
-check "it runs here" jq -e --arg here "$PWD" '.directory == $here' <<<"$out"
+check "it runs in the current directory" jq -e --arg here "$PWD" '.directory == $here' <<<"$out"
 SEED=7 dry --name a --min 1 --max 8 --allowed pow2 --weight 2 --adaptive --launcher mpi --directory /x \
     --checkpoint-dir ck --env SEED --env A==b --stop-signal SIGUSR1 --grace 5 --max-failures 0 --backoff 1.5 -- a
 expect "all options" status=0 err=
@@ -165,7 +165,7 @@ check "a file's fields" jq -e '.name == "resnet" and .command == ["/bin/sh", "-c
     .environment == {A: "1", B: "two"} and .max_replicas == 4 and .preemptible' <<<"$out"
 dry --max 2 --env B=three "$tmp/job.yaml" -- echo hi
 expect "options over a file" status=0 err=
-check "options win, variables are merged" jq -e '.name == "resnet" and .command == ["echo", "hi"] and
+check "options override the file, variables are merged" jq -e '.name == "resnet" and .command == ["echo", "hi"] and
     .max_replicas == 2 and .environment == {A: "1", B: "three"}' <<<"$out"
 pollux submit --dry-run "$tmp/job.yaml" >"$tmp/job.json"
 dry "$tmp/job.json"
@@ -182,25 +182,25 @@ root=$PWD
 [[ $POLLUX != /* ]] || root=
 run script train.py
 expect "a script" status=0 err=
-check "a script adapts, by this Python" jq -e --arg at "$tmp" '.adaptive and .preemptible and .launcher == "env" and
+check "a script is adaptive, and uses this Python" jq -e --arg at "$tmp" '.adaptive and .preemptible and .launcher == "env" and
     .command == [$at + "/venv/bin/python3", $at + "/project/train.py"] and .directory == $at + "/project" and
     (.name | not) and .max_replicas > 1000' <<<"$out"
 run script ./train.py --max 2 --no-adaptive --launcher mpi -- --lr 0.1 -- x
 expect "a script with options and arguments" status=0 err=
-check "options win, arguments follow" jq -e --arg at "$tmp" '(.adaptive | not) and .max_replicas == 2 and .launcher == "mpi"
+check "options override the defaults, arguments follow" jq -e --arg at "$tmp" '(.adaptive | not) and .max_replicas == 2 and .launcher == "mpi"
     and .command == [$at + "/venv/bin/python3", $at + "/project/train.py", "--lr", "0.1", "--", "x"]' <<<"$out"
 run script train --directory /x
-expect "a script by its first line" status=0 err=
-check "its path is absolute, wherever it runs" jq -e --arg at "$tmp" '.directory == "/x" and
+expect "a script recognised by its first line" status=0 err=
+check "its path is absolute in any directory" jq -e --arg at "$tmp" '.directory == "/x" and
     .command[1] == $at + "/project/train" and .adaptive' <<<"$out"
 PYTHONPATH=/some/modules run script train.py
-check "where it imports from" jq -e '.environment == {"PYTHONPATH": "/some/modules"}' <<<"$out"
+check "PYTHONPATH is passed on" jq -e '.environment == {"PYTHONPATH": "/some/modules"}' <<<"$out"
 PYTHONPATH=/some/modules run script --env PYTHONPATH=/others --env A=1 train.py
-check "unless it is given" jq -e '.environment == {"PYTHONPATH": "/others", "A": "1"}' <<<"$out"
+check "PYTHONPATH as an option overrides it" jq -e '.environment == {"PYTHONPATH": "/others", "A": "1"}' <<<"$out"
 run script --fixed-batch 64 train.py
 check "a fixed batch is not adapted" jq -e '.fixed_batch == 64 and (.adaptive | not)' <<<"$out"
 run script other
-expect "another script is no Python script" status=2 err~'other:'
+expect "a script of another language is not a Python script" status=2 err~'other:'
 run script train.py --lr 1
 expect "an option of the script" status=2 out= err~"unknown option '--lr'.*; put options of 'train.py' after '--'"
 run script train.py 1
@@ -208,10 +208,10 @@ expect "an argument of the script" status=2 out= err~"unexpected argument '1': p
 run script nosuch.py
 expect "no such script" status=2 out= err~'nosuch.py: no such file$'
 run script ../project.py
-expect "no such script, elsewhere" status=2 out= err~'project.py: no such file$'
+expect "no such script, in another directory" status=2 out= err~'project.py: no such file$'
 mkdir "$tmp/project/folder.py" "$tmp/none"
 run script folder.py
-expect "a folder is no script" status=2 out= err~'folder.py: no such file$'
+expect "a folder is not a script" status=2 out= err~'folder.py: no such file$'
 run env PATH="$tmp/none" "$root/$POLLUX" submit --dry-run "$tmp/project/train.py"
 expect "no Python here" status=2 out= err~'no python3 on PATH here; name one'
 
@@ -231,4 +231,4 @@ for words in "--min 3 --max 2" "--stop-signal NONE" "--name a/b" "--name .." "--
     expect "refused: submit $words" status=2 out= err~'^pollux submit: '
 done
 dry --name "$esc" -- true
-expect "a terminal obeys nothing of a name" status=2 err!"$esc"
+expect "no escape sequence of a name reaches the terminal" status=2 err!"$esc"

@@ -44,11 +44,11 @@ expect "the last line" status=0 out=there
 run pollux logs hello --generation 1 --rank 0 -f
 expect "logs of a job that has ended, followed" status=0 out~'^hello' err=
 run pollux logs hello --generation 2
-expect "a run that never was" status=1 out= err~'^pollux logs: .*hello'
+expect "a run that does not exist" status=1 out= err~'^pollux logs: .*hello'
 run pollux logs hello --rank 5
-expect "a replica that never was" status=1 out= err~'^pollux logs: .*hello'
+expect "a replica that does not exist" status=1 out= err~'^pollux logs: .*hello'
 run pollux logs nosuch
-expect "logs of no job" status=1 out= err~"^pollux logs: .*nosuch"
+expect "logs of an unknown job" status=1 out= err~"^pollux logs: .*nosuch"
 
 run pollux submit --wait --name sad --max-failures 0 -- sh -c 'echo oh dear; exit 7'
 expect "submit --wait: a job that fails" out=sad err~'^pollux submit: sad: failed' status=7
@@ -65,29 +65,29 @@ run pollux show "$name"
 expect "show: a job that runs" status=0 out~'^phase +running$' out~'^placement +n[01]:1$' out~'^limits +0-?1? replicas' \
     out~'^directory +/' out~"^owner +admin$" out~'^stop +by signal 15, SIGTERM' err=
 run pollux show nosuch
-expect "show no job" status=1 out= err~'nosuch'
+expect "show: an unknown job" status=1 out= err~'nosuch'
 run pollux show helol
-expect "show: the job that was meant" status=1 out= err='pollux show: there is no job helol; did you mean hello?'
+expect "show: a similar name is suggested" status=1 out= err='pollux show: there is no job helol; did you mean hello?'
 run pollux drain n3
-expect "drain: the node that was meant" status=1 out= err~'there is no node n3; did you mean n[01]\?$'
+expect "drain: a similar name is suggested" status=1 out= err~'there is no node n3; did you mean n[01]\?$'
 run pollux show ../status
-expect "show: no way out of the jobs" status=2 out= err~'^pollux show: '
+expect "show: a name with a path is refused" status=2 out= err~'^pollux show: '
 
 printf '%s\n' 'command: "printf \"\\033[31mred\\033[0m\\r50%%\\r100%%\\n\"; sleep 1000"' >"$tmp/evil.yaml"
 run pollux submit "$tmp/evil.yaml" --name evil
 expect "submit a file" status=0 out=evil err=
 until_true sh -c "$POLLUX logs evil | grep -q 100"
 run pollux logs evil
-expect "bytes pass into a pipe" status=0 out~"$esc\[31mred"
+expect "logs: a pipe gets all bytes" status=0 out~"$esc\[31mred"
 run on_terminal "$POLLUX logs evil"
-expect "a terminal obeys nothing of a log" status=0 out~'\?\[31mred\?\[0m' out!"$esc" out~'^50%'
+expect "logs: no escape sequence reaches the terminal" status=0 out~'\?\[31mred\?\[0m' out!"$esc" out~'^50%'
 run on_terminal "$POLLUX logs --raw evil"
-expect "unless it is asked to" status=0 out~"$esc\[31mred"
+expect "logs: the raw option passes them to the terminal" status=0 out~"$esc\[31mred"
 
 run pollux submit --name vast --replicas 5 -- true
-expect "more replicas than slots are accepted, and noted" status=0 out=vast err~'note: the job needs 5 slots, and all nodes together have 4'
+expect "more replicas than slots are accepted, with a note" status=0 out=vast err~'note: the job needs 5 slots, and all nodes together have 4'
 run pollux submit --name lines --replicas 4 --env TEXT=$'one\ntwo' -- true
-expect "as many as there are, silently" status=0 out=lines err=
+expect "as many replicas as slots, without a note" status=0 out=lines err=
 run pollux events
 expect "events: a line break in a text" status=0 out~'SUBMIT +lines .*one\\ntwo'
 run pollux cancel vast lines
@@ -117,7 +117,7 @@ check "list as JSON" jq -e '[.jobs[].name] | index("hello") == 0' <<<"$out"
 $POLLUX list --watch 0.1 >"$tmp/watch" 2>&1 & # without the function: $! is the command, not a shell around it
 watch=$!
 watched() { [ "$(grep -c '^hello ' "$tmp/watch")" -ge "$1" ]; }
-check "list --watch prints again and again" until_true watched 3
+check "list --watch prints repeatedly" until_true watched 3
 kill $watch
 
 # More than one page: 260 jobs that need more slots than exist.
@@ -133,7 +133,7 @@ fi
 
 run pollux scale "$name" --max 3 --weight 2
 expect "scale" status=0 out~"^$name: 0-3 replicas, weight 2.00$" err=
-check "scale: it is so" is "$name" '.max_replicas == 3 and .weight == 2 and .min_replicas == 0'
+check "scale: the limits have changed" is "$name" '.max_replicas == 3 and .weight == 2 and .min_replicas == 0'
 run pollux scale "$name" --min 4
 expect "scale: limits that cannot be met" status=2 out= err~'^pollux scale: '
 run pollux scale hello --max 4
@@ -147,11 +147,11 @@ expect "drain: no such node" status=1 out= err~'n7'
 run pollux resume n1
 expect "resume" status=0 out~'^n1: available' err=
 run pollux cancel nosuch evil "$name"
-expect "cancel several, one of which is none" status=1 out~'^evil: ' out~"^$name: " err~'nosuch'
+expect "cancel several, one of them unknown" status=1 out~'^evil: ' out~"^$name: " err~'nosuch'
 until_true is evil '.phase == "cancelled"'
 check "cancelled" is "$name" '.phase == "cancelled" or .phase == "cancelling"'
 run pollux cancel evil
-expect "cancel: it has ended" status=1 out= err~'evil'
+expect "cancel: a job that has ended" status=1 out= err~'evil'
 
 # ---- Tokens ------------------------------------------------------------------------------------
 
@@ -160,22 +160,22 @@ check "a token is one word" grep -Eqx '[^ ]{20,}' "$tmp/ann"
 run pollux token list
 expect "tokens" status=0 out~'^ann +user$' out~'^ben +read-only$' out!"$(cat "$tmp/ann")"
 run pollux token new ann
-expect "a name that has a token" status=1 out= err~'ann'
+expect "a second token of the same name" status=1 out= err~'ann'
 as() { POLLUX_TOKEN_FILE=$tmp/$1 pollux "${@:2}"; }
 run as ann submit --name hers --env SECRET=xyzzy -- sleep 1000
 expect "a user submits" status=0 out=hers err=
 check "the name is the owner" is hers '.owner == "ann"'
 run as ann cancel counter
-expect "not another's job" status=1 out= err~'counter'
+expect "a user cannot cancel another user's job" status=1 out= err~'counter'
 run as ann show hers
-expect "her own environment" status=0 out~'SECRET=xyzzy'
+expect "a user sees the environment of her job" status=0 out~'SECRET=xyzzy'
 run as ben show hers
-expect "not for others" status=0 out!xyzzy
+expect "other users do not see it" status=0 out!xyzzy
 run as ben submit -- true
-expect "read-only submits nothing" status=1 out= \
+expect "a read-only token cannot submit" status=1 out= \
     err='pollux submit: the role of this token, read-only, does not permit POST /v1/jobs; it takes admin or user'
 run as ann token list
-expect "tokens are for admins" status=1 out= err~'^pollux token: .*token, user, does not permit GET /v1/tokens; it takes admin$'
+expect "only admins can list tokens" status=1 out= err~'^pollux token: .*token, user, does not permit GET /v1/tokens; it takes admin$'
 run pollux token revoke ann
 expect "revoke" status=0 out~'ann is revoked' err=
 run as ann list
@@ -210,7 +210,7 @@ expect "explain" status=0 out~'^goodput \(useful samples/s\)$' out~'replicas +ba
 run pollux explain trains --json
 check "explain as JSON" jq -e '(.curve | length) > 1 and (.sentences | length) > 0' <<<"$out"
 run pollux show trains
-expect "show: how it trains" out~'^goodput +[0-9.]+ useful samples/s = throughput ' out~'^progress +10.0 %, '
+expect "show: goodput and progress" out~'^goodput +[0-9.]+ useful samples/s = throughput ' out~'^progress +10.0 %, '
 
 # ---- Top ---------------------------------------------------------------------------------------
 
@@ -225,11 +225,11 @@ exec 8>"$tmp/keys"
 shows() { grep -aq -e "$1" "$tmp/screen"; }
 check "top draws the jobs" until_true shows trains
 kill -STOP $daemon
-check "top does not wait for a daemon that is silent" until_true shows 'no answer since'
+check "top does not wait for a halted daemon" until_true shows 'no answer since'
 seen=$(stat -c %s "$tmp/screen")
 kill -CONT $daemon
 shows_again() { tail -c "+$((seen + 1))" "$tmp/screen" | grep -aq 'jobs:'; }
-check "and goes on when it answers" until_true shows_again
+check "top continues when the daemon answers" until_true shows_again
 printf q >&8
 wait $top
 check "top ends with q" [ $? = 0 ]
@@ -257,7 +257,7 @@ pollux events --json >"$tmp/events"
 check "events as JSON" jq -es 'length > 10 and (map(.seq) == (map(.seq) | sort | unique))' "$tmp/events"
 last=$(jq -s 'last.seq' "$tmp/events")
 run pollux events --after "$((last - 1))" --json
-check "events behind a number" jq -es --argjson last "$last" 'first.seq == $last' <<<"$out"
+check "events after a number" jq -es --argjson last "$last" 'first.seq == $last' <<<"$out"
 $POLLUX events -f --json --after "$last" >"$tmp/followed" 2>"$tmp/followed.err" &
 follower=$!
 pollux submit --name before -- true >"$tmp/name"
@@ -265,11 +265,11 @@ followed() { jq -es --arg job "$1" 'any(.type == "SUBMIT" and .job == $job)' "$t
 check "events --follow" until_true followed before
 stop_daemon
 run pollux list
-expect "the daemon is away" status=3 out= err~'is polluxd running'
-check "completion says nothing then" [ -z "$(completes show tr 2>&1)" ]
+expect "status while the daemon is stopped" status=3 out= err~'is polluxd running'
+check "completion prints nothing while the daemon is stopped" [ -z "$(completes show tr 2>&1)" ]
 listen=${address#http://} start_daemon "${usual[@]}"
 pollux submit --name after -- true >"$tmp/name"
-check "events --follow goes on with the daemon that came back" until_true followed after
-check "no event was lost, none came twice" jq -es --argjson last "$last" \
+check "events --follow continues with the next daemon" until_true followed after
+check "every event was received once" jq -es --argjson last "$last" \
     'map(.seq) == [range($last + 1; $last + 1 + length)]' "$tmp/followed"
 kill $follower

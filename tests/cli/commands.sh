@@ -4,10 +4,10 @@
 . tests/cli/lib.sh
 
 names=$(pollux --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
-check "there are commands" [ -n "$names" ]
+check "the list of commands is not empty" [ -n "$names" ]
 
 run pollux
-expect "alone it shows its usage" status=2 out= err~'^Usage: pollux COMMAND'
+expect "without arguments it shows its usage" status=2 out= err~'^Usage: pollux COMMAND'
 for words in --help -h help; do
     run pollux $words
     expect "pollux $words" status=0 out~'^Usage: pollux COMMAND' out~'^  fit  ' err=
@@ -18,17 +18,17 @@ expect "the version" status=0 out~'^pollux [0-9]+\.[0-9]+\.[0-9]+$' err=
 # ---- Wrong usage --------------------------------------------------------------------------------
 
 run pollux fti
-expect "a near command" status=2 out= err="pollux: unknown command 'fti'; did you mean 'fit'?"
+expect "a mistyped command: a suggestion" status=2 out= err="pollux: unknown command 'fti'; did you mean 'fit'?"
 run pollux help godput
-expect "a near command, for help" status=2 out= err~"did you mean 'goodput'"
+expect "help of a mistyped command: a suggestion" status=2 out= err~"did you mean 'goodput'"
 run pollux zzzzzzzz
-expect "no near command" status=2 out= err="pollux: unknown command 'zzzzzzzz'; 'pollux --help' lists them"
+expect "an unknown command: no suggestion" status=2 out= err="pollux: unknown command 'zzzzzzzz'; 'pollux --help' lists them"
 run pollux --nosuch
 expect "an unknown option before the command" status=2 err="pollux: unknown option '--nosuch'; see 'pollux --help'"
 run pollux fit --jsn x
-expect "a near option" status=2 err="pollux fit: unknown option '--jsn'; did you mean --json?"
+expect "a mistyped option: a suggestion" status=2 err="pollux fit: unknown option '--jsn'; did you mean --json?"
 run pollux fit --zzzzzzzzzzz x
-expect "no near option" status=2 err~"unknown option '--zzzzzzzzzzz'; see 'pollux fit --help'"
+expect "an unknown option: no suggestion" status=2 err~"unknown option '--zzzzzzzzzzz'; see 'pollux fit --help'"
 run pollux fit -x
 expect "a short option" status=2 err~"unknown option '-x'"
 run pollux fit --json=yes x
@@ -36,17 +36,17 @@ expect "an argument too many" status=2 err="pollux fit: --json takes no argument
 run pollux fit x --init-batch
 expect "an argument missing" status=2 err~"^pollux fit: --init-batch needs an argument"
 run pollux fit --no x
-expect "an option cut short" status=2 err~"--no could be several options"
+expect "an ambiguous abbreviation" status=2 err~"--no could be several options"
 run pollux goodput --max=8 examples/synthetic-resnet.json
-expect "one of several alike" status=2 out= err~"--max could be several options"
+expect "an ambiguous abbreviation with a value" status=2 out= err~"--max could be several options"
 run pollux goodput --max-r=8 --js examples/synthetic-resnet.json
-expect "options cut short, but enough" status=0 out~'"replicas": 8' out!'"replicas": 9' err=
+expect "unique abbreviations of options" status=0 out~'"replicas": 8' out!'"replicas": 9' err=
 esc=$(printf '\033')
 for words in "${esc}[31mfit" "fit --${esc}[31m x" "fit ${esc}[31m" "fit x ${esc}[31m" "-${esc}" \
     "goodput --search=${esc} x"; do
     # shellcheck disable=SC2086
     run pollux $words
-    expect "a terminal obeys nothing of: ${words//$esc/ESC}" status=2 out= err!"$esc" err~'\?'
+    expect "no escape sequence reaches the terminal: ${words//$esc/ESC}" status=2 out= err!"$esc" err~'\?'
 done
 run pollux "fit" "--$(printf 'x%.0s' {1..5000})" y
 expect "a very long option" status=2 err~"^pollux fit: unknown option '--x+\.\.\.'; see 'pollux fit --help'$"

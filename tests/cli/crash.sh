@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whatever dies, nothing is lost and nothing is done twice.  While jobs of all kinds are submitted,
+# After any crash no job is lost and none is started twice.  While jobs of all kinds are submitted,
 # run, fail, finish and are cancelled,
 #
 #     polluxd is killed at random moments (20; 500 with POLLUX_SOAK=1),
-#     polluxd and supervisors die at every named point (docs/architecture.md),
+#     polluxd and supervisors are killed at every fault point (docs/architecture.md),
 #     replicas, supervisors and mpiruns are killed at random, and polluxd with them.
 #
-# Afterwards every job that was acknowledged is there once, ended as it should; every start that was
-# recorded by a replica is the only one of its generation and rank; no process is left; and the
-# journal is decided again to the same plans.  POLLUX_SEED=N repeats the choices of a run.
+# Afterwards every acknowledged job exists once and has ended as expected of its kind; no replica of a
+# generation was started twice; no process is left; and a replay of the journal gives the same
+# plans.  POLLUX_SEED=N repeats the random choices of a run.
 . tests/cli/lib_daemon.sh
 kills=20 visits="1 2 5"
 [ -z "${POLLUX_BRIEF-}" ] || kills=5 visits="2"
@@ -18,8 +18,8 @@ RANDOM=$seed
 echo "# POLLUX_SEED=$seed"
 ulimit -c 0
 has_mpi=$(command -v mpirun)
-peaceful= # only jobs that mean well
-forgive=3 # failures of those
+healthy_only= # only kinds that succeed
+forgive=3 # failures allowed for these
 forgiving=false
 
 echo "keep_events: 1000" >"$tmp/config.yaml"
@@ -28,8 +28,8 @@ usual=("${options[@]}" --interval 0.2)
 
 # ---- Jobs ---------------------------------------------------------------------------------------
 
-# Every start is recorded first of all; then each kind has its way.  All leave a process behind that
-# tries to get away.
+# Every start is recorded first; then the job behaves as its kind.  All leave a process behind, in
+# another session.
 cat >"$tmp/job" <<END
 #!/bin/sh
 trap 'exit 143' TERM
@@ -47,7 +47,7 @@ esac
 END
 chmod 755 "$tmp/job"
 
-# How each kind is submitted.  Attempts are not the point here but for those that fail.
+# The options of each kind.
 words_of()
 {
     local many=(--max-failures $forgive --backoff 0.05)
@@ -62,59 +62,59 @@ words_of()
     esac
 }
 
-# insist NAME COMMAND...: until it is acknowledged, however often the daemon dies meanwhile: by a
-# good answer, or because an earlier attempt is known (409).
-insist()
+# until_acknowledged NAME COMMAND...: repeat the command until the daemon acknowledges it: by success, or
+# because an earlier attempt is known (409).
+until_acknowledged()
 {
-    local name=$1 said
+    local name=$1 answer
     shift
     while [ ! -e "$tmp/give-up" ]; do
-        said=$("$@" 2>&1) && break
-        grep -q -e 'there is a job' -e 'already' -e 'has ended' -e 'is cancel' -e 'was cancel' -e 'is called' <<<"$said" && break
-        echo "$said" >>"$tmp/refused"
+        answer=$("$@" 2>&1) && break
+        grep -q -e 'there is a job' -e 'already' -e 'has ended' -e 'is cancel' -e 'was cancel' -e 'is called' <<<"$answer" && break
+        echo "$answer" >>"$tmp/refused"
         sleep 0.05
     done
     echo "$name" >>"$tmp/acknowledged"
 }
 
-# feed FIRST: submit jobs of all kinds, one after the other, until told to stop.
-feed()
+# submit_jobs FIRST: submit jobs of all kinds, one after the other, until $tmp/enough exists.
+submit_jobs()
 {
     local i=$1 kind kinds=(ok two wide bad ok stop dead two wide) words
-    [ -z "$peaceful" ] || kinds=(ok two wide two)
+    [ -z "$healthy_only" ] || kinds=(ok two wide two)
     [ -z "$has_mpi" ] || kinds+=(mpi)
     while [ ! -e "$tmp/enough" ]; do
         kind=${kinds[i % ${#kinds[@]}]}
         words_of "$kind"
-        insist "$kind$i" $POLLUX submit --name "$kind$i" "${words[@]}" -- "$tmp/job"
-        [ "$kind" != stop ] || insist "cancel $kind$i" $POLLUX cancel "$kind$i"
+        until_acknowledged "$kind$i" $POLLUX submit --name "$kind$i" "${words[@]}" -- "$tmp/job"
+        [ "$kind" != stop ] || until_acknowledged "cancel $kind$i" $POLLUX cancel "$kind$i"
         i=$((i + 1))
         sleep 0.1
     done
 }
 
-feeder=
-start_feeding()
+submitter=
+start_submitting()
 {
     rm -f "$tmp/enough"
-    feed "$1" &
-    feeder=$!
+    submit_jobs "$1" &
+    submitter=$!
 }
-stop_feeding()
+stop_submitting()
 {
     : >"$tmp/enough"
-    until_gone "$feeder"
+    until_gone "$submitter"
     : >"$tmp/give-up"
-    wait "$feeder" 2>/dev/null
+    wait "$submitter" 2>/dev/null
     rm -f "$tmp/give-up"
 }
 
-# ---- What must hold afterwards ------------------------------------------------------------------
+# ---- Checks afterwards --------------------------------------------------------------------------
 
 all_jobs() { pollux list --all --json | jq -c '(.jobs // .)[]'; }
 none_live() { all_jobs | jq -es 'length > 0 and all (.phase == "finished" or .phase == "failed" or .phase == "cancelled")'; }
 
-# wrong: jobs that did not end as their kind does.
+# wrong: jobs that did not end as expected of their kind.
 wrong()
 {
     all_jobs | jq -c --argjson forgiving $forgiving '
@@ -132,7 +132,7 @@ wrong()
 missing() { grep -v ' ' "$tmp/acknowledged" | sort | comm -23 - <(all_jobs | jq -r .name | sort); }
 double() { all_jobs | jq -r .name | sort | uniq -d; }
 
-# idle: jobs that finished though not all replicas of their last generation were ever started.
+# idle: jobs that finished although a replica of their last generation was never started.
 idle()
 {
     all_jobs | jq -r 'select (.phase == "finished") | "\(.name) \(.generation)"' | while read -r name generation; do
@@ -146,21 +146,21 @@ check_all()
 {
     soon "$1: all jobs end" none_live
     holds "$1: no job that was acknowledged is lost" [ -z "$(missing)" ]
-    holds "$1: none is there twice" [ -z "$(double)" ]
+    holds "$1: no job exists twice" [ -z "$(double)" ]
     output=$(wrong)
-    [ -z "$output" ] && ok "$1: all ended as they should" || not_ok "$1: all ended as they should" "$output" "$(tell)"
+    [ -z "$output" ] && ok "$1: every job ended as expected of its kind" || not_ok "$1: every job ended as expected of its kind" "$output" "$(tell)"
     output=$(twice)
     [ -z "$output" ] && ok "$1: no replica was started twice" || not_ok "$1: no replica was started twice" "$output" "$(tell)"
     output=$(idle)
-    [ -z "$output" ] && ok "$1: none finished without having run" || not_ok "$1: none finished without having run" "$output"
+    [ -z "$output" ] && ok "$1: no job finished without running" || not_ok "$1: no job finished without running" "$output"
     soon "$1: no process is left" nothing_left
     holds "$1: no node ever had more replicas than slots" [ -z "$(crowded "$state/journal.db")" ]
-    check_replay "$1: the journal is decided again to the same plans"
+    check_replay "$1: a replay of the journal gives the same plans"
 }
 
 sleep_random() { sleep "$(awk -v most="$1" -v chance=$RANDOM 'BEGIN { print most * chance / 32768 }')"; }
 
-# fresh NUMBER: another state, for another part.
+# fresh NAME: a new state directory for the next part.
 fresh()
 {
     stop_daemon
@@ -175,7 +175,7 @@ fresh()
 # ---- polluxd, at random moments -----------------------------------------------------------------
 
 fresh random
-start_feeding 0
+start_submitting 0
 for ((kill = 0; kill < kills; kill++)); do
     launch_daemon "${usual[@]}"
     sleep_random "$([ $((RANDOM % 4)) = 0 ] && echo 0.1 || echo 0.8)"
@@ -183,17 +183,17 @@ for ((kill = 0; kill < kills; kill++)); do
     stop_daemon KILL
 done
 start_daemon "${usual[@]}"
-stop_feeding
-check_all "after $kills random deaths"
-holds "jobs were submitted meanwhile" [ "$(wc -l <"$tmp/acknowledged")" -ge $((kills / 4)) ]
-holds "and were cut off" [ -s "$tmp/refused" ]
+stop_submitting
+check_all "after $kills random kills"
+holds "jobs were submitted between the kills" [ "$(wc -l <"$tmp/acknowledged")" -ge $((kills / 4)) ]
+holds "some requests were interrupted" [ -s "$tmp/refused" ]
 
 # ---- At every point -----------------------------------------------------------------------------
 
 fresh points
-start_feeding 0
+start_submitting 0
 reached=0 planned=0
-# ended_by_itself: with SIGKILL, at the point that it was told.
+# ended_by_itself: the daemon died of SIGKILL at its fault point.
 ended_by_itself()
 {
     local gone=false
@@ -216,8 +216,8 @@ for point in append commit committed spawn spawned; do
     done
 done
 holds "the daemon died at every point of a commit" [ $reached = $planned ]
-# Rounds come fast, so that there is something to compact: no death before that commit keeps the
-# next daemon from trying again.
+# Short rounds, so that there are events to compact.  After a crash before the commit, the next daemon
+# compacts again.
 for point in compact compact-commit compacted; do
     POLLUX_FAULT=$point:1 launch_daemon "${options[@]}" --interval 0.01
     if ended_by_itself; then
@@ -227,10 +227,10 @@ for point in compact compact-commit compacted; do
     fi
 done
 start_daemon "${usual[@]}"
-stop_feeding
-check_all "after deaths at points of commits"
+stop_submitting
+check_all "after kills at fault points of commits"
 
-# What was committed is done by the next daemon at once, though no round comes and nothing happens.
+# The next daemon carries out committed events at once, without a round.
 fresh undone
 start_daemon "${options[@]}" --interval 3600
 submit stop1 -- "$tmp/job"
@@ -241,9 +241,9 @@ run pollux cancel stop1
 expect "a cancel whose answer was lost" status=3 err~'no answer'
 ended_by_itself || not_ok "the daemon dies when the cancel is committed" "$(tell)"
 start_daemon "${options[@]}" --interval 3600
-soon "is carried out by the next daemon" is stop1 '.phase == "cancelled"'
+soon "the next daemon carries out the cancel" is stop1 '.phase == "cancelled"'
 
-# A supervisor that dies is a failure of its run, which is tried again.
+# A killed supervisor is a failure of its run, which is retried.
 fresh supervisors
 forgive=1000 forgiving=true
 for point in run-publish run-start run-started run-status run-ended; do
@@ -253,20 +253,20 @@ for point in run-publish run-start run-started run-status run-ended; do
         submit "$job" "${words[@]}" -- "$tmp/job"
         echo "$job" >>"$tmp/acknowledged"
     done
-    [ $point = run-ended ] || soon "supervisors that die at $point are noticed" is "two-$point" '.failures > 1'
+    [ $point = run-ended ] || soon "after $point: the daemon notices the killed supervisor" is "two-$point" '.failures > 1'
     stop_daemon KILL
     start_daemon "${usual[@]}"
-    soon "and the job goes on, after $point" has_ended "two-$point"
+    soon "after $point: the job ends" has_ended "two-$point"
     stop_daemon
 done
 start_daemon "${usual[@]}"
-check_all "after deaths of supervisors at points"
+check_all "after kills of supervisors at fault points"
 
-# ---- Everybody, at random -----------------------------------------------------------------------
+# ---- All processes, at random moments -----------------------------------------------------------
 
 fresh everybody
-peaceful=1
-start_feeding 0
+healthy_only=1
+start_submitting 0
 start_daemon "${usual[@]}"
 for ((kill = 0; kill < kills + kills / 2; kill++)); do
     if [ $((RANDOM % 6)) = 0 ]; then
@@ -279,6 +279,6 @@ for ((kill = 0; kill < kills + kills / 2; kill++)); do
     sleep_random 0.2
 done
 until_true answers
-stop_feeding
-check_all "after deaths of everybody"
+stop_submitting
+check_all "after random kills of all processes"
 stop_daemon

@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-# polluxd end to end, with real processes on virtual nodes: starting and refusing to, jobs of every
-# kind, replicas that change while jobs run, drains, limits, signals, and a journal that is decided
-# again to the same plans.
+# polluxd end to end, with real processes on virtual nodes: successful and refused starts, jobs of every
+# kind, replicas that change while jobs run, drains, limits, signals, and a replay of the journal that
+# gives the same plans.
 . tests/cli/lib_daemon.sh
 nodes=(--node a:2 --node b:2)
 usual=("${nodes[@]}" --interval 0.4)
 
-# ---- Who may start ------------------------------------------------------------------------------
+# ---- Refused starts -----------------------------------------------------------------------------
 
 if [ "$(id -u)" = 0 ]; then
     run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0
-    expect "root must be accepted" status=2 out= err~'--run-as USER.*--allow-root'
-    holds "and nothing is made before" [ ! -e "$tmp/r" ]
+    expect "root needs --allow-root" status=2 out= err~'--run-as USER.*--allow-root'
+    holds "no state directory is made" [ ! -e "$tmp/r" ]
 else
-    skip "root must be accepted (not root)"
+    skip "root needs --allow-root (this user is not root)"
 fi
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 --policy nosuch
 expect "an unknown policy" status=2 out= err~nosuch
 run $POLLUXD --policy srtf --check
-expect "a policy for simulations alone" status=2 out= err~'srtf needs to know the future'
+expect "a policy that needs a simulation" status=2 out= err~'srtf needs to know the future'
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --node a:0
 expect "a node without slots" status=2 out= err~'a:0'
 run $POLLUXD --state "$tmp/r" --listen nosuch "${root[@]}"
-expect "an address that is none" status=2 out= err~nosuch
+expect "an invalid address" status=2 out= err~nosuch
 printf 'interval: 0\nlisten: here\n' >"$tmp/bad.yaml"
 run $POLLUXD --check --config "$tmp/bad.yaml" --listen 127.0.0.1 --interval 0 --nod a --policy nosuch --log-level loud x
-expect "--check names all that is wrong" status=2 out= err~"^polluxd: .*bad.yaml.*interval: expected a number from 0.01 to 86400, got '0'" \
+expect "--check names all errors" status=2 out= err~"^polluxd: .*bad.yaml.*interval: expected a number from 0.01 to 86400, got '0'" \
     err~"^polluxd: .*bad.yaml.*listen: expected ADDRESS:PORT" err~"^polluxd: --listen: expected ADDRESS:PORT.* got '127.0.0.1'" \
     err~"^polluxd: --interval: expected a number from 0.01 to 86400, got '0'" err~"^polluxd: .*'?a'?" \
     err~'^polluxd: --log-level: expected' err~"^polluxd: unexpected argument 'x'" err~"^polluxd: .*nosuch"
 run $POLLUXD --check --intervall 1 --nodes a:1 --interval 0.5
-expect "--check goes on behind unknown options" status=2 out= err~'intervall' err~'nodes' err!'--interval: '
+expect "--check continues after unknown options" status=2 out= err~'intervall' err~'nodes' err!'--interval: '
 run $POLLUXD --config "$tmp/nosuch.yaml"
 expect "a missing configuration" status=2 out= err~'nosuch\.yaml'
 
@@ -41,13 +41,13 @@ expect "a second daemon on the same state refuses" status=1 out= err~"another po
 run $POLLUXD --state "$tmp/s2" --listen "127.0.0.1:$port" "${root[@]}"
 expect "a port in use is named" status=1 out= err~"127.0.0.1:$port.*in use"
 run pollux status
-expect "the first daemon did not notice" status=0 out~'0 of 4 slots in use'
+expect "the first daemon still answers" status=0 out~'0 of 4 slots in use'
 run $POLLUXD --check "${usual[@]}"
-expect "--check only looks" status=0 out~'good' err=
+expect "--check changes nothing" status=0 out~'good' err=
 
 # ---- One job ------------------------------------------------------------------------------------
 
-# A prompt start, for the next full round is an hour away.
+# Jobs start at once, although the next full round is an hour away.
 stop_daemon
 holds "a daemon ends with 0 at SIGTERM" [ "$status" = 0 ]
 start_daemon "${nodes[@]}" --interval 3600
@@ -56,17 +56,17 @@ soon "a full round comes at once after the start" is first '.phase == "finished"
 submit prompt -- "$worker"
 soon "on a free machine a job starts at once, without a full round" is prompt '.phase == "running"'
 submit prompt2 --max 3 -- "$worker"
-soon "and another, on what is left" is prompt2 '.phase == "running" and .replicas == 3'
-holds "the first has stayed" is prompt '.generation == 1 and .replicas == 1'
+soon "another job starts on the free slots" is prompt2 '.phase == "running" and .replicas == 3'
+holds "the first job was not moved" is prompt '.generation == 1 and .replicas == 1'
 submit waits -- true
-soon "a third one waits, and is told for what" is waits '.phase == "pending" and (.waits_for | length) > 0'
+soon "a third job waits, with a reason" is waits '.phase == "pending" and (.waits_for | length) > 0'
 run pollux cancel waits
 expect "cancel a pending job" status=0
-holds "it is cancelled" is waits '.phase == "cancelled" and .generation == 0'
+holds "the pending job is cancelled" is waits '.phase == "cancelled" and .generation == 0'
 run pollux cancel waits
-expect "once is enough" status=1 err~'waits'
+expect "a second cancel is refused" status=1 err~'waits'
 end_jobs prompt prompt2
-holds "done, with no restart" is prompt2 '.phase == "finished" and .restarts == 0 and .failures == 0'
+holds "both finish without a restart" is prompt2 '.phase == "finished" and .restarts == 0 and .failures == 0'
 
 # ---- Environment --------------------------------------------------------------------------------
 
@@ -92,11 +92,11 @@ for rank in 0 1 2 3; do
         out~'^OMP_NUM_THREADS=[1-9]' out~'^GREETING=a b=c$' out~'^ARGS one two  words$' out~"^PWD $tmp\$" \
         out!TOKEN out!"$secrets" out!POLLUX_STATE out!CUDA_VISIBLE_DEVICES
 done
-holds "all know the same port" [ "$(cat "$tmp"/env.env.* | grep MASTER_PORT | sort -u | wc -l)" = 1 ]
-holds "the socket is there" [ -S "$(sed -n 's/^POLLUX_SOCKET=//p' "$tmp/env.env.3")" ]
-holds "the checkpoint directory is there" [ -d "$tmp/ck" ]
+holds "all replicas have the same port" [ "$(cat "$tmp"/env.env.* | grep MASTER_PORT | sort -u | wc -l)" = 1 ]
+holds "the socket exists" [ -S "$(sed -n 's/^POLLUX_SOCKET=//p' "$tmp/env.env.3")" ]
+holds "the checkpoint directory exists" [ -d "$tmp/ck" ]
 words=$(for pid in $(left_over) $daemon; do cat "/proc/$pid/cmdline" "/proc/$pid/environ" 2>/dev/null | tr '\0' ' '; done)
-holds "no token in the words and variables of any process" [ -z "$(grep -F -e "$secrets" -e '"token"' <<<"$words")" ]
+holds "no process has a token in its arguments or environment" [ -z "$(grep -F -e "$secrets" -e '"token"' <<<"$words")" ]
 end_jobs env
 
 # ---- Failures -----------------------------------------------------------------------------------
@@ -104,42 +104,42 @@ end_jobs env
 submit fails --max-failures 2 --backoff 0.1 -- sh -c 'echo "attempt $POLLUX_GENERATION"; echo "and why" >&2; exit 7'
 soon "a job that fails too often has failed" is fails '.phase == "failed"'
 run pollux show fails
-expect "show says how, with its last lines" status=0 out~'gave up after 3 failures' out~'exit code 7' out~'attempt 3' out~'and why'
+expect "show has the reason and the last lines" status=0 out~'gave up after 3 failures' out~'exit code 7' out~'attempt 3' out~'and why'
 holds "it was tried three times, none of them a restart" is fails '.generation == 3 and .failures == 3 and .restarts == 0'
 run pollux logs fails --generation 1
 expect "the log of an earlier attempt" status=0 out~'attempt 1'
 submit signal --max-failures 0 -- sh -c 'kill -SEGV $$'
-soon "a signal is a failure, too" is signal '.phase == "failed"'
-holds "and is named" is signal '.detail | test ("signal 11")'
+soon "death by a signal is a failure" is signal '.phase == "failed"'
+holds "the detail names the signal" is signal '.detail | test ("signal 11")'
 submit missing --max-failures 0 -- "$tmp/no-such-program"
-soon "a command that is not there fails" is missing '.phase == "failed"'
-holds "and says so" is missing '.detail | test ("no-such-program")'
+soon "a missing command fails" is missing '.phase == "failed"'
+holds "the detail names the missing command" is missing '.detail | test ("no-such-program")'
 submit other --replicas 2 --max-failures 0 -- sh -c '[ $RANK = 0 ] && exec sleep 1000; exit 3'
 soon "one replica's failure stops the others" is other '.phase == "failed"'
-holds "and is the one that is told" is other '.detail | test ("replica 1.*3")'
+holds "the detail names the replica that failed first" is other '.detail | test ("replica 1.*3")'
 submit again --max-failures 5 --backoff 0.1 -- sh -c '[ $POLLUX_GENERATION = 3 ]'
-soon "failures that are forgiven" is again '.phase == "finished" and .generation == 3 and .failures == 2'
+soon "a job finishes after two failures" is again '.phase == "finished" and .generation == 3 and .failures == 2'
 submit patient --max-failures 5 --backoff 600 -- false
-soon "a backoff is waited for" is patient '.phase == "pending" and .failures == 1 and .generation == 1'
+soon "a failed job waits for its back-off" is patient '.phase == "pending" and .failures == 1 and .generation == 1'
 run pollux cancel patient
 expect "cancel a job that waits for its next attempt" status=0
-holds "it is cancelled, too" is patient '.phase == "cancelled"'
+holds "the waiting job is cancelled" is patient '.phase == "cancelled"'
 
 # ---- Cancelling ---------------------------------------------------------------------------------
 
 submit long --replicas 2 -- "$worker"
-soon "runs" is long '.replicas == 2'
+soon "a job with two replicas runs" is long '.replicas == 2'
 run pollux cancel long
 expect "cancel a running job" status=0
-soon "it is stopped and cancelled" is long '.phase == "cancelled"'
+soon "the running job is stopped and cancelled" is long '.phase == "cancelled"'
 submit stubborn --grace 0.3 -- sh -c 'trap "" TERM; echo deaf; while :; do sleep 0.1; done'
 until_true eval 'pollux logs stubborn | grep -q deaf'
 run pollux cancel stubborn
-soon "it is killed after its grace" is stubborn '.phase == "cancelled"'
+soon "a job that ignores SIGTERM is killed after its grace" is stubborn '.phase == "cancelled"'
 submit finisher -- sh -c 'trap "exit 0" TERM; echo ready; while :; do sleep 0.1; done'
 until_true eval 'pollux logs finisher | grep -q ready'
 run pollux cancel finisher
-soon "one that ends well when cancelled" has_ended finisher
+soon "a job that exits with 0 when cancelled" has_ended finisher
 check_rest "after failures and cancels"
 
 # ---- Elastic jobs -------------------------------------------------------------------------------
@@ -149,34 +149,34 @@ start_daemon "${usual[@]}"
 submit big --max 4 -- "$worker"
 soon "an elastic job has the whole machine" is big '.replicas == 4'
 all_began() { [ "$(grep -c '^big 1 ' "$starts")" = 4 ]; }
-soon "all of its replicas work" all_began
+soon "all of its replicas have started" all_began
 submit small --max 4 -- "$worker"
-soon "and gives up half of it when another comes" is small '.replicas == 2'
-soon "both run with two" is big '.replicas == 2'
-holds "it was restarted by choice, not by failure" is big '.restarts >= 1 and .failures == 0 and .warning == null'
-soon "its replicas know their new world" grep -q '^big [2-9][0-9]* 1 2 ' "$starts"
+soon "a second job gets half of the slots" is small '.replicas == 2'
+soon "both jobs run with two replicas" is big '.replicas == 2'
+holds "a restart by a plan is not a failure" is big '.restarts >= 1 and .failures == 0 and .warning == null'
+soon "its replicas have the new number of replicas" grep -q '^big [2-9][0-9]* 1 2 ' "$starts"
 end_jobs small
-soon "it grows when the other has left" is big '.replicas == 4'
+soon "it grows when the other has ended" is big '.replicas == 4'
 submit stay --replicas 2 --no-preemptible -- "$worker"
-soon "one that asks for two gets them" is stay '.replicas == 2 and .generation == 1'
-soon "the elastic one has the rest" is big '.replicas == 2'
+soon "a job of two replicas gets them" is stay '.replicas == 2 and .generation == 1'
+soon "the elastic job has the other slots" is big '.replicas == 2'
 submit third --max 4 -- "$worker"
-soon "three share four slots" is third '.replicas == 1'
-soon "one each for those that can" is big '.replicas == 1'
-holds "the one that cannot be moved was not" is stay '.replicas == 2 and .generation == 1'
+soon "three jobs share four slots" is third '.replicas == 1'
+soon "both elastic jobs have one replica" is big '.replicas == 1'
+holds "the job that is not preemptible was not moved" is stay '.replicas == 2 and .generation == 1'
 end_jobs stay third
 
-# Work that is lost is told.
+# Lost work is reported.
 submit careless --max 2 -- sh -c 'echo started; sleep 1000'
 soon "a job that saves nothing runs" is careless '.phase == "running"'
 run pollux cancel big
-soon "it moves or grows into what is free" is careless '.replicas == 2'
-both_speak() { pollux logs careless --rank 0 | grep started && pollux logs careless --rank 1 | grep started; }
-soon "it has something to lose" both_speak
+soon "it grows into the free slots" is careless '.replicas == 2'
+both_started() { pollux logs careless --rank 0 | grep started && pollux logs careless --rank 1 | grep started; }
+soon "both of its replicas have started" both_started
 submit mover --min 3 --max 3 -- "$worker"
 until_true eval 'is careless ".restarts >= 1 or .replicas == 1" || is mover ".replicas == 3"'
-soon "it was stopped for another" is mover '.phase == "running"'
-soon "and its owner is told what that cost" is careless '(.warning // .detail // "") | test ("since the last checkpoint is lost")'
+soon "it is stopped for another job" is mover '.phase == "running"'
+soon "its warning says how much work is lost" is careless '(.warning // .detail // "") | test ("since the last checkpoint is lost")'
 run pollux cancel careless
 end_jobs mover
 until_true has_ended careless
@@ -199,21 +199,21 @@ expect "a job file" status=0 out=multiple
 soon "multiples of three: six of seven" is multiple '.replicas == 6'
 end_jobs multiple
 submit least --min 5 --max 7 -- "$worker"
-soon "all of it" is least '.replicas == 7'
+soon "a job has all slots" is least '.replicas == 7'
 submit one -- "$worker"
-soon "not below its minimum" is one '.replicas == 1'
-soon "but down to it" is least '.replicas >= 5 and .replicas <= 6'
+soon "another job gets one slot" is one '.replicas == 1'
+soon "the first job shrinks, not below its minimum" is least '.replicas >= 5 and .replicas <= 6'
 submit two --min 2 --max 2 -- "$worker"
 run pollux scale one --max 2
-expect "a job that is not elastic has one size" status=0
+expect "scale a job that is not elastic" status=0
 run pollux scale two --min 1 --max 1
 expect "scale" status=0
 soon "limits can be changed" is two '.replicas == 1'
 run pollux scale least --max 2
 soon "minimum above maximum is refused" [ "$status" != 0 ]
 run pollux scale least --min 1 --max 2
-expect "both at once" status=0
-soon "and it shrinks" is least '.replicas == 2'
+expect "minimum and maximum are changed together" status=0
+soon "the job shrinks to its new maximum" is least '.replicas == 2'
 run pollux submit --name bad --min 3 --max 2 -- true
 expect "limits that contradict each other" status=2 err~min_replicas
 end_jobs least one two
@@ -221,11 +221,11 @@ stop_daemon
 start_daemon --node a:6 --interval 0.4
 submit light --max 6 --allowed 2,4 -- "$worker"
 submit heavy --max 6 --allowed 2,4 --weight 50 -- "$worker"
-soon "who weighs more gets more" is heavy '.replicas == 4'
-soon "who weighs less gets less" is light '.replicas == 2'
+soon "the job with more weight gets more slots" is heavy '.replicas == 4'
+soon "the job with less weight gets fewer slots" is light '.replicas == 2'
 run pollux scale light --weight 5000
 expect "a weight can be changed" status=0
-soon "and the other way round" is light '.replicas == 4'
+soon "after the change the other job gets more slots" is light '.replicas == 4'
 end_jobs light heavy
 
 # ---- Draining -----------------------------------------------------------------------------------
@@ -233,48 +233,48 @@ end_jobs light heavy
 stop_daemon
 start_daemon "${usual[@]}"
 submit fixed --replicas 2 --no-preemptible -- "$worker"
-soon "a job that stays" is fixed '.replicas == 2'
+soon "a job that is not preemptible runs" is fixed '.replicas == 2'
 fixed_node=$(of fixed '.placement | keys[0]')
 submit moves --max 2 -- "$worker"
-soon "a job that moves" is moves '.replicas == 2'
+soon "a preemptible job runs" is moves '.replicas == 2'
 moves_node=$(of moves '.placement | keys[0]')
-holds "each has a node" [ "$fixed_node" != "$moves_node" ]
+holds "each job has its own node" [ "$fixed_node" != "$moves_node" ]
 end_jobs fixed
 run pollux drain "$moves_node"
 expect "drain" status=0
 soon "the preemptible job moves to the other node" is moves ".placement == {\"$fixed_node\": 2}"
 end_jobs moves
 run pollux nodes
-expect "nodes show it" status=0 out~"^$moves_node .* drain"
+expect "pollux nodes shows the drained node" status=0 out~"^$moves_node .* drain"
 run pollux resume "$moves_node"
 expect "resume" status=0
 
-# Only prompt rounds, and nobody who could be moved.
+# Only prompt rounds, and no preemptible job.
 stop_daemon
 start_daemon "${nodes[@]}" --interval 3600
 submit full --replicas 2 --no-preemptible -- "$worker"
 soon "one node is full" is full '.replicas == 2'
 other=$(of full '.placement | if has ("a") then "b" else "a" end')
 submit early -- "$worker"
-soon "a job on the other" is early ".placement == {\"$other\": 1}"
+soon "a job runs on the other node" is early ".placement == {\"$other\": 1}"
 run pollux drain "$other"
-expect "drain that" status=0
+expect "drain the other node" status=0
 submit late -- "$worker"
-soon "nobody starts on a drained node" is late '.phase == "pending"'
+soon "no job starts on a drained node" is late '.phase == "pending"'
 run pollux resume "$other"
-soon "a node that is back takes jobs at once" is late ".placement == {\"$other\": 1}"
+soon "a resumed node gets jobs at once" is late ".placement == {\"$other\": 1}"
 run pollux drain "$other"
 stop_daemon
 start_daemon "${usual[@]}"
 rounds() { sqlite3 "$state/journal.db" "SELECT count(*) FROM events WHERE type = 'ROUND'"; }
 before=$(rounds)
 some_rounds() { [ "$(rounds)" -gt $((before + 3)) ]; }
-soon "full rounds" some_rounds
+soon "more full rounds are held" some_rounds
 for job in early late full; do
     holds "jobs that are not preemptible finish where they are: $job" is $job '.phase == "running" and .generation == 1'
 done
 run pollux nodes --json
-holds "a drain survives the daemon" jq -e ".nodes[] | select (.name == \"$other\") | .available == false" <<<"$out"
+holds "a node stays drained after a restart of the daemon" jq -e ".nodes[] | select (.name == \"$other\") | .available == false" <<<"$out"
 run pollux resume "$other"
 end_jobs full early late
 
@@ -284,10 +284,10 @@ submit wanders --max 4 -- "$worker"
 soon "a job on both nodes" is wanders '.placement == {a: 2, b: 2}'
 stop_daemon
 start_daemon --node a:2 --interval 0.4
-soon "a node that is gone with the old daemon is left" is wanders '.placement == {a: 2}'
+soon "a job leaves a node that the next daemon does not have" is wanders '.placement == {a: 2}'
 stop_daemon
 start_daemon --node c:3 --interval 0.4
-soon "for another one, too" is wanders '.placement == {c: 3} and .failures == 0'
+soon "a job moves to a new node of the next daemon" is wanders '.placement == {c: 3} and .failures == 0'
 end_jobs wanders
 stop_daemon
 start_daemon "${usual[@]}"
@@ -305,30 +305,30 @@ END
     submit mpi --max 4 --launcher mpi -- "$tmp/rank"
     soon "a job under mpirun" is mpi '.replicas == 4'
     all_ranks() { [ "$(grep -c "^mpi $(of mpi .generation) " "$starts")" = "$1" ]; }
-    soon "all of its ranks run" all_ranks 4
-    holds "ranks are mpirun's" [ -z "$(awk '$1 == "mpi" && ($3 != $8 || $4 != $9)' "$starts")" ]
+    soon "all of its ranks have started" all_ranks 4
+    holds "ranks are those of mpirun" [ -z "$(awk '$1 == "mpi" && ($3 != $8 || $4 != $9)' "$starts")" ]
     submit rival --replicas 2 -- "$worker"
-    soon "it shrinks" is mpi '.replicas == 2 and .failures == 0'
-    soon "to two ranks" all_ranks 2
-    holds "ranks had their time to save" is mpi '.warning == null'
+    soon "the job under mpirun shrinks" is mpi '.replicas == 2 and .failures == 0'
+    soon "two ranks have started" all_ranks 2
+    holds "all ranks had time to save" is mpi '.warning == null'
     end_jobs mpi rival
-    holds "finished" is mpi '.phase == "finished" and .failures == 0'
+    holds "the job under mpirun finishes" is mpi '.phase == "finished" and .failures == 0'
     submit mpibad --replicas 2 --max-failures 0 --launcher mpi -- sh -c '[ $RANK = 1 ] && exit 5; sleep 1000'
-    soon "a rank that fails" is mpibad '.phase == "failed"'
-    holds "is told by its own exit code" is mpibad '.detail | test ("replica 1.*5")'
+    soon "a job with a failing rank fails" is mpibad '.phase == "failed"'
+    holds "the detail has the rank's exit code" is mpibad '.detail | test ("replica 1.*5")'
     mkdir "$tmp/broken" "$tmp/idle"
     printf '#!/bin/sh\necho "no such network"; exit 9\n' >"$tmp/broken/mpirun"
     printf '#!/bin/sh\nexec sleep 1000\n' >"$tmp/idle/mpirun"
     chmod 755 "$tmp/broken/mpirun" "$tmp/idle/mpirun"
     submit mpibroken --replicas 2 --max-failures 2 --backoff 0.1 --launcher mpi --env PATH="$tmp/broken:$PATH" -- true
-    soon "an mpirun that starts nothing is a failure" is mpibroken '.phase == "failed" and .failures == 3 and .restarts == 0'
-    holds "and is blamed" is mpibroken '.detail | test ("mpirun.*9")'
+    soon "an mpirun that exits before its ranks start is a failure" is mpibroken '.phase == "failed" and .failures == 3 and .restarts == 0'
+    holds "the detail names mpirun" is mpibroken '.detail | test ("mpirun.*9")'
     if [ -n "${POLLUX_SOAK-}" ]; then
         submit mpiidle --replicas 2 --max-failures 0 --launcher mpi --env PATH="$tmp/idle:$PATH" -- true
-        soon "so is one that starts nothing and stays" is mpiidle '.phase == "failed"'
+        soon "an mpirun that never starts its ranks is a failure" is mpiidle '.phase == "failed"'
     fi
 else
-    skip "mpirun is not here"
+    skip "mpirun is not installed"
 fi
 
 # ---- Signals ------------------------------------------------------------------------------------
@@ -345,43 +345,43 @@ reloaded() { pollux status --json | jq -e '.interval_s == 2'; }
 soon "SIGHUP reads the configuration again" reloaded
 echo 'intervall: 7' >>"$tmp/config.yaml"
 kill -HUP "$daemon"
-soon "a wrong one is told" grep -q 'not reloaded.*intervall' "$log"
-holds "and changes nothing" reloaded
+soon "an invalid configuration is logged" grep -q 'not reloaded.*intervall' "$log"
+holds "an invalid configuration changes nothing" reloaded
 sed -i '$d' "$tmp/config.yaml"
 printf 'policy: srtf\nrate: 999\n' >>"$tmp/config.yaml"
 kill -HUP "$daemon"
-soon "so is a policy that only a simulation can have" grep -q 'not reloaded.*srtf needs to know the future' "$log"
+soon "a policy that needs a simulation is logged" grep -q 'not reloaded.*srtf needs to know the future' "$log"
 sed -i '/srtf/d' "$tmp/config.yaml"
 kill -HUP "$daemon"
-soon "and what only a restart changes" grep -q 'only a restart.*rate' "$log"
+soon "fields that need a restart are logged" grep -q 'only a restart.*rate' "$log"
 sed -i '$d' "$tmp/config.yaml"
 submit stays --max 4 -- "$worker"
-soon "a job" is stays '.replicas == 4'
+soon "a job with four replicas runs" is stays '.replicas == 4'
 before=$(of stays .generation)
 stop_daemon
-holds "SIGTERM ends the daemon well" [ "$status" = 0 ]
-holds "and leaves the job running" [ "$(left_over | wc -l)" -ge 8 ]
+holds "SIGTERM ends the daemon with 0" [ "$status" = 0 ]
+holds "the job runs on without a daemon" [ "$(left_over | wc -l)" -ge 8 ]
 run pollux list
-expect "nobody answers" status=3 err~'is polluxd running'
+expect "pollux status without a daemon" status=3 err~'is polluxd running'
 start_daemon --config "$tmp/config.yaml" "${nodes[@]}" --stop-jobs
 holds "the next daemon adopts it" is stays ".phase == \"running\" and .generation == $before and .replicas == 4"
 stop_daemon
-holds "--stop-jobs ends well, too" [ "$status" = 0 ]
-holds "and leaves nothing" [ -z "$(left_over)" ]
+holds "--stop-jobs ends the daemon with 0" [ "$status" = 0 ]
+holds "--stop-jobs leaves no process" [ -z "$(left_over)" ]
 start_daemon --config "$tmp/config.yaml" "${nodes[@]}"
-soon "the next daemon goes on with it" is stays ".phase == \"running\" and .generation > $before and .failures == 0"
+soon "the next daemon starts the job again" is stays ".phase == \"running\" and .generation > $before and .failures == 0"
 end_jobs stays
-holds "and it finishes" is stays '.phase == "finished"'
-check_rest "after all that"
+holds "the job finishes" is stays '.phase == "finished"'
+check_rest "after signals"
 
 # ---- The journal --------------------------------------------------------------------------------
 
-check_replay "the journal of a running daemon, across restarts, is decided again to the same plans"
+check_replay "a replay of the journal of a running daemon, across restarts, gives the same plans"
 stop_daemon
-check_replay "so is that of one that has ended"
+check_replay "a replay after the end of the daemon gives the same plans"
 holds "no node ever had more replicas than slots" [ -z "$(crowded "$state/journal.db")" ]
 echo "keep_events: 1000" >"$tmp/config.yaml"
-# Rounds come fast, so that there is much to compact.
+# Short rounds, so that there are many events to compact.
 compacted() { [ "$(sqlite3 "$state/journal.db" 'SELECT min(seq) FROM events')" -gt 1 ]; }
 for i in 1 2 3; do
     start_daemon --config "$tmp/config.yaml" "${nodes[@]}" --interval 0.01
@@ -393,10 +393,10 @@ for i in 1 2 3; do
     stop_daemon "$([ $i = 2 ] && echo KILL || echo TERM)"
 done
 holds "old events are in a snapshot" compacted
-check_replay "a compacted journal of several daemons, too"
+check_replay "a replay of a compacted journal of several daemons gives the same plans"
 start_daemon --config "$tmp/config.yaml" "${nodes[@]}"
 holds "jobs from before the snapshot are known" is fails '.phase == "failed" and .failures == 3'
-holds "with their last lines" is fails '.last_lines | length > 0'
+holds "jobs from before the snapshot have their last lines" is fails '.last_lines | length > 0'
 for i in 1 2 3; do
     holds "job keep$i has finished" is "keep$i" '.phase == "finished"'
     holds "job kept$i ran twice" is "kept$i" '.phase == "finished" and .failures == 1'
@@ -412,16 +412,16 @@ if [ "$cpus" -ge 2 ]; then
     until_true [ -e "$tmp/env.pinned.0" ] && until_true [ -e "$tmp/env.pinned.1" ]
     lists=$(sed -n 's/^Cpus_allowed_list:\s*//p' "$tmp/env.pinned.0" "$tmp/env.pinned.1")
     holds "slots have CPUs of their own" [ "$(sort -u <<<"$lists" | wc -l)" = 2 ]
-    holds "as many threads as CPUs" grep -q "^OMP_NUM_THREADS=$((cpus / 2))\$" "$tmp/env.pinned.0"
+    holds "OMP_NUM_THREADS is the number of CPUs" grep -q "^OMP_NUM_THREADS=$((cpus / 2))\$" "$tmp/env.pinned.0"
     end_jobs pinned
     stop_daemon
 else
-    skip "slots have CPUs of their own (there is one)"
+    skip "slots have CPUs of their own (there is only one CPU)"
 fi
 mkdir "$tmp/bin"
 cat >"$tmp/bin/nvidia-smi" <<'END'
 #!/bin/sh
-# As the real one answers to --query-gpu=index,name.
+# The output of the real program for --query-gpu=index,name.
 case "$*" in
 *query-gpu*) printf '0, Stand-in GPU\n1, Stand-in GPU\n2, Stand-in GPU\n' ;;
 *) printf 'GPU 0: Stand-in GPU\nGPU 1: Stand-in GPU\nGPU 2: Stand-in GPU\n' ;;
@@ -440,15 +440,15 @@ for file in gpu1.0 gpu2.0 gpu2.1; do
     until_true [ -e "$tmp/env.$file" ]
 done
 devices() { sed -n 's/^CUDA_VISIBLE_DEVICES=//p' "$tmp/env.$1"; }
-holds "one GPU" [ "$(devices gpu1.0 | tr ',' '\n' | wc -l)" = 1 ]
-holds "two GPUs, seen by both replicas" [ "$(devices gpu2.0 | tr ',' '\n' | wc -l),$(devices gpu2.0)" = "2,$(devices gpu2.1)" ]
-holds "no GPU twice" [ -z "$(printf '%s\n' "$(devices gpu1.0)" "$(devices gpu2.0)" | tr ',' '\n' | sort | uniq -d)" ]
+holds "a replica sees one GPU" [ "$(devices gpu1.0 | tr ',' '\n' | wc -l)" = 1 ]
+holds "two replicas see the same two GPUs" [ "$(devices gpu2.0 | tr ',' '\n' | wc -l),$(devices gpu2.0)" = "2,$(devices gpu2.1)" ]
+holds "no GPU is given twice" [ -z "$(printf '%s\n' "$(devices gpu1.0)" "$(devices gpu2.0)" | tr ',' '\n' | sort | uniq -d)" ]
 end_jobs gpu1 gpu2
 stop_daemon
 
 # ---- Long paths ---------------------------------------------------------------------------------
 
-# Of a socket in the state directory: one that a socket could have and its URL not, and one too long.
+# Lengths of the path of the state directory: a socket fits but its URL does not, and a socket does not fit.
 for length in 93 150; do
     state=$tmp/$(printf "%0$((length - ${#tmp} - 1))d" 0)
     export POLLUX_STATE=$state
@@ -471,15 +471,15 @@ if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
     chmod 755 "$tmp/bin"
     POLLUXD=$tmp/bin/polluxd
     start_daemon "${usual[@]}"
-    holds "the daemon is that user" [ "$(stat -c %U "/proc/$daemon")" = nobody ]
-    holds "the state is theirs alone" [ "$(stat -c '%U %a' "$state")" = 'nobody 700' ]
+    holds "--run-as: the daemon runs as that user" [ "$(stat -c %U "/proc/$daemon")" = nobody ]
+    holds "--run-as: the state directory belongs to that user" [ "$(stat -c '%U %a' "$state")" = 'nobody 700' ]
     submit who --directory / -- sh -c 'id -un; id -G; umask'
     soon "a job runs as that user" is who '.phase == "finished"'
     run pollux logs who
-    expect "and is nobody else" out~'^nobody$' out!'^0 | 0 | 0$'
+    expect "the job has only the name and groups of that user" out~'^nobody$' out!'^0 | 0 | 0$'
     stop_daemon
     start_daemon "${usual[@]}"
-    holds "the next daemon knows it" is who '.phase == "finished"'
+    holds "the next daemon knows the job" is who '.phase == "finished"'
     stop_daemon
 else
     skip "--run-as (not root)"

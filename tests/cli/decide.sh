@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux decide: plans for people and for programs, explanations, and what it says of bad problems.
+# pollux decide: plans as text and JSON, explanations, and messages about bad problems.
 . tests/cli/lib.sh
 
 problem=examples/synthetic-cluster.json
@@ -18,15 +18,15 @@ check "the standard input" [ "$(without_time <<<"$out")" = "$same" ]
 
 run pollux decide --json $problem
 expect "JSON" status=0 err=
-check "the fields are there" jq -e '.policy == "pollux" and (.allocations | length) == 5 and
+check "JSON has all fields" jq -e '.policy == "pollux" and (.allocations | length) == 5 and
     .bound >= .fitness and .gap == (.bound - .fitness) / .bound and .price >= 0 and .seconds > 0 and
     (.jobs.new | .m == null and .replicas == 1 and .change == "start") and
     (.jobs.vision | .speedup > 0 and .m > 0 and .s >= 0)' <<<"$out"
 check "no node is overfull" jq -e --slurpfile p $problem '[.allocations[] | to_entries[]] |
     group_by(.key) | map({key: .[0].key, value: (map(.value) | add)}) | from_entries as $used |
     [$p[0].nodes[] | ($used[.name] // 0) <= .gpus] | all' <<<"$out"
-check "counts are those allowed" jq -e '.allocations.language | add | . == 1 or . == 2 or . == 4 or . == 8' <<<"$out"
-# Written down here again, from the manual: the fitness of a plan, from the speedups.
+check "all counts of replicas are allowed" jq -e '.allocations.language | add | . == 1 or . == 2 or . == 4 or . == 8' <<<"$out"
+# The fitness of a plan computed from its speedups, as in the manual.
 check "the formula of the manual" jq -e --slurpfile p $problem '. as $plan | $p[0] as $p |
     ([$p.nodes[].gpus] | add) as $gpus | ($p.nodes | length) as $nodes |
     [$p.jobs[] | (.weight // 1) as $w | ($plan.jobs[.name].speedup * $nodes / $gpus) as $x |
@@ -42,7 +42,7 @@ check "the same problem, the same plan" [ "$(jq -S 'del(.seconds)' <<<"$out")" =
 run pollux decide --json --policy=fifo $problem
 expect "another policy" status=0 err= out~'"policy": "fifo"' out~'"fitness": null'
 run pollux decide --policy=equal-share $problem
-expect "another policy, for people" status=0 err= out~'^Decided by equal-share' out!'Fitness'
+expect "another policy, as text" status=0 err= out~'^Decided by equal-share' out!'Fitness'
 for p in 1 0.5 0 -0.5 -5 -1000 '"-inf"'; do
     run pollux decide --json - < <(jq ".p = $p" $problem)
     expect "p = $p" status=0 err= out~'"fitness": 0\.[0-9]'
@@ -55,14 +55,14 @@ expect "no node is available" status=0 err= out~'0 of 0 GPUs' out~'4 stop'
 # ---- Explanations ----------------------------------------------------------------------------
 
 run pollux decide --explain $problem
-expect "explained" status=0 err= out~'^job +GPUs +more +speedup +fitness +fewer' out~'^vision +4 +5 ' \
+expect "all jobs explained" status=0 err= out~'^job +GPUs +more +speedup +fitness +fewer' out~'^vision +4 +5 ' \
     out~'^language +4 +8 .* 2 ' out~'^new +1 +- +- +- +0 '
 run pollux decide --explain=ranking --json $problem
 check "one job explained" jq -e '(.explain | keys) == ["ranking"] and .explain.ranking.more.replicas == 4 and
     .explain.ranking.fewer.replicas == 2 and .explain.ranking.fewer.speedup_change < 0 and
     .explain.ranking.fewer.fitness <= .bound and .explain.ranking.fewer.gap >= 0' <<<"$out"
 run pollux decide --explain=rankin $problem
-expect "a near name" status=2 out= err="pollux decide: --explain: no job is called 'rankin'; did you mean 'ranking'?"
+expect "a mistyped name: a suggestion" status=2 out= err="pollux decide: --explain: no job is called 'rankin'; did you mean 'ranking'?"
 run pollux decide --explain --policy=fifo $problem
 expect "a policy without objective" status=2 out= err~'policy fifo has no objective'
 
@@ -120,7 +120,7 @@ bad "an unknown search" '.batch_search = "all"' 'batch_search: expected "exact" 
 bad "a node without name" 'del(.nodes[1].name)' 'nodes\[1\]\.name: expected'
 bad "a node twice" '.nodes[2].name = "n0"' 'nodes\[2\]\.name: expected a name that no other node has'
 bad "GPUs below 0" '.nodes[0].gpus = -1' 'nodes\[0\]\.gpus: expected'
-bad "half a GPU" '.nodes[0].gpus = 0.5' 'nodes\[0\]\.gpus: expected'
+bad "a fraction of a GPU" '.nodes[0].gpus = 0.5' 'nodes\[0\]\.gpus: expected'
 bad "too many GPUs" '.nodes[].gpus = 1000000' 'nodes\[1\]: expected at most'
 bad "a job twice" '.jobs[3].name = "vision"' 'jobs\[3\]\.name: expected a name that no other job has'
 bad "a name too long" '.jobs[3].name = "x" * 64' 'jobs\[3\]\.name: expected a name of 1 to 63 bytes'
@@ -130,21 +130,21 @@ bad "gamma below 1" '.jobs[3].model.gamma = 0.5' 'jobs\[3\]\.model\.gamma: expec
 bad "a model without statistics" 'del(.jobs[1].grad)' 'jobs\[1\]\.grad: expected a value, because there is a model'
 bad "a model without limits" 'del(.jobs[1].max_local)' 'jobs\[1\]\.max_local: expected'
 bad "no weight" '.jobs[1].weight = 0' 'jobs\[1\]\.weight: expected'
-bad "allowed nonsense" '.jobs[1].allowed = "odd"' 'jobs\[1\]\.allowed: expected "any"'
-bad "allowed none" '.jobs[1].allowed = []' 'jobs\[1\]\.allowed: expected 1 to'
-bad "allowed twice" '.jobs[1].allowed = [1, 2, 1]' 'jobs\[1\]\.allowed\[2\]: expected every count once'
-bad "allowed multiples of nothing" '.jobs[1].allowed = {"multiple_of": 0}' 'jobs\[1\]\.allowed\.multiple_of: expected'
+bad "allowed: an unknown word" '.jobs[1].allowed = "odd"' 'jobs\[1\]\.allowed: expected "any"'
+bad "allowed: an empty list" '.jobs[1].allowed = []' 'jobs\[1\]\.allowed: expected 1 to'
+bad "allowed: a count twice" '.jobs[1].allowed = [1, 2, 1]' 'jobs\[1\]\.allowed\[2\]: expected every count once'
+bad "allowed: multiples of 0" '.jobs[1].allowed = {"multiple_of": 0}' 'jobs\[1\]\.allowed\.multiple_of: expected'
 bad "an unknown node" '.jobs[1].allocation.n9 = 1' 'jobs\[1\]\.allocation\.n9: expected the name of a node'
-bad "half a replica" '.jobs[1].allocation.n2 = 1.5' 'jobs\[1\]\.allocation\.n2: expected'
+bad "a fraction of a replica" '.jobs[1].allocation.n2 = 1.5' 'jobs\[1\]\.allocation\.n2: expected'
 bad "pinned beyond a node" '.jobs[1] |= (.preemptible = false | .allocation.n2 = 5)' \
     'jobs\[1\]\.allocation\.n2: infeasible: job speech is not preemptible'
-bad "pinned to a node that is gone" '.nodes[2].available = false | .jobs[1].preemptible = false' \
+bad "pinned to a node that is not available" '.nodes[2].available = false | .jobs[1].preemptible = false' \
     'jobs\[1\]\.allocation\.n2: infeasible'
 bad "two pinned beyond a node" '.jobs[2].allocation.n3 = 3 | .jobs[2].preemptible = false | .jobs[3].preemptible = false' \
     'jobs\[3\]\.allocation\.n3: infeasible'
 echo '{"nodes": [' >"$tmp/bad.json"
 run pollux decide "$tmp/bad.json"
-expect "half a document" status=2 out= err~'bad\.json:'
+expect "a truncated document" status=2 out= err~'bad\.json:'
 run pollux decide "$tmp/nosuch.json"
 expect "no file" status=2 out= err~'nosuch\.json'
 run pollux decide --policy=nosuch $problem

@@ -94,16 +94,16 @@ processes_of() { grep -lsz "^POLLUX_RUN=$1\$" /proc/[0-9]*/environ; }
 none_of() { [ -z "$(processes_of "$1")" ]; }
 in_log() { grep -q -e "$1" "$dir/out.log"; }
 
-# ---- How it ends --------------------------------------------------------------------------------
+# ---- Exits --------------------------------------------------------------------------------------
 
 begin zero '' true
 end
 ended "exit 0" 0 0 false false
-check "nothing was said" [ ! -s "$tmp/zero.err" ]
-check "the log is there, and empty" [ -f "$dir/out.log" ]
-check "only the lasting files are left" \
+check "the supervisor printed nothing" [ ! -s "$tmp/zero.err" ]
+check "the log exists and is empty" [ -f "$dir/out.log" ]
+check "only log, info and status are left" \
     [ "$(ls -A "$dir" | tr '\n' ' ')" = "info lock out.log replica status " ]
-check "no other user can look" [ "$(stat -c %a "$dir" "$dir/status" "$dir/out.log" | tr '\n' ' ')" = "700 600 600 " ]
+check "other users cannot read the files" [ "$(stat -c %a "$dir" "$dir/status" "$dir/out.log" | tr '\n' ' ')" = "700 600 600 " ]
 begin seven '' sh -c 'echo out; echo err >&2; exit 7'
 end
 ended "exit 7" 7 0 false false
@@ -118,12 +118,12 @@ begin stdin '' cat
 end
 ended "nothing on the standard input" 0 0 false false
 
-# ---- What cannot be run -------------------------------------------------------------------------
+# ---- Commands that cannot be run ----------------------------------------------------------------
 
 begin nocommand '' no-such-command-anywhere
 end
 ended "a missing command" 127 0 false false
-check "a missing command: in a sentence" grep -q "cannot run 'no-such-command-anywhere'.*PATH" "$dir/status"
+check "a missing command: the status says why" grep -q "cannot run 'no-such-command-anywhere'.*PATH" "$dir/status"
 check "a missing command: in the log" grep -q "^pollux: cannot run 'no-such-command-anywhere'" "$dir/out.log"
 check "a missing command: not started" [ "$(field started)" = false ]
 begin noprogram '' /no/such/program
@@ -145,13 +145,13 @@ dir=$state/run/cwd/1/0
 pollux exec --run "$dir" <<<'{"version":1,"directory":"/no/such","command":["true"]}'
 status=$? text=$(cat "$dir/status")
 ended "a missing directory" 126 0 false false
-check "a missing directory: in a sentence" in_log "cannot enter the directory '/no/such': No such file"
+check "a missing directory: the log says why" in_log "cannot enter the directory '/no/such': No such file"
 begin cpus '"cpus":[8191],' true
 end
-ended "CPUs that there are not" 126 0 false false
-check "CPUs that there are not: in a sentence" in_log "cannot run on the CPUs given"
+ended "CPUs that do not exist" 126 0 false false
+check "CPUs that do not exist: the log says why" in_log "cannot run on the CPUs given"
 
-# ---- What is refused ----------------------------------------------------------------------------
+# ---- Refusals -----------------------------------------------------------------------------------
 
 refuse()
 {
@@ -160,8 +160,8 @@ refuse()
 }
 mkdir -p "$state/run/j/1"
 good='{"version":1,"command":["true"]}'
-refuse "a job's name that climbs" ../1/0 "$good" 'JOB/GENERATION/RANK'
-refuse "a rank that climbs" j/1/.. "$good" 'JOB/GENERATION/RANK'
+refuse "a job's name that leaves the directory" ../1/0 "$good" 'JOB/GENERATION/RANK'
+refuse "a rank that leaves the directory" j/1/.. "$good" 'JOB/GENERATION/RANK'
 refuse "a rank that is no number" j/1/0x "$good" 'JOB/GENERATION/RANK'
 refuse "a rank with a sign" j/1/-1 "$good" 'JOB/GENERATION/RANK'
 refuse "a generation that was not prepared" j/2/0 "$good" '2: No such file'
@@ -172,13 +172,13 @@ refuse "no command" j/1/0 '{"version":1,"command":[]}' 'command.*expected a list
 refuse "a variable without a name" j/1/0 '{"version":1,"command":["true"],"environment":["=x"]}' 'environment\[0\].*NAME=value'
 refuse "a variable of the supervisor's" j/1/0 '{"version":1,"command":["true"],"environment":["POLLUX_RUN=x"]}' 'does not set itself'
 refuse "SIGKILL as stop signal" j/1/0 '{"version":1,"command":["true"],"stop_signal":9}' 'neither SIGKILL'
-refuse "a URL elsewhere" j/1/0 '{"version":1,"command":["true"],"url":"http://example.com:80"}' 'on this machine'
-refuse "a URL that seems to be here" j/1/0 '{"version":1,"command":["true"],"url":"http://127.0.0.1.example.com:80"}' 'url'
+refuse "a URL of another machine" j/1/0 '{"version":1,"command":["true"],"url":"http://example.com:80"}' 'on this machine'
+refuse "a URL that looks like this machine" j/1/0 '{"version":1,"command":["true"],"url":"http://127.0.0.1.example.com:80"}' 'url'
 run pollux exec <<<"$good"
 expect "no directory" status=2 err~'expected --run=DIR'
 run pollux exec --run "$state/run/j/1/0" a b
 expect "an argument too many" status=2 err~"unexpected argument 'b'"
-check "nothing was made" [ -z "$(ls -A "$state/run/j/1")" ]
+check "no run directory was made" [ -z "$(ls -A "$state/run/j/1")" ]
 
 begin twice '' true
 end
@@ -187,21 +187,21 @@ expect "a run is not started twice" status=2 err~'twice/1/0: this run has been s
 begin race '"grace":0,' sleep 1000
 until_true [ -e "$dir/replica" ]
 run pollux exec --run "$dir" <<<"$good"
-expect "nor while it runs" status=2 err~'has been started before'
-check "nothing is left of the second one" [ "$(ls -A "$state/run/race/1")" = 0 ]
+expect "a run is not started twice while it runs" status=2 err~'has been started before'
+check "the second start leaves no files" [ "$(ls -A "$state/run/race/1")" = 0 ]
 kill "$pid"
 end
-# Of ten that start at once, one runs.
+# Ten supervisors start the same run at once.
 mkdir -p "$state/run/ten/1"
 for i in 1 2 3 4 5 6 7 8 9 10; do
     pollux exec --run "$state/run/ten/1/0" 2>/dev/null \
         <<<"{\"version\":1,\"directory\":\"$tmp\",\"command\":[\"/bin/sh\",\"-c\",\"echo $i >>ten\"]}" &
 done
 wait
-check "of ten at once one is started" [ "$(wc -l <"$tmp/ten")" = 1 ]
+check "of ten simultaneous starts one succeeds" [ "$(wc -l <"$tmp/ten")" = 1 ]
 mkdir -p "$state/run/linked" "$tmp/elsewhere"
 ln -s "$tmp/elsewhere" "$state/run/linked/1"
-refuse "a symbolic link on the way" linked/1/0 "$good" 'symbolic link'
+refuse "a symbolic link in the path" linked/1/0 "$good" 'symbolic link'
 mkdir -p "$state/run/open/1" && chmod 777 "$state/run/open/1"
 refuse "a directory open to others" open/1/0 "$good" 'others may write'
 
@@ -224,7 +224,7 @@ kill "$pid"
 end
 ended "another stop signal" 5 0 true false
 
-# The command in a shell goes on for a while after the signal that kills the shell.
+# The signal kills the shell; its command continues for a while.
 cat >"$tmp/worker" <<'END'
 trap 'echo saving; until [ -e "$1" ]; do sleep 0.05; done; echo saved; exit 143' TERM
 echo ready
@@ -237,14 +237,14 @@ until_true in_log saving
 check "through a shell: it waits for the command" kill -0 "$pid"
 touch "$tmp/wrapper.go"
 end
-ended "through a shell: the command's end counts" 143 0 true false
-check "through a shell: it came to its end" in_log saved
+ended "through a shell: the exit code of the command counts" 143 0 true false
+check "through a shell: the command finished" in_log saved
 begin unfinished '' sh -c "sh -c 'trap \"touch $tmp/unfinished; exit 0\" TERM; echo ready; while :; do sleep 0.05; done'; echo never"
 until_true in_log ready
 kill "$pid"
 end
-ended "through a shell: a command's success is not the shell's" 0 15 true false
-check "though it came to its end" [ -e "$tmp/unfinished" ]
+ended "through a shell: exit code 0 of the command does not count" 0 15 true false
+check "through a shell: that command finished" [ -e "$tmp/unfinished" ]
 begin shells '' sh -c "bash -c 'echo bash \$\$; sh $tmp/worker $tmp/shells.go; true'; echo never"
 until_true in_log ready
 kill "$pid"
@@ -259,22 +259,22 @@ kill "$pid"
 until_true both saving
 touch "$tmp/brothers.go"
 end
-ended "of a shell with two children its own end counts" 0 15 true false
-check "but they have their grace, too" both saved
+ended "a shell with two children: its own status counts" 0 15 true false
+check "the children of the shell have their grace" both saved
 begin trapping '' sh -c 'trap : TERM; sh -c "trap \"exit 3\" TERM; echo ready; while :; do sleep 0.05; done"; echo "it said $?"; exit 4'
 until_true in_log ready
 kill "$pid"
 end
-ended "a shell that handles the signal has its own say" 4 0 true false
-check "after its command" in_log 'it said 3'
+ended "the exit code of a shell that handles the signal counts" 4 0 true false
+check "the shell exits after its command" in_log 'it said 3'
 
 begin stubborn '"grace":0.2,' sh -c 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
 until_true in_log ready
 id=$(id_of "$dir")
 kill "$pid"
 end
-ended "one that ignores the signal is killed after its grace" 0 9 true true
-check "and all of it" none_of "$id"
+ended "a process that ignores the signal is killed after its grace" 0 9 true true
+check "all of its processes are killed" none_of "$id"
 begin impatient '"grace":100000,' sh -c 'trap "echo first" TERM; echo ready; while :; do sleep 0.05; done'
 until_true in_log ready
 kill "$pid"
@@ -287,8 +287,8 @@ until_true in_log ready
 id=$(id_of "$dir")
 kill "$pid"
 end
-ended "a stubborn command of a shell" 0 9 true true
-check "no process of it is left" none_of "$id"
+ended "a command of a shell that ignores the signal" 0 9 true true
+check "no process of that shell is left" none_of "$id"
 begin halted '' sh -c 'trap "exit 6" TERM; echo ready; kill -STOP $$; exit 1'
 until_true in_log ready
 replica=$(sed 's/.*"pid":\([0-9]*\).*/\1/' "$dir/replica")
@@ -296,9 +296,9 @@ is_halted() { grep -q '^State:.*T' "/proc/$replica/status"; }
 until_true is_halted
 kill "$pid"
 end
-ended "a halted one gets the signal" 6 0 true false
+ended "a halted process gets the signal" 6 0 true false
 
-# A stop that comes before the replica: the description is late.
+# A stop before the replica starts: the description arrives late.
 mkdir -p "$state/run/early/1" && mkfifo "$tmp/early"
 dir=$state/run/early/1/0
 # shellcheck disable=SC2086
@@ -310,55 +310,55 @@ describe '' true >&9
 exec 9>&-
 end
 ended "a stop before the start" 143 0 true false
-check "then nothing is started" [ "$(field started)" = false ]
+check "after an early stop nothing is started" [ "$(field started)" = false ]
 begin unmoved '' sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done'
 until_true in_log ready
 for other in HUP USR1 USR2 PIPE ALRM QUIT; do kill -$other "$pid"; done
 kill "$pid"
 end
-ended "other signals do nothing to a supervisor" 9 0 true false
+ended "a supervisor ignores other signals" 9 0 true false
 
-# ---- What it leaves behind ------------------------------------------------------------------------
+# ---- Orphans --------------------------------------------------------------------------------------
 
 begin orphan '' sh -c 'sleep 1000 & exit 0'
 end
 id=$(id_of "$dir")
-ended "an orphan does not keep it" 0 0 false false
+ended "an orphan does not delay the end" 0 0 false false
 check "an orphan is killed" none_of "$id"
 begin hidden '' sh -c 'setsid env -i sleep 1000.25 & setsid sh -c "trap \"\" TERM HUP; sleep 1000.25 & wait" & exit 3'
 end
 id=$(id_of "$dir")
-ended "nor those that hide" 3 0 false false
+ended "an orphan in another session does not delay the end" 3 0 false false
 check "in another session, without an environment: killed" [ -z "$(grep -lsz '^1000\.25$' /proc/[0-9]*/cmdline)" ]
 begin forker '"grace":0.1,' sh -c 'trap "" TERM; f() { sleep 0.01; (f) & }; (f) & echo ready; wait; while :; do sleep 0.05; done'
 until_true in_log ready
 id=$(id_of "$dir")
 kill "$pid"
 end
-ended "processes that fork on and on" 0 9 true true
-check "are killed to the last" none_of "$id"
+ended "processes that fork repeatedly" 0 9 true true
+check "all processes that fork repeatedly are killed" none_of "$id"
 
-# The supervisor itself killed: the replica dies with it.
+# If the supervisor is killed, the replica dies with it.
 begin killed '' sleep 1000
 until_true [ -e "$dir/replica" ]
 id=$(id_of "$dir")
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
-check "a killed supervisor takes its replica with it" until_true none_of "$id"
-check "and leaves no status" [ ! -e "$dir/status" ]
+check "the replica of a killed supervisor is killed" until_true none_of "$id"
+check "a killed supervisor leaves no status" [ ! -e "$dir/status" ]
 
 # ---- Output ---------------------------------------------------------------------------------------
 
 begin flood '"log_size":65536,"log_files":3,' sh -c 'i=0; while [ $i -lt 100 ]; do seq -f "line %09.0f" $((i * 1000)) $((i * 1000 + 999)); i=$((i + 1)); done'
 end
-ended "a flood of output" 0 0 false false
-check "old logs are thrown away" [ "$(ls "$dir" | grep -c '^out\.log')" = 4 ]
+ended "very much output" 0 0 false false
+check "the oldest logs are removed" [ "$(ls "$dir" | grep -c '^out\.log')" = 4 ]
 all() { cat "$dir"/out.log.3 "$dir"/out.log.2 "$dir"/out.log.1 "$dir"/out.log; }
 first=$(all | head -n 1 | sed 's/line 0*//')
-check "what is left has no gap, and ends with the end" \
+check "the kept logs have no gap, and end with the last line" \
     diff <(all) <(seq -f "line %09.0f" "$first" 99999)
 check "no file is larger than its limit" [ -z "$(find "$dir" -name 'out.log*' -size +65536c)" ]
-check "and the old ones are almost full" [ -z "$(find "$dir" -name 'out.log.*' -size -57344c)" ]
+check "the rotated logs are almost full" [ -z "$(find "$dir" -name 'out.log.*' -size -57344c)" ]
 begin long '"log_size":4096,"log_files":100,' sh -c 'head -c 100000 /dev/zero | tr "\0" x; echo; echo end'
 end
 check "a line longer than a file is kept" \
@@ -368,8 +368,8 @@ end
 check "any bytes are kept as they are" cmp "$tmp/binary" "$dir/out.log"
 begin none '"log_size":4096,"log_files":0,' seq 10000
 end
-check "no old logs where none are wanted" [ "$(ls "$dir" | grep -c '^out\.log')" = 1 ]
-check "the last one ends with the end" [ "$(tail -n 1 "$dir/out.log")" = 10000 ]
+check "with 0 old logs only one log is kept" [ "$(ls "$dir" | grep -c '^out\.log')" = 1 ]
+check "this log ends with the last line" [ "$(tail -n 1 "$dir/out.log")" = 10000 ]
 begin late '' sh -c '(echo from a child) & wait; printf "no newline"'
 end
 check "an unfinished line is kept" [ "$(cat "$dir/out.log")" = $'from a child\nno newline' ]
@@ -383,29 +383,29 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k,mode=700 pollux-test "$tmp/
     begin full '' sh -c 'seq 100000; echo full; until [ -e '"$tmp"'/free ]; do sleep 0.05; done; echo free again; exit 5'
     is_full() { [ "$(stat -f -c %a "$tmp/small")" = 0 ]; }
     check "the disk is full" until_true is_full
-    check "the replica lives on" kill -0 "$pid"
-    truncate -s 100 "$dir/out.log" # as an administrator would
+    check "the replica continues on a full disk" kill -0 "$pid"
+    truncate -s 100 "$dir/out.log" # frees space
     touch "$tmp/free"
     end
     ended "a full disk does not end the replica" 5 0 false false
-    check "there is a mark for what was lost" in_log '^pollux: [0-9]* bytes of output are lost: No space left'
-    check "and what came after it" in_log '^free again'
+    check "the log says how many bytes are lost" in_log '^pollux: [0-9]* bytes of output are lost: No space left'
+    check "the log has the output after the loss" in_log '^free again'
     rm -rf "$tmp/small/run"
     begin packed '' sh -c 'seq 100000; exit 6'
     end
-    ended "the status has its room on a full disk" 6 0 false false
-    check "which is full" is_full
+    ended "the status is written on a full disk, in reserved space" 6 0 false false
+    check "the disk is full again" is_full
     rm -rf "$tmp/small/run"
     begin retried '' sh -c 'until [ -e '"$tmp"'/packed ]; do sleep 0.05; done; exit 7'
     until_true [ -e "$dir/replica" ]
     rm "$dir/status.new" # its reserve
     cat /dev/zero >"$tmp/small/filler" 2>/dev/null
     touch "$tmp/packed"
-    check "without room it keeps trying" until_true [ -e "$dir/status.new" ]
-    check "and lives as long" kill -0 "$pid"
+    check "the supervisor retries to write its status" until_true [ -e "$dir/status.new" ]
+    check "the supervisor lives until the status is written" kill -0 "$pid"
     rm "$tmp/small/filler"
     end
-    ended "the status is written when there is room again" 7 0 false false
+    ended "the status is written when the disk has free space" 7 0 false false
     rm -rf "$tmp/small/run" "$tmp/packed"
     begin surrendered '' sh -c 'until [ -e '"$tmp"'/packed ]; do sleep 0.05; done; exit 8'
     until_true [ -e "$dir/replica" ]
@@ -423,7 +423,7 @@ else
     skip "a full disk: no small file system can be mounted here"
 fi
 
-# ---- What it is given -----------------------------------------------------------------------------
+# ---- Environment and descriptors ------------------------------------------------------------------
 
 export LEAK=leak POLLUX_TOKEN=secret
 environment=("PATH=/usr/bin:/bin" "GREETING=hello world" "EMPTY=")
@@ -447,7 +447,7 @@ exec 8<&- 9<&-
 check "it is in its directory" [ "$(sed -n 1p "$dir/out.log")" = "$tmp" ]
 check "it has the standard descriptors only" [ "$(sed -n 2p "$dir/out.log")" = 5 ] # total, 0, 1, 2, and ls's own
 check "no signal is blocked or ignored" [ "$(grep -c '^Sig.*0000000000000000$' "$dir/out.log")" = 2 ]
-check "its limits are ours" [ "$(tail -n 1 "$dir/out.log")" = "$(ulimit -n)" ]
+check "its resource limits are those of the supervisor" [ "$(tail -n 1 "$dir/out.log")" = "$(ulimit -n)" ]
 cpu=$(grep '^Cpus_allowed_list' /proc/self/status | grep -o '[0-9]*' | tail -n 1)
 begin affinity "\"cpus\":[$cpu]," grep '^Cpus_allowed_list' /proc/self/status
 end
@@ -456,7 +456,7 @@ begin slots '"slots":[3,5],' true
 end
 check "its slots are in info" grep -q '"slots":\[3,5\]' "$dir/info"
 
-# Under mpirun the rank comes from the environment, and the exit status is 0, so that the others go on.
+# Under mpirun the rank comes from the environment, and the exit status is 0, so that the other ranks continue.
 mkdir -p "$state/run/mpi/1"
 dir=$state/run/mpi/1/2
 describe '' sh -c 'echo $OMPI_COMM_WORLD_RANK $OMPI_X $OTHER; exit 3' >"$dir.json"
@@ -464,32 +464,32 @@ run env OMPI_COMM_WORLD_RANK=2 OMPI_X=x OTHER=other $POLLUX exec --mpi --run "$s
 text=$(cat "$dir/status")
 expect "a rank of mpirun ends with 0" status=0 err=
 check "its code is in the status" [ "$(field code)" = 3 ]
-check "it sees what mpirun says, and nothing else" [ "$(cat "$dir/out.log")" = "2 x" ]
-check "its description is gone" [ ! -e "$dir.json" ]
+check "it has the variables of mpirun, and no others" [ "$(cat "$dir/out.log")" = "2 x" ]
+check "its description is removed" [ ! -e "$dir.json" ]
 run pollux exec --mpi --run "$state/run/mpi/1"
 expect "without mpirun" status=2 err~'start it with mpirun'
 run env OMPI_COMM_WORLD_RANK=../3 $POLLUX exec --mpi --run "$state/run/mpi/1"
-expect "a rank that climbs, from mpirun" status=2 err~'expected a rank'
+expect "a rank of mpirun that leaves the directory" status=2 err~'expected a rank'
 
-# A path too long for a socket.
+# A path that is too long for a socket.
 keep=$state
 state=$tmp/$(printf 'x%.0s' {1..100})
 mkdir -p "$state/run" && chmod 700 "$state" "$state/run"
 begin deep '' sh -c 'ls -l "$POLLUX_SOCKET"; echo "$POLLUX_SOCKET"'
 end
 socket=$(tail -n 1 "$dir/out.log")
-check "a long path has its socket elsewhere" [ "${#socket}" -lt 108 ]
-check "which was there" grep -q '^srw' "$dir/out.log"
-check "and is not any more" [ ! -e "$(dirname "$socket")" ]
+check "for a long path the socket is in another directory" [ "${#socket}" -lt 108 ]
+check "that socket existed" grep -q '^srw' "$dir/out.log"
+check "that socket is removed" [ ! -e "$(dirname "$socket")" ]
 state=$keep
 
-# ---- What its agent says --------------------------------------------------------------------------
+# ---- Messages of the agent ------------------------------------------------------------------------
 
 # server CODE: a daemon that answers every request with CODE and logs it; "mute": it never answers;
 # "deaf": it accepts no connection.  Sets port and server.
 cat >"$tmp/server" <<'END'
 use IO::Socket::INET;
-my ($how, $port, $heard) = @ARGV;
+my ($how, $port, $received) = @ARGV;
 my $listener = IO::Socket::INET->new(Listen => 50, LocalAddr => "127.0.0.1", LocalPort => 0)
     or die "no server: $!";
 open(my $file, ">", "$port.new"); print $file $listener->sockport; close $file;
@@ -500,9 +500,9 @@ while (my $client = $listener->accept) {
     my ($head, $body) = ("", "");
     while (my $line = <$client>) { $head .= $line; last if $line eq "\r\n"; }
     read($client, $body, $1) if $head =~ /Content-Length: (\d+)/;
-    open($file, ">>", $heard); print $file $head, $body, "\n"; close $file;
+    open($file, ">>", $received); print $file $head, $body, "\n"; close $file;
     if ($how eq "mute") { push @kept, $client; next; }
-    my $code = $how eq "recovering" ? (-s "$heard" < 1000 && !-e "$heard.well" ? 503 : 200) : $how;
+    my $code = $how eq "recovering" ? (-s "$received" < 1000 && !-e "$received.well" ? 503 : 200) : $how;
     print $client "HTTP/1.1 $code Word\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
     close $client;
 }
@@ -517,8 +517,8 @@ while (my $message = shift) {
 END
 server()
 {
-    rm -f "$tmp/port" "$tmp/heard"*
-    perl "$tmp/server" "$1" "$tmp/port" "$tmp/heard" &
+    rm -f "$tmp/port" "$tmp/received"*
+    perl "$tmp/server" "$1" "$tmp/port" "$tmp/received" &
     server=$!
     until_true [ -s "$tmp/port" ]
     port=$(cat "$tmp/port")
@@ -528,30 +528,30 @@ stop_server()
     kill "$server"
     wait "$server" 2>/dev/null || true
 }
-heard() { grep -q -e "$1" "$tmp/heard"; }
+received() { grep -q -e "$1" "$tmp/received"; }
 
 server 200
 begin hints "\"url\":\"http://127.0.0.1:$port\",\"token\":\"t0ken\"," \
     sh -c "perl $tmp/say '{\"progress\":1}'; until [ -e $tmp/go ]; do sleep 0.05; done; perl $tmp/say '{\"progress\":2}' '{\"progress\":3}' '{\"progress\":4}'"
-check "hints reach the daemon" until_true heard '^{"progress":1}$'
-check "at the job's place" heard '^POST /v1/jobs/hints/hints HTTP/1\.1'
-check "with its token" heard '^Authorization: Bearer t0ken'
-check "as JSON" heard '^Content-Type: application/json'
+check "hints reach the daemon" until_true received '^{"progress":1}$'
+check "hints have the job's path" received '^POST /v1/jobs/hints/hints HTTP/1\.1'
+check "hints have the job's token" received '^Authorization: Bearer t0ken'
+check "hints are sent as JSON" received '^Content-Type: application/json'
 touch "$tmp/go"
 end
-ended "the replica knows nothing of it" 0 0 false false
-check "the last hints are not lost at the end" heard '^{"progress":4}$'
-check "older ones have made way" [ "$(grep -c progress "$tmp/heard")" -lt 4 ]
+ended "the replica is not disturbed" 0 0 false false
+check "the last hints are not lost at the end" received '^{"progress":4}$'
+check "newer hints replace older ones that wait" [ "$(grep -c progress "$tmp/received")" -lt 4 ]
 stop_server
 
 server 200
 begin nonsense "\"url\":\"http://127.0.0.1:$port\"," perl "$tmp/say" 'no json' '[1]' LONG '{"a":1}' '{"progress":7}'
 end
-check "nonsense is not sent, and named" in_log 'a message of the agent is not sent: .*not well-formed'
-check "nor what is no object" in_log 'expected an object'
-check "nor what is too long" in_log 'not sent: 20000 bytes'
-check "after it others are" heard '"progress":7'
-check "without a token there is no such line" eval '! heard Authorization'
+check "a malformed message is not sent, and is logged" in_log 'a message of the agent is not sent: .*not well-formed'
+check "a message that is not an object is not sent" in_log 'expected an object'
+check "a message that is too long is not sent" in_log 'not sent: 20000 bytes'
+check "later messages are sent" received '"progress":7'
+check "without a token there is no Authorization line" eval '! received Authorization'
 stop_server
 
 server 409
@@ -559,15 +559,15 @@ begin refused "\"url\":\"http://127.0.0.1:$port\"," sh -c "perl $tmp/say '{\"pro
 check "a refusal is in the log" until_true in_log 'the daemon refused hints of the agent: HTTP status 409'
 touch "$tmp/refused"
 end
-check "and not repeated" [ "$(grep -c progress "$tmp/heard")" = 1 ]
+check "a refused message is not repeated" [ "$(grep -c progress "$tmp/received")" = 1 ]
 stop_server
 
 server recovering
 begin recovering "\"url\":\"http://127.0.0.1:$port\"," sh -c "perl $tmp/say '{\"progress\":1}'; until [ -e $tmp/recovered ]; do sleep 0.05; done"
-until_true heard progress
-touch "$tmp/heard.well"
-again() { [ "$(grep -c progress "$tmp/heard")" -ge 2 ]; }
-check "a daemon in trouble is asked again" until_true again
+until_true received progress
+touch "$tmp/received.well"
+again() { [ "$(grep -c progress "$tmp/received")" -ge 2 ]; }
+check "after a server error the message is sent again" until_true again
 touch "$tmp/recovered"
 end
 stop_server
@@ -584,11 +584,11 @@ done
 begin dead "\"url\":\"http://127.0.0.1:$port\"," sh -c "perl $tmp/say '{\"progress\":1}'; echo said; until [ -e $tmp/dead ]; do sleep 0.05; done"
 until_true in_log said
 sed "s/LocalPort => 0/LocalPort => $port, ReuseAddr => 1/" "$tmp/server" >"$tmp/server.again"
-rm -f "$tmp/heard"*
-perl "$tmp/server.again" 200 "$tmp/port" "$tmp/heard" &
+rm -f "$tmp/received"*
+perl "$tmp/server.again" 200 "$tmp/port" "$tmp/received" &
 server=$!
-check "a daemon that comes back gets the latest hints" until_true heard progress
+check "a daemon that comes back gets the latest hints" until_true received progress
 touch "$tmp/dead"
 end
-ended "and the replica saw nothing" 0 0 false false
+ended "the replica was not disturbed" 0 0 false false
 stop_server

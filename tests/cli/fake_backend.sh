@@ -11,13 +11,13 @@ expect "an unknown backend in the configuration" status=2 out= err~'bad.yaml:1:1
 
 start_daemon --backend fake --node a:2 --node b:2 --interval 0.4
 run pollux status
-expect "status names it" status=0 out~'backend fake$' out~'0 of 4 slots in use'
+expect "status names the backend" status=0 out~'backend fake$' out~'0 of 4 slots in use'
 submit good -- true
 soon "true finishes" is good '.phase == "finished"'
 submit bad --max-failures 0 -- false
 soon "false fails" is bad '.phase == "failed"'
 submit long --max 3 -- anything
-soon "anything else runs" is long '.phase == "running" and .replicas == 3'
+soon "another command runs" is long '.phase == "running" and .replicas == 3'
 run pollux logs long
 expect "it has a log" status=0 out='the fake backend runs no program'
 stop_daemon

@@ -10,7 +10,7 @@ header=nodes,replicas,local_bsz,grad_s,step_s
 check "the shipped samples come from their awk script" diff <(awk -f examples/synthetic-resnet.awk) $samples
 
 run pollux fit $samples
-expect "tables for people" status=0 err= out~'fitted to 30 samples' out~'^alpha_grad +0\.02' \
+expect "tables as text" status=0 err= out~'fitted to 30 samples' out~'^alpha_grad +0\.02' \
     out~'^gamma ' out~'^ +2 +1 +1 +24 ' out~'^ +31 +8 +32 +96 ' out~'^Quality: .*%.*loss' \
     out~'^Farthest: line [0-9]+,' out!assumed
 same=$out
@@ -34,7 +34,7 @@ check "unknown fields are left out" jq -e 'keys == ["fit", "model"]' <<<"$out"
 run pollux fit $samples --json --init-batch=256 --max-batch=16384 --min-local=16 --max-local=128 \
     --accumulation --noise-scale=3000
 expect "a whole job object" status=0 err=
-check "with what was given" jq -e '.init_batch == 256 and .max_batch == 16384 and .min_local == 16 and
+check "the object has the given values" jq -e '.init_batch == 256 and .max_batch == 16384 and .min_local == 16 and
     .max_local == 128 and .accumulation and 256 * .grad.var / .grad.sqr == 3000' <<<"$out"
 check "the shipped object is this one" jq -e --slurpfile shipped examples/synthetic-resnet.json '
     $shipped[0] as $s | (del(.model, .fit) == ($s | del(.model, .fit))) and
@@ -42,7 +42,7 @@ check "the shipped object is this one" jq -e --slurpfile shipped examples/synthe
 pollux fit $samples --json --init-batch=256 --max-batch=16384 --min-local=16 --max-local=128 \
     --grad-sqr=2 --grad-var=8 --no-accumulation >"$tmp/job.json"
 run pollux goodput "$tmp/job.json"
-expect "pollux goodput takes it" status=0 err= out~'^Most goodput'
+expect "pollux goodput accepts the object" status=0 err= out~'^Most goodput'
 
 # The same samples in another format.
 { printf '\xef\xbb\xbf'; awk -F, '{ printf " \"%s\" ,%s,,%s,%s,%s\r\n\r\n", $5, $4, $3, $2, $1 }' $samples |
@@ -76,11 +76,11 @@ awk 'NR == 1 { print } NR > 1 { for (i = 0; i < 4; i++) print }' $samples >"$tmp
 run pollux fit "$tmp/many.csv"
 check "of many samples 50 are listed" [ "$(grep -c '^ *[0-9]\+ .*%$' <<<"$out")" = 50 ]
 run pollux fit --all "$tmp/many.csv"
-check "with --all every one is" [ "$(grep -c '^ *[0-9]\+ .*%$' <<<"$out")" = 120 ]
+check "with --all every sample is listed" [ "$(grep -c '^ *[0-9]\+ .*%$' <<<"$out")" = 120 ]
 
 # ---- Bad samples -----------------------------------------------------------------------------
 
-# bad NAME TEXT SENTENCE: the whole message, after the file's name.
+# bad NAME TEXT MESSAGE: the whole message, after the file's name.
 bad()
 {
     printf '%b' "$2" >"$tmp/bad.csv"
@@ -113,7 +113,7 @@ bad "a time of zero" "$header\n1,1,32,0.05,0\n" \
 bad "a number past a double's range" "$header\n1,1,32,1e999,0.05\n" \
     "2:8: column 'grad_s': expected a number from 1e-09 to 1e+09, got '1e999'"
 bad "no nodes" "$header\n0,1,32,0.05,0.05\n" "2:1: column 'nodes': expected an integer from 1 to 1048576, got '0'"
-bad "half a replica" "$header\n1,1.5,32,0.05,0.05\n" \
+bad "a fraction of a replica" "$header\n1,1.5,32,0.05,0.05\n" \
     "2:3: column 'replicas': expected an integer from 1 to 1048576, got '1.5'"
 bad "an integer past 64 bits" "$header\n1,99999999999999999999,32,0.05,0.05\n" \
     "2:3: column 'replicas': expected an integer from 1 to 1048576, got '99999999999999999999'"
@@ -133,11 +133,11 @@ bad "CRLF counts no line twice" "$header\r\n1,1,32,0.05,0.05\r\n1,x,32,0.05,0.05
     "3:3: column 'replicas': expected an integer from 1 to 1048576, got 'x'"
 
 run pollux fit "$tmp/nosuch.csv"
-expect "a file that is not there" status=2 out= err~'nosuch.csv: cannot read: No such file or directory$'
+expect "a missing file" status=2 out= err~'nosuch.csv: cannot read: No such file or directory$'
 run pollux fit "$tmp"
 expect "a folder" status=2 out= err~'cannot read: Is a directory; expected a file$'
 run pollux fit /dev/null
-expect "nothing at all" status=2 err~'empty file'
+expect "an empty standard input" status=2 err~'empty file'
 head -c 300000 /dev/urandom >"$tmp/random"
 run pollux fit "$tmp/random"
 expect "random bytes" status=2 out= err~'^pollux fit: .*random:[0-9]+:[0-9]+: .*expected'
@@ -161,15 +161,15 @@ expect "a million rows are read" status=2 out= \
 run pollux fit $samples --init-batch=256
 expect "a job's options need --json" status=2 out= err~'add --json'
 run pollux fit $samples --json --init-batch=0
-expect "a batch of nothing" status=2 err="pollux fit: --init-batch: expected an integer from 1 to 1099511627776, got '0'"
+expect "a batch of 0" status=2 err="pollux fit: --init-batch: expected an integer from 1 to 1099511627776, got '0'"
 run pollux fit $samples --json --init-batch=64 --max-batch=32
 expect "batches out of order" status=2 err~'init_batch and max_batch: .*64 and 32'
 run pollux fit $samples --json --min-local=64 --max-local=32
 expect "local batches out of order" status=2 err~'min_local and max_local: .*64 and 32'
 run pollux fit $samples --json --grad-sqr=1
-expect "half of the statistics" status=2 err~'add --grad-var'
+expect "only one of the two statistics" status=2 err~'add --grad-var'
 run pollux fit $samples --json --grad-var=nan --grad-sqr=1
-expect "statistics that are none" status=2 err~"--grad-var: expected a number from 0 to 1e\+300, got 'nan'"
+expect "invalid statistics" status=2 err~"--grad-var: expected a number from 0 to 1e\+300, got 'nan'"
 run pollux fit $samples --json --noise-scale=10
 expect "a noise scale without M0" status=2 err~'add --init-batch'
 run pollux fit $samples --json --init-batch=8 --noise-scale=10 --grad-sqr=1

@@ -25,7 +25,7 @@ check "a narrower plot" awk '/^(Best|GPUs| +[0-9]+ +[0-9]+ |Most|Up)/ { next } l
 run pollux goodput --all $job
 check "with --all a row for each" [ "$(sed -n '/^GPUs/,/^$/p' <<<"$out" | grep -c '^ *[0-9]')" = 67 ]
 run pollux goodput --nodes 1 --gpus-per-node 8 $job
-expect "one node alone" status=0 err= out~'^ +8 +1 ' out!'^ +2 +2 ' out!'many nodes'
+expect "only one node" status=0 err= out~'^ +8 +1 ' out!'^ +2 +2 ' out!'many nodes'
 run pollux goodput --nodes 8 --gpus-per-node 1 $job
 expect "nodes of one GPU" status=0 err= out~'^ +1 +1 ' out~'^ +8 +8 ' out!'^ +2 +1 '
 run pollux goodput --max-replicas 1 $job
@@ -35,7 +35,7 @@ expect "one GPU" status=0 err= out~'^ +1 +1 +256 ' out~'on 1 GPU, 1.00 times'
 
 run pollux goodput --json $job
 expect "JSON" status=0 err=
-check "every point is there" jq -e '(.one_node | map(.replicas)) == [1, 2, 3, 4] and
+check "JSON has every point" jq -e '(.one_node | map(.replicas)) == [1, 2, 3, 4] and
     (.many_nodes | map(.replicas)) == [range(2; 65)] and .many_nodes[62].nodes == 16 and
     .search == "exact" and .cluster_nodes == 16 and .gpus_per_node == 4' <<<"$out"
 check "goodput = throughput x efficiency" jq -e '[.one_node[], .many_nodes[] |
@@ -61,7 +61,7 @@ check "exact is no worse within max_batch" jq -en --argjson a "$exact" --argjson
 # ---- Jobs with limits ------------------------------------------------------------------------
 
 run pollux goodput --json --no-accumulation --max-local=100 $job
-check "options win over the file" jq -e '.one_node[0].goodput == 0 and .one_node[0].m == null and
+check "options override the file" jq -e '.one_node[0].goodput == 0 and .one_node[0].m == null and
     .one_node[2].m <= 100 and ([.many_nodes[].s // 0] | max) == 0' <<<"$out"
 check "speedup is over the fewest legal GPUs" jq -e '.one_node[2].speedup == 1' <<<"$out"
 run pollux goodput --no-accumulation --max-local=100 $job
@@ -69,7 +69,7 @@ expect "rows without a legal batch" status=0 out~'^ +1 +1 +- +- +- +- +- +- +-$'
 run pollux goodput --no-accumulation --max-local=100 --max-replicas=2 $job
 expect "no legal batch at all" status=2 out= err~'no batch is legal on 1 to 2 GPUs'
 run pollux goodput --noise-scale=0 $job
-expect "no noise: a larger batch brings nothing" status=0 out~'^ +64 +16 +1024 +16 '
+expect "no noise: a larger batch gains nothing" status=0 out~'^ +64 +16 +1024 +16 '
 
 jq '.model |= (map_values(0) | .alpha_grad = 1e-320 | .gamma = 1)' $job >"$tmp/job.json"
 for json in "" --json; do
@@ -100,7 +100,7 @@ expect "options complete the object" status=0 out="$same" err=
 
 # ---- Bad jobs ----------------------------------------------------------------------------------
 
-# bad NAME TEXT SENTENCE: the beginning of the message, after the file's name.
+# bad NAME TEXT MESSAGE: the beginning of the message, after the file's name.
 bad()
 {
     printf '%b' "$2" >"$tmp/bad.json"
@@ -122,19 +122,19 @@ bad "a negative time" '{"model": {"alpha_grad": -1}}' \
     "1:26: model.alpha_grad: expected a number from 0 to 1e+12, got '-1'"
 bad "a parameter missing" '{\r\n  "model": {"alpha_grad": 1}}' \
     '2:12: model.beta_grad: expected a number from 0 to 1e+12, got nothing'
-bad "a batch of nothing" '{"init_batch": 0}' \
+bad "a batch of 0" '{"init_batch": 0}' \
     "1:16: init_batch: expected an integer from 1 to 1099511627776, got '0'"
 bad "batches out of order" '{"init_batch": 64,\n "max_batch": 32}' \
     "2:15: max_batch: expected at least init_batch (64), got '32'"
-bad "a byte-order mark is none" '\xef\xbb\xbf{"accumulation": 1}' \
+bad "a byte-order mark is refused" '\xef\xbb\xbf{"accumulation": 1}' \
     "1:18: accumulation: expected true or false, got '1'"
 
 run pollux goodput "$tmp/nosuch.json"
-expect "a file that is not there" status=2 out= err~'nosuch.json: cannot read: No such file or directory$'
+expect "a missing file" status=2 out= err~'nosuch.json: cannot read: No such file or directory$'
 run pollux goodput "$tmp"
 expect "a folder" status=2 out= err~'cannot read: Is a directory; expected a file$'
 run pollux goodput /dev/zero
-expect "a file without end" status=2 out= err~'too large: expected at most 1048576 bytes$'
+expect "an endless file" status=2 out= err~'too large: expected at most 1048576 bytes$'
 run pollux goodput examples/synthetic-resnet.csv
 expect "samples instead of a job" status=2 out= err~'1:1: not well-formed JSON'
 
@@ -149,7 +149,7 @@ expect "an unknown search" status=2 err="pollux goodput: --search: expected exac
 run pollux goodput --max-batch=100 $job
 expect "an option that contradicts the file" status=2 err~'init_batch and max_batch: .*256 and 100'
 run pollux goodput --nodes=1048576 --gpus-per-node=1048576 --max-replicas=1000 $job
-expect "a cluster without bounds" status=0 err= out~'^1000 +2 |^ +1000 +'
+expect "a very large cluster" status=0 err= out~'^1000 +2 |^ +1000 +'
 
 # ---- Colours -----------------------------------------------------------------------------------
 
@@ -159,9 +159,9 @@ if command -v script >/dev/null; then
     run on_terminal "TERM=xterm $POLLUX goodput $job"
     expect "colours on a terminal" out~$'\033''\[1mGPUs' out~$'\033''\[3[0-9]m\*'
     run on_terminal "TERM=xterm NO_COLOR=1 $POLLUX goodput $job"
-    expect "none with NO_COLOR" out~'GPUs' out!$'\033'
+    expect "no colours with NO_COLOR" out~'GPUs' out!$'\033'
     run on_terminal "TERM=dumb $POLLUX goodput $job"
-    expect "none on a dumb terminal" out~'GPUs' out!$'\033'
+    expect "no colours on a dumb terminal" out~'GPUs' out!$'\033'
 else
-    skip "colours: there is no script(1) here"
+    skip "colours: script(1) is not installed"
 fi

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# docs/openapi.json against the real daemon: every path and method is asked, with what succeeds
-# and with what is refused, and every answer has the status, the type and the shape that are
-# promised there.
+# docs/openapi.json against a real daemon: every path and method is requested, with success and with
+# refusals, and every answer has the status, the type and the schema that are documented there.
 . tests/cli/lib_daemon.sh
 start_daemon --node n0:2 --node n1:2:cpu --interval 1 --stop-jobs
 url=$(cat "$state/address")
 admin=$(cat "$state/admin.token")
 
-# ---- Asking ----------------------------------------------------------------------------------
+# ---- Requests --------------------------------------------------------------------------------
 
-# ask STATUS METHOD PATH [TARGET [BODY [TYPE]]]: PATH as in openapi.json, TARGET what stands for
-# it.  The answer is left in $tmp/answer.
+# ask STATUS METHOD PATH [TARGET [BODY [TYPE]]]: PATH as in openapi.json, TARGET the path that is
+# requested.  The answer is in $tmp/answer.
 token=$admin
 ask()
 {
@@ -44,7 +43,7 @@ ask()
 field() { jq -r "$1" "$tmp/answer"; }
 phase_is() { [ "$(curl -sS -H "Authorization: Bearer $admin" "$url/v1/jobs/$1" | jq -r .phase)" = "$2" ]; }
 
-# ---- The walk --------------------------------------------------------------------------------
+# ---- All routes ------------------------------------------------------------------------------
 
 ask 200 GET /healthz
 token=
@@ -70,7 +69,7 @@ ask 201 POST /v1/jobs '' '{"name": "failing", "command": "echo broken; exit 3", 
 ask 201 POST /v1/jobs '' '{"name": "large", "command": ["true"], "min_replicas": 8, "max_replicas": 8, "allowed": [8]}'
 ask 409 POST /v1/jobs '' '{"name": "large", "command": ["true"]}'
 ask 400 POST /v1/jobs '' $'name: ../x\ncomand: true\nweight: -1\n' application/yaml
-check "all problems are told with their lines" jq -e '.problems | length >= 3 and all(.line > 0)' "$tmp/answer"
+check "all errors are reported with their lines" jq -e '.problems | length >= 3 and all(.line > 0)' "$tmp/answer"
 ask 415 POST /v1/jobs '' 'command: true' text/plain
 until_true phase_is runner running
 until_true phase_is failing failed
@@ -78,18 +77,18 @@ until_true phase_is failing failed
 ask 200 GET /v1/jobs
 check "a list has the jobs in order of submission" jq -e '[.jobs[].name] == ["runner", "failing", "large"]' "$tmp/answer"
 ask 200 GET /v1/jobs '/v1/jobs?phase=live&owner=ann&limit=1'
-check "and goes on behind the last of a page" jq -e '.next == "runner"' "$tmp/answer"
+check "the next page follows the last job of a page" jq -e '.next == "runner"' "$tmp/answer"
 ask 200 GET /v1/jobs "/v1/jobs?ended_after=$(($(date +%s) + 3600))"
-check "those that ended long ago can be left out" jq -e '[.jobs[].name] == ["runner", "large"]' "$tmp/answer"
+check "jobs that ended long ago can be omitted" jq -e '[.jobs[].name] == ["runner", "large"]' "$tmp/answer"
 ask 400 GET /v1/jobs '/v1/jobs?limit=0'
 ask 400 GET /v1/jobs '/v1/jobs?colour=red'
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/runner
 check "an owner sees the environment" jq -e '.environment == {"KEY": "value"}' "$tmp/answer"
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/failing
 check "a failed job shows its last lines" jq -e '.last_lines == ["broken"]' "$tmp/answer"
-check "and its exit code" jq -e '.exit_code > 0' "$tmp/answer"
+check "a failed job shows its exit code" jq -e '.exit_code > 0' "$tmp/answer"
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/large
-check "one that waits says for what" jq -e '.waits_for | contains("needs 8 slots")' "$tmp/answer"
+check "a waiting job has a reason" jq -e '.waits_for | contains("needs 8 slots")' "$tmp/answer"
 ask 404 GET '/v1/jobs/{name}' /v1/jobs/nobody
 
 hints='"init_batch": 128, "max_batch": 8192, "min_local": 16, "max_local": 512, "accumulation": true,
@@ -103,7 +102,7 @@ ask 409 POST '/v1/jobs/{name}/hints' /v1/jobs/runner/hints "{\"version\": 1, \"g
 ask 400 POST '/v1/jobs/{name}/hints' /v1/jobs/runner/hints '{"version": 1, "generation": 1, "progress": -5}'
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/runner
 check "a report is seen at once" jq -e '.goodput > 0 and .progress == 100 and .eta_s > 0' "$tmp/answer"
-check "and so is why one was refused" jq -e '.refused_report | contains("progress")' "$tmp/answer"
+check "the reason of a refused report is seen at once" jq -e '.refused_report | contains("progress")' "$tmp/answer"
 ask 200 GET '/v1/jobs/{name}/explain' /v1/jobs/runner/explain
 ask 200 GET '/v1/jobs/{name}/explain' /v1/jobs/large/explain
 ask 409 GET '/v1/jobs/{name}/explain' /v1/jobs/failing/explain
@@ -136,11 +135,11 @@ ask 200 DELETE '/v1/tokens/{name}' /v1/tokens/ann
 ask 404 DELETE '/v1/tokens/{name}' /v1/tokens/ann
 ask 200 GET /metrics
 
-# ---- All of it -------------------------------------------------------------------------------
+# ---- Coverage --------------------------------------------------------------------------------
 
 jq -r '.paths | to_entries[] | .key as $p | .value | keys[] | select(. != "parameters") | "\(ascii_upcase) \($p)"' \
     docs/openapi.json | sort >"$tmp/promised"
 sort -u "$tmp/seen" >"$tmp/kept"
-check "every path and method was asked with success" diff "$tmp/promised" "$tmp/kept"
+check "every path and method was requested with success" diff "$tmp/promised" "$tmp/kept"
 stop_daemon
-check "the daemon ends well after all that" [ "$status" = 0 ]
+check "the daemon ends with 0" [ "$status" = 0 ]

@@ -7,18 +7,18 @@ run pollux sim "$tmp/first.csv" --policy pollux --nodes 2 --interval 30 --record
     --json "$tmp/first.json"
 expect "a simulation is recorded" status=0
 run pollux profile "$tmp/first.db" --workload="$tmp/again.csv"
-expect "its journal becomes profiles, and tells how to simulate them" status=0 out~'^  "version": 1,$' \
+expect "its journal becomes profiles, and the output says how to simulate them" status=0 out~'^  "version": 1,$' \
     err~'^pollux sim .*again.csv --profiles PROFILES --policy pollux --nodes 2 --gpus-per-node 4 --interval 30 --restart-delay 30 --p -1$'
 printf '%s\n' "$out" >"$tmp/again.json"
 check "a profile for every job, by its name" [ "$(jq -r '.applications | keys_unsorted[]' "$tmp/again.json" | sort)" = \
     "$(tail -n +2 "$tmp/first.csv" | cut -d, -f1 | sort)" ]
-check "submissions are as they were" diff <(tail -n +2 "$tmp/first.csv" | cut -d, -f1,2 | sort) \
+check "submissions are those of the recorded run" diff <(tail -n +2 "$tmp/first.csv" | cut -d, -f1,2 | sort) \
     <(tail -n +2 "$tmp/again.csv" | cut -d, -f1,2 | sort)
-check "work in all is that of the application" jq -e --slurpfile built <(pollux profiles cifar10) '
+check "the total work is that of the application" jq -e --slurpfile built <(pollux profiles cifar10) '
     ($built[0].applications.cifar10 | .epochs * .epoch_iterations) as $total |
     [.applications | to_entries[] | select(.key | startswith("cifar10")) | .value |
         (.epochs * .epoch_iterations / $total - 1) | fabs < 1e-4] | length > 0 and all' "$tmp/again.json"
-check "noise is known along the way, and grows" jq -e '[.applications | to_entries[] | select(.key | startswith("cifar10")) |
+check "noise is known over the progress, and grows" jq -e '[.applications | to_entries[] | select(.key | startswith("cifar10")) |
     .value.noise | (.progress | length) > 3 and .ratio[0][0] < .ratio[0][-1]] | length > 0 and all' "$tmp/again.json"
 # Not equal: an agent reports less about a job than the simulator knows, and only the noise of its own batches.
 run pollux sim "$tmp/again.csv" --profiles "$tmp/again.json" --policy pollux --nodes 2 --interval 30 --json "$tmp/second.json"
@@ -35,9 +35,9 @@ expect "jobs without an agent are left out" status=2 out= err~'job cifar10-[0-9]
 run pollux profile
 expect "no file" status=2 out= err~'expected FILE.db'
 run pollux profile "$tmp/none.db"
-expect "a file that is not there" status=2 out= err~'none.db'
+expect "a missing file" status=2 out= err~'none.db'
 echo no journal >"$tmp/no.db"
 run pollux profile "$tmp/no.db"
-expect "a file that is no journal" status=2 out= err~'no.db'
+expect "a file that is not a journal" status=2 out= err~'no.db'
 run pollux profile "$tmp/first.db" --workload="$tmp/no/such.csv"
 expect "a workload that cannot be written" status=2 out= err~'such.csv: cannot write: No such file'

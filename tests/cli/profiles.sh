@@ -7,7 +7,7 @@ expect "the built-in profiles" status=0 err= out~'^  "version": 1,$'
 echo "$out" >"$tmp/all.json"
 check "they are JSON, of six applications" jq -e '.version == 1 and
     (.applications | keys == ["bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"])' "$tmp/all.json"
-check "what docs/formats.md promises is there" jq -e '[.applications[] | .epochs > 0 and
+check "they have all fields of docs/formats.md" jq -e '[.applications[] | .epochs > 0 and
     .epoch_iterations > 0 and .init_batch <= .max_batch and .min_local <= .max_local and
     (.model | length == 7) and (.noise | (.ratio | length) == (.batches | length) and
     (.progress | length) as $n | ([.ratio[] | length == $n] | all))] | all' "$tmp/all.json"
@@ -15,22 +15,22 @@ check "the source is what the command prints" diff "$tmp/all.json" src/sim/profi
 
 run pollux profiles ncf bert
 expect "some of them, in this order" status=0 err= out~'"ncf"'
-check "and no others" [ "$(jq -r '.applications | keys_unsorted | join(" ")' <<<"$out")" = "ncf bert" ]
+check "only these are printed" [ "$(jq -r '.applications | keys_unsorted | join(" ")' <<<"$out")" = "ncf bert" ]
 run pollux profiles --profiles "$tmp/all.json"
 expect "read and printed again" status=0 out="$(cat "$tmp/all.json")"
 run pollux profiles nosuch
 expect "no such application" status=2 out= err="pollux profiles: application 'nosuch' does not exist, or is named twice"
 run pollux profiles ncf ncf
-expect "named twice" status=2 out=
+expect "an application named twice" status=2 out=
 run pollux profiles --traces x --profiles y
 expect "both sources" status=2 out= err~'exclude each other'
 
 jq '.applications |= {mine: .cifar10}' "$tmp/all.json" >"$tmp/mine.json"
 run pollux workload --profiles "$tmp/mine.json" --jobs 5
-expect "a workload of one's own application" status=0 err= out~'^mine-4,[0-9]*,mine,'
+expect "a workload of a new application" status=0 err= out~'^mine-4,[0-9]*,mine,'
 echo "$out" >"$tmp/mine.csv"
 run pollux sim "$tmp/mine.csv" --profiles "$tmp/mine.json" --policy equal-share
-expect "and its simulation" status=0 err= out~'^equal-share '
+expect "the new application is simulated" status=0 err= out~'^equal-share '
 run pollux sim "$tmp/mine.csv" --policy equal-share
 expect "an application that the built-in profiles lack" status=2 out= err~"mine.csv:2:[0-9]+: column 'application': expected one of bert, "
 
@@ -52,7 +52,7 @@ wrong "negative noise" 'noise\.ratio\[0\]\[1\]' '.applications.bert.noise.ratio[
 wrong "a pin out of range" 'pinned\.batch' '.applications.ncf.pinned.batch = 5'
 echo '{"version": 1, "applications": {' >"$tmp/wrong.json"
 run pollux profiles --profiles "$tmp/wrong.json"
-expect "a file cut off" status=2 out= err~'wrong\.json:[0-9]+'
+expect "a truncated file" status=2 out= err~'wrong\.json:[0-9]+'
 
 run pollux profiles --traces tests/data/osdi21/traces
-expect "the built-in ones are made of the published traces" status=0 err= out="$(cat src/sim/profiles.json)"
+expect "the built-in profiles are made from the published traces" status=0 err= out="$(cat src/sim/profiles.json)"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux sim --record and pollux replay: the same plans, differences told, and what is said of
-# files that are no journals.
+# pollux sim --record and pollux replay: equal plans, reports of differences, and messages about files
+# that are not journals.
 . tests/cli/lib.sh
 
 cat >"$tmp/small.csv" <<'END'
@@ -12,29 +12,29 @@ d,600,bert,4,48
 END
 journal=$tmp/run.db
 
-# ---- The same ------------------------------------------------------------------------------
+# ---- Equal plans ---------------------------------------------------------------------------
 
 for policy in tiresias optimus fifo srtf las equal-share pollux; do
     run pollux sim "$tmp/small.csv" --policy $policy --nodes 2 --record "$tmp/$policy.db"
     expect "$policy is recorded" status=0 err= out~"^$policy "
     run pollux replay "$tmp/$policy.db"
-    expect "$policy decides the same" status=0 err= out~"decided by $policy$" \
+    expect "$policy: the replay gives the same plans" status=0 err= out~"decided by $policy$" \
         out~'^All [1-9][0-9]* plans are the same when decided again$'
 done
 run pollux sim "$tmp/small.csv" --policy tiresias --nodes 2 --record "$tmp/option.db" --policy-option quantum=60
 expect "an option is recorded" status=0 err=
-check "in every round" [ "$(sqlite3 "$tmp/option.db" "SELECT DISTINCT json_extract(body, '\$.policy_options.quantum')
+check "the option is in every round" [ "$(sqlite3 "$tmp/option.db" "SELECT DISTINCT json_extract(body, '\$.policy_options.quantum')
     FROM events WHERE type = 'ROUND'")" = 60.0 ]
 run pollux replay "$tmp/option.db"
-expect "and used again" status=0 err= out~'plans are the same'
+expect "the replay uses the option" status=0 err= out~'plans are the same'
 check "other journals do not mention options" [ "$(sqlite3 "$tmp/tiresias.db" \
     "SELECT count(*) FROM events WHERE body LIKE '%policy_options%'")" = 0 ]
 run pollux sim --policy tiresias --record "$journal"
 expect "the built-in workload is recorded" status=0 err=
-check "for its owner's eyes" [ "$(stat -c %a "$journal")" = 600 ]
-check "as one file" [ "$(echo "$journal"*)" = "$journal" ]
+check "only the owner can read the journal" [ "$(stat -c %a "$journal")" = 600 ]
+check "the journal is one file" [ "$(echo "$journal"*)" = "$journal" ]
 run pollux replay "$journal"
-expect "and replayed" status=0 err= out~'events: 16 nodes, 160 jobs and [0-9]+ rounds in '
+expect "the built-in workload is replayed" status=0 err= out~'events: 16 nodes, 160 jobs and [0-9]+ rounds in '
 check "a reader leaves nothing behind" [ "$(echo "$journal"*)" = "$journal" ]
 run pollux replay "$journal" --json
 expect "JSON" status=0 err=
@@ -42,22 +42,22 @@ rounds=$(sqlite3 "$journal" "SELECT count(*) FROM events WHERE type = 'ROUND'")
 check "all rounds, no difference" jq -e --argjson rounds "$rounds" '.same and .difference == null and
     .rounds == $rounds and .jobs == 160 and .nodes == 16 and .rounds_without_plan == 0 and
     .rounds_of_other_software == 0 and .until > 3600' <<<"$out"
-check "a stranger reads it" [ "$(sqlite3 "$journal" \
+check "sqlite3 reads the journal" [ "$(sqlite3 "$journal" \
     "SELECT count(DISTINCT json_extract(body, '$.application')) FROM events WHERE type = 'SUBMIT'")" = 6 ]
 
 # ---- Recording ---------------------------------------------------------------------------------
 
 run pollux sim "$tmp/small.csv" --policy fifo --record "$journal"
-expect "nothing is overwritten" status=2 err~'run\.db: there is a file of that name; choose another'
-check "and what was there stays" pollux replay "$journal"
+expect "an existing journal is not overwritten" status=2 err~'run\.db: there is a file of that name; choose another'
+check "the existing journal is still valid" pollux replay "$journal"
 run pollux sim "$tmp/small.csv" --policy fifo,las --record "$tmp/two.db"
 expect "one policy only" status=2 err~'^pollux sim: --record takes one workload and one policy'
-check "nothing is left of it" [ ! -e "$tmp/two.db" ]
+check "no journal is left of it" [ ! -e "$tmp/two.db" ]
 run pollux sim "$tmp/small.csv" --policy fifo --record "$tmp/no/run.db"
-expect "no folder" status=2 err~'no/run\.db: cannot create it: No such file or directory'
+expect "a missing folder" status=2 err~'no/run\.db: cannot create it: No such file or directory'
 limited() { (trap '' XFSZ && ulimit -f 64 && pollux "$@"); }
 run limited sim --policy tiresias --record "$tmp/large.db"
-expect "no room" status=1 err~'large\.db: cannot .*: writing failed'
+expect "no free space" status=1 err~'large\.db: cannot .*: writing failed'
 
 # ---- Killed while recording ----------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ for _ in {1..2000}; do
 done
 { kill -9 $child && wait $child; } 2>/dev/null
 run pollux replay "$tmp/killed.db"
-expect "what was committed is whole" status=0 err= out~'^All [1-9][0-9]* plans are the same'
+expect "committed events are complete" status=0 err= out~'^All [1-9][0-9]* plans are the same'
 
 # ---- Differences -------------------------------------------------------------------------------
 
@@ -99,13 +99,13 @@ run pollux replay "$tmp/changed.db" --tolerance 1
 expect "placements have no tolerance" status=1
 changed "other ranks" "UPDATE events SET body = replace(body, '\"n0\":4,\"n1\":4', '\"n1\":4,\"n0\":4')
     WHERE type = 'PLAN'" status=1 out~'recorded .*n1 x 4, n0 x 4' out~'decided .*n0 x 4, n1 x 4'
-changed "another past" "UPDATE events SET body = replace(body, '\"slots\":4', '\"slots\":3')
+changed "other earlier events" "UPDATE events SET body = replace(body, '\"slots\":4', '\"slots\":3')
     WHERE type = 'NODE'" status=1 out~'^Round '
 changed "another version, the same plans" "UPDATE events SET body =
     replace(body, '\"software\":\"', '\"software\":\"0.0.') WHERE type = 'ROUND'" status=0 err= \
     out~'rounds were decided by pollux 0\.0\.[0-9.]+; this is pollux [0-9.]+, which may decide' \
     out~'plans are the same'
-changed "the end is missing" "DELETE FROM events WHERE seq >= $plan" status=0 err= \
+changed "the last events are missing" "DELETE FROM events WHERE seq >= $plan" status=0 err= \
     out~'^All 99 plans are the same' out~'^1 round has no plan: recording stopped there'
 cp "$tmp/pollux.db" "$tmp/changed.db"
 sqlite3 "$tmp/changed.db" "UPDATE events SET body = json_set(body, '$.fitness',
@@ -121,12 +121,12 @@ changed "an unknown type" "UPDATE events SET type = 'MERGE' WHERE seq = 50" stat
     err~"changed\.db, event 50: the type is 'MERGE', which this version does not know"
 changed "an unknown policy" "UPDATE events SET body = replace(body, 'tiresias', 'oracle')" status=2 out= \
     err~"changed\.db, event [0-9]+: no policy is called 'oracle'; there are pollux, "
-changed "an event that does not fit" "UPDATE events SET at_us = 1 WHERE seq = 100" status=2 out= \
+changed "an event out of order" "UPDATE events SET at_us = 1 WHERE seq = 100" status=2 out= \
     err~'changed\.db, event 100: damaged: it does not fit those before: [A-Z]+ at 1 us, after an event at '
 changed "an event missing" "DELETE FROM events WHERE seq = 50" status=2 err~'damaged: event 50 is missing'
 changed "a malformed body" "UPDATE events SET body = '{\"name\":4}' WHERE seq = 3" status=2 \
     err~"changed\.db, event 3:1:9: name: expected a name of 1 to 63 bytes, got '4'"
-changed "a version to come" "UPDATE meta SET value = '7' WHERE key = 'version'" status=2 out= \
+changed "a newer version" "UPDATE meta SET value = '7' WHERE key = 'version'" status=2 out= \
     err~'changed\.db: its version is 7, and this is pollux .*, which reads versions up to 2; use a newer'
 changed "more tables" "CREATE TABLE more (x)" status=2 err~'its tables are not those of a journal'
 run pollux replay "$tmp/none.db"
@@ -143,6 +143,6 @@ run pollux replay "$tmp/other.db"
 expect "another database" status=2 err~'other\.db: an SQLite database, but no journal of pollux'
 head -c 100000 "$journal" >"$tmp/cut.db"
 run pollux replay "$tmp/cut.db"
-expect "cut short" status=2 err~"cut\.db: damaged: .*; restore a copy, save what is left"
+expect "a truncated journal" status=2 err~"cut\.db: damaged: .*; restore a copy, save what is left"
 run pollux replay "$journal" --tolerance 2
 expect "a tolerance out of range" status=2 err~'--tolerance'

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The promises of docs/security.md, against a real daemon with real jobs: tokens and roles, bodies,
-# paths, pages of other sites, slow clients, files that somebody has meddled with, and other users of
-# this machine.
+# paths, pages of other sites, slow clients, replaced or readable files, and other users of this machine.
 . tests/cli/lib.sh
 POLLUXD=${POLLUXD-${POLLUX%/*}/polluxd}
 unset POLLUX_SERVER POLLUX_TOKEN_FILE
@@ -16,7 +15,7 @@ daemons=()
 secrets=("$secret") # that no log may contain
 ended_badly=
 
-# daemon NAME [OPTION...]: one in $tmp/NAME; afterwards $state, $url, $admin.
+# daemon NAME [OPTION...]: start one in $tmp/NAME; sets $state, $url and $admin.
 daemon()
 {
     state=$tmp/$1
@@ -35,7 +34,7 @@ daemon()
     secrets+=("$admin")
 }
 
-# Ends the last daemon with its jobs, then whatever supervisor it has left.
+# End the last daemon with its jobs, then supervisors that it has left.
 stop()
 {
     local pid=${daemons[-1]} info
@@ -51,7 +50,7 @@ stop()
 }
 trap 'code=$?; while [ ${#daemons[@]} -gt 0 ]; do stop; done; (exit $code); finish' EXIT
 
-# ask TOKEN METHOD PATH [CURL OPTION...]: $status is that of HTTP, $out the body, $err the headers.
+# ask TOKEN METHOD PATH [CURL OPTION...]: sets $status (of HTTP), $out (the body) and $err (the headers).
 ask()
 {
     local token=$1 method=$2 path=$3 auth=()
@@ -82,7 +81,7 @@ phase()
 }
 
 daemon main "${root[@]}"
-check "the daemon is up" [ -s "$state/address" ]
+check "the daemon has started" [ -s "$state/address" ]
 pollux submit --name adams --env SECRET="$secret" -- sleep 1000 >/dev/null
 ann=$(pollux token new ann)
 eve=$(pollux token new --role read-only eve)
@@ -129,7 +128,7 @@ done
 ask "" GET /v1/jobs -H "Authorization: Basic $(printf 'admin:%s' "$admin" | base64 -w0)"
 expect "another kind of authorization" status=401
 ask "" GET "/v1/jobs?token=$admin"
-expect "a token in the query is none" status=401
+expect "a token in the query does not count" status=401
 
 # ---- The access log ------------------------------------------------------------------------------
 
@@ -143,7 +142,7 @@ ask "" GET "/v1/jobs/logged?token=$admin"
 check "a request without a token leaves a line" logged \
     "who=- role=- $from method=GET route=/v1/jobs/\{name\} path=/v1/jobs/logged status=401"
 ask "$admin-" GET /v1/jobs/logged2
-check "and so does one with a wrong token" logged \
+check "a request with a wrong token leaves a line" logged \
     "who=- role=- $from method=GET route=/v1/jobs/\{name\} path=/v1/jobs/logged2 status=401"
 ask "$eve" DELETE "/v1/tokens/$ann"
 check "a token in a path is not written" logged \
@@ -163,9 +162,9 @@ ask "$admin" GET /v1/jobs/adams
 expect "an admin sees an environment" status=200 out~"$secret"
 for who in ann eve; do
     ask "${!who}" GET /v1/jobs/adams
-    expect "$who sees the job, and not its environment" status=200 out~'"adams"' out!"$secret"
+    expect "$who sees the job, but not its environment" status=200 out~'"adams"' out!"$secret"
     ask "${!who}" GET '/v1/events?follow=0&after=0'
-    expect "$who sees its events, and not its environment" status=200 out~adams out!"$secret"
+    expect "$who sees its events, but not its environment" status=200 out~adams out!"$secret"
     ask "${!who}" GET /v1/jobs/adams/logs
     expect "$who cannot read its log" status=403
     ask "${!who}" POST /v1/jobs/adams/cancel
@@ -186,12 +185,12 @@ done
 ask "$eve" POST /v1/jobs "${json[@]}" -d '{"command": "true"}'
 expect "read-only cannot submit" status=403
 ask "$ann" POST /v1/jobs "${json[@]}" -d '{"name": "anns", "command": "echo from ann; sleep 1000", "environment": {"KEY": "of-ann"}}'
-expect "a user can" status=201 out~'"owner": *"ann"'
+expect "a user can submit" status=201 out~'"owner": *"ann"'
 until_true phase anns running
 ask "$ann" GET /v1/jobs/anns
-expect "and sees the environment" status=200 out~of-ann
+expect "a user sees the environment of the own job" status=200 out~of-ann
 ask "$eve" GET /v1/jobs/anns
-expect "which others do not" status=200 out!of-ann
+expect "other users do not see it" status=200 out!of-ann
 logs_have()
 {
     ask "$ann" GET /v1/jobs/anns/logs
@@ -200,14 +199,14 @@ logs_have()
 until_true logs_have
 check "an owner reads the log" logs_have
 ask "$ann" POST /v1/jobs "${json[@]}" -d '{"name": "forged", "owner": "admin", "command": "true"}'
-expect "nobody chooses another owner" status=400 out~owner
+expect "a user cannot choose another owner" status=400 out~owner
 ask "$ann" GET /v1/tokens
-expect "a list of tokens is the admin's" status=403
+expect "an admin lists tokens" status=403
 ask "$admin" GET /v1/tokens
-expect "and has no secrets" status=200 out~'"ann"' out!"$ann" out!"$(printf %s "$ann" | sha256sum | cut -c1-64)"
-check "nor has the file" sh -c '! grep -q "$1" "$2"' - "$ann" "$state/tokens"
+expect "the list has no secrets" status=200 out~'"ann"' out!"$ann" out!"$(printf %s "$ann" | sha256sum | cut -c1-64)"
+check "the file of tokens has no secrets" sh -c '! grep -q "$1" "$2"' - "$ann" "$state/tokens"
 
-# A job's token, computed by a stranger.
+# A job's token, computed with openssl.
 token_of()
 {
     printf '%s.%s' "$1" "$(printf %s "$1" | openssl dgst -sha256 -mac HMAC \
@@ -218,11 +217,11 @@ report='{"version": 1, "generation": 1, "progress": 5, "total": 10}'
 ask "$job" POST /v1/jobs/adams/hints "${json[@]}" -d "$report"
 expect "a job reports for itself" status=202
 ask "$job" POST /v1/jobs/anns/hints "${json[@]}" -d "$report"
-expect "not for another" status=403
+expect "a job cannot report for another job" status=403
 ask "$job" POST /v1/jobs/nosuch/hints "${json[@]}" -d "$report"
-expect "nor does it learn which there are" status=403
+expect "a job cannot find out which jobs exist" status=403
 ask "anns.${job#*.}" POST /v1/jobs/anns/hints "${json[@]}" -d "$report"
-expect "one job's proof is none for another" status=401
+expect "a job's signature is not valid for another job" status=401
 for path in /v1/jobs /v1/jobs/adams /v1/jobs/adams/logs /v1/status /v1/nodes /v1/events /metrics /v1/tokens; do
     ask "$job" GET $path
     expect "a job's token cannot GET $path" status=403
@@ -234,7 +233,7 @@ expect "no token of role job is made" status=400
 ask "$admin" DELETE /v1/tokens/eve
 expect "a token is revoked" status=200
 ask "$eve" GET /v1/jobs
-expect "and worth nothing from then on" status=401
+expect "a revoked token is refused" status=401
 
 # ---- Bodies --------------------------------------------------------------------------------------
 
@@ -243,11 +242,11 @@ head -c 60000000 /dev/zero | tr '\0' ' ' >"$tmp/huge"
 ask "$admin" POST /v1/jobs "${json[@]}" --data-binary "@$tmp/large" -H Expect:
 expect "a body over the limit" status=413 out~error
 ask "$admin" POST /v1/jobs "${json[@]}" --data-binary "@$tmp/huge"
-expect "one far over it" status=413
+expect "a body far over the limit" status=413
 ask "$admin" POST /v1/jobs "${json[@]}" -H 'Transfer-Encoding: chunked' --data-binary "@$tmp/large"
-expect "one that does not say how long it is" status=413
+expect "a body over the limit, without a length" status=413
 ask "" POST /v1/jobs "${json[@]}" --data-binary "@$tmp/huge"
-expect "without a token nobody waits for it" status=401
+expect "without a token the body is not read" status=401
 for body in '' '{' '[]' 'null' '"x"' '{"command": }' '{"command": "a", "command": "b"}' \
     "$(printf '[%.0s' {1..5000})" '{"command": "\u0000"}' "$(printf '{"command": "\377"}')"; do
     ask "$admin" POST /v1/jobs "${json[@]}" --data-binary "$body"
@@ -269,15 +268,15 @@ for body in ': :' 'command: [' "$bomb" "$(printf '[%.0s' {1..5000})" 'a: &a [*a]
     expect "malformed YAML: ${body:0:20}" status=400 out~error
 done
 ask "$admin" POST /v1/jobs -d '{"command": "true"}'
-expect "a form of a page is no job" status=415
+expect "the form of a web page is refused" status=415
 ask "$admin" POST /v1/jobs -H 'Content-Type: text/plain' -d '{"command": "true"}'
-expect "nor is plain text" status=415
+expect "plain text is refused" status=415
 ask "$admin" POST /v1/jobs -H 'Content-Type:' -d '{"command": "true"}'
-expect "nor what does not say what it is" status=415
+expect "a body without a type is refused" status=415
 ask "$admin" POST /v1/jobs "${json[@]}" -H 'Content-Encoding: gzip' -d '{"command": "true"}'
-expect "nor what is compressed" status=415
+expect "a compressed body is refused" status=415
 ask "$admin" GET /v1/jobs -H "X-Large: $(printf 'x%.0s' {1..40000})"
-check "too large a head is refused" [ "$status" = 431 -o "$status" = 413 -o "$status" = 000 ]
+check "a head that is too large is refused" [ "$status" = 431 -o "$status" = 413 -o "$status" = 000 ]
 
 # ---- Paths ---------------------------------------------------------------------------------------
 
@@ -287,12 +286,12 @@ for path in /v1/jobs/../../etc/passwd /v1/jobs/..%2f..%2fadmin.token /v1/jobs/%2
     /v1/jobs/%zz /v1/jobs/%ff /v1/jobs/a%0d%0ab /../admin.token \
     "/v1/jobs/$(printf 'x%.0s' {1..500})" /admin.token /v1/jobs/..; do
     ask "$admin" GET "$path"
-    check "no way through ${path:0:40}" grep -Eq '^(400|404|405)$' <<<"$status"
+    check "refused path: ${path:0:40}" grep -Eq '^(400|404|405)$' <<<"$status"
 done
 while read -r query; do
     ask "$admin" GET "/v1/jobs/adams/logs?$query"
     check "no log at $query" grep -Eq '^(400|404)$' <<<"$status"
-    expect "and nothing of it: $query" out!"$secret"
+    expect "no secret in the answer to $query" out!"$secret"
 done <<'END'
 generation=..
 generation=../../..
@@ -313,36 +312,36 @@ END
 for name in ../x a/b .hidden -x .. . 'a b' $'a\nb' "$(printf 'x%.0s' {1..64})" 'é' '' 'a%2fb'; do
     ask "$admin" POST /v1/jobs "${json[@]}" \
         -d "$(jq -cn --arg name "$name" '{name: $name, command: "true"}')"
-    expect "no job is named '${name:0:20}'" status=400 out~name
+    expect "refused as a job's name: '${name:0:20}'" status=400 out~name
 done
-check "nothing was made outside" [ -z "$(find "$tmp" -maxdepth 1 -name 'x*')" ]
+check "no file was made outside of the state directory" [ -z "$(find "$tmp" -maxdepth 1 -name 'x*')" ]
 
 # ---- Pages of other sites --------------------------------------------------------------------------
 
 for host in evil.example evil.example:7467 localhost.evil.example 169.254.169.254 127.0.0.1.evil.example; do
     ask "$admin" GET /v1/jobs -H "Host: $host"
-    expect "a name that was rebound: $host" status=421 out!adams
+    expect "another host's name: $host" status=421 out!adams
     ask "" GET /healthz -H "Host: $host"
-    expect "not even for healthz: $host" status=421
+    expect "another host's name, healthz: $host" status=421
 done
 ask "$admin" GET /v1/jobs -H 'Host: localhost:1'
-expect "loopback names are ours" status=200
+expect "loopback names are accepted" status=200
 for header in 'Origin: http://evil.example' 'Origin: null' 'Origin: http://localhost:1' \
     'Sec-Fetch-Site: cross-site' 'Sec-Fetch-Site: same-site'; do
     ask "$admin" POST /v1/jobs/adams/cancel -H "$header"
     expect "cross-site: $header" status=403
 done
 ask "" OPTIONS /v1/jobs -H 'Origin: http://evil.example' -H 'Access-Control-Request-Method: POST'
-expect "no permission is given across origins" status=403 err!Access-Control
+expect "a preflight request gives no permission" status=403 err!Access-Control
 ask "$admin" GET /v1/jobs
-expect "nor offered" status=200 err!Access-Control err~'nosniff' err~'no-store'
-check "the job has survived all this" phase adams running
+expect "answers have no Access-Control headers" status=200 err!Access-Control err~'nosniff' err~'no-store'
+check "the job still runs" phase adams running
 
 # ---- Slow clients ----------------------------------------------------------------------------------
 
 port=${url##*:}
-# A head in drops; it ends when the server has had enough.
-drip()
+# Send a head slowly, until the server closes the connection.
+send_slowly()
 {
     exec 3<>"/dev/tcp/127.0.0.1/$port" || return 1
     printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ' >&3
@@ -351,12 +350,12 @@ drip()
         [ $? != 1 ] || return 0 # the end, not a pause
     done
 }
-export -f drip
+export -f send_slowly
 export port
-drips=()
+slow_clients=()
 for _ in {1..20}; do
-    timeout 120 bash -c drip 2>/dev/null &
-    drips+=($!)
+    timeout 120 bash -c send_slowly 2>/dev/null &
+    slow_clients+=($!)
 done
 for _ in {1..10}; do
     ask "$admin" GET /v1/jobs
@@ -364,53 +363,53 @@ for _ in {1..10}; do
 done
 expect "slow clients do not keep others waiting" status=200
 cut=0
-for pid in "${drips[@]}"; do
+for pid in "${slow_clients[@]}"; do
     wait $pid && cut=$((cut + 1))
 done
-check "and each is cut off" [ $cut = ${#drips[@]} ]
+check "each slow client is disconnected" [ $cut = ${#slow_clients[@]} ]
 
 # ---- Other users of this machine -------------------------------------------------------------------
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-    stranger()
+    other_user()
     {
         setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
     }
-    check "the stranger gets as far as STATE" stranger test -x "$tmp"
+    check "the other user can reach the state directory" other_user test -x "$tmp"
     for file in . admin.token tokens job.key journal.db address run run/adams/1/0/out.log run/adams/1/0/info; do
-        check "there is $file" test -e "$state/$file"
-        check "a stranger cannot read $file" sh -c '! "$@" >/dev/null 2>&1' - \
+        check "$file exists" test -e "$state/$file"
+        check "another user cannot read $file" sh -c '! "$@" >/dev/null 2>&1' - \
             setpriv --reuid=65534 --regid=65534 --clear-groups -- cat "$state/$file"
     done
-    chmod 711 "$state" # even if STATE were open
+    chmod 711 "$state" # even if the state directory were open
     for file in admin.token tokens job.key journal.db address pollux.sock; do
-        check "$file is nobody else's by itself" sh -c '! "$@" >/dev/null 2>&1' - \
+        check "$file has no permissions for others" sh -c '! "$@" >/dev/null 2>&1' - \
             setpriv --reuid=65534 --regid=65534 --clear-groups -- cat "$state/$file"
     done
-    run stranger curl -sS --unix-socket "$state/pollux.sock" http://localhost/healthz
-    expect "nor can a stranger use the socket" out= err~'.'
+    run other_user curl -sS --unix-socket "$state/pollux.sock" http://localhost/healthz
+    expect "another user cannot use the socket" out= err~'.'
     chmod 700 "$state"
-    run stranger curl -s "$url/v1/jobs"
-    expect "over TCP a stranger is asked for a token" out~token out!adams
+    run other_user curl -s "$url/v1/jobs"
+    expect "over TCP another user needs a token" out~token out!adams
     replica=$(jq .pid "$state/run/adams/1/0/replica")
     supervisor=$(jq .pid "$state/run/adams/1/0/info")
-    check "the replica has its secret" grep -q "$secret" "/proc/$replica/environ"
-    check "the supervisor is one" grep -qzF "$state/run/adams" "/proc/$supervisor/cmdline"
+    check "the replica has the secret in its environment" grep -q "$secret" "/proc/$replica/environ"
+    check "the other process is the supervisor" grep -qzF "$state/run/adams" "/proc/$supervisor/cmdline"
     for pid in "$replica" "$supervisor" "${daemons[-1]}"; do
-        check "a stranger cannot read the environment of $(cat "/proc/$pid/comm")" sh -c '! "$@" >/dev/null 2>&1' - \
+        check "another user cannot read the environment of $(cat "/proc/$pid/comm")" sh -c '! "$@" >/dev/null 2>&1' - \
             setpriv --reuid=65534 --regid=65534 --clear-groups -- cat "/proc/$pid/environ"
-        run stranger tr '\0' ' ' <"/proc/$pid/cmdline"
-        expect "its arguments have no secret" out!"$secret" out!"$admin" out!"${job#*.}"
+        run other_user tr '\0' ' ' <"/proc/$pid/cmdline"
+        expect "its arguments contain no secret" out!"$secret" out!"$admin" out!"${job#*.}"
         run tr '\0' ' ' <"/proc/$pid/environ"
-        expect "nor has its environment a token" out!"$admin" out!"${job#*.}"
+        expect "its environment contains no token" out!"$admin" out!"${job#*.}"
     done
 else
-    skip "other users: this needs root, to be one of them"
+    skip "other users: this needs root"
 fi
 
-# ---- Files that somebody has meddled with ------------------------------------------------------------
+# ---- Replaced and readable files -----------------------------------------------------------------------
 
-# A job puts something else in place of its log.
+# A job replaces its log.
 mkdir "$tmp/elsewhere"
 echo "not for you: $secret" >"$tmp/elsewhere/file"
 pollux submit --name linker -- sh -c "cd $state/run/linker/1/0 && rm out.log && ln -s $tmp/elsewhere/file out.log; sleep 1000" >/dev/null
@@ -421,7 +420,7 @@ linked()
 until_true linked
 check "a job has replaced its log by a link" linked
 run timeout 20 "${POLLUX%% *}" logs linker
-expect "which is not followed" out!"$secret"
+expect "the link is not followed" out!"$secret"
 pollux submit --name piper -- sh -c "cd $state/run/piper/1/0 && rm out.log && mkfifo out.log; sleep 1000" >/dev/null
 piped()
 {
@@ -429,21 +428,21 @@ piped()
 }
 until_true piped
 ask "$admin" GET /v1/jobs/piper/logs
-expect "nor does a pipe stop the daemon" out!"$secret"
+expect "a pipe does not block the daemon" out!"$secret"
 ask "" GET /healthz
-expect "which goes on" status=200
-check "what was linked to is untouched" [ "$(cat "$tmp/elsewhere/file")" = "not for you: $secret" ]
+expect "the daemon still answers" status=200
+check "the target of the link is unchanged" [ "$(cat "$tmp/elsewhere/file")" = "not for you: $secret" ]
 for name in adams anns linker piper; do
     pollux cancel $name >/dev/null
 done
 stop
 
-# refuses NAME REGEX: a daemon does not start, and says why.
+# refuses NAME REGEX: a daemon does not start; the message matches.
 refuses()
 {
     run timeout 60 $POLLUXD --state "$state" --listen 127.0.0.1:0 --node n0:1 "${root[@]}"
     check "$1: it does not start" [ "$status" = 1 -o "$status" = 2 ]
-    expect "$1: and says why" err~"$2" err!"$admin"
+    expect "$1: the message says why" err~"$2" err!"$admin"
 }
 for file in admin.token tokens job.key journal.db run; do
     mv "$state/$file" "$tmp/elsewhere/$file"
@@ -464,9 +463,9 @@ rm "$state"
 mv "$tmp/real" "$state"
 chmod 777 "$state"
 daemon main "${root[@]}"
-check "STATE that is open to others is closed" [ "$(stat -c %a "$state")" = 700 ]
+check "a state directory open to others is closed" [ "$(stat -c %a "$state")" = 700 ]
 ask "$ann" GET /v1/jobs
-expect "tokens live on" status=200
+expect "tokens are valid after a restart" status=200
 rm "$state/admin.token"
 kill -HUP ${daemons[-1]}
 renewed()
@@ -477,7 +476,7 @@ renewed()
 until_true renewed
 check "a lost admin token is replaced at SIGHUP" renewed
 ask "$(cat "$state/admin.token")" GET /v1/tokens
-expect "by one that works" status=200
+expect "the new admin token is valid" status=200
 stop
 
 # ---- Few connections ---------------------------------------------------------------------------------
@@ -490,7 +489,7 @@ for _ in {1..60}; do
     exec {fd}<>"/dev/tcp/127.0.0.1/$port" && fds+=($fd)
 done
 ask "" GET /healthz
-expect "sixty silent connections do not fill twenty places" status=200
+expect "sixty silent connections do not block a limit of twenty" status=200
 for fd in "${fds[@]}"; do
     exec {fd}>&-
 done
@@ -498,7 +497,7 @@ for _ in {1..40}; do
     printf 'url = "%s/v1/status"\noutput = "/dev/null"\n' "$url"
 done >"$tmp/many"
 run curl -s --max-time 60 -K "$tmp/many" -w '%{http_code}\n' -H "Authorization: Bearer $admin"
-expect "too many requests at once are told so" out~429
+expect "too many requests at once get 429" out~429
 stop
 
 # ---- Root --------------------------------------------------------------------------------------------
@@ -506,14 +505,14 @@ stop
 if [ "$(id -u)" = 0 ]; then
     run timeout 60 $POLLUXD --state "$tmp/never" --listen 127.0.0.1:0 --node n0:1
     check "root is refused" [ "$status" = 1 -o "$status" = 2 ]
-    expect "with what to do instead" err~'--run-as' err~'--allow-root'
+    expect "the message names the options to use" err~'--run-as' err~'--allow-root'
     # The folder of this build may be closed to other users, as /root is.
     install -D -m 755 -t "$tmp/bin" "$POLLUX" "$POLLUXD"
     POLLUXD=$tmp/bin/polluxd daemon nobodys --run-as nobody
     pollux submit --name who -- id -u >/dev/null
     until_true phase who finished
-    check "with --run-as jobs are that user" [ "$(pollux logs who)" = "$(id -u nobody)" ]
-    check "and so is the state directory" [ "$(stat -c '%U %a' "$state")" = "nobody 700" ]
+    check "with --run-as jobs run as that user" [ "$(pollux logs who)" = "$(id -u nobody)" ]
+    check "with --run-as the state directory belongs to that user" [ "$(stat -c '%U %a' "$state")" = "nobody 700" ]
     stop
 else
     skip "root: this needs root"
@@ -522,5 +521,5 @@ fi
 for hidden in "${secrets[@]}"; do
     check "a secret is not in the log" sh -c '! grep -qF "$1" "$2"' - "$hidden" "$tmp/log"
 done
-check "each daemon has ended well" [ -z "$ended_badly" ]
-check "and none was caught at a mistake" sh -c '! grep -E "Sanitizer|runtime error" "$1"' - "$tmp/log"
+check "each daemon has ended with 0" [ -z "$ended_badly" ]
+check "no sanitizer reported an error" sh -c '! grep -E "Sanitizer|runtime error" "$1"' - "$tmp/log"

@@ -13,7 +13,7 @@ END
 # ---- Tables ---------------------------------------------------------------------------------
 
 run pollux sim "$tmp/small.csv" --policy fifo,equal-share --nodes 2
-expect "a table and a drawing" status=0 err= out~'^policy +mean JCT +ratio' out~'^fifo .* 1\.000 ' \
+expect "a table and a plot" status=0 err= out~'^policy +mean JCT +ratio' out~'^fifo .* 1\.000 ' \
     out~'^equal-share ' out~'% of jobs done within' out!'^mean JCT of'
 cp "$tmp/small.csv" "$tmp/other.csv"
 run pollux sim "$tmp" --policy fifo --nodes 2
@@ -24,8 +24,8 @@ expect "the built-in workload on built-in profiles" status=0 err= out~'^optimus 
 # ---- JSON -----------------------------------------------------------------------------------
 
 run pollux sim "$tmp/small.csv" --policy fifo,srtf --nodes 2 --json -
-expect "JSON alone" status=0 err= out~'^\{' out!'mean JCT'
-check "all that is promised is there" jq -e '.policies | keys == ["fifo", "srtf"] and
+expect "only JSON" status=0 err= out~'^\{' out!'mean JCT'
+check "JSON has all documented fields" jq -e '.policies | keys == ["fifo", "srtf"] and
     ([.[] | .mean_avg_jct > 0 and (.workloads.small |
         has("avg_jct") and has("p50_jct") and has("p99_jct") and has("makespan") and
         has("gpu_hours_per_job") and has("restarts_per_job") and has("utilisation") and
@@ -38,23 +38,23 @@ check "percentiles interpolate" jq -e '.policies.fifo.workloads.small | ([.jct[]
     (.p50_jct - ($j[1] + $j[2]) / 2 | fabs < 1e-9) and
     (.p99_jct - ($j[2] + 0.97 * ($j[3] - $j[2])) | fabs < 1e-9)' <<<"$out"
 run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/result.json"
-expect "a file, and the table" status=0 out~'^fifo ' err=
+expect "JSON to a file, and the table" status=0 out~'^fifo ' err=
 check "the file is JSON" jq -e '.policies.fifo' "$tmp/result.json"
 (umask 027 && pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/private.json" >"$tmp/.out")
-check "the umask holds" [ "$(stat -c %a "$tmp/private.json")" = 640 ]
+check "the file's mode follows the umask" [ "$(stat -c %a "$tmp/private.json")" = 640 ]
 
 # Only regular files are replaced by rename, so that /dev/null stays a device.
 mkfifo "$tmp/pipe"
 timeout 60 cat "$tmp/pipe" >"$tmp/piped.json" &
 run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json "$tmp/pipe"
-expect "a pipe takes the JSON" status=0
-check "and stays a pipe" [ -p "$tmp/pipe" ]
+expect "JSON to a named pipe" status=0
+check "the pipe stays a pipe" [ -p "$tmp/pipe" ]
 [ ! -p "$tmp/pipe" ] || wait $!
-check "through which all of it came" jq -e '.policies.fifo' "$tmp/piped.json"
+check "the pipe got all of the JSON" jq -e '.policies.fifo' "$tmp/piped.json"
 ln -s result.json "$tmp/link.json"
 run pollux sim "$tmp/small.csv" --policy srtf --nodes 2 --json "$tmp/link.json"
 check "a link stays a link" [ -L "$tmp/link.json" ]
-check "and the file behind it is written" jq -e '.policies.srtf' "$tmp/result.json"
+check "the target of the link is written" jq -e '.policies.srtf' "$tmp/result.json"
 
 policies=fifo,srtf,las,tiresias,optimus,equal-share
 run pollux sim "$tmp" --policy $policies --threads 1 --json - --no-times

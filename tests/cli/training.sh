@@ -47,10 +47,10 @@ for case in mlp:1.2:0.02:2048 cnn:1.4:0.1:4096; do
     read -r progress_own updates_own < <(reach "with its own batch" "$network" "$target" --rate "$rate" --pace-step 0.006)
     check "$network with 8 M0: progress $progress8 instead of $progress" \
         true_that "$progress8 > 0 && $progress8 <= 1.1 * $progress"
-    check "and $updates8 updates instead of $updates" true_that "$updates8 < 0.5 * $updates"
+    check "$network with 8 M0: $updates8 updates instead of $updates" true_that "$updates8 < 0.5 * $updates"
     check "$network with the batch it chooses: progress $progress_own" \
         true_that "$progress_own > 0 && $progress_own <= 1.1 * $progress"
-    check "and $updates_own updates" true_that "$updates_own < 0.8 * $updates"
+    check "$network with the batch it chooses: $updates_own updates" true_that "$updates_own < 0.8 * $updates"
 done
 
 # ---- Stopped at random steps ------------------------------------------------------------------
@@ -102,11 +102,11 @@ resizing=$!
 check "the same, stopped $stops times at random updates" interrupt "$tmp/stopped" 2
 wait $resizing
 resized=$?
-check "ends with the same weights, bit by bit" cmp "$(weights "$tmp/whole/saved")" "$(weights "$tmp/stopped/saved")"
-check "after the same updates, with the same losses and factors" cmp \
+check "stopped: the same final weights, bit by bit" cmp "$(weights "$tmp/whole/saved")" "$(weights "$tmp/stopped/saved")"
+check "stopped: the same updates, losses and factors" cmp \
     <(cut -d, -f 1,3-10 "$tmp/whole/updates.csv") <(cut -d, -f 1,3-10 "$tmp/stopped/updates.csv")
 check "the same, stopped as often, with 1, 4 and 2 replicas in turn" eval 'cat "$tmp/resized/log"; [ $resized = 0 ]'
-check "ends with the same weights but for rounding" alike "$(weights "$tmp/whole/saved")" "$(weights "$tmp/resized/saved")" 1e-3
+check "resized: the same final weights, except for rounding" alike "$(weights "$tmp/whole/saved")" "$(weights "$tmp/resized/saved")" 1e-3
 
 # Every sample once per pass, on any replica.
 covered()
@@ -121,7 +121,7 @@ covered()
         }'
 }
 check "every sample was seen once per pass" covered "$tmp/resized" 1000
-check "update by update the same samples" cmp \
+check "the same samples in each update" cmp \
     <(cat "$tmp"/whole/samples.* | sort -n | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u) \
     <(cat "$tmp"/resized/samples.* | sort -n | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u)
 
@@ -139,15 +139,15 @@ damage()
     newest=$(dirname "$(weights "$tmp/damaged/now")")
     eval "$what"
     train 1 "${same[@]}" --fixed 8,3 --checkpoints "$tmp/damaged/now"
-    expect "$name: it says so and goes on from the one before" status=0 out~"$said" out~'resumed from checkpoint'
-    check "$name: and comes to the same end" cmp "$(weights "$tmp/damaged/whole")" "$(weights "$tmp/damaged/now")"
+    expect "$name: reported, and it continues from the previous one" status=0 out~"$said" out~'resumed from checkpoint'
+    check "$name: the same final weights" cmp "$(weights "$tmp/damaged/whole")" "$(weights "$tmp/damaged/now")"
 }
 damage "a byte is wrong" 'printf x | dd of="$newest/weights" bs=1 seek=999 conv=notrunc status=none' "$(basename "$(dirname "$(weights "$tmp/damaged/whole")")")"
-damage "a file is cut off" 'truncate -s 1000 "$newest/weights"' checkpoint-
-damage "the manifest is gone" 'rm "$newest/MANIFEST"' checkpoint-
-damage "the newest is gone" 'rm -r "$newest"' 'resumed'
+damage "a file is truncated" 'truncate -s 1000 "$newest/weights"' checkpoint-
+damage "the manifest is missing" 'rm "$newest/MANIFEST"' checkpoint-
+damage "the newest checkpoint is missing" 'rm -r "$newest"' 'resumed'
 mkdir "$tmp/damaged/none"
 cp -r "$tmp/damaged/whole" "$tmp/damaged/all"
 for file in "$tmp"/damaged/all/*/weights; do : >"$file"; done
 train 1 "${same[@]}" --fixed 8,3 --checkpoints "$tmp/damaged/all"
-check "if all are damaged it does not begin anew in silence" [ "$status" != 0 ]
+check "if all are damaged it fails instead of starting again" [ "$status" != 0 ]

@@ -11,7 +11,7 @@ made() { tail -n +2 "$1"; }
 column() { made "$2" | cut -d, -f"$1" | sort -u; }
 
 run pollux workload
-expect "alone: the default" status=0 err= out~'^name,time,application,num_replicas,batch_size'
+expect "without options: the default workload" status=0 err= out~'^name,time,application,num_replicas,batch_size'
 echo "$out" >"$tmp/default.csv"
 check "160 jobs" [ "$(made "$tmp/default.csv" | wc -l)" = 160 ]
 check "all six applications" [ "$(column 3 "$tmp/default.csv" | wc -l)" = 6 ]
@@ -30,12 +30,12 @@ check "the built-in workload of pollux sim is this one" diff \
 
 pollux workload --jobs 1000 --hours 2.5 --mix ncf=3,cifar10 --max-replicas 8 --seed 5 >"$tmp/mix.csv"
 check "the number of jobs" [ "$(made "$tmp/mix.csv" | wc -l)" = 1000 ]
-check "of these applications" [ "$(column 3 "$tmp/mix.csv" | xargs)" = "cifar10 ncf" ]
-check "in about these shares" awk -F, '$3 == "ncf" { n++ } END { exit !(n > 680 && n < 820) }' "$tmp/mix.csv"
-check "in these hours" awk -F, 'NR > 1 && $2 >= 9000 { exit 1 }' "$tmp/mix.csv"
-check "not larger than that" awk -F, 'NR > 1 && $4 > 8 { exit 1 }' "$tmp/mix.csv"
+check "only these applications" [ "$(column 3 "$tmp/mix.csv" | xargs)" = "cifar10 ncf" ]
+check "shares close to the mix" awk -F, '$3 == "ncf" { n++ } END { exit !(n > 680 && n < 820) }' "$tmp/mix.csv"
+check "all within these hours" awk -F, 'NR > 1 && $2 >= 9000 { exit 1 }' "$tmp/mix.csv"
+check "no job is larger than the limit" awk -F, 'NR > 1 && $4 > 8 { exit 1 }' "$tmp/mix.csv"
 run pollux workload --rate 50 --hours 48 --start 0
-expect "at a rate" status=0 err=
+expect "jobs at a rate" status=0 err=
 check "about as many as expected" [ $(($(wc -l <<<"$out") / 100)) -ge 21 -a $(($(wc -l <<<"$out") / 100)) -le 26 ]
 
 for words in "--jobs 30 --hours 1" "--mix yolov3,bert --jobs 5" "--max-replicas 1 --jobs 20"; do
@@ -55,11 +55,11 @@ done
     done
 } >"$tmp/history.csv"
 run pollux workload --from "$tmp/history.csv" --jobs 50 --hours 1
-expect "all of a busy hour" status=0 err= out~'^ncf-0,600,ncf,1,32768$'
+expect "all jobs of a busy hour" status=0 err= out~'^ncf-0,600,ncf,1,32768$'
 run pollux workload --from "$tmp/history.csv" --jobs 51 --hours 1
-expect "more than there is" status=2 out= err~'the history has 50 jobs in these hours, fewer than 51'
+expect "more jobs than the history has" status=2 out= err~'the history has 50 jobs in these hours, fewer than 51'
 run pollux workload --from "$tmp/history.csv" --jobs 1 --hours 1 --start 20
-expect "what failed at once does not count" status=2 err~'the history has 0 jobs'
+expect "jobs of less than a minute do not count" status=2 err~'the history has 0 jobs'
 echo "2017-10-01 5:00,1,1,1,x" >>"$tmp/history.csv"
 run pollux workload --from "$tmp/history.csv"
 expect "a bad line of a history" status=2 out= err~"history.csv:102:1: column 'timestamp': expected a time like"
@@ -68,7 +68,7 @@ run pollux workload --from $traces/philly.csv --traces $traces --seed 3
 expect "sampled from a public trace, sized by the published measurements" status=0 err= out~'^cifar10-'
 echo "$out" >"$tmp/philly.csv"
 run pollux sim "$tmp/philly.csv" --traces $traces --policy tiresias
-expect "and simulated on them" status=0 err=
+expect "the sampled workload is simulated" status=0 err=
 
 # ---- Bad usage -------------------------------------------------------------------------------
 
