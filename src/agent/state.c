@@ -93,22 +93,6 @@ struct state {
     struct profile_entry entries[PROFILE_LIMIT];
 };
 
-/* Check length, magic, version and checksum. */
-static int check_frame (const uint8_t *data, size_t size, struct pollux_error *err)
-{
-    if (size < entries_size (0) + FIELD || memcmp (data, magic, sizeof (magic)) != 0)
-        return fail (err, -EINVAL, "not a saved agent (%zu bytes)", size);
-    uint64_t version, checksum;
-    bytes_get_u64 (data + FIELD, &version);
-    if (version != VERSION)
-        return fail (err, -EINVAL, "saved agent: version %llu, but this library reads version %d",
-                     (unsigned long long)version, VERSION);
-    bytes_get_u64 (data + size - FIELD, &checksum);
-    if (checksum != bytes_checksum (data, size - FIELD))
-        return fail (err, -EINVAL, "saved agent: damaged or cut (%zu bytes, wrong checksum)", size);
-    return 0;
-}
-
 static const uint8_t *get_head (const uint8_t *at, struct state *ret)
 {
     at = bytes_get_double (at, &ret->progress);
@@ -186,7 +170,8 @@ int pollux_agent_state_restore (struct pollux_agent *agent, const void *data, si
                                 struct pollux_error *err)
 {
     struct state state;
-    int code = check_frame (data, size, err);
+    int code = bytes_check_state (data, size, entries_size (0) + FIELD, magic, VERSION,
+                                  "saved agent", err);
     if (code < 0)
         return code;
     const uint8_t *at = get_head ((const uint8_t *)data + 2 * FIELD, &state);

@@ -81,33 +81,22 @@ static void list_set (struct list *list, size_t known, char *variable)
     list_add (list, variable);
 }
 
-/* Set a variable NAME=value. */
-static void put (struct list *list, const char *format, ...)
-    __attribute__ ((format (printf, 2, 3)));
-static void put (struct list *list, const char *format, ...)
+/* A formatted text, the caller's; NULL: no memory. */
+static char *formatted (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+static char *formatted (const char *format, ...)
 {
-    char *variable;
+    char *text;
     va_list arguments;
     va_start (arguments, format);
-    if (vasprintf (&variable, format, arguments) < 0)
-        variable = NULL;
+    if (vasprintf (&text, format, arguments) < 0)
+        text = NULL;
     va_end (arguments);
-    list_set (list, SIZE_MAX, variable);
+    return text;
 }
 
-/* Add a word of a command. */
-static void add_word (struct list *list, const char *format, ...)
-    __attribute__ ((format (printf, 2, 3)));
-static void add_word (struct list *list, const char *format, ...)
-{
-    char *word;
-    va_list arguments;
-    va_start (arguments, format);
-    if (vasprintf (&word, format, arguments) < 0)
-        word = NULL;
-    va_end (arguments);
-    list_add (list, word);
-}
+/* Set a variable NAME=value; add a word of a command. */
+#define put(list, ...) list_set (list, SIZE_MAX, formatted (__VA_ARGS__))
+#define add_word(list, ...) list_add (list, formatted (__VA_ARGS__))
 
 char **run_spec_environment (void)
 {

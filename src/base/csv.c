@@ -328,15 +328,9 @@ int csv_read (const char *path, struct csv **ret, struct pollux_error *err)
 int csv_parse (const char *name, const char *text, size_t length, struct csv **ret,
                struct pollux_error *err)
 {
-    if (length > CSV_FILE_LIMIT)
-        return fail (err, -EFBIG, "%s: too large: expected at most %zu bytes",
-                     file_name (name).text, CSV_FILE_LIMIT);
-    char *copy = malloc (length + 1);
-    if (!copy)
-        return fail (err, -ENOMEM, "%s: not enough memory", file_name (name).text);
-    memcpy (copy, text, length);
-    copy[length] = '\0';
-    return csv_new (name, copy, length, ret, err);
+    char *copy;
+    int code = file_copy_text (name, text, length, CSV_FILE_LIMIT, &copy, err);
+    return code < 0 ? code : csv_new (name, copy, length, ret, err);
 }
 
 void csv_free (struct csv *csv)

@@ -115,3 +115,17 @@ int file_read (const char *path, size_t limit, char **ret, size_t *ret_length,
         close (fd);
     return code;
 }
+
+int file_copy_text (const char *name, const char *text, size_t length, size_t limit, char **ret,
+                    struct pollux_error *err)
+{
+    if (length > limit)
+        return fail_large (name, limit, err);
+    char *copy = malloc (length + 1);
+    if (!copy)
+        return fail (err, -ENOMEM, "%s: not enough memory", file_name (name).text);
+    memcpy (copy, text, length);
+    copy[length] = '\0';
+    *ret = copy;
+    return 0;
+}

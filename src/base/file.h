@@ -19,4 +19,9 @@ struct file_name file_name (const char *path);
 int file_read (const char *path, size_t limit, char **ret, size_t *ret_length,
                struct pollux_error *err);
 
+/* Copy a text with a NUL after it, for parsers that own their text.  The caller frees *ret.  -EFBIG:
+ * more than limit bytes; -ENOMEM. */
+int file_copy_text (const char *name, const char *text, size_t length, size_t limit, char **ret,
+                    struct pollux_error *err);
+
 #endif

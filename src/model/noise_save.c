@@ -63,24 +63,6 @@ static const uint8_t *head_read (const uint8_t *at, struct head *ret)
     return bytes_get_double (at, &ret->weight);
 }
 
-/* Check length, magic, version and checksum. */
-static int check_frame (const uint8_t *data, size_t size, struct pollux_error *err)
-{
-    if (size < FIELD * (HEAD_FIELDS + 2 + 1) || memcmp (data, magic, sizeof (magic)) != 0)
-        return fail (err, -EINVAL, "not a saved noise estimator (%zu bytes)", size);
-    uint64_t version, checksum;
-    bytes_get_u64 (data + FIELD, &version);
-    if (version != VERSION)
-        return fail (err, -EINVAL,
-                     "saved noise estimator: version %llu, but this library reads version %d",
-                     (unsigned long long)version, VERSION);
-    bytes_get_u64 (data + size - FIELD, &checksum);
-    if (checksum != bytes_checksum (data, size - FIELD))
-        return fail (err, -EINVAL,
-                     "saved noise estimator: damaged or cut (%zu bytes, wrong checksum)", size);
-    return 0;
-}
-
 /* Check that the state fits this estimator and is possible. */
 static int check_head (const struct pollux_noise *noise, const struct head *head, size_t size,
                        struct pollux_error *err)
@@ -125,7 +107,8 @@ static int check_averages (const uint8_t *at, int groups, double weight, struct 
 int pollux_noise_restore (struct pollux_noise *noise, const void *data, size_t size,
                           struct pollux_error *err)
 {
-    int rc = check_frame (data, size, err);
+    int rc = bytes_check_state (data, size, FIELD * (HEAD_FIELDS + 2 + 1), magic, VERSION,
+                                "saved noise estimator", err);
     if (rc < 0)
         return rc;
     struct head head;

@@ -34,22 +34,35 @@ static int make_room (struct name_index *index, int count, struct pollux_error *
     return 0;
 }
 
+static const char *job_name (const struct view *view, int job)
+{
+    return view->jobs[job]->spec.name;
+}
+
+static const char *node_name (const struct view *view, int node)
+{
+    return view->nodes[node].name;
+}
+
+static int set_names (struct name_index *index, const struct view *view, int count,
+                      const char *(*name) (const struct view *, int), struct pollux_error *err)
+{
+    int rc = make_room (index, count, err);
+    for (int i = 0; i < count && rc == 0; i++)
+        memcpy (index->names[i], name (view, i), sizeof (index->names[i]));
+    return rc;
+}
+
 int name_index_set_jobs (struct name_index *index, const struct view *view,
                          struct pollux_error *err)
 {
-    int rc = make_room (index, view->job_count, err);
-    for (int i = 0; i < view->job_count && rc == 0; i++)
-        memcpy (index->names[i], view->jobs[i]->spec.name, sizeof (index->names[i]));
-    return rc;
+    return set_names (index, view, view->job_count, job_name, err);
 }
 
 int name_index_set_nodes (struct name_index *index, const struct view *view,
                           struct pollux_error *err)
 {
-    int rc = make_room (index, view->node_count, err);
-    for (int i = 0; i < view->node_count && rc == 0; i++)
-        memcpy (index->names[i], view->nodes[i].name, sizeof (index->names[i]));
-    return rc;
+    return set_names (index, view, view->node_count, node_name, err);
 }
 
 void name_index_clear (struct name_index *index)

@@ -156,15 +156,9 @@ int wire_document_open_text (const char *name, const char *text, size_t length, 
                              enum wire_syntax syntax, struct wire_diagnostics *diagnostics,
                              struct wire_document **ret, struct pollux_error *err)
 {
-    if (length > limit)
-        return fail (err, -EFBIG, "%s: too large: expected at most %zu bytes",
-                     file_name (name).text, limit);
-    char *copy = malloc (length + 1);
-    if (!copy)
-        return fail (err, -ENOMEM, "%s: not enough memory", file_name (name).text);
-    memcpy (copy, text, length);
-    copy[length] = '\0';
-    return document_new (name, copy, length, syntax, diagnostics, ret, err);
+    char *copy;
+    int code = file_copy_text (name, text, length, limit, &copy, err);
+    return code < 0 ? code : document_new (name, copy, length, syntax, diagnostics, ret, err);
 }
 
 int wire_document_read (const char *path, size_t limit, struct wire_document **ret,

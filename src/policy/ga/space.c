@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "policy/priority_order.h"
 #include "policy/speedup.h"
 
 static int count_slots (int slots)
@@ -67,22 +68,6 @@ static void pin (struct ga_space *space, struct placement placement)
     }
 }
 
-struct precedence {
-    double attained_s;
-    int64_t submit_us;
-    int job;
-};
-
-static int by_precedence (const void *left, const void *right)
-{
-    const struct precedence *a = left, *b = right;
-    if (a->attained_s != b->attained_s)
-        return a->attained_s < b->attained_s ? -1 : 1;
-    if (a->submit_us != b->submit_us)
-        return a->submit_us < b->submit_us ? -1 : 1;
-    return (a->job > b->job) - (a->job < b->job);
-}
-
 static bool is_gapless (const struct job *job, int limit)
 {
     for (int k = 1; k <= limit; k++)
@@ -104,7 +89,7 @@ static void make_row (struct ga_space *space, int job)
 static int make_rows (struct ga_space *space)
 {
     const struct view *view = space->view;
-    struct precedence *order = malloc (((size_t)view->job_count + 1) * sizeof (order[0]));
+    struct priority *order = malloc (((size_t)view->job_count + 1) * sizeof (order[0]));
     if (!order)
         return -ENOMEM;
     int count = 0;
@@ -114,9 +99,9 @@ static int make_rows (struct ga_space *space)
         if (job_pinned (job) && can_stay (space, job->placement))
             pin (space, job->placement);
         else
-            order[count++] = (struct precedence){job->attained_s, job->submit_us, i};
+            order[count++] = (struct priority){.key = job->attained_s, .job = i};
     }
-    qsort (order, (size_t)count, sizeof (order[0]), by_precedence);
+    priority_order_sort (order, count); /* jobs of a view are in order of submission */
     for (int i = 0; i < count; i++)
         make_row (space, order[i].job);
     free (order);
