@@ -39,6 +39,17 @@ find_descendants()
     done
 }
 
+# children_of PID: the process ids of its children, oldest first.
+children_of()
+{
+    local file line fields
+    for file in /proc/[0-9]*/stat; do
+        { read -r line <"$file"; } 2>/dev/null || continue
+        fields=(${line##*) })
+        [ "${fields[1]}" != "$1" ] || echo "${fields[19]} ${line%% *}" # its start and its id
+    done | sort -n | cut -d ' ' -f 2
+}
+
 # describe_process PID: its id and command, and the addresses where it listens.
 describe_process()
 {

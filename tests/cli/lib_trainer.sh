@@ -38,7 +38,7 @@ column()
 }
 
 # updates DIR: the number of recorded updates, plus one for the header.
-updates() { wc -l <"$1/updates.csv" 2>/dev/null || echo 0; }
+updates() { wc -l 2>/dev/null <"$1/updates.csv" || echo 0; }
 
 # weights DIR: the path of the weights in the newest checkpoint.
 weights()

@@ -509,7 +509,7 @@ if [ "$(id -u)" = 0 ]; then
     # The folder of this build may be closed to other users, as /root is.
     install -D -m 755 -t "$tmp/bin" "$POLLUX" "$POLLUXD"
     POLLUXD=$tmp/bin/polluxd daemon nobodys --run-as nobody
-    pollux submit --name who -- id -u >/dev/null
+    pollux submit --name who --directory / -- id -u >/dev/null
     until_true phase who finished
     check "with --run-as jobs run as that user" [ "$(pollux logs who)" = "$(id -u nobody)" ]
     check "with --run-as the state directory belongs to that user" [ "$(stat -c '%U %a' "$state")" = "nobody 700" ]
