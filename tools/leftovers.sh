@@ -39,6 +39,20 @@ find_descendants()
     done
 }
 
+# is_descendant PID: whether this script has started it.  A process id that is known from earlier may belong to
+# another process by now: the kernel uses ids again.
+is_descendant()
+{
+    local line fields id=$1
+    while [ "$id" -gt 1 ]; do
+        [ "$id" != $$ ] || return 0
+        { read -r line <"/proc/$id/stat"; } 2>/dev/null || return 1
+        fields=(${line##*) })
+        id=${fields[1]}
+    done
+    return 1
+}
+
 # children_of PID: the process ids of its children, oldest first.
 children_of()
 {

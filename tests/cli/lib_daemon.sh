@@ -53,7 +53,7 @@ finish_daemon()
 {
     local code=$?
     trap '' INT TERM HUP
-    [ -z "$daemon" ] || { kill -KILL "$daemon" && wait "$daemon"; } 2>/dev/null
+    [ -z "$daemon" ] || { is_descendant "$daemon" && kill -KILL "$daemon" && wait "$daemon"; } 2>/dev/null
     sweep
     [ $code = 0 ] && [ $failures = 0 ] || end_descendants 1
     return $code

@@ -81,7 +81,7 @@ interrupt()
         if [ $stopped -lt $stops ]; then
             while kill -0 $pid 2>/dev/null && [ "$(updates "$dir")" -lt $until ]; do sleep 0.01; done
             # Any replica: it passes the stop on to the others.
-            kill -TERM "$(children_of $pid | head -n 1)"
+            is_descendant $pid && kill -TERM "$(children_of $pid | head -n 1)"
         fi
         wait $pid
         case $? in

@@ -28,7 +28,7 @@ if [ -z "$mirror" ]; then
     skip "a fresh Debian: apt has no source of $suite here"
     exit 0
 fi
-trap '"${as_root[@]}" rm -rf "$tmp/root" "$tmp/user"; finish' EXIT
+trap 'code=$?; end_descendants 1; "${as_root[@]}" rm -rf "$tmp/root" "$tmp/user"; (exit $code); finish' EXIT
 mkdir -p build/log
 
 # ---- The system ---------------------------------------------------------------------------------
