@@ -94,11 +94,13 @@ static void print_summary (const struct decision *decision, FILE *out)
              "%d keep (=), %d move (~), %d start (+), %d stop (-), %d wait (.); %d of %d GPUs\n",
              counts[CHANGE_KEEP], counts[CHANGE_MOVE], counts[CHANGE_START], counts[CHANGE_STOP],
              counts[CHANGE_WAIT], used, view_slots (view));
-    if (!isnan (plan->fitness)) {
+    if (!isnan (plan->bound))
         fprintf (out, "Fitness %.6f; no plan has more than %.6f (gap %.3f %%).\n", plan->fitness,
                  plan->bound, 100 * decide_gap (plan->fitness, plan->bound));
+    else if (!isnan (plan->fitness)) /* a search without a bound: pollux-ga */
+        fprintf (out, "Fitness %.6f.\n", plan->fitness);
+    if (!isnan (plan->price))
         fprintf (out, "One GPU more would be worth about %.6f.\n", plan->price);
-    }
     fprintf (out, "Decided by %s in %.3f ms.\n", decision->policy->name, 1e3 * decision->seconds);
 }
 
@@ -183,11 +185,13 @@ static json_t *encode_job (const struct decision *decision, int job)
                       changes[change_of (decision, job)].word);
 }
 
-/* No plan exceeds the bound of the decision, the changed one neither. */
+/* The bound of the decision also holds for the changed plan: a gap below 0 is a rounding error.
+ * Without a bound the gap is NaN, which becomes null. */
 static json_t *encode_change (const struct decision *decision, int job,
                               const struct explain_change *change)
 {
     const struct plan *plan = &decision->plan;
+    double gap = decide_gap (change->fitness, plan->bound);
     if (!change->possible)
         return json_null ();
     return json_pack ("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "replicas", change->point.replicas,
@@ -195,7 +199,7 @@ static json_t *encode_change (const struct decision *decision, int job,
                       number (change->speedup - plan->speedups[job]), "fitness",
                       number (change->fitness), "fitness_change",
                       number (change->fitness - plan->fitness), "bound", number (plan->bound),
-                      "gap", number (fmax (decide_gap (change->fitness, plan->bound), 0)));
+                      "gap", number (gap < 0 ? 0 : gap));
 }
 
 json_t *decide_encode (const struct decision *decision, const struct explanation *explanations,

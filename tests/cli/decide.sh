@@ -68,6 +68,11 @@ expect "a policy without objective" status=2 out= err~'policy fifo has no object
 
 run pollux decide --explain --json --policy=pollux-jct $problem
 check "another objective" jq -e '.explain.speech.fewer.fitness < .fitness and .explain.speech.fewer.bound == .bound' <<<"$out"
+run pollux decide --explain --policy=pollux-ga $problem
+expect "a policy without a bound, for people" status=0 err= out~'^Fitness 0\.[0-9]+\.$' out!'nan' out!'One GPU more'
+run pollux decide --explain --json --policy=pollux-ga $problem
+check "a policy without a bound has no gap" jq -e '.bound == null and .gap == null and .price == null and
+    ([.explain[][] | select(.) | .fitness > 0 and .bound == null and .gap == null] | all)' <<<"$out"
 run pollux decide --explain - < <(jq '.jobs[] |= (.allowed = "pow2" | .allocation = {}) | .nodes[].gpus = 1' $problem)
 expect "waiting jobs that run with powers of two" status=0 err= out~'^vision '
 
