@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "policy/speedup.h"
 
 static int make_options (const struct view *view, bool all, struct arena *arena,
                          struct objective *ret, struct pollux_error *err)
@@ -84,7 +85,7 @@ static double value_at (const struct objective *objective, const struct view *vi
 {
     double x = x_of (objective, &objective->options[job], speedup, moves);
     return value_of (view->p, view->jobs[job]->spec.weight,
-                     (x + OBJECTIVE_OFFSET) / objective->scale);
+                     (x + FITNESS_OFFSET) / objective->scale);
 }
 
 static void value_job (const struct objective *objective, const struct view *view, int job)
@@ -179,11 +180,11 @@ double objective_mean (const struct view *view, const double *x)
 {
     double least = INFINITY, sum = 0;
     for (int i = 0; i < view->job_count; i++)
-        least = fmin (least, x[i] + OBJECTIVE_OFFSET);
+        least = fmin (least, x[i] + FITNESS_OFFSET);
     if (isinf (view->p))
         return least;
     for (int i = 0; i < view->job_count; i++) /* divided by the least: no power overflows */
-        sum += value_of (view->p, view->jobs[i]->spec.weight, (x[i] + OBJECTIVE_OFFSET) / least);
+        sum += value_of (view->p, view->jobs[i]->spec.weight, (x[i] + FITNESS_OFFSET) / least);
     return objective_fitness (view, least, sum);
 }
 

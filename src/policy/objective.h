@@ -10,9 +10,6 @@
 #include "policy/allocation_options.h"
 #include "solver/solver.h"
 
-/* Added to every x, so that a job without slots makes the fitness small and not 0. */
-#define OBJECTIVE_OFFSET 0.001
-
 struct objective {
     struct allocation_options *options;
     struct solver_job *jobs; /* the same for the solver */

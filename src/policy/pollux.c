@@ -16,13 +16,14 @@
 #include "policy/policies.h"
 #include "policy/policy_options.h"
 #include "policy/solver_memory.h"
+#include "policy/speedup.h"
 #include "solver/slot_price.h"
 
 enum { REFINE_ROUNDS = 2, SMALL_SLOTS = 512 };
 
 static const struct policy_option pollux_options[] = {POLICY_OPTION_P, {0}};
 
-/* One decision at work. */
+/* The state of one decision. */
 struct round {
     const struct view *view;
     struct solver_memory *memory;
@@ -84,7 +85,7 @@ static int decide_sum (struct round *round, struct pollux_error *err)
      * job of a good plan.  That is known after the first solution. */
     const double moderate_p = -32;
     const struct view *view = round->view;
-    double scale = view->p < moderate_p ? OBJECTIVE_OFFSET : 1;
+    double scale = view->p < moderate_p ? FITNESS_OFFSET : 1;
     struct solver_result result;
     for (;;) {
         objective_value (&round->objective, view, scale);
@@ -93,7 +94,7 @@ static int decide_sum (struct round *round, struct pollux_error *err)
             rc = solve (round, &result, err);
         if (rc < 0)
             return rc;
-        double least = least_of (round) + OBJECTIVE_OFFSET;
+        double least = least_of (round) + FITNESS_OFFSET;
         if (view->p >= moderate_p || least <= scale * 1.05)
             break;
         scale = least;
@@ -194,7 +195,7 @@ static int decide_least (struct round *round, struct pollux_error *err)
             break;
         tried = high - low > 1 ? (low + high) / 2 : low;
     }
-    round->plan->bound = thresholds[bound] + OBJECTIVE_OFFSET;
+    round->plan->bound = thresholds[bound] + FITNESS_OFFSET;
     round->plan->price = thresholds[next] - thresholds[bound];
     return 0;
 }

@@ -88,8 +88,7 @@ double restart_factor (const struct view *view, const struct job *job)
 
 double fitness_term (double p, double weight, double x)
 {
-    const double offset = 0.001; /* a job without slots makes the fitness small and not 0 */
-    double value = x + offset;
+    double value = x + FITNESS_OFFSET;
     return isinf (p) ? value : weight * (p == 0 ? log (value) : pow (value, p));
 }
 

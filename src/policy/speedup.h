@@ -23,6 +23,9 @@ int job_curve (const struct job *job, enum pollux_search search, int most, doubl
  * age that it has trained, if it restarts once more. */
 double restart_factor (const struct view *view, const struct job *job);
 
+/* Added to every x, so that a job without slots makes the fitness small and not 0. */
+#define FITNESS_OFFSET 0.001
+
 /* The fitness of a plan, ( sum w (x + 0.001)^p / sum w )^(1/p), the geometric mean at p = 0 and
  * the minimum at -inf, step by step: begin with fitness_none, add the terms of all jobs, and
  * make the sum a mean.  x is a job's speedup * nodes/slots, times the restart factor if it moves.
