@@ -31,7 +31,7 @@ struct held {
 static struct held all_held[SIGNALS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void remember (int number, siginfo_t *info, void *context)
+static void count_signal (int number, siginfo_t *info, void *context)
 {
     int error = errno;
     struct held *held = &all_held[number];
@@ -56,7 +56,7 @@ static int install (int number, struct held *held)
     atomic_store (&held->next_action, three ? before.sa_sigaction : NULL);
     atomic_store (&held->next_handler, plain ? before.sa_handler : NULL);
     held->before = before;
-    ours.sa_sigaction = remember;
+    ours.sa_sigaction = count_signal;
     ours.sa_mask = before.sa_mask;
     ours.sa_flags |=
         before.sa_flags & SA_ONSTACK; /* some language runtimes require the alternate stack */
@@ -89,7 +89,7 @@ void signals_release (int number)
     pthread_mutex_lock (&lock);
     /* If another handler was installed after ours, it may call ours: then ours stays installed. */
     if (--held->holders == 0 && sigaction (number, NULL, &now) == 0 &&
-        (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == remember)
+        (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == count_signal)
         held->installed = sigaction (number, &held->before, NULL) < 0;
     pthread_mutex_unlock (&lock);
 }

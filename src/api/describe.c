@@ -81,7 +81,7 @@ struct present present_make (const struct cluster *cluster, const struct cluster
         .round = round,
         .now_us = now_us,
         .next_round_us = status->next_round_us,
-        .room = slot_totals_of (cluster),
+        .totals = slot_totals_of (cluster),
         .fair = fair_replicas (&view),
     };
 }
@@ -91,7 +91,7 @@ struct present present_make (const struct cluster *cluster, const struct cluster
 static json_t *describe_waiting (const struct present *present, const struct job *job)
 {
     char sentence[WAIT_REASON_SIZE];
-    return wait_reason (present->cluster, present->room, job, present->now_us,
+    return wait_reason (present->cluster, present->totals, job, present->now_us,
                         present->next_round_us, sentence)
                ? json_string (sentence)
                : json_null ();

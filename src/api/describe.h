@@ -19,7 +19,7 @@ struct present {
     const struct round *round; /* parameters of full rounds */
     int64_t now_us;
     int64_t next_round_us; /* INT64_MAX: unknown */
-    struct slot_totals room;
+    struct slot_totals totals;
     int fair; /* replicas of a fair share */
 };
 struct present present_make (const struct cluster *cluster, const struct cluster_status *status,

@@ -71,7 +71,7 @@ static json_t *describe_lines (const char *lines, size_t size, int count)
 json_t *describe_explanation (const struct present *present, int job, const struct explanation *all)
 {
     char waits[WAIT_REASON_SIZE];
-    bool waiting = wait_reason (present->cluster, present->room, present->cluster->jobs[job],
+    bool waiting = wait_reason (present->cluster, present->totals, present->cluster->jobs[job],
                                 present->now_us, present->next_round_us, waits);
     const struct round_summary *full = round_history_last_full (present->rounds);
     struct explain_text text; /* 14 KiB */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The carrier's eyes and hands on runs that were started: comparing a rank with its run directory
- * (backend/run.h), refusing runs that must not start, stopping, and killing what a dead supervisor
- * left.
+ * The carrier's functions for runs that were started: compare a rank with its run directory
+ * (backend/run.h), refuse runs that must not start, stop runs, and kill the processes that a dead
+ * supervisor left.
  */
 #define _GNU_SOURCE /* pidfds */
 #include <errno.h>

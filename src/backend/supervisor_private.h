@@ -58,7 +58,7 @@ void supervisor_signals (sigset_t *ret);
 /* Add a descriptor to epoll. */
 int supervisor_watch (const struct supervisor *supervisor, int file, enum tag tag,
                       struct pollux_error *err);
-/* Find out who this process is, and become a subreaper. */
+/* Set the identity of the run (name, boot, process) and become a subreaper. */
 int supervisor_identify (struct supervisor *supervisor, const struct run_name *name,
                          struct pollux_error *err);
 /* Make the run directory with all that is in it, and publish it. */

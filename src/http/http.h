@@ -107,7 +107,7 @@ struct http_limits {
 struct http_access {
     const struct http_identity *identity; /* role 0 and "" without a valid token */
     const char *peer;                     /* "127.0.0.1", "::1", "unix" */
-    const char *method;                   /* "GET", "HEAD" or what else came: letters only */
+    const char *method;                   /* "GET", "HEAD", ...: letters, and ? for other bytes */
     const struct http_route *route;       /* NULL: none was found */
     const char *path;                     /* http_access_path */
     int status;

@@ -64,7 +64,7 @@ struct http_request {
     bool begun, handled;
     bool refused;         /* answered before its handler was called */
     bool bodiless;        /* HEAD */
-    char method_text[16]; /* as it came, for the access log: letters only, cut */
+    char method_text[16]; /* for the access log: letters, ? for other bytes, cut */
     int64_t begin_us;     /* of clock_monotonic_us, when the head was complete */
     enum http_method method;
     struct head head;

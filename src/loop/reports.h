@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What agents reported since the last round: soft, the latest of each job only, remembered as one
- * HINTS event just before the round that uses them.  A report costs one decoding and one copy.
+ * Agents' reports since the last full round, the latest of each job.  They are kept in memory only,
+ * until one HINTS event journals them just before the round that uses them.  A report costs one
+ * decoding and one copy.
  */
 #ifndef LOOP_REPORTS_H
 #define LOOP_REPORTS_H

@@ -35,19 +35,19 @@ static int held_on (const struct cluster *cluster, struct placement placement,
 
 struct slot_totals slot_totals_of (const struct cluster *cluster)
 {
-    struct slot_totals room = {0};
+    struct slot_totals totals = {0};
     for (int i = 0; i < cluster->node_count; i++) {
-        room.slots += cluster->nodes[i].available ? cluster->nodes[i].slots : 0;
-        room.nodes += cluster->nodes[i].available;
+        totals.slots += cluster->nodes[i].available ? cluster->nodes[i].slots : 0;
+        totals.nodes += cluster->nodes[i].available;
     }
-    room.free = room.slots;
+    totals.free = totals.slots;
     for (int i = 0; i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
-        room.free -= held_on (cluster, job->placement, (struct placement){0});
-        room.free -= held_on (cluster, job->desired, job->placement);
+        totals.free -= held_on (cluster, job->placement, (struct placement){0});
+        totals.free -= held_on (cluster, job->desired, job->placement);
     }
-    room.free = room.free > 0 ? room.free : 0;
-    return room;
+    totals.free = totals.free > 0 ? totals.free : 0;
+    return totals;
 }
 
 /* Append to the sentence; text beyond WAIT_REASON_SIZE is cut. */
@@ -135,7 +135,7 @@ static void wait_after_failure (const struct job *job, int64_t now_us, char ret[
         add (ret, "; it is given up after %d", job->launch->max_failures + 1);
 }
 
-static void wait_for_room (struct slot_totals room, const struct job *job, int64_t now_us,
+static void wait_for_room (struct slot_totals totals, const struct job *job, int64_t now_us,
                            int64_t next_round_us, char ret[WAIT_REASON_SIZE])
 {
     int needs = job_next_replicas (job, 0);
@@ -143,17 +143,17 @@ static void wait_for_room (struct slot_totals room, const struct job *job, int64
         add (ret, "no count of replicas is within its limits: change them");
         return;
     }
-    if (room.nodes == 0) {
+    if (totals.nodes == 0) {
         add (ret, "no node takes replicas: all are drained, or there are none");
         return;
     }
-    if (needs > room.slots) {
+    if (needs > totals.slots) {
         add (ret, "too large: needs %d slots, and the nodes that take replicas have %d", needs,
-             room.slots);
+             totals.slots);
         return;
     }
-    if (needs > room.free)
-        add (ret, "no free slots: needs %d, %d free; ", needs, room.free);
+    if (needs > totals.free)
+        add (ret, "no free slots: needs %d, %d free; ", needs, totals.free);
     if (next_round_us == INT64_MAX) {
         add (ret, "waits for the next round");
         return;
@@ -166,7 +166,7 @@ static void wait_for_room (struct slot_totals room, const struct job *job, int64
     add_seconds (ret, next_round_us - now_us);
 }
 
-bool wait_reason (const struct cluster *cluster, struct slot_totals room, const struct job *job,
+bool wait_reason (const struct cluster *cluster, struct slot_totals totals, const struct job *job,
                   int64_t now_us, int64_t next_round_us, char ret[WAIT_REASON_SIZE])
 {
     ret[0] = '\0';
@@ -177,7 +177,7 @@ bool wait_reason (const struct cluster *cluster, struct slot_totals room, const 
         else if (job->retry_us > now_us)
             wait_after_failure (job, now_us, ret);
         else
-            wait_for_room (room, job, now_us, next_round_us, ret);
+            wait_for_room (totals, job, now_us, next_round_us, ret);
         return true;
     case JOB_RUNNING:
         if (placement_equal (job->placement, job->desired))

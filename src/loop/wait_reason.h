@@ -18,7 +18,7 @@ struct slot_totals slot_totals_of (const struct cluster *cluster);
 
 /* Write the reason to ret.  False: the job does not wait, because it runs as planned or has ended.
  * next_round_us: when the next full round is due, INT64_MAX if unknown. */
-bool wait_reason (const struct cluster *cluster, struct slot_totals room, const struct job *job,
+bool wait_reason (const struct cluster *cluster, struct slot_totals totals, const struct job *job,
                   int64_t now_us, int64_t next_round_us, char ret[WAIT_REASON_SIZE]);
 
 #endif

@@ -52,7 +52,7 @@ static int decimals (double rate)
 
 static void say (struct explain_text *text, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
-/* Add words to the sentence at work, the one behind the last. */
+/* Add words to the current sentence, which follows the finished ones. */
 static void say (struct explain_text *text, const char *format, ...)
 {
     if (text->count == EXPLAIN_SENTENCES)

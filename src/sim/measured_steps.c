@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "sim/delaunay.h"
 
-/* Any number of so many digits fits in a uint64_t. */
+/* Every number with this many digits fits in a uint64_t. */
 enum { KEY_DIGITS = 18 };
 
 enum readiness { UNPREPARED, READY, IMPOSSIBLE };

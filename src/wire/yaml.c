@@ -120,7 +120,7 @@ static json_t *resolve (const char *text, const char **why)
     if (is_one_of (text + (*text == '-' || *text == '+'), infinities))
         return json_string (*text == '-' ? "-inf" : "inf");
     if (is_one_of (text, nans)) {
-        *why = "expected a number: .nan is none";
+        *why = "expected a number; .nan is not allowed";
         return NULL;
     }
     int based = based_integer (text, &integer);

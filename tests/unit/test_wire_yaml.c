@@ -103,7 +103,7 @@ static void test_refused (void **state)
         {TEXT ("? [a]\n: b\n"),
          "a.yaml:1:3: expected a key that is a word, got a list or a mapping"},
         {TEXT ("a: 1\n---\nb: 2\n"), "a.yaml:2:1: expected one document, got a second one"},
-        {TEXT ("a: .nan\n"), "a.yaml:1:4: expected a number: .nan is none, got '.nan'"},
+        {TEXT ("a: .nan\n"), "a.yaml:1:4: expected a number; .nan is not allowed, got '.nan'"},
         {TEXT ("a: 1e999\n"), "a.yaml:1:4: expected a smaller number, got '1e999'"},
         {TEXT ("a: 0xffffffffffffffff\n"),
          "a.yaml:1:4: expected a smaller number, got '0xffffffffffffffff'"},
