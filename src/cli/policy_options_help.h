@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The options of all policies, from their tables, for --help. */
+/* All policies and their options, from their tables, for --help. */
 void policy_options_help (FILE *out);
 
 #endif

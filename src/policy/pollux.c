@@ -221,7 +221,7 @@ static int pollux_decide (const struct view *view, void *memory, struct plan *pl
 
 const struct policy policy_pollux = {
     .name = "pollux",
-    .summary = "the paper's fairness-weighted goodput, maximised with a proof",
+    .summary = "the paper's objective, fair goodput, maximised with a proven bound",
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,

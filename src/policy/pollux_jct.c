@@ -407,7 +407,7 @@ static const struct policy_values jct_policy_values = {
 
 const struct policy policy_pollux_jct = {
     .name = "pollux-jct",
-    .summary = "shorter mean completion time, where jobs say how much work is left",
+    .summary = "shorter mean completion time, if jobs report how much work is left",
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,

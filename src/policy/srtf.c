@@ -38,7 +38,8 @@ static int srtf_decide (const struct view *view, void *memory, struct plan *plan
 
 const struct policy policy_srtf = {
     .name = "srtf",
-    .summary = "shortest remaining time first; jobs run as requested, an oracle knows their ends",
+    .summary =
+        "shortest remaining time first; jobs run as requested, an oracle gives the time left",
     .oracle = true,
     .decide = srtf_decide,
 };

@@ -102,6 +102,9 @@ run pollux sim --policy fifo,las --policy-option quantum=1
 expect "none of several policies has it" status=2 out= err~"policy fifo, las have no option 'quantum'; known options: slice"
 
 # The table of each policy is what --help lists: the manual and docs/policies.md have the same.
+listed=$(pollux sim --help | sed -n '/^Policies:/,/^$/s/^  \([a-z]\)/\1/p')
+known=$(sed -n 's/^| `\([a-z-]*\)`.* | .* | .* | .* | .* |$/\1/p' docs/policies.md)
+check "the help lists the policies of docs/policies.md" [ -n "$known" -a "$(sort <<<"$listed")" = "$(sort -u <<<"$known")" ]
 list=$(pollux decide --help | sed '1,/^Options of policies/d')
 check "the help lists options" [ "$(wc -l <<<"$list")" -ge 16 ]
 manual=$(sed -n '/^# POLICY OPTIONS/,/^# EXIT/p' docs/man/pollux-sim.1.scd | sed -n 's/^\*\([^*]*\)\*=/  \1=/p; s/^\t/      /p')
