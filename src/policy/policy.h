@@ -9,7 +9,7 @@ struct policy_option;
 
 /* What one job contributes to a policy's objective. */
 struct job_value {
-    double x;    /* as policy_values.fitness wants it */
+    double x;    /* the input of policy_values.fitness */
     double term; /* the larger the sum of the terms of all jobs, the larger the fitness */
 };
 
@@ -31,7 +31,7 @@ struct policy_values {
  * earlier rounds.  Equal view and memory give an equal plan, bit for bit. */
 struct policy {
     const char *name;
-    const char *summary; /* one line for people */
+    const char *summary; /* one line for --help */
     bool adaptive;       /* jobs tune their batch; false: they keep fixed_batch, as requested */
     bool elastic;        /* it decides replica counts; false: fixed_replicas or none */
     bool oracle;         /* it needs job.oracle, which only a simulation has */
@@ -61,7 +61,7 @@ int memory_new (const struct policy *policy, struct memory *ret, struct pollux_e
 void memory_clear (struct memory *memory);
 
 /* One decision.  plan is zero or from an earlier round.  -EINVAL if the view's settings are not
- * options of the policy.  On failure the memory is as good as new, and plan has no meaning. */
+ * options of the policy.  On failure the memory can be used further, and the plan is not valid. */
 int decide (const struct policy *policy, const struct view *view, struct memory *memory,
             struct plan *plan, struct pollux_error *err);
 

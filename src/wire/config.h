@@ -54,8 +54,9 @@ struct wire_config_names {
     const char *const *policies, *const *backends;
 };
 
-/* The defaults under what a file says.  All diagnostics are collected (NULL: to be forgotten); err has the first one's
- * sentence.  *ret is written on success only and is the caller's. */
+/* Read a configuration from a file, or from a text with that name; absent fields get their defaults.
+ * All diagnostics are collected (NULL: not wanted); err has the first one's sentence.  On success the
+ * caller owns *ret (wire_config_clear). */
 int wire_config_read (const char *path, const struct wire_config_names *names,
                       struct wire_diagnostics *diagnostics, struct wire_config *ret,
                       struct pollux_error *err);
