@@ -94,12 +94,15 @@ static void print_summary (const struct decision *decision, FILE *out)
              "%d keep (=), %d move (~), %d start (+), %d stop (-), %d wait (.); %d of %d GPUs\n",
              counts[CHANGE_KEEP], counts[CHANGE_MOVE], counts[CHANGE_START], counts[CHANGE_STOP],
              counts[CHANGE_WAIT], used, view_slots (view));
-    if (!isnan (plan->bound))
+    double gap = decide_gap (plan->fitness, plan->bound);
+    if (isfinite (gap))
         fprintf (out, "Fitness %.6f; no plan has more than %.6f (gap %.3f %%).\n", plan->fitness,
-                 plan->bound, 100 * decide_gap (plan->fitness, plan->bound));
-    else if (!isnan (plan->fitness)) /* a search without a bound: pollux-ga */
+                 plan->bound, 100 * gap);
+    else if (plan->bound <= 0) /* no slots: the gap is 0 / 0 */
+        fprintf (out, "Fitness %.6f; no plan has more.\n", plan->fitness);
+    else if (!isnan (plan->fitness)) /* no bound: pollux-ga, or an overflow */
         fprintf (out, "Fitness %.6f.\n", plan->fitness);
-    if (!isnan (plan->price))
+    if (isfinite (plan->price))
         fprintf (out, "One GPU more would be worth about %.6f.\n", plan->price);
     fprintf (out, "Decided by %s in %.3f ms.\n", decision->policy->name, 1e3 * decision->seconds);
 }
@@ -114,7 +117,11 @@ static void change_cells (struct table *table, const struct decision *decision, 
     }
     table_cell (table, "%d", change->point.replicas);
     table_cell (table, "%+.2f", change->speedup - now);
-    table_cell (table, "%+.3f %%", 100 * (change->fitness / decision->plan.fitness - 1));
+    double ratio = change->fitness / decision->plan.fitness;
+    if (isfinite (ratio))
+        table_cell (table, "%+.3f %%", 100 * (ratio - 1));
+    else /* the plan's fitness is 0 */
+        table_cell (table, "-");
 }
 
 static int print_explanations (const struct decision *decision,

@@ -10,6 +10,9 @@ run pollux decide $problem
 expect "a table, the changes, and the proof" status=0 err= out~'^ +job +GPUs +before +speedup' \
     out~'^= +speech +4 +4 ' out~'^\+ +new +1 +0 ' out~'of 16 GPUs$' \
     out~'^Fitness 0\.[0-9]+; no plan has more than 0\.[0-9]+ \(gap [0-9.]+ %\)\.$' out~'^Decided by pollux in '
+run pollux decide - --explain --policy pollux-jct <<<'{"nodes": [], "jobs": [{"name": "a", "max_replicas": 2}]}'
+expect "no slot, no fitness, no gap" status=0 err= out~'^Fitness 0\.0+; no plan has more\.$' out!'nan|inf'
+run pollux decide $problem
 check "lines fit into 80 columns" awk 'length > 80 { exit 1 }' <(echo "$out")
 without_time() { sed '/^Decided/d'; }
 same=$(without_time <<<"$out")
