@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/file.h"
 
 /* Between attempts to write the status. */
 #define STATUS_PAUSE_US (SECOND_US / 2)
@@ -47,7 +48,6 @@ enum {
 
 int supervisor_prepare (struct pollux_error *err)
 {
-    int lowest;
     sigset_t all;
     /* No other signal ends it: SIGHUP of a terminal, SIGPIPE, SIGUSR1 of mpirun. */
     sigfillset (&all);
@@ -60,11 +60,9 @@ int supervisor_prepare (struct pollux_error *err)
     sigdelset (&all, SIGABRT);
     if (sigprocmask (SIG_SETMASK, &all, NULL) < 0)
         return fail (err, -errno, "cannot block signals: %s", strerror (errno));
-    do {
-        lowest = open ("/dev/null", O_RDWR);
-    } while (lowest >= 0 && lowest < 3);
-    if (lowest < 0)
-        return fail (err, -errno, "/dev/null: %s", strerror (errno));
+    int rc = file_open_standard (err);
+    if (rc < 0)
+        return rc;
     return close_range (3, ~0u, 0) < 0 ? fail (err, -errno, "close_range: %s", strerror (errno))
                                        : 0;
 }

@@ -129,3 +129,15 @@ int file_copy_text (const char *name, const char *text, size_t length, size_t li
     *ret = copy;
     return 0;
 }
+
+int file_open_standard (struct pollux_error *err)
+{
+    int lowest;
+    do {
+        lowest = open ("/dev/null", O_RDWR);
+    } while (lowest >= 0 && lowest < 3);
+    if (lowest < 0)
+        return fail (err, -errno, "/dev/null: %s", strerror (errno));
+    close (lowest);
+    return 0;
+}

@@ -24,4 +24,8 @@ int file_read (const char *path, size_t limit, char **ret, size_t *ret_length,
 int file_copy_text (const char *name, const char *text, size_t length, size_t limit, char **ret,
                     struct pollux_error *err);
 
+/* Open /dev/null for each of the descriptors 0, 1 and 2 that is closed: otherwise the next file that the
+ * program opens would get its number, and the program's output would be written into that file. */
+int file_open_standard (struct pollux_error *err);
+
 #endif

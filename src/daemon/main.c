@@ -20,6 +20,7 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/excerpt.h"
+#include "base/file.h"
 #include "base/home.h"
 #include "base/options.h"
 #include "daemon/daemon.h"
@@ -439,7 +440,9 @@ int main (int argc, char **argv)
     struct request request = {.argc = argc, .argv = argv};
     struct pollux_error err = {.text = ""};
     struct wire_config config;
-    int rc = configure (&request, &config, &err);
+    int rc = file_open_standard (&err);
+    if (rc == 0)
+        rc = configure (&request, &config, &err);
     if (rc < 0)
         return complain (rc, &err);
     if (request.version)

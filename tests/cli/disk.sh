@@ -194,3 +194,31 @@ soon "the running job was adopted or started again" is lives '.phase == "running
 end_jobs lives
 stop_daemon
 check_rest "after damaged journals"
+
+# ---- A log that cannot be written ---------------------------------------------------------------
+
+# with_log REDIRECTION: start the daemon with its standard files redirected by bash.
+with_log()
+{
+    rm -f "$state/address"
+    bash -c "exec $POLLUXD --state '$state' --listen 127.0.0.1:0 ${root[*]} --node a:2 --log-level debug $1" &
+    daemon=$!
+    until_true answers
+}
+state=$tmp/unlogged
+export POLLUX_STATE=$state
+with_log '</dev/null >&2 2>/dev/full'
+holds "a log on a full disk" answers
+stop_daemon
+with_log '<&- >&- 2>&-'
+holds "closed standard files" answers
+for i in 0 1 2; do
+    holds "no other file gets descriptor $i" [ "$(readlink /proc/$daemon/fd/$i)" = /dev/null ]
+done
+stop_daemon
+mkfifo "$tmp/pipe"
+head -c 1 "$tmp/pipe" >/dev/null &
+with_log "</dev/null >&2 2>'$tmp/pipe'"
+holds "a pipe without a reader" answers
+stop_daemon
+holds "it still ends well" [ "$status" = 0 ]
