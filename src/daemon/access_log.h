@@ -27,8 +27,11 @@ struct access_log {
 };
 
 /* Write the request's line if the logger's level permits it.  now_us: a monotonic clock.  Lines beyond
- * the limit are counted; the next second begins with a line that tells their number. */
+ * the limit are counted; the first request of any client in a later second writes their number. */
 void access_log_write (struct access_log *log, const struct logger *logger,
                        const struct http_access *access, int64_t now_us);
+
+/* Write the number of lines beyond the limit that no line has mentioned yet, at the end of the log. */
+void access_log_flush (struct access_log *log, const struct logger *logger);
 
 #endif

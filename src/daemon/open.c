@@ -404,6 +404,7 @@ void daemon_free (struct daemon *daemon)
     if (!daemon)
         return;
     http_server_free (daemon->http);
+    access_log_flush (&daemon->access_log, &daemon->logger);
     api_free (daemon->api);
     if (daemon->backend)
         daemon->backend->free (daemon->backend_self);

@@ -116,6 +116,12 @@ static void clients_without_a_token_are_limited (void **state)
     access.identity = &ann; /* no limit for a known token */
     lines = lines_of (logger, &log, &access, ACCESS_LOG_UNKNOWN_LINES + 7, 6000000);
     assert_int_equal (ACCESS_LOG_UNKNOWN_LINES + 7, count_lines (lines));
+    access.identity = &unknown; /* the number is written when any client asks */
+    lines_of (logger, &log, &access, ACCESS_LOG_UNKNOWN_LINES + 3, 7000000);
+    access.identity = &ann;
+    access.status = 200;
+    lines = lines_of (logger, &log, &access, 1, 9000000);
+    assert_string_equal ("<4>requests without a valid token were not logged count=3\n", lines);
 }
 
 static void paths_are_safe (void **state)
