@@ -11,9 +11,13 @@
 # A listening port belongs to a process: with no process left, no port is left.
 
 # under_subreaper SCRIPT ARGUMENT...: execute this script again, in the same process, as a subreaper.
+# Children that this process already has belong to its caller (`server & exec tools/test`): they are left alone.
 under_subreaper()
 {
     [ "${POLLUX_REAPER-}" != $$ ] && [ -x build/tools/subreaper ] || return 0
+    POLLUX_NOT_OURS=
+    find_descendants
+    export POLLUX_NOT_OURS="$$ ${descendants[*]}"
     exec build/tools/subreaper bash "$@"
 }
 
@@ -23,6 +27,9 @@ find_descendants()
 {
     local file line fields pid id
     local -A parents=() mine=([${1:-none}]=no [$BASHPID]=no [$$]=yes)
+    if [[ ${POLLUX_NOT_OURS-} == "$$ "* ]]; then # a script inside another one inherits the variable
+        for pid in ${POLLUX_NOT_OURS#* }; do mine[$pid]=no; done
+    fi
     for file in /proc/[0-9]*/stat; do
         { read -r line <"$file"; } 2>/dev/null || continue
         # PID (NAME) STATE PARENT ...: NAME can contain blanks and parentheses.
@@ -102,12 +109,19 @@ end_descendants()
     until kill -KILL "${descendants[@]}" 2>/dev/null; settled 1 "${2-}"; do :; done
 }
 
-# remove_folder FOLDER: also with file systems that are still mounted in it.
+# remove_folder FOLDER: also with file systems that are still mounted in it, but never the files in one that
+# cannot be unmounted.  An empty name, / and . are refused: they would unmount all of this machine.
 remove_folder()
 {
-    local mounted
+    local mounted folder
+    folder=$(realpath -e -- "${1:-/}" 2>/dev/null) || return 0
+    if [[ $folder == / || $PWD/ == "$folder"/* ]]; then
+        echo "remove_folder: not '$1'" >&2
+        return 1
+    fi
     while read -r _ mounted _; do
-        [[ $mounted != "$1"/* ]] || umount -l "$mounted"
+        printf -v mounted '%b' "${mounted//\\/\\0}" # blanks are \040 there
+        [[ $mounted != "$folder"/* ]] || umount -l -- "$mounted"
     done </proc/mounts
-    rm -rf "$1"
+    rm -rf --one-file-system -- "$folder"
 }

@@ -78,3 +78,28 @@ run bash "$tmp/script.sh"
 expect "a script that leaves a process behind fails" status=1 out~'^not ok script: no process is left behind' \
     out~'[0-9]+ sleep 1000.5'
 check "it is ended" nothing_left
+
+# A caller's process is not a leftover, also if it is a child of the same process: `server & exec tools/test`.
+callers() { (sleep 1000.25 & echo $! >"$tmp/server"; exec "$tree/tools/test" bad); }
+run callers
+expect "a leftover beside a process of the caller" status=1 out~'process [0-9]+ sleep 1000.5' out!'sleep 1000.25'
+check "the caller's process lives" kill -0 "$(cat "$tmp/server")"
+kill "$(cat "$tmp/server")"
+
+# Folders with file systems in them.
+for folder in '' / . "$PWD/.."; do
+    run remove_folder "$folder"
+    expect "remove_folder refuses '$folder'" status=1 out= err~'^remove_folder: not '
+done
+folder="$tmp/a folder"
+mkdir -p "$folder/mounted here" "$tmp/outside"
+touch "$tmp/outside/file"
+if [ "$(id -u)" = 0 ] && mount --bind "$tmp/outside" "$folder/mounted here" 2>/dev/null; then
+    ln -s "$folder" "$tmp/link"
+    run remove_folder "$tmp/link"
+    expect "remove_folder unmounts below a name with blanks, behind a link" status=0 out= err=
+    check "the folder is gone" [ ! -e "$folder" ]
+    check "what was mounted there is not" [ -e "$tmp/outside/file" ]
+else
+    skip "remove_folder unmounts (only root can mount)"
+fi

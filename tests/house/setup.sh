@@ -88,7 +88,8 @@ expect "PYTHON is the only candidate" status=1 err~'tried /bin/false'
 # ---- Installing ---------------------------------------------------------------------------------
 
 # A tree of its own, with its own log, on a machine that has these commands only.
-setup=$tmp/tree/tools/setup bin=$tmp/bin
+# Files in $bin are overwritten and removed: an empty $tmp would make it /bin.
+setup=${tmp:?}/tree/tools/setup bin=${tmp:?}/bin
 mkdir -p "$tmp/tree/tools" "$tmp/tree/src/agent" "$tmp/tree/include/pollux" "$bin" "$tmp/packages"
 cp tools/setup tools/find-python "$tmp/tree/tools"
 cp Makefile "$tmp/tree"
