@@ -50,6 +50,13 @@ printf '#include_next <curl/curl.h>\n#undef LIBCURL_VERSION_NUM\n#define LIBCURL
 run env CPPFLAGS="-I$tmp/old" tools/setup --check build
 only "a version that is too old" libcurl4-openssl-dev 'curl is too old'
 
+run env CC=nosuchcc tools/setup --check build
+expect "a compiler that does not exist: no library is blamed" status=1 out= err~"does not run: CC='nosuchcc'" err!'jansson'
+mkdir "$tmp/it's a folder"
+run env TMPDIR="$tmp/it's a folder" tools/setup --check build
+expect "a temporary folder with blanks and a quote" status=0 out= err=
+check "nothing is left in it" [ -z "$(ls -A "$tmp/it's a folder")" ]
+
 run make B="$tmp/build" CPPFLAGS="-I$tmp/old" "$tmp/build/checked"
 expect "make names it before it compiles, with the flags of its caller" status=2 err~'^  libcurl4-openssl-dev .*too old'
 run make B="$tmp/build" LDFLAGS="-L$tmp/none" examples
