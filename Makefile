@@ -192,7 +192,7 @@ unit: $(LONGEST:%=%.run) $(TESTS:%=%.run) ## build and run the unit tests (FLAVO
 $(TESTS:%=%.run): %.run: %
 	@tools/run-unit $(RUN) $<
 # These tests start $(B)/pollux.
-$(B)/tests/test_local.run $(B)/tests/test_storm.run: $(B)/pollux
+$(B)/tests/test_backend.run $(B)/tests/test_local.run $(B)/tests/test_storm.run: $(B)/pollux
 
 .PHONY: test soak
 test: ## all tests, a few minutes; ends with `N passed, N failed`

@@ -84,11 +84,11 @@ step_unit_tsan()
 }
 
 # Uninitialised values, which the sanitizers do not find.  Not run: test_number, because valgrind computes long
-# doubles with 53 bits; test_supervisor, test_local and test_storm, because valgrind has no pidfds;
+# doubles with 53 bits; test_supervisor, test_backend, test_local and test_storm, because valgrind has no pidfds;
 # test_csv and test_sim, which take long, except in `make soak`.
 step_valgrind()
 {
-    local without="test_number|test_supervisor|test_local|test_storm" programs
+    local without="test_number|test_supervisor|test_backend|test_local|test_storm" programs
     [ -n "$soak" ] || without+="|test_csv|test_sim"
     programs=$(printf '%s\n' tests/unit/test_*.c | grep -v -E "/($without)\.c" |
         sed 's|tests/unit/\(.*\)\.c|build/gcc/tests/\1|')
