@@ -5,7 +5,7 @@
  * and devices.
  */
 #define _GNU_SOURCE
-#include "agent/checkpoint.h"
+#include "agent/checkpoint_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * Nothing is removed or repaired here: several replicas read at the same time.
  */
 #define _GNU_SOURCE
-#include "agent/checkpoint.h"
+#include "agent/checkpoint_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

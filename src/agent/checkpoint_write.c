@@ -9,7 +9,7 @@
  * next writer removes it.  On file systems that cannot lock folders it stays.
  */
 #define _GNU_SOURCE
-#include "agent/checkpoint.h"
+#include "agent/checkpoint_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -83,10 +83,10 @@ static void make_name (const struct cluster *cluster, const struct launch *launc
 /* ---- Submissions -------------------------------------------------------------------------- */
 
 static void refuse_problems (struct api *api, struct http_request *request,
-                             const struct wire_diagnostics *problems,
+                             const struct wire_diagnostics *diagnostics,
                              const struct pollux_error *err)
 {
-    json_t *list = wire_diagnostics_encode (problems);
+    json_t *list = wire_diagnostics_encode (diagnostics);
     api_reply (api, request, 400, json_pack ("{s:s, s:o}", "error", err->text, "problems", list));
 }
 
@@ -134,7 +134,7 @@ void api_submit (struct api *api, struct http_request *request)
     size_t length = 0;
     const char *text = http_body (request, &length);
     enum wire_syntax syntax = http_body_type (request) == HTTP_YAML ? WIRE_YAML : WIRE_JSON;
-    struct wire_diagnostics problems = {0};
+    struct wire_diagnostics diagnostics = {0};
     struct wire_submission submission;
     struct pollux_error err;
     if (api->options.cluster->live.count >= LIVE_MOST) {
@@ -143,12 +143,12 @@ void api_submit (struct api *api, struct http_request *request)
                     LIVE_MOST);
         return;
     }
-    int rc = wire_submission_parse ("job", text ? text : "", length, syntax, &problems, &submission,
-                                    &err);
+    int rc = wire_submission_parse ("job", text ? text : "", length, syntax, &diagnostics,
+                                    &submission, &err);
     if (rc == -ENOMEM)
         api_refuse (api, request, 503, "%s", err.text);
     else if (rc < 0)
-        refuse_problems (api, request, &problems, &err);
+        refuse_problems (api, request, &diagnostics, &err);
     else {
         post_submission (api, request, &submission);
         wire_submission_clear (&submission);

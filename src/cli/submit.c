@@ -70,15 +70,15 @@ static int parse (struct options *options, struct submit_request *ret, struct po
     return rc < 0 ? rc : parse_words (options, behind, ret, err);
 }
 
-/* Print all problems, one line each. */
-static int complain (const struct wire_diagnostics *problems, const char *file)
+/* Print all diagnostics, one line each. */
+static int complain (const struct wire_diagnostics *diagnostics, const char *file)
 {
-    for (int i = 0; i < problems->count; i++) {
+    for (int i = 0; i < diagnostics->count; i++) {
         struct pollux_error sentence;
-        wire_diagnostic_fail (&problems->items[i], file, &sentence);
+        wire_diagnostic_fail (&diagnostics->items[i], file, &sentence);
         fprintf (stderr, "pollux submit: %s\n", sentence.text);
     }
-    if (problems->more)
+    if (diagnostics->more)
         fputs ("pollux submit: ... and more\n", stderr);
     return EXIT_USAGE;
 }
@@ -95,19 +95,19 @@ static int place_here (struct launch *launch, struct pollux_error *err)
     return 0;
 }
 
-/* Complete and check the job.  EXIT_USAGE: problems were printed. */
+/* Complete and check the job.  EXIT_USAGE: diagnostics were printed. */
 static int make_job (struct submit_request *request, struct pollux_error *err)
 {
-    struct wire_diagnostics problems = {0};
+    struct wire_diagnostics diagnostics = {0};
     struct wire_submission submission = {0};
     int rc = submit_job_place (request->job, err);
     if (rc == 0)
-        rc = wire_submission_read (request->file, request->job, &problems, &submission, err);
+        rc = wire_submission_read (request->file, request->job, &diagnostics, &submission, err);
     if (rc == -ENOENT)
         return fail (err, rc, "%s: no such file; put a command after '--': pollux submit -- %s",
                      file_name (request->file).text, quote (request->file).text);
-    if (rc == -EINVAL && problems.count > 0)
-        return complain (&problems, request->file ? request->file : "options");
+    if (rc == -EINVAL && diagnostics.count > 0)
+        return complain (&diagnostics, request->file ? request->file : "options");
     if (rc == 0)
         rc = place_here (submission.launch, err);
     json_t *job = rc == 0 ? wire_submission_encode (&submission, err) : NULL;
@@ -182,9 +182,9 @@ static int wait_for (struct client *client, const char *name, struct pollux_erro
 /* ---- Submitting ------------------------------------------------------------------------------- */
 
 /* Problems found by the daemon but not here: its version may differ. */
-static void print_problems (const json_t *problems)
+static void print_problems (const json_t *diagnostics)
 {
-    json_t *problem, *copy = json_deep_copy (problems);
+    json_t *problem, *copy = json_deep_copy (diagnostics);
     size_t i;
     if (copy && answer_disarm (copy, NULL) == 0) {
         json_array_foreach (copy, i, problem)

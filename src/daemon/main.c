@@ -210,7 +210,7 @@ static int take_option (int id, const struct options *options, struct wire_confi
     }
 }
 
-/* Read the file.  Several problems are printed here, and *err tells their number. */
+/* Read the file.  Several diagnostics are printed here, and *err tells their number. */
 static int read_file (const char *path, struct wire_config *ret, struct pollux_error *err)
 {
     const char *policy_names[32] = {NULL}, *backend_names[8] = {NULL};
@@ -219,17 +219,17 @@ static int read_file (const char *path, struct wire_config *ret, struct pollux_e
     for (int i = 0; i < 7 && backends[i]; i++)
         backend_names[i] = backends[i]->name;
     struct wire_config_names names = {.policies = policy_names, .backends = backend_names};
-    struct wire_diagnostics problems = {0};
-    int rc = wire_config_read (path, &names, &problems, ret, err);
-    if (rc != -EINVAL || problems.count < 2)
+    struct wire_diagnostics diagnostics = {0};
+    int rc = wire_config_read (path, &names, &diagnostics, ret, err);
+    if (rc != -EINVAL || diagnostics.count < 2)
         return rc;
-    for (int i = 0; i < problems.count; i++) {
+    for (int i = 0; i < diagnostics.count; i++) {
         struct pollux_error sentence;
-        wire_diagnostic_fail (&problems.items[i], path, &sentence);
+        wire_diagnostic_fail (&diagnostics.items[i], path, &sentence);
         fprintf (stderr, "polluxd: %s\n", sentence.text);
     }
-    return fail (err, rc, "%s has %d%s problems", path, problems.count,
-                 problems.more ? " and more" : "");
+    return fail (err, rc, "%s has %d%s problems", path, diagnostics.count,
+                 diagnostics.more ? " and more" : "");
 }
 
 /* The file that the options name, or all defaults. */
@@ -266,7 +266,7 @@ static int add_problem (int before, int code, const struct pollux_error *problem
     return code;
 }
 
-/* Apply the command line to the configuration.  All problems are reported. */
+/* Apply the command line to the configuration.  All diagnostics are reported. */
 static int take_options (struct request *request, struct wire_config *config,
                          struct pollux_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private to checkpoint_*.c: what writing and reading share. */
-#ifndef AGENT_CHECKPOINT_H
-#define AGENT_CHECKPOINT_H
+#ifndef AGENT_CHECKPOINT_PRIVATE_H
+#define AGENT_CHECKPOINT_PRIVATE_H
 
 #include <dirent.h>
 #include <sys/types.h>
