@@ -144,6 +144,14 @@ int pollux_curve (const struct pollux_model *model, struct pollux_grad grad,
                   struct pollux_best *one_node, struct pollux_best *many_nodes,
                   struct pollux_error *err);
 
+/* Split total samples over K replicas:
+ *     local = ceil (total / K),  s + 1 = max (ceil (local / max_local), min_steps),
+ *     m = ceil (local / (s + 1)).
+ * So m <= max_local, with as few micro-steps s + 1 as possible, at least min_steps.  The batch
+ * K m (s + 1) is total or a little more.  {0, 0} if an argument is below 1. */
+struct pollux_batch pollux_split_batch (int64_t total, int replicas, int64_t max_local,
+                                        int64_t min_steps);
+
 /* ---- Fitting the throughput model ------------------------------------------------------- */
 
 /* Mean times measured on one placement with one micro-batch.  grad_s: a micro-step without

@@ -15,8 +15,6 @@
 
 #include <math.h>
 
-#include "model/micro_batches.h"
-
 /* Steps before the first fit: the mean of fewer is not reliable. */
 static const uint64_t first_steps = 10;
 
@@ -27,7 +25,7 @@ static const double improvement = 1.05;
 static struct pollux_batch first_batch (const struct pollux_limits *limits, int replicas)
 {
     int64_t most = limits->accumulation ? limits->max_local : INT64_MAX;
-    struct pollux_batch batch = split_into_micro_batches (limits->init_batch, replicas, most, 1);
+    struct pollux_batch batch = pollux_split_batch (limits->init_batch, replicas, most, 1);
     batch.m = batch.m < limits->min_local ? limits->min_local : batch.m;
     batch.m = batch.m > limits->max_local ? limits->max_local : batch.m;
     return batch;

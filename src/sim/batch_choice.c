@@ -3,7 +3,6 @@
  * The batch that a simulated job trains with: a fixed total batch, split over its replicas, or the
  * best one by the model fitted to the job's own samples.
  */
-#include "model/micro_batches.h"
 #include "sim/training.h"
 
 struct pollux_batch batch_limit (const struct pollux_limits *limits, struct pollux_batch batch,
@@ -22,7 +21,7 @@ struct pollux_batch batch_split (const struct pollux_limits *limits, int64_t tot
 {
     int64_t min_steps = replicas == 1 && total_batch > limits->init_batch ? 2 : 1;
     struct pollux_batch batch =
-        split_into_micro_batches (total_batch, replicas, limits->max_local, min_steps);
+        pollux_split_batch (total_batch, replicas, limits->max_local, min_steps);
     return batch_limit (limits, batch, replicas);
 }
 

@@ -35,8 +35,9 @@ for name in list(os.environ):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def temporary_folder():
+def temporary_folder(tmp_path_factory):
     """A TMPDIR for this session: processes that are killed on purpose cannot remove their files."""
+    tmp_path_factory.getbasetemp()  # pytest's own folder is beside it, not in it
     before, folder = os.environ.get("TMPDIR"), tempfile.mkdtemp()
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     yield

@@ -258,6 +258,12 @@ def test_errors_of_the_command(call, message):
     assert caught.value.code == 22
 
 
+def test_split_batch():
+    assert pollux.model.split_batch(256, 3, 64) == (43, 1)
+    assert pollux.model.split_batch(100, 8, 256, min_steps=2) == (7, 1)
+    assert pollux.model.split_batch(256, 0, 64) == (0, 0)
+
+
 def test_finding_the_command(monkeypatch, tmp_path, build):
     assert command.command() == str(build / "pollux")
     monkeypatch.setenv("POLLUX_BUILD", str(tmp_path))

@@ -436,9 +436,31 @@ static void ranges_are_bounded (void **state)
     assert_true (tight >= 0.95 * inside);
 }
 
+static void totals_are_split (void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t total;
+        int replicas;
+        int64_t max_local, min_steps, m, s;
+    } cases[] = {
+        {1, 1, 1, 1, 1, 0},     {256, 4, 64, 1, 64, 0}, {256, 4, 63, 1, 32, 1},
+        {256, 3, 64, 1, 43, 1}, {100, 8, 256, 2, 7, 1}, {INT64_MAX, 1, INT64_MAX, 1, INT64_MAX, 0},
+        {0, 1, 1, 1, 0, 0},     {256, 0, 64, 1, 0, 0},  {256, 4, 0, 1, 0, 0},
+        {256, 4, 64, 0, 0, 0},  {-5, 1, 1, 1, 0, 0},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct pollux_batch batch = pollux_split_batch (cases[i].total, cases[i].replicas,
+                                                        cases[i].max_local, cases[i].min_steps);
+        assert_int_equal (batch.m, cases[i].m);
+        assert_int_equal (batch.s, cases[i].s);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (totals_are_split),
         cmocka_unit_test (golden_best_batch),
         cmocka_unit_test (exact_is_brute_force),
         cmocka_unit_test (exact_is_never_below_reference),

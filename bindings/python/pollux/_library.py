@@ -239,6 +239,7 @@ SIGNATURES = {
         c_int,
         [_model, CGrad, _limits, c_int, c_int, POINTER(CBest), POINTER(CBest), _error],
     ),
+    "pollux_split_batch": (CBatch, [c_int64, c_int, c_int64, c_int64]),
     "pollux_fit": (c_int, [_samples, c_size_t, _model, POINTER(CFit), _error]),
     "pollux_fit_loss": (c_double, [_samples, c_size_t, _model]),
     # Gradient noise

@@ -281,6 +281,12 @@ def best_batch(
     return Best(Batch(m, s), most)
 
 
+def split_batch(total: int, replicas: int, max_local: int, min_steps: int = 1) -> Batch:
+    """Split a total batch over replicas: micro-batches of at most max_local samples, in as few
+    micro-steps as possible."""
+    return Batch.of(library().pollux_split_batch(total, replicas, max_local, min_steps))
+
+
 def curve(
     model: ModelLike,
     grad: GradLike,

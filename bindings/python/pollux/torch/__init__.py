@@ -23,6 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
+from ..model import split_batch
 from .arguments import check_methods, check_objects, local_batch_of, max_batch_of, \
     note_of_other_parameters
 from .data import ElasticLoader, check
@@ -108,7 +109,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     it.pass_samples = samples_in(loader)
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
-    fixed = None if it.adapt else it.fixed(init_batch, high)
+    fixed = None if it.adapt else split_batch(init_batch, it.world.replicas, high)
     static_graph = getattr(model, "static_graph", (ddp or {}).get("static_graph"))
     indivisible = _why_indivisible(optimizer, static_graph)
     accumulation = accumulation and not indivisible

@@ -368,12 +368,6 @@ class Session:
 
     # ---- Batches ---------------------------------------------------------------------------
 
-    def fixed(self, init_batch: int, largest: int) -> Batch:
-        """M0 on these replicas, in the fewest micro-steps."""
-        local = -(-init_batch // self.world.replicas)
-        parts = -(-local // largest)
-        return Batch(-(-local // parts), parts - 1)
-
     def samples_of(self, batch: Batch) -> int:
         """Samples of a whole update."""
         if not self.adapt:
