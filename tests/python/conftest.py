@@ -10,9 +10,7 @@ POLLUX_SOAK raises the repetitions of tests that use soak().
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,21 +30,6 @@ os.environ.setdefault("POLLUX_BUILD", str(ROOT / "build"))
 for name in list(os.environ):
     if name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "POLLUX_CHECKPOINT_DIR"):
         del os.environ[name]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def temporary_folder(tmp_path_factory):
-    """A TMPDIR for this session: processes that are killed on purpose cannot remove their files."""
-    tmp_path_factory.getbasetemp()  # pytest's own folder is beside it, not in it
-    before, folder = os.environ.get("TMPDIR"), tempfile.mkdtemp()
-    os.environ["TMPDIR"] = tempfile.tempdir = folder
-    yield
-    tempfile.tempdir = None
-    if before is None:
-        del os.environ["TMPDIR"]
-    else:
-        os.environ["TMPDIR"] = before
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
