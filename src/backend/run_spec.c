@@ -11,6 +11,7 @@
 #include "backend/run_spec.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
@@ -103,9 +104,12 @@ char **run_spec_environment (void)
     struct list list = {0};
     // cppcheck-suppress getpwuidCalled ; at the start, where there is one thread
     const struct passwd *user = getpwuid (geteuid ());
-    const char *language = getenv ("LANG");
+    const char *language = getenv ("LANG"), *temporary = getenv ("TMPDIR");
     put (&list, "PATH=%s", default_path);
     put (&list, "LANG=%s", language && *language ? language : "C.UTF-8");
+    if (temporary && *temporary == '/' &&
+        faccessat (AT_FDCWD, temporary, W_OK | X_OK, AT_EACCESS) == 0)
+        put (&list, "TMPDIR=%s", temporary); /* mpirun leaves files there when it is killed */
     put (&list, "HOME=%s", user ? user->pw_dir : "/");
     if (user) {
         put (&list, "USER=%s", user->pw_name);

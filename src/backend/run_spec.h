@@ -25,8 +25,8 @@ struct run_spec {
 int run_spec_describe (const struct run_spec *spec, int rank, char **ret, size_t *ret_length,
                        struct pollux_error *err);
 
-/* PATH, HOME, USER and the like of this user, for run_spec.environment; nothing of this process's
- * environment but LANG.  NULL: no memory.  The caller's (run_spec_free). */
+/* PATH, HOME, USER and the like of this user, for run_spec.environment; of this process's environment
+ * only LANG, and TMPDIR if this user can write there.  NULL: no memory.  The caller's (run_spec_free). */
 char **run_spec_environment (void);
 void run_spec_free (char **list);
 

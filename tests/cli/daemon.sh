@@ -90,7 +90,7 @@ for rank in 0 1 2 3; do
         out~'^MASTER_PORT=[0-9]+$' out~'^POLLUX_JOB=env$' out~'^POLLUX_GENERATION=1$' out~"^POLLUX_NODE=$node\$" \
         out~'^POLLUX_NODES=2$' out~"^POLLUX_SOCKET=." out~"^POLLUX_CHECKPOINT_DIR=$tmp/ck\$" out~'^POLLUX_RUN=env\.1\.' \
         out~'^OMP_NUM_THREADS=[1-9]' out~'^GREETING=a b=c$' out~'^ARGS one two  words$' out~"^PWD $tmp\$" \
-        out!TOKEN out!"$secrets" out!POLLUX_STATE out!CUDA_VISIBLE_DEVICES
+        out~"^TMPDIR=$TMPDIR\$" out!TOKEN out!"$secrets" out!POLLUX_STATE out!CUDA_VISIBLE_DEVICES
 done
 holds "all replicas have the same port" [ "$(cat "$tmp"/env.env.* | grep MASTER_PORT | sort -u | wc -l)" = 1 ]
 holds "the socket exists" [ -S "$(sed -n 's/^POLLUX_SOCKET=//p' "$tmp/env.env.3")" ]

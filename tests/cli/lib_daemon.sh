@@ -13,6 +13,7 @@ POLLUXD=${POLLUXD-${POLLUX}d}
 unset POLLUX_SERVER POLLUX_TOKEN_FILE POLLUX_FAULT
 state=$tmp/state log=$tmp/polluxd.log daemon=
 export POLLUX_STATE=$state
+export TMPDIR=$tmp # jobs inherit it; a killed mpirun leaves files there
 root=()
 [ "$(id -u)" != 0 ] || root=(--allow-root)
 # The daemon may run as another user.

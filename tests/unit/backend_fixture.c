@@ -334,6 +334,8 @@ static int set_up (void **state, const char *name)
     snprintf (fixture->path, sizeof (fixture->path), "%s/pollux-backend-XXXXXX",
               temporary_folder ());
     assert_non_null (mkdtemp (fixture->path));
+    fixture->tmpdir = getenv ("TMPDIR") ? strdup (getenv ("TMPDIR")) : NULL;
+    setenv ("TMPDIR", fixture->path, 1); /* a killed mpirun leaves files there */
     assert_int_equal (run_root_open (fixture->path, &fixture->root, NULL), 0);
     assert_int_equal (backend_find (name, &fixture->ops, NULL), 0);
     fixture->now_us = 1000000;
@@ -368,11 +370,16 @@ int fixture_tear_down (void **state)
     while (waitpid (-1, NULL, WNOHANG) > 0)
         ;
     assert_int_equal (left, 0);
+    if (fixture->tmpdir)
+        setenv ("TMPDIR", fixture->tmpdir, 1);
+    else
+        unsetenv ("TMPDIR");
     int tmp = open (temporary_folder (), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     safe_dir_remove (tmp, strrchr (fixture->path, '/') + 1, NULL);
     close (tmp);
     loop_clear (&fixture->loop);
     close (fixture->root);
+    free (fixture->tmpdir);
     free (fixture);
     return 0;
 }

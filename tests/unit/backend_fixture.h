@@ -9,7 +9,8 @@
 enum { FIXTURE_EVENTS = 4096 };
 
 struct fixture {
-    char path[64];     /* of the state directory */
+    char path[64];     /* of the state directory, which is also TMPDIR of the replicas */
+    char *tmpdir;      /* TMPDIR of the test program; NULL: unset */
     char program[128]; /* "": the pollux beside this test */
     struct loop loop;
     const struct backend_ops *ops;
