@@ -54,7 +54,7 @@ check "nothing is left of it" nothing_left
 
 for signal in INT TERM HUP; do
     rm -f "$STARTED"
-    env --default-signal=INT "$tree/tools/test" long >"$tmp/out" 2>&1 </dev/null &
+    env --default-signal=INT,TERM,HUP "$tree/tools/test" long >"$tmp/out" 2>&1 </dev/null &
     pid=$!
     for ((i = 0; i < 600; i++)); do
         [ ! -e "$STARTED" ] || break
