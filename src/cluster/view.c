@@ -14,6 +14,14 @@ int view_slots (const struct view *view)
     return slots;
 }
 
+bool view_is_available (const struct view *view, struct placement placement)
+{
+    for (int i = 0; i < placement.count; i++)
+        if (!view->nodes[placement.shares[i].node].available)
+            return false;
+    return placement.count > 0;
+}
+
 int view_nodes (const struct view *view)
 {
     int nodes = 0;

@@ -36,6 +36,9 @@ void view_copy_free (struct view_copy *copy);
 int view_slots (const struct view *view);
 int view_nodes (const struct view *view);
 
+/* True if all nodes of a placement are available; false without a placement. */
+bool view_is_available (const struct view *view, struct placement placement);
+
 /* The restart delay of a job in seconds: from its spec, else as measured, else the cluster's. */
 double view_restart_delay (const struct view *view, const struct job *job);
 

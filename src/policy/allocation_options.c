@@ -29,22 +29,13 @@ struct options_context options_context_make (const struct view *view, bool all)
     return context;
 }
 
-/* Are all nodes of a placement available?  False without a placement. */
-static bool on_available (const struct view *view, struct placement current)
-{
-    for (int i = 0; i < current.count; i++)
-        if (!view->nodes[current.shares[i].node].available)
-            return false;
-    return current.count > 0;
-}
-
 /* Could the job keep its placement if it were alone in the cluster? */
 static bool can_keep (const struct view *view, struct placement current)
 {
     for (int i = 0; i < current.count; i++)
         if (view->nodes[current.shares[i].node].slots < current.shares[i].replicas)
             return false;
-    return on_available (view, current);
+    return view_is_available (view, current);
 }
 
 /* Make room for `capacity` options, without keeping the old ones.  -ENOMEM. */
@@ -146,7 +137,7 @@ int allocation_options_make (const struct options_context *context, const struct
     struct allocation_options options = {
         .fair = fair_goodput (job, view->search, context->fair),
         .restart = restart_factor (view, job),
-        .pinned = job_pinned (job) && on_available (view, job->placement),
+        .pinned = job_pinned (job) && view_is_available (view, job->placement),
     };
     int rc = 0;
     if (options.pinned) {

@@ -21,8 +21,10 @@ static int priorities_new (const struct view *view, struct priority **ret, struc
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         priorities[i].job = i;
-        if (job_pinned (job))
+        if (job_pinned (job)) {
             priorities[i].replicas = placement_replicas (job->placement);
+            priorities[i].stays = view_is_available (view, job->placement);
+        }
     }
     *ret = priorities;
     return 0;
@@ -57,6 +59,8 @@ int priority_order_begin (struct priority *priorities, const struct view *view)
 static int compare (const void *left, const void *right)
 {
     const struct priority *a = left, *b = right;
+    if (a->stays != b->stays)
+        return a->stays ? -1 : 1;
     if (a->level != b->level)
         return a->level < b->level ? -1 : 1;
     if (a->key != b->key)

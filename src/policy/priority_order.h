@@ -8,8 +8,9 @@
 #include "cluster/plan.h"
 #include "cluster/view.h"
 
-/* The lower level is served first, then the smaller key, then the earlier job. */
+/* Jobs that stay are served first; then the lower level, the smaller key, the earlier job. */
 struct priority {
+    bool stays; /* it may not be preempted and its nodes are available; decide_in_order sets it */
     int level;
     double key;
     int job;      /* index in the view */
@@ -18,8 +19,8 @@ struct priority {
 
 /* Rank all jobs and place them in that order.
  *
- * rank gets one priority for each job of the view, in the view's order, all 0 except that jobs
- * which may not be preempted have the replicas that they have.  It returns how many priorities,
+ * rank gets one priority for each job of the view, in the view's order, all 0 except `stays`
+ * and that jobs which may not be preempted have the replicas that they have.  It returns how many priorities,
  * from the first on, are to be served, or a negative error; all other jobs get no slots.
  *
  * A job that does not fit into the slots left is skipped.  A job whose replica count does not
