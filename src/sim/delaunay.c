@@ -341,7 +341,7 @@ static void span_grid (struct delaunay *delaunay)
 {
     struct grid *grid = &delaunay->grid;
     for (int axis = 0; axis < 2; axis++) {
-        double extent = floor (delaunay->high[axis] - delaunay->low[axis]) + 1;
+        double extent = ceil (delaunay->high[axis] - delaunay->low[axis]) + 1;
         grid->origin[axis] = delaunay->low[axis] - 0.5;
         grid->size[axis] = (int)fmin (extent, GRID_LIMIT);
         grid->width[axis] = fmax (1, extent / GRID_LIMIT);

@@ -85,16 +85,19 @@ static void check_mixture (const struct cloud *cloud, const double point[3],
         assert_true (fabs (at[axis] - point[axis]) < 1e-9 * (1 + fabs (point[axis])));
 }
 
-/* Compare both scans at random points, and check the walk's mixture.  Returns how many points
- * were inside. */
+/* Compare both scans at the cloud's own points and at random ones, and check the walk's mixture.
+ * Returns how many points were inside. */
 static int compare (const struct cloud *cloud, int tries, struct rng *rng)
 {
     struct delaunay *delaunay = triangulate (cloud);
     int inside = 0;
-    for (int i = 0; i < tries; i++) {
+    for (int i = 0; i < cloud->count + tries; i++) {
         struct mixture fast, plain, walked;
         double point[3];
-        draw_point (rng, cloud, point);
+        if (i < cloud->count)
+            memcpy (point, cloud->points[i], sizeof point);
+        else
+            draw_point (rng, cloud, point);
         if (delaunay_locate (delaunay, point, &walked)) {
             inside++;
             check_mixture (cloud, point, &walked);
