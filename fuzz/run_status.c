@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/run.h"
+#include "wire/run_news.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
@@ -57,6 +57,24 @@ static void try_info (const char *text, size_t length)
     free (again);
 }
 
+static void try_news (const char *text, size_t length)
+{
+    struct run_news news, back;
+    struct pollux_error err = {.text = ""};
+    char *again;
+    int code = run_news_decode ("fuzz", text, length, &news, &err);
+    if (code < 0) {
+        refused (code, &err);
+        return;
+    }
+    must (news.generation > 0 && news.rank >= 0);
+    must (run_news_encode (&news, &again, &length, &err) == 0);
+    must (run_news_decode ("fuzz", again, length, &back, &err) == 0);
+    must (news.rank == back.rank && news.ended == back.ended);
+    must (!news.ended || strcmp (news.status.why, back.status.why) == 0);
+    free (again);
+}
+
 static void try_replica (const char *text, size_t length)
 {
     struct run_process replica;
@@ -96,7 +114,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     const char *text = (const char *)data + 1;
-    switch (data[0] % 5) {
+    switch (data[0] % 6) {
     case 0:
         try_status (text, size - 1);
         break;
@@ -108,6 +126,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         break;
     case 3:
         try_description (text, size - 1);
+        break;
+    case 4:
+        try_news (text, size - 1);
         break;
     default:
         if (run_message_check (text, size - 1, &err) < 0)

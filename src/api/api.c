@@ -45,6 +45,7 @@ enum {
     ROUTE (GET, "/v1/jobs/{name}/explain", api_explain, READERS, 0, NULL)                          \
     ROUTE (GET, "/v1/jobs/{name}/logs", api_logs, OWNERS, 0, "generation rank tail follow")        \
     ROUTE (POST, "/v1/jobs/{name}/hints", api_hints, AGENTS, HTTP_JSON | HTTP_FREQUENT, NULL)      \
+    ROUTE (POST, "/v1/jobs/{name}/runs", api_news, AGENTS, HTTP_JSON | HTTP_FREQUENT, NULL)        \
     ROUTE (GET, "/v1/nodes", api_list_nodes, READERS, 0, NULL)                                     \
     ROUTE (POST, "/v1/nodes/{name}/drain", api_drain, ADMIN, HTTP_DURABLE, NULL)                   \
     ROUTE (POST, "/v1/nodes/{name}/resume", api_resume, ADMIN, HTTP_DURABLE, NULL)                 \

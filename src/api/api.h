@@ -5,6 +5,7 @@
  *     http server -- handlers --> struct api -- reads --> cluster, cluster_status, journal, logs
  *                                            -- post ---> SUBMIT, CANCEL, LIMITS and NODE events
  *                                            -- report -> agents' reports
+ *                                            -- news ---> supervisors' news of their runs
  *
  * The API owns no scheduling state: it reads what the daemon owns and asks the daemon for changes.
  * The daemon uses it like this:
@@ -29,6 +30,7 @@ struct api;
 struct cluster_status;
 struct tokens;
 struct reader;
+struct run_news;
 
 /* All borrowed for the life of the API. */
 struct api_options {
@@ -50,6 +52,9 @@ struct api_options {
      * run; -ENOMEM. */
     int (*report) (void *self, const struct report *report, int generation,
                    struct pollux_error *err);
+    /* A supervisor tells how its run goes.  -ESTALE: it is of a generation that does not run;
+     * -EINVAL: there is no such rank.  NULL: news are ignored. */
+    int (*news) (void *self, int job, const struct run_news *news, struct pollux_error *err);
     /* A report of the job was malformed; why is the error message (reports_refuse). */
     void (*report_refused) (void *self, int job, const char *why);
     /* Open a file of a replica's log, as open_log of backend/backend.h; NULL: no logs. */

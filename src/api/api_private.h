@@ -83,7 +83,8 @@ bool follower_drop (struct follower *follower);
 
 typedef void api_handler (struct api *api, struct http_request *request);
 api_handler api_health, api_ready, api_metrics, api_status, api_plan, api_list_rounds;
-api_handler api_list_jobs, api_submit, api_show_job, api_cancel, api_limits, api_hints, api_explain;
+api_handler api_list_jobs, api_submit, api_show_job, api_cancel, api_limits, api_hints, api_news,
+    api_explain;
 api_handler api_logs, api_events;
 api_handler api_list_nodes, api_drain, api_resume;
 api_handler api_list_tokens, api_make_token, api_drop_token;

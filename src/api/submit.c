@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * New jobs, which are journalled before the answer, and agents' reports, which are journalled later, just
- * before the next full round.
+ * New jobs, which are journalled before the answer; agents' reports, which are journalled later, just
+ * before the next full round; and supervisors' news, from which the backend makes events.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "wire/document.h"
 #include "wire/diagnostics.h"
 #include "wire/report.h"
+#include "wire/run_news.h"
 #include "wire/submission.h"
 
 /* 2^16 live jobs: their hints fit into one event, and a decision over them still takes seconds. */
@@ -165,7 +166,8 @@ static bool may_report (struct http_request *request, const struct job *job)
            (asker->role == ROLE_JOB && strcmp (asker->name, job->spec.name) == 0);
 }
 
-void api_hints (struct api *api, struct http_request *request)
+/* The job that the request reports for, or -1 after an answer. */
+static int reporting_job (struct api *api, struct http_request *request)
 {
     const struct cluster *cluster = api->options.cluster;
     const char *name = http_param (request, "name");
@@ -174,13 +176,19 @@ void api_hints (struct api *api, struct http_request *request)
     if (index < 0 ? http_identity (request)->role == ROLE_JOB
                   : !may_report (request, cluster->jobs[index])) {
         api_refuse (api, request, 403, "this token cannot report for job %s", name ? name : "");
-        return;
+        return -1;
     }
-    if (index < 0) {
+    if (index < 0)
         api_refuse (api, request, 404, "there is no job %s", name ? name : "");
+    return index;
+}
+
+void api_hints (struct api *api, struct http_request *request)
+{
+    int index = reporting_job (api, request);
+    if (index < 0)
         return;
-    }
-    const struct job *job = cluster->jobs[index];
+    const struct job *job = api->options.cluster->jobs[index];
     struct wire_report report;
     struct pollux_error err;
     size_t length = 0;
@@ -198,6 +206,30 @@ void api_hints (struct api *api, struct http_request *request)
     rc = api->options.report (api->options.self, &report.report, report.generation, &err);
     if (rc < 0) {
         api_refuse (api, request, rc == -ESTALE ? 409 : 503, "%s", err.text);
+        return;
+    }
+    api_reply_text (api, request, 202, "application/json", "{}");
+}
+
+/* ---- News of supervisors ------------------------------------------------------------------ */
+
+void api_news (struct api *api, struct http_request *request)
+{
+    int index = reporting_job (api, request);
+    if (index < 0)
+        return;
+    struct run_news news;
+    struct pollux_error err;
+    size_t length = 0;
+    const char *text = http_body (request, &length);
+    int rc = run_news_decode ("news", text ? text : "", length, &news, &err);
+    if (rc < 0) {
+        api_refuse (api, request, rc == -ENOMEM ? 503 : rc == -EFBIG ? 413 : 400, "%s", err.text);
+        return;
+    }
+    rc = api->options.news ? api->options.news (api->options.self, index, &news, &err) : 0;
+    if (rc < 0) {
+        api_refuse (api, request, rc == -ESTALE ? 409 : rc == -EINVAL ? 400 : 503, "%s", err.text);
         return;
     }
     api_reply_text (api, request, 202, "application/json", "{}");

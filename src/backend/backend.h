@@ -19,6 +19,7 @@
 #define BACKEND_BACKEND_H
 
 #include "loop/loop.h"
+#include "wire/run_news.h"
 
 /* Borrowed for the call of open, except log, token and their self.  NULL and 0 mean what is in
  * brackets. */
@@ -47,7 +48,8 @@ struct backend_ops {
     /* Replicas that run go on; the next daemon adopts them.  NULL is fine. */
     void (*free) (void *self);
 
-    /* The nodes, borrowed until free: their number, or an error. */
+    /* The nodes, borrowed until free: their number, or an error.  -EAGAIN: they are not known yet;
+     * NODE events will report them. */
     int (*nodes) (void *self, const struct node **ret, struct pollux_error *err);
 
     /* After the journal is folded and before anything else: adopt what runs, read how the rest
@@ -62,7 +64,7 @@ struct backend_ops {
     int64_t (*due_us) (const void *self);
     void (*step) (void *self, const struct cluster *cluster);
 
-    /* 1 and a STARTED or EXIT, which the caller gives a time and must take; or 0. */
+    /* 1 and a STARTED, EXIT or NODE, which the caller gives a time and must take; or 0. */
     int (*next_event) (void *self, const struct cluster *cluster, struct event *ret);
     /* True if there is something to reconcile without a new event. */
     bool (*wants_settle) (const void *self);
@@ -74,6 +76,11 @@ struct backend_ops {
     /* The agent of a job's running generation has reported.  This makes an adaptive job STARTED;
      * other jobs are STARTED when all their replicas run. */
     void (*reported) (void *self, const struct cluster *cluster, int job);
+
+    /* The supervisor of a run of the job's running generation tells how it goes.  -EINVAL: there is
+     * no such rank. */
+    int (*news) (void *self, const struct cluster *cluster, int job, const struct run_news *news,
+                 struct pollux_error *err);
 
     /* Start nothing from now on, and stop everything with the next act; done when count is 0. */
     void (*stop_all) (void *self);

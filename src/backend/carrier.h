@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the generation logic (generation.h, generation_set.h) asks of the place where replicas run.
- * It decides; a carrier only starts, stops and looks.  Today's carrier is this machine's processes
- * (local_carrier in local_private.h).
+ * It decides; a carrier only starts, stops and looks.  The carriers are this machine's processes
+ * (local_carrier in local_private.h) and Slurm (slurm/slurm_carrier.h).
  *
  * A run is one process tree: a replica, or the mpirun of an MPI job.  Runs of a generation are
- * numbered by rank.  No function waits.
+ * numbered by rank.  A share is what starts and stops as one: the runs on one node, or mpirun; its
+ * number is that of its place in generation->shares.  No function waits.
  */
 #ifndef BACKEND_CARRIER_H
 #define BACKEND_CARRIER_H
@@ -14,25 +15,40 @@
 
 struct generation;
 struct rank;
+struct run_news;
 
 struct carrier {
-    /* Start one run; its rank becomes RANK_STARTING.  Before the first run of a generation, make
-     * what all of them need.  -EINVAL: the job's own fault; other errors: the carrier's. */
+    /* Pauses between looks at a run: the first, which doubles, and the longest. */
+    int64_t pause_us, pause_limit_us;
+    /* True: an MPI job has one more run, mpirun, which starts its ranks.  False: all ranks of an
+     * MPI job are one share. */
+    bool mpirun;
+
+    /* Start the runs of a share that are RANK_WAITING; they become RANK_STARTING.  As many as there
+     * is time for (generation_has_time), at least one; the rest with the next call.  Before the
+     * first run of a generation, make what all of them need.  On failure the first run that is still
+     * RANK_WAITING could not be started.  -EINVAL: the job's own fault; other errors: the
+     * carrier's. */
     int (*start) (void *self, const struct cluster *cluster, struct generation *generation,
-                  int rank, struct pollux_error *err);
+                  int share, struct pollux_error *err);
     /* Compare a run with its rank and bring the rank up to date.  A run whose supervisor died is
      * killed, with one attempt per call. */
     int (*look) (void *self, struct generation *generation, int rank, struct pollux_error *err);
+    /* A supervisor's news of its run.  NULL: the run is only looked at. */
+    void (*news) (void *self, struct generation *generation, const struct run_news *news);
     /* Make sure that a run without a supervisor never starts: its rank is RANK_ENDED, or
      * RANK_STARTING if a supervisor was faster. */
     void (*refuse) (void *self, struct generation *generation, int rank, bool stopped,
                     const char *why);
-    /* Ask a run to stop.  The runs of an orphan are killed instead. */
-    void (*stop) (void *self, struct rank *rank);
+    /* Ask the runs of a share to stop.  It is called at every step of a generation that stops, so
+     * repeat the request only as often as it is useful.  The runs of an orphan are killed instead. */
+    void (*stop) (void *self, struct generation *generation, int share);
     /* Record, for the next daemon, that the scheduler asked the generation to stop. */
     void (*mark_stop) (void *self, struct generation *generation);
     /* Release what a rank holds: descriptors. */
     void (*release) (void *self, struct rank *rank);
+    /* The generation is dropped: release what its share holds (carried).  NULL: nothing. */
+    void (*release_share) (void *self, struct generation *generation, int share);
 
     /* Why the failure of a generation that is over is not the job's own: a sentence in *text, or
      * NULL. */

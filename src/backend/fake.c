@@ -250,6 +250,17 @@ static void fake_reported (void *self, const struct cluster *cluster, int job)
     }
 }
 
+static int fake_news (void *self, const struct cluster *cluster, int job,
+                      const struct run_news *news, struct pollux_error *err)
+{
+    (void)self;
+    (void)cluster;
+    (void)job;
+    (void)news;
+    (void)err;
+    return 0;
+}
+
 static void fake_stop_all (void *self)
 {
     ((struct fake *)self)->stopping = true;
@@ -304,6 +315,7 @@ const struct backend_ops fake_backend = {
     .reconcile = fake_reconcile,
     .act = fake_act,
     .reported = fake_reported,
+    .news = fake_news,
     .stop_all = fake_stop_all,
     .count = fake_count,
     .open_log = fake_open_log,

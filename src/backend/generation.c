@@ -18,9 +18,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* Between looks. */
-#define PAUSE_US INT64_C (5000)
-#define PAUSE_LIMIT_US INT64_C (500000)
 /* For starts in one step.  A start takes 0.5 ms, or 10 ms where the disk is busy. */
 #define STARTS_US INT64_C (4000)
 /* mpirun normally ends by itself after its ranks; it is stopped after this time. */
@@ -52,29 +49,55 @@ static void generation_free (struct generation_set *set, struct generation *gene
             generation->slot_map.slots[i] >= 0)
             slot_map_release (&set->slot_map, rank->node, generation->slot_map.slots[i]);
     }
+    for (int i = 0;
+         generation->shares && set->carrier->release_share && i < generation->share_count; i++)
+        set->carrier->release_share (set->carrier_self, generation, i);
     free (generation->ranks);
     free (generation->exits);
+    free (generation->shares);
     free (generation->slot_map.slots);
     free (generation);
 }
 
+/* One share per node and, where there is one, the share of mpirun; or one share of all ranks. */
+static void set_shares (struct generation *generation, struct placement placement, bool whole)
+{
+    int rank = 0;
+    for (int i = 0; i < placement.count; i++) {
+        struct share share = placement.shares[i];
+        if (i == 0 || !whole)
+            generation->shares[generation->share_count++] =
+                (struct generation_share){.first = rank, .node = share.node};
+        generation->shares[generation->share_count - 1].count += share.replicas;
+        for (int j = 0; j < share.replicas; j++)
+            generation->ranks[rank++].node = share.node;
+    }
+    if (rank < generation->runs)
+        generation->shares[generation->share_count++] =
+            (struct generation_share){.first = rank, .count = 1, .node = placement.shares[0].node};
+}
+
 struct generation *generation_add (struct generation_set *set, const char *name, int number,
-                                   int replicas, bool mpi)
+                                   struct placement placement, enum launcher launcher)
 {
     struct generation *generation = calloc (1, sizeof (*generation));
     if (!generation || grow (set) < 0) {
         free (generation);
         return NULL;
     }
+    int replicas = placement_replicas (placement);
+    bool mpirun = launcher == LAUNCHER_MPI && set->carrier->mpirun;
     generation->number = number;
     generation->replicas = generation->slot_map.count = replicas;
-    generation->runs = replicas + mpi;
+    generation->runs = replicas + mpirun;
     generation->since_us = clock_monotonic_us ();
-    generation->pause_us = PAUSE_US;
+    generation->pause_us = set->carrier->pause_us;
     generation->ranks = calloc ((size_t)generation->runs, sizeof (struct rank));
     generation->exits = calloc ((size_t)generation->runs, sizeof (struct replica_exit));
+    generation->shares = calloc ((size_t)placement.count + 1, sizeof (struct generation_share));
     generation->slot_map.slots = malloc ((size_t)replicas * sizeof (int));
-    if (!generation->ranks || !generation->exits || !generation->slot_map.slots) {
+    if (!generation->ranks || !generation->exits || !generation->shares ||
+        !generation->slot_map.slots) {
         free (generation->ranks);
         generation->ranks = NULL;
         generation_free (set, generation);
@@ -84,11 +107,12 @@ struct generation *generation_add (struct generation_set *set, const char *name,
     for (int i = 0; i < generation->runs; i++)
         generation->ranks[i] =
             (struct rank){.generation = generation,
-                          .phase = mpi && i < replicas ? RANK_STARTING : RANK_WAITING,
+                          .phase = mpirun && i < replicas ? RANK_STARTING : RANK_WAITING,
                           .supervisor = -1,
                           .supervisor_error = -1};
     for (int i = 0; i < replicas; i++)
         generation->slot_map.slots[i] = -1;
+    set_shares (generation, placement, launcher == LAUNCHER_MPI && !mpirun);
     set->items[set->count++] = generation;
     return generation;
 }
@@ -105,17 +129,12 @@ void generation_drop (struct generation_set *set, struct generation *generation)
 int generation_take_slots (struct generation_set *set, const struct cluster *cluster,
                            struct generation *generation)
 {
-    struct placement placement = cluster->jobs[generation->job]->placement;
-    int rank = 0;
-    for (int i = 0; i < placement.count; i++) {
-        struct share share = placement.shares[i];
-        for (int j = 0; j < share.replicas; j++, rank++) {
-            int slot = slot_map_take (&set->slot_map, share.node, cluster->nodes[share.node].slots);
-            if (slot < 0)
-                return slot;
-            generation->ranks[rank].node = share.node;
-            generation->slot_map.slots[rank] = slot;
-        }
+    for (int i = 0; i < generation->replicas; i++) {
+        int node = generation->ranks[i].node;
+        int slot = slot_map_take (&set->slot_map, node, cluster->nodes[node].slots);
+        if (slot < 0)
+            return slot;
+        generation->slot_map.slots[i] = slot;
     }
     return 0;
 }
@@ -141,9 +160,17 @@ void generation_end_rank (struct generation_set *set, struct generation *generat
     generation->exits[rank] = (struct replica_exit){.status = *status, .lost = lost};
 }
 
-void generation_look_soon (struct generation *generation)
+void generation_look_soon (const struct generation_set *set, struct generation *generation)
 {
-    generation->pause_us = PAUSE_US;
+    generation->pause_us = set->carrier->pause_us;
+}
+
+struct generation *generation_find (const struct generation_set *set, int job)
+{
+    for (int i = 0; job >= 0 && i < set->count; i++)
+        if (set->items[i]->job == job)
+            return set->items[i];
+    return NULL;
 }
 
 void generation_carrier_failed (struct generation_set *set, struct generation *generation)
@@ -164,7 +191,7 @@ static bool must_look (const struct rank *run)
 
 /* A step starts or refuses at least one run, and no further one after STARTS_US: requests of
  * clients wait meanwhile. */
-static bool has_time (struct generation_set *set)
+bool generation_has_time (struct generation_set *set)
 {
     int64_t now_us = clock_monotonic_us ();
     if (set->start_until_us == 0)
@@ -172,38 +199,62 @@ static bool has_time (struct generation_set *set)
     return now_us < set->start_until_us;
 }
 
-static void start_rank (struct generation_set *set, const struct cluster *cluster,
-                        struct generation *generation, int rank)
+/* The first rank of a share that is to be started, or -1. */
+static int first_waiting (const struct generation *generation, int share)
+{
+    int rank = generation->shares[share].first, end = rank + generation->shares[share].count;
+    while (rank < end && generation->ranks[rank].phase != RANK_WAITING)
+        rank++;
+    return rank < end ? rank : -1;
+}
+
+/* Start the runs of a share that wait, or refuse them if the generation is being stopped. */
+static void start_share (struct generation_set *set, const struct cluster *cluster,
+                         struct generation *generation, int share)
 {
     struct pollux_error err = {.text = ""};
-    int code = set->carrier->start (set->carrier_self, cluster, generation, rank, &err);
-    if (code == 0 || generation->ranks[rank].phase != RANK_WAITING)
+    int rank = first_waiting (generation, share);
+    if (rank < 0)
+        return;
+    if (!generation->ranks[rank].error_logged)
+        generation_look_soon (set, generation);
+    if (generation->stop != STOP_NONE) {
+        int end = generation->shares[share].first + generation->shares[share].count;
+        for (; rank < end && generation_has_time (set); rank++)
+            if (generation->ranks[rank].phase == RANK_WAITING)
+                set->carrier->refuse (set->carrier_self, generation, rank, true, "");
+        return;
+    }
+    if (!generation_has_time (set))
+        return;
+    int code = set->carrier->start (set->carrier_self, cluster, generation, share, &err);
+    rank = first_waiting (generation, share);
+    if (code == 0 || rank < 0)
         return;
     if (code != -EINVAL)
         generation_carrier_failed (set, generation);
     set->carrier->refuse (set->carrier_self, generation, rank, false, err.text);
 }
 
-static void step_rank (struct generation_set *set, const struct cluster *cluster,
-                       struct generation *generation, int rank)
+static void look_at_rank (struct generation_set *set, struct generation *generation, int rank)
 {
     struct rank *run = &generation->ranks[rank];
     struct pollux_error err = {.text = ""};
-    if (run->phase == RANK_WAITING) {
-        if (!run->error_logged)
-            generation_look_soon (generation);
-        if (!has_time (set))
-            return;
-        if (generation->stop != STOP_NONE)
-            set->carrier->refuse (set->carrier_self, generation, rank, true, "");
-        else
-            start_rank (set, cluster, generation, rank);
-    } else if (must_look (run) &&
-               set->carrier->look (set->carrier_self, generation, rank, &err) < 0 &&
-               !run->error_logged) {
-        run->error_logged = true;
-        generation_log (set, LOG_ERR, "%s; looking again", err.text);
-    }
+    if (run->phase == RANK_WAITING || !must_look (run) ||
+        set->carrier->look (set->carrier_self, generation, rank, &err) == 0 || run->error_logged)
+        return;
+    run->error_logged = true;
+    generation_log (set, LOG_ERR, "%s; looking again", err.text);
+}
+
+/* Runs that this step starts are looked at by the next one. */
+static void step_share (struct generation_set *set, const struct cluster *cluster,
+                        struct generation *generation, int share)
+{
+    int first = generation->shares[share].first, end = first + generation->shares[share].count;
+    for (int i = first; i < end; i++)
+        look_at_rank (set, generation, i);
+    start_share (set, cluster, generation, share);
 }
 
 /* Has a run ended in such a way that the others cannot continue? */
@@ -231,29 +282,21 @@ void generation_stop (struct generation_set *set, struct generation *generation,
         return;
     generation->stop = reason;
     generation->due_us = 0;
-    generation_look_soon (generation);
+    generation_look_soon (set, generation);
     if (reason == STOP_ASKED)
         set->carrier->mark_stop (set->carrier_self, generation);
-}
-
-static void stop_rank (struct generation_set *set, struct rank *run)
-{
-    if (run->supervisor < 0 || run->stop_sent ||
-        (run->phase != RANK_RUNNING && run->phase != RANK_STARTING))
-        return;
-    set->carrier->stop (set->carrier_self, run);
-    run->stop_sent = true;
 }
 
 /* Replicas are asked to stop, mpirun is not: it would kill them within seconds. */
 static void stop_runs (struct generation_set *set, struct generation *generation, int64_t now_us)
 {
-    struct rank *mpirun = generation_mpirun (generation);
-    for (int i = 0; i < generation->replicas; i++)
-        stop_rank (set, &generation->ranks[i]);
+    bool mpirun = generation_mpirun (generation);
+    int shares = generation->share_count - mpirun;
+    for (int i = 0; i < shares; i++)
+        set->carrier->stop (set->carrier_self, generation, i);
     if (mpirun && generation->replicas_end_us > 0 &&
         now_us >= generation->replicas_end_us + MPIRUN_END_US)
-        stop_rank (set, mpirun);
+        set->carrier->stop (set->carrier_self, generation, shares);
 }
 
 static void note_ends (struct generation *generation, int64_t now_us)
@@ -277,7 +320,8 @@ static bool all_commands_run (const struct generation *generation)
     return true;
 }
 
-static void schedule_next (struct generation *generation, int64_t now_us)
+static void schedule_next (const struct generation_set *set, struct generation *generation,
+                           int64_t now_us)
 {
     bool look = false;
     generation->due_us = INT64_MAX;
@@ -288,8 +332,9 @@ static void schedule_next (struct generation *generation, int64_t now_us)
     }
     if (look && generation->due_us > now_us) {
         generation->due_us = now_us + generation->pause_us;
-        if (generation->pause_us < PAUSE_LIMIT_US)
-            generation->pause_us *= 2;
+        generation->pause_us *= 2;
+        if (generation->pause_us > set->carrier->pause_limit_us)
+            generation->pause_us = set->carrier->pause_limit_us;
     }
     const struct rank *mpirun = generation_mpirun (generation);
     int64_t mpirun_end_us = generation->replicas_end_us + MPIRUN_END_US;
@@ -303,8 +348,8 @@ void generation_step (struct generation_set *set, const struct cluster *cluster,
 {
     if (generation->job >= 0 && must_stop (generation))
         generation_stop (set, generation, STOP_FAILED); /* before more runs start */
-    for (int i = 0; i < generation->runs; i++)
-        step_rank (set, cluster, generation, i);
+    for (int i = 0; i < generation->share_count; i++)
+        step_share (set, cluster, generation, i);
     if (generation->job >= 0 && must_stop (generation))
         generation_stop (set, generation, STOP_FAILED);
     note_ends (generation, now_us);
@@ -314,7 +359,7 @@ void generation_step (struct generation_set *set, const struct cluster *cluster,
     }
     if (generation->stop != STOP_NONE || generation->replicas_end_us > 0)
         stop_runs (set, generation, now_us);
-    schedule_next (generation, now_us);
+    schedule_next (set, generation, now_us);
     if (generation->job >= 0 && !generation->started && generation->stop == STOP_NONE &&
         !cluster->jobs[generation->job]->spec.adaptive && all_commands_run (generation))
         generation->started = generation->reports_started = true;

@@ -7,8 +7,14 @@
  *        +---- refused -----+------------------------------------>+
  *                                              +--lost--> KILLING-+
  *
- * Under MPI there is one more run, the last: mpirun.  The carrier starts only that one, and mpirun
- * starts the others, which are STARTING from the beginning.
+ * The carrier starts and stops shares:
+ *
+ *     placement  n0 x2, n2 x1         ranks   0 1 2
+ *     shares     [0: ranks 0 to 1 on n0] [1: rank 2 on n2]
+ *
+ * Under MPI it depends on the carrier (carrier.h).  With mpirun there is one more run, the last, in a
+ * share of its own: mpirun.  The carrier starts only that one, and mpirun starts the others, which
+ * are STARTING from the beginning.  Without mpirun all ranks are one share.
  */
 #ifndef BACKEND_GENERATION_H
 #define BACKEND_GENERATION_H
@@ -36,6 +42,13 @@ struct rank {
     bool stop_sent, error_logged;
 };
 
+/* Runs that start and stop as one. */
+struct generation_share {
+    int first, count; /* ranks */
+    int node;         /* in the cluster; of an MPI job's only share: the first */
+    void *carried;    /* the carrier's own; NULL: none */
+};
+
 enum stop_reason {
     STOP_NONE,
     STOP_ASKED,  /* by the scheduler */
@@ -46,9 +59,11 @@ struct generation {
     int job; /* in the cluster; -1: an orphan, to be killed */
     char name[NAME_SIZE];
     int number;
-    int replicas, runs;           /* runs: replicas, and mpirun under MPI */
-    struct rank *ranks;           /* one per run, as exits */
-    struct replica_exit *exits;   /* valid where the phase is RANK_ENDED */
+    int replicas, runs;         /* runs: replicas, and mpirun under MPI */
+    struct rank *ranks;         /* one per run, as exits */
+    struct replica_exit *exits; /* valid where the phase is RANK_ENDED */
+    struct generation_share *shares;
+    int share_count;
     struct run_slot_map slot_map; /* slots; port 0: not chosen yet */
     enum stop_reason stop;
     bool prepared;           /* its directory and slot map are written */
@@ -66,7 +81,7 @@ struct generation {
 
 /* Add a generation to the set.  NULL: no memory. */
 struct generation *generation_add (struct generation_set *set, const char *name, int number,
-                                   int replicas, bool mpi);
+                                   struct placement placement, enum launcher launcher);
 /* Remove and free it; its slots become free. */
 void generation_drop (struct generation_set *set, struct generation *generation);
 
@@ -91,7 +106,11 @@ void generation_exit (struct generation_set *set, const struct cluster *cluster,
 void generation_end_rank (struct generation_set *set, struct generation *generation, int rank,
                           const struct run_status *status, bool lost);
 /* The next looks come in short intervals again. */
-void generation_look_soon (struct generation *generation);
+void generation_look_soon (const struct generation_set *set, struct generation *generation);
+/* Is there time to start or refuse one more run in this step? */
+bool generation_has_time (struct generation_set *set);
+/* The generation of a job that is in the set; NULL: none. */
+struct generation *generation_find (const struct generation_set *set, int job);
 /* The carrier, not the job, is to blame; nothing is started for some seconds. */
 void generation_carrier_failed (struct generation_set *set, struct generation *generation);
 /* Has the run ended, or lost its supervisor? */

@@ -81,9 +81,8 @@ static int start_job (struct generation_set *set, struct loop *loop, int index,
     int code = loop_post (loop, &event, err);
     if (code < 0)
         return code;
-    struct generation *generation =
-        generation_add (set, job->spec.name, job->generation, placement_replicas (job->placement),
-                        job->launch->launcher == LAUNCHER_MPI);
+    struct generation *generation = generation_add (set, job->spec.name, job->generation,
+                                                    job->placement, job->launch->launcher);
     if (!generation)
         return fail (err, -ENOMEM, "no memory to start job %s", job->spec.name);
     generation->job = index;
@@ -206,4 +205,19 @@ void generation_set_reported (struct generation_set *set, const struct cluster *
         generation->reports_started =
             cluster->jobs[job]->spec.adaptive && generation->stop == STOP_NONE;
     }
+}
+
+int generation_set_news (struct generation_set *set, int job, const struct run_news *news,
+                         struct pollux_error *err)
+{
+    struct generation *generation = generation_find (set, job);
+    if (!generation || generation->number != news->generation)
+        return 0; /* START is committed, and its generation not added yet; or it is over */
+    if (news->rank >= generation->replicas)
+        return fail (err, -EINVAL, "job %s: rank %d of %d replicas", generation->name, news->rank,
+                     generation->replicas);
+    if (set->carrier->news)
+        set->carrier->news (set->carrier_self, generation, news);
+    generation->due_us = 0;
+    return 0;
 }

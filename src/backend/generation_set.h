@@ -13,6 +13,7 @@
 #include "backend/carrier.h"
 #include "backend/slot_map.h"
 #include "loop/loop.h"
+#include "wire/run_news.h"
 
 /* Fill carrier, carrier_self, log and log_self; zero the rest. */
 struct generation_set {
@@ -41,6 +42,9 @@ int64_t generation_set_due_us (const struct generation_set *set);
 int generation_set_next_event (struct generation_set *set, const struct cluster *cluster,
                                struct event *ret);
 bool generation_set_wants_settle (const struct generation_set *set);
+/* News of a run: the carrier looks at its generation with the next step.  -EINVAL: no such rank. */
+int generation_set_news (struct generation_set *set, int job, const struct run_news *news,
+                         struct pollux_error *err);
 void generation_set_reported (struct generation_set *set, const struct cluster *cluster, int job);
 
 /* Format and log a sentence. */

@@ -198,6 +198,13 @@ static void local_reported (void *self, const struct cluster *cluster, int job)
     generation_set_reported (&((struct local *)self)->set, cluster, job);
 }
 
+static int local_news (void *self, const struct cluster *cluster, int job,
+                       const struct run_news *news, struct pollux_error *err)
+{
+    (void)cluster;
+    return generation_set_news (&((struct local *)self)->set, job, news, err);
+}
+
 static void local_stop_all (void *self)
 {
     ((struct local *)self)->set.stopping = true;
@@ -261,6 +268,9 @@ static void local_clean_up (void *self, const struct cluster *cluster,
 }
 
 const struct carrier local_carrier = {
+    .pause_us = 5000,
+    .pause_limit_us = 500000,
+    .mpirun = true,
     .start = local_start,
     .look = local_look,
     .refuse = local_refuse,
@@ -288,6 +298,7 @@ const struct backend_ops local_backend = {
     .reconcile = local_reconcile,
     .act = local_act,
     .reported = local_reported,
+    .news = local_news,
     .stop_all = local_stop_all,
     .count = local_count,
     .open_log = local_open_log,

@@ -39,17 +39,28 @@ void local_release (void *self, struct rank *rank)
 
 /* ---- Stopping ----------------------------------------------------------------------------- */
 
-void local_stop (void *self, struct rank *rank)
+static void stop_rank (const struct local *local, struct rank *rank)
 {
-    const struct local *local = self;
     struct pollux_error err;
     int code = 0;
+    if (rank->supervisor < 0 || rank->stop_sent ||
+        (rank->phase != RANK_RUNNING && rank->phase != RANK_STARTING))
+        return;
     if (rank->generation->job < 0) /* the work of an orphan need not be saved */
         pidfd_send_signal (rank->supervisor, SIGKILL, NULL, 0);
     else
         code = run_stop (rank->supervisor, &err);
     if (code < 0 && code != -ESRCH)
         generation_log (&local->set, LOG_ERR, "%s", err.text);
+    rank->stop_sent = true;
+}
+
+void local_stop (void *self, struct generation *generation, int share)
+{
+    const struct local *local = self;
+    int first = generation->shares[share].first, end = first + generation->shares[share].count;
+    for (int i = first; i < end; i++)
+        stop_rank (local, &generation->ranks[i]);
 }
 
 void local_mark_stop (void *self, struct generation *generation)
@@ -83,7 +94,7 @@ void local_refuse (void *self, struct generation *generation, int rank, bool sto
     int code = run_refuse (local->root, &name, &status, &err);
     if (code == -EEXIST) {
         generation->ranks[rank].phase = RANK_STARTING;
-        generation_look_soon (generation);
+        generation_look_soon (&local->set, generation);
     } else if (code < 0 && code != -ENOENT && may_still_start (generation, rank)) {
         if (!generation->ranks[rank].error_logged)
             generation_log (&local->set, LOG_ERR, "%s; trying again", err.text);
@@ -160,7 +171,7 @@ static void see_running (struct local *local, struct generation *generation, int
         epoll_ctl (local->epoll, EPOLL_CTL_ADD, file, &event);
     }
     if (run->phase != RANK_RUNNING)
-        generation_look_soon (generation);
+        generation_look_soon (&local->set, generation);
     run->phase = RANK_RUNNING;
     run->command_runs |= local->view->has_replica;
     if (run->command_runs && run->supervisor_error >= 0) {
@@ -181,7 +192,7 @@ static void see_lost (struct local *local, struct generation *generation, int ra
         if (generation->job >= 0)
             generation_log (&local->set, LOG_WARNING, "run %s is lost: %s", run_path (&name).text,
                             local->view->why.text);
-        generation_look_soon (generation);
+        generation_look_soon (&local->set, generation);
     }
     run->phase = RANK_KILLING;
     int left = run_kill (local->view, &err);

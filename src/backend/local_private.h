@@ -47,12 +47,12 @@ struct run_name local_run_name (const struct generation *generation, int rank);
 
 extern const struct carrier local_carrier;
 
-int local_start (void *self, const struct cluster *cluster, struct generation *generation, int rank,
-                 struct pollux_error *err);
+int local_start (void *self, const struct cluster *cluster, struct generation *generation,
+                 int share, struct pollux_error *err);
 int local_look (void *self, struct generation *generation, int rank, struct pollux_error *err);
 void local_refuse (void *self, struct generation *generation, int rank, bool stopped,
                    const char *why);
-void local_stop (void *self, struct rank *rank);
+void local_stop (void *self, struct generation *generation, int share);
 void local_mark_stop (void *self, struct generation *generation);
 void local_release (void *self, struct rank *rank);
 const char *local_excuse (void *self, const struct generation *generation,

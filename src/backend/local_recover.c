@@ -92,9 +92,8 @@ static int recover_job (struct local *local, const struct cluster *cluster, int 
 {
     const struct job *job = cluster->jobs[index];
     int none;
-    struct generation *generation =
-        generation_add (&local->set, job->spec.name, job->generation,
-                        placement_replicas (job->placement), job->launch->launcher == LAUNCHER_MPI);
+    struct generation *generation = generation_add (&local->set, job->spec.name, job->generation,
+                                                    job->placement, job->launch->launcher);
     if (!generation)
         return fail (err, -ENOMEM, "no memory for the runs of job %s", job->spec.name);
     generation->job = index;
@@ -183,7 +182,11 @@ static int highest_alive (struct local *local, const char *job, int generation)
 
 static void kill_orphan (struct local *local, const char *job, int number, int runs, bool obsolete)
 {
-    struct generation *generation = generation_add (&local->set, job, number, runs, false);
+    /* Its nodes are not known, and not needed. */
+    struct share share = {.node = 0, .replicas = runs};
+    struct placement placement = {.shares = &share, .count = 1};
+    struct generation *generation =
+        generation_add (&local->set, job, number, placement, LAUNCHER_ENV);
     if (!generation) {
         generation_log (&local->set, LOG_ERR, "job %s, generation %d: no memory to kill it", job,
                         number);

@@ -128,10 +128,9 @@ static int write_descriptions (struct local *local, const struct run_spec *spec,
     return code;
 }
 
-int local_start (void *self, const struct cluster *cluster, struct generation *generation, int rank,
-                 struct pollux_error *err)
+static int start_rank (struct local *local, const struct cluster *cluster,
+                       struct generation *generation, int rank, struct pollux_error *err)
 {
-    struct local *local = self;
     struct run_spec spec = run_spec_of (local, cluster, generation);
     char token[1025], *text;
     size_t length;
@@ -149,5 +148,21 @@ int local_start (void *self, const struct cluster *cluster, struct generation *g
         free (text);
     }
     explicit_bzero (token, sizeof (token));
+    return code;
+}
+
+int local_start (void *self, const struct cluster *cluster, struct generation *generation,
+                 int share, struct pollux_error *err)
+{
+    struct local *local = self;
+    int first = generation->shares[share].first, end = first + generation->shares[share].count;
+    int code = 0, started = 0;
+    for (int i = first; code == 0 && i < end; i++) {
+        if (generation->ranks[i].phase != RANK_WAITING)
+            continue;
+        if (started++ > 0 && !generation_has_time (&local->set))
+            break;
+        code = start_rank (local, cluster, generation, i, err);
+    }
     return code;
 }

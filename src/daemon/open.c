@@ -68,6 +68,14 @@ static int api_report (void *self, const struct report *report, int generation,
     return rc;
 }
 
+static int api_news (void *self, int job, const struct run_news *news, struct pollux_error *err)
+{
+    struct daemon *daemon = self;
+    const struct cluster *cluster = &daemon->loop.cluster;
+    int rc = reports_check (cluster, job, news->generation, err);
+    return rc < 0 ? rc : daemon->backend->news (daemon->backend_self, cluster, job, news, err);
+}
+
 static void api_report_refused (void *self, int job, const char *why)
 {
     reports_refuse (&((struct daemon *)self)->status.reports, job, why);
@@ -233,6 +241,7 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .now_us = api_now_us,
         .post = api_post,
         .report = api_report,
+        .news = api_news,
         .report_refused = api_report_refused,
         .open_log = api_open_log,
         .first_failure = api_first_failure,

@@ -51,16 +51,25 @@ static int reserve_report (struct reports *reports)
     return 0;
 }
 
+int reports_check (const struct cluster *cluster, int job, int generation, struct pollux_error *err)
+{
+    const struct job *reporter = cluster->jobs[job];
+    if (job_runs (reporter) && generation == reporter->generation)
+        return 0;
+    return fail (err, -ESTALE,
+                 job_runs (reporter) ? "job %s: generation %d has ended; generation %d runs now"
+                                     : "job %s: generation %d has ended; the last one was %d",
+                 reporter->spec.name, generation, reporter->generation);
+}
+
 int reports_take (struct reports *reports, const struct cluster *cluster,
                   const struct report *report, int generation, struct pollux_error *err)
 {
     const struct job *job = cluster->jobs[report->job];
-    if (!job_runs (job) || generation != job->generation) {
+    int rc = reports_check (cluster, report->job, generation, err);
+    if (rc < 0) {
         reports->stale++;
-        return fail (err, -ESTALE,
-                     job_runs (job) ? "job %s: generation %d has ended; generation %d runs now"
-                                    : "job %s: generation %d has ended; the last one was %d",
-                     job->spec.name, generation, job->generation);
+        return rc;
     }
     if (reserve_job (reports, report->job) < 0 || reserve_report (reports) < 0)
         return fail (err, -ENOMEM, "job %s: not enough memory for its report", job->spec.name);

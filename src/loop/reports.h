@@ -23,6 +23,10 @@ struct reports {
 
 void reports_clear (struct reports *reports);
 
+/* 0 if this is the generation of the job that runs; -ESTALE. */
+int reports_check (const struct cluster *cluster, int job, int generation,
+                   struct pollux_error *err);
+
 /* Keep a valid report.  -ESTALE: it is of another generation than the running one, or the job does not
  * run; -ENOMEM. */
 int reports_take (struct reports *reports, const struct cluster *cluster,

@@ -170,26 +170,36 @@ static int status_check (const struct wire_place *root, const struct run_status 
     return 0;
 }
 
-int run_status_decode (const char *name, const char *text, size_t length, struct run_status *ret,
+int run_status_fields (const struct wire_place *object, struct run_status *ret,
                        struct pollux_error *err)
 {
     struct run_status status;
-    struct wire_document *document;
-    int code = document_open (name, text, length, status_members, &status, &document, err);
-    if (code < 0)
-        return code;
-    struct wire_place root = wire_root (document);
-    code = run_text_decode (&root, "why", true, status.why, sizeof (status.why), err);
+    int code = run_version_decode (object, err);
     if (code == 0)
-        code = status_check (&root, &status, err);
-    wire_document_free (document);
+        code = wire_members_decode (status_members, object, &status, err);
+    if (code == 0)
+        code = run_text_decode (object, "why", true, status.why, sizeof (status.why), err);
+    if (code == 0)
+        code = status_check (object, &status, err);
     if (code == 0)
         *ret = status;
     return code;
 }
 
-int run_status_encode (const struct run_status *status, char **ret, size_t *ret_length,
+int run_status_decode (const char *name, const char *text, size_t length, struct run_status *ret,
                        struct pollux_error *err)
+{
+    struct wire_document *document;
+    int code = wire_document_parse (name, text, length, RUN_FILE_LIMIT, &document, err);
+    if (code < 0)
+        return code;
+    struct wire_place root = wire_root (document);
+    code = run_status_fields (&root, ret, err);
+    wire_document_free (document);
+    return code;
+}
+
+int run_status_object (const struct run_status *status, json_t **ret, struct pollux_error *err)
 {
     json_t *object;
     int code = run_object_new (&object, err);
@@ -204,6 +214,18 @@ int run_status_encode (const struct run_status *status, char **ret, size_t *ret_
     memcpy (why, status->why, utf8_valid (status->why, strnlen (status->why, RUN_WHY_SIZE - 1)));
     if (code == 0)
         code = run_text_put (object, "why", why, err);
+    if (code < 0)
+        json_decref (object);
+    else
+        *ret = object;
+    return code;
+}
+
+int run_status_encode (const struct run_status *status, char **ret, size_t *ret_length,
+                       struct pollux_error *err)
+{
+    json_t *object = NULL;
+    int code = run_status_object (status, &object, err);
     return run_object_text (object, code, RUN_FILE_LIMIT, ret, ret_length, err);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields that the documents of a run share; for run.c and run_description.c. */
+/* Fields that the documents of a run share; for run.c, run_description.c and run_news.c. */
 #ifndef WIRE_RUN_FIELDS_H
 #define WIRE_RUN_FIELDS_H
 
@@ -20,6 +20,11 @@ int run_list_decode (const struct wire_place *object, const char *key, int limit
                      struct run_list *ret, struct pollux_error *err);
 int run_list_put (json_t *object, const char *key, const struct run_list *list,
                   struct pollux_error *err);
+
+/* A status within another document.  On success *ret of run_status_object belongs to the caller. */
+int run_status_fields (const struct wire_place *object, struct run_status *ret,
+                       struct pollux_error *err);
+int run_status_object (const struct run_status *status, json_t **ret, struct pollux_error *err);
 
 /* A new object with the version. */
 int run_object_new (json_t **ret, struct pollux_error *err);

@@ -103,6 +103,11 @@ ask 400 POST '/v1/jobs/{name}/hints' /v1/jobs/runner/hints '{"version": 1, "gene
 ask 200 GET '/v1/jobs/{name}' /v1/jobs/runner
 check "a report is seen at once" jq -e '.goodput > 0 and .progress == 100 and .eta_s > 0' "$tmp/answer"
 check "the reason of a refused report is seen at once" jq -e '.refused_report | contains("progress")' "$tmp/answer"
+news="{\"generation\": $generation, \"rank\": 0, \"state\": \"running\"}"
+ask 202 POST '/v1/jobs/{name}/runs' /v1/jobs/runner/runs "$news"
+ask 400 POST '/v1/jobs/{name}/runs' /v1/jobs/runner/runs "${news/\"rank\": 0/\"rank\": 1000}"
+ask 400 POST '/v1/jobs/{name}/runs' /v1/jobs/runner/runs '{"generation": 1, "rank": 0, "state": "ended"}'
+ask 409 POST '/v1/jobs/{name}/runs' /v1/jobs/failing/runs "$news"
 ask 200 GET '/v1/jobs/{name}/explain' /v1/jobs/runner/explain
 ask 200 GET '/v1/jobs/{name}/explain' /v1/jobs/large/explain
 ask 409 GET '/v1/jobs/{name}/explain' /v1/jobs/failing/explain

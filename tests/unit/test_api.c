@@ -84,6 +84,7 @@ static void every_route_checks_its_token (void **state)
     tokens_job (fixture->tokens, "b", job_b);
     start (fixture, 0, (struct share[]){{0, 1}}, 1);
     static const char hints[] = "{\"version\": 1, \"generation\": 1}";
+    static const char news[] = "{\"generation\": 1, \"rank\": 0, \"state\": \"running\"}";
     static const struct {
         const char *method, *target, *type, *body;
         int none, admin, ann, bob, eve, job_a, job_b; /* status for each token */
@@ -98,6 +99,8 @@ static void every_route_checks_its_token (void **state)
         {"GET", "/v1/jobs/a/logs", NULL, NULL, 401, 404, 404, 403, 403, 403, 403},
         {"POST", "/v1/jobs/a/hints", as_json, hints, 401, 202, 202, 403, 403, 202, 403},
         {"POST", "/v1/jobs/zz/hints", as_json, hints, 401, 404, 404, 404, 403, 403, 403},
+        {"POST", "/v1/jobs/a/runs", as_json, news, 401, 202, 202, 403, 403, 202, 403},
+        {"POST", "/v1/jobs/zz/runs", as_json, news, 401, 404, 404, 404, 403, 403, 403},
         {"POST", "/v1/jobs/a/limits", as_json, "{}", 401, 200, 200, 403, 403, 403, 403},
         {"GET", "/v1/nodes", NULL, NULL, 401, 200, 200, 200, 200, 403, 403},
         {"POST", "/v1/nodes/n0/drain", NULL, NULL, 401, 200, 403, 403, 403, 403, 403},

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "backend/log.h"
 #include "backend/run.h"
 #include "run_fixture.h"
+#include "wire/run_news.h"
 #include "wire/submission.h"
 
 /* Info of this process. */
@@ -103,6 +105,53 @@ static void test_documents_round_trip (void **state)
 }
 
 /* A sentence that was truncated within a character can be encoded. */
+static void test_news_round_trip (void **state)
+{
+    (void)state;
+    struct run_news running = {.generation = 3, .rank = 7}, other;
+    struct run_news ended = {.generation = INT_MAX,
+                             .ended = true,
+                             .status = {.started = true, .signal = 9, .at_us = 1, .why = "killed"}};
+    char *text;
+    size_t length;
+    assert_int_equal (run_news_encode (&running, &text, &length, NULL), 0);
+    assert_string_equal (text, "{\"generation\":3,\"rank\":7,\"state\":\"running\"}");
+    assert_int_equal (run_news_decode ("news", text, length, &other, NULL), 0);
+    assert_true (other.generation == 3 && other.rank == 7 && !other.ended);
+    free (text);
+    assert_int_equal (run_news_encode (&ended, &text, &length, NULL), 0);
+    assert_int_equal (run_news_decode ("news", text, length, &other, NULL), 0);
+    assert_true (other.ended && other.status.signal == 9 && other.status.at_us == 1);
+    assert_string_equal (other.status.why, "killed");
+    free (text);
+}
+
+static void test_news_refused (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"[]", "object"},
+        {"{\"rank\":0,\"state\":\"running\"}", "generation"},
+        {"{\"generation\":0,\"rank\":0,\"state\":\"running\"}", "generation"},
+        {"{\"generation\":1,\"rank\":-1,\"state\":\"running\"}", "rank"},
+        {"{\"generation\":1,\"rank\":0}", "state"},
+        {"{\"generation\":1,\"rank\":0,\"state\":\"asleep\"}", "state"},
+        {"{\"generation\":1,\"rank\":0,\"state\":\"ended\"}", "status"},
+        {"{\"generation\":1,\"rank\":0,\"state\":\"ended\",\"status\":{\"version\":1}}", "status"},
+    };
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct run_news news = {.rank = 42};
+        struct pollux_error err;
+        assert_int_equal (
+            run_news_decode ("news", rows[i].text, strlen (rows[i].text), &news, &err), -EINVAL);
+        if (!strstr (err.text, rows[i].why))
+            fail_msg ("%s: %s", rows[i].text, err.text);
+        assert_int_equal (news.rank, 42);
+    }
+}
+
 static void test_status_cut_sentence (void **state)
 {
     (void)state;
@@ -538,6 +587,8 @@ int main (void)
 #define TEST(test) cmocka_unit_test_setup_teardown (test, run_fixture_set_up, run_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_documents_round_trip),
+        cmocka_unit_test (test_news_round_trip),
+        cmocka_unit_test (test_news_refused),
         cmocka_unit_test (test_status_cut_sentence),
         cmocka_unit_test (test_bad_status),
         cmocka_unit_test (test_bad_info),
