@@ -3,8 +3,9 @@
  * The daemon's state at its start: snapshot and events of the journal, then the nodes of the
  * configuration, as NODE events where they differ.
  */
-#include <string.h>
+#include <errno.h>
 
+#include "backend/node_changes.h"
 #include "base/error.h"
 #include "daemon/daemon_private.h"
 #include "wire/snapshot.h"
@@ -31,56 +32,16 @@ int recover (struct daemon *daemon, int64_t *ret_last_full_us, struct pollux_err
     return rc;
 }
 
-static int declare (struct daemon *daemon, const struct node *node, struct pollux_error *err)
-{
-    struct event event = {.type = EVENT_NODE, .job = -1, .node = *node};
-    return post (daemon, &event, err);
-}
-
-static bool same_node (const struct node *a, const struct node *b)
-{
-    return a->slots == b->slots && strcmp (a->type, b->type) == 0;
-}
-
-/* A drained node stays drained.  A node that was gone (0 slots) becomes available again. */
-static int declare_present (struct daemon *daemon, const struct node *node,
-                            struct pollux_error *err)
-{
-    const struct cluster *cluster = &daemon->loop.cluster;
-    int index = cluster_find_node (cluster, node->name);
-    if (index < 0)
-        return declare (daemon, node, err);
-    const struct node *known = &cluster->nodes[index];
-    if (same_node (known, node))
-        return 0;
-    struct node changed = *node;
-    changed.available = known->available || known->slots == 0;
-    return declare (daemon, &changed, err);
-}
-
-static bool has_node (const struct node *nodes, int count, const char *name)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp (nodes[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 int declare_nodes (struct daemon *daemon, struct pollux_error *err)
 {
-    const struct cluster *cluster = &daemon->loop.cluster;
-    const struct node *nodes = NULL;
-    int count = daemon->backend->nodes (daemon->backend_self, &nodes, err);
-    int rc = count < 0 ? count : 0;
-    for (int i = 0; rc == 0 && i < count; i++)
-        rc = declare_present (daemon, &nodes[i], err);
-    for (int i = 0; rc == 0 && i < cluster->node_count; i++) {
-        struct node gone = cluster->nodes[i];
-        if (gone.slots == 0 || has_node (nodes, count, gone.name))
-            continue;
-        gone.slots = 0;
-        gone.available = false;
-        rc = declare (daemon, &gone, err);
-    }
+    struct node_changes changes = {0};
+    struct event event;
+    int rc = daemon->backend->nodes (daemon->backend_self, &changes.nodes, err);
+    if (rc == -EAGAIN) /* the backend will post them */
+        return 0;
+    changes.count = rc;
+    rc = rc < 0 ? rc : 0;
+    while (rc == 0 && node_changes_next (&changes, &daemon->loop.cluster, &event) > 0)
+        rc = post (daemon, &event, err);
     return rc;
 }
