@@ -249,9 +249,11 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
         search_full (&search, &step, a_least, (a_first < a_most + 1 ? a_first : a_most + 1) - 1);
 
     for (int64_t a = a_first; a <= a_most && a - a_first < STEPS_LIMIT; a++) {
+        int64_t most = limits->max_batch / (k * a);
+        if (most < lo || k * a * most < limits->init_batch)
+            continue; /* no total batch in the limits; a division is faster than a bound */
         int64_t least = ceil_div (limits->init_batch, k * a);
         least = least < lo ? lo : least;
-        int64_t most = limits->max_batch / (k * a);
         most = most > hi ? hi : most;
         double reach = fmin ((double)limits->max_batch / (double)(k * a), (double)hi);
         double from = fmax ((double)limits->init_batch / (double)(k * a), (double)lo);
