@@ -19,9 +19,14 @@ int64_t clock_monotonic_us (void)
     return read_us (CLOCK_MONOTONIC);
 }
 
+int64_t clock_sensible_us (int64_t wall_us)
+{
+    return wall_us < 0 ? 0 : wall_us > CLOCK_WALL_LIMIT_US ? CLOCK_WALL_LIMIT_US : wall_us;
+}
+
 int64_t clock_wall_us (void)
 {
-    return read_us (CLOCK_REALTIME);
+    return clock_sensible_us (read_us (CLOCK_REALTIME));
 }
 
 struct clock clock_start (int64_t last_event_us)

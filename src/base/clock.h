@@ -20,7 +20,14 @@ int64_t clock_now_us (const struct clock *clock);
 /* A monotonic clock, for durations and timers. */
 int64_t clock_monotonic_us (void);
 
-/* The wall clock, which can jump. */
+/* The wall clock, which can jump; within CLOCK_WALL_LIMIT_US. */
 int64_t clock_wall_us (void);
+
+/* The year 2200.  A machine whose clock is set wrongly must not begin event times that formats cannot
+ * hold (2^53 us, the year 2255), because these never go back. */
+#define CLOCK_WALL_LIMIT_US INT64_C (7258118400000000)
+
+/* A wall clock's time, or the nearest one between 1970 and CLOCK_WALL_LIMIT_US. */
+int64_t clock_sensible_us (int64_t wall_us);
 
 #endif
