@@ -6,12 +6,14 @@
  *     description  {"version": 1, "command": ["python", "train.py"], "environment": ["RANK=0"],
  *                   "directory": "/home/ann", "slots": [0], "cpus": [0, 1], "stop_signal": 15,
  *                   "grace": 30, "log_size": 10485760, "log_files": 5,
- *                   "url": "http://127.0.0.1:7467", "token": "...", "cgroup": "/sys/fs/cgroup/..."}
+ *                   "url": "https://10.0.0.1:7467", "token": "...", "ca": "/home/ann/.pollux/tls.pem",
+ *                   "auth": "munge", "cgroup": "/sys/fs/cgroup/...", "news": true,
+ *                   "devices": [0, 2], "master": {"file": "master", "first": true}}
  *     info         {"version": 1, "run": "resnet.3.0.9f86d081884c7d65", "boot": "201c1b7c-...",
  *                   "pid": 4711, "start": "991827", "slots": [0], "socket": "/...", "cgroup": "/..."}
  *     replica      {"version": 1, "pid": 4712, "start": "991830"}
  *     status       {"version": 1, "started": true, "code": 0, "signal": 0, "stopped": false,
- *                   "killed": false, "at_us": 1731705000000000, "why": "..."}
+ *                   "killed": false, "excused": false, "at_us": 1731705000000000, "why": "..."}
  *     seats        {"version": 1, "port": 20001, "slots": [0, 1, 0]}
  *
  * Every reader accepts its own version and the one before (RUN_VERSION_OLDEST); unknown fields are
@@ -61,6 +63,11 @@ struct run_list {
     int items[RUN_LIST_LIMIT];
 };
 
+/* How requests of a supervisor are authenticated. */
+enum run_auth { RUN_AUTH_TOKEN, RUN_AUTH_MUNGE };
+enum { RUN_AUTHS = RUN_AUTH_MUNGE + 1 };
+extern const char *const run_auth_names[RUN_AUTHS];
+
 /* What a supervisor is to run.  Only the command is required; defaults are in parentheses. */
 struct run_description {
     char **command;        /* one word at least, NULL at the end */
@@ -73,11 +80,23 @@ struct run_description {
     double grace_s;        /* from the stop signal to SIGKILL (30) */
     int64_t log_size;      /* bytes of out.log before it is rotated (10 MiB) */
     int log_files;         /* rotated ones that are kept besides out.log (5) */
-    char *url;             /* where hints are sent: http://127.0.0.1:7467, http://[::1]:7467 or
+    char *url;             /* where hints are sent: http://127.0.0.1:7467, https://HOST:PORT or
                               unix:/path; NULL: nowhere */
-    char *token;           /* for these reports; NULL: none */
-    char *cgroup;          /* a cgroup v2 directory that the supervisor makes and puts the replica
+    char *token;        /* for these reports; NULL: none.  Sent to this machine or by https only */
+    char *ca;           /* file of the certificates that https trusts; NULL: the system's */
+    enum run_auth auth; /* (RUN_AUTH_TOKEN: the token, if there is one) */
+    bool news;          /* send news, too (wire/run_news.h) (false) */
+    char *cgroup;       /* a cgroup v2 directory that the supervisor makes and puts the replica
                               into; NULL: none */
+    /* Devices of all ranks of the share, in rank order: positions in CUDA_VISIBLE_DEVICES of the
+     * supervisor, or device numbers if that is unset.  CUDA_VISIBLE_DEVICES of the replica (none:
+     * not set) */
+    struct run_list devices;
+    /* MASTER_PORT: the file in the generation's directory that holds it; NULL: the environment has
+     * it, if at all.  first: choose a port of this machine and write the file, unless it exists;
+     * otherwise wait until it exists. */
+    char *master;
+    bool master_first;
 };
 
 /* The identity of a process within one boot: pids are reused, start times differ. */
@@ -103,6 +122,7 @@ struct run_status {
     int signal;             /* the signal that ended it, or 0 */
     bool stopped;           /* a stop was requested before it ended */
     bool killed;            /* by SIGKILL after its grace, or after a second request */
+    bool excused;           /* it could not be run because of its node, not because of the job */
     int64_t at_us;          /* wall clock */
     char why[RUN_WHY_SIZE]; /* a sentence if it could not be run; "" otherwise */
 };

@@ -3,6 +3,7 @@
  * The description of a run: command, environment and limits.  People write them by hand, too, so
  * every refusal names the place.  Text that execve(2) or a URL cannot contain is refused here.
  */
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -15,6 +16,10 @@
 #include "wire/run_fields.h"
 #include "wire/strings.h"
 
+const char *const run_auth_names[] = {"token", "munge"};
+static_assert (sizeof (run_auth_names) / sizeof (run_auth_names[0]) == RUN_AUTHS,
+               "a name for every way");
+
 static const struct wire_member description_members[] = {
     {WIRE_FIELD ("grace", run_description, grace_s, WIRE_DOUBLE), .optional = true,
      .missing = RUN_GRACE_DEFAULT, .min = 0, .max = RUN_GRACE_LIMIT},
@@ -22,6 +27,15 @@ static const struct wire_member description_members[] = {
      .missing = RUN_LOG_SIZE_DEFAULT, .min = RUN_LOG_SIZE_LEAST, .max = RUN_LOG_SIZE_LIMIT},
     {WIRE_MEMBER (run_description, log_files, WIRE_INT), .optional = true,
      .missing = RUN_LOG_FILES_DEFAULT, .min = 0, .max = RUN_LOG_FILES_LIMIT},
+    {WIRE_MEMBER (run_description, auth, WIRE_CHOICE), .optional = true, .missing = RUN_AUTH_TOKEN,
+     .max = RUN_AUTH_MUNGE, .names = run_auth_names},
+    {WIRE_MEMBER (run_description, news, WIRE_BOOL), .optional = true},
+    {0},
+};
+
+/* Of the object "master". */
+static const struct wire_member master_members[] = {
+    {WIRE_FIELD ("first", run_description, master_first, WIRE_BOOL), .optional = true},
     {0},
 };
 
@@ -34,7 +48,9 @@ void run_description_free (struct run_description *description)
     free (description->directory);
     free (description->url);
     free (description->token);
+    free (description->ca);
     free (description->cgroup);
+    free (description->master);
     free (description);
 }
 
@@ -50,18 +66,50 @@ static const char *wrong_variable (const char *text)
     return NULL;
 }
 
-/* Only addresses of this machine: a token must not leave it. */
+static bool starts (const char *text, const char *with)
+{
+    return strncmp (text, with, strlen (with)) == 0;
+}
+
+/* Is this an address of this machine?  127.0.0.1.example.com is none. */
+static bool is_local_url (const char *text)
+{
+    static const char four[] = "http://127.";
+    if (starts (text, four)) {
+        const char *host = text + sizeof (four) - 1;
+        return host[strspn (host, "0123456789.")] == ':';
+    }
+    return starts (text, "unix:/") || starts (text, "http://[::1]:") ||
+           starts (text, "http://localhost:");
+}
+
 static const char *wrong_url (const char *text)
 {
-    static const char *const starts[] = {"http://127.",
-                                         "http://[::1]:", "http://localhost:", "unix:/"};
-    if (strlen (text) >= 108 || text[strcspn (text, " \t\r\n\"")])
-        return "expected a URL of at most 107 characters without blanks";
-    for (size_t i = 0; i < sizeof (starts) / sizeof (starts[0]); i++)
-        if (strncmp (text, starts[i], strlen (starts[i])) == 0)
-            return NULL;
-    return "expected http://127.0.0.1:PORT, http://[::1]:PORT or unix:/PATH: hints stay on this "
-           "machine";
+    if (strlen (text) >= 108 || text[strcspn (text, " \t\r\n\"\\@?#")])
+        return "expected a URL of at most 107 characters without blanks, quotes, @, ? and #";
+    if (starts (text, "unix:/"))
+        return NULL;
+    /* HOST:PORT, and at most a slash at its end */
+    const char *host = starts (text, "https://")  ? text + 8
+                       : starts (text, "http://") ? text + 7
+                                                  : NULL;
+    const char *colon = host ? strrchr (host, ':') : NULL;
+    size_t digits = colon ? strspn (colon + 1, "0123456789") : 0;
+    if (colon && colon > host && digits >= 1 && digits <= 5 &&
+        colon[1 + digits + (colon[1 + digits] == '/')] == '\0')
+        return NULL;
+    return "expected http://HOST:PORT, https://HOST:PORT or unix:/PATH";
+}
+
+/* A token leaves this machine only by TLS. */
+static int check_secrecy (const char *url, const char *token, struct pollux_error *err)
+{
+    if (!url || !token || starts (url, "https://") || is_local_url (url))
+        return 0;
+    return fail (
+        err, -EINVAL,
+        "url: with a token, expected https:// or an address on this machine: a token is not "
+        "sent over the network without TLS");
 }
 
 static const char *wrong_token (const char *text)
@@ -72,7 +120,30 @@ static const char *wrong_token (const char *text)
     return strlen (text) > 1024 ? "expected a token of at most 1024 characters" : NULL;
 }
 
+/* A file in the generation's directory, where run directories are numbers. */
+static const char *wrong_master (const char *text)
+{
+    size_t length = strlen (text);
+    bool legal = length >= 1 && length <= 32 && *text >= 'a' && *text <= 'z' &&
+                 text[strspn (text, "abcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0';
+    return legal ? NULL : "expected a name of 1 to 32 lower-case letters, digits, '-' and '_'";
+}
+
 /* ---- Reading ------------------------------------------------------------------------------ */
+
+static int master_decode (const struct wire_place *root, struct run_description *ret,
+                          struct pollux_error *err)
+{
+    if (!wire_has (root, "master"))
+        return 0;
+    struct wire_place master = wire_field (root, "master");
+    int code = wire_expect_object (&master, err);
+    if (code == 0)
+        code = wire_members_decode (master_members, &master, ret, err);
+    if (code == 0)
+        code = wire_string_decode (&master, "file", "master", wrong_master, &ret->master, err);
+    return code;
+}
 
 static int decode (const struct wire_place *root, struct run_description *ret,
                    struct pollux_error *err)
@@ -98,7 +169,15 @@ static int decode (const struct wire_place *root, struct run_description *ret,
     if (code == 0)
         code = wire_string_decode (root, "token", NULL, wrong_token, &ret->token, err);
     if (code == 0)
+        code = check_secrecy (ret->url, ret->token, err);
+    if (code == 0)
+        code = wire_string_decode (root, "ca", NULL, wire_wrong_path, &ret->ca, err);
+    if (code == 0)
         code = wire_string_decode (root, "cgroup", NULL, wire_wrong_path, &ret->cgroup, err);
+    if (code == 0)
+        code = run_list_decode (root, "devices", INT32_MAX, &ret->devices, err);
+    if (code == 0)
+        code = master_decode (root, ret, err);
     return code;
 }
 
@@ -122,6 +201,20 @@ int run_description_decode (const char *name, const char *text, size_t length,
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */
+
+static int master_put (json_t *object, const struct run_description *description,
+                       struct pollux_error *err)
+{
+    if (!description->master)
+        return 0;
+    json_t *master = json_object ();
+    int code = wire_put (object, "master", master, err);
+    if (code == 0)
+        code = wire_string_put (master, "file", description->master, wrong_master, err);
+    if (code == 0)
+        code = wire_members_encode (master_members, description, master, err);
+    return code;
+}
 
 int run_description_encode (const struct run_description *description, char **ret,
                             size_t *ret_length, struct pollux_error *err)
@@ -151,6 +244,14 @@ int run_description_encode (const struct run_description *description, char **re
     if (code == 0)
         code = wire_string_put (object, "token", description->token, wrong_token, err);
     if (code == 0)
+        code = check_secrecy (description->url, description->token, err);
+    if (code == 0)
+        code = wire_string_put (object, "ca", description->ca, wire_wrong_path, err);
+    if (code == 0)
         code = wire_string_put (object, "cgroup", description->cgroup, wire_wrong_path, err);
+    if (code == 0 && description->devices.count > 0)
+        code = run_list_put (object, "devices", &description->devices, err);
+    if (code == 0)
+        code = master_put (object, description, err);
     return run_object_text (object, code, RUN_DESCRIPTION_LIMIT, ret, ret_length, err);
 }

@@ -172,8 +172,10 @@ refuse "no command" j/1/0 '{"version":1,"command":[]}' 'command.*expected a list
 refuse "a variable without a name" j/1/0 '{"version":1,"command":["true"],"environment":["=x"]}' 'environment\[0\].*NAME=value'
 refuse "a variable of the supervisor's" j/1/0 '{"version":1,"command":["true"],"environment":["POLLUX_RUN=x"]}' 'does not set itself'
 refuse "SIGKILL as stop signal" j/1/0 '{"version":1,"command":["true"],"stop_signal":9}' 'neither SIGKILL'
-refuse "a URL of another machine" j/1/0 '{"version":1,"command":["true"],"url":"http://example.com:80"}' 'on this machine'
-refuse "a URL that looks like this machine" j/1/0 '{"version":1,"command":["true"],"url":"http://127.0.0.1.example.com:80"}' 'url'
+refuse "a token for another machine without TLS" j/1/0 '{"version":1,"command":["true"],"token":"t","url":"http://example.com:80"}' 'without TLS'
+refuse "a token for what looks like this machine" j/1/0 '{"version":1,"command":["true"],"token":"t","url":"http://127.0.0.1.example.com:80"}' 'without TLS'
+refuse "a URL with a user" j/1/0 '{"version":1,"command":["true"],"url":"http://127.0.0.1:1@example.com:80"}' 'url'
+refuse "a URL of another protocol" j/1/0 '{"version":1,"command":["true"],"url":"ftp://127.0.0.1:80"}' 'url.*expected http://'
 run pollux exec <<<"$good"
 expect "no directory" status=2 err~'expected --run=DIR'
 run pollux exec --run "$state/run/j/1/0" a b

@@ -88,8 +88,14 @@ static void test_documents_round_trip (void **state)
                                                  .grace_s = 0.1,
                                                  .log_size = 5000,
                                                  .log_files = 3,
-                                                 .url = "unix:/x",
+                                                 .url = "https://10.0.0.1:7467",
                                                  .token = "t",
+                                                 .ca = "/x/tls.pem",
+                                                 .auth = RUN_AUTH_MUNGE,
+                                                 .news = true,
+                                                 .devices = {.count = 2, .items = {3, 1}},
+                                                 .master = "master",
+                                                 .master_first = true,
                                                  .cpus = {.count = 1, .items = {3}}};
     assert_int_equal (run_description_encode (&description, &text, &length, NULL), 0);
     assert_int_equal (run_description_decode ("x", text, length, &read, NULL), 0);
@@ -97,6 +103,11 @@ static void test_documents_round_trip (void **state)
     assert_null (read->command[3]);
     assert_string_equal (read->environment[1], "C=");
     assert_true (read->grace_s == 0.1);
+    assert_string_equal (read->ca, "/x/tls.pem");
+    assert_true (read->auth == RUN_AUTH_MUNGE && read->news);
+    assert_true (read->devices.count == 2 && read->devices.items[0] == 3);
+    assert_string_equal (read->master, "master");
+    assert_true (read->master_first);
     assert_int_equal (run_description_encode (read, &again, &again_length, NULL), 0);
     assert_string_equal (text, again);
     free (again);
@@ -104,7 +115,36 @@ static void test_documents_round_trip (void **state)
     run_description_free (read);
 }
 
-/* A sentence that was truncated within a character can be encoded. */
+static void test_bad_description (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field, *word;
+    } rows[] = {
+        {"\"master\":\"master\"", "master"},
+        {"\"master\":{\"file\":\"../x\"}", "file"},
+        {"\"master\":{\"file\":\"0\"}", "file"},
+        {"\"master\":{\"file\":\"\"}", "file"},
+        {"\"master\":{\"first\":1}", "first"},
+        {"\"devices\":[-1]", "devices"},
+        {"\"devices\":3", "devices"},
+        {"\"ca\":\"tls.pem\"", "ca"},
+        {"\"auth\":\"magic\"", "auth"},
+        {"\"news\":\"yes\"", "news"},
+        {"\"url\":\"http://10.0.0.1:80\",\"token\":\"t\"", "TLS"},
+    };
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        struct run_description *description;
+        struct pollux_error err = {.text = ""};
+        char text[256];
+        int length =
+            snprintf (text, sizeof (text), "{\"version\":1,\"command\":[\"x\"],%s}", rows[i].field);
+        int code = run_description_decode ("x", text, (size_t)length, &description, &err);
+        if (code != -EINVAL || !strstr (err.text, rows[i].word))
+            fail_msg ("%s: %d, %s", rows[i].field, code, err.text);
+    }
+}
+
 static void test_news_round_trip (void **state)
 {
     (void)state;
@@ -587,6 +627,7 @@ int main (void)
 #define TEST(test) cmocka_unit_test_setup_teardown (test, run_fixture_set_up, run_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_documents_round_trip),
+        cmocka_unit_test (test_bad_description),
         cmocka_unit_test (test_news_round_trip),
         cmocka_unit_test (test_news_refused),
         cmocka_unit_test (test_status_cut_sentence),
