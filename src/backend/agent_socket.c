@@ -60,14 +60,14 @@ int agent_socket_open (int root, const struct run_name *name, int directory, int
     int file = socket (AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (file < 0)
         return fail (err, -errno, "no socket: %s", strerror (errno));
-    int code;
+    int code = -EINVAL;
     if (final_path (root, name, path, RUN_PATH_SIZE) <
         (int)sizeof (((struct sockaddr_un *)0)->sun_path)) {
         snprintf (here, sizeof (here), "/proc/self/fd/%d/" SOCKET, directory);
         code = bind_to (file, here, err);
-    } else {
-        code = bind_in_tmp (file, path, err);
     }
+    if (code < 0) /* the path is too long, or the file system has no sockets */
+        code = bind_in_tmp (file, path, err);
     if (code < 0) {
         path[0] = '\0';
         close (file);

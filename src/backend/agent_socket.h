@@ -7,8 +7,8 @@
 #include "backend/run.h"
 
 /* Open a datagram socket agent.sock in an open run directory.  path: its path once the directory is
- * published.  If that is too long for a socket (107 bytes), the socket is in a new directory in
- * /tmp. */
+ * published.  If that is too long for a socket (107 bytes), or its file system has no sockets, the
+ * socket is in a new directory in /tmp. */
 int agent_socket_open (int root, const struct run_name *name, int directory, int *ret,
                        char path[RUN_PATH_SIZE], struct pollux_error *err);
 

@@ -35,6 +35,8 @@
 /* The request line has a job's name of 63 bytes, the head a token of 1024. */
 #define HEAD_SIZE 2048
 
+enum { NEWS_LIMIT = 4 }; /* a run has two: running and ended */
+
 enum state { IDLE, SENDING, READING };
 
 struct hint_sender {
@@ -47,6 +49,9 @@ struct hint_sender {
 
     char message[RUN_MESSAGE_LIMIT];
     size_t message_length; /* 0: no message waits */
+    char *news[NEWS_LIMIT];
+    int news_count;
+    bool sends_news; /* the request holds news[0] */
 
     enum state state;
     int socket;
@@ -140,6 +145,8 @@ void hint_sender_free (struct hint_sender *sender)
         return;
     if (sender->socket >= 0)
         close (sender->socket);
+    for (int i = 0; i < sender->news_count; i++)
+        free (sender->news[i]);
     free (sender->token);
     free (sender);
 }
@@ -154,6 +161,30 @@ void hint_sender_offer (struct hint_sender *sender, const char *text, size_t len
     sender->message_length = length;
 }
 
+int hint_sender_news (struct hint_sender *sender, const char *text, size_t length)
+{
+    if (length == 0 || length > RUN_MESSAGE_LIMIT)
+        return -EFBIG;
+    if (sender->news_count == NEWS_LIMIT)
+        return -ENOBUFS;
+    char *copy = strndup (text, length);
+    if (!copy)
+        return -ENOMEM;
+    sender->news[sender->news_count++] = copy;
+    if (sender->state == IDLE && sender->pause_us == INTERVAL_US)
+        sender->due_us = 0; /* at once, unless the daemon does not answer */
+    return 0;
+}
+
+static void drop_news (struct hint_sender *sender)
+{
+    free (sender->news[0]);
+    sender->news_count--;
+    memmove (sender->news, sender->news + 1, (size_t)sender->news_count * sizeof (char *));
+    if (sender->news_count > 0)
+        sender->due_us = 0;
+}
+
 static void disconnect (struct hint_sender *sender)
 {
     if (sender->socket >= 0)
@@ -166,7 +197,7 @@ static void disconnect (struct hint_sender *sender)
 static void retry_later (struct hint_sender *sender, int64_t now_us)
 {
     size_t length = sender->length - sender->body;
-    if (sender->message_length == 0) {
+    if (sender->message_length == 0 && !sender->sends_news) {
         memcpy (sender->message, sender->request + sender->body, length);
         sender->message_length = length;
     }
@@ -197,27 +228,34 @@ static int evaluate (struct hint_sender *sender, int64_t now_us)
         return 0;
     }
     disconnect (sender);
+    if (sender->sends_news)
+        drop_news (sender);
     sender->pause_us = INTERVAL_US;
     return refused ? status : 0;
 }
 
 static void compose (struct hint_sender *sender)
 {
+    sender->sends_news = sender->news_count > 0;
+    const char *body = sender->sends_news ? sender->news[0] : sender->message;
+    size_t length = sender->sends_news ? strlen (body) : sender->message_length;
     int head = snprintf (sender->request, HEAD_SIZE,
-                         "POST /v1/jobs/%s/hints HTTP/1.1\r\n"
+                         "POST /v1/jobs/%s/%s HTTP/1.1\r\n"
                          "Host: %s\r\n"
                          "%s%s%s"
                          "Content-Type: application/json\r\n"
                          "Content-Length: %zu\r\n"
                          "Connection: close\r\n"
                          "\r\n",
-                         sender->job, sender->host, sender->token ? "Authorization: Bearer " : "",
-                         sender->token ? sender->token : "", sender->token ? "\r\n" : "",
-                         sender->message_length);
+                         sender->job, sender->sends_news ? "runs" : "hints", sender->host,
+                         sender->token ? "Authorization: Bearer " : "",
+                         sender->token ? sender->token : "", sender->token ? "\r\n" : "", length);
     sender->body = (size_t)head;
-    memcpy (sender->request + sender->body, sender->message, sender->message_length);
-    sender->length = sender->body + sender->message_length;
-    sender->message_length = sender->sent = sender->answered = 0;
+    memcpy (sender->request + sender->body, body, length);
+    sender->length = sender->body + length;
+    sender->sent = sender->answered = 0;
+    if (!sender->sends_news)
+        sender->message_length = 0;
 }
 
 static void connect_to_daemon (struct hint_sender *sender, int64_t now_us)
@@ -281,12 +319,17 @@ static int read_more (struct hint_sender *sender, int64_t now_us)
 
 /* ---- The steps ---------------------------------------------------------------------------- */
 
+static bool has_message (const struct hint_sender *sender)
+{
+    return sender->news_count > 0 || sender->message_length > 0;
+}
+
 int hint_sender_step (struct hint_sender *sender, int64_t now_us)
 {
     int refused = 0;
     if (sender->state != IDLE && now_us >= sender->deadline_us)
         refused = evaluate (sender, now_us);
-    if (sender->state == IDLE && sender->message_length > 0 && now_us >= sender->due_us)
+    if (sender->state == IDLE && has_message (sender) && now_us >= sender->due_us)
         connect_to_daemon (sender, now_us);
     if (sender->state == SENDING)
         send_more (sender, now_us);
@@ -299,7 +342,7 @@ int64_t hint_sender_due_us (const struct hint_sender *sender)
 {
     if (sender->state != IDLE)
         return sender->deadline_us;
-    return sender->message_length > 0 ? sender->due_us : INT64_MAX;
+    return has_message (sender) ? sender->due_us : INT64_MAX;
 }
 
 bool hint_sender_flush (struct hint_sender *sender)
@@ -307,5 +350,5 @@ bool hint_sender_flush (struct hint_sender *sender)
     bool reachable = sender->pause_us == INTERVAL_US;
     if (reachable && sender->state == IDLE)
         sender->due_us = 0;
-    return reachable && (sender->state != IDLE || sender->message_length > 0);
+    return reachable && (sender->state != IDLE || has_message (sender));
 }

@@ -234,6 +234,8 @@ int local_look (void *self, struct generation *generation, int rank, struct poll
     case RUN_LOST:
         see_lost (local, generation, rank);
         break;
+    case RUN_BEGUN: /* of run_read only */
+        break;
     }
     return 0;
 }

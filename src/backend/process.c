@@ -244,8 +244,16 @@ static void mark_cgroup (struct table *table, const char *cgroup)
     free (text);
 }
 
+static bool is_spared (const struct process_tree *tree, int pid)
+{
+    for (int i = 0; i < tree->spared_count; i++)
+        if (tree->spared[i] == pid)
+            return true;
+    return false;
+}
+
 /* Repeat until nothing changes: a child can have a lower pid than its parent. */
-static void mark_descendants (struct table *table, int ancestor)
+static void mark_descendants (struct table *table, const struct process_tree *tree)
 {
     bool changed = true;
     while (changed) {
@@ -255,7 +263,9 @@ static void mark_descendants (struct table *table, int ancestor)
             if (entry->marked || entry->pid == getpid ())
                 continue;
             const struct entry *parent = table_find (table, entry->parent);
-            entry->marked = (ancestor && entry->parent == ancestor) || (parent && parent->marked);
+            entry->marked = (tree->ancestor && entry->parent == tree->ancestor &&
+                             !is_spared (tree, entry->pid)) ||
+                            (parent && parent->marked);
             changed |= entry->marked;
         }
     }
@@ -274,7 +284,7 @@ static void mark (struct table *table, const struct process_tree *tree)
     struct entry *self = table_find (table, getpid ());
     if (self)
         self->marked = false;
-    mark_descendants (table, tree->ancestor);
+    mark_descendants (table, tree);
 }
 
 /* ---- Signals ------------------------------------------------------------------------------ */

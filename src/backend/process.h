@@ -26,6 +26,9 @@ struct process_tree {
     int session, group; /* in both of these; 0: none */
     int ancestor;       /* descendants of this process, without itself; 0: none */
     const char *cgroup; /* in this cgroup; NULL or "": none */
+    /* Of the descendants of `ancestor`, not these and what descends from them. */
+    const int *spared;
+    int spared_count;
 };
 
 /* One pass: send a signal to all of them but this process.  Returns the number of live ones found

@@ -6,7 +6,8 @@
  *       JOB/GENERATION/            run_prepare: by the daemon, before it starts supervisors
  *         seats                    slots and port of the replicas; by the daemon, before the first
  *         stop                     exists if the daemon asked the generation to stop
- *         RANK.json                a description, for a rank that mpirun starts
+ *         RANK.json                a description, for a rank that mpirun or a share starts
+ *         master                   MASTER_PORT, where the node of the first rank chooses it
  *         RANK/                    run_create, run_publish: by the supervisor, atomically
  *           lock                   locked as long as the supervisor lives
  *           info                   identity of the supervisor (wire/run.h)
@@ -23,6 +24,9 @@
  *     RUN_RUNNING   the lock is held: adopt it; process_open of info.supervisor is its pidfd
  *     RUN_ENDED     there is a status, and no process of the run is left
  *     RUN_LOST      neither: the supervisor died; what is left must be killed (run_kill)
+ *
+ * Where Slurm runs supervisors on other machines, STATE/run is on a shared file system; run_read
+ * reads it, and Slurm says what lives.
  *
  * run_refuse prevents a run that is RUN_NONE from starting: a supervisor that comes later finds the
  * directory taken.  run_stop stops a run.
@@ -68,7 +72,7 @@ int run_read_slot_map (int root, const char *job, int generation, struct run_slo
 int run_mark_stop (int root, const char *job, int generation, struct pollux_error *err);
 bool run_stop_marked (int root, const char *job, int generation);
 
-/* Descriptions for ranks that mpirun starts; each rank removes its own.  Remove those of ranks
+/* Descriptions for ranks that mpirun or a share starts; they are removed when they were read.  Remove those of ranks
  * 0..count-1 that are left. */
 int run_write_description (int root, const struct run_name *name, const char *text, size_t length,
                            struct pollux_error *err);
@@ -103,8 +107,8 @@ void run_close (struct run *run);
 
 /* ---- The daemon's side -------------------------------------------------------------------- */
 
-enum run_state { RUN_NONE, RUN_RUNNING, RUN_ENDED, RUN_LOST };
-enum { RUN_STATES = RUN_LOST + 1 };
+enum run_state { RUN_NONE, RUN_RUNNING, RUN_ENDED, RUN_LOST, RUN_BEGUN };
+enum { RUN_STATES = RUN_BEGUN + 1 };
 extern const char *const run_state_names[RUN_STATES];
 
 struct run_view {
@@ -121,6 +125,13 @@ struct run_view {
  * unknown version; -EINVAL: its info is damaged but it lives; -ELOOP, -EPERM and the like: not a
  * directory of this user. */
 int run_look (int root, const struct run_name *name, struct run_view *ret,
+              struct pollux_error *err);
+
+/* The same for a run on another machine, from its files alone: RUN_NONE, RUN_BEGUN (no status; the
+ * run may live or be lost) or RUN_ENDED.  has_replica: its command runs or ran.  Files that are
+ * damaged count as missing, and view->why names the first.  The directories are opened by their
+ * names, so that NFS asks the server. */
+int run_read (int root, const struct run_name *name, struct run_view *ret,
               struct pollux_error *err);
 
 /* Ask a supervisor, by its pidfd, to stop its run.  Asking again, also by the next daemon, changes

@@ -20,7 +20,7 @@
 #include "backend/run_open.h"
 #include "base/error.h"
 
-const char *const run_state_names[] = {"none", "running", "ended", "lost"};
+const char *const run_state_names[] = {"none", "running", "ended", "lost", "begun"};
 static_assert (sizeof (run_state_names) / sizeof (run_state_names[0]) == RUN_STATES,
                "a name for every state");
 
@@ -120,7 +120,8 @@ static int look (int directory, struct run_view *ret, struct pollux_error *err)
     return 0;
 }
 
-int run_look (int root, const struct run_name *name, struct run_view *ret, struct pollux_error *err)
+static int look_with (int (*how) (int, struct run_view *, struct pollux_error *), int root,
+                      const struct run_name *name, struct run_view *ret, struct pollux_error *err)
 {
     int directory;
     struct pollux_error why = {.text = ""};
@@ -131,7 +132,7 @@ int run_look (int root, const struct run_name *name, struct run_view *ret, struc
     }
     struct run_view *view = code == 0 ? calloc (1, sizeof (*view)) : NULL;
     if (code == 0) {
-        code = view ? look (directory, view, &why) : fail (&why, -ENOMEM, "not enough memory");
+        code = view ? how (directory, view, &why) : fail (&why, -ENOMEM, "not enough memory");
         close (directory);
     }
     if (code == 0)
@@ -140,6 +141,32 @@ int run_look (int root, const struct run_name *name, struct run_view *ret, struc
         fail (err, code, "run %s: %s", run_path (name).text, why.text);
     free (view);
     return code;
+}
+
+int run_look (int root, const struct run_name *name, struct run_view *ret, struct pollux_error *err)
+{
+    return look_with (look, root, name, ret, err);
+}
+
+/* The files of a run, without its lock. */
+static int read_files (int directory, struct run_view *ret, struct pollux_error *err)
+{
+    struct pollux_error why = {.text = ""}, identity_why = {.text = ""};
+    int ended = look_status (directory, ret, &why);
+    int identity = look_identity (directory, ret, &identity_why);
+    if (ended < 0 && !is_damage (ended))
+        return fail (err, ended, "%s", why.text);
+    if (identity < 0 && !is_damage (identity))
+        return fail (err, identity, "%s", identity_why.text);
+    ret->state = ended > 0 ? RUN_ENDED : RUN_BEGUN;
+    if (ended < 0 || identity < 0)
+        ret->why = ended < 0 ? why : identity_why;
+    return 0;
+}
+
+int run_read (int root, const struct run_name *name, struct run_view *ret, struct pollux_error *err)
+{
+    return look_with (read_files, root, name, ret, err);
 }
 
 int run_open_log (int root, const struct run_name *name, int number, int *ret,

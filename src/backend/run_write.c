@@ -27,13 +27,15 @@
 
 /* A lock of the process (F_SETLK): a fork does not inherit it, so it is held exactly as long as the
  * supervisor lives.  It is also released when this process opens the file again and closes it: a
- * supervisor must not call run_look on its own run. */
+ * supervisor must not call run_look on its own run.  Some shared file systems have no locks; there
+ * nobody asks for it. */
 static int take_lock (struct run *run, struct pollux_error *err)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     run->lock =
         openat (run->directory, RUN_LOCK, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (run->lock < 0 || fcntl (run->lock, F_SETLK, &lock) < 0)
+    if (run->lock < 0 || (fcntl (run->lock, F_SETLK, &lock) < 0 && errno != ENOLCK &&
+                          errno != EOPNOTSUPP && errno != ENOSYS))
         return fail (err, -errno, "cannot take the lock of the run: %s", strerror (errno));
     return 0;
 }

@@ -2,10 +2,10 @@
 /*
  * The event loop of the supervisor, one epoll and one thread:
  *
- *     signals   SIGTERM, SIGINT: stop; SIGCHLD: reap
+ *     signals   SIGTERM, SIGINT, SIGURG: stop; SIGCHLD: reap
  *     report    the replica's exec has succeeded, or failed and why
  *     output    a pipe from all processes of the run to out.log
- *     agent     datagrams, of which the latest goes to the daemon
+ *     agent     datagrams, of which the latest goes to the daemon; news of the run go there, too
  *     sender    the connection to the daemon
  *
  * The supervisor is a subreaper: a process of the run that loses its parent becomes its child, so
@@ -32,10 +32,11 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "wire/run_news.h"
 
 /* Between attempts to write the status. */
 #define STATUS_PAUSE_US (SECOND_US / 2)
-/* For the last hints, after the end of the replica. */
+/* For the last hints after the end of the replica, and for the news of it. */
 #define FLUSH_US SECOND_US
 /* Bytes of output per turn, as many as a pipe holds: signals wait no longer than that. */
 #define CHUNK 65536
@@ -113,6 +114,27 @@ static void take_messages (struct supervisor *supervisor)
     }
 }
 
+/* Tell the daemon that the command runs, or how it ended.  Files are the safety net. */
+static void send_news (struct supervisor *supervisor, bool ended)
+{
+    struct run_news news = {.generation = supervisor->name.generation,
+                            .rank = supervisor->name.rank,
+                            .ended = ended,
+                            .status = supervisor->status};
+    struct pollux_error err;
+    char *text;
+    size_t length;
+    if (!supervisor->sender || !supervisor->description->news)
+        return;
+    int code = run_news_encode (&news, &text, &length, &err);
+    if (code == 0) {
+        code = hint_sender_news (supervisor->sender, text, length);
+        free (text);
+    }
+    if (code < 0)
+        log_mark (&supervisor->log, "the daemon gets no news of this run: %s", strerror (-code));
+}
+
 static void step_sender (struct supervisor *supervisor, int64_t now_us)
 {
     int refused = supervisor->sender ? hint_sender_step (supervisor->sender, now_us) : 0;
@@ -126,8 +148,10 @@ static void take_signals (struct supervisor *supervisor, int64_t now_us)
     struct signalfd_siginfo signal;
     while (read (supervisor->signals, &signal, sizeof (signal)) == sizeof (signal))
         if (signal.ssi_signo != SIGCHLD)
-            supervisor_request_stop (
-                supervisor, supervisor_is_run_stop (signal.ssi_code, signal.ssi_int), now_us);
+            supervisor_request_stop (supervisor,
+                                     supervisor_stops_once (supervisor, (int)signal.ssi_signo,
+                                                            signal.ssi_code, signal.ssi_int),
+                                     now_us);
     supervisor_reap (supervisor);
 }
 
@@ -160,6 +184,8 @@ static void turn (struct supervisor *supervisor)
             break;
         case TAG_REPORT:
             supervisor_take_report (supervisor);
+            if (supervisor->status.started)
+                send_news (supervisor, false);
             break;
         case TAG_OUTPUT:
             take_output (supervisor);
@@ -177,12 +203,9 @@ static void turn (struct supervisor *supervisor)
 
 /* ---- The end ------------------------------------------------------------------------------ */
 
-/* No process of the run is left: take the rest of the output, and send the last hints. */
-static void drain (struct supervisor *supervisor)
+/* Send what waits, but do not wait long for the daemon. */
+static void flush (struct supervisor *supervisor)
 {
-    while (take_output (supervisor))
-        ;
-    take_messages (supervisor);
     int64_t end_us = clock_monotonic_us () + FLUSH_US;
     while (supervisor->sender && hint_sender_flush (supervisor->sender)) {
         struct epoll_event event;
@@ -195,20 +218,28 @@ static void drain (struct supervisor *supervisor)
     }
 }
 
-/* Try until it is written, or a signal other than run_stop's asks this process to end. */
+/* No process of the run is left: take the rest of the output, and send the last hints. */
+static void drain (struct supervisor *supervisor)
+{
+    while (take_output (supervisor))
+        ;
+    take_messages (supervisor);
+    flush (supervisor);
+}
+
+/* Try until it is written, or a signal that is not a mere repetition asks this process to end. */
 static int write_status (struct supervisor *supervisor, struct pollux_error *err)
 {
     struct timespec pause = {.tv_nsec = STATUS_PAUSE_US * 1000};
     sigset_t signals;
-    sigemptyset (&signals);
-    sigaddset (&signals, SIGTERM);
-    sigaddset (&signals, SIGINT);
+    supervisor_stop_signals (&signals);
     struct pollux_error why;
     fault_point ("run-status");
     while (run_write_status (&supervisor->run, &supervisor->status, &why) < 0) {
         siginfo_t signal;
         if (sigtimedwait (&signals, &signal, &pause) > 0 &&
-            !supervisor_is_run_stop (signal.si_code, signal.si_value.sival_int))
+            !supervisor_stops_once (supervisor, signal.si_signo, signal.si_code,
+                                    signal.si_value.sival_int))
             return fail (err, -EIO, "the status was not written: %s", why.text);
     }
     fault_point ("run-ended");
@@ -224,6 +255,8 @@ static void close_all (struct supervisor *supervisor)
     for (size_t i = 0; i < sizeof (files) / sizeof (files[0]); i++)
         if (files[i] >= 0)
             close (files[i]);
+    for (char **at = supervisor->node_variables; *at; at++)
+        free (*at);
     agent_socket_remove (supervisor->info.socket);
     if (*supervisor->info.cgroup)
         rmdir (supervisor->info.cgroup);
@@ -234,8 +267,11 @@ static void close_all (struct supervisor *supervisor)
 static bool stop_is_pending (void)
 {
     sigset_t pending;
+    sigset_t stop;
+    supervisor_stop_signals (&stop);
     sigpending (&pending);
-    return sigismember (&pending, SIGTERM) || sigismember (&pending, SIGINT);
+    sigandset (&pending, &pending, &stop);
+    return !sigisemptyset (&pending);
 }
 
 /* Set the status of a replica that was not started. */
@@ -247,9 +283,10 @@ static void set_not_started (struct supervisor *supervisor, int code, const char
     log_mark (&supervisor->log, "%s", why);
 }
 
-static void run_replica (struct supervisor *supervisor, char **extra)
+static void run_replica (struct supervisor *supervisor)
 {
     struct pollux_error err = {.text = ""};
+    int code = supervisor_find_node_variables (supervisor, &err);
     if (stop_is_pending ()) {
         sigset_t signals;
         struct timespec now = {0};
@@ -259,14 +296,18 @@ static void run_replica (struct supervisor *supervisor, char **extra)
         set_not_started (supervisor, 143, "stopped before it was started");
         return;
     }
-    int code = supervisor_start (supervisor, extra, &err);
+    bool excused = code < 0;
+    if (code == 0)
+        code = supervisor_start (supervisor, &err);
     if (code < 0 && supervisor->replica.pid == 0) {
         set_not_started (supervisor, 126, err.text);
+        supervisor->status.excused = excused;
         return;
     }
     if (code < 0)
         supervisor_begin_killing (supervisor, 0); /* it cannot be watched */
-    while (!supervisor->ended || !supervisor->no_children)
+    while (!supervisor->ended || !supervisor->no_children ||
+           supervisor_awaits_stop (supervisor, clock_monotonic_us ()))
         turn (supervisor);
     supervisor_take_report (supervisor);
     supervisor_judge (supervisor);
@@ -274,13 +315,17 @@ static void run_replica (struct supervisor *supervisor, char **extra)
 }
 
 int supervisor_run (int root, const struct run_name *name,
-                    const struct run_description *description, char **extra, struct run_status *ret,
+                    const struct run_description *description,
+                    const struct supervisor_options *options, struct run_status *ret,
                     struct pollux_error *err)
 {
     struct supervisor *supervisor = calloc (1, sizeof (*supervisor));
     if (!supervisor)
         return fail (err, -ENOMEM, "not enough memory");
     supervisor->description = description;
+    supervisor->options = options;
+    supervisor->root = root;
+    supervisor->name = *name;
     supervisor->run = (struct run){.generation = -1, .directory = -1, .lock = -1};
     supervisor->replica.report = supervisor->log.file = -1;
     supervisor->epoll = supervisor->signals = supervisor->output = supervisor->agent = -1;
@@ -292,8 +337,10 @@ int supervisor_run (int root, const struct run_name *name,
     if (code == 0) {
         if (chdir ("/") < 0) /* so that file systems can be unmounted */
             log_mark (&supervisor->log, "/: %s", strerror (errno));
-        run_replica (supervisor, extra);
+        run_replica (supervisor);
         code = write_status (supervisor, err);
+        send_news (supervisor, true);
+        flush (supervisor);
         *ret = supervisor->status;
     }
     close_all (supervisor);

@@ -4,6 +4,7 @@
  *
  *     supervisor.c        the event loop, from the run directory to the status
  *     supervisor_start.c  before the replica: identity, run directory, environment; its start
+ *     supervisor_node.c   what depends on the node: MASTER_PORT, CUDA_VISIBLE_DEVICES
  *     supervisor_stop.c   stop signal, grace, SIGKILL, reaping, and the exit status that counts
  */
 #ifndef BACKEND_SUPERVISOR_PRIVATE_H
@@ -15,6 +16,7 @@
 #include "backend/log.h"
 #include "backend/replica.h"
 #include "backend/run.h"
+#include "backend/supervisor.h"
 
 #define SECOND_US INT64_C (1000000)
 
@@ -32,6 +34,9 @@ enum tag { TAG_SIGNALS, TAG_REPORT, TAG_OUTPUT, TAG_AGENT, TAG_SENDER };
 
 struct supervisor {
     const struct run_description *description;
+    const struct supervisor_options *options;
+    int root; /* borrowed */
+    struct run_name name;
     struct run run;
     struct run_info info;
     struct run_status status;
@@ -40,7 +45,9 @@ struct supervisor {
     struct hint_sender *sender; /* NULL: hints go nowhere */
     int epoll, signals, output, agent;
     int warnings;                   /* in the log, about messages of the agent */
+    char *node_variables[3];        /* supervisor_node.c; NULL at the end */
     int wait_status;                /* of the replica */
+    int64_t ended_us;               /* when it ended; monotonic */
     bool ended;                     /* the replica; other processes may be left */
     bool no_children;               /* no process of the run is left */
     bool killing;                   /* SIGKILL to all that is left */
@@ -53,7 +60,9 @@ struct supervisor {
 
 /* ---- supervisor_start.c ---- */
 
-/* The signals that the supervisor handles: SIGTERM, SIGINT, SIGCHLD. */
+/* The signals that the supervisor handles: those that ask it to stop (SIGTERM, SIGINT, SIGURG), and
+ * SIGCHLD. */
+void supervisor_stop_signals (sigset_t *ret);
 void supervisor_signals (sigset_t *ret);
 /* Add a descriptor to epoll. */
 int supervisor_watch (const struct supervisor *supervisor, int file, enum tag tag,
@@ -65,15 +74,27 @@ int supervisor_identify (struct supervisor *supervisor, const struct run_name *n
 int supervisor_open_run (struct supervisor *supervisor, int root, const struct run_name *name,
                          struct pollux_error *err);
 /* Start the replica.  On failure its pid is 0, or it runs but is not watched. */
-int supervisor_start (struct supervisor *supervisor, char **extra, struct pollux_error *err);
+int supervisor_start (struct supervisor *supervisor, struct pollux_error *err);
 /* The command runs, or does not: write that down, once. */
 void supervisor_take_report (struct supervisor *supervisor);
 
+/* ---- supervisor_node.c ---- */
+
+/* Set node_variables.  It waits for the port that another node chooses.  -ECANCELED: a stop came
+ * meanwhile; -ETIMEDOUT: the port did not come. */
+int supervisor_find_node_variables (struct supervisor *supervisor, struct pollux_error *err);
+/* CUDA_VISIBLE_DEVICES of a replica, the caller's (free): the items of `visible` at these positions;
+ * if that is NULL, the positions themselves.  -EINVAL: there are fewer items. */
+int supervisor_devices (const struct run_list *devices, const char *visible, char **ret,
+                        struct pollux_error *err);
+
 /* ---- supervisor_stop.c ---- */
 
-/* Does a signal come from run_stop?  Of these only the first counts. */
-bool supervisor_is_run_stop (int code, int value);
-void supervisor_request_stop (struct supervisor *supervisor, bool run_stop, int64_t now_us);
+/* Has a signal to stop no effect after the first one? */
+bool supervisor_stops_once (const struct supervisor *supervisor, int signal, int code, int value);
+void supervisor_request_stop (struct supervisor *supervisor, bool once, int64_t now_us);
+/* Has the replica ended as if a stop had been requested, so that a stop which comes now counts? */
+bool supervisor_awaits_stop (const struct supervisor *supervisor, int64_t now_us);
 /* Begin to send SIGKILL to all processes of the run. */
 void supervisor_begin_killing (struct supervisor *supervisor, int64_t now_us);
 /* Take the wait status of every child that has ended. */

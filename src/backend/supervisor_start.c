@@ -24,11 +24,17 @@
 #include "base/fault.h"
 #include "base/file.h"
 
-void supervisor_signals (sigset_t *ret)
+void supervisor_stop_signals (sigset_t *ret)
 {
     sigemptyset (ret);
     sigaddset (ret, SIGTERM);
     sigaddset (ret, SIGINT);
+    sigaddset (ret, SIGURG);
+}
+
+void supervisor_signals (sigset_t *ret)
+{
+    supervisor_stop_signals (ret);
     sigaddset (ret, SIGCHLD);
 }
 
@@ -105,24 +111,38 @@ static size_t count_strings (char **strings)
     return count;
 }
 
-/* A list of borrowed strings, the caller's (free): the description's variables, the extra ones, and
- * the two that are written into run and socket. */
-static char **make_environment (const struct supervisor *supervisor, char **extra, char *run,
-                                size_t run_size, char *socket, size_t socket_size)
+/* Is a variable NAME=value replaced by one of the list? */
+static bool is_replaced (const char *variable, char *const *by)
 {
-    char **given = supervisor->description->environment;
-    size_t count = count_strings (given), more = count_strings (extra);
-    char **environment = calloc (count + more + 3, sizeof (char *));
+    size_t length = strcspn (variable, "=") + 1;
+    while (*by && strncmp (*by, variable, length) != 0)
+        by++;
+    return *by;
+}
+
+/* A list of borrowed strings, the caller's (free): the description's variables, the extra ones,
+ * those of the node, which replace others, and the two that are written into run and socket. */
+static char **make_environment (const struct supervisor *supervisor, char *run, size_t run_size,
+                                char *socket, size_t socket_size)
+{
+    char **given = supervisor->description->environment, **extra = supervisor->options->extra;
+    char *const *node = supervisor->node_variables;
+    size_t count = 0, capacity = count_strings (given) + count_strings (extra) + 6;
+    char **environment = calloc (capacity, sizeof (char *));
     if (!environment)
         return NULL;
     snprintf (run, run_size, "POLLUX_RUN=%s", supervisor->info.id);
     snprintf (socket, socket_size, "POLLUX_SOCKET=%s", supervisor->info.socket);
-    if (count > 0)
-        memcpy (environment, given, count * sizeof (char *));
-    if (more > 0)
-        memcpy (environment + count, extra, more * sizeof (char *));
-    environment[count + more] = run;
-    environment[count + more + 1] = socket;
+    for (; given && *given; given++)
+        if (!is_replaced (*given, node))
+            environment[count++] = *given;
+    for (; extra && *extra; extra++)
+        if (!is_replaced (*extra, node))
+            environment[count++] = *extra;
+    while (*node)
+        environment[count++] = *node++;
+    environment[count++] = run;
+    environment[count] = socket;
     return environment;
 }
 
@@ -135,12 +155,11 @@ static int open_cgroup (const struct supervisor *supervisor)
     return open (path, O_WRONLY | O_CLOEXEC);
 }
 
-int supervisor_start (struct supervisor *supervisor, char **extra, struct pollux_error *err)
+int supervisor_start (struct supervisor *supervisor, struct pollux_error *err)
 {
     char run[RUN_ID_SIZE + 16], socket[RUN_PATH_SIZE + 16];
     int ends[2];
-    char **environment =
-        make_environment (supervisor, extra, run, sizeof (run), socket, sizeof (socket));
+    char **environment = make_environment (supervisor, run, sizeof (run), socket, sizeof (socket));
     if (!environment)
         return fail (err, -ENOMEM, "not enough memory");
     int code = 0, cgroup = open_cgroup (supervisor);

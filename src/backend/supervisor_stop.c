@@ -23,6 +23,8 @@
 #define KILL_PAUSE_LIMIT_US SECOND_US
 /* A shell that the stop signal kills is gone by then. */
 #define RELAY_US SECOND_US
+/* Between the signals of Slurm to a replica and to its supervisor. */
+#define LATE_STOP_US SECOND_US
 
 /* ---- Stopping ----------------------------------------------------------------------------- */
 
@@ -73,16 +75,32 @@ void supervisor_begin_killing (struct supervisor *supervisor, int64_t now_us)
     supervisor->kill_pause_us = KILL_PAUSE_US;
 }
 
-bool supervisor_is_run_stop (int code, int value)
+bool supervisor_stops_once (const struct supervisor *supervisor, int signal, int code, int value)
 {
-    return code == SI_QUEUE && value == RUN_STOP_VALUE;
+    return supervisor->options->in_step || signal == SIGURG ||
+           (code == SI_QUEUE && value == RUN_STOP_VALUE);
 }
 
-void supervisor_request_stop (struct supervisor *supervisor, bool run_stop, int64_t now_us)
+bool supervisor_awaits_stop (const struct supervisor *supervisor, int64_t now_us)
 {
-    if (supervisor->ended && !supervisor->status.stopped)
-        return; /* it ended by itself, and what it left is being killed */
-    if (supervisor->status.stopped && run_stop)
+    int status = supervisor->wait_status;
+    return supervisor->options->in_step && supervisor->ended && !supervisor->status.stopped &&
+           now_us < supervisor->ended_us + LATE_STOP_US &&
+           ((WIFSIGNALED (status) && WTERMSIG (status) == SIGTERM) ||
+            (WIFEXITED (status) && WEXITSTATUS (status) == 128 + SIGTERM));
+}
+
+void supervisor_request_stop (struct supervisor *supervisor, bool once, int64_t now_us)
+{
+    int64_t grace_us = (int64_t)(supervisor->description->grace_s * (double)SECOND_US);
+    if (supervisor->ended && !supervisor->status.stopped) {
+        if (supervisor_awaits_stop (supervisor, now_us)) {
+            supervisor->status.stopped = true;
+            supervisor->kill_us = now_us + grace_us; /* for what a shell wrapper left */
+        }
+        return; /* otherwise it ended by itself, and what it left is being killed */
+    }
+    if (supervisor->status.stopped && once)
         return;
     if (supervisor->status.stopped) {
         supervisor->status.killed |= !supervisor->killing;
@@ -93,7 +111,7 @@ void supervisor_request_stop (struct supervisor *supervisor, bool run_stop, int6
     note_chain (supervisor);
     supervisor->relay_us = now_us + RELAY_US;
     relay_stop (supervisor, now_us);
-    supervisor->kill_us = now_us + (int64_t)(supervisor->description->grace_s * (double)SECOND_US);
+    supervisor->kill_us = now_us + grace_us;
 }
 
 static bool by_stop_signal (const struct supervisor *supervisor, int wait_status)
@@ -110,6 +128,7 @@ void supervisor_reap (struct supervisor *supervisor)
             supervisor->ended = true;
             supervisor->wait_status = wait_status;
             supervisor->status.at_us = clock_wall_us ();
+            supervisor->ended_us = clock_monotonic_us ();
         }
         for (int i = 0; i < supervisor->chain_count; i++) {
             if (supervisor->chain[i].pid == pid && !supervisor->chain[i].reaped)
@@ -123,7 +142,8 @@ void supervisor_reap (struct supervisor *supervisor)
 void supervisor_advance_stop (struct supervisor *supervisor, int64_t now_us)
 {
     relay_stop (supervisor, now_us);
-    if (supervisor->ended && !by_stop_signal (supervisor, supervisor->wait_status))
+    if (supervisor->ended && !by_stop_signal (supervisor, supervisor->wait_status) &&
+        !supervisor_awaits_stop (supervisor, now_us))
         supervisor_begin_killing (supervisor, now_us);
     if (!supervisor->killing && supervisor->status.stopped && now_us >= supervisor->kill_us) {
         supervisor->status.killed = true;
@@ -143,6 +163,8 @@ int64_t supervisor_stop_due_us (const struct supervisor *supervisor)
     int64_t due_us = INT64_MAX;
     if (supervisor->status.stopped || supervisor->killing)
         due_us = supervisor->kill_us;
+    else if (supervisor->ended)
+        due_us = supervisor->ended_us + LATE_STOP_US;
     if (supervisor->relay_us > 0 && supervisor->relay_us < due_us)
         due_us = supervisor->relay_us;
     return due_us;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux exec: the supervisor of one replica.  The daemon starts it; a user can start it by hand to
- * see what a job gets.
+ * pollux exec: the supervisor of one replica, or those of a share.  The daemon or Slurm starts it; a
+ * user can start it by hand to see what a job gets.
  */
 #define _GNU_SOURCE /* environ */
 #include <errno.h>
@@ -11,21 +11,26 @@
 #include <unistd.h>
 
 #include "backend/supervisor.h"
+#include "backend/supervisor_share.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command.h"
 #include "base/options.h"
 
-enum { EXEC_RUN = 1, EXEC_MPI };
+enum { EXEC_RUN = 1, EXEC_MPI, EXEC_SHARE, EXEC_FIRST, EXEC_COUNT };
 
 static const struct command_option exec_options[] = {
     {"run", "DIR", EXEC_RUN, "the run directory to make, STATE/run/JOB/GENERATION/RANK"},
     {"mpi", NULL, EXEC_MPI, "started by mpirun, which sets the rank; see pollux-exec(1)"},
+    {"share", "DIR", EXEC_SHARE, "run several ranks of STATE/run/JOB/GENERATION, as Slurm does"},
+    {"first", "RANK", EXEC_FIRST, "with --share: the first rank"},
+    {"count", "N", EXEC_COUNT, "with --share: the number of ranks"},
 };
 
 struct exec_arguments {
     const char *path, *description;
-    bool mpi;
+    bool mpi, share;
+    int64_t first, count; /* of a share */
     char rank_path[PATH_MAX], rank_description[PATH_MAX + 8];
 };
 
@@ -37,8 +42,12 @@ static int take_rank (struct exec_arguments *arguments, struct pollux_error *err
     if (!rank)
         rank = getenv ("PMIX_RANK");
     if (!rank)
-        return fail (err, -EINVAL,
-                     "--mpi: OMPI_COMM_WORLD_RANK and PMIX_RANK are not set: start it with mpirun");
+        rank = getenv ("SLURM_PROCID");
+    if (!rank)
+        return fail (
+            err, -EINVAL,
+            "--mpi: OMPI_COMM_WORLD_RANK, PMIX_RANK and SLURM_PROCID are not set: start it "
+            "with mpirun or srun");
     if (!*rank || strlen (rank) > 9 || rank[strspn (rank, "0123456789")])
         return fail (err, -EINVAL, "--mpi: expected a rank, got '%.20s'", rank);
     if (strlen (arguments->path) > PATH_MAX - 32)
@@ -50,21 +59,55 @@ static int take_rank (struct exec_arguments *arguments, struct pollux_error *err
     return 0;
 }
 
+static int take_option (struct options *options, int id, struct exec_arguments *ret,
+                        struct pollux_error *err)
+{
+    switch (id) {
+    case EXEC_RUN:
+    case EXEC_SHARE:
+        ret->path = options->argument;
+        ret->share |= id == EXEC_SHARE;
+        return 0;
+    case EXEC_MPI:
+        ret->mpi = true;
+        return 0;
+    case EXEC_FIRST:
+        return options_int64 (options, 0, INT_MAX - RUN_LIST_LIMIT, &ret->first, err);
+    case EXEC_COUNT:
+        return options_int64 (options, 1, RUN_LIST_LIMIT, &ret->count, err);
+    default:
+        return id;
+    }
+}
+
+static int check_share (const struct exec_arguments *arguments, int operands,
+                        struct pollux_error *err)
+{
+    if (arguments->mpi || operands > 0 || arguments->first < 0 || arguments->count < 1)
+        return fail (err, -EINVAL,
+                     "--share needs --first and --count, and nothing else; see 'pollux exec "
+                     "--help'");
+    if (strlen (arguments->path) > PATH_MAX - 32)
+        return fail (err, -ENAMETOOLONG, "--share: the path is too long");
+    return 0;
+}
+
 static int parse (struct options *options, struct exec_arguments *ret, struct pollux_error *err)
 {
     int id, rc = 0;
     char **operands;
-    while (rc == 0 && (id = options_next (options, err)) != 0) {
-        if (id == EXEC_RUN)
-            ret->path = options->argument;
-        ret->mpi |= id == EXEC_MPI;
-        rc = id < 0 ? id : 0;
-    }
+    ret->first = -1;
+    while (rc == 0 && (id = options_next (options, err)) != 0)
+        rc = take_option (options, id, ret, err);
     if (rc < 0)
         return rc;
     int count = options_operands (options, &operands);
     if (!ret->path)
         return fail (err, -EINVAL, "expected --run=DIR; see 'pollux exec --help'");
+    if (ret->share)
+        return check_share (ret, count, err);
+    if (ret->first >= 0 || ret->count > 0)
+        return fail (err, -EINVAL, "--first and --count belong to --share");
     if (count > (ret->mpi ? 0 : 1))
         return fail (err, -EINVAL, "unexpected argument '%.80s'; see 'pollux exec --help'",
                      operands[count - 1]);
@@ -86,10 +129,10 @@ static int read_description (const char *path, struct run_description **ret,
     return rc;
 }
 
-/* The variables by which mpirun and its ranks find each other; NULL: no memory. */
+/* The variables by which mpirun or srun and the ranks find each other; NULL: no memory. */
 static char **mpi_variables (void)
 {
-    static const char *const starts[] = {"OMPI_", "PMIX_", "PRTE_", "PMI_", "OPAL_"};
+    static const char *const starts[] = {"OMPI_", "PMIX_", "PRTE_", "PMI_", "OPAL_", "SLURM_"};
     size_t count = 0, taken = 0;
     while (environ[count])
         count++;
@@ -105,18 +148,18 @@ static int supervise (const struct exec_arguments *arguments, struct pollux_erro
 {
     struct run_description *description = NULL;
     struct run_status status = {0};
+    struct supervisor_options options = {.in_step = arguments->mpi && getenv ("SLURM_STEP_ID")};
     struct run_name name;
-    char **extra = NULL;
     int root = -1;
     int rc = read_description (arguments->description, &description, err);
     if (rc == 0)
         rc = run_path_open (arguments->path, &root, &name, err);
-    if (rc == 0 && arguments->mpi && !(extra = mpi_variables ()))
+    if (rc == 0 && arguments->mpi && !(options.extra = mpi_variables ()))
         rc = fail (err, -ENOMEM, "not enough memory");
     if (rc == 0 && arguments->mpi)
         unlink (arguments->description); /* it contains the token */
     if (rc == 0) {
-        rc = supervisor_run (root, &name, description, extra, &status, err);
+        rc = supervisor_run (root, &name, description, &options, &status, err);
         if (rc == 0)
             rc = arguments->mpi ? EXIT_OK : run_status_code (&status);
         else if (rc == -EEXIST && arguments->mpi)
@@ -126,9 +169,80 @@ static int supervise (const struct exec_arguments *arguments, struct pollux_erro
     }
     if (root >= 0)
         close (root);
-    free (extra);
+    free (options.extra);
     run_description_free (description);
     return rc;
+}
+
+/* ---- A share ------------------------------------------------------------------------------ */
+
+struct exec_share {
+    int root;
+    struct run_name *names;
+    struct run_description **descriptions;
+};
+
+static void share_path (const struct exec_arguments *arguments, int index, const char *end,
+                        char ret[PATH_MAX])
+{
+    snprintf (ret, PATH_MAX, "%s/%d%s", arguments->path, (int)arguments->first + index, end);
+}
+
+/* Read all descriptions before one is removed: either all ranks can start or none. */
+static int read_share (const struct exec_arguments *arguments, struct exec_share *ret,
+                       struct pollux_error *err)
+{
+    char path[PATH_MAX];
+    int rc = 0, count = (int)arguments->count;
+    for (int i = 0; rc == 0 && i < count; i++) {
+        share_path (arguments, i, "", path);
+        if (ret->root >= 0)
+            close (ret->root);
+        rc = run_path_open (path, &ret->root, &ret->names[i], err);
+        share_path (arguments, i, ".json", path);
+        if (rc == 0)
+            rc = read_description (path, &ret->descriptions[i], err);
+    }
+    for (int i = 0; rc == 0 && i < count; i++) {
+        share_path (arguments, i, ".json", path);
+        unlink (path); /* it may contain a token */
+    }
+    return rc;
+}
+
+/* One rank, in its own process: its exit code. */
+static int run_of_share (void *self, int index)
+{
+    const struct exec_share *share = self;
+    struct supervisor_options options = {.in_step = true};
+    struct run_status status = {0};
+    struct pollux_error err = {.text = ""};
+    int rc = supervisor_run (share->root, &share->names[index], share->descriptions[index],
+                             &options, &status, &err);
+    if (rc == 0 || (rc == -EIO && status.at_us > 0))
+        return status.stopped ? EXIT_OK : run_status_code (&status);
+    fprintf (stderr, "pollux exec: %s\n", err.text);
+    return rc == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
+}
+
+static int supervise_share (const struct exec_arguments *arguments, struct pollux_error *err)
+{
+    size_t count = (size_t)arguments->count;
+    struct exec_share share = {.root = -1,
+                               .names = calloc (count, sizeof (share.names[0])),
+                               .descriptions = calloc (count, sizeof (share.descriptions[0]))};
+    int code = 0;
+    int rc = share.names && share.descriptions ? read_share (arguments, &share, err)
+                                               : fail (err, -ENOMEM, "not enough memory");
+    if (rc == 0)
+        rc = supervisor_share ((int)count, run_of_share, &share, &code, err);
+    if (share.root >= 0)
+        close (share.root);
+    for (size_t i = 0; share.descriptions && i < count; i++)
+        run_description_free (share.descriptions[i]);
+    free (share.descriptions);
+    free (share.names);
+    return rc < 0 ? rc : code;
 }
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)
@@ -138,7 +252,9 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     int rc = parse (options, &arguments, err);
     if (rc == 0)
         rc = supervisor_prepare (err);
-    return rc < 0 ? rc : supervise (&arguments, err);
+    if (rc < 0)
+        return rc;
+    return arguments.share ? supervise_share (&arguments, err) : supervise (&arguments, err);
 }
 
 const struct command exec_command = {
@@ -149,7 +265,8 @@ const struct command exec_command = {
         "Makes a run directory and runs the command of a description, from a file or from the\n"
         "standard input.  Output goes to rotated logs in the directory, the exit status to a "
         "file.\n"
-        "SIGTERM stops the replica, a second one kills it.  Exits with the replica's status.",
+        "SIGTERM stops the replica, a second one kills it.  Exits with the replica's status.\n"
+        "With --share: several ranks, whose descriptions are DIR/RANK.json.",
     .options = exec_options,
     .option_count = sizeof (exec_options) / sizeof (exec_options[0]),
     .run = run,

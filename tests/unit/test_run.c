@@ -400,6 +400,30 @@ static void test_lost (void **state)
     assert_non_null (strstr (test->view.why.text, "died"));
 }
 
+/* The same states from files alone, as another machine sees them. */
+static void test_read (void **state)
+{
+    struct run_fixture *test = *state;
+    struct run_view *view = &test->view;
+    struct run_status status = {.started = true, .code = 5, .at_us = 1};
+    assert_int_equal (run_read (test->root, &run_fixture_name, view, NULL), 0);
+    assert_int_equal (view->state, RUN_NONE);
+    struct run run = published (test);
+    assert_int_equal (run_write_replica (&run, &(struct run_process){.pid = 1}, NULL), 0);
+    run_close (&run); /* for run_read a supervisor that died is like one that lives */
+    assert_int_equal (run_read (test->root, &run_fixture_name, view, NULL), 0);
+    assert_true (view->state == RUN_BEGUN && view->has_info && view->has_replica);
+    assert_string_equal (view->why.text, "");
+    plant (test, "status", "{");
+    assert_int_equal (run_read (test->root, &run_fixture_name, view, NULL), 0);
+    assert_int_equal (view->state, RUN_BEGUN);
+    assert_non_null (strstr (view->why.text, "status"));
+    assert_int_equal (run_settle (test->root, &run_fixture_name, &status, NULL), 0);
+    plant (test, "info", "{");
+    assert_int_equal (run_read (test->root, &run_fixture_name, view, NULL), 0);
+    assert_true (view->state == RUN_ENDED && view->status.code == 5 && !view->has_info);
+}
+
 static void test_one_start_only (void **state)
 {
     struct run_fixture *test = *state;
@@ -639,6 +663,7 @@ int main (void)
         TEST (test_paths),
         TEST (test_life),
         TEST (test_lost),
+        TEST (test_read),
         TEST (test_one_start_only),
         TEST (test_refused),
         TEST (test_lock_is_not_inherited),

@@ -54,6 +54,7 @@ static int start_supervisor (struct run_fixture *test, const char *script, const
                                           .grace_s = 5,
                                           .log_size = 1 << 20,
                                           .cgroup = (char *)cgroup};
+    struct supervisor_options options = {0};
     struct run_status status = {0};
     struct run_name ours;
     char path[128];
@@ -63,7 +64,7 @@ static int start_supervisor (struct run_fixture *test, const char *script, const
     if (code == 0)
         code = run_path_open (path, &root, &ours, NULL);
     if (code == 0)
-        code = supervisor_run (root, &ours, &description, NULL, &status, NULL);
+        code = supervisor_run (root, &ours, &description, &options, &status, NULL);
     _exit (code < 0 ? 99 : run_status_code (&status));
 }
 
