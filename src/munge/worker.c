@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two lists under one lock: tasks for the thread, answers for the caller.  An eventfd tells the caller about
+ * answers, a condition variable tells the thread about tasks.
+ *
+ * The user's name is looked up by the thread, too: a directory service can be as slow as munged.
+ */
+#include "munge/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "munge/replay.h"
+
+enum {
+    NAMES = 256,            /* users in the cache; one place per uid modulo this */
+    NAME_KEPT_S = 60,       /* how long a name in the cache is used */
+    PASSWD_BYTES = 1 << 16, /* of one line of the user database */
+};
+
+struct task {
+    struct task *next;
+    uint64_t ticket;
+    char *credential; /* NULL: sign */
+    uid_t reader;
+    char *method, *target, *body;
+    size_t length;
+    struct munge_answer *answer; /* allocated with the task, so that giving it cannot fail */
+};
+
+struct name {
+    uid_t uid;
+    int64_t until_s; /* 0: unused */
+    char text[MUNGE_NAME_SIZE];
+};
+
+struct munge_worker {
+    struct munge *munge;
+    int fd;
+    bool started;
+    pthread_t thread;
+    pthread_mutex_t lock; /* protects the rest of this block */
+    pthread_cond_t wake;
+    bool ending;
+    bool busy;        /* the thread is in a call of munged */
+    int64_t begin_us; /* since when */
+    struct task *tasks, **tasks_end;
+    struct munge_answer *answers, **answers_end;
+    int waiting; /* tasks in the list */
+    /* of the thread: */
+    struct munge_replay *replay;
+    struct name names[NAMES];
+};
+
+/* ---- The thread ------------------------------------------------------------------------------- */
+
+static void task_free (struct task *task)
+{
+    free (task->credential);
+    free (task->method);
+    free (task->target);
+    free (task->body);
+    munge_answer_free (task->answer);
+    free (task);
+}
+
+/* Names become owners of jobs and words in messages: one printable word. */
+static bool is_name (const char *text)
+{
+    size_t length = 0;
+    for (; text[length] != '\0'; length++)
+        if (text[length] <= ' ' || text[length] > '~')
+            return false;
+    return length > 0 && length < MUNGE_NAME_SIZE;
+}
+
+static int find_name (struct munge_worker *worker, uid_t uid, char ret[MUNGE_NAME_SIZE],
+                      struct pollux_error *err)
+{
+    struct name *kept = &worker->names[uid % NAMES];
+    int64_t now_s = clock_monotonic_us () / 1000000;
+    if (kept->until_s <= now_s || kept->uid != uid) {
+        struct passwd user, *found = NULL;
+        char *memory = malloc (PASSWD_BYTES);
+        int code = memory != NULL ? getpwuid_r (uid, &user, memory, PASSWD_BYTES, &found) : ENOMEM;
+        bool valid = found != NULL && is_name (found->pw_name);
+        if (valid) {
+            *kept = (struct name){.uid = uid, .until_s = now_s + NAME_KEPT_S};
+            memcpy (kept->text, found->pw_name, strlen (found->pw_name) + 1);
+        }
+        free (memory);
+        if (!valid && code != 0)
+            return fail (err, -EAGAIN, "the name of uid %u cannot be looked up: %s", (unsigned)uid,
+                         strerror (code));
+        if (!valid)
+            return fail (err, -EACCES,
+                         "uid %u has no user name (of 1 to %d printable characters) on polluxd's "
+                         "machine",
+                         (unsigned)uid, MUNGE_NAME_SIZE - 1);
+    }
+    memcpy (ret, kept->text, MUNGE_NAME_SIZE);
+    return 0;
+}
+
+static int decode (struct munge_worker *worker, const struct task *task,
+                   struct munge_answer *answer)
+{
+    struct pollux_error *err = &answer->err;
+    int code =
+        munge_decode_claim (worker->munge, task->credential, &answer->uid, &answer->claim, err);
+    if (code == 0 && munge_replay_seen (worker->replay, answer->uid, &answer->claim,
+                                        clock_monotonic_us () / 1000000))
+        code = fail (err, -EACCES,
+                     "the munge credential was used before: each request needs a new one");
+    if (code == 0)
+        code = find_name (worker, answer->uid, answer->name, err);
+    return code;
+}
+
+static void run_task (struct munge_worker *worker, const struct task *task)
+{
+    struct munge_answer *answer = task->answer;
+    if (task->credential != NULL)
+        answer->code = decode (worker, task, answer);
+    else
+        answer->code = munge_sign (worker->munge, task->reader, task->method, task->target,
+                                   task->body, task->length, &answer->header, &answer->err);
+}
+
+/* Put the task's answer into the list, and free the task.  The lock is held. */
+static void give (struct munge_worker *worker, struct task *task)
+{
+    struct munge_answer *answer = task->answer;
+    answer->ticket = task->ticket;
+    *worker->answers_end = answer;
+    worker->answers_end = &answer->next;
+    eventfd_write (worker->fd, 1);
+    task->answer = NULL;
+    task_free (task);
+}
+
+/* The first task.  The lock is held. */
+static struct task *take (struct munge_worker *worker)
+{
+    struct task *task = worker->tasks;
+    worker->tasks = task->next;
+    if (worker->tasks == NULL)
+        worker->tasks_end = &worker->tasks;
+    worker->waiting--;
+    return task;
+}
+
+static void destroy (struct munge_worker *worker)
+{
+    while (worker->tasks != NULL)
+        task_free (take (worker));
+    for (struct munge_answer *next, *at = worker->answers; at != NULL; at = next) {
+        next = at->next;
+        munge_answer_free (at);
+    }
+    if (worker->fd >= 0)
+        close (worker->fd);
+    munge_replay_free (worker->replay);
+    munge_close (worker->munge);
+    pthread_cond_destroy (&worker->wake);
+    pthread_mutex_destroy (&worker->lock);
+    free (worker);
+}
+
+static void *work (void *self)
+{
+    struct munge_worker *worker = self;
+    pthread_mutex_lock (&worker->lock);
+    for (;;) {
+        while (worker->tasks == NULL && !worker->ending)
+            pthread_cond_wait (&worker->wake, &worker->lock);
+        if (worker->ending)
+            break;
+        struct task *task = take (worker);
+        worker->busy = true;
+        worker->begin_us = clock_monotonic_us ();
+        pthread_mutex_unlock (&worker->lock);
+        run_task (worker, task);
+        pthread_mutex_lock (&worker->lock);
+        worker->busy = false;
+        if (worker
+                ->ending) { /* munge_worker_free has not waited: its work is left to this thread */
+            pthread_mutex_unlock (&worker->lock);
+            task_free (task);
+            destroy (worker);
+            return NULL;
+        }
+        int code = task->answer->code;
+        struct pollux_error err = task->answer->err;
+        give (worker, task);
+        while (code == -EAGAIN && worker->tasks != NULL) { /* munged does not answer */
+            task = take (worker);
+            task->answer->code = code;
+            task->answer->err = err;
+            give (worker, task);
+        }
+    }
+    pthread_mutex_unlock (&worker->lock);
+    return NULL;
+}
+
+/* ---- The caller ------------------------------------------------------------------------------- */
+
+int munge_worker_new (struct munge *munge, struct munge_worker **ret, struct pollux_error *err)
+{
+    struct munge_worker *worker = calloc (1, sizeof (*worker));
+    if (worker == NULL) {
+        munge_close (munge);
+        return fail (err, -ENOMEM, "no memory for munge");
+    }
+    worker->munge = munge;
+    worker->tasks_end = &worker->tasks;
+    worker->answers_end = &worker->answers;
+    pthread_mutex_init (&worker->lock, NULL);
+    pthread_cond_init (&worker->wake, NULL);
+    worker->replay = munge_replay_new ();
+    worker->fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (worker->replay == NULL || worker->fd < 0) {
+        int code = worker->replay == NULL ? -ENOMEM : -errno;
+        munge_worker_free (worker);
+        return fail (err, code, "cannot start munge: %s", strerror (-code));
+    }
+    *ret = worker;
+    return 0;
+}
+
+void munge_worker_free (struct munge_worker *worker)
+{
+    if (worker == NULL)
+        return;
+    if (worker->started) {
+        pthread_t thread = worker->thread;
+        pthread_mutex_lock (&worker->lock);
+        bool busy = worker->busy;
+        worker->ending = true;
+        if (busy)
+            pthread_detach (thread);
+        else
+            pthread_cond_signal (&worker->wake);
+        pthread_mutex_unlock (&worker->lock);
+        if (busy)
+            return;
+        pthread_join (thread, NULL);
+    }
+    destroy (worker);
+}
+
+/* Signals are for the caller's thread. */
+static int start (struct munge_worker *worker, struct pollux_error *err)
+{
+    sigset_t all, before;
+    if (worker->started)
+        return 0;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &before);
+    int code = pthread_create (&worker->thread, NULL, work, worker);
+    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    worker->started = code == 0;
+    return code == 0 ? 0 : fail (err, -EAGAIN, "no thread for munge: %s", strerror (code));
+}
+
+static struct task *new_task (uint64_t ticket)
+{
+    struct task *task = calloc (1, sizeof (*task));
+    if (task == NULL)
+        return NULL;
+    task->ticket = ticket;
+    task->answer = calloc (1, sizeof (*task->answer));
+    return task;
+}
+
+/* Put a task into the list; it is freed if that fails.  whole: nothing lacked memory. */
+static int add (struct munge_worker *worker, struct task *task, bool whole,
+                struct pollux_error *err)
+{
+    int code = -ENOMEM;
+    if (whole && task->answer != NULL)
+        code = start (worker, err);
+    else
+        fail (err, code, "not enough memory for munge");
+    if (code == 0) {
+        pthread_mutex_lock (&worker->lock);
+        int64_t busy_us = worker->busy ? clock_monotonic_us () - worker->begin_us : 0;
+        if (busy_us > MUNGE_PATIENCE_S * INT64_C (1000000)) {
+            code = fail (err, -EAGAIN, "munged has not answered for %d seconds: is it stopped?",
+                         (int)(busy_us / 1000000));
+        } else if (worker->waiting >= MUNGE_WAITING_MAX) {
+            code = fail (err, -EAGAIN, "too many requests wait for munge: try again later");
+        } else {
+            *worker->tasks_end = task;
+            worker->tasks_end = &task->next;
+            worker->waiting++;
+            pthread_cond_signal (&worker->wake);
+        }
+        pthread_mutex_unlock (&worker->lock);
+    }
+    if (code < 0 && task != NULL)
+        task_free (task);
+    return code;
+}
+
+int munge_worker_decode (struct munge_worker *worker, uint64_t ticket, const char *credential,
+                         struct pollux_error *err)
+{
+    if (strnlen (credential, MUNGE_CREDENTIAL_SIZE) >= MUNGE_CREDENTIAL_SIZE)
+        return fail (err, -EACCES, "the munge credential is too long: at most %d characters",
+                     MUNGE_CREDENTIAL_SIZE - 1);
+    struct task *task = new_task (ticket);
+    if (task != NULL)
+        task->credential = strdup (credential);
+    return add (worker, task, task != NULL && task->credential != NULL, err);
+}
+
+int munge_worker_sign (struct munge_worker *worker, uint64_t ticket, uid_t reader,
+                       const char *method, const char *target, const void *body, size_t length,
+                       struct pollux_error *err)
+{
+    struct task *task = new_task (ticket);
+    if (task != NULL) {
+        task->reader = reader;
+        task->method = strdup (method);
+        task->target = strdup (target);
+        task->body = malloc (length + 1);
+        task->length = length;
+        if (task->body != NULL && length > 0)
+            memcpy (task->body, body, length);
+    }
+    return add (worker, task, task != NULL && task->method && task->target && task->body, err);
+}
+
+int munge_worker_fd (const struct munge_worker *worker)
+{
+    return worker->fd;
+}
+
+struct munge_answer *munge_worker_next (struct munge_worker *worker)
+{
+    eventfd_t count;
+    pthread_mutex_lock (&worker->lock);
+    struct munge_answer *answer = worker->answers;
+    if (answer != NULL) {
+        worker->answers = answer->next;
+        if (worker->answers == NULL)
+            worker->answers_end = &worker->answers;
+    } else {
+        eventfd_read (worker->fd, &count);
+    }
+    pthread_mutex_unlock (&worker->lock);
+    return answer;
+}
+
+void munge_answer_free (struct munge_answer *answer)
+{
+    if (answer == NULL)
+        return;
+    free (answer->header);
+    free (answer);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread that talks to munged, for event loops: munged may be stopped or frozen, and then each call takes
+ * seconds.
+ *
+ *     munge_worker_decode (worker, ticket, credential)        returns at once
+ *     ... when munge_worker_fd is readable:
+ *     while ((answer = munge_worker_next (worker)) != NULL)   in the order of the requests
+ *         ... answer->ticket, code, uid, name, claim ...
+ *         munge_answer_free (answer)
+ *
+ * A frozen munged: libmunge gives up after 10 s.  Then all requests that wait behind that one get the same answer at
+ * once; and while a call takes longer than MUNGE_PATIENCE_S, new requests are refused.  So nobody waits for more
+ * than one attempt.  The caller's side of the worker belongs to one thread.
+ */
+#ifndef MUNGE_WORKER_H
+#define MUNGE_WORKER_H
+
+#include <stdint.h>
+
+#include "munge/munge.h"
+
+/* Requests that may wait.  A decoding takes 0.2 ms, so the last of them waits for 0.2 s. */
+enum { MUNGE_WAITING_MAX = 1024, MUNGE_PATIENCE_S = 2, MUNGE_NAME_SIZE = 64 };
+
+struct munge_worker;
+
+struct munge_answer {
+    uint64_t ticket;
+    int code; /* 0, or as in munge.h, with the sentence in err */
+    struct pollux_error err;
+    /* of a decoding: */
+    uid_t uid;
+    char name[MUNGE_NAME_SIZE]; /* the user of that uid on this machine */
+    struct munge_claim claim;
+    /* of a signing: */
+    char *header;
+    struct munge_answer *next; /* private */
+};
+
+/* munge belongs to the worker from now on, also if this fails.  The thread starts with the first request. */
+int munge_worker_new (struct munge *munge, struct munge_worker **ret, struct pollux_error *err);
+/* Does not wait for munged: a call that runs ends by itself, later.  NULL is fine. */
+void munge_worker_free (struct munge_worker *worker);
+
+/* Decode a credential and look up the user's name.  -EACCES: it cannot be a credential; -EAGAIN: munged does not
+ * answer, or too many requests wait; -ENOMEM. */
+int munge_worker_decode (struct munge_worker *worker, uint64_t ticket, const char *credential,
+                         struct pollux_error *err);
+
+/* Sign a request, as munge_sign; everything is copied.  Fails as above. */
+int munge_worker_sign (struct munge_worker *worker, uint64_t ticket, uid_t reader,
+                       const char *method, const char *target, const void *body, size_t length,
+                       struct pollux_error *err);
+
+/* Readable while there are answers. */
+int munge_worker_fd (const struct munge_worker *worker);
+
+/* The next answer; NULL: none.  It belongs to the caller. */
+struct munge_answer *munge_worker_next (struct munge_worker *worker);
+void munge_answer_free (struct munge_answer *answer);
+
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signed requests, with a test double in the place of libmunge: its credentials are the payload itself, and the test
+ * sets the uid, the error and how long munged takes.  tests/cli/munge.sh uses a real munged.
+ */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include "munge/library.h"
+#include "munge/replay.h"
+#include "munge/worker.h"
+
+#define NOW 1763304000
+#define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+#define NONCE "0123456789abcdef0123456789abcdef"
+
+/* ---- The test double ------------------------------------------------------------------------- */
+
+static struct {
+    uid_t uid;       /* of every credential */
+    int error;       /* of the next calls; 0: none */
+    bool blocks;     /* a decoding waits for a post of go */
+    sem_t begun, go; /* begun: a decoding has begun to wait */
+    atomic_int decodings, contexts;
+    uid_t reader; /* as set in the last context */
+    char socket[64];
+} munged;
+
+static void *ctx_create (void)
+{
+    munged.contexts++;
+    return malloc (1);
+}
+
+static void ctx_destroy (void *context)
+{
+    free (context);
+    munged.contexts--;
+}
+
+static int ctx_set (void *context, int option, ...)
+{
+    va_list arguments;
+    (void)context;
+    va_start (arguments, option);
+    if (option == MUNGE_OPTION_UID)
+        munged.reader = va_arg (arguments, uid_t);
+    else
+        snprintf (munged.socket, sizeof (munged.socket), "%s", va_arg (arguments, const char *));
+    va_end (arguments);
+    return MUNGE_SUCCESS;
+}
+
+static const char *ctx_strerror (void *context)
+{
+    (void)context;
+    return NULL;
+}
+
+static const char *explain (int code)
+{
+    (void)code;
+    return "as the test says";
+}
+
+static int encode (char **credential, void *context, const void *payload, int length)
+{
+    (void)context;
+    if (munged.error != 0)
+        return munged.error;
+    return asprintf (credential, "MUNGE:%.*s:", length, (const char *)payload) < 0 ? MUNGE_NO_MEMORY
+                                                                                   : MUNGE_SUCCESS;
+}
+
+static int decode (const char *credential, void *context, void **payload, int *length, uid_t *uid,
+                   gid_t *gid)
+{
+    (void)context;
+    munged.decodings++;
+    if (munged.blocks) {
+        sem_post (&munged.begun);
+        sem_wait (&munged.go);
+    }
+    if (munged.error != 0)
+        return munged.error;
+    size_t size = strlen (credential);
+    if (size < 8 || strncmp (credential, "MUNGE:", 6) != 0)
+        return 8;
+    *payload = strndup (credential + 6, size - 7);
+    *length = (int)size - 7;
+    *uid = munged.uid;
+    *gid = 0;
+    return MUNGE_SUCCESS;
+}
+
+static struct munge *open_munge (void)
+{
+    static const struct munge_library library = {.ctx_create = ctx_create,
+                                                 .ctx_destroy = ctx_destroy,
+                                                 .ctx_set = ctx_set,
+                                                 .ctx_strerror = ctx_strerror,
+                                                 .encode = encode,
+                                                 .decode = decode,
+                                                 .strerror = explain};
+    struct munge *munge = NULL;
+    memset (&munged, 0, sizeof (munged));
+    sem_init (&munged.begun, 0, 0);
+    sem_init (&munged.go, 0, 0);
+    assert_int_equal (munge_open_library (&library, "/some/socket", &munge, NULL), 0);
+    return munge;
+}
+
+/* ---- Claims ------------------------------------------------------------------------------------ */
+
+static void claims_survive_their_text (void **state)
+{
+    struct munge_claim claim, again;
+    char text[MUNGE_CLAIM_SIZE], target[MUNGE_TARGET_SIZE + 1];
+    (void)state;
+    assert_int_equal (munge_claim_make ("POST", "/v1/jobs?a=%20", "abc", 3, NOW, &claim, NULL), 0);
+    assert_string_equal (claim.hash, ABC);
+    size_t length = munge_claim_format (&claim, text);
+    assert_int_equal (length, strlen (text));
+    assert_int_equal (munge_claim_parse (text, length, &again, NULL), 0);
+    assert_string_equal (again.method, "POST");
+    assert_string_equal (again.target, "/v1/jobs?a=%20");
+    assert_string_equal (again.nonce, claim.nonce);
+    assert_string_equal (again.hash, ABC);
+    assert_int_equal (again.time_s, NOW);
+    /* the longest */
+    memset (target, 'x', sizeof (target));
+    target[0] = '/';
+    target[MUNGE_TARGET_SIZE - 1] = '\0';
+    assert_int_equal (munge_claim_make ("ABCDEFGHIJKLMNO", target, NULL, 0, NOW, &claim, NULL), 0);
+    claim.time_s = 9999999999999;
+    length = munge_claim_format (&claim, text);
+    assert_true (length < sizeof (text));
+    assert_int_equal (munge_claim_parse (text, length, &again, NULL), 0);
+    /* each has its own nonce */
+    assert_int_equal (munge_claim_make ("GET", "/", NULL, 0, NOW, &again, NULL), 0);
+    assert_string_not_equal (claim.nonce, again.nonce);
+}
+
+static void impossible_requests_are_not_signed (void **state)
+{
+    static const char *const requests[][2] = {
+        {"", "/"},        {"get", "/"},         {"GET ", "/"},   {"ABCDEFGHIJKLMNOP", "/"},
+        {"GET", ""},      {"GET", "v1"},        {"GET", "/a b"}, {"GET", "/a\nb"},
+        {"GET", "/\x7f"}, {"GET", "/\xc3\xa4"},
+    };
+    char target[MUNGE_TARGET_SIZE + 1] = "/";
+    struct munge_claim claim;
+    struct pollux_error err;
+    (void)state;
+    for (size_t i = 0; i < COUNT (requests); i++)
+        assert_int_equal (
+            munge_claim_make (requests[i][0], requests[i][1], NULL, 0, NOW, &claim, &err), -EINVAL);
+    memset (target + 1, 'x', MUNGE_TARGET_SIZE - 1);
+    assert_int_equal (munge_claim_make ("GET", target, NULL, 0, NOW, &claim, &err), -EINVAL);
+}
+
+static void other_texts_are_no_claims (void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "\n\n\n\n\n\n",
+        "pollux-request 2\nGET\n/\n1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1 \nGET\n/\n1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nget\n/\n1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\n\n/\n1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nABCDEFGHIJKLMNOP\n/\n1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nGET\nx\n1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nGET\n/ x\n1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nGET\n/\n\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nGET\n/\n-1\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nGET\n/\n12345678901234\n" NONCE "\n" EMPTY "\n",
+        "pollux-request 1\nGET\n/\n1\n" EMPTY "\n" EMPTY "\n",
+        "pollux-request 1\nGET\n/\n1\n" NONCE "\n" NONCE "\n",
+        "pollux-request 1\nGET\n/\n1\n" NONCE "\n" EMPTY,
+        "pollux-request 1\nGET\n/\n1\n" NONCE "\n" EMPTY "\n\n",
+        "pollux-request 1\nGET\n/\n1\n" NONCE "\nE3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934C"
+        "A495991B7852B855\n",
+    };
+    static const char inside[] = "pollux-request 1\nGET\n/a\0b\n1\n" NONCE "\n" EMPTY "\n";
+    struct munge_claim claim = {.time_s = 7};
+    struct pollux_error err;
+    (void)state;
+    for (size_t i = 0; i < COUNT (texts); i++)
+        assert_int_equal (munge_claim_parse (texts[i], strlen (texts[i]), &claim, &err), -EACCES);
+    assert_int_equal (munge_claim_parse (inside, sizeof (inside) - 1, &claim, &err), -EACCES);
+    assert_int_equal (munge_claim_parse (NULL, 0, &claim, &err), -EACCES);
+    assert_int_equal (claim.time_s, 7);
+}
+
+static void a_claim_is_for_one_request (void **state)
+{
+    static const struct {
+        const char *method, *target, *body;
+        int64_t now_s;
+        const char *why; /* NULL: it is right */
+    } requests[] = {
+        {"POST", "/v1/jobs?a=1", "abc", NOW, NULL},
+        {"POST", "/v1/jobs?a=1", "abc", NOW + MUNGE_AGE_S, NULL},
+        {"POST", "/v1/jobs?a=1", "abc", NOW - MUNGE_AGE_S, NULL},
+        {"POST", "/v1/jobs?a=1", "abc", NOW + MUNGE_AGE_S + 1, "signed 301 seconds ago"},
+        {"POST", "/v1/jobs?a=1", "abc", NOW - MUNGE_AGE_S - 1, "in the future"},
+        {"PUT", "/v1/jobs?a=1", "abc", NOW, "another request, POST /v1/jobs"},
+        {"POST", "/v1/jobs?a=2", "abc", NOW, "another request"},
+        {"POST", "/v1/jobs", "abc", NOW, "another request"},
+        {"POST", "/v1/jobs?a=1", "abd", NOW, "another body"},
+        {"POST", "/v1/jobs?a=1", "", NOW, "another body"},
+        {"POST", "/v1/jobs?a=1", NULL, NOW, "another body"},
+    };
+    struct munge_claim claim;
+    (void)state;
+    assert_int_equal (munge_claim_make ("POST", "/v1/jobs?a=1", "abc", 3, NOW, &claim, NULL), 0);
+    for (size_t i = 0; i < COUNT (requests); i++) {
+        struct pollux_error err = {.text = ""};
+        const char *body = requests[i].body;
+        int code = munge_claim_check (&claim, requests[i].method, requests[i].target, body,
+                                      body ? strlen (body) : 0, requests[i].now_s, &err);
+        assert_int_equal (code, requests[i].why ? -EACCES : 0);
+        if (requests[i].why && !strstr (err.text, requests[i].why))
+            fail_msg ("request %zu: %s", i, err.text);
+    }
+}
+
+/* ---- Signing and decoding ---------------------------------------------------------------------- */
+
+static void signed_for_one_reader (void **state)
+{
+    struct munge *munge = open_munge ();
+    struct munge_claim claim;
+    char *header = NULL;
+    uid_t uid = 0;
+    (void)state;
+    munged.uid = 1234;
+    assert_int_equal (munge_sign (munge, 991, "POST", "/v1/jobs", "abc", 3, &header, NULL), 0);
+    assert_int_equal (munged.reader, 991);
+    assert_string_equal (munged.socket, "/some/socket");
+    assert_int_equal (strncmp (header, "Munge MUNGE:", 12), 0);
+    assert_int_equal (munge_decode_claim (munge, header + 6, &uid, &claim, NULL), 0);
+    assert_int_equal (uid, 1234);
+    assert_string_equal (claim.target, "/v1/jobs");
+    assert_string_equal (claim.hash, ABC);
+    free (header);
+    header = NULL;
+    assert_int_equal (munge_sign (munge, 991, "POST", "no target", NULL, 0, &header, NULL),
+                      -EINVAL);
+    assert_null (header);
+    assert_int_equal (munge_decode_claim (munge, "MUNGE:hello:", &uid, &claim, NULL), -EACCES);
+    munge_close (munge);
+}
+
+static void errors_have_sentences (void **state)
+{
+    static const struct {
+        int error, code;
+        const char *sentence;
+    } errors[] = {
+        {MUNGE_SOCKET, -EAGAIN, "munged does not answer"},
+        {MUNGE_TIMEOUT, -EAGAIN, "munged does not answer"},
+        {MUNGE_NO_MEMORY, -ENOMEM, "memory"},
+        {MUNGE_EXPIRED, -EACCES, "expired"},
+        {MUNGE_REWOUND, -EACCES, "clocks"},
+        {MUNGE_REPLAYED, -EACCES, "used before"},
+        {MUNGE_UNAUTHORIZED, -EACCES, "another user than polluxd's"},
+        {14, -EACCES, "as the test says"},
+    };
+    struct munge *munge = open_munge ();
+    (void)state;
+    for (size_t i = 0; i < COUNT (errors); i++) {
+        struct pollux_error err = {.text = ""};
+        struct munge_claim claim;
+        char *header = NULL;
+        uid_t uid;
+        munged.error = errors[i].error;
+        assert_int_equal (munge_decode_claim (munge, "MUNGE:x:", &uid, &claim, &err),
+                          errors[i].code);
+        assert_non_null (strstr (err.text, errors[i].sentence));
+        assert_int_equal (munge_sign (munge, 1, "GET", "/", NULL, 0, &header, &err),
+                          errors[i].code);
+        assert_null (header);
+    }
+    munge_close (munge);
+}
+
+/* ---- Replays ----------------------------------------------------------------------------------- */
+
+static struct munge_claim numbered (int number)
+{
+    struct munge_claim claim = {.time_s = NOW};
+    snprintf (claim.nonce, sizeof (claim.nonce), "%032x", number);
+    return claim;
+}
+
+static void claims_are_remembered_long_enough (void **state)
+{
+    struct munge_replay *replay = munge_replay_new ();
+    struct munge_claim claim = numbered (1);
+    (void)state;
+    for (int start = 0; start < 10 * MUNGE_AGE_S; start += 137) {
+        claim = numbered (start);
+        assert_false (munge_replay_seen (replay, 1000, &claim, start));
+        assert_true (munge_replay_seen (replay, 1000, &claim, start));
+        assert_false (munge_replay_seen (replay, 1001, &claim, start));
+        for (int past = 0; past <= 2 * MUNGE_AGE_S && past <= start; past += 137) {
+            claim = numbered (start - past);
+            assert_true (munge_replay_seen (replay, 1000, &claim, start));
+        }
+    }
+    claim = numbered (0);
+    assert_false (munge_replay_seen (replay, 1000, &claim, 10 * MUNGE_AGE_S)); /* forgotten */
+    munge_replay_free (replay);
+    munge_replay_free (NULL);
+}
+
+static void many_claims_are_remembered (void **state)
+{
+    enum { MANY = 100000, TOO_MANY = 400000 };
+    struct munge_replay *replay = munge_replay_new ();
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        struct munge_claim claim = numbered (i);
+        assert_false (munge_replay_seen (replay, 1000, &claim, 0));
+    }
+    for (int i = 0; i < MANY; i += 7) {
+        struct munge_claim claim = numbered (i);
+        assert_true (munge_replay_seen (replay, 1000, &claim, 0));
+    }
+    /* Beyond the limit, the latest are remembered. */
+    for (int i = MANY; i < TOO_MANY; i++) {
+        struct munge_claim claim = numbered (i);
+        assert_false (munge_replay_seen (replay, 1000, &claim, 0));
+    }
+    for (int i = TOO_MANY - MANY; i < TOO_MANY; i += 7) {
+        struct munge_claim claim = numbered (i);
+        assert_true (munge_replay_seen (replay, 1000, &claim, 0));
+    }
+    munge_replay_free (replay);
+}
+
+/* ---- The worker -------------------------------------------------------------------------------- */
+
+static struct munge_answer *wait_for (struct munge_worker *worker)
+{
+    struct pollfd ready = {.fd = munge_worker_fd (worker), .events = POLLIN};
+    struct munge_answer *answer;
+    while ((answer = munge_worker_next (worker)) == NULL)
+        assert_int_equal (poll (&ready, 1, 60000), 1);
+    return answer;
+}
+
+/* A credential of the test double. */
+static const char *credential (int number)
+{
+    static char text[256];
+    snprintf (text, sizeof (text), "MUNGE:pollux-request 1\nGET\n/\n%d\n%032x\n" EMPTY "\n:", NOW,
+              number);
+    return text;
+}
+
+static void the_worker_finds_the_user (void **state)
+{
+    struct munge *munge = open_munge ();
+    struct munge_worker *worker;
+    struct munge_answer *answer;
+    static char large[MUNGE_CREDENTIAL_SIZE + 1];
+    (void)state;
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    assert_null (munge_worker_next (worker));
+    for (int i = 0; i < 2; i++) { /* the second time from the cache */
+        assert_int_equal (munge_worker_decode (worker, 7, credential (i), NULL), 0);
+        answer = wait_for (worker);
+        assert_int_equal (answer->code, 0);
+        assert_int_equal (answer->ticket, 7);
+        assert_int_equal (answer->uid, 0);
+        assert_string_equal (answer->name, "root");
+        assert_string_equal (answer->claim.method, "GET");
+        munge_answer_free (answer);
+    }
+    /* munged has forgotten the first one */
+    assert_int_equal (munge_worker_decode (worker, 8, credential (0), NULL), 0);
+    answer = wait_for (worker);
+    assert_int_equal (answer->code, -EACCES);
+    assert_non_null (strstr (answer->err.text, "used before"));
+    munge_answer_free (answer);
+    munged.uid = 4000000000u; /* nobody's */
+    assert_int_equal (munge_worker_decode (worker, 9, credential (9), NULL), 0);
+    answer = wait_for (worker);
+    assert_int_equal (answer->code, -EACCES);
+    assert_non_null (strstr (answer->err.text, "uid 4000000000 has no user name"));
+    munge_answer_free (answer);
+    memset (large, 'x', sizeof (large) - 1);
+    assert_int_equal (munge_worker_decode (worker, 10, large, NULL), -EACCES);
+    assert_int_equal (munge_worker_sign (worker, 11, 991, "POST", "/v1/jobs", "abc", 3, NULL), 0);
+    answer = wait_for (worker);
+    assert_int_equal (answer->code, 0);
+    assert_non_null (strstr (answer->header, "POST\n/v1/jobs\n"));
+    assert_non_null (strstr (answer->header, ABC));
+    munge_answer_free (answer);
+    munge_worker_free (worker);
+}
+
+static void a_frozen_munged_delays_nobody_twice (void **state)
+{
+    struct munge *munge = open_munge ();
+    struct munge_worker *worker;
+    struct pollux_error err;
+    (void)state;
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    munged.blocks = true;
+    munged.error = MUNGE_SOCKET;
+    assert_int_equal (munge_worker_decode (worker, 0, credential (0), NULL), 0);
+    sem_wait (&munged.begun);
+    for (uint64_t i = 1; i <= MUNGE_WAITING_MAX; i++)
+        assert_int_equal (munge_worker_decode (worker, i, credential (1), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 1, credential (1), &err), -EAGAIN);
+    assert_non_null (strstr (err.text, "too many"));
+    assert_null (munge_worker_next (worker));
+    sem_post (&munged.go); /* once: the others do not reach munged */
+    for (uint64_t i = 0; i <= MUNGE_WAITING_MAX; i++) {
+        struct munge_answer *answer = wait_for (worker);
+        assert_int_equal (answer->ticket, i);
+        assert_int_equal (answer->code, -EAGAIN);
+        assert_non_null (strstr (answer->err.text, "munged does not answer"));
+        munge_answer_free (answer);
+    }
+    assert_int_equal (munged.decodings, 1);
+    munged.blocks = false; /* it is back */
+    munged.error = 0;
+    assert_int_equal (munge_worker_decode (worker, 5, credential (2), NULL), 0);
+    struct munge_answer *answer = wait_for (worker);
+    assert_int_equal (answer->code, 0);
+    munge_answer_free (answer);
+    munge_worker_free (worker);
+}
+
+static void a_worker_ends_with_work_left (void **state)
+{
+    struct munge *munge = open_munge ();
+    struct munge_worker *worker;
+    (void)state;
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    munge_worker_free (worker); /* its thread never started */
+    munge_worker_free (NULL);
+    munge = open_munge ();
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    munged.blocks = true;
+    for (int i = 0; i < 10; i++)
+        assert_int_equal (munge_worker_decode (worker, 1, credential (i), NULL), 0);
+    sem_wait (&munged.begun);
+    munge_worker_free (worker); /* returns, although munged does not answer */
+    sem_post (&munged.go);
+    while (munged.contexts > 0) /* the thread ends by itself */
+        sched_yield ();
+    /* Idle, it is joined. */
+    munge = open_munge ();
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 1, credential (1), NULL), 0);
+    munge_answer_free (wait_for (worker));
+    munge_worker_free (worker);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (claims_survive_their_text),
+        cmocka_unit_test (impossible_requests_are_not_signed),
+        cmocka_unit_test (other_texts_are_no_claims),
+        cmocka_unit_test (a_claim_is_for_one_request),
+        cmocka_unit_test (signed_for_one_reader),
+        cmocka_unit_test (errors_have_sentences),
+        cmocka_unit_test (claims_are_remembered_long_enough),
+        cmocka_unit_test (many_claims_are_remembered),
+        cmocka_unit_test (the_worker_finds_the_user),
+        cmocka_unit_test (a_frozen_munged_delays_nobody_twice),
+        cmocka_unit_test (a_worker_ends_with_work_left),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
