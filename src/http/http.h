@@ -23,7 +23,7 @@
  *        (against DNS rebinding: a page of another site whose name now means 127.0.0.1)
  *   403  it does not come from a page of another site (Origin, Sec-Fetch-Site)
  *   404, 405 (with Allow)  there is such a route; HEAD is GET without the body
- *   401, 403  the token is known, and its role is one of the route's
+ *   401, 403  the token is known, and its role is one of the route's (a signed request: see verify below)
  *   429  its rate is within limits.rate (a token bucket per role and name; refused tokens: per peer)
  *   400  every query parameter is one of route.queries, and none is repeated
  *   415, 413  the body has a type and a size that the route takes
@@ -134,6 +134,15 @@ struct http_options {
      * roles.  The token is the client's text, any bytes but NUL; a wrong one must take constant
      * time. */
     int (*authorize) (void *self, const char *token, struct http_identity *ret);
+    /* Another way to authorize: a credential that signs the whole request, sent as "Authorization: SCHEME
+     * CREDENTIAL".  It is checked when the body is complete, after the other checks, and that may take
+     * time: verify starts the check and returns at once.  The request waits until the caller, outside of
+     * http_server_step, finds it with http_signed and calls http_admit or http_refuse.  verify NULL: there
+     * is no such way.  A negative return value: it cannot be checked now, answered with 503; -EACCES: it is
+     * no credential, 401. */
+    const char *scheme;    /* "Munge" */
+    const char *challenge; /* for WWW-Authenticate, besides Bearer: "Munge uid=123" */
+    int (*verify) (void *self, uint64_t ticket, const char *credential, struct pollux_error *err);
     const char *(*role_name) (unsigned role); /* of one bit, for messages; NULL if it is no role */
     void *self;                               /* for authorize and the handlers */
     /* Called once for every answer, when it begins to be sent; NULL: not wanted.  Requests that
@@ -192,6 +201,18 @@ int http_server_busy (const struct http_server *server);
  * failure it is closed. */
 int http_server_add (struct http_server *server, int fd, struct pollux_error *err);
 
+/* ---- Signed requests (options.verify) -------------------------------------------------------- */
+
+/* The request that waits for the check of its credential; NULL: its client has gone.  http_method_text,
+ * http_target and http_body tell what was sent. */
+struct http_request *http_signed (struct http_server *server, uint64_t ticket);
+
+/* The credential is right: go on with the request in the next step, as this identity. */
+void http_admit (struct http_request *request, const struct http_identity *identity);
+
+/* The credential is wrong, 401, or could not be checked, 503. */
+void http_refuse (struct http_request *request, int status, const char *sentence);
+
 /* Counters since the start, for metrics. */
 struct http_counts {
     uint64_t accepted, turned_away; /* connections; turned away: beyond the limits */
@@ -223,6 +244,10 @@ unsigned http_body_type (const struct http_request *request);
 
 /* The client; role 0 and "" on routes without roles. */
 const struct http_identity *http_identity (const struct http_request *request);
+
+/* The method ("HEAD", too) and the target with its query, as they were sent. */
+const char *http_method_text (const struct http_request *request);
+const char *http_target (const struct http_request *request);
 
 /* The method, the path as it was sent (with percent signs, without the query), and the peer
  * ("127.0.0.1", "::1", "unix"), for logs. */

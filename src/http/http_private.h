@@ -31,7 +31,7 @@ struct listener {
 enum phase {
     PHASE_HEAD,   /* waiting for the client to send a head */
     PHASE_BODY,   /* waiting for the client to send the body */
-    PHASE_HELD,   /* suspended until http_server_release */
+    PHASE_HELD,   /* suspended until http_server_release, or until a credential is checked */
     PHASE_ANSWER, /* waiting for the client to read the answer */
     PHASE_STREAM, /* the same for a stream, whose end is not known */
 };
@@ -61,6 +61,7 @@ struct http_request {
     struct connection *connection;
     char *raw;    /* the path as it was sent; the text of parsed follows it */
     char *parsed; /* the whole target, changed in place by target_parse */
+    char *whole;  /* the whole target as it was sent; it follows parsed */
     bool begun, handled;
     bool refused;         /* answered before its handler was called */
     bool bodiless;        /* HEAD */
@@ -86,6 +87,11 @@ struct http_request {
     int header_count;
     struct http_stream *stream;
     struct http_request *next_held;
+
+    /* Of a signed request; the ticket is 0 unless it waits. */
+    const char *credential; /* MHD's memory; NULL: it is not signed, or was checked */
+    uint64_t ticket;
+    struct http_request *next_signed;
 };
 
 struct http_stream {
@@ -122,6 +128,8 @@ struct http_server {
     size_t bodies_bytes;
     struct http_request *held, **held_end;
     int held_count;
+    struct http_request *waiting; /* for the check of their credentials */
+    uint64_t tickets;             /* given so far */
     struct http_stream *gone;
     struct http_counts counts;
 };
@@ -164,6 +172,21 @@ void request_completed (void *server, struct MHD_Connection *mhd, void **context
 
 /* All checks that need the head only: sets route and identity, or answers with a refusal. */
 void request_check_head (struct http_request *request, const char *method);
+/* The checks of a signed request whose identity is known now: role and rate. */
+void request_check_identity (struct http_request *request);
+/* Refuse a missing or wrong token or credential: 401, or 429 if there were too many. */
+void request_refuse_token (struct http_request *request, const char *sentence);
+
+/* ---- signed.c: requests with a credential ---------------------------------------------------- */
+
+/* Does the request have a credential, and not a token?  Then it is kept for signed_begin. */
+bool signed_note (struct http_request *request);
+/* The body is complete: start the check, and suspend the request.  False: it was answered. */
+bool signed_begin (struct http_request *request);
+/* The request has ended: forget it. */
+void signed_forget (struct http_request *request);
+/* The server stops: refuse all that wait. */
+void signed_refuse_all (struct http_server *server);
 
 /* ---- answer.c -------------------------------------------------------------------------------- */
 

@@ -110,8 +110,8 @@ static void limit (struct http_request *request)
     http_error (request, 429, "too many requests; try again in a second");
 }
 
-/* Refuse a missing or unknown token; the rate limit is per address. */
-static void refuse_token (struct http_request *request, const char *sentence)
+/* The rate limit is per address. */
+void request_refuse_token (struct http_request *request, const char *sentence)
 {
     const struct connection *connection = request->connection;
     struct http_server *server = connection->server;
@@ -122,6 +122,8 @@ static void refuse_token (struct http_request *request, const char *sentence)
         return;
     }
     http_answer_header (request, "WWW-Authenticate", "Bearer");
+    if (server->options.challenge != NULL)
+        http_answer_header (request, "WWW-Authenticate", server->options.challenge);
     http_error (request, 401, "%s", sentence);
 }
 
@@ -148,13 +150,17 @@ static void check_token (struct http_request *request)
 {
     const struct http_options *options = &request->connection->server->options;
     const char *token = check_bearer (request->head.authorization);
-    if (request->route->roles == 0)
+    if (request->route->roles == 0 || signed_note (request))
         return;
     if (token == NULL)
-        refuse_token (request, "a token is needed: send the header Authorization: Bearer TOKEN");
+        request_refuse_token (
+            request, options->verify == NULL
+                         ? "a token is needed: send the header Authorization: Bearer TOKEN"
+                         : "a token or a signature is needed: send the header Authorization: "
+                           "Bearer TOKEN, or sign the request with munge");
     else if (options->authorize == NULL ||
              options->authorize (options->self, token, &request->identity) < 0)
-        refuse_token (request, "the token is not known here");
+        request_refuse_token (request, "the token is not known here");
     else if ((request->identity.role & request->route->roles) == 0)
         refuse_role (request);
 }
@@ -171,6 +177,14 @@ static void check_rate (struct http_request *request)
     if (!rate_limit_take (connection->server->request_limit, key, strlen (key),
                           connection->server->now_us))
         limit (request);
+}
+
+void request_check_identity (struct http_request *request)
+{
+    if ((request->identity.role & request->route->roles) == 0)
+        refuse_role (request);
+    else
+        check_rate (request);
 }
 
 static void check_queries (struct http_request *request)

@@ -23,7 +23,7 @@ void *request_new (void *self, const char *uri, struct MHD_Connection *mhd)
     size_t length = strlen (uri), path = strcspn (uri, "?");
     (void)self;
     if (connection == NULL || request == NULL ||
-        (request->raw = malloc (path + 1 + length + 1)) == NULL) {
+        (request->raw = malloc (path + 1 + 2 * (length + 1))) == NULL) {
         free (request);
         return NULL;
     }
@@ -32,6 +32,8 @@ void *request_new (void *self, const char *uri, struct MHD_Connection *mhd)
     request->raw[path] = '\0';
     request->parsed = request->raw + path + 1;
     memcpy (request->parsed, uri, length + 1);
+    request->whole = request->parsed + length + 1;
+    memcpy (request->whole, uri, length + 1);
     connection->request = request;
     return request;
 }
@@ -56,6 +58,7 @@ void request_completed (void *self, struct MHD_Connection *mhd, void **context,
         return;
     struct connection *connection = request->connection;
     connection->request = NULL;
+    signed_forget (request);
     if (request->stream != NULL)
         stream_leave (request->stream);
     if (!connection->closing)
@@ -191,6 +194,8 @@ enum MHD_Result request_handle (void *self, struct MHD_Connection *mhd, const ch
         *data_size = 0;
         return request->discarded <= 4 * server->options.limits.body_bytes ? MHD_YES : MHD_NO;
     }
+    if (request->credential != NULL && request->status == 0 && signed_begin (request))
+        return MHD_YES;
     if (!request->handled) {
         handle (request);
         body_free (request);
@@ -260,6 +265,16 @@ enum http_method http_method (const struct http_request *request)
 const char *http_path (const struct http_request *request)
 {
     return request->raw;
+}
+
+const char *http_method_text (const struct http_request *request)
+{
+    return request->method_text;
+}
+
+const char *http_target (const struct http_request *request)
+{
+    return request->whole;
 }
 
 const char *http_peer (const struct http_request *request)

@@ -292,6 +292,7 @@ void http_server_stop (struct http_server *server)
 {
     close_listeners (server);
     server->stopping = true;
+    signed_refuse_all (server);
     for (struct connection *at = server->connections; at != NULL; at = at->next) {
         struct http_stream *stream = at->request != NULL ? at->request->stream : NULL;
         if (at->phase == PHASE_HEAD) {

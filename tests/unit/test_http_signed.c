@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests with a credential: they wait for its check while others are served, and each is answered once.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "http_fixture.h"
+
+static struct {
+    uint64_t tickets[16];
+    char credentials[16][32];
+    int count;
+    int code; /* what verify returns */
+} seen;
+
+static int verify (void *self, uint64_t ticket, const char *credential, struct pollux_error *err)
+{
+    (void)self;
+    snprintf (err->text, sizeof (err->text), "the check does not begin");
+    if (seen.code < 0)
+        return seen.code;
+    assert_true (seen.count < 16);
+    snprintf (seen.credentials[seen.count], sizeof (seen.credentials[0]), "%s", credential);
+    seen.tickets[seen.count++] = ticket;
+    return 0;
+}
+
+static const char *role_name (unsigned role)
+{
+    return role == 1 ? "user" : role == 2 ? "reader" : NULL;
+}
+
+static int set_up (void **state)
+{
+    int code = http_fixture_set_up (state);
+    struct http_fixture *fixture = *state;
+    memset (&seen, 0, sizeof (seen));
+    if (code < 0)
+        return code;
+    fixture->options.scheme = "Munge";
+    fixture->options.challenge = "Munge uid=5";
+    fixture->options.verify = verify;
+    fixture->options.role_name = role_name;
+    fixture->options.limits.rate = 1; /* per identity */
+    fixture->options.limits.burst = 40;
+    http_fixture_start (fixture);
+    return 0;
+}
+
+/* Send a request on a new connection, up to the check of its credential. */
+static int begin_at (struct http_fixture *fixture, int address, const char *request)
+{
+    int client = http_fixture_connect (fixture, address);
+    http_fixture_send (client, request);
+    assert_string_equal (http_fixture_poll (fixture, client), "");
+    return client;
+}
+
+static int begin (struct http_fixture *fixture, const char *request)
+{
+    return begin_at (fixture, 0, request);
+}
+
+#define HEAD "Host: localhost\r\n"
+#define SIGNED HEAD "Authorization: munge MUNGE:x:\r\n"
+static const char get[] = "GET /echo/a?b=%20 HTTP/1.1\r\n" SIGNED "\r\n";
+static const char post[] = "POST /echo/a HTTP/1.1\r\n" SIGNED
+                           "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+
+static struct http_request *waiting (struct http_fixture *fixture, int number)
+{
+    assert_true (number < seen.count);
+    return http_signed (fixture->server, seen.tickets[number]);
+}
+
+static void admit (struct http_fixture *fixture, int number, unsigned role, const char *name)
+{
+    struct http_identity identity = {.role = role};
+    snprintf (identity.name, sizeof (identity.name), "%s", name);
+    assert_non_null (waiting (fixture, number));
+    http_admit (waiting (fixture, number), &identity);
+    assert_null (waiting (fixture, number));
+}
+
+static void admitted_requests_reach_their_handlers (void **state)
+{
+    struct http_fixture *fixture = *state;
+    int first = begin (fixture, get), second = begin (fixture, post);
+    size_t length;
+    assert_int_equal (seen.count, 2);
+    assert_string_equal (seen.credentials[0], "MUNGE:x:");
+    assert_true (seen.tickets[0] != seen.tickets[1]);
+    assert_int_equal (fixture->handled, 0);
+    assert_string_equal (http_target (waiting (fixture, 0)), "/echo/a?b=%20");
+    assert_string_equal (http_method_text (waiting (fixture, 0)), "GET");
+    assert_string_equal (http_target (waiting (fixture, 1)), "/echo/a");
+    assert_string_equal (http_body (waiting (fixture, 1), &length), "{}");
+    /* others are served meanwhile */
+    assert_non_null (strstr (http_fixture_ask (fixture, "GET /echo/o HTTP/1.1\r\n" HEAD
+                                                        "Authorization: Bearer ann\r\n\r\n"),
+                             "by=ann/1"));
+    admit (fixture, 1, 1, "bob");
+    assert_non_null (strstr (http_fixture_receive (fixture, second, "2:{}."), "by=bob/1"));
+    admit (fixture, 0, 1, "carl");
+    assert_non_null (strstr (http_fixture_receive (fixture, first, "0:."), "by=carl/1"));
+    /* the connection stays, and its next request has its own check */
+    http_fixture_send (first, get);
+    assert_string_equal (http_fixture_poll (fixture, first), "");
+    assert_int_equal (seen.count, 3);
+    admit (fixture, 2, 1, "dora");
+    assert_non_null (strstr (http_fixture_receive (fixture, first, "0:."), "by=dora/1"));
+    close (first);
+    close (second);
+}
+
+static void refused_requests_do_not (void **state)
+{
+    struct http_fixture *fixture = *state;
+    static const struct {
+        int status;
+        const char *line;
+        bool challenge;
+    } refusals[] = {
+        {401, "HTTP/1.1 401 ", true},
+        {503, "HTTP/1.1 503 ", false},
+    };
+    for (size_t i = 0; i < COUNT (refusals); i++) {
+        int client = begin (fixture, post);
+        http_refuse (waiting (fixture, (int)i), refusals[i].status, "because of the test");
+        const char *answer = http_fixture_receive (fixture, client, "}\n");
+        assert_non_null (strstr (answer, refusals[i].line));
+        assert_non_null (strstr (answer, "because of the test"));
+        assert_int_equal (strstr (answer, "WWW-Authenticate: Munge uid=5") != NULL,
+                          refusals[i].challenge);
+        close (client);
+    }
+    assert_int_equal (fixture->handled, 0);
+}
+
+static void a_role_and_a_rate_count (void **state)
+{
+    struct http_fixture *fixture = *state;
+    int client = begin (fixture, get);
+    admit (fixture, 0, 2, "eve");
+    const char *answer = http_fixture_receive (fixture, client, "}\n");
+    assert_non_null (strstr (answer, "HTTP/1.1 403 "));
+    close (client);
+    for (int i = 0; i <= 40; i++) { /* a burst of 40 is allowed, per address and per identity */
+        seen.count = 0;
+        client = begin_at (fixture, i % 2, "HEAD /echo/a HTTP/1.1\r\n" SIGNED "\r\n");
+        admit (fixture, 0, 1, "frank");
+        answer = http_fixture_receive (fixture, client, "\r\n\r\n");
+        assert_non_null (strstr (answer, i < 40 ? "HTTP/1.1 200 " : "HTTP/1.1 429 "));
+        close (client);
+    }
+}
+
+static void checks_that_do_not_begin (void **state)
+{
+    struct http_fixture *fixture = *state;
+    seen.code = -EAGAIN;
+    assert_non_null (strstr (http_fixture_ask (fixture, get), "HTTP/1.1 503 "));
+    seen.code = -EACCES;
+    const char *answer = http_fixture_ask (fixture, get);
+    assert_non_null (strstr (answer, "HTTP/1.1 401 "));
+    assert_non_null (strstr (answer, "the check does not begin"));
+    /* A body beyond the limit, a wrong type and an unknown parameter are refused before the check. */
+    seen.code = 0;
+    assert_non_null (strstr (http_fixture_ask (fixture, "POST /echo/a HTTP/1.1\r\n" SIGNED
+                                                        "Content-Type: application/json\r\n"
+                                                        "Content-Length: 1048577\r\n"
+                                                        "Expect: 100-continue\r\n\r\n"),
+                             "HTTP/1.1 413 "));
+    assert_non_null (strstr (http_fixture_ask (fixture, "POST /echo/a HTTP/1.1\r\n" SIGNED
+                                                        "Content-Length: 2\r\n\r\n{}"),
+                             "HTTP/1.1 415 "));
+    assert_non_null (strstr (
+        http_fixture_ask (fixture, "GET /echo/a?x=1 HTTP/1.1\r\n" SIGNED "\r\n"), "HTTP/1.1 400 "));
+    assert_int_equal (seen.count, 0);
+    /* Other words are no scheme. */
+    assert_non_null (strstr (http_fixture_ask (fixture, "GET /echo/a HTTP/1.1\r\n" HEAD
+                                                        "Authorization: MungeX y\r\n\r\n"),
+                             "HTTP/1.1 401 "));
+    assert_int_equal (seen.count, 0);
+    assert_int_equal (fixture->handled, 0);
+}
+
+static void clients_may_leave (void **state)
+{
+    struct http_fixture *fixture = *state;
+    int first = begin (fixture, get), second = begin (fixture, get);
+    close (first);
+    http_fixture_run (fixture);
+    admit (fixture, 0, 1, "ann"); /* its answer goes nowhere */
+    http_fixture_run (fixture);
+    assert_null (waiting (fixture, 0));
+    /* a server that stops refuses what waits */
+    http_server_stop (fixture->server);
+    assert_null (waiting (fixture, 1));
+    assert_non_null (strstr (http_fixture_receive (fixture, second, "}\n"), "polluxd is stopping"));
+    assert_int_equal (http_server_busy (fixture->server), 0);
+    close (second);
+}
+
+static void a_server_ends_with_requests_that_wait (void **state)
+{
+    struct http_fixture *fixture = *state;
+    int clients[3];
+    for (int i = 0; i < 3; i++)
+        clients[i] = begin (fixture, post);
+    http_server_free (fixture->server);
+    fixture->server = NULL;
+    for (int i = 0; i < 3; i++)
+        close (clients[i]);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (admitted_requests_reach_their_handlers, set_up,
+                                         http_fixture_tear_down),
+        cmocka_unit_test_setup_teardown (refused_requests_do_not, set_up, http_fixture_tear_down),
+        cmocka_unit_test_setup_teardown (a_role_and_a_rate_count, set_up, http_fixture_tear_down),
+        cmocka_unit_test_setup_teardown (checks_that_do_not_begin, set_up, http_fixture_tear_down),
+        cmocka_unit_test_setup_teardown (clients_may_leave, set_up, http_fixture_tear_down),
+        cmocka_unit_test_setup_teardown (a_server_ends_with_requests_that_wait, set_up,
+                                         http_fixture_tear_down),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
