@@ -12,11 +12,12 @@
  *
  *     api_new (&options, &api, err)
  *     http_options.routes = api_routes (&http_options.route_count)
- *     http_options.authorize = api_authorize, http_options.self = api
+ *     http_options.authorize = api_authorize, http_options.verify = api_verify, http_options.self = api
  *     api_serve (api, server)                 after http_server_new
  *
  *     after each commit                       api_committed (api)
  *     when api_due_us has come                api_step (api)
+ *     when munge_worker_fd is readable        api_verified (api)
  *
  * All calls come from the one thread that owns the cluster and the server.
  */
@@ -28,6 +29,7 @@
 
 struct api;
 struct cluster_status;
+struct munge_worker;
 struct tokens;
 struct reader;
 struct run_news;
@@ -38,7 +40,10 @@ struct api_options {
     const struct cluster_status *status; /* loop/cluster_status.h */
     const struct round *round;           /* parameters of full rounds; a reload changes them */
     const char *backend;                 /* its name */
-    struct tokens *tokens; /* NULL: no request is authorized, and no token can be made */
+    struct tokens *tokens;      /* NULL: no request is authorized, and no token can be made */
+    struct munge_worker *munge; /* decodes credentials; NULL: none are taken */
+    const char *challenge;      /* how to sign, for GET /healthz: "Munge uid=123"; NULL: not */
+    char *const *admins;        /* users of munge who are admins; NULL at the end, or NULL */
     struct reader *reader; /* of the journal (store/reader.h); NULL: GET /v1/events answers 503 */
     int64_t started_us;    /* when the daemon started, on the clock of now_us */
 
@@ -69,9 +74,13 @@ int api_new (const struct api_options *options, struct api **ret, struct pollux_
 /* Call it after http_server_free.  NULL is fine. */
 void api_free (struct api *api);
 
-/* For struct http_options: its routes, and its authorize with self = api. */
+/* For struct http_options: its routes, and its authorize and verify with self = api. */
 const struct http_route *api_routes (int *ret_count);
 int api_authorize (void *self, const char *token, struct http_identity *ret);
+int api_verify (void *self, uint64_t ticket, const char *credential, struct pollux_error *err);
+
+/* The worker has decoded credentials: go on with their requests. */
+void api_verified (struct api *api);
 
 /* Set the server that calls the handlers: its counts are metrics, and revoking a token cuts off its
  * streams. */

@@ -11,6 +11,8 @@
 
 void api_health (struct api *api, struct http_request *request)
 {
+    if (api->options.challenge) /* so that clients know how to sign before their first request */
+        http_answer_header (request, "WWW-Authenticate", api->options.challenge);
     api_reply_text (api, request, 200, "text/plain", "ok\n");
 }
 

@@ -14,6 +14,7 @@
 #include "daemon/async_decider.h"
 #include "daemon/round_schedule.h"
 #include "loop/cluster_status.h"
+#include "munge/worker.h"
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -27,6 +28,8 @@ struct daemon {
     struct store *store;
     struct reader *reader;
     struct tokens *tokens;
+    struct munge_worker *munge; /* NULL: clients cannot sign requests */
+    char challenge[64];         /* for WWW-Authenticate */
     struct async_decider *decider;
     const struct backend_ops *backend;
     void *backend_self;
@@ -47,7 +50,7 @@ struct daemon {
 };
 
 /* Which descriptor woke epoll. */
-enum tag { TAG_HTTP, TAG_BACKEND, TAG_SIGNAL, TAG_DECISION };
+enum tag { TAG_HTTP, TAG_BACKEND, TAG_SIGNAL, TAG_DECISION, TAG_MUNGE };
 
 /* Apply snapshot and events of the journal to the cluster.  *ret_last_full_us: time of the last full
  * round, 0 without one. */

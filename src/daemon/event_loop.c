@@ -213,6 +213,8 @@ static int run_once (struct daemon *daemon, struct pollux_error *err)
             take_signals (daemon);
         if (events[i].data.u32 == TAG_DECISION)
             rc = post_async_plan (daemon, err);
+        if (events[i].data.u32 == TAG_MUNGE)
+            api_verified (daemon->api);
     }
     if (rc == 0) {
         http_server_step (daemon->http, clock_monotonic_us ());

@@ -43,6 +43,7 @@ enum {
     OPT_FAIRNESS = 'p',
     OPT_RUN_AS = 256,
     OPT_ALLOW_ROOT,
+    OPT_AUTH,
     OPT_STOP_JOBS,
     OPT_LOG_LEVEL,
     OPT_LOG_FORMAT,
@@ -64,6 +65,7 @@ static const struct command_option polluxd_options[] = {
     {"fairness", "P", OPT_FAIRNESS, "exponent of the mean over jobs, -inf to 1 (-1)"},
     {"run-as", "USER", OPT_RUN_AS, "run polluxd and all jobs as this user"},
     {"allow-root", NULL, OPT_ALLOW_ROOT, "run polluxd and all jobs as root"},
+    {"auth", "HOW", OPT_AUTH, "how clients prove who they are: token, or munge besides (token)"},
     {"stop-jobs", NULL, OPT_STOP_JOBS, "stop all jobs when the daemon stops"},
     {"log-level", "LEVEL", OPT_LOG_LEVEL, "error, warning, info or debug (info)"},
     {"log-format", "FORMAT", OPT_LOG_FORMAT, "auto, plain, journald or json (auto)"},
@@ -201,6 +203,8 @@ static int take_option (int id, const struct options *options, struct wire_confi
     case OPT_ALLOW_ROOT:
         config->allow_root = true;
         return 0;
+    case OPT_AUTH:
+        return set_choice (&config->auth, options, wire_auths, WIRE_AUTHS, err);
     case OPT_LOG_LEVEL:
         return set_choice (&config->log_level, options, wire_log_levels, WIRE_LOG_LEVELS, err);
     case OPT_LOG_FORMAT:

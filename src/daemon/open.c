@@ -228,6 +228,26 @@ static int add_backend_fd (const struct daemon *daemon, struct pollux_error *err
     return fd < 0 ? 0 : add_fd (daemon, fd, TAG_BACKEND, err);
 }
 
+/* Signed requests.  munged may start later than polluxd: say so, and go on. */
+static int open_munge (struct daemon *daemon, struct pollux_error *err)
+{
+    struct pollux_error why = {.text = ""};
+    struct munge *munge = NULL;
+    char *header = NULL;
+    if (daemon->config.auth != WIRE_AUTH_MUNGE)
+        return 0;
+    int rc = munge_open (NULL, &munge, err);
+    if (rc < 0)
+        return rc;
+    if (munge_sign (munge, geteuid (), "GET", "/", NULL, 0, &header, &why) < 0)
+        say (&daemon->logger, LOG_WARNING, "signed requests are refused until munge works",
+             LOG_TEXT ("why", why.text));
+    free (header);
+    snprintf (daemon->challenge, sizeof (daemon->challenge), "Munge uid=%u", (unsigned)geteuid ());
+    rc = munge_worker_new (munge, &daemon->munge, err);
+    return rc < 0 ? rc : add_fd (daemon, munge_worker_fd (daemon->munge), TAG_MUNGE, err);
+}
+
 static int open_api (struct daemon *daemon, struct pollux_error *err)
 {
     struct api_options options = {
@@ -236,6 +256,9 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .round = &daemon->round,
         .backend = daemon->config.backend,
         .tokens = daemon->tokens,
+        .munge = daemon->munge,
+        .challenge = daemon->munge ? daemon->challenge : NULL,
+        .admins = daemon->config.admin_users,
         .reader = daemon->reader,
         .started_us = clock_now_us (&daemon->clock),
         .now_us = api_now_us,
@@ -289,6 +312,9 @@ static int listen_all (struct daemon *daemon, struct pollux_error *err)
                    .rate = config->rate,
                    .burst = config->burst},
         .authorize = api_authorize,
+        .scheme = "Munge",
+        .challenge = daemon->munge ? daemon->challenge : NULL,
+        .verify = daemon->munge ? api_verify : NULL,
         .role_name = role_name,
         .self = daemon->api,
         .access = log_access,
@@ -357,6 +383,8 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = open_backend (daemon, err);
     daemon->clock = clock_start (0); /* until the time of the journal's last event is known */
     if (rc == 0)
+        rc = open_munge (daemon, err);
+    if (rc == 0)
         rc = open_api (daemon, err);
     if (rc == 0)
         rc = state_error (recover_state (daemon, err));
@@ -415,6 +443,7 @@ void daemon_free (struct daemon *daemon)
     http_server_free (daemon->http);
     access_log_flush (&daemon->access_log, &daemon->logger);
     api_free (daemon->api);
+    munge_worker_free (daemon->munge);
     if (daemon->backend)
         daemon->backend->free (daemon->backend_self);
     async_decider_free (daemon->decider);

@@ -46,6 +46,8 @@ static void warn_fixed (const struct logger *logger, const struct wire_config *o
         {"slots", old->slots == new->slots},
         {"checkpoints", same_text (old->checkpoints, new->checkpoints)},
         {"run_as", same_text (old->run_as, new->run_as)},
+        {"auth", old->auth == new->auth},
+        {"admin_users", same_list (old->admin_users, new->admin_users)},
         {"log_format", old->log_format == new->log_format},
         {"max_body", old->max_body == new->max_body},
         {"rate", old->rate == new->rate},

@@ -21,6 +21,7 @@
 
 const char *const wire_log_levels[] = {"error", "warning", "info", "debug"};
 const char *const wire_log_formats[] = {"auto", "plain", "journald", "json"};
+const char *const wire_auths[] = {"token", "munge"};
 static const char *const slots_names[] = {"auto", "cpu"};
 
 /* max_body: a job file may need 4 KiB; more than 64 MiB does not fit into an event. */
@@ -33,6 +34,7 @@ static const struct wire_member config_members[] = {
     {WIRE_FIELD ("fairness", wire_config, p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
     {WIRE_MEMBER (wire_config, run_as, WIRE_NAME), .optional = true},
     {WIRE_MEMBER (wire_config, allow_root, WIRE_BOOL)},
+    {WIRE_MEMBER (wire_config, auth, WIRE_CHOICE), .max = WIRE_AUTHS - 1, .names = wire_auths},
     {WIRE_MEMBER (wire_config, log_level, WIRE_CHOICE), .max = WIRE_LOG_LEVELS - 1,
      .names = wire_log_levels},
     {WIRE_MEMBER (wire_config, log_format, WIRE_CHOICE), .max = WIRE_LOG_FORMATS - 1,
@@ -52,7 +54,8 @@ static const char *const known_keys[] = {
     "slots",       "policy",         "checkpoints", "interval",    "restart_delay",
     "fairness",    "run_as",         "allow_root",  "log_level",   "log_format",
     "max_body",    "rate",           "burst",       "connections", "connections_per_address",
-    "keep_events", "policy_options", "access_log",  NULL,
+    "keep_events", "policy_options", "access_log",  "auth",        "admin_users",
+    NULL,
 };
 
 /* ---- Defaults ----------------------------------------------------------------------------- */
@@ -62,6 +65,7 @@ void wire_config_clear (struct wire_config *config)
     free (config->state);
     wire_strings_free (config->listen);
     wire_strings_free (config->host_names);
+    wire_strings_free (config->admin_users);
     free (config->nodes);
     free (config->checkpoints);
     *config = (struct wire_config){0};
@@ -86,10 +90,12 @@ int wire_config_default (struct wire_config *ret, struct pollux_error *err)
     };
     config.state = strdup ("/var/lib/pollux");
     config.host_names = calloc (1, sizeof (char *));
+    config.admin_users = calloc (1, sizeof (char *));
     config.listen = calloc (2, sizeof (char *));
     if (config.listen)
         config.listen[0] = strdup ("127.0.0.1:7467");
-    if (!config.state || !config.host_names || !config.listen || !config.listen[0]) {
+    if (!config.state || !config.host_names || !config.admin_users || !config.listen ||
+        !config.listen[0]) {
         wire_config_clear (&config);
         return fail (err, -ENOMEM, "not enough memory for the configuration");
     }
@@ -138,6 +144,15 @@ static const char *wrong_host (const char *text)
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
     size_t length = strspn (text, legal);
     return length > 0 && length < 254 && !text[length] ? NULL : "expected the name of a host";
+}
+
+static const char *wrong_user (const char *text)
+{
+    size_t length = strlen (text);
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            length = 0;
+    return length > 0 && length < NAME_SIZE ? NULL : "expected the name of a user";
 }
 
 /* ---- Reading ------------------------------------------------------------------------------ */
@@ -246,6 +261,7 @@ static int read_root (struct reader *reader)
     read_path (reader, "checkpoints", &config->checkpoints);
     read_list (reader, "listen", 1, wire_wrong_listen, &config->listen);
     read_list (reader, "host_names", 0, wrong_host, &config->host_names);
+    read_list (reader, "admin_users", 0, wrong_user, &config->admin_users);
     read_nodes (reader);
     check_name (reader, "policy", reader->names.policies);
     check_connections (reader);
@@ -325,6 +341,8 @@ json_t *wire_config_encode (const struct wire_config *config, struct pollux_erro
         code = wire_strings_put (object, "listen", config->listen, wire_wrong_listen, err);
     if (code == 0)
         code = wire_strings_put (object, "host_names", config->host_names, wrong_host, err);
+    if (code == 0)
+        code = wire_strings_put (object, "admin_users", config->admin_users, wrong_user, err);
     if (code == 0)
         code = wire_put (object, "backend", json_string (config->backend), err);
     if (code == 0)

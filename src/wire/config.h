@@ -22,6 +22,10 @@ extern const char *const wire_log_formats[WIRE_LOG_FORMATS]; /* auto, plain, jou
 /* What a slot is.  auto: a GPU if the machine has any, else a CPU core. */
 enum wire_slots { WIRE_SLOTS_AUTO, WIRE_SLOTS_CPU };
 
+/* How clients prove who they are.  munge: besides tokens, by credentials of munge. */
+enum wire_auth { WIRE_AUTH_TOKEN, WIRE_AUTH_MUNGE, WIRE_AUTHS };
+extern const char *const wire_auths[WIRE_AUTHS]; /* token, munge */
+
 struct wire_config {
     char *state;       /* directory, absolute */
     char **listen;     /* 127.0.0.1:7467, [::1]:0, unix:/path; NULL at the end */
@@ -37,6 +41,8 @@ struct wire_config {
     struct policy_settings settings; /* other options of the policy */
     char run_as[NAME_SIZE];          /* user that polluxd switches to; "": no switch */
     bool allow_root;
+    int auth;                  /* enum wire_auth */
+    char **admin_users;        /* users of munge with the role admin; NULL at the end */
     int log_level, log_format; /* index of the names above */
     bool access_log;           /* a line for each request */
     int64_t max_body;          /* bytes of a request's body */

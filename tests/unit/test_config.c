@@ -75,6 +75,8 @@ static void test_whole (void **state)
                                "fairness: -.inf\n"
                                "run_as: nobody\n"
                                "allow_root: true\n"
+                               "auth: munge\n"
+                               "admin_users: [ann, bob]\n"
                                "log_level: debug\n"
                                "log_format: json\n"
                                "access_log: false\n"
@@ -87,11 +89,12 @@ static void test_whole (void **state)
                                "policy_options: {quantum: 60, p: -.inf}\n";
     static const char json[] =
         "{\"state\":\"/s\",\"listen\":[\"[::1]:0\",\"unix:/run/p.sock\"],"
-        "\"host_names\":[\"head.example\"],\"backend\":\"local\","
+        "\"host_names\":[\"head.example\"],\"admin_users\":[\"ann\",\"bob\"],\"backend\":\"local\","
         "\"nodes\":[{\"name\":\"left\",\"slots\":4},{\"name\":\"right\",\"slots\":2,\"type\":"
         "\"a100\"},{\"name\":\"c\",\"slots\":1,\"type\":\"cpu\"}],\"checkpoints\":\"/ckpt\","
         "\"slots\":\"cpu\",\"policy\":\"fifo\",\"interval\":1.5,\"restart_delay\":0.0,"
-        "\"fairness\":\"-inf\",\"run_as\":\"nobody\",\"allow_root\":true,\"log_level\":\"debug\","
+        "\"fairness\":\"-inf\",\"run_as\":\"nobody\",\"allow_root\":true,\"auth\":\"munge\",\"log_"
+        "level\":\"debug\","
         "\"log_format\":\"json\",\"access_log\":false,\"max_body\":65536,"
         "\"rate\":5.0,\"burst\":6.0,\"connections\":16,"
         "\"connections_per_address\":4,\"keep_events\":5000,"
@@ -138,7 +141,9 @@ static void test_all_at_once (void **state)
                                "max_body: 1\n"
                                "connections: 8\n"
                                "connections_per_address: 9\n"
-                               "run_as: ''\n";
+                               "run_as: ''\n"
+                               "auth: magic\n"
+                               "admin_users: ['a b']\n";
     static const char *const expected[] = {
         "c:1:8: state: expected an absolute path below 4096 bytes, got 'here'",
         "c:2:10: listen[0]: expected ADDRESS:PORT, such as 127.0.0.1:7467, or unix:/PATH, got "
@@ -168,6 +173,8 @@ static void test_all_at_once (void **state)
         "c:19:11: max_body: expected an integer from 4096 to 67108864, got '1'",
         "c:21:26: connections_per_address: expected at most connections (8), got '9'",
         "c:22:9: run_as: expected a name of 1 to 63 bytes, got ''''",
+        "c:23:7: auth: expected \"token\" or \"munge\", got 'magic'",
+        "c:24:15: admin_users[0]: expected the name of a user, got ''a b''",
     };
     struct wire_config config = {0};
     struct wire_diagnostics diagnostics = {0};
