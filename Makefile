@@ -68,7 +68,7 @@ SOVERSION := 0
 # Lowest first; tools/check-includes has the exact rule which room may include which.  The library
 # consists of LIB_ROOMS and needs libc, libm and threads only.
 LIB_ROOMS := base model agent
-ROOMS := $(LIB_ROOMS) munge solver cluster policy policy/ga loop wire store sim backend http api daemon
+ROOMS := $(LIB_ROOMS) munge solver cluster policy policy/ga loop wire store sim backend backend/slurm http api daemon
 
 # The flags of each library, by the names that tools/setup uses: it links a test program with them.
 LINK_jansson := -ljansson

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The child of the root process: becomes the owner and does one thing.  It has no other descriptors
+ * than its standard ones and the payload, and ends by itself or by its deadline.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/slurm/as_owner_private.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/safe_dir.h"
+
+/* Generations of a job whose directories are kept, including the new one. */
+enum { KEEP_GENERATIONS = 3 };
+
+_Noreturn static void end (int code, const struct pollux_error *err)
+{
+    dprintf (STDERR_FILENO, "%d %s", code, err->text);
+    _exit (CHILD_FAILED);
+}
+
+/* ---- The owner's directories -------------------------------------------------------------- */
+
+/* mkdir -p with mode 0700. */
+static int make_path (const char *path, struct pollux_error *err)
+{
+    char part[PATH_MAX];
+    size_t length = strlen (path);
+    if (length >= sizeof (part))
+        return fail (err, -ENAMETOOLONG, "%s: the path is too long", file_name (path).text);
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy (part, path, i);
+        part[i] = '\0';
+        struct stat found;
+        int code = mkdir (part, 0700) < 0 ? errno : 0;
+        /* A directory of the system may answer EACCES or EROFS although it exists. */
+        if (code && stat (part, &found) < 0)
+            return fail (err, -code, "cannot make %s: %s", file_name (part).text, strerror (code));
+    }
+    return 0;
+}
+
+/* Open DIRECTORY/run, made if `make`. */
+static int open_run_root (const struct owner_account *account, bool make, int *ret,
+                          struct pollux_error *err)
+{
+    int directory;
+    int code = make ? make_path (account->directory, err) : 0;
+    if (code == 0)
+        code = safe_dir_open_root (account->directory, &directory, err);
+    if (code < 0)
+        return code;
+    if (make)
+        code = safe_dir_make (directory, "run", err);
+    if (code == 0)
+        code = safe_dir_open (directory, "run", ret, err);
+    close (directory);
+    return code;
+}
+
+/* Open a directory in another one, and close that one. */
+static int enter (int directory, const char *name, bool make, int *ret, struct pollux_error *err)
+{
+    int code = make ? safe_dir_make (directory, name, err) : 0;
+    if (code == 0)
+        code = safe_dir_open (directory, name, ret, err);
+    close (directory);
+    return code;
+}
+
+/* Directories of generations before the last ones are not needed any more.  Failures do no harm. */
+static void remove_old (int job, int generation)
+{
+    DIR *list;
+    const char *name;
+    int64_t number;
+    if (safe_dir_list (job, &list, NULL) < 0)
+        return;
+    while ((name = safe_dir_next (list)))
+        if (number_int64 (name, &number) == 0 && number >= 0 &&
+            number <= generation - KEEP_GENERATIONS)
+            safe_dir_remove (job, name, NULL);
+    closedir (list);
+}
+
+static int open_generation (const struct owner_account *account,
+                            const struct owner_request *request, bool make, int *ret,
+                            struct pollux_error *err)
+{
+    char number[16];
+    int root, job;
+    int code = open_run_root (account, make, &root, err);
+    if (code == 0)
+        code = enter (root, request->job, make, &job, err);
+    if (code < 0)
+        return code;
+    if (make)
+        remove_old (job, request->generation);
+    snprintf (number, sizeof (number), "%d", request->generation);
+    return enter (job, number, make, ret, err);
+}
+
+/* ---- Commands ----------------------------------------------------------------------------- */
+
+/* The variables that sbatch gets, and passes on to the job. */
+static char **clean_environment (const char *owner, const struct owner_account *account)
+{
+    static char texts[6][PATH_MAX];
+    static char *list[7];
+    const char *path = getenv ("PATH"), *conf = getenv ("SLURM_CONF");
+    int count = 0;
+    snprintf (texts[count++], PATH_MAX, "PATH=%s",
+              path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+    snprintf (texts[count++], PATH_MAX, "HOME=%s", account->home);
+    snprintf (texts[count++], PATH_MAX, "USER=%s", owner);
+    snprintf (texts[count++], PATH_MAX, "LOGNAME=%s", owner);
+    snprintf (texts[count++], PATH_MAX, "LANG=C.UTF-8");
+    if (conf && *conf)
+        snprintf (texts[count++], PATH_MAX, "SLURM_CONF=%s", conf);
+    for (int i = 0; i < count; i++)
+        list[i] = texts[i];
+    return list;
+}
+
+/* Replace this process by a command; returns only on failure. */
+static int run (const char *owner, const struct owner_account *account, char **words,
+                struct pollux_error *err)
+{
+    char **environment = clean_environment (owner, account);
+    execvpe (words[0], words, environment);
+    return fail (err, -errno, "cannot run %s: %s", words[0], strerror (errno));
+}
+
+static int run_scancel (const struct owner_request *request, const struct owner_account *account,
+                        struct pollux_error *err)
+{
+    char job[16], signal[16];
+    snprintf (job, sizeof (job), "%u", request->slurm_job);
+    snprintf (signal, sizeof (signal), "%d", request->signal);
+    char *words[] = {"scancel", job, NULL, NULL, NULL, NULL};
+    if (request->kind == OWNER_SIGNAL) {
+        /* --batch: without it only steps get the signal, and the batch script has none. */
+        words[1] = "--batch";
+        words[2] = "--signal";
+        words[3] = signal;
+        words[4] = job;
+    }
+    return run (request->owner, account, words, err);
+}
+
+/* ---- Submitting --------------------------------------------------------------------------- */
+
+static int read_payload (int payload, uint8_t **ret, size_t *ret_size, struct pollux_error *err)
+{
+    struct stat stat;
+    size_t size = 0;
+    if (payload < 0 || fstat (payload, &stat) < 0 || !S_ISREG (stat.st_mode))
+        return fail (err, -EINVAL, "the request has no files");
+    if (stat.st_size < 0 || (size_t)stat.st_size > OWNER_PAYLOAD_LIMIT)
+        return fail (err, -EFBIG, "the files of the request are too large");
+    uint8_t *data = malloc ((size_t)stat.st_size + 1);
+    if (!data)
+        return fail (err, -ENOMEM, "not enough memory");
+    while (size < (size_t)stat.st_size) {
+        ssize_t count = pread (payload, data + size, (size_t)stat.st_size - size, (off_t)size);
+        if (count <= 0)
+            break;
+        size += (size_t)count;
+    }
+    *ret = data;
+    *ret_size = size;
+    return 0;
+}
+
+/* Standard input becomes a file in memory with this text. */
+static int set_input (const char *text, size_t length, struct pollux_error *err)
+{
+    int file = memfd_create ("script", MFD_CLOEXEC);
+    size_t at = 0;
+    while (file >= 0 && at < length) {
+        ssize_t count = write (file, text + at, length - at);
+        if (count < 0)
+            break;
+        at += (size_t)count;
+    }
+    if (file < 0 || at < length || lseek (file, 0, SEEK_SET) < 0 || dup2 (file, STDIN_FILENO) < 0)
+        return fail (err, -errno, "cannot hold the script in memory: %s", strerror (errno));
+    return 0;
+}
+
+static int write_files (int directory, const uint8_t *data, size_t size, struct pollux_error *err)
+{
+    struct owner_file file;
+    size_t at = 0;
+    int code = owner_payload_next (data, size, &at, &file, err), count = 0;
+    if (code == 0)
+        return fail (err, -EINVAL, "the request has no script");
+    if (code == 1)
+        code = set_input (file.text, file.length, err);
+    while (code >= 0 && (code = owner_payload_next (data, size, &at, &file, err)) == 1) {
+        if (++count > OWNER_PAYLOAD_FILES)
+            return fail (err, -EFBIG, "the request has too many files");
+        code = safe_dir_write (directory, file.name, file.text, file.length, err);
+    }
+    return code;
+}
+
+static int submit (const struct owner_request *request, const struct owner_account *account,
+                   int payload, struct pollux_error *err)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    int directory;
+    int code = read_payload (payload, &data, &size, err);
+    if (code == 0)
+        code = open_generation (account, request, true, &directory, err);
+    if (code == 0)
+        code = write_files (directory, data, size, err);
+    if (code == 0 && fchdir (directory) < 0)
+        code = fail (err, -errno, "cannot enter the run directory: %s", strerror (errno));
+    if (code < 0)
+        return code;
+    char *words[OWNER_WORDS + 2] = {"sbatch"};
+    for (int i = 0; i < request->word_count; i++)
+        words[i + 1] = (char *)request->words[i];
+    return run (request->owner, account, words, err);
+}
+
+/* ---- Opening ------------------------------------------------------------------------------ */
+
+static int open_file (const struct owner_request *request, const struct owner_account *account,
+                      struct pollux_error *err)
+{
+    char number[16];
+    int directory, file;
+    int code = open_generation (account, request, false, &directory, err);
+    if (code == 0 && request->rank >= 0) {
+        snprintf (number, sizeof (number), "%d", request->rank);
+        code = enter (directory, number, false, &directory, err);
+    }
+    if (code == 0)
+        code = safe_dir_open_file (directory, request->file, &file, err);
+    if (code < 0)
+        return code;
+    if (owner_socket_send (STDOUT_FILENO, "f", 1, file) != 1)
+        return fail (err, -errno, "cannot hand over %s: %s", request->file, strerror (errno));
+    return 0;
+}
+
+/* ---- All ---------------------------------------------------------------------------------- */
+
+static int look_up (const struct owner_account *account, struct pollux_error *err)
+{
+    char text[OWNER_OUTPUT_SIZE];
+    if (owner_account_encode (account, text) < 0)
+        return fail (err, -EINVAL, "the account has a line break in it");
+    size_t length = strlen (text);
+    return write (STDOUT_FILENO, text, length) == (ssize_t)length
+               ? 0
+               : fail (err, -EIO, "cannot write the answer");
+}
+
+static int act (const struct owner_request *request, const struct owner_account *account,
+                int payload, struct pollux_error *err)
+{
+    switch (request->kind) {
+    case OWNER_LOOKUP:
+        return look_up (account, err);
+    case OWNER_SUBMIT:
+        return submit (request, account, payload, err);
+    case OWNER_SIGNAL:
+    case OWNER_CANCEL:
+        return run_scancel (request, account, err);
+    case OWNER_OPEN:
+        return open_file (request, account, err);
+    }
+    return fail (err, -EINVAL, "unknown request");
+}
+
+void owner_child_run (const struct owner_helper_options *options, const uint8_t *message,
+                      size_t length, int payload)
+{
+    static struct owner_request request;
+    struct owner_account account;
+    struct pollux_error err = {.text = ""};
+    int code = owner_request_decode (message, length, &request, &err);
+    if (code == 0)
+        code = become_owner (request.owner, options->min_uid, &account, &err);
+    if (code == 0 && owner_directory_expand (options->directory, account.home, request.owner,
+                                             account.directory, sizeof (account.directory)) < 0)
+        code = fail (&err, -EINVAL, "owner %s has no usable home directory: %s", request.owner,
+                     file_name (account.home).text);
+    if (code == 0 && chdir ("/") < 0)
+        code = fail (&err, -errno, "/: %s", strerror (errno));
+    if (code == 0)
+        code = act (&request, &account, payload, &err);
+    if (code < 0)
+        end (code, &err);
+    _exit (0);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * polluxd's side of the root process: a queue of requests that are sent as others are answered.  Few
+ * are under way for one owner at a time, so that an owner whose home directory does not answer delays
+ * nobody else.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/slurm/as_owner_private.h"
+#include "base/error.h"
+
+/* Two for each of 16,000 shares; a queued request has some hundred bytes. */
+enum { QUEUE_LIMIT = 1 << 15 };
+
+struct pending {
+    struct pending *next;
+    uint64_t number;
+    char owner[NAME_SIZE];
+    int payload; /* -1: none, or sent */
+    size_t length;
+    uint8_t message[];
+};
+
+struct owner_client {
+    int socket;
+    bool ended;
+    uint64_t last; /* number */
+    struct pending *sent[OWNER_CHILDREN];
+    int sent_count;
+    struct pending *first; /* not sent yet, in the order of their numbers */
+    struct pending **end;  /* where the next one is linked */
+    int count;             /* of these */
+};
+
+static void pending_free (struct pending *pending)
+{
+    if (pending->payload >= 0)
+        close (pending->payload);
+    free (pending);
+}
+
+int owner_client_new (int socket, struct owner_client **ret, struct pollux_error *err)
+{
+    struct owner_client *client = calloc (1, sizeof (*client));
+    if (!client) {
+        close (socket);
+        return fail (err, -ENOMEM, "no memory for requests to the root process");
+    }
+    client->socket = socket;
+    client->end = &client->first;
+    *ret = client;
+    return 0;
+}
+
+void owner_client_free (struct owner_client *client)
+{
+    if (!client)
+        return;
+    for (struct pending *at = client->first, *next; at; at = next) {
+        next = at->next;
+        pending_free (at);
+    }
+    for (int i = 0; i < client->sent_count; i++)
+        pending_free (client->sent[i]);
+    close (client->socket);
+    free (client);
+}
+
+int owner_client_fd (const struct owner_client *client)
+{
+    return client->socket;
+}
+
+/* ---- Sending ------------------------------------------------------------------------------ */
+
+static bool may_send (const struct owner_client *client, const char *owner)
+{
+    int count = 0;
+    for (int i = 0; i < client->sent_count; i++)
+        count += strcmp (client->sent[i]->owner, owner) == 0;
+    return count < OWNER_CHILDREN_OF_ONE;
+}
+
+/* False: the socket takes nothing now. */
+static bool send_one (struct owner_client *client, struct pending *pending)
+{
+    ssize_t sent =
+        owner_socket_send (client->socket, pending->message, pending->length, pending->payload);
+    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS))
+        return false;
+    if (sent < 0)
+        client->ended = true;
+    if (pending->payload >= 0)
+        close (pending->payload);
+    pending->payload = -1;
+    return true;
+}
+
+static void flush (struct owner_client *client)
+{
+    for (struct pending **at = &client->first;
+         *at && !client->ended && client->sent_count < OWNER_CHILDREN;) {
+        struct pending *pending = *at;
+        if (!may_send (client, pending->owner)) {
+            at = &pending->next;
+            continue;
+        }
+        if (!send_one (client, pending))
+            break;
+        *at = pending->next;
+        if (!*at)
+            client->end = at;
+        client->count--;
+        client->sent[client->sent_count++] = pending;
+    }
+}
+
+int owner_client_send (struct owner_client *client, struct owner_request *request,
+                       const struct owner_file *files, int file_count, uint64_t *ret_number,
+                       struct pollux_error *err)
+{
+    uint8_t message[OWNER_MESSAGE_LIMIT];
+    int payload = -1;
+    if (client->ended)
+        return fail (err, -EPIPE, "the root process has ended; restart polluxd");
+    if (client->count >= QUEUE_LIMIT)
+        return fail (err, -EAGAIN, "too many requests wait for the root process");
+    request->number = client->last + 1;
+    int length = owner_request_encode (request, message, err);
+    if (length < 0)
+        return length;
+    if (file_count > 0 && (payload = owner_payload_write (files, file_count, err)) < 0)
+        return payload;
+    struct pending *pending = malloc (sizeof (*pending) + (size_t)length);
+    if (!pending) {
+        if (payload >= 0)
+            close (payload);
+        return fail (err, -ENOMEM, "no memory for a request to the root process");
+    }
+    *pending =
+        (struct pending){.number = request->number, .payload = payload, .length = (size_t)length};
+    memcpy (pending->owner, request->owner, sizeof (pending->owner));
+    memcpy (pending->message, message, (size_t)length);
+    *client->end = pending;
+    client->end = &pending->next;
+    client->count++;
+    *ret_number = client->last = request->number;
+    flush (client);
+    return 0;
+}
+
+/* ---- Answers ------------------------------------------------------------------------------ */
+
+/* Remove the request with this number.  False: there is none. */
+static bool settle (struct owner_client *client, uint64_t number)
+{
+    for (int i = 0; i < client->sent_count; i++) {
+        if (client->sent[i]->number != number)
+            continue;
+        pending_free (client->sent[i]);
+        client->sent[i] = client->sent[--client->sent_count];
+        return true;
+    }
+    return false;
+}
+
+static void close_unless_regular (int *file)
+{
+    struct stat stat;
+    if (*file >= 0 && (fstat (*file, &stat) < 0 || !S_ISREG (stat.st_mode))) {
+        close (*file);
+        *file = -1;
+    }
+}
+
+int owner_client_next (struct owner_client *client, struct owner_answer *ret, int *ret_file)
+{
+    uint8_t message[OWNER_MESSAGE_LIMIT];
+    for (;;) {
+        int file;
+        flush (client); /* the socket may have been full */
+        ssize_t length = owner_socket_receive (client->socket, message, sizeof (message), &file);
+        if (length < 0 && errno == EAGAIN)
+            return client->ended ? -EPIPE : 0;
+        if (length <= 0) {
+            client->ended = true;
+            return -EPIPE;
+        }
+        close_unless_regular (&file);
+        if (owner_answer_decode (message, (size_t)length, ret, NULL) == 0 &&
+            settle (client, ret->number)) {
+            flush (client);
+            *ret_file = file;
+            return 1;
+        }
+        if (file >= 0)
+            close (file);
+    }
+}
