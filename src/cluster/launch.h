@@ -3,6 +3,8 @@
 #ifndef CLUSTER_LAUNCH_H
 #define CLUSTER_LAUNCH_H
 
+#include <stdint.h>
+
 #include "cluster/node.h"
 
 enum launcher {
@@ -11,6 +13,14 @@ enum launcher {
 };
 enum { LAUNCHERS = LAUNCHER_MPI + 1 };
 extern const char *const launcher_names[LAUNCHERS];
+
+/* What a job asks of Slurm; other backends do not use it.  "" and 0: not given. */
+struct slurm_request {
+    char account[NAME_SIZE], qos[NAME_SIZE], partition[NAME_SIZE];
+    int time_limit_min; /* of one generation */
+    int cpus;           /* per replica */
+    int64_t memory_mb;  /* per replica, MiB */
+};
 
 struct launch {
     char owner[NAME_SIZE];
@@ -23,6 +33,7 @@ struct launch {
     double grace_s;   /* seconds from the stop signal to SIGKILL */
     int max_failures; /* the job fails with the next failure after these */
     double backoff_s; /* back-off after the first failure, in seconds (launch_backoff) */
+    struct slurm_request slurm;
 };
 
 /* A copy, which the caller owns (launch_free).  NULL: no memory. */

@@ -55,7 +55,7 @@ static const char *const known_keys[] = {
     "fairness",    "run_as",         "allow_root",  "log_level",   "log_format",
     "max_body",    "rate",           "burst",       "connections", "connections_per_address",
     "keep_events", "policy_options", "access_log",  "auth",        "admin_users",
-    NULL,
+    "slurm",       NULL,
 };
 
 /* ---- Defaults ----------------------------------------------------------------------------- */
@@ -87,6 +87,7 @@ int wire_config_default (struct wire_config *ret, struct pollux_error *err)
         .connections = 1024,
         .connections_per_address = 768,
         .keep_events = 100000,
+        .slurm = wire_slurm_config_default (),
     };
     config.state = strdup ("/var/lib/pollux");
     config.host_names = calloc (1, sizeof (char *));
@@ -263,6 +264,9 @@ static int read_root (struct reader *reader)
     read_list (reader, "host_names", 0, wrong_host, &config->host_names);
     read_list (reader, "admin_users", 0, wrong_user, &config->admin_users);
     read_nodes (reader);
+    struct wire_place slurm = wire_field (&reader->root, "slurm");
+    if (wire_has (&reader->root, "slurm"))
+        note (reader, wire_slurm_config_decode (&slurm, &config->slurm, reader->err));
     check_name (reader, "policy", reader->names.policies);
     check_connections (reader);
     return reader->code;
@@ -353,6 +357,8 @@ json_t *wire_config_encode (const struct wire_config *config, struct pollux_erro
         code = wire_members_encode (config_members, config, object, err);
     if (code == 0)
         code = wire_policy_settings_put (object, "policy_options", &config->settings, err);
+    if (code == 0)
+        code = wire_slurm_config_put (object, "slurm", &config->slurm, err);
     if (code == 0)
         return object;
     json_decref (object);

@@ -9,6 +9,7 @@
 #include "cluster/node.h"
 #include "cluster/policy_settings.h"
 #include "wire/json.h"
+#include "wire/slurm_config.h"
 
 /* 1 MiB: enough for thirty lines and thousands of nodes. */
 #define WIRE_CONFIG_LIMIT ((size_t)1 << 20)
@@ -48,6 +49,7 @@ struct wire_config {
     int64_t max_body;          /* bytes of a request's body */
     double rate, burst;        /* rate limit per identity: requests per second, and at once */
     int connections, connections_per_address;
+    struct wire_slurm_config slurm;
     int64_t keep_events; /* more events than this since the snapshot: compact the journal */
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "wire/run.h"
+#include "wire/slurm.h"
 #include "wire/strings.h"
 
 const struct wire_member wire_launch_members[] = {
@@ -36,6 +37,9 @@ static int decode (const struct wire_place *object, struct launch *ret, struct p
     if (code == 0)
         code = wire_string_decode (object, "checkpoint_dir", NULL, wire_wrong_path,
                                    &ret->checkpoint_dir, err);
+    struct wire_place slurm = wire_field (object, "slurm"); /* absent in journals of 0.1 */
+    if (code == 0 && wire_has (object, "slurm"))
+        code = wire_slurm_decode (&slurm, false, &ret->slurm, err);
     return code;
 }
 
@@ -66,5 +70,7 @@ int wire_launch_put (const struct launch *launch, json_t *object, struct pollux_
                                 err);
     if (code == 0)
         code = wire_signal_put (object, "stop_signal", launch->stop_signal, err);
+    if (code == 0)
+        code = wire_slurm_put (object, "slurm", &launch->slurm, err);
     return code < 0 ? code : wire_members_encode (wire_launch_members, launch, object, err);
 }

@@ -5,10 +5,11 @@
  *     {
  *       "owner": "ann", "command": ["python", "train.py"], "environment": {"EPOCHS": "10"},
  *       "directory": "/home/ann", "checkpoint_dir": "/home/ann/checkpoints", "launcher": "env",
- *       "stop_signal": 15, "grace": 30, "max_failures": 3, "backoff": 10
+ *       "stop_signal": 15, "grace": 30, "max_failures": 3, "backoff": 10,
+ *       "slurm": {"account": "vision"}
  *     }
  *
- * All fields are required except the owner and the two directories.
+ * All fields are required except the owner, the two directories and what is asked of Slurm.
  */
 #ifndef WIRE_LAUNCH_H
 #define WIRE_LAUNCH_H

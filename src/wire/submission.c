@@ -21,6 +21,7 @@
 #include "wire/keys.h"
 #include "wire/launch.h"
 #include "wire/run.h"
+#include "wire/slurm.h"
 #include "wire/spec.h"
 #include "wire/strings.h"
 
@@ -28,7 +29,8 @@ static const char *const known_keys[] = {
     "name",         "command",      "directory",      "environment",    "min_replicas",
     "max_replicas", "allowed",      "weight",         "preemptible",    "adaptive",
     "fixed_batch",  "launcher",     "fixed_replicas", "checkpoint_dir", "stop_signal",
-    "grace",        "max_failures", "backoff",        "restart_delay",  NULL,
+    "grace",        "max_failures", "backoff",        "restart_delay",  "slurm",
+    NULL,
 };
 
 enum { LAYERS = 2 };
@@ -185,6 +187,11 @@ static void read_launch (struct reader *reader)
                                       wire_wrong_path, &launch->directory, err));
     note (reader, wire_string_decode (layer_of (reader, "checkpoint_dir"), "checkpoint_dir", NULL,
                                       wire_wrong_path, &launch->checkpoint_dir, err));
+    for (int i = 0; i < reader->count; i++) {
+        struct wire_place slurm = wire_field (&reader->layers[i], "slurm");
+        if (wire_has (&reader->layers[i], "slurm"))
+            note (reader, wire_slurm_decode (&slurm, true, &launch->slurm, err));
+    }
     if (is_given (reader, "stop_signal"))
         note (reader, wire_signal_decode (layer_of (reader, "stop_signal"), "stop_signal",
                                           &launch->stop_signal, err));

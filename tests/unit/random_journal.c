@@ -259,6 +259,8 @@ static void launches_alike (const struct launch *a, const struct launch *b)
     assert_memory_equal (&a->grace_s, &b->grace_s, sizeof (double));
     assert_int_equal (a->max_failures, b->max_failures);
     assert_memory_equal (&a->backoff_s, &b->backoff_s, sizeof (double));
+    assert_string_equal (a->slurm.account, b->slurm.account);
+    assert_int_equal (a->slurm.memory_mb, b->slurm.memory_mb);
 }
 
 void launches_equal (const struct launch *a, const struct launch *b)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "backend/slurm/as_owner_private.h"
+#include "wire/slurm_config.h"
 
 struct fixture {
     char base[64];
@@ -698,7 +699,7 @@ static void test_directory (void **state)
         if (cases[i].expected)
             assert_string_equal (text, cases[i].expected);
         else
-            assert_non_null (owner_directory_wrong (cases[i].text));
+            assert_non_null (wire_wrong_slurm_directory (cases[i].text));
     }
 }
 

@@ -98,7 +98,10 @@ static void test_whole (void **state)
         "\"log_format\":\"json\",\"access_log\":false,\"max_body\":65536,"
         "\"rate\":5.0,\"burst\":6.0,\"connections\":16,"
         "\"connections_per_address\":4,\"keep_events\":5000,"
-        "\"policy_options\":{\"quantum\":60.0,\"p\":\"-inf\"}}";
+        "\"policy_options\":{\"quantum\":60.0,\"p\":\"-inf\"},"
+        "\"slurm\":{\"partition\":\"\",\"nodes\":\"\",\"reservation\":\"\",\"gres\":\"gpu\",\"gres_"
+        "type\":\"\","
+        "\"directory\":\"%h/.pollux\",\"min_uid\":1000}}";
     struct wire_config config;
     struct pollux_error err;
     if (wire_config_parse ("c.yaml", yaml, strlen (yaml), &names, NULL, &config, &err) < 0)

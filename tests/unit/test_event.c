@@ -187,6 +187,8 @@ static struct launch random_launch (struct rng *rng)
         .max_failures = below (rng, 1000),
         .backoff_s = real (rng, 0, LAUNCH_BACKOFF_LIMIT),
     };
+    if (maybe (rng))
+        launch.slurm = (struct slurm_request){.account = "vision", .memory_mb = 1 + below (rng, 9)};
     snprintf (launch.owner, sizeof (launch.owner), "%s", maybe (rng) ? "ann \xce\xbb" : "");
     return launch;
 }

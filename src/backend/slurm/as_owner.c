@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "wire/slurm_config.h"
 
 #define DEADLINE_S 30.0
 
@@ -423,7 +424,7 @@ int owner_helper_start (const struct owner_helper_options *options, int *ret, in
                         struct pollux_error *err)
 {
     int sockets[2];
-    const char *wrong = owner_directory_wrong (options->directory);
+    const char *wrong = wire_wrong_slurm_directory (options->directory);
     if (wrong)
         return fail (err, -EINVAL, "slurm directory: %s", wrong);
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)

@@ -28,8 +28,9 @@
 /* Read at the start; later changes of the configuration need a restart. */
 struct owner_helper_options {
     unsigned min_uid;
-    const char *directory; /* of an owner's files: %h is the home, %u the user, %% a percent sign */
-    double deadline_s;     /* of one request; 0: 30 */
+    /* Of an owner's files: %h is the home, %u the user, %% a percent sign (wire/slurm_config.h). */
+    const char *directory;
+    double deadline_s; /* of one request; 0: 30 */
 };
 
 /* Children at the same time, and at the same time for one owner: one owner with a home directory that
@@ -41,9 +42,6 @@ enum { OWNER_CHILDREN = 32, OWNER_CHILDREN_OF_ONE = 4 };
 int owner_helper_start (const struct owner_helper_options *options, int *ret, int *ret_pid,
                         struct pollux_error *err);
 
-/* Is this a directory for owner_helper_options?  Absolute, or beginning with %h; no other % than the
- * above.  NULL, or what is wrong. */
-const char *owner_directory_wrong (const char *text);
 /* Replace %h, %u and %%.  -EINVAL, -ENAMETOOLONG. */
 int owner_directory_expand (const char *text, const char *home, const char *user, char *ret,
                             size_t size);

@@ -18,6 +18,7 @@
 
 #include "backend/slurm/as_owner_private.h"
 #include "base/error.h"
+#include "wire/slurm_config.h"
 
 static int copy (const char *from, char *ret, size_t size)
 {
@@ -104,24 +105,11 @@ int become_owner (const char *name, unsigned min_uid, struct owner_account *ret,
 
 /* ---- The owner's directory ---------------------------------------------------------------- */
 
-const char *owner_directory_wrong (const char *text)
-{
-    if (text[0] != '/' && strncmp (text, "%h", 2) != 0)
-        return "expected an absolute path, or one that begins with %h (the owner's home)";
-    for (const char *at = strchr (text, '%'); at; at = strchr (at + 2, '%'))
-        if (!at[1] || !strchr ("hu%", at[1]))
-            return "expected %h (the owner's home), %u (the owner) or %% after a percent sign";
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
-        if (*at < 32 || *at == 127)
-            return "expected a path without control characters";
-    return strlen (text) < 512 ? NULL : "expected a path below 512 bytes";
-}
-
 int owner_directory_expand (const char *text, const char *home, const char *user, char *ret,
                             size_t size)
 {
     size_t length = 0;
-    if (owner_directory_wrong (text) || home[0] != '/')
+    if (wire_wrong_slurm_directory (text) || home[0] != '/')
         return -EINVAL;
     for (const char *at = text; *at; at++) {
         char one[2] = {*at, '\0'};
