@@ -48,8 +48,8 @@ struct command_request {
     const char *directory; /* where it runs; NULL: / */
     int64_t deadline_us;   /* monotonic; 0: none */
     size_t output_limit;   /* 0: COMMAND_OUTPUT_LIMIT */
-    /* It is not killed by command_set_free, has no deadline, and its output goes to files in memory
-     * (at most the limits of above are read): it lives on after this process.  For srun of a share. */
+    /* It is not killed by command_set_free, has no deadline, and lives on after this process.  Its standard
+     * output is dropped, its standard error goes to a file in memory.  For srun of a share. */
     bool detached;
     void (*done) (void *user, const struct command_result *result); /* NULL: nobody asks */
     void *user;
@@ -85,7 +85,8 @@ int64_t command_set_due_us (const struct command_set *set);
 /* Number of commands that have not ended, detached ones included. */
 int command_set_count (const struct command_set *set);
 
-/* Read output, reap, kill what is past its deadline, call `done`.  `done` may start and cancel commands.
+/* Read output, reap, kill what is past its deadline, call `done`.  `done` may start and cancel commands,
+ * but not call command_set_turn, _wait or _free.
  * Returns the number of commands that ended. */
 int command_set_turn (struct command_set *set, int64_t now_us);
 
