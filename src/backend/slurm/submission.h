@@ -22,8 +22,8 @@ struct slurm_share {
     const char *gres;      /* "gpu" */
     const char *gres_type; /* "a100" */
     int gres_count; /* job: of this share; step: all of the node's in the allocation, shared with other steps */
-    int cpus;          /* of the share */
-    int64_t memory_mb; /* of the share; a step takes none of its own */
+    int cpus;          /* of the share; a step uses all CPUs of the allocation on the node */
+    int64_t memory_mb; /* of the share; a step uses all memory of the allocation on the node */
 
     int64_t allocation; /* srun: the job id whose step it becomes */
 

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the Slurm commands write, and the command lines that Pollux makes.  The files of TEST_DATA slurm/ were
+ * recorded with Slurm 22.05.8 (see its README.md).
+ */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include <errno.h>
+
+#include "backend/slurm/gres.h"
+#include "backend/slurm/hostlist.h"
+#include "backend/slurm/jobs.h"
+#include "backend/slurm/nodes.h"
+#include "backend/slurm/submission.h"
+#include "base/file.h"
+
+#define KEY "0123456789abcdef"
+
+static char *recorded (const char *name, size_t *ret_length)
+{
+    char path[128], *text;
+    struct pollux_error err = {.text = ""};
+    snprintf (path, sizeof (path), TEST_DATA "slurm/%s", name);
+    if (file_read (path, 1 << 20, &text, ret_length, &err) < 0)
+        fail_msg ("%s; start the test in the root of the repository", err.text);
+    return text;
+}
+
+/* ---- Resources and states ----------------------------------------------------------------- */
+
+static void test_gres (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *wanted, *type;
+        int count, others; /* -1: refused */
+    } cases[] = {
+        {"", "", "", 0, 0},
+        {"(null)", "", "", 0, 0},
+        {"N/A", "", "", 0, 0},
+        {"gpu:4", "", "", 4, 0},
+        {"gpu", "", "", 1, 0},
+        {"gpu:a100", "", "a100", 1, 0},
+        {"gpu:a100:4", "", "a100", 4, 0},
+        {"gpu:a100:4(S:0-1)", "", "a100", 4, 0},
+        {"gpu:a100:2(S:0),gpu:a100:2(S:1)", "", "a100", 4, 0},
+        {"gpu:a100:3(IDX:0,2-3)", "", "a100", 3, 0},
+        {"gpu:a100:0(IDX:N/A)", "", "", 0, 0},
+        {"gpu:a100:0(IDX:N/A)", "a100", "a100", 0, 0},
+        {"gpu:(null):2(IDX:0-1)", "", "", 2, 0},
+        {"gpu:(null):0(IDX:N/A)", "", "", 0, 0},
+        {"gpu:a100:4,gpu:v100:2", "", "a100", 4, 2},
+        {"gpu:a100:4,gpu:v100:2", "v100", "v100", 2, 4},
+        {"gpu:a100:4,gpu:v100:2", "h100", "h100", 0, 6},
+        {"gpu:a100:0,gpu:v100:2", "", "v100", 2, 0},
+        {"craynetwork:4,gpu:8(S:0-1),license:matlab:3", "", "", 8, 0},
+        {"bandwidth:lustre:no_consume:4G", "", "", 0, 0},
+        {"gpu:a100:no_consume:4", "", "a100", 4, 0},
+        {"gres:gpu:2", "", "", 2, 0},
+        {"gres/gpu:a100:2", "", "a100", 2, 0},
+        {"gpu:1K", "", "", 1024, 0},
+        {"shard:8,gpu:nvidia_a100-sxm4-80gb:8", "", "nvidia_a100-sxm4-80gb", 8, 0},
+        {"gpu:1025", "", "", -1, 0},
+        {"gpu:1M", "", "", -1, 0},
+        {"gpu:1000,gpu:1000", "", "", -1, 0},
+        {"gpu:99999999999999999999", "", "", -1, 0},
+        {"gpu:a:b:2", "", "", -1, 0},
+        {"gpu:3090:4", "", "3090", 4, 0},
+        {"gpu:a100:-1", "", "", -1, 0},
+        {"gpu:a100:4(S:0", "", "", -1, 0},
+        {"gpu:a100:4)S:0(", "", "", -1, 0},
+        {"gpu:a100:4((S:0))", "", "", -1, 0},
+        {"gpu:4,,gpu:4", "", "", -1, 0},
+        {",", "", "", -1, 0},
+        {":4", "", "", -1, 0},
+        {"gpu:../etc:4", "", "", -1, 0},
+        {"gpu:a b:4", "", "", -1, 0},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct slurm_gres gres = {.count = -7};
+        struct pollux_error err = {.text = ""};
+        int code = slurm_gres_parse (cases[i].text, strlen (cases[i].text), "gpu", cases[i].wanted,
+                                     &gres, &err);
+        if (cases[i].count < 0) {
+            if (code != -EPROTO)
+                fail_msg ("'%s' was accepted", cases[i].text);
+            assert_int_equal (gres.count, -7);
+            assert_true (err.text[0] != '\0');
+            continue;
+        }
+        if (code < 0 || gres.count != cases[i].count)
+            fail_msg ("'%s': %d, %d, %s", cases[i].text, code, gres.count, err.text);
+        assert_string_equal (gres.type, cases[i].type);
+        assert_int_equal (gres.others, cases[i].others);
+    }
+}
+
+static void test_states (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum slurm_phase phase;
+    } phases[] = {
+        {"PENDING", SLURM_COMING},     {"CONFIGURING", SLURM_COMING},
+        {"RUNNING", SLURM_HELD},       {"COMPLETING", SLURM_HELD},
+        {"SUSPENDED", SLURM_HELD},     {"COMPLETED", SLURM_ENDED},
+        {"FAILED", SLURM_ENDED},       {"OUT_OF_MEMORY", SLURM_ENDED},
+        {"NODE_FAIL", SLURM_EXCUSED},  {"PREEMPTED", SLURM_EXCUSED},
+        {"BOOT_FAIL", SLURM_EXCUSED},  {"TIMEOUT", SLURM_EXCUSED},
+        {"CANCELLED", SLURM_EXCUSED},  {"CANCELLED by 1000", SLURM_EXCUSED},
+        {"CANCELLED+", SLURM_EXCUSED}, {"REQUEUED", SLURM_EXCUSED},
+        {"RUN", SLURM_UNKNOWN},        {"RUNNINGS", SLURM_UNKNOWN},
+        {"", SLURM_UNKNOWN},           {"A_NEW_STATE", SLURM_UNKNOWN},
+    };
+    static const struct {
+        const char *text;
+        enum slurm_node_use use, use_reserved;
+    } nodes[] = {
+        {"idle", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"mixed", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"MIXED", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"allocated", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"allocated+", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"completing", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"planned", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"mixed-", SLURM_NODE_USABLE, SLURM_NODE_USABLE},
+        {"idle*", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"allocated*", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"idle~", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"idle#", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+        {"mixed$", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+        {"mixed@", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+        {"reserved", SLURM_NODE_CLOSED, SLURM_NODE_USABLE},
+        {"reserved*", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"maint", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+        {"draining", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+        {"drained", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+        {"drained*", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"down", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"down*", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"inval", SLURM_NODE_LOST, SLURM_NODE_LOST},
+        {"a_new_state", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+        {"", SLURM_NODE_CLOSED, SLURM_NODE_CLOSED},
+    };
+    for (size_t i = 0; i < COUNT (phases); i++)
+        if (slurm_phase (phases[i].text) != phases[i].phase)
+            fail_msg ("'%s' is %s", phases[i].text,
+                      slurm_phase_name (slurm_phase (phases[i].text)));
+    for (size_t i = 0; i < COUNT (nodes); i++) {
+        if (slurm_node_use (nodes[i].text, false) != nodes[i].use)
+            fail_msg ("'%s' is %s", nodes[i].text,
+                      slurm_node_use_name (slurm_node_use (nodes[i].text, false)));
+        assert_int_equal (slurm_node_use (nodes[i].text, true), nodes[i].use_reserved);
+    }
+}
+
+/* ---- Nodes -------------------------------------------------------------------------------- */
+
+static void test_nodes (void **state)
+{
+    (void)state;
+    static const struct slurm_nodes_query query = {0};
+    struct slurm_nodes nodes;
+    struct pollux_error err = {.text = ""};
+    size_t length;
+    char *text = recorded ("sinfo.txt", &length);
+    assert_int_equal (slurm_nodes_parse (&query, text, length, &nodes, &err), 0);
+    assert_int_equal (nodes.count, 4);
+    static const int used[] = {4, 4, 4, 2};
+    for (int i = 0; i < 4; i++) {
+        const struct slurm_node *node = &nodes.list[i];
+        char name[] = {'n', (char)('0' + i), '\0'};
+        assert_string_equal (node->name, name);
+        assert_string_equal (node->address, "127.0.0.1");
+        assert_string_equal (node->gres.type, "a100");
+        assert_int_equal (node->gres.count, 4);
+        assert_int_equal (node->gres_used, used[i]);
+        assert_int_equal (node->cpus, 16);
+        assert_int_equal (node->cpus_used, 1);
+        assert_int_equal (node->memory_mb, 4000);
+        assert_ptr_equal (slurm_nodes_find (&nodes, name), node);
+    }
+    assert_string_equal (nodes.list[0].state, "mixed");
+    assert_string_equal (nodes.list[2].state, "draining");
+    assert_null (slurm_nodes_find (&nodes, "n4"));
+    slurm_nodes_clear (&nodes);
+    assert_null (slurm_nodes_find (&nodes, "n0"));
+    free (text);
+}
+
+/* Twice in two partitions; without an address; without a type; nothing at all. */
+static void test_nodes_forms (void **state)
+{
+    (void)state;
+    static const struct slurm_nodes_query any = {0}, v100 = {.type = "v100"}, cpu = {.gres = "cpu"};
+    static const char text[] = "b|idle|gpu:8|gpu:(null):3(IDX:0-2)|(null)|1/2/3/6|1|0|\n"
+                               "a|mixed*|gpu:a100:2,gpu:v100:4|gpu:a100:1(IDX:0),gpu:v100:3(IDX:2-"
+                               "4)|10.0.0.7|0/1/0/1|2|1|\n"
+                               "b|idle|gpu:8|gpu:(null):3(IDX:0-2)|(null)|1/2/3/6|1|0|\n";
+    struct slurm_nodes nodes;
+    struct pollux_error err = {.text = ""};
+    assert_int_equal (slurm_nodes_parse (&any, text, strlen (text), &nodes, &err), 0);
+    assert_int_equal (nodes.count, 2);
+    assert_string_equal (nodes.list[0].name, "a");
+    assert_string_equal (nodes.list[0].gres.type, "a100");
+    assert_int_equal (nodes.list[0].gres_used, 1);
+    assert_int_equal (nodes.list[0].gres.others, 4);
+    assert_string_equal (nodes.list[1].address, "b");
+    assert_string_equal (nodes.list[1].gres.type, "");
+    assert_int_equal (nodes.list[1].gres_used, 3);
+    slurm_nodes_clear (&nodes);
+    assert_int_equal (slurm_nodes_parse (&v100, text, strlen (text), &nodes, &err), 0);
+    assert_int_equal (nodes.list[0].gres.count, 4);
+    assert_int_equal (nodes.list[0].gres_used, 3);
+    assert_int_equal (nodes.list[1].gres.count, 0);
+    slurm_nodes_clear (&nodes);
+    assert_int_equal (slurm_nodes_parse (&cpu, text, strlen (text), &nodes, &err), 0);
+    assert_int_equal (nodes.list[0].gres.count, 0);
+    slurm_nodes_clear (&nodes);
+    assert_int_equal (slurm_nodes_parse (&any, "", 0, &nodes, &err), 0);
+    assert_int_equal (nodes.count, 0);
+    slurm_nodes_clear (&nodes);
+}
+
+static void test_nodes_refused (void **state)
+{
+    (void)state;
+    static const struct slurm_nodes_query query = {0};
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"garbage\n", "line 1: expected 8 fields"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|0\n", "line 1: expected 8 fields"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|\nn1|idle|\n", "line 2: expected 8 fields"},
+        {"-w|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|\n", "not a name of a node"},
+        {"n[0-1]|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|\n", "not a name of a node"},
+        {"n0||gpu:4|gpu:0|a|0/1/0/1|1|0|\n", "not a state"},
+        {"n0|idle|gpu:4|gpu:0|-x|0/1/0/1|1|0|\n", "not an address"},
+        {"n0|idle|gpu:4|gpu:0|a b|0/1/0/1|1|0|\n", "not an address"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0|1|0|\n", "CPUs"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1/1|1|0|\n", "CPUs"},
+        {"n0|idle|gpu:4|gpu:0|a|0/x/0/1|1|0|\n", "CPUs"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|-1|0|\n", "memory"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|lots|\n", "memory"},
+        {"n0|idle|gpu:4(|gpu:0|a|0/1/0/1|1|0|\n", "node n0"},
+        {"n0|idle|gpu:4|gpu:0:x:0|a|0/1/0/1|1|0|\n", "node n0"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct slurm_nodes nodes = {.count = -7};
+        struct pollux_error err = {.text = ""};
+        int code = slurm_nodes_parse (&query, cases[i].text, strlen (cases[i].text), &nodes, &err);
+        if (code != -EPROTO || !strstr (err.text, cases[i].reason))
+            fail_msg ("%s: %d %s", cases[i].text, code, err.text);
+        assert_int_equal (nodes.count, -7);
+    }
+}
+
+/* ---- Jobs and steps ----------------------------------------------------------------------- */
+
+static void test_jobs (void **state)
+{
+    (void)state;
+    struct slurm_jobs jobs;
+    struct pollux_error err = {.text = ""};
+    size_t length;
+    char *text = recorded ("squeue-jobs.txt", &length);
+    int code = slurm_jobs_parse (KEY, text, length, &jobs, &err);
+    free (text); /* the table has its own copy */
+    if (code < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (jobs.count, 8);
+    const struct slurm_job *job = slurm_jobs_find (&jobs, "pilot");
+    assert_non_null (job);
+    assert_int_equal (job->id, 6);
+    assert_int_equal (job->phase, SLURM_HELD);
+    assert_string_equal (job->state, "RUNNING");
+    assert_string_equal (job->nodes, "n[0-2]");
+    assert_string_equal (job->gres, "gres:gpu:a100:4");
+    assert_int_equal (job->uid, 0);
+    assert_string_equal (job->user, "root");
+    assert_string_equal (job->comment, "");
+    assert_int_equal (job->end_s - job->begin_s, 3600);
+    job = slurm_jobs_find (&jobs, "waits.1.0");
+    assert_int_equal (job->phase, SLURM_COMING);
+    assert_string_equal (job->reason, "Resources");
+    assert_string_equal (job->comment, "pollux waits");
+    assert_string_equal (job->nodes, "");
+    assert_int_equal (job->begin_s, -1);
+    assert_int_equal (slurm_jobs_find (&jobs, "done.1.0")->phase, SLURM_ENDED);
+    assert_int_equal (slurm_jobs_find (&jobs, "gone.1.0")->phase, SLURM_EXCUSED);
+    /* Names with new lines: their first lines only, and no forged job. */
+    job = slurm_jobs_find_id (&jobs, 8, "");
+    assert_string_equal (job->name, "evil");
+    assert_int_equal (job->end_s, -1); /* no time limit */
+    assert_int_equal (slurm_jobs_find_id (&jobs, 9, "")->phase, SLURM_COMING);
+    assert_null (slurm_jobs_find_id (&jobs, 6, "0"));
+    slurm_jobs_clear (&jobs);
+}
+
+static void test_steps (void **state)
+{
+    (void)state;
+    struct slurm_jobs steps;
+    struct pollux_error err = {.text = ""};
+    size_t length;
+    char *text = recorded ("squeue-steps.txt", &length);
+    assert_int_equal (slurm_steps_parse (KEY, text, length, &steps, &err), 0);
+    assert_int_equal (steps.count, 4);
+    const struct slurm_job *step = slurm_jobs_find (&steps, "mnist.3.1");
+    assert_int_equal (step->id, 6);
+    assert_string_equal (step->step, "0");
+    assert_string_equal (step->nodes, "n1");
+    assert_int_equal (step->phase, SLURM_HELD);
+    assert_true (step->begin_s > 0);
+    assert_non_null (slurm_jobs_find_id (&steps, 8, "batch"));
+    assert_null (slurm_jobs_find_id (&steps, 7, "0")); /* forged */
+    slurm_jobs_clear (&steps);
+    static const char array[] = KEY "|12_3.0|u|1|n1|x\n" KEY "|13+1.extern|u|N/A|n1|a|b\n";
+    assert_int_equal (slurm_steps_parse (KEY, array, strlen (array), &steps, &err), 0);
+    assert_non_null (slurm_jobs_find_id (&steps, 12, "0"));
+    assert_string_equal (slurm_jobs_find_id (&steps, 13, "extern")->name, "a|b");
+    slurm_jobs_clear (&steps);
+    free (text);
+}
+
+static void test_jobs_refused (void **state)
+{
+    (void)state;
+    static const struct {
+        bool steps;
+        const char *text, *reason;
+    } cases[] = {
+        {false, "garbage\n", "something else: 'garbage"},
+        {false, "\n\n", "something else"},
+        {false, "other-key|1|RUNNING|0|r|g|1|1|n|None|a|\n", "something else"},
+        {false, KEY "|1|RUNNING\n", "line 1: expected 11 fields"},
+        {false, "x\n" KEY "|1|RUNNING\n", "line 2"},
+        {false, KEY "|0|RUNNING|0|r|g|1|1|n|None|a|\n", "not a job id"},
+        {false, KEY "|1x|RUNNING|0|r|g|1|1|n|None|a|\n", "not a job id"},
+        {false, KEY "|99999999999999999999|RUNNING|0|r|g|1|1|n|None|a|\n", "not a job id"},
+        {false, KEY "|1|RUNNING|-1|r|g|1|1|n|None|a|\n", "not a user id"},
+        {false, KEY "|1|RUNNING|root|r|g|1|1|n|None|a|\n", "not a user id"},
+        {true, "garbage\n", "something else"},
+        {true, KEY "|1.0|u|1|n1\n", "line 1: expected 6 fields"},
+        {true, KEY "|1|u|1|n1|x\n", "not the id of a step"},
+        {true, KEY "|1.|u|1|n1|x\n", "not the id of a step"},
+        {true, KEY "|.0|u|1|n1|x\n", "not a job id"},
+        {true, KEY "|a.0|u|1|n1|x\n", "not a job id"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct slurm_jobs jobs = {.count = -7};
+        struct pollux_error err = {.text = ""};
+        int (*parse) (const char *, const char *, size_t, struct slurm_jobs *,
+                      struct pollux_error *) =
+            cases[i].steps ? slurm_steps_parse : slurm_jobs_parse;
+        int code = parse (KEY, cases[i].text, strlen (cases[i].text), &jobs, &err);
+        if (code != -EPROTO || !strstr (err.text, cases[i].reason))
+            fail_msg ("%s: %d %s", cases[i].text, code, err.text);
+        assert_int_equal (jobs.count, -7);
+    }
+    struct slurm_jobs none;
+    assert_int_equal (slurm_jobs_parse (KEY, "", 0, &none, NULL), 0);
+    assert_int_equal (none.count, 0);
+    slurm_jobs_clear (&none);
+}
+
+static void test_submitted (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t id; /* -1: refused */
+    } cases[] = {
+        {"11\n", 11},
+        {"123;cluster\n", 123},
+        {"4294967295\n", 4294967295},
+        {"", -1},
+        {"\n", -1},
+        {"0\n", -1},
+        {"11", -1}, /* cut off: perhaps 110 */
+        {"11 \n", -1},
+        {"-1\n", -1},
+        {"Submitted batch job 11\n", -1},
+        {"11\n12\n", -1},
+        {"99999999999999999999\n", -1},
+        {"999999999999999999999999999999\n", -1},
+    };
+    size_t length;
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        int64_t id = -1;
+        struct pollux_error err = {.text = ""};
+        int code = slurm_submitted_parse (cases[i].text, strlen (cases[i].text), &id, &err);
+        if (id != cases[i].id || code != (id < 0 ? -EPROTO : 0))
+            fail_msg ("'%s': %lld %s", cases[i].text, (long long)id, err.text);
+    }
+    char *text = recorded ("sbatch.txt", &length);
+    int64_t id;
+    assert_int_equal (slurm_submitted_parse (text, length, &id, NULL), 0);
+    free (text);
+    text = recorded ("squeue-unknown.txt", &length);
+    assert_true (slurm_unknown_job (text));
+    assert_false (slurm_unknown_job ("squeue: error: Unable to contact slurm controller"));
+    free (text);
+}
+
+static void test_hostlist (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hosts; /* NULL: refused */
+    } cases[] = {
+        {"n0", "n0"},
+        {"n0,m1", "n0 m1"},
+        {"n[0-2,7],m1", "n0 n1 n2 n7 m1"},
+        {"n[08-11]", "n08 n09 n10 n11"},
+        {"r[1-2]-n[01-02]", "r1-n01 r1-n02 r2-n01 r2-n02"},
+        {"n[0-1]x", "n0x n1x"},
+        {"n[3]", "n3"},
+        {"", NULL},
+        {",", NULL},
+        {"n0,", NULL},
+        {"n[", NULL},
+        {"n[]", NULL},
+        {"n[0-", NULL},
+        {"n[0-]", NULL},
+        {"n[2-1]", NULL},
+        {"n[a]", NULL},
+        {"n[0,]", NULL},
+        {"n[0][1][2][3][4]", NULL},
+        {"n]0", NULL},
+        {"-n0", NULL},
+        {"n 0", NULL},
+        {"n[0-99999]", NULL},      /* too many */
+        {"n[0-9999999999]", NULL}, /* too long */
+        {"n0123456789012345678901234567890123456789012345678901234567890123", NULL},
+        {"n01234567890123456789012345678901234567890123456789012345678[1000-1001]", NULL},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct words words = {.count = 0};
+        struct pollux_error err = {.text = ""};
+        char joined[256] = "";
+        int code = slurm_hostlist_expand (cases[i].text, &words, &err);
+        if ((code == 0) != (cases[i].hosts != NULL))
+            fail_msg ("'%s': %d %s", cases[i].text, code, err.text);
+        for (size_t j = 0; j < words.count; j++) {
+            strcat (joined, j ? " " : "");
+            strcat (joined, words.list[j]);
+        }
+        assert_string_equal (joined, cases[i].hosts ? cases[i].hosts : "");
+        words_clear (&words);
+    }
+}
+
+/* ---- Command lines ------------------------------------------------------------------------ */
+
+static void expect_words (struct words *words, const char *expected)
+{
+    char joined[2048] = "";
+    for (size_t i = 0; i < words->count; i++) {
+        strcat (joined, i ? " " : "");
+        strcat (joined, words->list[i]);
+    }
+    assert_string_equal (joined, expected);
+    words_clear (words);
+}
+
+static struct slurm_share sample_share (void)
+{
+    return (struct slurm_share){
+        .name = "mnist.3.1",
+        .node = "n1",
+        .pollux = "/opt/pollux/bin/pollux",
+        .directory = "/home/u/.pollux/run/mnist/3",
+        .first = 4,
+        .count = 2,
+        .gres = "gpu",
+        .gres_type = "a100",
+        .gres_count = 2,
+        .cpus = 8,
+        .memory_mb = 32000,
+        .allocation = 77,
+    };
+}
+
+static void test_start_words (void **state)
+{
+    (void)state;
+    struct slurm_share share = sample_share ();
+    struct words words;
+    char *script;
+    assert_int_equal (slurm_srun_share (&share, &words, NULL), 0);
+    expect_words (&words,
+                  "srun --jobid=77 --overlap --job-name=mnist.3.1 --kill-on-bad-exit=0 "
+                  "--cpu-bind=none --mem=0 --input=none --gres=gpu:a100:2 --mpi=none --nodes=1 "
+                  "--ntasks=1 --nodelist=n1 /opt/pollux/bin/pollux exec "
+                  "--share=/home/u/.pollux/run/mnist/3 --first=4 --count=2");
+    share.gres_count = 0;
+    share.count = 8;
+    assert_int_equal (slurm_srun_mpi (&share, 3, &words, NULL), 0);
+    expect_words (&words,
+                  "srun --jobid=77 --overlap --job-name=mnist.3.1 --kill-on-bad-exit=0 "
+                  "--cpu-bind=none --mem=0 --input=none --gres=none --mpi=pmix "
+                  "--distribution=arbitrary --nodes=3 --ntasks=8 /opt/pollux/bin/pollux exec --mpi "
+                  "--run=/home/u/.pollux/run/mnist/3");
+    share = sample_share ();
+    assert_int_equal (slurm_sbatch_share (&share, &words, &script, NULL), 0);
+    expect_words (&words, "sbatch --parsable --job-name=mnist.3.1 --nodes=1 --ntasks=1 "
+                          "--nodelist=n1 --gres=gpu:a100:2 --cpus-per-task=8 --mem=32000M "
+                          "--no-requeue --export=ALL --chdir=/ --input=/dev/null "
+                          "--open-mode=append --output=/dev/null");
+    assert_string_equal (script, "#!/bin/sh\nexec '/opt/pollux/bin/pollux' exec "
+                                 "--share='/home/u/.pollux/run/mnist/3' --first=4 --count=2\n");
+    free (script);
+    share.gres_type = "";
+    share.comment = "mnist on n1, 2 of 8 replicas";
+    share.account = "physics";
+    share.qos = "low";
+    share.partition = "gpu,big";
+    share.reservation = "ours";
+    share.time_limit_min = 90;
+    share.output = "/home/u/100%/log";
+    share.directory = "/home/o'neil/x; y";
+    share.cpus = 0;
+    share.memory_mb = 0;
+    assert_int_equal (slurm_sbatch_share (&share, &words, &script, NULL), 0);
+    expect_words (&words,
+                  "sbatch --parsable --job-name=mnist.3.1 --comment=mnist on n1, 2 of 8 replicas "
+                  "--nodes=1 --ntasks=1 --nodelist=n1 --gres=gpu:2 --time=90 --account=physics "
+                  "--qos=low --partition=gpu,big --reservation=ours --no-requeue --export=ALL "
+                  "--chdir=/ --input=/dev/null --open-mode=append --output=/home/u/100%%/log");
+    assert_string_equal (script, "#!/bin/sh\nexec '/opt/pollux/bin/pollux' exec "
+                                 "--share='/home/o'\\''neil/x; y' --first=4 --count=2\n");
+    free (script);
+}
+
+static void test_start_refused (void **state)
+{
+    (void)state;
+    struct slurm_share good = sample_share (), bad[12];
+    for (size_t i = 0; i < COUNT (bad); i++)
+        bad[i] = good;
+    bad[0].name = "a b";
+    bad[1].name = "-n";
+    bad[2].name = NULL;
+    bad[3].node = "n[0-3]";
+    bad[4].node = "n0,n1";
+    bad[5].node = NULL;
+    bad[6].directory = "relative";
+    bad[7].directory = "/a\nb";
+    bad[8].pollux = "pollux";
+    bad[9].count = 0;
+    bad[10].gres_type = "a:1,b";
+    bad[11].comment = "two\nlines";
+    for (size_t i = 0; i < COUNT (bad); i++) {
+        struct words words = {.count = 0};
+        char *script = NULL;
+        struct pollux_error err = {.text = ""};
+        if (slurm_sbatch_share (&bad[i], &words, &script, &err) != -EINVAL)
+            fail_msg ("case %zu was accepted", i);
+        assert_true (err.text[0] != '\0');
+        assert_int_equal (words.count, 0);
+        assert_null (script);
+        if (i < 11)
+            assert_int_equal (slurm_srun_share (&bad[i], &words, &err), -EINVAL);
+    }
+    struct words words;
+    good.allocation = 0;
+    assert_int_equal (slurm_srun_share (&good, &words, NULL), -EINVAL);
+    good.allocation = 1;
+    assert_int_equal (slurm_srun_mpi (&good, 3, &words, NULL), -EINVAL);
+    char *script;
+    good.output = "/a\\b";
+    assert_int_equal (slurm_sbatch_share (&good, &words, &script, NULL), -EINVAL);
+}
+
+static void test_other_words (void **state)
+{
+    (void)state;
+    struct words words;
+    assert_int_equal (slurm_scancel_job (12, "URG", &words), 0);
+    expect_words (&words, "scancel --signal=URG --batch 12");
+    assert_int_equal (slurm_scancel_job (12, NULL, &words), 0);
+    expect_words (&words, "scancel 12");
+    assert_int_equal (slurm_scancel_step (12, "3", "URG", &words), 0);
+    expect_words (&words, "scancel --signal=URG 12.3");
+    assert_int_equal (slurm_scancel_step (12, "3", NULL, &words), 0);
+    expect_words (&words, "scancel 12.3");
+    struct slurm_jobs_query jobs = {.key = KEY};
+    assert_int_equal (slurm_jobs_words (&jobs, &words), 0);
+    expect_words (&words, "squeue -h -o " KEY "|%A|%T|%U|%u|%b|%S|%e|%N|%r|%j|%k");
+    jobs = (struct slurm_jobs_query){KEY, "u", "a.1.0", "1,2", "gpu", true};
+    assert_int_equal (slurm_jobs_words (&jobs, &words), 0);
+    expect_words (&words, "squeue -h --states=all --user=u --name=a.1.0 --jobs=1,2 "
+                          "--partition=gpu -o " KEY "|%A|%T|%U|%u|%b|%S|%e|%N|%r|%j|%k");
+    assert_int_equal (slurm_steps_words (&jobs, &words), 0);
+    expect_words (&words, "squeue -h -s --user=u --name=a.1.0 --jobs=1,2 --partition=gpu -o " KEY
+                          "|%i|%u|%S|%N|%j");
+    struct slurm_nodes_query nodes = {.partition = "gpu", .nodes = "n[0-3]"};
+    assert_int_equal (slurm_nodes_words (&nodes, &words), 0);
+    expect_words (&words, "sinfo -h -N --partition=gpu --nodes=n[0-3] -O NodeList:|,StateLong:|,"
+                          "Gres:|,GresUsed:|,NodeAddr:|,CPUsState:|,Memory:|,AllocMem:|");
+    static const char *const names[] = {"n0", "n1", "n2"};
+    char *text, key[SLURM_KEY_SIZE], other[SLURM_KEY_SIZE];
+    assert_int_equal (slurm_hostfile (names, (const int[]){2, 0, 1}, 3, &text, NULL), 0);
+    assert_string_equal (text, "n0\nn0\nn2\n");
+    free (text);
+    assert_int_equal (
+        slurm_hostfile ((const char *const[]){"n0\nn1"}, (const int[]){1}, 1, &text, NULL),
+        -EINVAL);
+    assert_int_equal (slurm_key_make (key, NULL), 0);
+    assert_int_equal (slurm_key_make (other, NULL), 0);
+    assert_int_equal (strspn (key, "0123456789abcdef"), 16);
+    assert_string_not_equal (key, other);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_gres),          cmocka_unit_test (test_states),
+        cmocka_unit_test (test_nodes),         cmocka_unit_test (test_nodes_forms),
+        cmocka_unit_test (test_nodes_refused), cmocka_unit_test (test_jobs),
+        cmocka_unit_test (test_steps),         cmocka_unit_test (test_jobs_refused),
+        cmocka_unit_test (test_submitted),     cmocka_unit_test (test_hostlist),
+        cmocka_unit_test (test_start_words),   cmocka_unit_test (test_start_refused),
+        cmocka_unit_test (test_other_words),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
