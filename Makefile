@@ -76,16 +76,19 @@ LINK_yaml := -lyaml
 LINK_sqlite3 := -lsqlite3
 LINK_qhull := -lqhull_r
 LINK_microhttpd := -lmicrohttpd
+LINK_gnutls := -lgnutls
 LINK_nettle := -lnettle
 LINK_curl := -lcurl
 LINK_curses := -lncursesw -ltinfo
 LINK_xxhash := # compiled in from its header
 LINK_cmocka := -lcmocka
 LINK_openblas := -lopenblas
-LINK_NAMES := jansson yaml sqlite3 qhull microhttpd nettle curl curses xxhash cmocka openblas
+LINK_NAMES := jansson yaml sqlite3 qhull microhttpd gnutls nettle curl curses xxhash cmocka openblas
 
-LIBS := $(LINK_jansson) $(LINK_yaml) $(LINK_sqlite3) $(LINK_qhull) $(LINK_microhttpd) $(LINK_nettle) -lm
-CLI_LIBS := $(LINK_curl) $(LINK_curses)
+# --as-needed: a program loads those that it uses.  polluxd does not use curl: it has no supervisor in it.
+LIBS := $(LINK_jansson) $(LINK_yaml) $(LINK_sqlite3) $(LINK_qhull) $(LINK_microhttpd) $(LINK_gnutls) $(LINK_nettle) \
+	$(LINK_curl) -lm
+CLI_LIBS := $(LINK_curses)
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)))
 LIB_OBJECTS := $(call objects,$(LIB_ROOMS:%=src/%/*.c))

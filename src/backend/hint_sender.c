@@ -1,137 +1,192 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A non-blocking HTTP client for one kind of request, on this machine.
+ * Requests of a supervisor, by libcurl's multi interface: one request at a time.
  *
- *     IDLE --due--> SENDING --all sent--> READING --end, or deadline--> evaluate: IDLE
+ *     supervisor's epoll --> sender's epoll --> curl's sockets: the connection, or the resolver's pipe
  *
- * One connection per message, because there is at most one message per second.  Only the status
- * line of the answer matters.  2xx: delivered; 4xx: refused, not sent again; anything else, or no
- * answer: sent again after a pause that doubles, unless a newer message replaces it.
+ * 2xx: delivered; 4xx: refused, not sent again; anything else, or no answer: sent again after a pause
+ * that doubles.  News keep their order; hints are sent only when no news wait, and newer hints replace
+ * older ones.
+ *
+ * Nothing here waits.  Names are resolved by a thread of curl's, and CURLOPT_QUICK_EXIT lets a request end
+ * without that thread.  On this machine every message has its own connection, so that an idle supervisor
+ * keeps none; with TLS the connection is kept, because a new one takes a handshake.
  */
-#define _GNU_SOURCE
 #include "backend/hint_sender.h"
 
-#include <arpa/inet.h>
+#include <curl/curl.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/number.h"
 #include "wire/run.h"
 
 #define SECOND_US INT64_C (1000000)
 #define INTERVAL_US SECOND_US
-#define DEADLINE_US (5 * SECOND_US)
+#define DEADLINE_MS 5000L
 #define PAUSE_LIMIT_US (30 * SECOND_US)
+#define SIGN_PAUSE_US (SECOND_US / 50)
 /* Longer answers are not read to their end. */
 #define ANSWER_LIMIT ((size_t)64 << 10)
-/* The request line has a job's name of 63 bytes, the head a token of 1024. */
-#define HEAD_SIZE 2048
 
-enum { NEWS_LIMIT = 4 }; /* a run has two: running and ended */
-
-enum state { IDLE, SENDING, READING };
-
-struct hint_sender {
-    struct sockaddr_storage address;
-    socklen_t address_size;
-    char host[128], job[64];
-    char *token;
-    int epoll;
-    uint64_t tag;
-
-    char message[RUN_MESSAGE_LIMIT];
-    size_t message_length; /* 0: no message waits */
-    char *news[NEWS_LIMIT];
-    int news_count;
-    bool sends_news; /* the request holds news[0] */
-
-    enum state state;
-    int socket;
-    char request[HEAD_SIZE + RUN_MESSAGE_LIMIT];
-    size_t body, length, sent; /* offset of the message; total; sent so far */
-    char answer[16];           /* its start: "HTTP/1.1 200 " */
-    size_t answered;
-    int64_t deadline_us, due_us, pause_us;
+enum {
+    NEWS_MAX = 16,         /* a run has two: it started, it ended */
+    URL_SIZE = 256,        /* an address of at most 107 bytes, a job's name of 63 */
+    CREDENTIAL_SIZE = 8192 /* of a signature; munge makes less than 1 KiB of a short payload */
 };
 
-/* ---- The address ------------------------------------------------------------------------------- */
+enum kind { NONE, NEWS, HINTS };
 
-static int parse_unix (struct hint_sender *sender, const char *path, struct pollux_error *err)
+struct message {
+    struct message *next;
+    size_t length;
+    char text[];
+};
+
+struct hint_sender {
+    char base[URL_SIZE], job[64];
+    int (*sign) (void *self, const char *method, const char *target, const void *body,
+                 size_t length, char *ret, size_t size);
+    void *self;
+    CURL *easy;
+    CURLM *multi;
+    struct curl_slist *headers; /* of the running request */
+    int events;                 /* epoll of curl's sockets */
+    int64_t now_us;             /* of the current step */
+    int64_t timer_us;           /* when curl wants to be called; INT64_MAX: not by time */
+
+    struct message *news; /* in order */
+    int news_count;
+    char hints[RUN_MESSAGE_LIMIT];
+    size_t hints_length; /* 0: no hints wait */
+
+    enum kind sending;
+    char body[RUN_MESSAGE_LIMIT]; /* of the running request */
+    size_t body_length, answered;
+    int64_t hints_us, retry_us; /* no hints before, no request before */
+    int64_t pause_us;           /* after the next failure */
+};
+
+/* ---- The beginning and the end ---------------------------------------------------------------- */
+
+/* Called by curl: watch a socket, or no longer. */
+static int watch_socket (CURL *easy, curl_socket_t socket, int what, void *self, void *known)
 {
-    struct sockaddr_un *address = (struct sockaddr_un *)&sender->address;
-    if (strlen (path) >= sizeof (address->sun_path))
-        return fail (err, -EINVAL, "url: the socket's path is too long");
-    address->sun_family = AF_UNIX;
-    strcpy (address->sun_path, path);
-    sender->address_size = sizeof (*address);
-    strcpy (sender->host, "localhost");
+    struct hint_sender *sender = self;
+    struct epoll_event event = {.data.fd = socket};
+    (void)easy;
+    (void)known;
+    if (what & CURL_POLL_IN && what != CURL_POLL_REMOVE)
+        event.events |= EPOLLIN;
+    if (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE)
+        event.events |= EPOLLOUT;
+    if (what == CURL_POLL_REMOVE)
+        epoll_ctl (sender->events, EPOLL_CTL_DEL, socket, &event);
+    else if (epoll_ctl (sender->events, EPOLL_CTL_MOD, socket, &event) < 0)
+        epoll_ctl (sender->events, EPOLL_CTL_ADD, socket, &event);
     return 0;
 }
 
-static bool set_address (struct hint_sender *sender, const char *host, in_port_t port)
+/* Called by curl: call it again after so many milliseconds; -1: not by time. */
+static int set_timer (CURLM *multi, long ms, void *self)
 {
-    struct sockaddr_in *four = (struct sockaddr_in *)&sender->address;
-    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&sender->address;
-    if (strcmp (host, "[::1]") == 0) {
-        *six = (struct sockaddr_in6){
-            .sin6_family = AF_INET6, .sin6_port = htons (port), .sin6_addr = in6addr_loopback};
-        sender->address_size = sizeof (*six);
-        return true;
-    }
-    *four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons (port)};
-    sender->address_size = sizeof (*four);
-    if (strcmp (host, "localhost") == 0)
-        host = "127.0.0.1";
-    return inet_pton (AF_INET, host, &four->sin_addr) == 1 &&
-           ntohl (four->sin_addr.s_addr) >> 24 == 127;
+    struct hint_sender *sender = self;
+    (void)multi;
+    sender->timer_us = ms < 0 ? INT64_MAX : sender->now_us + ms * 1000;
+    return 0;
 }
 
-static int parse_url (struct hint_sender *sender, const char *url, struct pollux_error *err)
+/* Only the status of an answer matters. */
+static size_t drop_answer (char *bytes, size_t size, size_t count, void *self)
 {
-    int64_t port;
-    char host[sizeof (sender->host)];
-    if (strncmp (url, "unix:/", 6) == 0)
-        return parse_unix (sender, url + 5, err);
-    bool legal = strncmp (url, "http://", 7) == 0 && strlen (url + 7) < sizeof (host);
-    if (legal) {
-        strcpy (host, url + 7);
-        host[strcspn (host, "/")] = '\0';
-        strcpy (sender->host, host);
-        char *colon = strrchr (host, ':');
-        legal = colon && number_int64 (colon + 1, &port) == 0 && port > 0 && port < 65536;
-        if (legal) {
-            *colon = '\0';
-            legal = set_address (sender, host, (in_port_t)port);
-        }
-    }
-    if (!legal)
+    struct hint_sender *sender = self;
+    (void)bytes;
+    sender->answered += size * count;
+    return sender->answered <= ANSWER_LIMIT ? size * count : 0;
+}
+
+/* Check the address and set the URL's beginning. */
+static int set_address (struct hint_sender *sender, const char *url, struct pollux_error *err)
+{
+    bool tls = strncmp (url, "https://", 8) == 0;
+    CURLcode code = CURLE_OK;
+    if (strncmp (url, "unix:/", 6) == 0) {
+        code = curl_easy_setopt (sender->easy, CURLOPT_UNIX_SOCKET_PATH, url + 5);
+        url = "http://localhost";
+    } else if ((!tls && strncmp (url, "http://", 7) != 0) || strlen (url) > URL_SIZE / 2) {
         return fail (err, -EINVAL,
-                     "url: expected http://127.0.0.1:PORT, http://[::1]:PORT or unix:/PATH");
-    return 0;
+                     "url: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH");
+    }
+    size_t length = strlen (url);
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    snprintf (sender->base, sizeof (sender->base), "%.*s", (int)length, url);
+    curl_easy_setopt (sender->easy, CURLOPT_FORBID_REUSE, tls ? 0L : 1L);
+    return code == CURLE_OK ? 0 : fail (err, -ENOMEM, "not enough memory");
 }
 
-int hint_sender_new (const char *url, const char *token, const char *job, int epoll, uint64_t tag,
-                     struct hint_sender **ret, struct pollux_error *err)
+static int set_up (struct hint_sender *sender, const struct hint_sender_options *options,
+                   struct pollux_error *err)
+{
+    CURL *easy = sender->easy;
+    curl_multi_setopt (sender->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+    curl_multi_setopt (sender->multi, CURLMOPT_SOCKETDATA, sender);
+    curl_multi_setopt (sender->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt (sender->multi, CURLMOPT_TIMERDATA, sender);
+    curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt (easy, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L);
+    curl_easy_setopt (easy, CURLOPT_TIMEOUT_MS, DEADLINE_MS);
+    curl_easy_setopt (easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt (easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* the file may be replaced */
+    curl_easy_setopt (easy, CURLOPT_WRITEFUNCTION, drop_answer);
+    curl_easy_setopt (easy, CURLOPT_WRITEDATA, sender);
+    int code = set_address (sender, options->url, err);
+    if (code < 0)
+        return code;
+    CURLcode ok = CURLE_OK;
+    if (options->ca) {
+        ok = curl_easy_setopt (easy, CURLOPT_CAINFO, options->ca);
+        curl_easy_setopt (easy, CURLOPT_CAPATH, NULL);
+    }
+    if (ok == CURLE_OK && options->token && !options->sign) {
+        curl_easy_setopt (easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        ok = curl_easy_setopt (easy, CURLOPT_XOAUTH2_BEARER, options->token);
+    }
+    return ok == CURLE_OK ? 0 : fail (err, -ENOMEM, "not enough memory");
+}
+
+int hint_sender_new (const struct hint_sender_options *options, struct hint_sender **ret,
+                     struct pollux_error *err)
 {
     struct hint_sender *sender = calloc (1, sizeof (*sender));
     if (!sender)
         return fail (err, -ENOMEM, "not enough memory");
-    sender->epoll = epoll;
-    sender->tag = tag;
-    sender->socket = -1;
+    sender->sign = options->sign;
+    sender->self = options->self;
+    sender->timer_us = INT64_MAX;
     sender->pause_us = INTERVAL_US;
-    snprintf (sender->job, sizeof (sender->job), "%s", job);
-    int code = parse_url (sender, url, err);
-    if (code == 0 && token && !(sender->token = strdup (token)))
+    sender->events = epoll_create1 (EPOLL_CLOEXEC);
+    snprintf (sender->job, sizeof (sender->job), "%s", options->job);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = options->tag};
+    int code = 0;
+    if (sender->events < 0 || epoll_ctl (options->epoll, EPOLL_CTL_ADD, sender->events, &event) < 0)
+        code = fail (err, -errno, "epoll: %s", strerror (errno));
+    if (code == 0 && curl_global_init (CURL_GLOBAL_DEFAULT) == CURLE_OK) {
+        sender->easy = curl_easy_init ();
+        sender->multi = curl_multi_init ();
+    }
+    if (code == 0 && (!sender->easy || !sender->multi))
         code = fail (err, -ENOMEM, "not enough memory");
+    if (code == 0)
+        code = set_up (sender, options, err);
     if (code < 0)
         hint_sender_free (sender);
     else
@@ -139,216 +194,233 @@ int hint_sender_new (const char *url, const char *token, const char *job, int ep
     return code;
 }
 
+static void drop_news (struct hint_sender *sender)
+{
+    struct message *first = sender->news;
+    sender->news = first->next;
+    sender->news_count--;
+    free (first);
+}
+
+static void end_request (struct hint_sender *sender)
+{
+    if (sender->sending != NONE)
+        curl_multi_remove_handle (sender->multi, sender->easy);
+    sender->sending = NONE;
+    curl_slist_free_all (sender->headers);
+    sender->headers = NULL;
+}
+
 void hint_sender_free (struct hint_sender *sender)
 {
     if (!sender)
         return;
-    if (sender->socket >= 0)
-        close (sender->socket);
-    for (int i = 0; i < sender->news_count; i++)
-        free (sender->news[i]);
-    free (sender->token);
+    end_request (sender);
+    if (sender->easy)
+        curl_easy_cleanup (sender->easy);
+    if (sender->multi)
+        curl_multi_cleanup (sender->multi);
+    while (sender->news)
+        drop_news (sender);
+    if (sender->events >= 0)
+        close (sender->events); /* which removes it from the other epoll */
     free (sender);
 }
 
-/* ---- One request -------------------------------------------------------------------------- */
+/* ---- Messages --------------------------------------------------------------------------------- */
 
 void hint_sender_offer (struct hint_sender *sender, const char *text, size_t length)
 {
     if (length == 0 || length > RUN_MESSAGE_LIMIT)
         return;
-    memcpy (sender->message, text, length);
-    sender->message_length = length;
+    memcpy (sender->hints, text, length);
+    sender->hints_length = length;
 }
 
 int hint_sender_news (struct hint_sender *sender, const char *text, size_t length)
 {
     if (length == 0 || length > RUN_MESSAGE_LIMIT)
         return -EFBIG;
-    if (sender->news_count == NEWS_LIMIT)
+    if (sender->news_count == NEWS_MAX)
         return -ENOBUFS;
-    char *copy = strndup (text, length);
-    if (!copy)
+    struct message *message = malloc (sizeof (*message) + length), **end = &sender->news;
+    if (!message)
         return -ENOMEM;
-    sender->news[sender->news_count++] = copy;
-    if (sender->state == IDLE && sender->pause_us == INTERVAL_US)
-        sender->due_us = 0; /* at once, unless the daemon does not answer */
+    message->next = NULL;
+    message->length = length;
+    memcpy (message->text, text, length);
+    while (*end)
+        end = &(*end)->next;
+    *end = message;
+    sender->news_count++;
     return 0;
 }
 
-static void drop_news (struct hint_sender *sender)
-{
-    free (sender->news[0]);
-    sender->news_count--;
-    memmove (sender->news, sender->news + 1, (size_t)sender->news_count * sizeof (char *));
-    if (sender->news_count > 0)
-        sender->due_us = 0;
-}
+/* ---- One request ------------------------------------------------------------------------------ */
 
-static void disconnect (struct hint_sender *sender)
+/* Not delivered: keep the message, unless there are newer hints, and try again later. */
+static void retry_later (struct hint_sender *sender)
 {
-    if (sender->socket >= 0)
-        close (sender->socket); /* which removes it from epoll */
-    sender->socket = -1;
-    sender->state = IDLE;
-}
-
-/* Not delivered: keep the message, unless there is a newer one, and try again later. */
-static void retry_later (struct hint_sender *sender, int64_t now_us)
-{
-    size_t length = sender->length - sender->body;
-    if (sender->message_length == 0 && !sender->sends_news) {
-        memcpy (sender->message, sender->request + sender->body, length);
-        sender->message_length = length;
-    }
-    disconnect (sender);
-    sender->due_us = now_us + sender->pause_us;
+    if (sender->sending == HINTS && sender->hints_length == 0)
+        hint_sender_offer (sender, sender->body, sender->body_length);
+    end_request (sender);
+    sender->retry_us = sender->now_us + sender->pause_us;
     sender->pause_us *= 2;
     if (sender->pause_us > PAUSE_LIMIT_US)
         sender->pause_us = PAUSE_LIMIT_US;
 }
 
-/* The HTTP status of the answer; 0: there is none. */
-static int answer_status (const struct hint_sender *sender)
+/* The request has ended.  Returns the status if the message was refused. */
+static int evaluate (struct hint_sender *sender)
 {
-    int status = 0;
-    char text[sizeof (sender->answer) + 1] = "";
-    memcpy (text, sender->answer,
-            sender->answered < sizeof (sender->answer) ? sender->answered
-                                                       : sizeof (sender->answer));
-    return sscanf (text, "HTTP/1.%*1[01] %3d", &status) == 1 && status >= 100 ? status : 0;
-}
-
-static int evaluate (struct hint_sender *sender, int64_t now_us)
-{
-    int status = answer_status (sender);
+    long status = 0;
+    curl_easy_getinfo (sender->easy, CURLINFO_RESPONSE_CODE, &status);
     bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
     if (!refused && (status < 200 || status > 299)) {
-        retry_later (sender, now_us);
+        retry_later (sender);
         return 0;
     }
-    disconnect (sender);
-    if (sender->sends_news)
+    if (sender->sending == NEWS)
         drop_news (sender);
+    end_request (sender);
     sender->pause_us = INTERVAL_US;
-    return refused ? status : 0;
+    sender->retry_us = 0;
+    return refused ? (int)status : 0;
 }
 
-static void compose (struct hint_sender *sender)
+static void add_header (struct hint_sender *sender, const char *text, bool *ok)
 {
-    sender->sends_news = sender->news_count > 0;
-    const char *body = sender->sends_news ? sender->news[0] : sender->message;
-    size_t length = sender->sends_news ? strlen (body) : sender->message_length;
-    int head = snprintf (sender->request, HEAD_SIZE,
-                         "POST /v1/jobs/%s/%s HTTP/1.1\r\n"
-                         "Host: %s\r\n"
-                         "%s%s%s"
-                         "Content-Type: application/json\r\n"
-                         "Content-Length: %zu\r\n"
-                         "Connection: close\r\n"
-                         "\r\n",
-                         sender->job, sender->sends_news ? "runs" : "hints", sender->host,
-                         sender->token ? "Authorization: Bearer " : "",
-                         sender->token ? sender->token : "", sender->token ? "\r\n" : "", length);
-    sender->body = (size_t)head;
-    memcpy (sender->request + sender->body, body, length);
-    sender->length = sender->body + length;
-    sender->sent = sender->answered = 0;
-    if (!sender->sends_news)
-        sender->message_length = 0;
+    struct curl_slist *list = curl_slist_append (sender->headers, text);
+    *ok = *ok && list;
+    if (list)
+        sender->headers = list;
 }
 
-static void connect_to_daemon (struct hint_sender *sender, int64_t now_us)
+/* The headers of the request for a target; -ENOMEM, or a code of sign. */
+static int make_headers (struct hint_sender *sender, const char *target)
 {
-    struct epoll_event event = {.events = EPOLLOUT, .data.u64 = sender->tag};
-    compose (sender);
-    sender->state = SENDING;
-    sender->due_us = now_us + INTERVAL_US;
-    sender->deadline_us = now_us + DEADLINE_US;
-    sender->socket =
-        socket (sender->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (sender->socket < 0 ||
-        (connect (sender->socket, (struct sockaddr *)&sender->address, sender->address_size) < 0 &&
-         errno != EINPROGRESS) ||
-        epoll_ctl (sender->epoll, EPOLL_CTL_ADD, sender->socket, &event) < 0)
-        retry_later (sender, now_us);
-}
-
-static void send_more (struct hint_sender *sender, int64_t now_us)
-{
-    while (sender->sent < sender->length) {
-        ssize_t sent = send (sender->socket, sender->request + sender->sent,
-                             sender->length - sender->sent, MSG_NOSIGNAL);
-        if (sent < 0 && (errno == EAGAIN || errno == ENOTCONN))
-            return;
-        if (sent < 0) {
-            retry_later (sender, now_us);
-            return;
-        }
-        sender->sent += (size_t)sent;
+    static const char name[] = "Authorization: ";
+    char line[sizeof (name) + CREDENTIAL_SIZE] = "Authorization: ";
+    bool ok = true;
+    int code = 0;
+    add_header (sender, "Content-Type: application/json", &ok);
+    add_header (sender, "Expect:", &ok);
+    add_header (sender, "Accept:", &ok);
+    if (sender->sign) {
+        code = sender->sign (sender->self, "POST", target, sender->body, sender->body_length,
+                             line + sizeof (name) - 1, CREDENTIAL_SIZE);
+        add_header (sender, line, &ok);
     }
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = sender->tag};
-    if (epoll_ctl (sender->epoll, EPOLL_CTL_MOD, sender->socket, &event) < 0)
-        retry_later (sender, now_us);
-    else
-        sender->state = READING;
+    return code < 0 ? code : ok ? 0 : -ENOMEM;
 }
 
-/* Keep the first bytes of the answer: the status line. */
-static void keep_start (struct hint_sender *sender, const char *bytes, size_t length)
+/* Start to send the message in body. */
+static void start (struct hint_sender *sender, enum kind kind)
 {
-    size_t size = sizeof (sender->answer), at = sender->answered;
-    if (at < size)
-        memcpy (sender->answer + at, bytes, length < size - at ? length : size - at);
-    sender->answered += length;
-}
-
-static int read_more (struct hint_sender *sender, int64_t now_us)
-{
-    char bytes[4096];
-    ssize_t got;
-    while ((got = recv (sender->socket, bytes, sizeof (bytes), 0)) > 0) {
-        keep_start (sender, bytes, (size_t)got);
-        if (sender->answered > ANSWER_LIMIT)
-            break;
+    char url[2 * URL_SIZE], *target;
+    target = url + snprintf (url, sizeof (url), "%s", sender->base);
+    snprintf (target, sizeof (url) - strlen (sender->base), "/v1/jobs/%s/%s", sender->job,
+              kind == NEWS ? "runs" : "hints");
+    sender->answered = 0;
+    if (kind == HINTS)
+        sender->hints_us = sender->now_us + INTERVAL_US;
+    int code = make_headers (sender, target);
+    curl_easy_setopt (sender->easy, CURLOPT_HTTPHEADER, sender->headers);
+    curl_easy_setopt (sender->easy, CURLOPT_POST, 1L);
+    curl_easy_setopt (sender->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)sender->body_length);
+    curl_easy_setopt (sender->easy, CURLOPT_POSTFIELDS, sender->body);
+    if (code == 0 && curl_easy_setopt (sender->easy, CURLOPT_URL, url) == CURLE_OK &&
+        curl_multi_add_handle (sender->multi, sender->easy) == CURLM_OK) {
+        sender->sending = kind;
+        return;
     }
-    if (got < 0 && errno == EAGAIN)
-        return 0;
-    return evaluate (sender, now_us);
+    if (kind == HINTS && sender->hints_length == 0)
+        hint_sender_offer (sender, sender->body, sender->body_length);
+    if (code != -EINPROGRESS) {
+        retry_later (sender);
+        return;
+    }
+    end_request (sender);
+    sender->hints_us = 0;
+    sender->retry_us = sender->now_us + SIGN_PAUSE_US;
 }
 
-/* ---- The steps ---------------------------------------------------------------------------- */
-
-static bool has_message (const struct hint_sender *sender)
+/* If a message is due, start to send it. */
+static void start_next (struct hint_sender *sender)
 {
-    return sender->news_count > 0 || sender->message_length > 0;
+    if (sender->now_us < sender->retry_us)
+        return;
+    if (sender->news) {
+        sender->body_length = sender->news->length;
+        memcpy (sender->body, sender->news->text, sender->body_length);
+        start (sender, NEWS);
+    } else if (sender->hints_length > 0 && sender->now_us >= sender->hints_us) {
+        sender->body_length = sender->hints_length;
+        memcpy (sender->body, sender->hints, sender->body_length);
+        sender->hints_length = 0;
+        start (sender, HINTS);
+    }
+}
+
+/* ---- The steps -------------------------------------------------------------------------------- */
+
+/* Let curl work on all sockets that are ready, and on its timer if that is due. */
+static void perform (struct hint_sender *sender)
+{
+    struct epoll_event events[8];
+    int running, count = epoll_wait (sender->events, events, 8, 0);
+    for (int i = 0; i < count; i++) {
+        int ready = (events[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
+                    (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                    (events[i].events & EPOLLERR ? CURL_CSELECT_ERR : 0);
+        curl_multi_socket_action (sender->multi, events[i].data.fd, ready, &running);
+    }
+    if (sender->now_us >= sender->timer_us) {
+        sender->timer_us = INT64_MAX; /* curl sets it again */
+        curl_multi_socket_action (sender->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
+}
+
+/* Has the request ended? */
+static bool has_ended (struct hint_sender *sender)
+{
+    bool ended = false;
+    int left;
+    for (const CURLMsg *message; (message = curl_multi_info_read (sender->multi, &left));)
+        ended |= message->msg == CURLMSG_DONE;
+    return ended;
 }
 
 int hint_sender_step (struct hint_sender *sender, int64_t now_us)
 {
     int refused = 0;
-    if (sender->state != IDLE && now_us >= sender->deadline_us)
-        refused = evaluate (sender, now_us);
-    if (sender->state == IDLE && has_message (sender) && now_us >= sender->due_us)
-        connect_to_daemon (sender, now_us);
-    if (sender->state == SENDING)
-        send_more (sender, now_us);
-    if (sender->state == READING)
-        refused = read_more (sender, now_us);
+    sender->now_us = now_us;
+    perform (sender);
+    if (has_ended (sender))
+        refused = evaluate (sender);
+    if (sender->sending == NONE)
+        start_next (sender);
     return refused;
+}
+
+static int64_t later (int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 int64_t hint_sender_due_us (const struct hint_sender *sender)
 {
-    if (sender->state != IDLE)
-        return sender->deadline_us;
-    return has_message (sender) ? sender->due_us : INT64_MAX;
+    if (sender->sending != NONE)
+        return sender->timer_us;
+    if (sender->news)
+        return sender->retry_us;
+    return sender->hints_length > 0 ? later (sender->hints_us, sender->retry_us) : INT64_MAX;
 }
 
 bool hint_sender_flush (struct hint_sender *sender)
 {
     bool reachable = sender->pause_us == INTERVAL_US;
-    if (reachable && sender->state == IDLE)
-        sender->due_us = 0;
-    return reachable && (sender->state != IDLE || has_message (sender));
+    if (reachable && sender->sending == NONE)
+        sender->hints_us = 0;
+    return reachable && (sender->sending != NONE || sender->news || sender->hints_length > 0);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends hints to the daemon: the latest message, at most one per second, by HTTP/1.1 on this
- * machine, without waiting.  Use:
+ * Sends messages of a supervisor to the daemon by HTTP, without waiting:
+ *
+ *     news    what happened to the run: all of them, in order, at once     POST /v1/jobs/JOB/runs
+ *     hints   of the agent: the latest, at most one per second             POST /v1/jobs/JOB/hints
+ *
+ * Use:
  *
  *     hint_sender_offer (sender, text, length);       when the agent has sent a message
  *     hint_sender_news (sender, text, length);        when the run has started or ended
- *     hint_sender_step (sender, now_us);              when its socket is ready, or at
+ *     hint_sender_step (sender, now_us);              when its descriptor is ready, or at
  *     hint_sender_due_us (sender)
  */
 #ifndef BACKEND_HINT_SENDER_H
@@ -19,26 +23,42 @@
 
 struct hint_sender;
 
-/* The socket is added to epoll with this tag.  -EINVAL: the URL is not one of this machine. */
-int hint_sender_new (const char *url, const char *token, const char *job, int epoll, uint64_t tag,
-                     struct hint_sender **ret, struct pollux_error *err);
+/* Copied by hint_sender_new, except epoll and self. */
+struct hint_sender_options {
+    const char *url;   /* unix:/PATH, http://HOST:PORT or https://HOST:PORT */
+    const char *token; /* sent as Authorization: Bearer; NULL: none */
+    const char *ca;    /* file of the certificates that https trusts; NULL: the system's */
+    const char *job;
+    int epoll; /* one descriptor is added to it, with this tag */
+    uint64_t tag;
+    /* Write the value of the Authorization header for one request into ret, with its NUL; it takes the
+     * token's place.  -EINPROGRESS: not ready yet; it is called again soon, with this body or newer hints.
+     * Other negative errno values: the request is made again after a pause.  NULL: none.  It is called from
+     * hint_sender_step and must not wait. */
+    int (*sign) (void *self, const char *method, const char *target, const void *body,
+                 size_t length, char *ret, size_t size);
+    void *self;
+};
+
+/* Nothing is sent yet.  -EINVAL: the URL is malformed. */
+int hint_sender_new (const struct hint_sender_options *options, struct hint_sender **ret,
+                     struct pollux_error *err);
 void hint_sender_free (struct hint_sender *sender);
 
-/* Replace the waiting message; at most RUN_MESSAGE_LIMIT bytes. */
+/* Replace the waiting hints; at most RUN_MESSAGE_LIMIT bytes. */
 void hint_sender_offer (struct hint_sender *sender, const char *text, size_t length);
 
-/* Append news of the run (wire/run_news.h), which go to /v1/jobs/JOB/runs in order and before hints; at
- * most RUN_MESSAGE_LIMIT bytes.  -ENOBUFS: too many wait; -EFBIG; -ENOMEM. */
+/* Append news; at most RUN_MESSAGE_LIMIT bytes.  -ENOBUFS: too many wait; -EFBIG; -ENOMEM. */
 int hint_sender_news (struct hint_sender *sender, const char *text, size_t length);
 
 /* Connect, send and receive as far as possible without waiting.  Returns the HTTP status if the
  * daemon has refused a message (it is not sent again), otherwise 0. */
 int hint_sender_step (struct hint_sender *sender, int64_t now_us);
 
-/* When to call hint_sender_step even if the socket is not ready; INT64_MAX: never. */
+/* When to call hint_sender_step even if the descriptor is not ready; INT64_MAX: never. */
 int64_t hint_sender_due_us (const struct hint_sender *sender);
 
-/* Send the last message at once.  True while one waits or is being sent; false if there is none, or
+/* Send what waits at once.  True while a message waits or is being sent; false if there is none, or
  * if the daemon does not answer. */
 bool hint_sender_flush (struct hint_sender *sender);
 

@@ -92,8 +92,16 @@ int supervisor_open_run (struct supervisor *supervisor, int root, const struct r
     if (code == 0)
         code = supervisor_watch (supervisor, supervisor->agent, TAG_AGENT, err);
     if (code == 0 && description->url)
-        code = hint_sender_new (description->url, description->token, name->job, supervisor->epoll,
-                                TAG_SENDER, &supervisor->sender, err);
+        code = hint_sender_new (
+            &(struct hint_sender_options){
+                .url = description->url,
+                .token = description->token,
+                .ca = description->ca,
+                .job = name->job,
+                .epoll = supervisor->epoll,
+                .tag = TAG_SENDER,
+            },
+            &supervisor->sender, err);
     if (code < 0)
         return code;
     make_cgroup (supervisor);
