@@ -55,28 +55,31 @@ static bool has_room (struct http_server *server, const char *peer)
     return all < limits->connections || make_room (server, NULL);
 }
 
-static void turn_away (struct http_server *server, int fd)
+/* Without TLS the client is told why; a handshake would cost more than this connection is worth. */
+static void turn_away (struct http_server *server, bool tls, int fd)
 {
     static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
                                "Content-Type: application/json\r\nRetry-After: 1\r\n\r\n"
                                "{\"error\": \"there are too many connections; try again\"}\n";
     server->counts.turned_away++;
-    send (fd, text, sizeof (text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!tls)
+        send (fd, text, sizeof (text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     close (fd);
 }
 
-static int add (struct http_server *server, int fd, const struct sockaddr_storage *peer,
+static int add (struct http_server *server, bool tls, int fd, const struct sockaddr_storage *peer,
                 socklen_t length)
 {
     int one = 1;
+    struct MHD_Daemon *mhd = tls ? server->secure->mhd : server->plain->mhd;
     if (!has_room (server, address_host ((const struct sockaddr *)peer).text)) {
-        turn_away (server, fd);
+        turn_away (server, tls, fd);
         return -EMFILE;
     }
     if (peer->ss_family != AF_UNIX) /* finds peers that were switched off */
         setsockopt (fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof (one));
     server->counts.accepted++;
-    if (MHD_add_connection (server->mhd, fd, (const struct sockaddr *)peer, length) == MHD_YES)
+    if (MHD_add_connection (mhd, fd, (const struct sockaddr *)peer, length) == MHD_YES)
         return 0;
     return -ENOMEM; /* MHD has closed it */
 }
@@ -90,7 +93,7 @@ int http_server_add (struct http_server *server, int fd, struct pollux_error *er
         close (fd);
         return fail (err, code, "no connection: %s", strerror (-code));
     }
-    int code = add (server, fd, &peer, length);
+    int code = add (server, false, fd, &peer, length);
     return code < 0 ? fail (err, code, "there are too many connections") : 0;
 }
 
@@ -124,7 +127,7 @@ void accept_some (struct http_server *server, const struct listener *listener)
         int fd =
             accept4 (listener->fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            add (server, fd, &peer, length);
+            add (server, listener->tls, fd, &peer, length);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             pause_accepting (server);
             return;

@@ -104,7 +104,7 @@ enum MHD_Result answer_send (struct http_request *request)
     for (int i = 0; i < request->header_count; i++)
         ok &=
             MHD_add_response_header (response, request->headers[i].name, request->headers[i].value);
-    if (server->stopping)
+    if (server->stopping || connection->engine->retired)
         ok &= MHD_add_response_header (response, "Connection", "close");
     if (ok == MHD_YES)
         ok = MHD_queue_response (connection->mhd, (unsigned)request->status, response);

@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "http/header_check.h"
+
 static struct address_host address_of (int fd, int (*ask) (int, struct sockaddr *restrict,
                                                            socklen_t *restrict))
 {
@@ -47,9 +49,10 @@ static void take_out (struct connection *connection)
         connection->server->connections = connection->next;
 }
 
-static void connection_begin (struct http_server *server, struct MHD_Connection *mhd,
+static void connection_begin (struct engine *engine, struct MHD_Connection *mhd,
                               void **socket_context)
 {
+    struct http_server *server = engine->server;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct connection *connection = calloc (1, sizeof (*connection));
@@ -58,13 +61,19 @@ static void connection_begin (struct http_server *server, struct MHD_Connection 
         free (connection); /* its first request finds no connection and MHD closes it */
         return;
     }
-    *connection = (struct connection){
-        .source = SOURCE_CONNECTION, .server = server, .mhd = mhd, .fd = info->connect_fd};
+    *connection = (struct connection){.source = SOURCE_CONNECTION,
+                                      .server = server,
+                                      .engine = engine,
+                                      .mhd = mhd,
+                                      .fd = info->connect_fd};
     connection->peer = address_of (connection->fd, getpeername);
     connection->local = address_of (connection->fd, getsockname);
     connection->over_unix = strcmp (connection->local.text, "unix") == 0;
+    connection->exposed =
+        !engine->tls && !connection->over_unix && !check_loopback (connection->local.text);
     put_first (connection);
     server->counts.connections++;
+    engine->connections++;
     deadline_set (&server->deadlines, &connection->deadline,
                   server->now_us + (int64_t)(server->options.limits.head_s * 1e6));
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
@@ -82,6 +91,7 @@ static void connection_end (struct connection *connection)
     deadline_clear (&server->deadlines, &connection->deadline);
     take_out (connection);
     server->counts.connections--;
+    connection->engine->connections--;
     free (connection);
 }
 

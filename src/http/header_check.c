@@ -33,7 +33,7 @@ static bool host_name (const char *host, char ret[HOST_SIZE])
     return *host == ':' && digits <= 5 && host[1 + digits] == '\0';
 }
 
-static bool is_loopback (const char *name)
+bool check_loopback (const char *name)
 {
     struct in_addr four;
     struct in6_addr six;
@@ -49,7 +49,7 @@ bool check_host (const char *host, const char *local, const char *const *names, 
     char name[HOST_SIZE];
     if (!host_name (host, name))
         return false;
-    if (is_loopback (name) || strcasecmp (name, local) == 0)
+    if (check_loopback (name) || strcasecmp (name, local) == 0)
         return true;
     for (int i = 0; i < count; i++)
         if (strcasecmp (name, names[i]) == 0)

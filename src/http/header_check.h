@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Is this localhost, an IPv4 address of 127.0.0.0/8, or ::1? */
+bool check_loopback (const char *name);
+
 /* Is the Host header's value (NAME, NAME:PORT, 127.0.0.1:PORT, [::1]:PORT) a name of this server:
  * a loopback one, local (the address that the client has connected to, without port or brackets;
  * "" if there is none), or one of the names? */

@@ -27,7 +27,8 @@
  *   429  its rate is within limits.rate (a token bucket per role and name; refused tokens: per peer)
  *   400  every query parameter is one of route.queries, and none is repeated
  *   415, 413  the body has a type and a size that the route takes
- * On a Unix socket, which no browser reaches, Host and Origin are not checked; the token is.
+ * On a Unix socket, which no browser reaches, Host and Origin are not checked; the token is.  A token that
+ * comes over the network without TLS is refused (403), unless options.insecure is set: others may have read it.
  *
  * A slow client is disconnected: it has limits.head_s to send the head of its first request, idle_s for
  * each later one, request_s for the body, answer_s to read its answer.  These are for the whole
@@ -43,6 +44,7 @@
 
 #include "pollux/pollux.h"
 
+struct tls;
 struct http_server;
 struct http_request;
 struct http_stream;
@@ -125,6 +127,10 @@ struct http_options {
      * replaced; its mode is 0600. */
     const char *const *listen;
     int listen_count;
+    /* With a certificate, all addresses but Unix sockets and loopback ones are served with TLS 1.2 or
+     * later.  NULL: none are.  Borrowed for http_server_new. */
+    const struct tls *tls;
+    bool insecure;            /* take tokens over the network without TLS */
     const char *const *hosts; /* further names of this server for the Host header, without ports */
     int host_count;
     const struct http_route *routes; /* borrowed for the server's life */
@@ -166,6 +172,13 @@ void http_server_free (struct http_server *server);
 
 /* Address number i of options.listen, with its real port, in the same notation. */
 const char *http_server_address (const struct http_server *server, int i);
+
+/* What comes before address number i in a URL: "http://", "https://", or "" for a Unix socket. */
+const char *http_server_scheme (const struct http_server *server, int i);
+
+/* Use another certificate for new connections.  For a server that has one already. */
+int http_server_set_tls (struct http_server *server, const struct tls *tls,
+                         struct pollux_error *err);
 
 /* An epoll descriptor, the same for the server's life.  It is readable when a step has work. */
 int http_server_fd (const struct http_server *server);

@@ -4,7 +4,7 @@
  * request, and a request at most one stream.
  *
  *     http_server --+-- listeners
- *                   +-- MHD_Daemon (all connections, none of the listeners)
+ *                   +-- engines: MHD_Daemon (all connections, none of the listeners)
  *                   +-- connections: connection --- http_request --- http_stream
  *                   +-- gone: streams without a connection whose owners are not notified yet
  */
@@ -18,6 +18,7 @@
 #include "http/http.h"
 #include "http/listen.h"
 #include "http/target.h"
+#include "http/tls.h"
 
 /* The kind of object behind an epoll event: the first member of the object. */
 enum source { SOURCE_MHD, SOURCE_LISTENER, SOURCE_CONNECTION };
@@ -26,6 +27,17 @@ struct listener {
     enum source source;
     struct address address;
     int fd; /* -1: closed */
+    bool tls;
+};
+
+/* A daemon of libmicrohttpd. */
+struct engine {
+    struct engine *next;
+    struct http_server *server;
+    struct MHD_Daemon *mhd;
+    int connections;
+    bool tls;
+    bool retired; /* replaced: it ends when its last connection does */
 };
 
 enum phase {
@@ -41,11 +53,13 @@ struct connection {
     enum phase phase;
     struct deadline deadline;
     struct http_server *server;
+    struct engine *engine;
     struct MHD_Connection *mhd;
     struct connection *next, *previous;
     struct http_request *request; /* NULL between requests */
     int fd;
     bool over_unix, suspended, half_closed;
+    bool exposed; /* others on the network can read it: neither TLS nor of this machine */
     bool closing; /* MHD's next call is answered with "close" */
     struct address_host peer, local;
 };
@@ -114,7 +128,7 @@ struct http_server {
     char **hosts;
     int epoll;
     struct listener *listeners;
-    struct MHD_Daemon *mhd;
+    struct engine *engines, *plain, *secure; /* all; for new connections; secure NULL: no TLS */
     struct connection *connections;
     struct deadlines deadlines;
     struct rate_limit *request_limit, *refusal_limit;
@@ -146,7 +160,7 @@ void listener_watch (struct http_server *server, const struct listener *listener
 
 /* ---- connection.c: connections ------------------------------------------------------------- */
 
-void connection_notify (void *server, struct MHD_Connection *mhd, void **socket_context,
+void connection_notify (void *engine, struct MHD_Connection *mhd, void **socket_context,
                         enum MHD_ConnectionNotificationCode code);
 void connection_phase (struct connection *connection, enum phase phase);
 void connection_suspend (struct connection *connection);
@@ -158,6 +172,17 @@ void connection_half_closed (struct connection *connection);
 /* After MHD_run: close half-closed connections whose request is incomplete, and half-closed streams,
  * because a client leaves a stream this way. */
 void connections_sweep (struct http_server *server);
+
+/* ---- engine.c: the daemons of libmicrohttpd -------------------------------------------------- */
+
+/* tls NULL: a plain one.  The server owns it. */
+int engine_start (struct http_server *server, const struct tls *tls, struct engine **ret,
+                  struct pollux_error *err);
+/* Has one of them work that does not need to wait? */
+bool engines_are_busy (const struct http_server *server);
+/* MHD_run for all; those that are retired and have no connection end. */
+void engines_run (struct http_server *server);
+void engines_free (struct http_server *server);
 
 /* ---- request.c: from the head to the handler ----------------------------------------------- */
 

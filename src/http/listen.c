@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "http/header_check.h"
 
 enum { BACKLOG = 512 };
 
@@ -84,6 +85,12 @@ int address_parse (const char *text, struct address *ret, struct pollux_error *e
     snprintf (address.text, sizeof (address.text), "%s", text);
     *ret = address;
     return 0;
+}
+
+bool address_is_local (const struct address *address)
+{
+    const struct sockaddr *sockaddr = (const struct sockaddr *)&address->sockaddr;
+    return sockaddr->sa_family == AF_UNIX || check_loopback (address_host (sockaddr).text);
 }
 
 struct address_host address_host (const struct sockaddr *sockaddr)

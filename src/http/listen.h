@@ -19,6 +19,9 @@ struct address {
 /* Read "127.0.0.1:7467", "[::1]:7467", "localhost:7467" or "unix:/path".  -EINVAL. */
 int address_parse (const char *text, struct address *ret, struct pollux_error *err);
 
+/* Can only this machine reach it: a Unix socket, or a loopback address? */
+bool address_is_local (const struct address *address);
+
 /* Make a listening socket; address->text then has the real port.  Returns the descriptor, or a negative
  * errno value.  An existing file at the path of a Unix socket is removed only if it is a socket on which no
  * process listens. */

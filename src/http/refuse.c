@@ -158,6 +158,11 @@ static void check_token (struct http_request *request)
                          ? "a token is needed: send the header Authorization: Bearer TOKEN"
                          : "a token or a signature is needed: send the header Authorization: "
                            "Bearer TOKEN, or sign the request with munge");
+    else if (request->connection->exposed && !options->insecure)
+        http_error (
+            request, 403,
+            "a token is not taken over the network without TLS, because others may have read it: "
+            "use https, and revoke this token");
     else if (options->authorize == NULL ||
              options->authorize (options->self, token, &request->identity) < 0)
         request_refuse_token (request, "the token is not known here");

@@ -6,8 +6,8 @@
  *                                                   +-- MHD's epoll         MHD_run
  *                                                   +-- all clients         disconnected?
  *
- * Connections are accepted here and not by MHD: so several addresses share one MHD daemon, and the limits
- * are ours.
+ * Connections are accepted here and not by MHD: so several addresses share one MHD daemon (engine.c), and
+ * the limits are ours.
  */
 #include "http/http_private.h"
 
@@ -21,9 +21,8 @@
 #include "base/error.h"
 
 enum {
-    EVENTS = 64,        /* per epoll_wait */
-    RUNS = 8,           /* calls of MHD_run in one step, while MHD has work */
-    ANSWER_HEAD = 4096, /* MHD builds the answer's head in the same memory as the request's */
+    EVENTS = 64, /* per epoll_wait */
+    RUNS = 8,    /* calls of MHD_run in one step, while MHD has work */
 };
 
 static const struct http_limits defaults = {
@@ -73,10 +72,7 @@ static void fill_limits (struct http_limits *limits)
 
 static bool mhd_is_busy (const struct http_server *server)
 {
-    MHD_UNSIGNED_LONG_LONG timeout_ms;
-    if (server->resumed)
-        return true;
-    return MHD_get_timeout (server->mhd, &timeout_ms) == MHD_YES && timeout_ms == 0;
+    return server->resumed || engines_are_busy (server);
 }
 
 static void take_events (struct http_server *server)
@@ -119,7 +115,7 @@ void http_server_step (struct http_server *server, int64_t now_us)
     cut_overdue (server);
     for (int runs = 0; runs == 0 || (runs < RUNS && mhd_is_busy (server)); runs++) {
         server->resumed = false;
-        MHD_run (server->mhd);
+        engines_run (server);
         streams_notify (server);
         if (!mhd_is_busy (server))
             connections_sweep (server);
@@ -166,34 +162,6 @@ struct http_counts http_server_counts (const struct http_server *server)
 
 /* ---- Beginning and end --------------------------------------------------------------------------- */
 
-/* MHD must not decode: target.c does, after it has split the path. */
-static size_t keep_encoded (void *self, struct MHD_Connection *mhd, char *text)
-{
-    (void)self;
-    (void)mhd;
-    return strlen (text);
-}
-
-static int start_mhd (struct http_server *server, struct pollux_error *err)
-{
-    const struct http_limits *limits = &server->options.limits;
-    server->mhd = MHD_start_daemon (
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-        request_handle, server, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,
-        MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
-        request_new, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_encoded, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(limits->connections + CLOSING_MAX),
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes + ANSWER_HEAD,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
-    if (server->mhd == NULL)
-        return fail (err, -ENOMEM, "libmicrohttpd does not start: no memory or descriptors left");
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info (server->mhd, MHD_DAEMON_INFO_EPOLL_FD);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = server};
-    if (info == NULL || epoll_ctl (server->epoll, EPOLL_CTL_ADD, info->epoll_fd, &event) < 0)
-        return fail (err, -ENOSYS, "libmicrohttpd has no epoll: build it with epoll support");
-    return 0;
-}
-
 static int listen_all (struct http_server *server, struct pollux_error *err)
 {
     for (int i = 0; i < server->options.listen_count; i++) {
@@ -201,11 +169,20 @@ static int listen_all (struct http_server *server, struct pollux_error *err)
         int code = address_parse (server->options.listen[i], &listener->address, err);
         if (code < 0)
             return code;
+        listener->tls = server->secure != NULL && !address_is_local (&listener->address);
         listener->fd = address_listen (&listener->address, err);
         if (listener->fd < 0)
             return listener->fd;
     }
     return 0;
+}
+
+const char *http_server_scheme (const struct http_server *server, int i)
+{
+    const struct listener *listener = &server->listeners[i];
+    return ((const struct sockaddr *)&listener->address.sockaddr)->sa_family == AF_UNIX ? ""
+           : listener->tls                                                              ? "https://"
+                                                                                        : "http://";
 }
 
 /* Copy the options that are used after http_server_new. */
@@ -266,10 +243,13 @@ int http_server_new (const struct http_options *options, int64_t now_us, struct 
         code = fail (err, -errno, "no epoll: %s", strerror (errno));
         goto failed;
     }
-    if ((code = make_rate_limits (server, err)) < 0 || (code = start_mhd (server, err)) < 0 ||
+    if ((code = make_rate_limits (server, err)) < 0 ||
+        (code = engine_start (server, NULL, &server->plain, err)) < 0 ||
+        (options->tls != NULL && (code = http_server_set_tls (server, options->tls, err)) < 0) ||
         (code = listen_all (server, err)) < 0)
         goto failed;
     server->options.listen = NULL; /* borrowed during this call only */
+    server->options.tls = NULL;
     accept_resume (server);
     *ret = server;
     return 0;
@@ -309,14 +289,10 @@ void http_server_free (struct http_server *server)
     if (server == NULL)
         return;
     close_listeners (server);
-    if (server->mhd != NULL) {
-        /* MHD must not be stopped while a connection is suspended. */
-        server->freeing = true;
-        for (struct connection *at = server->connections; at != NULL; at = at->next)
-            connection_cut (at);
-        MHD_run (server->mhd);
-        MHD_stop_daemon (server->mhd);
-    }
+    server->freeing = true;
+    for (struct connection *at = server->connections; at != NULL; at = at->next)
+        connection_cut (at);
+    engines_free (server);
     streams_notify (server);
     if (server->epoll >= 0)
         close (server->epoll);

@@ -11,11 +11,13 @@
 #include "backend/hint_sender.h"
 #include "base/clock.h"
 #include "http/http.h"
+#include "http/tls.h"
 #include "wire/run.h"
 
 struct fixture {
-    char directory[64], address[96], url[160];
-    const char *listen[2];
+    char directory[64], address[96], url[160], secure_url[160];
+    char cert[96], key[96];
+    const char *listen[3];
     struct http_server *server;
     struct hint_sender *sender;
     struct hint_sender_options options;
@@ -54,6 +56,16 @@ static const struct http_route routes[] = {
     {HTTP_POST, "/v1/jobs/{job}/runs", take_news, 0, HTTP_JSON, NULL},
 };
 
+/* Replace the files of the certificate, and read them. */
+static struct tls make_certificate (const struct fixture *fixture, const char *name)
+{
+    struct tls tls;
+    unlink (fixture->cert);
+    assert_int_equal (tls_make (fixture->directory, &name, 1, clock_wall_us () / 1000000, NULL), 1);
+    assert_int_equal (tls_read (fixture->cert, fixture->key, &tls, NULL), 0);
+    return tls;
+}
+
 static int set_up (void **state)
 {
     struct fixture *fixture = calloc (1, sizeof (*fixture));
@@ -69,13 +81,21 @@ static int set_up (void **state)
     snprintf (fixture->address, sizeof (fixture->address), "unix:%s/socket", fixture->directory);
     fixture->listen[0] = "127.0.0.1:0";
     fixture->listen[1] = fixture->address;
+    fixture->listen[2] = "0.0.0.0:0";
+    snprintf (fixture->cert, sizeof (fixture->cert), "%s/" TLS_CERT_NAME, fixture->directory);
+    snprintf (fixture->key, sizeof (fixture->key), "%s/" TLS_KEY_NAME, fixture->directory);
+    struct tls tls = make_certificate (fixture, "127.0.0.1");
     struct http_options options = {.listen = fixture->listen,
-                                   .listen_count = 2,
+                                   .listen_count = 3,
+                                   .tls = &tls,
                                    .routes = routes,
                                    .route_count = COUNT (routes),
                                    .self = fixture};
     if (http_server_new (&options, 0, &fixture->server, NULL) < 0)
         return -1;
+    tls_clear (&tls);
+    snprintf (fixture->secure_url, sizeof (fixture->secure_url), "https://127.0.0.1%s",
+              strrchr (http_server_address (fixture->server, 2), ':'));
     snprintf (fixture->url, sizeof (fixture->url), "http://%s",
               http_server_address (fixture->server, 0));
     fixture->options = (struct hint_sender_options){
@@ -89,6 +109,8 @@ static int tear_down (void **state)
     hint_sender_free (fixture->sender);
     http_server_free (fixture->server);
     close (fixture->epoll);
+    unlink (fixture->cert);
+    unlink (fixture->key);
     rmdir (fixture->directory);
     free (fixture);
     return 0;
@@ -277,6 +299,60 @@ static void test_dead (void **state)
     assert_false (hint_sender_flush (fixture->sender));
 }
 
+/* With TLS, several messages on one connection; a new certificate, which the sender finds in its file. */
+static void test_tls (void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.url = fixture->secure_url;
+    fixture->options.ca = fixture->cert;
+    start (fixture);
+    news (fixture, "{\"news\":1}");
+    news (fixture, "{\"news\":2}");
+    offer (fixture, "{\"hints\":1}");
+    run_until (fixture, 3);
+    assert_int_equal (http_server_counts (fixture->server).accepted, 1);
+    struct tls tls = make_certificate (fixture, "127.0.0.1");
+    assert_int_equal (http_server_set_tls (fixture->server, &tls, NULL), 0);
+    tls_clear (&tls);
+    /* The old connection serves one more request, then it is closed. */
+    news (fixture, "{\"news\":3}");
+    run_until (fixture, 4);
+    assert_int_equal (http_server_counts (fixture->server).accepted, 1);
+    news (fixture, "{\"news\":4}");
+    run_until (fixture, 5);
+    assert_int_equal (http_server_counts (fixture->server).accepted, 2);
+    assert_int_equal (http_server_counts (fixture->server).connections, 1);
+}
+
+/* A server whose certificate is not the pinned one, or is for another address, gets nothing. */
+static void test_tls_stranger (void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.url = fixture->secure_url;
+    fixture->options.ca = fixture->cert;
+    struct tls tls = make_certificate (fixture, "127.0.0.1"); /* the server has the one before */
+    tls_clear (&tls);
+    start (fixture);
+    news (fixture, "{\"news\":1}");
+    for (int i = 0; i < 200; i++)
+        turn (fixture);
+    assert_int_equal (fixture->count, 0);
+    assert_false (hint_sender_flush (fixture->sender));
+    tls = make_certificate (fixture, "192.0.2.1");
+    assert_int_equal (http_server_set_tls (fixture->server, &tls, NULL), 0);
+    tls_clear (&tls);
+    later (fixture, 30);
+    for (int i = 0; i < 200; i++)
+        turn (fixture);
+    assert_int_equal (fixture->count, 0);
+    assert_int_equal (http_server_counts (fixture->server).requests, 0);
+    tls = make_certificate (fixture, "127.0.0.1");
+    assert_int_equal (http_server_set_tls (fixture->server, &tls, NULL), 0);
+    tls_clear (&tls);
+    later (fixture, 30);
+    run_until (fixture, 1);
+}
+
 static void test_limits (void **state)
 {
     static char large[RUN_MESSAGE_LIMIT + 1];
@@ -307,6 +383,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_sign, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_dead, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_tls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_tls_stranger, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_limits, set_up, tear_down),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
