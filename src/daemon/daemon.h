@@ -32,6 +32,10 @@ struct daemon_options {
  * future, which only a simulation has. */
 int daemon_policy (const char *name, const struct policy **ret, struct pollux_error *err);
 
+/* -EINVAL: certificate and key are not given together; or an address that other machines reach is listened
+ * on without TLS, and the configuration does not say that it is insecure. */
+int daemon_check_listen (const struct wire_config *config, struct pollux_error *err);
+
 /* Open the state directory, read the journal, take over running replicas, and listen.  -EBUSY: another
  * daemon uses this state; -EBADMSG: the state is damaged; -EINVAL: the configuration is wrong. */
 int daemon_new (const struct daemon_options *options, struct daemon **ret,

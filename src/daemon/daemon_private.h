@@ -13,6 +13,7 @@
 #include "daemon/state.h"
 #include "daemon/async_decider.h"
 #include "daemon/round_schedule.h"
+#include "http/tls.h"
 #include "loop/cluster_status.h"
 #include "munge/worker.h"
 #include "store/reader.h"
@@ -69,7 +70,22 @@ struct journal journal_tap (struct daemon *daemon);
 /* The parameters of full rounds, from the configuration. */
 struct round configured_round (const struct wire_config *config, const struct policy *policy);
 
-/* Read the configuration and the tokens again; warn about changes that need a restart. */
+/* ---- listen.c ---- */
+
+/* Listen on all configured addresses and on the socket of the state directory. */
+int listen_all (struct daemon *daemon, struct pollux_error *err);
+/* Write STATE/address, which `pollux` reads: the address with its real port. */
+int write_address (struct daemon *daemon, struct pollux_error *err);
+/* The socket in the state directory, "unix:PATH"; "" if the path is too long for a socket. */
+void socket_address (const struct daemon *daemon, char *ret, size_t size);
+/* Read the certificate of a configuration, or make it; zero if the daemon listens without TLS.  *ret is the
+ * caller's (tls_clear). */
+int certificate_load (struct daemon *daemon, const struct wire_config *config, struct tls *ret,
+                      struct pollux_error *err);
+/* Use it for new connections, unless it is zero. */
+void certificate_use (struct daemon *daemon, const struct tls *tls);
+
+/* Read configuration, certificate and tokens again; warn about changes that need a restart. */
 void reload (struct daemon *daemon);
 
 #endif

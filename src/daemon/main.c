@@ -34,6 +34,10 @@ enum {
     OPT_CONFIG = 1,
     OPT_STATE,
     OPT_LISTEN,
+    OPT_TLS_CERT,
+    OPT_TLS_KEY,
+    OPT_TLS_SELF_SIGNED,
+    OPT_INSECURE,
     OPT_BACKEND,
     OPT_NODE,
     OPT_INTERVAL,
@@ -55,6 +59,10 @@ static const struct command_option polluxd_options[] = {
     {"config", "FILE", OPT_CONFIG, "read this configuration; options win over it"},
     {"state", "DIR", OPT_STATE, "journal, tokens and logs; made if missing"},
     {"listen", "ADDR", OPT_LISTEN, "ADDRESS:PORT or unix:/PATH; may be repeated (127.0.0.1:7467)"},
+    {"tls-cert", "FILE", OPT_TLS_CERT, "the certificate for addresses other than loopback"},
+    {"tls-key", "FILE", OPT_TLS_KEY, "its key, which only polluxd's user can read"},
+    {"tls-self-signed", NULL, OPT_TLS_SELF_SIGNED, "make a certificate in the state directory"},
+    {"insecure", NULL, OPT_INSECURE, "listen on the network, and take tokens there, without TLS"},
     {"backend", "NAME", OPT_BACKEND, "what starts replicas: local or fake (local)"},
     {"node", "NAME:SLOTS[:TYPE]", OPT_NODE, "a node of this machine; may be repeated"},
     {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
@@ -106,13 +114,13 @@ static int set_text (char **field, const char *text, struct pollux_error *err)
 }
 
 /* A path; a relative one starts at the working directory. */
-static int set_path (char **field, const char *path, struct pollux_error *err)
+static int set_path (char **field, const char *option, const char *path, struct pollux_error *err)
 {
     char here[PATH_MAX], *whole = NULL;
     if (path[0] == '/')
         return set_text (field, path, err);
     if (!*path || !getcwd (here, sizeof (here)) || asprintf (&whole, "%s/%s", here, path) < 0)
-        return fail (err, -EINVAL, "--state: expected a directory, got %s", quote (path).text);
+        return fail (err, -EINVAL, "--%s: expected a path, got %s", option, quote (path).text);
     free (*field);
     *field = whole;
     return 0;
@@ -181,9 +189,19 @@ static int take_option (int id, const struct options *options, struct wire_confi
 {
     switch (id) {
     case OPT_STATE:
-        return set_path (&config->state, options->argument, err);
+        return set_path (&config->state, "state", options->argument, err);
     case OPT_LISTEN:
         return add_listen (config, options->argument, first, err);
+    case OPT_TLS_CERT:
+        return set_path (&config->tls_cert, "tls-cert", options->argument, err);
+    case OPT_TLS_KEY:
+        return set_path (&config->tls_key, "tls-key", options->argument, err);
+    case OPT_TLS_SELF_SIGNED:
+        config->tls_self_signed = true;
+        return 0;
+    case OPT_INSECURE:
+        config->insecure = true;
+        return 0;
     case OPT_BACKEND:
         return set_name (config->backend, options, err);
     case OPT_NODE:
@@ -253,7 +271,7 @@ static int read_base (const struct request *request, struct wire_config *ret,
     int rc = home_state (state, err);
     if (rc == 0)
         rc = wire_config_default (ret, err);
-    if (rc == 0 && (rc = set_path (&ret->state, state, err)) < 0)
+    if (rc == 0 && (rc = set_path (&ret->state, "state", state, err)) < 0)
         wire_config_clear (ret);
     return rc;
 }
@@ -297,6 +315,7 @@ static int take_options (struct request *request, struct wire_config *config,
                           fail (&problem, -EINVAL, "unexpected argument %s; see 'polluxd --help'",
                                 quote (operands[0]).text),
                           &problem, err);
+    rc = add_problem (rc, daemon_check_listen (config, &problem), &problem, err);
     rc = add_problem (rc, backend_find (config->backend, &backend, &problem), &problem, err);
     rc = add_problem (rc, daemon_policy (config->policy, &policy, &problem), &problem, err);
     if (!policy)

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -174,14 +173,6 @@ static int open_journal (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
-/* The socket in the state directory, "unix:PATH"; "" if the path is too long for a socket. */
-static void socket_address (const struct daemon *daemon, char *ret, size_t size)
-{
-    int length = snprintf (ret, size, "unix:%s/pollux.sock", daemon->state.path);
-    if (length < 0 || (size_t)length >= sizeof (((struct sockaddr_un *)0)->sun_path))
-        *ret = '\0';
-}
-
 /* The address to which supervisors on this machine report: the socket, or else the first address to
  * listen on, if it is a loopback address with a known port.  False, with a warning, if neither is. */
 static bool report_url (const struct daemon *daemon, char *ret, size_t size)
@@ -271,69 +262,6 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .self = daemon,
     };
     return api_new (&options, &daemon->api, err);
-}
-
-static int count_strings (char *const *strings)
-{
-    int count = 0;
-    while (strings && strings[count])
-        count++;
-    return count;
-}
-
-static void log_access (void *self, const struct http_access *access)
-{
-    struct daemon *daemon = self;
-    if (daemon->config.access_log)
-        access_log_write (&daemon->access_log, &daemon->logger, access, clock_monotonic_us ());
-}
-
-static int listen_all (struct daemon *daemon, struct pollux_error *err)
-{
-    const struct wire_config *config = &daemon->config;
-    int count = count_strings (config->listen);
-    const char **listen = calloc ((size_t)count + 1, sizeof (listen[0]));
-    if (!listen)
-        return fail (err, -ENOMEM, "no memory to listen");
-    for (int i = 0; i < count; i++)
-        listen[i] = config->listen[i];
-    char address[256];
-    socket_address (daemon, address, sizeof (address));
-    if (*address)
-        listen[count++] = address;
-    struct http_options options = {
-        .listen = listen,
-        .listen_count = count,
-        .hosts = (const char *const *)config->host_names,
-        .host_count = count_strings (config->host_names),
-        .limits = {.body_bytes = (size_t)config->max_body,
-                   .connections = config->connections,
-                   .per_address = config->connections_per_address,
-                   .rate = config->rate,
-                   .burst = config->burst},
-        .authorize = api_authorize,
-        .scheme = "Munge",
-        .challenge = daemon->munge ? daemon->challenge : NULL,
-        .verify = daemon->munge ? api_verify : NULL,
-        .role_name = role_name,
-        .self = daemon->api,
-        .access = log_access,
-        .access_self = daemon,
-    };
-    options.routes = api_routes (&options.route_count);
-    int rc = http_server_new (&options, clock_monotonic_us (), &daemon->http, err);
-    free (listen);
-    return rc;
-}
-
-/* Write STATE/address, which `pollux` reads: the address with its real port. */
-static int write_address (struct daemon *daemon, struct pollux_error *err)
-{
-    char text[300];
-    const char *address = http_server_address (daemon->http, 0);
-    bool unix_socket = strncmp (address, "unix:", 5) == 0;
-    snprintf (text, sizeof (text), "%s%s\n", unix_socket ? "" : "http://", address);
-    return state_write (&daemon->state, "address", text, err);
 }
 
 /* ---- All of them ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGHUP: read configuration and tokens again.  If one of them is wrong, nothing changes.
+ * SIGHUP: read configuration, certificate and tokens again.  If one of them is wrong, nothing changes.
  */
 #include <string.h>
 
@@ -16,6 +16,11 @@ static bool same_list (char *const *a, char *const *b)
     for (; *a && *b && strcmp (*a, *b) == 0; a++, b++)
         ;
     return !*a && !*b;
+}
+
+static bool has_tls (const struct wire_config *config)
+{
+    return config->tls_cert || config->tls_self_signed;
 }
 
 static bool same_nodes (const struct wire_config *a, const struct wire_config *b)
@@ -40,6 +45,8 @@ static void warn_fixed (const struct logger *logger, const struct wire_config *o
     } fields[] = {
         {"state", same_text (old->state, new->state)},
         {"listen", same_list (old->listen, new->listen)},
+        {"tls_cert, tls_self_signed", !has_tls (old) == !has_tls (new)},
+        {"insecure", old->insecure == new->insecure},
         {"host_names", same_list (old->host_names, new->host_names)},
         {"backend", same_text (old->backend, new->backend)},
         {"nodes", same_nodes (old, new)},
@@ -62,16 +69,21 @@ static void warn_fixed (const struct logger *logger, const struct wire_config *o
 }
 
 static int read_again (struct daemon *daemon, struct wire_config *ret, const struct policy **policy,
-                       struct pollux_error *err)
+                       struct tls *ret_tls, struct pollux_error *err)
 {
     int rc = daemon->options->configure (daemon->options->self, ret, err);
     if (rc < 0)
         return rc;
+    *ret_tls = (struct tls){0};
     rc = daemon_policy (ret->policy, policy, err);
     if (rc == 0)
+        rc = certificate_load (daemon, ret, ret_tls, err);
+    if (rc == 0)
         rc = tokens_reload (daemon->tokens, err);
-    if (rc < 0)
+    if (rc < 0) {
         wire_config_clear (ret);
+        tls_clear (ret_tls);
+    }
     return rc;
 }
 
@@ -79,13 +91,16 @@ void reload (struct daemon *daemon)
 {
     struct wire_config config;
     struct pollux_error err;
+    struct tls tls;
     const struct policy *policy = NULL;
-    if (read_again (daemon, &config, &policy, &err) < 0) {
+    if (read_again (daemon, &config, &policy, &tls, &err) < 0) {
         say (&daemon->logger, LOG_ERROR, "not reloaded: everything stays as it was",
              LOG_TEXT ("why", err.text));
         return;
     }
     warn_fixed (&daemon->logger, &daemon->config, &config);
+    certificate_use (daemon, &tls);
+    tls_clear (&tls);
     if (policy != daemon->loop.policy)
         daemon->cold = true;
     daemon->loop.policy = policy;

@@ -32,6 +32,8 @@ static const struct wire_member config_members[] = {
     {WIRE_FIELD ("interval", wire_config, interval_s, WIRE_DOUBLE), .min = 0.01, .max = 86400},
     {WIRE_FIELD ("restart_delay", wire_config, restart_delay_s, WIRE_DOUBLE), .max = 86400},
     {WIRE_FIELD ("fairness", wire_config, p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
+    {WIRE_MEMBER (wire_config, tls_self_signed, WIRE_BOOL)},
+    {WIRE_MEMBER (wire_config, insecure, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, run_as, WIRE_NAME), .optional = true},
     {WIRE_MEMBER (wire_config, allow_root, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, auth, WIRE_CHOICE), .max = WIRE_AUTHS - 1, .names = wire_auths},
@@ -50,12 +52,37 @@ static const struct wire_member config_members[] = {
 };
 
 static const char *const known_keys[] = {
-    "state",       "listen",         "host_names",  "backend",     "nodes",
-    "slots",       "policy",         "checkpoints", "interval",    "restart_delay",
-    "fairness",    "run_as",         "allow_root",  "log_level",   "log_format",
-    "max_body",    "rate",           "burst",       "connections", "connections_per_address",
-    "keep_events", "policy_options", "access_log",  "auth",        "admin_users",
-    "slurm",       NULL,
+    "state",
+    "listen",
+    "host_names",
+    "backend",
+    "nodes",
+    "slots",
+    "policy",
+    "checkpoints",
+    "interval",
+    "restart_delay",
+    "fairness",
+    "run_as",
+    "allow_root",
+    "log_level",
+    "log_format",
+    "max_body",
+    "rate",
+    "burst",
+    "connections",
+    "connections_per_address",
+    "keep_events",
+    "policy_options",
+    "access_log",
+    "auth",
+    "admin_users",
+    "slurm",
+    "tls_cert",
+    "tls_key",
+    "tls_self_signed",
+    "insecure",
+    NULL,
 };
 
 /* ---- Defaults ----------------------------------------------------------------------------- */
@@ -66,6 +93,8 @@ void wire_config_clear (struct wire_config *config)
     wire_strings_free (config->listen);
     wire_strings_free (config->host_names);
     wire_strings_free (config->admin_users);
+    free (config->tls_cert);
+    free (config->tls_key);
     free (config->nodes);
     free (config->checkpoints);
     *config = (struct wire_config){0};
@@ -260,6 +289,8 @@ static int read_root (struct reader *reader)
                                                reader->err));
     read_path (reader, "state", &config->state);
     read_path (reader, "checkpoints", &config->checkpoints);
+    read_path (reader, "tls_cert", &config->tls_cert);
+    read_path (reader, "tls_key", &config->tls_key);
     read_list (reader, "listen", 1, wire_wrong_listen, &config->listen);
     read_list (reader, "host_names", 0, wrong_host, &config->host_names);
     read_list (reader, "admin_users", 0, wrong_user, &config->admin_users);
@@ -343,6 +374,10 @@ json_t *wire_config_encode (const struct wire_config *config, struct pollux_erro
         code = wire_string_put (object, "state", config->state, wire_wrong_path, err);
     if (code == 0)
         code = wire_strings_put (object, "listen", config->listen, wire_wrong_listen, err);
+    if (code == 0)
+        code = wire_string_put (object, "tls_cert", config->tls_cert, wire_wrong_path, err);
+    if (code == 0)
+        code = wire_string_put (object, "tls_key", config->tls_key, wire_wrong_path, err);
     if (code == 0)
         code = wire_strings_put (object, "host_names", config->host_names, wrong_host, err);
     if (code == 0)

@@ -28,9 +28,12 @@ enum wire_auth { WIRE_AUTH_TOKEN, WIRE_AUTH_MUNGE, WIRE_AUTHS };
 extern const char *const wire_auths[WIRE_AUTHS]; /* token, munge */
 
 struct wire_config {
-    char *state;       /* directory, absolute */
-    char **listen;     /* 127.0.0.1:7467, [::1]:0, unix:/path; NULL at the end */
-    char **host_names; /* that the Host header may have besides; NULL at the end */
+    char *state;              /* directory, absolute */
+    char **listen;            /* 127.0.0.1:7467, [::1]:0, unix:/path; NULL at the end */
+    char *tls_cert, *tls_key; /* files, absolute; NULL: no TLS with them */
+    bool tls_self_signed;     /* make a certificate in the state directory */
+    bool insecure;            /* listen and take tokens on the network without TLS */
+    char **host_names;        /* that the Host header may have besides; NULL at the end */
     char backend[NAME_SIZE];
     struct node *nodes; /* none: this machine as it is */
     int node_count;
