@@ -60,7 +60,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     int count = options_operands (options, &names);
     if (count == 0)
         return fail (err, -EINVAL, "expected JOB; see 'pollux cancel --help'");
-    rc = client_open (request.server, &client, err);
+    rc = client_open (&request.server, &client, err);
     if (rc == 0)
         rc = cancel_all (client, names, count, request.json, out, err);
     client_close (client);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/excerpt.h"
+#include "base/file.h"
 #include "cli/daemon_access.h"
 
 /* A page of 1000 jobs is about a megabyte. */
@@ -54,8 +55,14 @@ static int set_up (struct client *client, struct pollux_error *err)
     curl_easy_setopt (easy, CURLOPT_USERAGENT, "pollux/" POLLUX_VERSION);
     curl_easy_setopt (easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt (easy, CURLOPT_WRITEDATA, client);
+    curl_easy_setopt (easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (client->access.socket[0])
         curl_easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, client->access.socket);
+    if (client->access.ca[0]) { /* these issuers only */
+        curl_easy_setopt (easy, CURLOPT_CAPATH, NULL);
+        if (curl_easy_setopt (easy, CURLOPT_CAINFO, client->access.ca) != CURLE_OK)
+            return fail (err, -ENOMEM, "not enough memory for a connection");
+    }
     if (client->access.token[0]) {
         curl_easy_setopt (easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         if (curl_easy_setopt (easy, CURLOPT_XOAUTH2_BEARER, client->access.token) != CURLE_OK)
@@ -64,12 +71,12 @@ static int set_up (struct client *client, struct pollux_error *err)
     return 0;
 }
 
-int client_open (const char *server, struct client **ret, struct pollux_error *err)
+int client_open (const struct client_server *server, struct client **ret, struct pollux_error *err)
 {
     struct client *client = calloc (1, sizeof (*client));
     if (!client)
         return fail (err, -ENOMEM, "not enough memory for a connection");
-    int rc = daemon_access_find (server, &client->access, err);
+    int rc = daemon_access_find (server->address, server->ca, &client->access, err);
     if (rc == 0 && curl_global_init (CURL_GLOBAL_DEFAULT) == CURLE_OK) {
         client->easy = curl_easy_init ();
         client->multi = curl_multi_init ();
@@ -230,6 +237,28 @@ static int begin (struct client *client, const struct request *request, struct p
 
 /* ---- What came of it -------------------------------------------------------------------------- */
 
+/* The server has no certificate that is trusted, or no TLS. */
+static int fail_tls (const struct client *client, CURLcode code, const char *reason,
+                     struct pollux_error *err)
+{
+    const struct daemon_access *access = &client->access;
+    if (code == CURLE_SSL_CACERT_BADFILE)
+        return fail (err, -EINVAL, "%s %s: expected certificates in PEM (%.90s)", access->ca_from,
+                     file_name (access->ca).text, reason);
+    if (code == CURLE_SSL_CONNECT_ERROR)
+        return fail (err, -EHOSTUNREACH, "no TLS with %s (%.90s); does it serve https?",
+                     quote (access->address).text, reason);
+    if (access->ca[0])
+        return fail (err, -EHOSTUNREACH,
+                     "the certificate of %s does not match %s %s (%.90s); nothing was sent to it",
+                     quote (access->address).text, access->ca_from, file_name (access->ca).text,
+                     reason);
+    return fail (err, -EHOSTUNREACH,
+                 "the certificate of %s is not trusted (%.90s); nothing was sent to it; name the "
+                 "file of its issuer with --ca FILE or POLLUX_CA",
+                 quote (access->address).text, reason);
+}
+
 static int fail_unreachable (const struct client *client, CURLcode code, struct pollux_error *err)
 {
     const char *reason = client->reason[0] ? client->reason : curl_easy_strerror (code);
@@ -237,6 +266,15 @@ static int fail_unreachable (const struct client *client, CURLcode code, struct 
         return fail (err, -ENOMEM, "not enough memory for an answer");
     if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
         return fail (err, -EINVAL, "address %s: %s", quote (client->access.address).text, reason);
+    if (code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CONNECT_ERROR ||
+        code == CURLE_PEER_FAILED_VERIFICATION)
+        return fail_tls (client, code, reason, err);
+    if (code == CURLE_GOT_NOTHING && strncmp (client->access.url, "http://", 7) == 0 &&
+        !client->access.socket[0])
+        return fail (
+            err, -EHOSTUNREACH,
+            "%s has closed the connection without an answer; if it serves TLS, use https://",
+            quote (client->access.address).text);
     if (client->changes && code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST)
         return fail (err, -EHOSTUNREACH,
                      "no answer from %s (%.90s); it may have done what was asked: look before you "

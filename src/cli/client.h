@@ -24,10 +24,18 @@
 
 struct client;
 
-/* Open a client for server, or if NULL for POLLUX_SERVER, the address in the state directory's file
- * `address`, or http://127.0.0.1:7467.  An address is HOST:PORT, http://..., https://... or
- * unix:/path.  Nothing is sent yet.  *ret belongs to the caller (client_close). */
-int client_open (const char *server, struct client **ret, struct pollux_error *err);
+/* What the options say about the daemon. */
+struct client_server {
+    const char
+        *address;   /* NULL: POLLUX_SERVER, the address in the state directory's file `address`, or
+                            http://127.0.0.1:7467 */
+    const char *ca; /* a file of certificates; NULL: POLLUX_CA; or, if the address is from the state
+                            directory, its tls.pem; or the system's */
+};
+
+/* Open a client.  An address is HOST:PORT, http://..., https://... or unix:/path.  Nothing is sent yet.
+ * *ret belongs to the caller (client_close). */
+int client_open (const struct client_server *server, struct client **ret, struct pollux_error *err);
 void client_close (struct client *client);
 
 /* The address, for messages. */

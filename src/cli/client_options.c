@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of all commands that talk to the daemon: --server and --json.
+ * The options of all commands that talk to the daemon: --server, --ca and --json.
  */
 #include "cli/client_options.h"
 
@@ -12,7 +12,9 @@
 int client_options_take (struct client_options *ret, const struct options *options, int id)
 {
     if (id == CLIENT_OPTION_SERVER)
-        ret->server = options->argument;
+        ret->server.address = options->argument;
+    else if (id == CLIENT_OPTION_CA)
+        ret->server.ca = options->argument;
     else if (id == CLIENT_OPTION_JSON)
         ret->json = true;
     return id < 0 ? id : 0;

@@ -8,20 +8,22 @@
 #include "cli/command.h"
 
 struct client_options {
-    const char *server; /* NULL: from the environment */
+    struct client_server server;
     bool json;
 };
 
 enum client_option_id {
     CLIENT_OPTION_SERVER = 1,
+    CLIENT_OPTION_CA,
     CLIENT_OPTION_JSON,
     CLIENT_OPTION_NEXT, /* first id of a command's own options */
 };
 
 /* Rows for a command's table. */
 #define CLIENT_OPTION_SERVER_ROW                                                                   \
+    {"server", "ADDRESS", CLIENT_OPTION_SERVER, "the daemon: HOST:PORT, a URL or unix:/PATH"},     \
     {                                                                                              \
-        "server", "ADDRESS", CLIENT_OPTION_SERVER, "the daemon: HOST:PORT, a URL or unix:/PATH"    \
+        "ca", "FILE", CLIENT_OPTION_CA, "the certificates that an https address is checked with"   \
     }
 #define CLIENT_OPTION_ROWS                                                                         \
     {"json", NULL, CLIENT_OPTION_JSON, "print the daemon's answer as JSON"},                       \

@@ -6,6 +6,7 @@
  *                       ~/.local/state/pollux
  *     address           --server, POLLUX_SERVER, STATE/address (written by a daemon on another
  *                       port), http://127.0.0.1:7467
+ *     certificates      --ca, POLLUX_CA, STATE/tls.pem if the address is STATE/address; the system's
  *     token             the file POLLUX_TOKEN_FILE, or STATE/admin.token
  */
 #include "cli/daemon_access.h"
@@ -138,7 +139,8 @@ static int find_token (struct daemon_access *access, struct pollux_error *err)
     const char *given = variable ("POLLUX_TOKEN_FILE");
     char path[PATH_MAX + 32];
     snprintf (path, sizeof (path), "%s/admin.token", access->state);
-    if (!given && !is_here (access)) {
+    bool own = access->from_state && access->ca[0] && starts (access->url, "https://");
+    if (!given && !own && !is_here (access)) {
         snprintf (access->no_token, sizeof (access->no_token),
                   "POLLUX_TOKEN_FILE is not set, and this is another machine's daemon");
         return 0;
@@ -154,13 +156,37 @@ static int find_token (struct daemon_access *access, struct pollux_error *err)
         return fail (err, rc, "POLLUX_TOKEN_FILE: %s", reason.text);
     if (given)
         warn_if_open (given);
+    if (rc == 0 && !is_here (access) && !starts (access->url, "https://"))
+        fprintf (
+            stderr,
+            "pollux: warning: the token is sent to %s without TLS, so others on the network can "
+            "read it; use https://\n",
+            quote (access->address).text);
     if (rc < 0)
         snprintf (access->no_token, sizeof (access->no_token),
                   "POLLUX_TOKEN_FILE is not set, and %.140s", reason.text);
     return 0;
 }
 
-int daemon_access_find (const char *server, struct daemon_access *ret, struct pollux_error *err)
+static int find_ca (struct daemon_access *ret, const char *given, struct pollux_error *err)
+{
+    char path[PATH_MAX + 32];
+    ret->ca_from = given ? "--ca" : "POLLUX_CA";
+    if (!given)
+        given = variable ("POLLUX_CA");
+    snprintf (path, sizeof (path), "%s/tls.pem", ret->state);
+    if (!given && ret->from_state && starts (ret->url, "https://") && access (path, R_OK) == 0) {
+        ret->ca_from = "the state directory's";
+        given = path;
+    }
+    if (given && strlen (given) >= sizeof (ret->ca))
+        return fail (err, -EINVAL, "%s: the path is too long", ret->ca_from);
+    snprintf (ret->ca, sizeof (ret->ca), "%s", given ? given : "");
+    return 0;
+}
+
+int daemon_access_find (const char *server, const char *ca, struct daemon_access *ret,
+                        struct pollux_error *err)
 {
     memset (ret, 0, sizeof (*ret));
     const char *address = server ? server : variable ("POLLUX_SERVER");
@@ -173,8 +199,12 @@ int daemon_access_find (const char *server, struct daemon_access *ret, struct po
         return fail (err, -EINVAL, "address %s: it is too long", quote (address).text);
     if (address)
         snprintf (ret->address, sizeof (ret->address), "%s", address);
-    else if (read_line (path, ret->address, sizeof (ret->address), NULL) < 0)
+    else if (read_line (path, ret->address, sizeof (ret->address), NULL) == 0)
+        ret->from_state = true;
+    else
         snprintf (ret->address, sizeof (ret->address), "%s", DEFAULT_ADDRESS);
     rc = understand (ret, err);
+    if (rc == 0)
+        rc = find_ca (ret, ca, err);
     return rc < 0 ? rc : find_token (ret, err);
 }

@@ -176,7 +176,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     if (rc == 0)
         rc = client_options_no_operand (options, err);
     if (rc == 0)
-        rc = client_open (request.server, &client, err);
+        rc = client_open (&request.server, &client, err);
     reader.json = request.json;
     reader.terminal = isatty (fileno (out));
     reader.width = (size_t)terminal_of (out).width;

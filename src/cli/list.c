@@ -176,7 +176,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     struct client *client = NULL;
     int rc = parse (options, &request, err);
     if (rc == 0)
-        rc = client_open (request.client.server, &client, err);
+        rc = client_open (&request.client.server, &client, err);
     if (rc == 0)
         rc = request.watch_s > 0 ? watch (&request, client, out, err)
                                  : list_once (&request, client, out, err);

@@ -90,7 +90,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     struct client *client = NULL;
     int rc = parse (options, &request, err);
     if (rc == 0)
-        rc = client_open (request.client.server, &client, err);
+        rc = client_open (&request.client.server, &client, err);
     if (rc == 0) {
         struct safe_print print = safe_print_start (out, !request.raw && isatty (fileno (out)));
         rc = client_stream (client, path_of (&request).text,

@@ -71,7 +71,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     json_t *job = NULL, *limits = NULL;
     int rc = parse (options, &request, err);
     if (rc == 0)
-        rc = client_open (request.client.server, &client, err);
+        rc = client_open (&request.client.server, &client, err);
     if (rc == 0 && !(limits = limits_of (&request)))
         rc = fail (err, -ENOMEM, "not enough memory for a request");
     if (rc == 0)

@@ -17,7 +17,7 @@ int simple_request_send (const struct simple_request *request, struct options *o
     if (rc == 0)
         rc = options_operand (options, &name, err);
     if (rc == 0)
-        rc = client_open (common.server, &client, err);
+        rc = client_open (&common.server, &client, err);
     if (rc == 0) {
         struct client_path path = client_path (request->before, name, request->after);
         rc = request->changes ? client_post (client, path.text, NULL, &answer, err)

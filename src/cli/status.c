@@ -34,7 +34,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     if (rc == 0)
         rc = client_options_no_operand (options, err);
     if (rc == 0)
-        rc = client_open (request.server, &client, err);
+        rc = client_open (&request.server, &client, err);
     if (rc == 0)
         rc = client_get (client, "/v1/status", &status, err);
     if (rc == 0 && request.json) {

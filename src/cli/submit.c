@@ -219,7 +219,7 @@ static int submit (const struct submit_request *request, FILE *out, struct pollu
     struct client *client = NULL;
     json_t *job = NULL;
     char name[256] = "";
-    int rc = client_open (request->client.server, &client, err);
+    int rc = client_open (&request->client.server, &client, err);
     if (rc == 0)
         rc = client_post (client, "/v1/jobs", request->job, &job, err);
     if (rc < 0 && client && client_problems (client)) {

@@ -114,7 +114,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
                      "--help'");
     if (request.has_role && !makes)
         return fail (err, -EINVAL, "--role is for 'pollux token new'");
-    rc = client_open (request.client.server, &client, err);
+    rc = client_open (&request.client.server, &client, err);
     if (rc == 0 && makes)
         rc = new_token (client, words[1], &request, out, err);
     else if (rc == 0 && lists)
