@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fault points: the program kills itself at a named point, in test builds only.  The number of visits
+ * Fault points: the program kills or suspends itself at a named point, in test builds only.  The number of visits
  * is a global variable, because fault points are in functions without a suitable parameter.
  */
 #define _GNU_SOURCE /* environ */
@@ -21,8 +21,9 @@ void fault_point (const char *name)
     size_t length = strlen (name);
     if (!wish || strncmp (wish, name, length) != 0 || wish[length] != ':')
         return;
-    if (atomic_fetch_add (&visits, 1) + 1 == strtol (wish + length + 1, NULL, 10))
-        kill (getpid (), SIGKILL);
+    char *end;
+    if (atomic_fetch_add (&visits, 1) + 1 == strtol (wish + length + 1, &end, 10))
+        kill (getpid (), strcmp (end, ":stop") == 0 ? SIGSTOP : SIGKILL);
 }
 
 char *fault_variable (void)
