@@ -35,7 +35,8 @@ static int fill (const char *draft, const char *path, struct pollux_error *err)
     sqlite3 *db = NULL;
     struct file_name name = file_name (path);
     int code = 0;
-    if (sqlite3_open_v2 (draft, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+    /* No other program knows the draft: no locks, which some shared file systems do not have. */
+    if (sqlite3_open_v2 (draft, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none") !=
         SQLITE_OK)
         code = sql_fail (db, name.text, "create it", err);
     if (code == 0)

@@ -54,12 +54,20 @@ static int connect_to (struct store *store, const char *path, int flags, struct 
 {
     sqlite3_close (store->db);
     store->db = NULL;
-    if (sqlite3_open_v2 (path, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    bool alone = store->mode == STORE_ALONE;
+    if (sqlite3_open_v2 (path, &store->db, flags | SQLITE_OPEN_NOMUTEX,
+                         alone ? "unix-none" : NULL) != SQLITE_OK) {
         if (store->db)
             return sql_fail (store->db, store->name.text, "open it", err);
         return fail (err, -ENOMEM, "%s: not enough memory", store->name.text);
     }
     limit_trust (store->db);
+    /* Exclusive from the first access on: then SQLite keeps the index of the log in its own memory. */
+    int code = alone ? sql_run (store->db, store->name.text, "open it",
+                                "PRAGMA locking_mode = EXCLUSIVE", err)
+                     : 0;
+    if (code < 0)
+        return code;
     /* The first access: until here SQLite has not read the file. */
     return sql_run (store->db, store->name.text, "open it",
                     "PRAGMA cell_size_check = ON; SELECT count (*) FROM sqlite_schema", err);
@@ -201,7 +209,7 @@ static int prepare (struct store *store, struct pollux_error *err)
         return sql_fail (store->db, store->name.text, "write to it", err);
     /* The limit truncates a write-ahead log that a compaction has made long. */
     return sql_run (store->db, store->name.text, "write to it",
-                    store->mode == STORE_DURABLE
+                    store->mode != STORE_RECORD
                         ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
                           "PRAGMA journal_size_limit = 16777216"
                         : "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF",
@@ -217,11 +225,12 @@ static int store_init (struct store *store, const char *path, struct pollux_erro
     struct stat status;
     bool there = lstat (store->path, &status) == 0;
     int code = 0;
-    if (store->mode == STORE_RECORD || (store->mode == STORE_DURABLE && !there && errno == ENOENT))
+    bool keeps = store->mode == STORE_DURABLE || store->mode == STORE_ALONE;
+    if (store->mode == STORE_RECORD || (keeps && !there && errno == ENOENT))
         code = store_create (store->path, err);
     if (code == 0)
         code = check_file (store->path, err);
-    if (code == 0 && store->mode != STORE_READ)
+    if (code == 0 && store->mode != STORE_READ && store->mode != STORE_ALONE)
         code = lock_writer (store, err);
     if (code == 0)
         code = store->mode == STORE_READ

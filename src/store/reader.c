@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A second, read-only connection to the journal.  It sees committed events only, so a client never gets
- * an event that is lost in a crash.  Statements are reset after each use: an open one would prevent
+ * A second, read-only connection to the journal, or the connection of its store.  Only committed events
+ * are read, so a client never gets an event that is lost in a crash: a second connection sees no others,
+ * and in the store's connection the numbers are limited.  Statements are reset after each use: an open one would prevent
  * checkpoints of the write-ahead log.
  */
 #include "store/reader.h"
@@ -17,10 +18,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "store/sql.h"
+#include "store/store_private.h"
 
 struct reader {
     sqlite3 *db;
     sqlite3_stmt *rows, *range;
+    const struct store *store; /* whose connection it is; NULL: an own one */
     struct file_name name;
     char path[PATH_MAX];
 };
@@ -31,7 +34,8 @@ void reader_close (struct reader *reader)
         return;
     sqlite3_finalize (reader->rows);
     sqlite3_finalize (reader->range);
-    sqlite3_close (reader->db);
+    if (!reader->store)
+        sqlite3_close (reader->db);
     free (reader);
 }
 
@@ -43,7 +47,33 @@ static int prepare (struct reader *reader, const char *sql, sqlite3_stmt **ret,
     return sql_fail (reader->db, reader->name.text, "read it", err);
 }
 
-int reader_open (const char *path, struct reader **ret, struct pollux_error *err)
+static int prepare_all (struct reader *reader, struct pollux_error *err)
+{
+    int code = prepare (reader,
+                        "SELECT seq, at_us, type, job, body FROM events "
+                        "WHERE seq > ?1 AND seq <= ?3 ORDER BY seq LIMIT ?2",
+                        &reader->rows, err);
+    return code < 0 ? code
+                    : prepare (reader,
+                               "SELECT (SELECT min (seq) FROM events), "
+                               "(SELECT max (seq) FROM events), (SELECT max (seq) FROM snapshot)",
+                               &reader->range, err);
+}
+
+static int reader_connect (struct reader *reader, const char *path, struct pollux_error *err)
+{
+    if (sqlite3_open_v2 (path, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK)
+        return reader->db ? sql_fail (reader->db, reader->name.text, "open it", err) : -ENOMEM;
+    sqlite3_extended_result_codes (reader->db, 1);
+    sqlite3_limit (reader->db, SQLITE_LIMIT_LENGTH, (int)WIRE_EVENT_LIMIT + (1 << 16));
+    /* 200 pages: enough for the end of the journal. */
+    return sql_run (reader->db, reader->name.text, "open it", "PRAGMA cache_size = 200", err);
+}
+
+/* store NULL: connect to the path. */
+static int reader_new (const char *path, struct store *store, struct reader **ret,
+                       struct pollux_error *err)
 {
     struct reader *reader = calloc (1, sizeof (*reader));
     if (!reader)
@@ -52,31 +82,36 @@ int reader_open (const char *path, struct reader **ret, struct pollux_error *err
     int code = 0;
     if ((size_t)snprintf (reader->path, sizeof (reader->path), "%s", path) >= sizeof (reader->path))
         code = fail (err, -ENAMETOOLONG, "%s: the path is too long", reader->name.text);
-    else if (sqlite3_open_v2 (path, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-                              NULL) != SQLITE_OK)
-        code = reader->db ? sql_fail (reader->db, reader->name.text, "open it", err) : -ENOMEM;
-    if (code == 0) {
-        sqlite3_extended_result_codes (reader->db, 1);
-        sqlite3_limit (reader->db, SQLITE_LIMIT_LENGTH, (int)WIRE_EVENT_LIMIT + (1 << 16));
-        /* 200 pages: enough for the end of the journal. */
-        code = sql_run (reader->db, reader->name.text, "open it", "PRAGMA cache_size = 200", err);
+    else if (store) {
+        reader->store = store;
+        reader->db = store->db;
+    } else {
+        code = reader_connect (reader, path, err);
     }
     if (code == 0)
-        code = prepare (reader,
-                        "SELECT seq, at_us, type, job, body FROM events WHERE seq > ?1 "
-                        "ORDER BY seq LIMIT ?2",
-                        &reader->rows, err);
-    if (code == 0)
-        code = prepare (reader,
-                        "SELECT (SELECT min (seq) FROM events), "
-                        "(SELECT max (seq) FROM events), (SELECT max (seq) FROM snapshot)",
-                        &reader->range, err);
+        code = prepare_all (reader, err);
     if (code < 0) {
         reader_close (reader);
         return code;
     }
     *ret = reader;
     return 0;
+}
+
+int reader_open (const char *path, struct reader **ret, struct pollux_error *err)
+{
+    return reader_new (path, NULL, ret, err);
+}
+
+int reader_open_store (struct store *store, struct reader **ret, struct pollux_error *err)
+{
+    return reader_new (store->path, store, ret, err);
+}
+
+/* The number of the last event to show. */
+static int64_t last_shown (const struct reader *reader)
+{
+    return reader->store ? store_committed (reader->store) : INT64_MAX;
 }
 
 static const char *text_of (sqlite3_stmt *rows, int column)
@@ -91,6 +126,7 @@ int reader_rows (struct reader *reader, int64_t after, int most, reader_each *ea
     int taken = 0, step = SQLITE_ROW;
     sqlite3_bind_int64 (rows, 1, after);
     sqlite3_bind_int (rows, 2, most);
+    sqlite3_bind_int64 (rows, 3, last_shown (reader));
     while ((step = sqlite3_step (rows)) == SQLITE_ROW) {
         struct wire_row row = {.at_us = sqlite3_column_int64 (rows, 1),
                                .type = text_of (rows, 2),
@@ -117,7 +153,8 @@ int reader_range (struct reader *reader, int64_t *ret_first, int64_t *ret_last,
         bool some = sqlite3_column_type (range, 0) == SQLITE_INTEGER;
         int64_t snapshot = sqlite3_column_int64 (range, 2); /* 0 for NULL */
         *ret_first = some ? sqlite3_column_int64 (range, 0) : snapshot + 1;
-        *ret_last = some ? sqlite3_column_int64 (range, 1) : snapshot;
+        int64_t last = some ? sqlite3_column_int64 (range, 1) : snapshot;
+        *ret_last = last < last_shown (reader) ? last : last_shown (reader);
     } else {
         code = sql_fail (reader->db, reader->name.text, "read it", err);
     }

@@ -8,10 +8,16 @@
 #include "wire/event.h"
 
 struct reader;
+struct store;
 
 /* Open a journal that store_open has checked.  On success *ret belongs to the caller
  * (reader_close). */
 int reader_open (const char *path, struct reader **ret, struct pollux_error *err);
+
+/* Read through the connection of a store, which must live longer; for STORE_ALONE, which permits no second
+ * connection. */
+int reader_open_store (struct store *store, struct reader **ret, struct pollux_error *err);
+
 void reader_close (struct reader *reader);
 
 /* Take a row, borrowed for the call.  False: not taken; stop here. */

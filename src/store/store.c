@@ -44,15 +44,34 @@ static int insert_row (struct store *store, const struct wire_row *row, struct p
     return code;
 }
 
+void store_guard (struct store *store, store_check *check, void *self)
+{
+    store->check = check;
+    store->check_self = self;
+}
+
+static int run_check (struct store *store, struct pollux_error *err)
+{
+    return store->check ? store->check (store->check_self, err) : 0;
+}
+
+static int commit_checked (struct store *store, struct pollux_error *err)
+{
+    fault_point ("commit");
+    int code = sql_run (store->db, store->name.text, "commit", "COMMIT", err);
+    fault_point ("committed");
+    return code < 0 ? code : run_check (store, err);
+}
+
 int store_commit (struct store *store, struct pollux_error *err)
 {
     if (store->failed)
         return fail (err, -EIO, "%s: an earlier event could not be written", store->name.text);
-    if (store->pending == 0)
+    int code = run_check (store, err);
+    if (code == 0 && store->pending == 0)
         return 0;
-    fault_point ("commit");
-    int code = sql_run (store->db, store->name.text, "commit", "COMMIT", err);
-    fault_point ("committed");
+    if (code == 0)
+        code = commit_checked (store, err);
     if (code < 0)
         return store_give_up (store, code);
     store->pending = 0;
@@ -115,6 +134,14 @@ int store_close (struct store *store, struct pollux_error *err)
     }
     store_free (store);
     return code;
+}
+
+void store_drop (struct store *store)
+{
+    if (!store)
+        return;
+    sqlite3_db_config (store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    store_free (store);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------ */

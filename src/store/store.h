@@ -37,6 +37,9 @@ enum store_mode {
     /* Read and append, by one program at a time; the file is made if it is missing.  Events survive a
      * crash and a power failure once store_commit returned 0. */
     STORE_DURABLE,
+    /* The same without locks and without shared memory, for a file on a shared file system that no other
+     * program opens meanwhile.  The caller makes sure of that (daemon/epoch.h). */
+    STORE_ALONE,
     /* Write a new file, for simulations: fast, committed every STORE_RECORD_EVENTS events and at the
      * end.  If the program dies, the file has the events up to one of these commits. */
     STORE_RECORD,
@@ -54,6 +57,12 @@ enum { STORE_VERSION = 2 };
  * STORE_RECORD, and the file exists. */
 int store_open (const char *path, enum store_mode mode, struct store **ret,
                 struct pollux_error *err);
+
+/* Call check before each commit and again after it.  If it fails, the commit fails with the same code and
+ * sentence, and nothing is written any more: events whose commit was not confirmed are never shown by a
+ * reader of this store (reader_open_store). */
+typedef int store_check (void *self, struct pollux_error *err);
+void store_guard (struct store *store, store_check *check, void *self);
 
 /* The journal for a loop.  After the first failure nothing is written any more, so the file always has a
  * prefix of the events. */
@@ -102,5 +111,8 @@ int64_t store_count (const struct store *store);
 /* Commit and close; the journal is then one file that can be copied, if no other program reads it.  The
  * store is freed also on failure, which means that the last events were not written.  NULL is fine. */
 int store_close (struct store *store, struct pollux_error *err);
+
+/* Free without writing anything, not even what a close usually tidies up.  NULL is fine. */
+void store_drop (struct store *store);
 
 #endif

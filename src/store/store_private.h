@@ -24,14 +24,22 @@ struct store {
     int64_t refused;        /* count when a compaction was last refused */
     int64_t bytes;          /* of events after the snapshot that were read or appended */
     int64_t snapshot_bytes; /* of the snapshot, after it was read or written */
-    int pending;            /* appended events that are not committed */
-    bool deciding;          /* the PLAN of the last ROUND is pending */
+    store_check *check;     /* before and after each commit; NULL: none */
+    void *check_self;
+    int pending;   /* appended events that are not committed */
+    bool deciding; /* the PLAN of the last ROUND is pending */
     bool failed;
     bool *ended; /* by index of the snapshot's jobs: it has ended and its row is final */
     int job_count, job_capacity;
     struct wire_text_buffer text;
     struct wire_event event;
 };
+
+/* The number of the last event that is committed. */
+static inline int64_t store_committed (const struct store *store)
+{
+    return store->count - store->pending;
+}
 
 /* Roll back what was not committed, and write nothing any more.  Returns the code. */
 int store_give_up (struct store *store, int code);

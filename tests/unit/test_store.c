@@ -57,7 +57,7 @@ static struct cluster record (enum store_mode mode)
 static void events_are_read_as_written (void **state)
 {
     (void)state;
-    static const enum store_mode modes[] = {STORE_RECORD, STORE_DURABLE};
+    static const enum store_mode modes[] = {STORE_RECORD, STORE_DURABLE, STORE_ALONE};
     for (size_t i = 0; i < COUNT (modes); i++) {
         struct cluster recorded = record (modes[i]), folded = {0};
         struct store *store = journal_open (STORE_READ);
