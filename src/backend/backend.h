@@ -42,6 +42,7 @@ struct backend_options {
 
 struct backend_ops {
     const char *name, *summary;
+    bool shared_state; /* the state directory is on a file system that several hosts share */
 
     /* On success *ret belongs to the caller (free). */
     int (*open) (const struct backend_options *options, void **ret, struct pollux_error *err);

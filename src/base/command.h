@@ -16,6 +16,7 @@ enum exit_code {
     EXIT_FAILED = 1,      /* failed, or a comparison found a difference */
     EXIT_USAGE = 2,       /* wrong usage or bad input */
     EXIT_UNREACHABLE = 3, /* no answer from the daemon */
+    EXIT_SUPERSEDED = 4, /* polluxd: another one took over its state directory; do not restart it */
 };
 
 /* One long option, for getopt and for --help. */

@@ -22,6 +22,7 @@ struct daemon_options {
     struct logger logger;
     const char *program;    /* the path of pollux, which supervises replicas */
     const char *nvidia_smi; /* the command that lists GPUs; NULL: nvidia-smi, "": do not look */
+    bool shared_state;      /* several hosts share the state directory, see daemon/epoch.h */
     bool stop_jobs;         /* stop all jobs when the daemon stops */
     /* Read the configuration, at the start and for a reload: the file, and the command line over it. */
     int (*configure) (void *self, struct wire_config *ret, struct pollux_error *err);
@@ -37,12 +38,12 @@ int daemon_policy (const char *name, const struct policy **ret, struct pollux_er
 int daemon_check_listen (const struct wire_config *config, struct pollux_error *err);
 
 /* Open the state directory, read the journal, take over running replicas, and listen.  -EBUSY: another
- * daemon uses this state; -EBADMSG: the state is damaged; -EINVAL: the configuration is wrong. */
+ * daemon uses this state; EPOCH_LOST (daemon/epoch.h): another daemon took it over; -EBADMSG: the state is damaged; -EINVAL: the configuration is wrong. */
 int daemon_new (const struct daemon_options *options, struct daemon **ret,
                 struct pollux_error *err);
 
 /* Run until SIGTERM or SIGINT, then return 0.  After a failure the daemon can only be freed; events
- * that were not committed are lost. */
+ * that were not committed are lost.  EPOCH_LOST: another daemon took over the state directory. */
 int daemon_run (struct daemon *daemon, struct pollux_error *err);
 
 /* Running jobs go on under their supervisors.  NULL is fine. */

@@ -47,6 +47,9 @@ struct daemon {
     int stopping;                /* number of signals to stop */
     int failed;                  /* the error after which no event is accepted; 0: none */
     struct pollux_error failure; /* its sentence */
+    int64_t
+        check_us;    /* when to look for a newer epoch, of the monotonic clock; shared state only */
+    bool superseded; /* another daemon is in charge: write nothing any more */
     int epoll, signals;
 };
 
@@ -67,6 +70,9 @@ int post (struct daemon *daemon, struct event *event, struct pollux_error *err);
 /* The loop's journal: appends to the store, then updates status, log and schedule. */
 struct journal journal_tap (struct daemon *daemon);
 
+/* Shared state: fail with EPOCH_LOST if another daemon is in charge.  self is the daemon. */
+int check_epoch (void *self, struct pollux_error *err);
+
 /* The parameters of full rounds, from the configuration. */
 struct round configured_round (const struct wire_config *config, const struct policy *policy);
 
@@ -74,9 +80,10 @@ struct round configured_round (const struct wire_config *config, const struct po
 
 /* Listen on all configured addresses and on the socket of the state directory. */
 int listen_all (struct daemon *daemon, struct pollux_error *err);
-/* Write STATE/address, which `pollux` reads: the address with its real port. */
+/* Write STATE/address, which `pollux` reads, if it has another text: the address with its real port. */
 int write_address (struct daemon *daemon, struct pollux_error *err);
-/* The socket in the state directory, "unix:PATH"; "" if the path is too long for a socket. */
+/* The socket in the state directory, "unix:PATH"; "" if the path is too long for a socket, or if several
+ * hosts share the directory: a socket belongs to one host. */
 void socket_address (const struct daemon *daemon, char *ret, size_t size);
 /* Read the certificate of a configuration, or make it; zero if the daemon listens without TLS.  *ret is the
  * caller's (tls_clear). */

@@ -22,6 +22,9 @@
 /* How long clients may take to read their last answers when the daemon stops. */
 static const int64_t LAST_ANSWERS_US = 2000000;
 
+/* How often to look for a newer epoch. */
+static const int64_t EPOCH_CHECK_US = 1000000;
+
 /* ---- Waiting ---- */
 
 static int64_t earlier_us (int64_t a, int64_t b)
@@ -48,6 +51,8 @@ static int epoll_timeout_ms (const struct daemon *daemon)
     wait_us = earlier_us (wait_us, until (http_server_due_us (daemon->http), monotonic_us));
     wait_us =
         earlier_us (wait_us, until (daemon->backend->due_us (daemon->backend_self), monotonic_us));
+    if (daemon->state.epoch.number > 0)
+        wait_us = earlier_us (wait_us, until (daemon->check_us, monotonic_us));
     if (wait_us == INT64_MAX)
         return -1;
     int64_t ms = (wait_us + 999) / 1000;
@@ -202,12 +207,25 @@ static int settle (struct daemon *daemon, struct pollux_error *err)
     return rc == 0 ? compact (daemon, err) : rc;
 }
 
+/* Shared state, once a second: end if another daemon is in charge.  That one's address is restored, too,
+ * if a daemon that it superseded has just overwritten it. */
+static int check_shared_state (struct daemon *daemon, struct pollux_error *err)
+{
+    int64_t now_us = clock_monotonic_us ();
+    if (daemon->state.epoch.number == 0 || now_us < daemon->check_us)
+        return 0;
+    daemon->check_us = now_us + EPOCH_CHECK_US;
+    int rc = check_epoch (daemon, err);
+    return rc < 0 ? rc : write_address (daemon, err);
+}
+
 static int run_once (struct daemon *daemon, struct pollux_error *err)
 {
     struct epoll_event events[8];
     int count = epoll_wait (daemon->epoll, events, 8, epoll_timeout_ms (daemon)), rc = 0;
     if (count < 0 && errno != EINTR)
         return fail (err, -errno, "epoll_wait failed: %s", strerror (errno));
+    rc = check_shared_state (daemon, err);
     for (int i = 0; rc == 0 && i < count; i++) {
         if (events[i].data.u32 == TAG_SIGNAL)
             take_signals (daemon);
@@ -260,6 +278,15 @@ static bool finished (const struct daemon *daemon)
             (!daemon->options->stop_jobs || daemon->backend->count (daemon->backend_self) == 0));
 }
 
+/* A failure may come from a daemon that took over: it removes files of old epochs. */
+static int explain_failure (struct daemon *daemon, int rc, struct pollux_error *err)
+{
+    struct pollux_error why;
+    if (rc == EPOCH_LOST || check_epoch (daemon, &why) != EPOCH_LOST)
+        return rc;
+    return fail (err, EPOCH_LOST, "%s", why.text);
+}
+
 int daemon_run (struct daemon *daemon, struct pollux_error *err)
 {
     const struct cluster *cluster = &daemon->loop.cluster;
@@ -274,8 +301,10 @@ int daemon_run (struct daemon *daemon, struct pollux_error *err)
         rc = run_once (daemon, err);
     notify ("STOPPING=1");
     if (rc < 0) {
-        api_set_unready (daemon->api, "the journal cannot be written");
-        http_server_release (daemon->http, 507, err->text);
+        rc = explain_failure (daemon, rc, err);
+        api_set_unready (daemon->api, daemon->superseded ? "another polluxd took over"
+                                                         : "the journal cannot be written");
+        http_server_release (daemon->http, daemon->superseded ? 503 : 507, err->text);
     }
     finish_answers (daemon);
     return rc;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/excerpt.h"
+#include "base/file.h"
 #include "api/tokens.h"
 #include "daemon/daemon_private.h"
 #include "http/listen.h"
@@ -147,6 +148,9 @@ void certificate_use (struct daemon *daemon, const struct tls *tls)
 
 void socket_address (const struct daemon *daemon, char *ret, size_t size)
 {
+    *ret = '\0';
+    if (daemon->state.epoch.number > 0)
+        return;
     int length = snprintf (ret, size, "unix:%s/pollux.sock", daemon->state.path);
     if (length < 0 || (size_t)length >= sizeof (((struct sockaddr_un *)0)->sun_path))
         *ret = '\0';
@@ -227,11 +231,23 @@ static int client_address (const struct daemon *daemon)
     return local || named || !*socket ? 0 : count_strings (daemon->config.listen);
 }
 
+/* Is the text of STATE/address this one? */
+static bool has_address (struct daemon *daemon, const char *text)
+{
+    char *path = state_path (&daemon->state, "address"), *found = NULL;
+    size_t length = 0;
+    bool same = path && file_read (path, 1000, &found, &length, NULL) == 0 &&
+                length == strlen (text) && memcmp (found, text, length) == 0;
+    free (path);
+    free (found);
+    return same;
+}
+
 int write_address (struct daemon *daemon, struct pollux_error *err)
 {
     char text[300];
     int i = client_address (daemon);
     snprintf (text, sizeof (text), "%s%s\n", http_server_scheme (daemon->http, i),
               http_server_address (daemon->http, i));
-    return state_write (&daemon->state, "address", text, err);
+    return has_address (daemon, text) ? 0 : state_write (&daemon->state, "address", text, err);
 }

@@ -48,6 +48,7 @@ enum {
     OPT_RUN_AS = 256,
     OPT_ALLOW_ROOT,
     OPT_AUTH,
+    OPT_SHARED_STATE,
     OPT_STOP_JOBS,
     OPT_LOG_LEVEL,
     OPT_LOG_FORMAT,
@@ -58,6 +59,8 @@ enum {
 static const struct command_option polluxd_options[] = {
     {"config", "FILE", OPT_CONFIG, "read this configuration; options win over it"},
     {"state", "DIR", OPT_STATE, "journal, tokens and logs; made if missing"},
+    {"shared-state", NULL, OPT_SHARED_STATE,
+     "several hosts share the state directory; take it over from a polluxd that uses it"},
     {"listen", "ADDR", OPT_LISTEN, "ADDRESS:PORT or unix:/PATH; may be repeated (127.0.0.1:7467)"},
     {"tls-cert", "FILE", OPT_TLS_CERT, "the certificate for addresses other than loopback"},
     {"tls-key", "FILE", OPT_TLS_KEY, "its key, which only polluxd's user can read"},
@@ -98,7 +101,7 @@ static const struct command polluxd_command = {
 struct request {
     int argc;
     char **argv;
-    bool check, version, stop_jobs;
+    bool check, version, stop_jobs, shared_state;
 };
 
 /* ---- The configuration ---- */
@@ -308,6 +311,7 @@ static int take_options (struct request *request, struct wire_config *config,
         request->check |= id == OPT_CHECK;
         request->version |= id == OPT_VERSION;
         request->stop_jobs |= id == OPT_STOP_JOBS;
+        request->shared_state |= id == OPT_SHARED_STATE;
     }
     char **operands;
     if (options_operands (&options, &operands) > 0)
@@ -435,12 +439,15 @@ static int serve (struct request *request, const struct wire_config *config,
         .logger = chosen_logger (config),
         .program = program,
         .stop_jobs = request->stop_jobs,
+        .shared_state = request->shared_state,
         .configure = configure,
         .self = request,
     };
     struct daemon *daemon = NULL;
     rc = daemon_new (&options, &daemon, err);
-    if (rc == 0 && daemon_run (daemon, err) < 0)
+    if (rc == 0)
+        rc = daemon_run (daemon, err);
+    if (daemon && rc < 0 && rc != EPOCH_LOST)
         rc = -EIO; /* not -EINVAL, which would mean wrong usage */
     daemon_free (daemon);
     return rc;
@@ -449,6 +456,8 @@ static int serve (struct request *request, const struct wire_config *config,
 static int complain (int code, const struct pollux_error *err)
 {
     fprintf (stderr, "polluxd: %s\n", err->text);
+    if (code == EPOCH_LOST)
+        return EXIT_SUPERSEDED;
     return code == -EINVAL || code == -ENOENT || code == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
 }
 

@@ -154,7 +154,31 @@ static int open_signals (struct daemon *daemon, struct pollux_error *err)
     return add_fd (daemon, daemon->signals, TAG_SIGNAL, err);
 }
 
-static int open_journal (struct daemon *daemon, struct pollux_error *err)
+int check_epoch (void *self, struct pollux_error *err)
+{
+    struct daemon *daemon = self;
+    if (daemon->state.epoch.number == 0)
+        return 0;
+    int rc = epoch_check (&daemon->state.epoch, err);
+    daemon->superseded |= rc == EPOCH_LOST;
+    return rc;
+}
+
+/* Of a state directory that several hosts share. */
+static int open_shared_journal (struct daemon *daemon, struct pollux_error *err)
+{
+    char path[PATH_MAX];
+    int rc = epoch_take_journal (&daemon->state.epoch, path, err);
+    if (rc == 0)
+        rc = store_open (path, STORE_ALONE, &daemon->store, err);
+    if (rc == 0) {
+        store_guard (daemon->store, check_epoch, daemon);
+        rc = reader_open_store (daemon->store, &daemon->reader, err);
+    }
+    return rc;
+}
+
+static int open_own_journal (struct daemon *daemon, struct pollux_error *err)
 {
     static const char *const files[] = {"journal.db", "journal.db-wal", "journal.db-shm"};
     int rc = 0;
@@ -168,6 +192,13 @@ static int open_journal (struct daemon *daemon, struct pollux_error *err)
     if (rc == 0)
         rc = reader_open (path, &daemon->reader, err);
     free (path);
+    return rc;
+}
+
+static int open_journal (struct daemon *daemon, struct pollux_error *err)
+{
+    bool shared = daemon->state.epoch.number > 0;
+    int rc = shared ? open_shared_journal (daemon, err) : open_own_journal (daemon, err);
     if (rc == 0)
         daemon->journal = store_journal (daemon->store);
     return rc;
@@ -187,7 +218,9 @@ static bool report_url (const struct daemon *daemon, char *ret, size_t size)
         if (strncmp (listen, here[i], strlen (here[i])) == 0 && colon && strcmp (colon, ":0") != 0)
             return true;
     say (&daemon->logger, LOG_WARNING,
-         "jobs cannot report: the path of the state directory is too long for a socket in it",
+         daemon->state.epoch.number > 0
+             ? "jobs cannot report: name a loopback address and a port with --listen"
+             : "jobs cannot report: the path of the state directory is too long for a socket in it",
          LOG_TEXT ("state", daemon->state.path));
     return false;
 }
@@ -297,7 +330,8 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = backend_find (daemon->config.backend, &daemon->backend, err);
     if (rc == 0) {
         daemon->round = configured_round (&daemon->config, daemon->loop.policy);
-        rc = state_error (state_open (daemon->config.state, &daemon->state, err));
+        bool shared = daemon->options->shared_state || daemon->backend->shared_state;
+        rc = state_error (state_open (daemon->config.state, shared, &daemon->state, err));
     }
     if (rc == 0)
         rc = open_signals (daemon, err);
@@ -318,6 +352,10 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = state_error (recover_state (daemon, err));
     if (rc == 0)
         rc = listen_all (daemon, err);
+    if (rc == 0)
+        rc = check_epoch (daemon, err); /* the backend acts */
+    if (rc == 0 && daemon->state.epoch.number > 0)
+        epoch_tidy (&daemon->state.epoch);
     if (rc == 0)
         rc = state_error (
             daemon->backend->recover (daemon->backend_self, &daemon->loop.cluster, err));
@@ -378,7 +416,10 @@ void daemon_free (struct daemon *daemon)
     loop_clear (&daemon->loop);
     cluster_status_clear (&daemon->status);
     reader_close (daemon->reader);
-    store_close (daemon->store, NULL);
+    if (daemon->superseded)
+        store_drop (daemon->store);
+    else if (store_close (daemon->store, NULL) == 0 && daemon->state.epoch.number > 0)
+        epoch_close (&daemon->state.epoch, NULL);
     tokens_free (daemon->tokens);
     close_fd (daemon->signals);
     close_fd (daemon->epoll);

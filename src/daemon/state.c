@@ -91,7 +91,21 @@ static int lock_directory (int directory, const char *path, int *ret, struct pol
     return 0;
 }
 
-int state_open (const char *path, struct state *ret, struct pollux_error *err)
+static int claim_directory (const struct state *state, bool shared, struct epoch *ret,
+                            struct pollux_error *err)
+{
+    if (shared)
+        return epoch_claim (state->path, ret, err);
+    if (epoch_used (state->path))
+        return fail (
+            err, -EBUSY,
+            "state directory %s was used with --shared-state, and another host may use it: "
+            "start polluxd with --shared-state, or choose another directory with --state",
+            file_name (state->path).text);
+    return 0;
+}
+
+int state_open (const char *path, bool shared, struct state *ret, struct pollux_error *err)
 {
     int rc = make_directories (path);
     if (rc < 0)
@@ -104,11 +118,13 @@ int state_open (const char *path, struct state *ret, struct pollux_error *err)
                                                         : strerror (errno));
     struct state state = {.lock = -1};
     rc = check_directory (directory, path, err);
-    if (rc == 0)
+    if (rc == 0 && !shared)
         rc = lock_directory (directory, path, &state.lock, err);
     close (directory);
     if (rc == 0 && !(state.path = realpath (path, NULL)))
         rc = fail (err, -errno, "state directory %s: %s", file_name (path).text, strerror (errno));
+    if (rc == 0)
+        rc = claim_directory (&state, shared, &state.epoch, err);
     if (rc < 0) {
         state_close (&state);
         return rc;
@@ -166,6 +182,9 @@ int state_write (const struct state *state, const char *name, const char *text,
 {
     char temporary[NAME_MAX];
     snprintf (temporary, sizeof (temporary), ".%s.new", name);
+    if (state->epoch.number > 0) /* a daemon that was superseded may write, too */
+        snprintf (temporary, sizeof (temporary), ".%s.new-%lld", name,
+                  (long long)state->epoch.number);
     char *path = state_path (state, name), *from = state_path (state, temporary);
     int rc = path && from ? 0 : -ENOMEM;
     if (rc == 0) {

@@ -4,6 +4,7 @@
  *
  *     journal.db     the journal (store/store.h)
  *     lock           locked as long as a daemon uses the directory
+ *     epochs/        instead of both, if several hosts share the directory (daemon/epoch.h)
  *     address        where the daemon listens, for `pollux`
  *     pollux.sock    the Unix socket of the HTTP server, for supervisors and `pollux`
  *     admin.token, tokens, job.key     (api/tokens.h)
@@ -13,11 +14,12 @@
 #ifndef DAEMON_STATE_H
 #define DAEMON_STATE_H
 
-#include "pollux/pollux.h"
+#include "daemon/epoch.h"
 
 struct state {
     char *path; /* absolute */
-    int lock;
+    int lock;   /* -1: the directory is shared */
+    struct epoch epoch;
 };
 
 /* For a daemon that starts as root and continues as another user: make the directory for that user,
@@ -25,8 +27,10 @@ struct state {
 int state_prepare (const char *path, unsigned uid, unsigned gid, struct pollux_error *err);
 
 /* Make the directory if it is missing (0700; missing parents: 0755), check that it belongs to this user
- * and that no other user can enter it, and lock it.  -EBUSY: another daemon uses it. */
-int state_open (const char *path, struct state *ret, struct pollux_error *err);
+ * and that no other user can enter it.  Then lock it; or, if several hosts share it, claim its next epoch:
+ * a daemon that uses it then ends.  -EBUSY: another daemon uses it, or it is shared and was opened
+ * otherwise; EPOCH_LOST: another daemon claimed it at the same moment. */
+int state_open (const char *path, bool shared, struct state *ret, struct pollux_error *err);
 void state_close (struct state *state);
 
 /* "STATE/name"; the caller frees it; NULL: no memory. */
