@@ -15,6 +15,7 @@
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "cli/daemon_access.h"
+#include "cli/request_signer.h"
 
 /* A page of 1000 jobs is about a megabyte. */
 #define ANSWER_LIMIT ((size_t)64 << 20)
@@ -24,6 +25,7 @@ enum { CONNECT_MS = 5000, ANSWER_MS = 30000 };
 
 struct client {
     struct daemon_access access;
+    struct request_signer signer;
     CURL *easy;
     CURLM *multi;
     struct curl_slist *headers;
@@ -115,6 +117,7 @@ void client_close (struct client *client)
         curl_easy_cleanup (client->easy);
     if (client->multi)
         curl_multi_cleanup (client->multi);
+    request_signer_clear (&client->signer);
     explicit_bzero (&client->access, sizeof (client->access));
     free (client);
 }
@@ -198,6 +201,24 @@ struct request {
     struct client_sink sink;
 };
 
+/* Append the signature to the headers, if requests of this client are signed. */
+static int sign (struct client *client, const struct request *request, struct pollux_error *err)
+{
+    char *header = NULL;
+    int rc = request_signer_find (&client->signer, &client->access, client->easy, err);
+    if (rc == 0)
+        rc = request_signer_sign (&client->signer, request->method, request->path, request->body,
+                                  request->length, &header, err);
+    if (rc < 0 || !header)
+        return rc;
+    struct curl_slist *headers = curl_slist_append (client->headers, header);
+    free (header);
+    if (!headers)
+        return fail (err, -ENOMEM, "not enough memory for a request");
+    client->headers = headers;
+    return 0;
+}
+
 static int begin (struct client *client, const struct request *request, struct pollux_error *err)
 {
     CURL *easy = client->easy;
@@ -217,6 +238,9 @@ static int begin (struct client *client, const struct request *request, struct p
     client->headers = headers;
     if (headers)
         headers = curl_slist_append (headers, type);
+    int rc = headers ? sign (client, request, err) : 0;
+    if (rc < 0)
+        return rc;
     curl_easy_setopt (easy, CURLOPT_CUSTOMREQUEST, NULL);
     curl_easy_setopt (easy, CURLOPT_HTTPGET, 1L);
     if (request->body) {
@@ -296,9 +320,10 @@ static int fail_refused (struct client *client, long status, struct pollux_error
     int rc = wrong ? -EINVAL : -EREMOTEIO;
     if (json_is_array (problems) && json_array_size (problems) > 0)
         client->problems = json_incref (problems);
-    if (status == 401 && !client->access.token[0])
+    bool is_signed = request_signer_active (&client->signer);
+    if (status == 401 && !client->access.token[0] && !is_signed)
         fail (err, rc, "the daemon wants a token: %s", client->access.no_token);
-    else if (status == 401)
+    else if (status == 401 && !is_signed)
         fail (err, rc, "the daemon does not know this token: %s", sentence ? sentence : "HTTP 401");
     else if (sentence)
         fail (err, rc, "%s", sentence);

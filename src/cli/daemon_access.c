@@ -8,6 +8,7 @@
  *                       port), http://127.0.0.1:7467
  *     certificates      --ca, POLLUX_CA, STATE/tls.pem if the address is STATE/address; the system's
  *     token             the file POLLUX_TOKEN_FILE, or STATE/admin.token
+ *     how               POLLUX_AUTH: auto, token or munge
  */
 #include "cli/daemon_access.h"
 
@@ -134,8 +135,25 @@ static void warn_if_open (const char *path)
                  file_name (path).text, (unsigned)status.st_mode & 07777);
 }
 
+static int find_auth (struct daemon_access *access, struct pollux_error *err)
+{
+    static const char *const names[] = {"auto", "token", "munge"};
+    _Static_assert(sizeof (names) / sizeof (names[0]) == DAEMON_AUTHS, "a name for each");
+    const char *given = variable ("POLLUX_AUTH");
+    for (int i = 0; i < DAEMON_AUTHS; i++)
+        if (!given || strcmp (given, names[i]) == 0) {
+            access->auth = (enum daemon_auth)i;
+            return 0;
+        }
+    return fail (err, -EINVAL, "POLLUX_AUTH: expected auto, token or munge, got %s",
+                 quote (given).text);
+}
+
 static int find_token (struct daemon_access *access, struct pollux_error *err)
 {
+    int code = find_auth (access, err);
+    if (code < 0 || access->auth == DAEMON_AUTH_MUNGE)
+        return code;
     const char *given = variable ("POLLUX_TOKEN_FILE");
     char path[PATH_MAX + 32];
     snprintf (path, sizeof (path), "%s/admin.token", access->state);

@@ -8,6 +8,10 @@
 
 #include "pollux/pollux.h"
 
+/* How requests prove who sends them (POLLUX_AUTH).  AUTO: by the token if there is one; without, by munge if the
+ * daemon takes it. */
+enum daemon_auth { DAEMON_AUTH_AUTO, DAEMON_AUTH_TOKEN, DAEMON_AUTH_MUNGE, DAEMON_AUTHS };
+
 enum { DAEMON_ADDRESS_SIZE = 256, DAEMON_TOKEN_SIZE = 512 };
 
 struct daemon_access {
@@ -18,8 +22,9 @@ struct daemon_access {
     char ca[PATH_MAX];                  /* file of trusted certificates; "": the system's */
     const char *ca_from;                /* what names it, for messages: "--ca", ... */
     bool from_state;                    /* the address is the state directory's */
-    char token[DAEMON_TOKEN_SIZE];      /* "": none */
-    char no_token[200];                 /* why there is no token: part of a sentence */
+    enum daemon_auth auth;
+    char token[DAEMON_TOKEN_SIZE]; /* "": none */
+    char no_token[200];            /* why there is no token: part of a sentence */
 };
 
 /* Find address, certificates (see client_open) and token.  The token is in the file POLLUX_TOKEN_FILE, or in

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Signed requests with a real munged, which has its own key, socket and folder.  As root, other users are played by
 # setpriv; without root there is one user.
+# shellcheck disable=SC2086  # POLLUX and POLLUXD may have several words
 . tests/cli/lib_daemon.sh
 
 # ---- munged ---------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ if [ "$(id -u)" = 0 ]; then
     ann=daemon bob=bin # users that every Debian has
 fi
 
-start_daemon --node a:4 --interval 1 --auth munge
+start_daemon --node a:4 --interval 1 --auth munge --log-level debug
 url=$(cat "$state/address")
 
 # ---- Who ------------------------------------------------------------------------------------------
@@ -123,6 +124,49 @@ else
 fi
 ask "$ann" GET /v1/jobs/mine/logs
 expect "the owner reads its logs" out~'^200$'
+
+# ---- The commands ---------------------------------------------------------------------------------
+
+# Without a token that it can read, a command signs.
+mkdir -m 777 "$tmp/home"
+by() # USER ARGUMENT...: pollux, as that user on a login node
+{
+    local user=$1
+    shift
+    # shellcheck disable=SC2086
+    as "$user" env HOME="$tmp/home" POLLUX_STATE="$tmp/home/none" POLLUX_SERVER="$url" $POLLUX "$@"
+}
+run by "$ann" submit --name signed --max 1 -- "$worker"
+expect "a command without a token signs" status=0 out=signed
+check "the user is the owner" [ "$(of signed .owner)" = "$ann" ]
+run by "$ann" list --json
+expect "reads are signed" status=0 out~'"signed"'
+soon "it runs" is signed '.phase == "running"'
+run by "$ann" logs signed
+expect "its logs" status=0
+run by "$ann" events --json
+expect "a stream is signed" status=0 out~'SUBMIT'
+run by "$ann" scale signed --max 2
+expect "a body is signed" status=0
+check "it has changed" [ "$(of signed .max_replicas)" = 2 ]
+if [ -n "$bob" ]; then
+    run by "$bob" cancel signed
+    expect "another user cannot cancel it" status=1 err~"belongs to $ann"
+    run by "$bob" logs signed
+    expect "nor read its logs" status=1 err~"belongs to $ann"
+fi
+run env POLLUX_AUTH=munge POLLUX_SERVER="$url" $POLLUX token list
+expect "POLLUX_AUTH=munge: signed, even if there is a token" status=0
+check "by polluxd's user" grep -q "request who=$me role=admin.*route=/v1/tokens" "$log"
+run env POLLUX_AUTH=token POLLUX_STATE="$tmp/home/none" POLLUX_SERVER="$url" $POLLUX list
+expect "POLLUX_AUTH=token: not signed" status=1 err~'wants a token'
+run env POLLUX_AUTH=magic $POLLUX list
+expect "another way does not exist" status=2 err~'POLLUX_AUTH: expected auto, token or munge'
+run env POLLUX_AUTH=munge POLLUX_MUNGE_SOCKET="$tmp/none" $POLLUX list
+expect "a client without munged" status=1 err~'munged does not answer.*POLLUX_MUNGE_SOCKET'
+run by "$ann" cancel signed
+expect "the owner cancels it" status=0
+soon "it ends" has_ended signed
 
 # ---- Wrong credentials ----------------------------------------------------------------------------
 
@@ -160,7 +204,7 @@ expect "a forged credential" out~'^401$'
 send "Munge $(head -c 6000 /dev/zero | tr '\0' x)" GET /v1/jobs
 expect "a long credential" out~'^401$' out~'too long'
 holds "nothing has changed" is mine '.phase == "running"'
-check "no other job was made" [ "$(pollux list --json | jq '.jobs | length')" = 1 ]
+check "no other job was made" [ "$(pollux list --all --json | jq '.jobs | length')" = 2 ]
 
 # ---- Without munged -------------------------------------------------------------------------------
 
@@ -220,6 +264,8 @@ start_daemon --node a:4
 url=$(cat "$state/address")
 ask "$me" GET /v1/jobs
 expect "without --auth munge, credentials are refused" out~'^401$' out!'munge'
+run env POLLUX_AUTH=munge $POLLUX list
+expect "and commands say so" status=1 err~'POLLUX_AUTH is munge, which it does not take'
 run curl -sSi "$url/healthz"
 expect "and healthz tells nothing" out!'WWW-Authenticate'
 stop_daemon
