@@ -251,6 +251,7 @@ static void close_all (struct supervisor *supervisor)
     int files[] = {supervisor->epoll, supervisor->signals, supervisor->output, supervisor->agent,
                    supervisor->replica.report};
     hint_sender_free (supervisor->sender);
+    munge_worker_free (supervisor->munge);
     log_close (&supervisor->log);
     for (size_t i = 0; i < sizeof (files) / sizeof (files[0]); i++)
         if (files[i] >= 0)

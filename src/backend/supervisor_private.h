@@ -17,6 +17,7 @@
 #include "backend/replica.h"
 #include "backend/run.h"
 #include "backend/supervisor.h"
+#include "munge/worker.h"
 
 #define SECOND_US INT64_C (1000000)
 
@@ -43,6 +44,7 @@ struct supervisor {
     struct replica replica;
     struct log log;
     struct hint_sender *sender; /* NULL: hints go nowhere */
+    struct munge_worker *munge; /* signs them; NULL: they have a token or nothing */
     int epoll, signals, output, agent;
     int warnings;                   /* in the log, about messages of the agent */
     char *node_variables[3];        /* supervisor_node.c; NULL at the end */

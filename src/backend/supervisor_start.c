@@ -78,6 +78,50 @@ static void make_cgroup (struct supervisor *supervisor)
         strcpy (supervisor->info.cgroup, cgroup);
 }
 
+/* Sign a request.  A healthy munged takes less than a millisecond; a frozen one delays the supervisor by SIGN_MS at
+ * each attempt, and the sender pauses between them. */
+static int sign (void *self, const char *method, const char *target, const void *body,
+                 size_t length, char *ret, size_t size)
+{
+    enum { SIGN_MS = 100 };
+    struct supervisor *supervisor = self;
+    return munge_worker_sign_now (supervisor->munge, SIGN_MS,
+                                  (uid_t)supervisor->description->munge_uid, method, target, body,
+                                  length, ret, size, NULL);
+}
+
+/* Reports are not essential: without libmunge the replica runs without them. */
+static bool open_munge (struct supervisor *supervisor)
+{
+    struct pollux_error why;
+    struct munge *munge = NULL;
+    int code = munge_open (NULL, &munge, &why);
+    if (code == 0)
+        code = munge_worker_new (munge, &supervisor->munge, &why);
+    if (code < 0)
+        log_mark (&supervisor->log, "no reports to polluxd: %s", why.text);
+    return code == 0;
+}
+
+static int open_sender (struct supervisor *supervisor, struct pollux_error *err)
+{
+    const struct run_description *description = supervisor->description;
+    bool munge = description->auth == RUN_AUTH_MUNGE;
+    if (!description->url || (munge && !open_munge (supervisor)))
+        return 0;
+    struct hint_sender_options options = {
+        .url = description->url,
+        .token = description->token,
+        .ca = description->ca,
+        .job = supervisor->name.job,
+        .epoll = supervisor->epoll,
+        .tag = TAG_SENDER,
+        .sign = munge ? sign : NULL,
+        .self = supervisor,
+    };
+    return hint_sender_new (&options, &supervisor->sender, err);
+}
+
 int supervisor_open_run (struct supervisor *supervisor, int root, const struct run_name *name,
                          struct pollux_error *err)
 {
@@ -91,17 +135,8 @@ int supervisor_open_run (struct supervisor *supervisor, int root, const struct r
                               supervisor->info.socket, err);
     if (code == 0)
         code = supervisor_watch (supervisor, supervisor->agent, TAG_AGENT, err);
-    if (code == 0 && description->url)
-        code = hint_sender_new (
-            &(struct hint_sender_options){
-                .url = description->url,
-                .token = description->token,
-                .ca = description->ca,
-                .job = name->job,
-                .epoll = supervisor->epoll,
-                .tag = TAG_SENDER,
-            },
-            &supervisor->sender, err);
+    if (code == 0)
+        code = open_sender (supervisor, err);
     if (code < 0)
         return code;
     make_cgroup (supervisor);

@@ -8,6 +8,7 @@
 #include "munge/worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
@@ -46,6 +47,7 @@ struct name {
 struct munge_worker {
     struct munge *munge;
     int fd;
+    uint64_t tickets; /* of munge_worker_sign_now */
     bool started;
     pthread_t thread;
     pthread_mutex_t lock; /* protects the rest of this block */
@@ -340,6 +342,44 @@ int munge_worker_sign (struct munge_worker *worker, uint64_t ticket, uid_t reade
             memcpy (task->body, body, length);
     }
     return add (worker, task, task != NULL && task->method && task->target && task->body, err);
+}
+
+/* The answer with this ticket; answers for earlier ones come too late.  NULL: not in time. */
+static struct munge_answer *await (struct munge_worker *worker, uint64_t ticket, int wait_ms)
+{
+    int64_t until_us = clock_monotonic_us () + wait_ms * INT64_C (1000);
+    struct pollfd ready = {.fd = worker->fd, .events = POLLIN};
+    for (;;) {
+        struct munge_answer *answer;
+        while ((answer = munge_worker_next (worker)) != NULL && answer->ticket != ticket)
+            munge_answer_free (answer);
+        int64_t left_us = until_us - clock_monotonic_us ();
+        if (answer != NULL || left_us <= 0)
+            return answer;
+        poll (&ready, 1, (int)(left_us / 1000) + 1);
+    }
+}
+
+int munge_worker_sign_now (struct munge_worker *worker, int wait_ms, uid_t reader,
+                           const char *method, const char *target, const void *body, size_t length,
+                           char *ret, size_t size, struct pollux_error *err)
+{
+    uint64_t ticket = ++worker->tickets;
+    int code = munge_worker_sign (worker, ticket, reader, method, target, body, length, err);
+    if (code < 0)
+        return code;
+    struct munge_answer *answer = await (worker, ticket, wait_ms);
+    if (answer == NULL)
+        return fail (err, -EAGAIN, "munged does not answer within %d ms", wait_ms);
+    code = answer->code;
+    if (code < 0)
+        fail (err, code, "%s", answer->err.text);
+    else if (strlen (answer->header) >= size)
+        code = fail (err, -ENOBUFS, "the munge credential is too long");
+    else
+        memcpy (ret, answer->header, strlen (answer->header) + 1);
+    munge_answer_free (answer);
+    return code;
 }
 
 int munge_worker_fd (const struct munge_worker *worker)

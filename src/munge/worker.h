@@ -53,6 +53,12 @@ int munge_worker_sign (struct munge_worker *worker, uint64_t ticket, uid_t reade
                        const char *method, const char *target, const void *body, size_t length,
                        struct pollux_error *err);
 
+/* Sign a request, and wait for the answer at most wait_ms; not to be mixed with the two above.  ret: the value of
+ * the header, with its NUL; size MUNGE_CREDENTIAL_SIZE is enough.  -EAGAIN: munged does not answer in time. */
+int munge_worker_sign_now (struct munge_worker *worker, int wait_ms, uid_t reader,
+                           const char *method, const char *target, const void *body, size_t length,
+                           char *ret, size_t size, struct pollux_error *err);
+
 /* Readable while there are answers. */
 int munge_worker_fd (const struct munge_worker *worker);
 

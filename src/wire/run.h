@@ -7,7 +7,7 @@
  *                   "directory": "/home/ann", "slots": [0], "cpus": [0, 1], "stop_signal": 15,
  *                   "grace": 30, "log_size": 10485760, "log_files": 5,
  *                   "url": "https://10.0.0.1:7467", "token": "...", "ca": "/home/ann/.pollux/tls.pem",
- *                   "auth": "munge", "cgroup": "/sys/fs/cgroup/...", "news": true,
+ *                   "auth": "munge", "munge_uid": 991, "cgroup": "/sys/fs/cgroup/...", "news": true,
  *                   "devices": [0, 2], "master": {"file": "master", "first": true}}
  *     info         {"version": 1, "run": "resnet.3.0.9f86d081884c7d65", "boot": "201c1b7c-...",
  *                   "pid": 4711, "start": "991827", "slots": [0], "socket": "/...", "cgroup": "/..."}
@@ -85,8 +85,9 @@ struct run_description {
     char *token;        /* for these reports; NULL: none.  Sent to this machine or by https only */
     char *ca;           /* file of the certificates that https trusts; NULL: the system's */
     enum run_auth auth; /* (RUN_AUTH_TOKEN: the token, if there is one) */
-    bool news;          /* send news, too (wire/run_news.h) (false) */
-    char *cgroup;       /* a cgroup v2 directory that the supervisor makes and puts the replica
+    int64_t munge_uid; /* polluxd's, which alone can decode the credentials of RUN_AUTH_MUNGE (0) */
+    bool news;         /* send news, too (wire/run_news.h) (false) */
+    char *cgroup;      /* a cgroup v2 directory that the supervisor makes and puts the replica
                               into; NULL: none */
     /* Devices of all ranks of the share, in rank order: positions in CUDA_VISIBLE_DEVICES of the
      * supervisor, or device numbers if that is unset.  CUDA_VISIBLE_DEVICES of the replica (none:

@@ -29,6 +29,8 @@ static const struct wire_member description_members[] = {
      .missing = RUN_LOG_FILES_DEFAULT, .min = 0, .max = RUN_LOG_FILES_LIMIT},
     {WIRE_MEMBER (run_description, auth, WIRE_CHOICE), .optional = true, .missing = RUN_AUTH_TOKEN,
      .max = RUN_AUTH_MUNGE, .names = run_auth_names},
+    {WIRE_MEMBER (run_description, munge_uid, WIRE_INT64), .optional = true,
+     .max = UINT32_MAX - 1.0},
     {WIRE_MEMBER (run_description, news, WIRE_BOOL), .optional = true},
     {0},
 };

@@ -248,6 +248,47 @@ soon "it ends" is mine '.phase == "cancelled"'
 stop_daemon
 expect "the daemon ends" status=0
 
+# ---- Supervisors ----------------------------------------------------------------------------------
+
+# A supervisor signs as the user it runs as.  The fake backend starts no process, so this test's are the only ones.
+cat >"$tmp/say" <<'END'
+use Socket;
+socket(my $agent, AF_UNIX, SOCK_DGRAM, 0) or die;
+send($agent, $ARGV[0], 0, sockaddr_un($ENV{POLLUX_SOCKET})) or die "cannot send: $!";
+END
+chmod 644 "$tmp/say"
+start_daemon --backend fake --node a:4 --interval 1 --auth munge --log-level debug
+url=$(cat "$state/address")
+run by "$ann" submit --name reported --max 1 -- sleep
+expect "a job" status=0
+soon "it runs" is reported '.generation == 1 and .phase == "running"'
+
+# supervise USER PROGRESS [UID]: a supervisor of that user, whose replica reports the progress once; sets $report_log.
+supervise()
+{
+    local run_root
+    run_root=$(mktemp -d "$tmp/runs.XXXXXX")/reported/1
+    mkdir -p "$run_root"
+    chmod 711 "${run_root%/reported/1}" "${run_root%/1}"
+    chown -R "$1" "${run_root%/reported/1}"
+    report_log=$run_root/0/out.log
+    # shellcheck disable=SC2016
+    as "$1" $POLLUX exec --run "$run_root/0" <<<"{\"version\": 1, \"command\": [\"perl\", \"$tmp/say\",
+        \"{\\\"version\\\": 1, \\\"generation\\\": 1, \\\"progress\\\": $2}\"], \"environment\": [\"PATH=$PATH\"], \"url\": \"$url\",
+        \"news\": true, \"auth\": \"munge\", \"munge_uid\": ${3-$(id -u)}}"
+}
+supervise "$ann" 7
+soon "the owner's supervisor reports" is reported '.progress == 7'
+check "its news are taken, too" grep -q "request who=$ann .*route=/v1/jobs/{name}/runs .*status=202" "$log"
+supervise "$ann" 8 54321
+check "restricted to another uid: refused" grep -q 'the daemon refused.*401' "$report_log"
+if [ -n "$bob" ]; then
+    supervise "$bob" 9
+    check "another user's supervisor is refused" grep -q 'the daemon refused.*403' "$report_log"
+fi
+check "and changes nothing" is reported '.progress == 7'
+stop_daemon
+
 # ---- Configuration --------------------------------------------------------------------------------
 
 if [ -n "$bob" ]; then

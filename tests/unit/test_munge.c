@@ -25,10 +25,10 @@
 /* ---- The test double ------------------------------------------------------------------------- */
 
 static struct {
-    uid_t uid;       /* of every credential */
-    int error;       /* of the next calls; 0: none */
-    bool blocks;     /* a decoding waits for a post of go */
-    sem_t begun, go; /* begun: a decoding has begun to wait */
+    uid_t uid;          /* of every credential */
+    int error;          /* of the next calls; 0: none */
+    atomic_bool blocks; /* a call waits for a post of go */
+    sem_t begun, go;    /* begun: a call has begun to wait */
     atomic_int decodings, contexts;
     uid_t reader; /* as set in the last context */
     char socket[64];
@@ -71,9 +71,18 @@ static const char *explain (int code)
     return "as the test says";
 }
 
+static void wait_if_blocked (void)
+{
+    if (munged.blocks) {
+        sem_post (&munged.begun);
+        sem_wait (&munged.go);
+    }
+}
+
 static int encode (char **credential, void *context, const void *payload, int length)
 {
     (void)context;
+    wait_if_blocked ();
     if (munged.error != 0)
         return munged.error;
     return asprintf (credential, "MUNGE:%.*s:", length, (const char *)payload) < 0 ? MUNGE_NO_MEMORY
@@ -85,10 +94,7 @@ static int decode (const char *credential, void *context, void **payload, int *l
 {
     (void)context;
     munged.decodings++;
-    if (munged.blocks) {
-        sem_post (&munged.begun);
-        sem_wait (&munged.go);
-    }
+    wait_if_blocked ();
     if (munged.error != 0)
         return munged.error;
     size_t size = strlen (credential);
@@ -470,6 +476,42 @@ static void a_worker_ends_with_work_left (void **state)
     munge_worker_free (worker);
 }
 
+static void signed_soon_or_not_at_all (void **state)
+{
+    struct munge *munge = open_munge ();
+    struct munge_worker *worker;
+    struct pollux_error err = {.text = ""};
+    char header[MUNGE_CREDENTIAL_SIZE] = "";
+    (void)state;
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    assert_int_equal (munge_worker_sign_now (worker, 60000, 991, "POST", "/a", "abc", 3, header,
+                                             sizeof (header), &err),
+                      0);
+    assert_int_equal (strncmp (header, "Munge MUNGE:", 12), 0);
+    assert_non_null (strstr (header, ABC));
+    assert_int_equal (
+        munge_worker_sign_now (worker, 60000, 991, "POST", "/a", "abc", 3, header, 20, &err),
+        -ENOBUFS);
+    munged.blocks = true; /* frozen: not in time */
+    assert_int_equal (
+        munge_worker_sign_now (worker, 1, 991, "POST", "/late", NULL, 0, header, 20, &err),
+        -EAGAIN);
+    assert_non_null (strstr (err.text, "within 1 ms"));
+    munged.blocks = false;
+    sem_post (&munged.go);
+    /* The late answer is not taken for another request. */
+    assert_int_equal (munge_worker_sign_now (worker, 60000, 991, "POST", "/b", NULL, 0, header,
+                                             sizeof (header), &err),
+                      0);
+    assert_non_null (strstr (header, "\n/b\n"));
+    munged.error = MUNGE_SOCKET;
+    assert_int_equal (munge_worker_sign_now (worker, 60000, 991, "POST", "/c", NULL, 0, header,
+                                             sizeof (header), &err),
+                      -EAGAIN);
+    assert_non_null (strstr (err.text, "munged does not answer"));
+    munge_worker_free (worker);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +526,7 @@ int main (void)
         cmocka_unit_test (the_worker_finds_the_user),
         cmocka_unit_test (a_frozen_munged_delays_nobody_twice),
         cmocka_unit_test (a_worker_ends_with_work_left),
+        cmocka_unit_test (signed_soon_or_not_at_all),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -92,6 +92,7 @@ static void test_documents_round_trip (void **state)
                                                  .token = "t",
                                                  .ca = "/x/tls.pem",
                                                  .auth = RUN_AUTH_MUNGE,
+                                                 .munge_uid = 4294967294,
                                                  .news = true,
                                                  .devices = {.count = 2, .items = {3, 1}},
                                                  .master = "master",
@@ -105,6 +106,7 @@ static void test_documents_round_trip (void **state)
     assert_true (read->grace_s == 0.1);
     assert_string_equal (read->ca, "/x/tls.pem");
     assert_true (read->auth == RUN_AUTH_MUNGE && read->news);
+    assert_int_equal (read->munge_uid, 4294967294);
     assert_true (read->devices.count == 2 && read->devices.items[0] == 3);
     assert_string_equal (read->master, "master");
     assert_true (read->master_first);
@@ -130,6 +132,8 @@ static void test_bad_description (void **state)
         {"\"devices\":3", "devices"},
         {"\"ca\":\"tls.pem\"", "ca"},
         {"\"auth\":\"magic\"", "auth"},
+        {"\"munge_uid\":-1", "munge_uid"},
+        {"\"munge_uid\":4294967295", "munge_uid"},
         {"\"news\":\"yes\"", "news"},
         {"\"url\":\"http://10.0.0.1:80\",\"token\":\"t\"", "TLS"},
     };
