@@ -2,7 +2,7 @@
 /*
  * Fuzz target: the bytes that a client sends over a connection, in pieces, to a server with routes of
  * every kind.  The connection always ends when the client closes it or its time is up, and leaves
- * nothing behind.  The first byte selects the size of the pieces and what the client does at the end.
+ * nothing behind.  A head with a NUL byte in it never gets to a handler.  The first byte selects the size of the pieces and what the client does at the end.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ static void must (bool holds)
 /* The result of one input. */
 struct run {
     struct http_stream *stream;
-    int streams, gone;
+    int streams, gone, handled;
 };
 
 static void handle_echo (void *self, struct http_request *request)
@@ -33,7 +33,7 @@ static void handle_echo (void *self, struct http_request *request)
     size_t length;
     const char *name = http_param (request, "name"), *body = http_body (request, &length);
     char *copy = malloc (length + 1);
-    (void)self;
+    (*(struct run **)self)->handled++;
     must (name != NULL && name[0] != '\0' && strchr (name, '/') == NULL);
     must (utf8_valid (name, strlen (name)) == strlen (name));
     must (length <= 4096 && body[length] == '\0');
@@ -56,6 +56,7 @@ static void handle_stream (void *self, struct http_request *request)
     static const struct http_stream_owner owner = {.gone = gone};
     struct run *run = *(struct run **)self;
     struct http_stream *stream;
+    run->handled++;
     if (http_stream_open (request, "text/plain", &owner, self, &stream) < 0)
         return;
     http_stream_push (stream, "data\n", 5);
@@ -97,6 +98,26 @@ static void drain (int client)
     char bytes[4096];
     while (recv (client, bytes, sizeof (bytes), MSG_DONTWAIT) > 0)
         ;
+}
+
+static bool is_line_end (uint8_t byte)
+{
+    return byte == '\r' || byte == '\n';
+}
+
+/* Has the first head certainly a NUL byte?  It is not over before two line ends in a row. */
+static bool has_nul (const uint8_t *data, size_t size)
+{
+    size_t at = 0;
+    while (at < size && is_line_end (data[at]))
+        at++;
+    for (; at < size && data[at] != '\0'; at++) {
+        bool crlf = at + 1 < size && data[at] == '\r' && data[at + 1] == '\n';
+        size_t next = at + (crlf ? 2 : 1);
+        if (is_line_end (data[at]) && next < size && is_line_end (data[next]))
+            return false;
+    }
+    return at < size;
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
@@ -150,6 +171,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
     struct http_counts counts = http_server_counts (server);
     must (counts.connections == 0 && counts.streams == 0 && http_server_busy (server) == 0);
+    must (run.handled == 0 || !has_nul (data + 1, size - 1));
     must (run.gone == run.streams && counts.answers[0] == 0);
     must (http_server_due_us (server) == INT64_MAX);
     return 0;

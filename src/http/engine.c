@@ -66,15 +66,15 @@ int engine_start (struct http_server *server, const struct tls *tls, struct engi
     engine->server = server;
     engine->tls = tls != NULL;
     engine->mhd = MHD_start_daemon (
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+        MHD_USE_ERROR_LOG | MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
             (tls != NULL ? MHD_USE_TLS : 0),
-        0, NULL, NULL, request_handle, server, MHD_OPTION_NOTIFY_CONNECTION, connection_notify,
-        engine, MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
-        request_new, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_encoded, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(limits->connections + CLOSING_MAX),
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes + ANSWER_HEAD,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
-        tls_options, MHD_OPTION_END);
+        0, NULL, NULL, request_handle, server, MHD_OPTION_EXTERNAL_LOGGER, engine_log, engine,
+        MHD_OPTION_NOTIFY_CONNECTION, connection_notify, engine, MHD_OPTION_NOTIFY_COMPLETED,
+        request_completed, server, MHD_OPTION_URI_LOG_CALLBACK, request_new, server,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_encoded, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(limits->connections + CLOSING_MAX), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        limits->header_bytes + ANSWER_HEAD, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_ARRAY, tls_options, MHD_OPTION_END);
     int code =
         engine->mhd != NULL
             ? watch (engine, err)

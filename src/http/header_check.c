@@ -70,6 +70,21 @@ bool check_site (const char *origin, const char *site, const char *host)
     return strncasecmp (origin, "https://", 8) == 0 && strcasecmp (origin + 8, host) == 0;
 }
 
+bool check_name (const char *name)
+{
+    static const char legal[] = "!#$%&'*+-.^_`|~0123456789"
+                                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return name[0] != '\0' && name[strspn (name, legal)] == '\0';
+}
+
+bool check_value (const char *value)
+{
+    for (; *value != '\0'; value++)
+        if (((unsigned char)*value < ' ' && *value != '\t') || *value == 0x7f)
+            return false;
+    return true;
+}
+
 unsigned check_type (const char *type)
 {
     static const struct {

@@ -17,6 +17,12 @@ bool check_host (const char *host, const char *local, const char *const *names, 
  * Origin and Sec-Fetch-Site, NULL if missing; host is the value of Host, after check_host. */
 bool check_site (const char *origin, const char *site, const char *host);
 
+/* Is this the name of a header: letters, digits and some marks, no blank, not empty? */
+bool check_name (const char *name);
+
+/* Has the value of a header no control character but tabs? */
+bool check_value (const char *value);
+
 /* The kind of a Content-Type's value: HTTP_JSON, HTTP_YAML, or 0 for any other. */
 unsigned check_type (const char *type);
 

@@ -18,7 +18,8 @@
  *     }
  *
  * Before a handler runs, these are checked; a refusal is answered with {"error": "sentence"}:
- *   400  the request is well-formed: target, percent signs, one Host, one length, no NUL
+ *   400  the head is well-formed: one Host, one length or chunks, names of headers, no NUL (otherwise the
+ *        connection is closed, as it is not certain where the request ends); the target is well-formed
  *   421  Host names this machine: loopback, the address that was connected to, or options.hosts
  *        (against DNS rebinding: a page of another site whose name now means 127.0.0.1)
  *   403  it does not come from a page of another site (Origin, Sec-Fetch-Site)

@@ -12,11 +12,13 @@
 #define HTTP_HTTP_PRIVATE_H
 
 #include <microhttpd.h>
+#include <stdarg.h>
 
 #include "http/rate_limit.h"
 #include "http/deadline.h"
 #include "http/http.h"
 #include "http/listen.h"
+#include "http/raw_head.h"
 #include "http/target.h"
 #include "http/tls.h"
 
@@ -67,15 +69,18 @@ struct connection {
 /* The headers that this room reads. */
 struct head {
     const char *host, *origin, *site, *authorization, *type, *encoding, *length, *transfer, *expect;
-    bool malformed; /* one of them is repeated, or has a NUL in it */
+    bool malformed; /* one of them is repeated or has a NUL in it, or a name is none */
+    struct raw_head raw;
 };
 
 enum { HEADERS_MAX = 4 };
 struct http_request {
     struct connection *connection;
-    char *raw;    /* the path as it was sent; the text of parsed follows it */
-    char *parsed; /* the whole target, changed in place by target_parse */
-    char *whole;  /* the whole target as it was sent; it follows parsed */
+    char *raw;       /* the path as it was sent; the text of parsed follows it */
+    char *parsed;    /* the whole target, changed in place by target_parse */
+    const char *uri; /* the target where libmicrohttpd has it */
+    size_t uri_length;
+    char *whole; /* the whole target as it was sent; it follows parsed */
     bool begun, handled;
     bool refused;         /* answered before its handler was called */
     bool bodiless;        /* HEAD */
@@ -196,7 +201,7 @@ void request_completed (void *server, struct MHD_Connection *mhd, void **context
 /* ---- refuse.c: the checks before a handler -------------------------------------------------- */
 
 /* All checks that need the head only: sets route and identity, or answers with a refusal. */
-void request_check_head (struct http_request *request, const char *method);
+void request_check_head (struct http_request *request, const char *method, const char *version);
 /* The checks of a signed request whose identity is known now: role and rate. */
 void request_check_identity (struct http_request *request);
 /* Refuse a missing or wrong token or credential: 401, or 429 if there were too many. */
@@ -212,6 +217,15 @@ bool signed_begin (struct http_request *request);
 void signed_forget (struct http_request *request);
 /* The server stops: refuse all that wait. */
 void signed_refuse_all (struct http_server *server);
+
+/* ---- reject.c: heads that cannot be trusted --------------------------------------------------- */
+
+/* Answer 400 with this sentence (without quotes) and close the connection. */
+void request_reject (struct http_request *request, const char *sentence);
+/* Is this no value of Content-Length: a number below 10^18? */
+bool length_is_wrong (const char *length);
+/* The error log of libmicrohttpd: rejects requests that it is about to refuse for their Content-Length. */
+void engine_log (void *engine, const char *format, va_list arguments);
 
 /* ---- answer.c -------------------------------------------------------------------------------- */
 

@@ -41,6 +41,9 @@ static enum MHD_Result note_header (void *self, enum MHD_ValueKind kind, const c
         head->malformed = true;
         return MHD_YES;
     }
+    raw_head_add (&head->raw, key, value);
+    if (!check_name (key) || !check_value (value))
+        head->malformed = true;
     for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)
         if (strcasecmp (key, known[i].name) == 0) {
             if (*known[i].place != NULL)
@@ -50,13 +53,28 @@ static enum MHD_Result note_header (void *self, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
+/* Reject a head if it is not certain where its request ends. */
+static void check_head (struct http_request *request, const char *version)
+{
+    const struct head *head = &request->head;
+    bool chunked = head->transfer != NULL && strcasecmp (head->transfer, "chunked") == 0 &&
+                   strcmp (version, "HTTP/1.0") != 0;
+    if (head->malformed || (head->length != NULL && head->transfer != NULL))
+        request_reject (request, "the headers are malformed or contradict each other");
+    else if (head->transfer != NULL && !chunked)
+        request_reject (request, "the only Transfer-Encoding is chunked, in HTTP/1.1");
+    else if (head->length != NULL && length_is_wrong (head->length))
+        request_reject (request, "the Content-Length is not a number");
+    else if (raw_head_is_known () && !raw_head_end (&head->raw))
+        request_reject (
+            request,
+            "the head has NUL bytes, two blanks in its first line, or a header of several lines");
+}
+
 static void check_form (struct http_request *request)
 {
     struct pollux_error err;
-    const struct head *head = &request->head;
-    if (head->malformed || (head->length != NULL && head->transfer != NULL))
-        http_error (request, 400, "the headers are malformed or contradict each other");
-    else if (!target_parse (request->parsed, &request->target, &err))
+    if (!target_parse (request->parsed, &request->target, &err))
         http_error (request, 400, "%s", err.text);
 }
 
@@ -226,13 +244,19 @@ static void check_body (struct http_request *request)
         http_error (request, 503, "too many request bodies at one time; try again later");
 }
 
-void request_check_head (struct http_request *request, const char *method)
+void request_check_head (struct http_request *request, const char *method, const char *version)
 {
     void (*const checks[]) (struct http_request *) = {check_token, check_rate, check_queries,
                                                       check_body};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info (request->connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    request->head.raw = raw_head_begin (method, request->uri, request->uri_length, version,
+                                        info != NULL ? info->header_size : 0);
     MHD_get_connection_values_n (request->connection->mhd, MHD_HEADER_KIND, note_header,
                                  &request->head);
-    check_form (request);
+    check_head (request, version);
+    if (request->status == 0)
+        check_form (request);
     if (request->status == 0)
         check_origin (request);
     request->bodiless = strcmp (method, "HEAD") == 0;

@@ -28,6 +28,8 @@ void *request_new (void *self, const char *uri, struct MHD_Connection *mhd)
         return NULL;
     }
     request->connection = connection;
+    request->uri = uri;
+    request->uri_length = length;
     memcpy (request->raw, uri, path);
     request->raw[path] = '\0';
     request->parsed = request->raw + path + 1;
@@ -132,7 +134,7 @@ static void copy_method (const char *method, char *ret, size_t size)
     ret[i] = '\0';
 }
 
-static enum MHD_Result begin (struct http_request *request, const char *method)
+static enum MHD_Result begin (struct http_request *request, const char *method, const char *version)
 {
     struct http_server *server = request->connection->server;
     request->begun = true;
@@ -140,7 +142,9 @@ static enum MHD_Result begin (struct http_request *request, const char *method)
     copy_method (method, request->method_text, sizeof (request->method_text));
     server->counts.requests++;
     connection_phase (request->connection, PHASE_BODY);
-    request_check_head (request, method);
+    request_check_head (request, method, version);
+    if (request->connection->closing)
+        return MHD_NO;
     return is_early (request, method) ? answer_send (request) : MHD_YES;
 }
 
@@ -179,11 +183,10 @@ enum MHD_Result request_handle (void *self, struct MHD_Connection *mhd, const ch
     struct http_request *request = *context;
     (void)mhd;
     (void)url;
-    (void)version;
     if (request == NULL || request->connection->closing || server->freeing)
         return MHD_NO;
     if (!request->begun)
-        return begin (request, method);
+        return begin (request, method, version);
     if (*data_size > 0) {
         if (request->status == 0)
             body_take (request, data, *data_size);

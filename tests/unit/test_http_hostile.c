@@ -92,6 +92,103 @@ static void test_refusals (void **state)
     }
 }
 
+/* Heads that do not say for certain where the request ends: one answer, and the end of the connection.  What
+ * follows is not served, as it may be the body of what was refused. */
+static void test_rejected (void **state)
+{
+#define NEXT "GET /open HTTP/1.1\r\n" HOST "\r\n"
+#define CASE(text)                                                                                 \
+    {                                                                                              \
+        text NEXT, sizeof (text NEXT) - 1                                                          \
+    }
+    static const struct {
+        const char *text;
+        size_t length;
+    } cases[] = {
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON
+              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST
+              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length : 4\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length\t: 4\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST ": empty\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "Na(me: x\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "X: a\x01z\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "X: a\r\n folded\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "Transfer-Encoding: xchunked\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Transfer-Encoding: identity\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Transfer-Encoding: gzip, chunked\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.0\r\n" ANN JSON "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: abc\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: -1\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: +4\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length: 4, 4\r\n\r\n"),
+        CASE ("POST /echo/x HTTP/1.1\r\n" ANN JSON "Content-Length:\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "Content-Length: 0x4\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "Content-Length: 99999999999999999999\r\n\r\n"),
+        CASE ("GET /open\0 HTTP/1.1\r\n" HOST "\r\n"),
+        CASE ("GET /open\0/x HTTP/1.1\r\n" HOST "\r\n"),
+        CASE ("GET /echo/x?a=1\0 HTTP/1.1\r\n" ANN "\r\n"),
+        CASE ("GET\0 /open HTTP/1.1\r\n" HOST "\r\n"),
+        CASE ("GET /open HTTP/1.1\r\nHost: localhost\0.evil.example\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "X: \0\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "X: a\0\r\nY: b\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "X: a\r\nY: b\0\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "X\0: a\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST "\0X: a\r\n\r\n"),
+    };
+    struct http_fixture *fixture = *state;
+    http_fixture_start (fixture);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        int client = http_fixture_connect (fixture, 0);
+        assert_true (send (client, cases[i].text, cases[i].length, MSG_NOSIGNAL) > 0);
+        const char *answer = http_fixture_receive (fixture, client, NULL);
+        expect_status (cases[i].text, answer, 400);
+        if (strstr (answer + 1, "HTTP/1.1 "))
+            fail_msg ("%.300s\nis answered twice: %s", cases[i].text, answer);
+        close (client);
+    }
+    assert_int_equal (fixture->handled, 0);
+    assert_int_equal (http_server_counts (fixture->server).connections, 0);
+}
+
+/* Good heads of all sizes, in pieces of all sizes and several on one connection, are not mistaken for those. */
+static void test_pieces (void **state)
+{
+    static char text[3 * 16384];
+    struct http_fixture *fixture = *state;
+    struct rng rng = rng_seed (7);
+    http_fixture_start (fixture);
+    for (int i = 0; i < soak_count (3000); i++) {
+        size_t length = 0;
+        int requests = 1 + (int)rng_below (&rng, 3);
+        for (int j = 0; j < requests; j++) {
+            length += (size_t)sprintf (text + length, "GET /echo/n%s HTTP/1.1\r\n" ANN,
+                                       rng_below (&rng, 2) ? "" : "?a=1&b=2");
+            int headers = (int)rng_below (&rng, 20);
+            for (int k = 0; k < headers; k++)
+                length +=
+                    (size_t)sprintf (text + length, "X-%d:%s%0*d\r\n", k,
+                                     rng_below (&rng, 2) ? "" : " ", (int)rng_below (&rng, 700), k);
+            length += (size_t)sprintf (text + length, "%s\r\n",
+                                       j + 1 == requests ? "Connection: close\r\n" : "");
+        }
+        int client = http_fixture_connect (fixture, 1);
+        fixture->handled = 0;
+        size_t piece = (size_t)log_uniform (&rng, 1, 20000);
+        for (size_t at = 0; at < length; at += piece) {
+            size_t size = length - at < piece ? length - at : piece;
+            assert_int_equal (send (client, text + at, size, MSG_NOSIGNAL), size);
+            http_fixture_run (fixture);
+        }
+        http_fixture_receive (fixture, client, NULL);
+        if (fixture->handled != requests)
+            fail_msg ("%d of %d requests: %s\n%s", fixture->handled, requests, text,
+                      fixture->received);
+        close (client);
+    }
+}
+
 /* Bytes that are not HTTP: refused or disconnected, and the server continues. */
 static void test_nonsense (void **state)
 {
@@ -388,9 +485,10 @@ int main (void)
 #define TEST(name)                                                                                 \
     cmocka_unit_test_setup_teardown (name, http_fixture_set_up, http_fixture_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST (test_refusals),   TEST (test_nonsense),    TEST (test_oversize),
-        TEST (test_all_bodies), TEST (test_slow),        TEST (test_slow_reader),
-        TEST (test_rates),      TEST (test_connections), TEST (test_per_address),
+        TEST (test_refusals),    TEST (test_rejected),    TEST (test_pieces),
+        TEST (test_nonsense),    TEST (test_oversize),    TEST (test_all_bodies),
+        TEST (test_slow),        TEST (test_slow_reader), TEST (test_rates),
+        TEST (test_connections), TEST (test_per_address),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
