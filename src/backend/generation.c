@@ -139,6 +139,20 @@ int generation_take_slots (struct generation_set *set, const struct cluster *clu
     return 0;
 }
 
+bool generation_hold_slots (struct generation_set *set, struct generation *generation,
+                            const struct run_slot_map *slot_map)
+{
+    bool fits = slot_map->count == generation->replicas;
+    for (int i = 0; fits && i < generation->replicas; i++) {
+        int slot = slot_map->slots[i];
+        fits = slot_map_hold (&set->slot_map, generation->ranks[i].node, slot) == 0;
+        generation->slot_map.slots[i] = fits ? slot : -1;
+    }
+    if (fits)
+        generation->slot_map.port = slot_map->port;
+    return fits;
+}
+
 /* ---- For carriers ------------------------------------------------------------------------- */
 
 bool rank_is_gone (const struct rank *rank)

@@ -89,6 +89,10 @@ void generation_drop (struct generation_set *set, struct generation *generation)
 int generation_take_slots (struct generation_set *set, const struct cluster *cluster,
                            struct generation *generation);
 
+/* Give the replicas these slots, taken or not.  False: they do not fit the replicas. */
+bool generation_hold_slots (struct generation_set *set, struct generation *generation,
+                            const struct run_slot_map *slot_map);
+
 /* Start, look at and stop runs as far as possible now. */
 void generation_step (struct generation_set *set, const struct cluster *cluster,
                       struct generation *generation, int64_t now_us);

@@ -35,13 +35,10 @@ enum { RANKS_LIMIT = 1 << 16 }; /* more than the slots of any machine */
 
 /* Take the slots and the port that were written.  False if they are missing or do not fit the
  * placement. */
-static bool read_slot_map (struct local *local, const struct cluster *cluster,
-                           struct generation *generation)
+static bool read_slot_map (struct local *local, struct generation *generation)
 {
-    struct placement placement = cluster->jobs[generation->job]->placement;
     struct run_slot_map slot_map;
     struct pollux_error err;
-    int rank = 0;
     int code =
         run_read_slot_map (local->root, generation->name, generation->number, &slot_map, &err);
     if (code < 0 && code != -ENOENT)
@@ -49,17 +46,7 @@ static bool read_slot_map (struct local *local, const struct cluster *cluster,
                         generation->number, err.text);
     if (code < 0)
         return false;
-    bool fits = slot_map.count == generation->replicas;
-    for (int i = 0; fits && i < placement.count; i++) {
-        struct share share = placement.shares[i];
-        for (int j = 0; fits && j < share.replicas; j++, rank++) {
-            generation->ranks[rank].node = share.node;
-            fits = slot_map_hold (&local->set.slot_map, share.node, slot_map.slots[rank]) == 0;
-            generation->slot_map.slots[rank] = fits ? slot_map.slots[rank] : -1;
-        }
-    }
-    if (fits)
-        generation->slot_map.port = slot_map.port;
+    bool fits = generation_hold_slots (&local->set, generation, &slot_map);
     free (slot_map.slots);
     return fits;
 }
@@ -100,7 +87,7 @@ static int recover_job (struct local *local, const struct cluster *cluster, int 
     generation->recovered = true;
     if (run_stop_marked (local->root, generation->name, generation->number))
         generation->stop = STOP_ASKED;
-    bool has_slots = read_slot_map (local, cluster, generation);
+    bool has_slots = read_slot_map (local, generation);
     int code = look_at_all (local, generation, &none, err);
     if (code < 0)
         return code;

@@ -9,34 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/local_private.h"
 #include "backend/run_spec.h"
 #include "backend/spawn.h"
 #include "base/error.h"
-#include "base/file.h"
 
 /* ---- Before the first run ----------------------------------------------------------------- */
-
-/* Make a directory and those above it, with mode 0700. */
-static int make_path (char *path, struct pollux_error *err)
-{
-    for (char *at = path + 1;; at++) {
-        if (*at && *at != '/')
-            continue;
-        char end = *at;
-        *at = '\0';
-        int code = mkdir (path, 0700) < 0 && errno != EEXIST ? errno : 0;
-        if (code)
-            return fail (err, -code, "checkpoint directory %s: %s", file_name (path).text,
-                         strerror (code));
-        *at = end;
-        if (!end)
-            return 0;
-    }
-}
 
 static struct run_spec run_spec_of (const struct local *local, const struct cluster *cluster,
                                     const struct generation *generation)
@@ -60,14 +40,11 @@ static int prepare (struct local *local, const struct cluster *cluster,
                     struct generation *generation, struct pollux_error *err)
 {
     struct run_spec spec = run_spec_of (local, cluster, generation);
-    char checkpoint[RUN_PATH_SIZE];
     if (generation->prepared)
         return 0;
     int code = run_prepare (local->root, generation->name, generation->number, err);
     if (code == 0)
-        code = run_spec_checkpoint (&spec, checkpoint, err);
-    if (code == 0 && make_path (checkpoint, err) < 0)
-        code = spec.job->launch->checkpoint_dir ? -EINVAL : -EIO; /* the job's directory, or ours */
+        code = run_spec_make_checkpoint (&spec, err);
     if (code == 0 && generation->slot_map.port == 0) {
         code = local_choose_port (local, err);
         generation->slot_map.port = code > 0 ? code : 0;

@@ -21,9 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -146,8 +148,9 @@ static int find_position (const struct run_spec *spec, int rank, struct position
                                      .local_world = share.replicas,
                                      .first = first,
                                      .node = name,
-                                     .machine_node = machine_find (spec->machine, name)};
-            return ret->machine_node
+                                     .machine_node =
+                                         spec->machine ? machine_find (spec->machine, name) : NULL};
+            return ret->machine_node || !spec->machine
                        ? 0
                        : fail (err, -ENOENT, "node %s is not a node of this machine", name);
         }
@@ -190,16 +193,17 @@ static void put_position (struct list *list, const struct run_spec *spec,
     put (list, "WORLD_SIZE=%d", position->world);
     put (list, "LOCAL_RANK=%d", position->local_rank);
     put (list, "LOCAL_WORLD_SIZE=%d", position->local_world);
-    put (list, "MASTER_ADDR=127.0.0.1");
-    put (list, "MASTER_PORT=%d", spec->slot_map->port);
+    put (list, "MASTER_ADDR=%s", spec->machine ? "127.0.0.1" : spec->master);
+    if (spec->machine)
+        put (list, "MASTER_PORT=%d", spec->slot_map->port);
     put (list, "POLLUX_JOB=%s", spec->job->spec.name);
     put (list, "POLLUX_GENERATION=%d", spec->job->generation);
     put (list, "POLLUX_NODE=%s", position->node);
     put (list, "POLLUX_NODES=%d", spec->job->placement.count);
 }
 
-int run_spec_checkpoint (const struct run_spec *spec, char ret[RUN_PATH_SIZE],
-                         struct pollux_error *err)
+static int checkpoint_path (const struct run_spec *spec, char ret[RUN_PATH_SIZE],
+                            struct pollux_error *err)
 {
     const char *own = spec->job->launch->checkpoint_dir, *name = spec->job->spec.name;
     int length = own ? snprintf (ret, RUN_PATH_SIZE, "%s", own)
@@ -209,22 +213,53 @@ int run_spec_checkpoint (const struct run_spec *spec, char ret[RUN_PATH_SIZE],
                : fail (err, -ENAMETOOLONG, "the checkpoint directory's path is too long");
 }
 
+/* Make a directory and those above it, with mode 0700. */
+static int make_path (char *path, struct pollux_error *err)
+{
+    for (char *at = path + 1;; at++) {
+        if (*at && *at != '/')
+            continue;
+        char end = *at;
+        *at = '\0';
+        int code = mkdir (path, 0700) < 0 && errno != EEXIST ? errno : 0;
+        if (code)
+            return fail (err, -code, "checkpoint directory %s: %s", file_name (path).text,
+                         strerror (code));
+        *at = end;
+        if (!end)
+            return 0;
+    }
+}
+
+int run_spec_make_checkpoint (const struct run_spec *spec, struct pollux_error *err)
+{
+    char path[RUN_PATH_SIZE];
+    int code = checkpoint_path (spec, path, err);
+    if (code == 0 && make_path (path, err) < 0)
+        code =
+            spec->job->launch->checkpoint_dir ? -EINVAL : -EIO; /* the job's directory, or ours */
+    return code;
+}
+
 static int put_variables (struct list *list, const struct run_spec *spec,
                           const struct position *position, int cpus, struct pollux_error *err)
 {
     char checkpoint[RUN_PATH_SIZE];
-    int code = run_spec_checkpoint (spec, checkpoint, err);
+    int code = checkpoint_path (spec, checkpoint, err);
     if (code < 0)
         return code;
+    bool devices = spec->machine ? position->machine_node->gpu : spec->devices;
     put_all (list, spec->environment);
-    if (!position->machine_node->gpu)
+    if (!devices)
         put (list, "OMP_NUM_THREADS=%d", cpus > 0 ? cpus : 1);
     put_all (list, spec->job->launch->environment);
     put_position (list, spec, position);
     put (list, "POLLUX_CHECKPOINT_DIR=%s", checkpoint);
-    if (position->machine_node->gpu)
+    if (spec->machine && devices)
         put_gpus (list, spec, position);
-    else if (spec->machine->gpu_count > 0)
+    else if (devices)
+        put (list, "CUDA_DEVICE_ORDER=PCI_BUS_ID");
+    else if (!spec->machine || spec->machine->gpu_count > 0)
         put (list, "CUDA_VISIBLE_DEVICES="); /* GPUs belong to other nodes */
     return 0;
 }
@@ -270,6 +305,20 @@ static int finish (struct run_description *description, struct list *words, stru
     return code;
 }
 
+/* What only replicas on other machines need: their supervisors tell how they go, choose the port of
+ * rank 0, and know the devices by what Slurm gives them. */
+static void describe_remote (const struct run_spec *spec, const struct position *position,
+                             struct run_description *description)
+{
+    description->news = spec->url != NULL;
+    description->ca = (char *)spec->ca;
+    description->master = (char *)"master";
+    description->master_first = position->first == 0;
+    for (int i = 0; spec->devices && i < position->local_world; i++)
+        description->devices.items[description->devices.count++] =
+            spec->slot_map->slots[position->first + i];
+}
+
 static int describe_rank (const struct run_spec *spec, int rank, char **ret, size_t *ret_length,
                           struct pollux_error *err)
 {
@@ -287,11 +336,15 @@ static int describe_rank (const struct run_spec *spec, int rank, char **ret, siz
     description->token = (char *)spec->token;
     description->slots.count = 1;
     description->slots.items[0] = spec->slot_map->slots[rank];
-    machine_cpus (spec->machine, position.machine_node, spec->slot_map->slots[rank],
-                  &description->cpus);
+    if (spec->machine)
+        machine_cpus (spec->machine, position.machine_node, spec->slot_map->slots[rank],
+                      &description->cpus);
+    else
+        describe_remote (spec, &position, description);
     for (char **at = launch->command; *at; at++)
         add_word (&words, "%s", *at);
-    code = put_variables (&variables, spec, &position, description->cpus.count, err);
+    code = put_variables (&variables, spec, &position,
+                          spec->machine ? description->cpus.count : spec->cpus, err);
     return finish (description, &words, &variables, code, ret, ret_length, err);
 }
 

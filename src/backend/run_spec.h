@@ -9,8 +9,12 @@
 /* What all ranks of a generation have in common.  Borrowed. */
 struct run_spec {
     const struct cluster *cluster;
-    const struct job *job; /* its placement and generation are those of the run */
-    const struct machine *machine;
+    const struct job *job;         /* its placement and generation are those of the run */
+    const struct machine *machine; /* NULL: other machines, with the next fields */
+    const char *master;            /* MASTER_ADDR; its port is chosen there */
+    bool devices;   /* slots are positions in the devices that Slurm gives to a share */
+    int cpus;       /* OMP_NUM_THREADS of replicas without devices */
+    const char *ca; /* the certificates that supervisors trust; NULL: the system's */
     const struct run_slot_map *slot_map;
     char *const *environment;   /* of every replica, before the job's own; NULL at the end */
     const char *checkpoint_dir; /* jobs that name no directory get CHECKPOINT_DIR/JOB */
@@ -30,8 +34,8 @@ int run_spec_describe (const struct run_spec *spec, int rank, char **ret, size_t
 char **run_spec_environment (void);
 void run_spec_free (char **list);
 
-/* The job's checkpoint directory.  -ENAMETOOLONG. */
-int run_spec_checkpoint (const struct run_spec *spec, char ret[RUN_PATH_SIZE],
-                         struct pollux_error *err);
+/* Make the job's checkpoint directory and those above it, with mode 0700.  -EINVAL: the job named
+ * it, and it cannot be made; -EIO: the same with the daemon's own. */
+int run_spec_make_checkpoint (const struct run_spec *spec, struct pollux_error *err);
 
 #endif

@@ -131,7 +131,7 @@ struct run_status {
 /* Slots and port of a generation (the document "seats").  The daemon writes it before it starts the
  * first replica, so that the next daemon starts the rest with the same. */
 struct run_slot_map {
-    int port;   /* MASTER_PORT */
+    int port;   /* MASTER_PORT; 0: chosen by the node of the first rank */
     int *slots; /* of its node, by rank */
     int count;
 };

@@ -13,7 +13,7 @@
 enum { RANKS_LIMIT = 1 << 16, PORT_LIMIT = (1 << 16) - 1 };
 
 static const struct wire_member slot_map_members[] = {
-    {WIRE_MEMBER (run_slot_map, port, WIRE_INT), .min = 1, .max = PORT_LIMIT},
+    {WIRE_MEMBER (run_slot_map, port, WIRE_INT), .min = 0, .max = PORT_LIMIT},
     {0},
 };
 
