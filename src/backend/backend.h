@@ -28,6 +28,7 @@ struct backend_options {
     const char *program;      /* the path of pollux, which supervises replicas */
     const char *checkpoints;  /* (STATE/checkpoints), for jobs that name no directory */
     const char *url;          /* where supervisors send hints (nowhere) */
+    const char *ca;           /* the file of certificates that they trust there (the system's) */
     const char *nvidia_smi;   /* lists the GPUs (nvidia-smi in the PATH); "": there are none */
     const struct node *nodes; /* declared by the configuration (found by the backend) */
     int node_count;
@@ -43,6 +44,8 @@ struct backend_options {
 struct backend_ops {
     const char *name, *summary;
     bool shared_state; /* the state directory is on a file system that several hosts share */
+    bool remote; /* replicas run on other machines: supervisors report to the first address to
+                  * listen on, not to the socket in the state directory */
 
     /* On success *ret belongs to the caller (free). */
     int (*open) (const struct backend_options *options, void **ret, struct pollux_error *err);
@@ -87,6 +90,10 @@ struct backend_ops {
     void (*stop_all) (void *self);
     /* Generations that run, including those that are being killed. */
     int (*count) (const void *self);
+
+    /* When the place where replicas run ends, as an allocation of Slurm does: seconds since 1970, -1:
+     * not known.  The daemon stops everything in time and ends.  NULL: never. */
+    int64_t (*end_s) (const void *self);
 
     /* Open a replica's log for reading, file number 0 (newest) or an older one: a descriptor, the
      * caller's (close).  Each file keeps its inode for life, also when it gets another number.

@@ -45,6 +45,8 @@ struct daemon {
     bool dirty;                  /* events were applied since the last loop_settle */
     bool retries;                /* a job may have failed whose retry is not in the schedule yet */
     int stopping;                /* number of signals to stop */
+    int64_t end_checked_us;      /* when the backend's end was looked at last */
+    bool stop_jobs;              /* when stopping: stop all jobs first */
     int failed;                  /* the error after which no event is accepted; 0: none */
     struct pollux_error failure; /* its sentence */
     int64_t

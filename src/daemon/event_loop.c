@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,6 +22,8 @@
 
 /* How long clients may take to read their last answers when the daemon stops. */
 static const int64_t LAST_ANSWERS_US = 2000000;
+/* Besides the grace of jobs: for signals on their way, a query of the end every 15 s, and the rest. */
+static const double END_MARGIN_S = 45;
 
 /* How often to look for a newer epoch. */
 static const int64_t EPOCH_CHECK_US = 1000000;
@@ -59,6 +62,20 @@ static int epoll_timeout_ms (const struct daemon *daemon)
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
+/* Begin to stop; for reason see the log. */
+static void begin_stop (struct daemon *daemon, const char *reason, bool stop_jobs)
+{
+    say (&daemon->logger, LOG_INFO, "stopping", LOG_TEXT ("reason", reason),
+         LOG_INT ("running", daemon->backend->count (daemon->backend_self)));
+    if (daemon->stopping++ > 0)
+        return;
+    daemon->stop_jobs = stop_jobs;
+    if (stop_jobs) {
+        daemon->backend->stop_all (daemon->backend_self);
+        daemon->dirty = true; /* settle, so that the backend acts */
+    }
+}
+
 static void take_signals (struct daemon *daemon)
 {
     struct signalfd_siginfo info;
@@ -67,14 +84,29 @@ static void take_signals (struct daemon *daemon)
             reload (daemon);
             continue;
         }
-        say (&daemon->logger, LOG_INFO, "stopping",
-             LOG_TEXT ("signal", strsignal ((int)info.ssi_signo)),
-             LOG_INT ("running", daemon->backend->count (daemon->backend_self)));
-        if (daemon->stopping++ == 0 && daemon->options->stop_jobs) {
-            daemon->backend->stop_all (daemon->backend_self);
-            daemon->dirty = true; /* settle, so that the backend acts */
-        }
+        begin_stop (daemon, strsignal ((int)info.ssi_signo), daemon->options->stop_jobs);
     }
+}
+
+/* The place where jobs run ends at a known time: everything stops before, with time for the longest
+ * grace. */
+static void watch_end (struct daemon *daemon)
+{
+    const struct cluster *cluster = &daemon->loop.cluster;
+    int64_t end_s = daemon->backend->end_s ? daemon->backend->end_s (daemon->backend_self) : -1;
+    int64_t now_us = clock_monotonic_us ();
+    double grace_s = 0;
+    if (end_s < 0 || daemon->stopping || now_us < daemon->end_checked_us + 1000000)
+        return;
+    daemon->end_checked_us = now_us;
+    for (int i = 0; i < cluster->live.count; i++) {
+        const struct launch *launch = cluster->live.jobs[i]->launch;
+        if (launch && job_runs (cluster->live.jobs[i]) && launch->grace_s > grace_s)
+            grace_s = launch->grace_s;
+    }
+    double left_s = (double)end_s - (double)clock_wall_us () * 1e-6;
+    if (left_s < grace_s + END_MARGIN_S)
+        begin_stop (daemon, "the allocation ends", true);
 }
 
 /* ---- Rounds ---- */
@@ -238,6 +270,7 @@ static int run_once (struct daemon *daemon, struct pollux_error *err)
         http_server_step (daemon->http, clock_monotonic_us ());
         daemon->backend->step (daemon->backend_self, &daemon->loop.cluster);
         daemon->dirty |= daemon->backend->wants_settle (daemon->backend_self);
+        watch_end (daemon);
         if (api_due_us (daemon->api) <= clock_now_us (&daemon->clock))
             api_step (daemon->api);
         rc = take_exits (daemon, err);
@@ -275,7 +308,7 @@ static bool finished (const struct daemon *daemon)
 {
     return daemon->stopping > 1 ||
            (daemon->stopping &&
-            (!daemon->options->stop_jobs || daemon->backend->count (daemon->backend_self) == 0));
+            (!daemon->stop_jobs || daemon->backend->count (daemon->backend_self) == 0));
 }
 
 /* A failure may come from a daemon that took over: it removes files of old epochs. */
@@ -307,5 +340,10 @@ int daemon_run (struct daemon *daemon, struct pollux_error *err)
         http_server_release (daemon->http, daemon->superseded ? 503 : 507, err->text);
     }
     finish_answers (daemon);
+    if (rc == 0 && daemon->backend->end_s) { /* the batch script reads it (pollux slurm-pilot) */
+        char text[16];
+        snprintf (text, sizeof (text), "%d\n", cluster->live.count);
+        rc = state_write (&daemon->state, "live", text, err);
+    }
     return rc;
 }

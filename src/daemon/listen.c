@@ -7,6 +7,7 @@
  *                            without one they are refused, unless the configuration says `insecure`, or
  *                            munge signs requests: then tokens are refused there
  */
+#define _GNU_SOURCE /* asprintf */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "api/tokens.h"
 #include "daemon/daemon_private.h"
 #include "http/listen.h"
@@ -192,7 +194,7 @@ static int new_server (struct daemon *daemon, const char *const *listen, int cou
     return http_server_new (&options, clock_monotonic_us (), &daemon->http, err);
 }
 
-int listen_all (struct daemon *daemon, struct pollux_error *err)
+static int listen_once (struct daemon *daemon, struct pollux_error *err)
 {
     const struct wire_config *config = &daemon->config;
     struct tls tls;
@@ -214,6 +216,45 @@ int listen_all (struct daemon *daemon, struct pollux_error *err)
     tls_clear (&tls);
     free (listen);
     return rc;
+}
+
+/* The port of STATE/address, if it is on this host; 0: none. */
+static int last_port (const struct daemon *daemon, const char *host, size_t length)
+{
+    char *path = state_path (&daemon->state, "address"), *text = NULL;
+    size_t size = 0;
+    int64_t port = 0;
+    if (path && file_read (path, 512, &text, &size, NULL) == 0) {
+        char *end = strchr (text, '\n'), *at = strstr (text, "://");
+        if (end)
+            *end = '\0';
+        if (!at || strncmp (at + 3, host, length) != 0 || at[3 + length] != ':' ||
+            number_int64 (at + 4 + length, &port) < 0 || port < 0 || port > 65535)
+            port = 0;
+    }
+    free (text);
+    free (path);
+    return (int)port;
+}
+
+/* Listen.  Supervisors on other machines know the port, so a daemon that may choose it takes the one
+ * of the daemon before it, unless another program has it. */
+int listen_all (struct daemon *daemon, struct pollux_error *err)
+{
+    char **first = &daemon->config.listen[0], *chosen = *first, *colon = strrchr (chosen, ':');
+    int port = daemon->backend->remote && colon && strcmp (colon, ":0") == 0
+                   ? last_port (daemon, chosen, (size_t)(colon - chosen))
+                   : 0;
+    if (port == 0)
+        return listen_once (daemon, err);
+    if (asprintf (first, "%.*s:%d", (int)(colon - chosen), chosen, port) < 0) {
+        *first = chosen;
+        return fail (err, -ENOMEM, "no memory to listen");
+    }
+    int rc = listen_once (daemon, err);
+    free (*first);
+    *first = chosen;
+    return rc == -EADDRINUSE ? listen_once (daemon, err) : rc;
 }
 
 /* Which address do clients of this state directory use?  The first one, if they can: a loopback address or a

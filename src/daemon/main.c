@@ -66,7 +66,7 @@ static const struct command_option polluxd_options[] = {
     {"tls-key", "FILE", OPT_TLS_KEY, "its key, which only polluxd's user can read"},
     {"tls-self-signed", NULL, OPT_TLS_SELF_SIGNED, "make a certificate in the state directory"},
     {"insecure", NULL, OPT_INSECURE, "listen on the network, and take tokens there, without TLS"},
-    {"backend", "NAME", OPT_BACKEND, "what starts replicas: local or fake (local)"},
+    {"backend", "NAME", OPT_BACKEND, "what starts replicas: local, slurm-steps or fake (local)"},
     {"node", "NAME:SLOTS[:TYPE]", OPT_NODE, "a node of this machine; may be repeated"},
     {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
     {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "cost of a restart, until it is measured (30)"},

@@ -204,10 +204,26 @@ static int open_journal (struct daemon *daemon, struct pollux_error *err)
     return rc;
 }
 
+/* The address to which supervisors on other machines report: the first one that is listened on.
+ * False, with a warning: it is a socket. */
+static bool remote_url (const struct daemon *daemon, char *ret, size_t size)
+{
+    const char *address = http_server_address (daemon->http, 0);
+    snprintf (ret, size, "%s%s", http_server_scheme (daemon->http, 0), address);
+    if (strncmp (address, "unix:", 5) != 0)
+        return true;
+    say (&daemon->logger, LOG_WARNING,
+         "jobs cannot report: the first address to listen on is a socket of this machine",
+         LOG_TEXT ("address", address));
+    return false;
+}
+
 /* The address to which supervisors on this machine report: the socket, or else the first address to
  * listen on, if it is a loopback address with a known port.  False, with a warning, if neither is. */
 static bool report_url (const struct daemon *daemon, char *ret, size_t size)
 {
+    if (daemon->backend->remote)
+        return remote_url (daemon, ret, size);
     static const char *const here[] = {"127.", "[::1]:", "localhost:"};
     const char *listen = daemon->config.listen[0], *colon = strrchr (listen, ':');
     socket_address (daemon, ret, size);
@@ -230,11 +246,13 @@ static int open_backend (struct daemon *daemon, struct pollux_error *err)
     const struct wire_config *config = &daemon->config;
     char url[300];
     bool has_url = report_url (daemon, url, sizeof (url));
+    char *ca = config->tls_self_signed ? state_path (&daemon->state, TLS_CERT_NAME) : NULL;
     struct backend_options options = {
         .state = daemon->state.path,
         .program = daemon->options->program,
         .checkpoints = config->checkpoints,
         .url = has_url ? url : NULL,
+        .ca = ca,
         .nvidia_smi = config->slots == WIRE_SLOTS_CPU ? "" : daemon->options->nvidia_smi,
         .nodes = config->nodes,
         .node_count = config->node_count,
@@ -243,7 +261,9 @@ static int open_backend (struct daemon *daemon, struct pollux_error *err)
         .log = log_backend,
         .self = daemon,
     };
-    return daemon->backend->open (&options, &daemon->backend_self, err);
+    int rc = daemon->backend->open (&options, &daemon->backend_self, err);
+    free (ca);
+    return rc;
 }
 
 static int add_backend_fd (const struct daemon *daemon, struct pollux_error *err)
@@ -341,17 +361,17 @@ static int open_all (struct daemon *daemon, struct pollux_error *err)
         rc = state_error (open_journal (daemon, err));
     if (rc == 0)
         rc = async_decider_new (LONG_DECISION, &daemon->decider, err);
-    if (rc == 0)
-        rc = open_backend (daemon, err);
     daemon->clock = clock_start (0); /* until the time of the journal's last event is known */
     if (rc == 0)
         rc = open_munge (daemon, err);
     if (rc == 0)
         rc = open_api (daemon, err);
     if (rc == 0)
-        rc = state_error (recover_state (daemon, err));
+        rc = listen_all (daemon, err); /* requests are taken when all is open */
     if (rc == 0)
-        rc = listen_all (daemon, err);
+        rc = open_backend (daemon, err);
+    if (rc == 0)
+        rc = state_error (recover_state (daemon, err));
     if (rc == 0)
         rc = check_epoch (daemon, err); /* the backend acts */
     if (rc == 0 && daemon->state.epoch.number > 0)

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of struct carrier for Slurm, and the regular work of the backend: taking the ends of
+ * commands, asking Slurm, repeating requests to stop.
+ */
+#include "backend/slurm/slurm_carrier.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+#define SECOND_US INT64_C (1000000)
+/* A request to stop can be lost with slurmctld or a node; supervisors take it once. */
+#define SIGNAL_US (2 * SECOND_US)
+/* A step ends some seconds after its srun was killed. */
+#define WATCH_US (30 * SECOND_US)
+/* After a request that could not be sent: too many commands at once, for example. */
+#define RETRY_US (SECOND_US / 10)
+/* After the grace, in which the supervisor kills its replica by itself. */
+#define KILL_US (10 * SECOND_US)
+/* Excuses of a job in succession: a node that kills everything must not restart it for ever. */
+enum { EXCUSES = 10 };
+
+void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
+{
+    struct pollux_error text;
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (text.text, sizeof (text.text), format, arguments);
+    va_end (arguments);
+    generation_log (&slurm->set, level, "%s", text.text);
+}
+
+static struct run_name name_of (const struct generation *generation, int rank)
+{
+    struct run_name name = {.generation = generation->number, .rank = rank};
+    memcpy (name.job, generation->name, NAME_SIZE);
+    return name;
+}
+
+/* The share of a rank, as it is in Slurm; NULL: not submitted. */
+static struct carried_share *share_of (const struct generation *generation, int rank)
+{
+    int share = 0;
+    while (rank >= generation->shares[share].first + generation->shares[share].count)
+        share++;
+    return generation->shares[share].carried;
+}
+
+/* ---- Starting ----------------------------------------------------------------------------- */
+
+static void free_files (struct slurm_file *files, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (files[i].text)
+            explicit_bzero (files[i].text, files[i].length); /* it contains the token */
+        free (files[i].text);
+    }
+    free (files);
+}
+
+/* The descriptions of all ranks of a share. */
+static int describe (struct slurm *slurm, const struct cluster *cluster,
+                     const struct generation *generation, const struct generation_share *share,
+                     struct slurm_file **ret, struct pollux_error *err)
+{
+    struct run_spec spec = {.cluster = cluster, .job = cluster->jobs[generation->job]};
+    struct slurm_file *files = calloc ((size_t)share->count, sizeof (files[0]));
+    int code = files ? 0 : fail (err, -ENOMEM, "not enough memory");
+    slurm->way->spec (slurm->way_self, cluster, generation, &spec);
+    for (int i = 0; code == 0 && i < share->count; i++) {
+        snprintf (files[i].name, sizeof (files[i].name), "%d.json", share->first + i);
+        code = run_spec_describe (&spec, share->first + i, &files[i].text, &files[i].length, err);
+    }
+    if (code < 0 && files)
+        free_files (files, share->count);
+    else
+        *ret = files;
+    return code;
+}
+
+static int start (void *self, const struct cluster *cluster, struct generation *generation,
+                  int number, struct pollux_error *err)
+{
+    struct slurm *slurm = self;
+    const struct generation_share *share = &generation->shares[number];
+    struct slurm_file *files;
+    int code = describe (slurm, cluster, generation, share, &files, err);
+    if (code < 0)
+        return code;
+    struct carried_share *carried = slurm_table_add (slurm, generation, number, CARRIED_SENT);
+    if (!carried) {
+        code = fail (err, -ENOMEM, "not enough memory");
+    } else {
+        carried->grace_s = cluster->jobs[generation->job]->launch->grace_s;
+        code = slurm->way->submit (slurm->way_self, cluster, carried, files, share->count, err);
+        if (code < 0)
+            slurm_table_drop (slurm, carried);
+    }
+    free_files (files, share->count);
+    for (int i = 0; code == 0 && i < share->count; i++)
+        if (generation->ranks[share->first + i].phase == RANK_WAITING)
+            generation->ranks[share->first + i].phase = RANK_STARTING;
+    return code;
+}
+
+/* The line of srun's messages that says most: the first with one of the words, else the last. */
+static bool find_reason (const char *text, char *ret, size_t size)
+{
+    static const char *const words[] = {"CANCELLED",    "NODE FAIL",  "Node fail",
+                                        "node failure", "TIME LIMIT", "PREEMPT"};
+    for (const char *line = text, *next; line && *line; line = next) {
+        size_t length = strcspn (line, "\n");
+        next = line[length] ? line + length + 1 : NULL;
+        if (length == 0 || length >= size || strncmp (line, "srun: cluster config", 20) == 0)
+            continue; /* the latter: it lacks support for CPU binding */
+        memcpy (ret, line, length);
+        ret[length] = '\0';
+        for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+            if (strstr (ret, words[i]))
+                return true;
+    }
+    return false;
+}
+
+void slurm_share_ended (struct slurm *slurm, struct carried_share *share,
+                        const struct command_result *result)
+{
+    char line[RUN_WHY_SIZE - 64] = "";
+    share->command = 0;
+    share->watch_us = clock_monotonic_us () + WATCH_US;
+    if (result && result->code < 0) {
+        bool outside = find_reason (result->error, line, sizeof (line));
+        if (result->signal)
+            snprintf (share->why, sizeof (share->why), "srun was killed by signal %d",
+                      result->signal);
+        else
+            snprintf (share->why, sizeof (share->why), "srun ended with %d%s%s", result->exit_code,
+                      *line ? ": " : "", line);
+        utf8_disarm (share->why);
+        share->excused |= outside || result->signal;
+    }
+    /* A srun that was killed says nothing of its step. */
+    if (result && result->exit_code >= 0 && share->listed_count <= 1)
+        slurm_set_state (slurm, share, CARRIED_GONE);
+    else
+        slurm_poll_soon (slurm);
+}
+
+/* ---- Looking ------------------------------------------------------------------------------ */
+
+/* Ranks that end because they were asked to stop, and not by this daemon: Slurm's own SIGTERM. */
+static void end_rank (struct slurm *slurm, struct generation *generation, int rank,
+                      const struct run_status *status, bool lost)
+{
+    struct carried_share *share = share_of (generation, rank);
+    if (share && status->stopped && share->stop_us == 0 && generation->stop != STOP_ASKED &&
+        !share->excused) {
+        share->excused = true;
+        snprintf (share->why, sizeof (share->why), "Slurm, or a person with scancel, stopped it");
+    }
+    generation_end_rank (&slurm->set, generation, rank, status, lost);
+}
+
+static void refuse (void *self, struct generation *generation, int rank, bool stopped,
+                    const char *why)
+{
+    struct slurm *slurm = self;
+    struct run_name name = name_of (generation, rank);
+    struct run_status status = {
+        .code = stopped ? 143 : 126, .stopped = stopped, .at_us = clock_wall_us ()};
+    struct pollux_error err = {.text = ""};
+    snprintf (status.why, sizeof (status.why), "%s", why);
+    int code = slurm->way->refuse (slurm->way_self, &name, &status, &err);
+    struct rank *run = &generation->ranks[rank];
+    if (code == -EEXIST || code == -EAGAIN) {
+        run->phase = RANK_STARTING;
+        generation_look_soon (&slurm->set, generation);
+    } else if (code < 0 && code != -ENOENT) {
+        if (!run->error_logged)
+            slurm_log (slurm, LOG_ERR, "%s; trying again", err.text);
+        run->error_logged = true;
+    } else {
+        generation_end_rank (&slurm->set, generation, rank, &status, false);
+    }
+}
+
+/* No run directory: it is not started yet, or it never will be. */
+static void see_none (struct slurm *slurm, struct generation *generation, int rank)
+{
+    struct rank *run = &generation->ranks[rank];
+    struct carried_share *share = share_of (generation, rank);
+    char why[RUN_WHY_SIZE];
+    if (generation->stop != STOP_NONE) {
+        refuse (slurm, generation, rank, true, "");
+    } else if (!share) {
+        run->phase = RANK_WAITING; /* its share was not submitted */
+    } else if (slurm_share_is_gone (slurm, share)) {
+        snprintf (why, sizeof (why), "%s",
+                  *share->why ? share->why : "its step ended before its supervisor began");
+        generation_carrier_failed (&slurm->set, generation);
+        refuse (slurm, generation, rank, false, why);
+    }
+}
+
+static void see_begun (struct slurm *slurm, struct generation *generation, int rank)
+{
+    struct rank *run = &generation->ranks[rank];
+    struct carried_share *share = share_of (generation, rank);
+    struct run_status status = {.started = true, .signal = SIGKILL, .at_us = clock_wall_us ()};
+    if (run->phase != RANK_RUNNING)
+        generation_look_soon (&slurm->set, generation);
+    run->phase = RANK_RUNNING;
+    run->command_runs |= slurm->view->has_replica;
+    if (share && !slurm_share_is_gone (slurm, share))
+        return;
+    snprintf (status.why, sizeof (status.why), "%s",
+              share && *share->why ? share->why : "Slurm does not have it any more");
+    end_rank (slurm, generation, rank, &status, true);
+}
+
+/* A share that an earlier daemon may have submitted.  0: Slurm has or had it, or it was never
+ * submitted, and the carrier submits it; 1: not known yet. */
+static int settle_unsure (struct slurm *slurm, struct carried_share *share,
+                          struct pollux_error *err)
+{
+    struct generation *generation = share->generation;
+    const struct generation_share *ranks = &generation->shares[share->share];
+    bool none = true;
+    if (share->state == CARRIED_LISTED) {
+        share->unsure = false;
+        return 0;
+    }
+    if (!slurm_share_is_gone (slurm, share) || !slurm->way->ready (slurm->way_self))
+        return 1;
+    for (int i = 0; none && i < ranks->count; i++) {
+        struct run_name name = name_of (generation, ranks->first + i);
+        int code = slurm->way->read (slurm->way_self, &name, slurm->view, err);
+        if (code < 0)
+            return code == -EAGAIN ? 1 : code;
+        none = slurm->view->state == RUN_NONE;
+    }
+    share->unsure = false;
+    if (none) /* look sees that its ranks are to be started */
+        slurm_table_drop (slurm, share);
+    return 0;
+}
+
+static int look (void *self, struct generation *generation, int rank, struct pollux_error *err)
+{
+    struct slurm *slurm = self;
+    struct run_name name = name_of (generation, rank);
+    struct carried_share *share = share_of (generation, rank);
+    int unsure = share && share->unsure && generation->stop == STOP_NONE
+                     ? settle_unsure (slurm, share, err)
+                     : 0;
+    if (unsure != 0)
+        return unsure < 0 ? unsure : 0;
+    int code = slurm->way->read (slurm->way_self, &name, slurm->view, err);
+    if (code < 0)
+        return code == -EAGAIN ? 0 : code;
+    if (slurm->view->state == RUN_NONE)
+        see_none (slurm, generation, rank);
+    else if (slurm->view->has_status)
+        end_rank (slurm, generation, rank, &slurm->view->status, false);
+    else
+        see_begun (slurm, generation, rank);
+    return 0;
+}
+
+static void news (void *self, struct generation *generation, const struct run_news *news)
+{
+    struct slurm *slurm = self;
+    struct rank *run = &generation->ranks[news->rank];
+    if (run->phase != RANK_STARTING && run->phase != RANK_RUNNING)
+        return;
+    run->phase = RANK_RUNNING;
+    run->command_runs = true;
+    if (news->ended)
+        end_rank (slurm, generation, news->rank, &news->status, false);
+}
+
+/* ---- Stopping ----------------------------------------------------------------------------- */
+
+/* slurm_step sends the signals. */
+static void stop (void *self, struct generation *generation, int share)
+{
+    (void)self;
+    struct carried_share *carried = generation->shares[share].carried;
+    if (carried && carried->stop_us == 0)
+        carried->stop_us = clock_monotonic_us ();
+}
+
+static void mark_stop (void *self, struct generation *generation)
+{
+    struct slurm *slurm = self;
+    slurm->way->mark_stop (slurm->way_self, generation);
+}
+
+static int64_t kill_due_us (const struct carried_share *share)
+{
+    if (share->kill_us > 0)
+        return share->kill_us + KILL_US;
+    if (!share->generation)
+        return share->since_us + KILL_US;
+    return share->stop_us + (int64_t)(share->grace_s * 1e6) + KILL_US;
+}
+
+/* Has the share to be stopped: a request is due at the returned time; INT64_MAX: no. */
+static int64_t stop_due_us (const struct carried_share *share)
+{
+    if (share->state == CARRIED_GONE || (share->generation && share->stop_us == 0))
+        return INT64_MAX;
+    int64_t due_us = kill_due_us (share);
+    if (share->state == CARRIED_LISTED && share->stop_us > 0) {
+        int64_t signal_us = share->signal_us > 0 ? share->signal_us + SIGNAL_US : 0;
+        due_us = signal_us < due_us ? signal_us : due_us;
+    }
+    return due_us;
+}
+
+static void stop_share (struct slurm *slurm, struct carried_share *share, int64_t now_us)
+{
+    if (stop_due_us (share) > now_us)
+        return;
+    if (now_us >= kill_due_us (share)) {
+        if (share->kill_us == 0)
+            slurm_log (slurm, LOG_WARNING, "share %s does not end: it is cancelled", share->name);
+        share->kill_us = now_us;
+        if (share->listed_count > 0 && slurm->way->cancel (slurm->way_self, share) < 0)
+            share->kill_us = now_us - KILL_US + RETRY_US;
+        else if (share->listed_count > 0)
+            slurm_poll_soon (slurm);
+        else if (share->command != 0 && command_set_cancel (slurm->commands, share->command))
+            slurm_share_ended (slurm, share, NULL);
+        return;
+    }
+    share->signal_us = now_us;
+    if (slurm->way->signal (slurm->way_self, share) < 0)
+        share->signal_us = now_us - SIGNAL_US + RETRY_US;
+}
+
+static void release_share (void *self, struct generation *generation, int share)
+{
+    struct slurm *slurm = self;
+    struct carried_share *carried = generation->shares[share].carried;
+    if (!carried)
+        return;
+    carried->generation = NULL;
+    generation->shares[share].carried = NULL;
+    if (carried->state != CARRIED_GONE)
+        slurm_set_state (slurm, carried, carried->state); /* since now */
+}
+
+static void release (void *self, struct rank *rank)
+{
+    (void)self;
+    rank->notified = false;
+}
+
+/* ---- Excuses ------------------------------------------------------------------------------ */
+
+static struct excuse_count *excuses_of (struct slurm *slurm, int job)
+{
+    for (int i = 0; i < slurm->excuse_count; i++)
+        if (slurm->excuses[i].job == job)
+            return &slurm->excuses[i];
+    size_t size = (size_t)(slurm->excuse_count + 1) * sizeof (struct excuse_count);
+    struct excuse_count *excuses = realloc (slurm->excuses, size);
+    if (!excuses)
+        return NULL;
+    slurm->excuses = excuses;
+    excuses[slurm->excuse_count] = (struct excuse_count){.job = job};
+    return &excuses[slurm->excuse_count++];
+}
+
+static void forget_excuses (void *self, int job)
+{
+    struct slurm *slurm = self;
+    for (int i = 0; i < slurm->excuse_count; i++)
+        if (slurm->excuses[i].job == job)
+            slurm->excuses[i--] = slurm->excuses[--slurm->excuse_count];
+}
+
+/* Was a share ended from outside?  Other replicas fail when one of them disappears. */
+static const char *outside_reason (struct slurm *slurm, const struct generation *generation)
+{
+    for (int i = 0; i < generation->share_count; i++) {
+        const struct carried_share *share = generation->shares[i].carried;
+        if (share && share->excused)
+            return share->why;
+    }
+    for (int i = 0; i < generation->replicas; i++)
+        if (generation->exits[i].lost &&
+            slurm->way->node_lost (slurm->way_self, generation->ranks[i].node))
+            return "its node has failed";
+    return NULL;
+}
+
+static const char *excuse (void *self, const struct generation *generation,
+                           struct pollux_error *text)
+{
+    struct slurm *slurm = self;
+    const char *reason = outside_reason (slurm, generation);
+    struct excuse_count *count = reason ? excuses_of (slurm, generation->job) : NULL;
+    if (!count || count->count >= EXCUSES)
+        return NULL;
+    count->count++;
+    fail (text, 0, "%s", reason);
+    return text->text;
+}
+
+static void clean_up (void *self, const struct cluster *cluster,
+                      const struct generation *generation)
+{
+    struct slurm *slurm = self;
+    slurm->way->clean_up (slurm->way_self, cluster, generation);
+}
+
+static void remove_generation (void *self, const char *job, int number)
+{
+    struct slurm *slurm = self;
+    slurm->way->remove (slurm->way_self, job, number);
+}
+
+const struct carrier slurm_carrier = {
+    .pause_us = SECOND_US,
+    .pause_limit_us = 15 * SECOND_US,
+    .mpirun = false,
+    .start = start,
+    .look = look,
+    .news = news,
+    .refuse = refuse,
+    .stop = stop,
+    .mark_stop = mark_stop,
+    .release = release,
+    .release_share = release_share,
+    .excuse = excuse,
+    .forget_excuses = forget_excuses,
+    .clean_up = clean_up,
+    .remove = remove_generation,
+};
+
+/* ---- Regular work ------------------------------------------------------------------------- */
+
+int slurm_init (struct slurm *slurm, const struct slurm_way *way, void *way_self,
+                const struct backend_options *options, struct pollux_error *err)
+{
+    slurm->set = (struct generation_set){.carrier = &slurm_carrier,
+                                         .carrier_self = slurm,
+                                         .log = options->log,
+                                         .log_self = options->self};
+    slurm->way = way;
+    slurm->way_self = way_self;
+    slurm->view = calloc (1, sizeof (*slurm->view));
+    if (!slurm->view)
+        return fail (err, -ENOMEM, "no memory for the Slurm backend");
+    return command_set_new (&slurm->commands, err);
+}
+
+void slurm_clear (struct slurm *slurm)
+{
+    if (slurm->set.carrier)
+        generation_set_clear (&slurm->set);
+    while (slurm->count > 0)
+        slurm_table_drop (slurm, slurm->shares[slurm->count - 1]);
+    command_set_free (slurm->commands);
+    free (slurm->shares);
+    free (slurm->excuses);
+    free (slurm->view);
+}
+
+static int64_t earlier_us (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t slurm_due_us (const struct slurm *slurm)
+{
+    int64_t due_us = generation_set_due_us (&slurm->set);
+    due_us = earlier_us (due_us, command_set_due_us (slurm->commands));
+    if (slurm->poll == 0)
+        due_us = earlier_us (due_us, slurm->poll_us);
+    for (int i = 0; i < slurm->count; i++)
+        due_us = earlier_us (due_us, stop_due_us (slurm->shares[i]));
+    return due_us;
+}
+
+void slurm_step (struct slurm *slurm, const struct cluster *cluster)
+{
+    command_set_turn (slurm->commands, clock_monotonic_us ());
+    slurm_table_poll (slurm);
+    generation_set_step (&slurm->set, cluster);
+    int64_t now_us = clock_monotonic_us ();
+    for (int i = 0; i < slurm->count; i++)
+        stop_share (slurm, slurm->shares[i], now_us);
+    for (int i = slurm->count - 1; i >= 0; i--) {
+        struct carried_share *share = slurm->shares[i];
+        if (share->generation || share->state != CARRIED_GONE)
+            continue;
+        if (share->command != 0 && now_us >= share->since_us + KILL_US &&
+            command_set_cancel (slurm->commands, share->command))
+            share->command = 0;
+        if (share->command == 0)
+            slurm_table_drop (slurm, share);
+    }
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Slurm carrier: shares of generations are steps of an allocation (slurm_steps.c) or jobs of
+ * their own (the backend `slurm`).  A struct slurm_way has what differs; the rest is common.
+ *
+ *     slurm_carrier.c   starting, looking, stopping, judging: the functions of struct carrier
+ *     slurm_table.c     the table of shares, and what squeue says of them
+ *     slurm_recover.c   what an earlier daemon left
+ *
+ * A share in Slurm is called JOB.GENERATION.SHARE.  Its states:
+ *
+ *     UNSURE --listed--> LISTED --srun ended, or not listed--> GONE
+ *        |                  ^                                   |
+ *        |       SENT ------+   <---------- listed again -------+
+ *        +--- not listed, no run directory: it is submitted (SENT)
+ *
+ * That a replica lives is said by Slurm and by its supervisor's news, never by a pid or a lock.  A
+ * run ends when its status is known: from news, or from the file.  If its share is GONE, a query that
+ * began a second later does not list it, and there is no status, the run is lost.
+ */
+#ifndef BACKEND_SLURM_SLURM_CARRIER_H
+#define BACKEND_SLURM_SLURM_CARRIER_H
+
+#include "backend/backend.h"
+#include "backend/generation.h"
+#include "backend/run.h"
+#include "backend/run_spec.h"
+#include "backend/slurm/command_set.h"
+#include "backend/slurm/jobs.h"
+#include "backend/slurm/submission.h"
+
+struct slurm;
+
+enum carried_state { CARRIED_UNSURE, CARRIED_SENT, CARRIED_LISTED, CARRIED_GONE };
+
+enum {
+    SHARE_NAME_SIZE = NAME_SIZE + 24,
+    SHARE_STEPS = 4, /* of one name: after a crash, a late second one */
+    STEP_SIZE = 16,
+};
+
+/* A share in Slurm.  It stays in the table until Slurm does not have it any more. */
+struct carried_share {
+    struct slurm *slurm;
+    struct generation *generation; /* NULL: dropped; only its end in Slurm is awaited */
+    int share;
+    char name[SHARE_NAME_SIZE];
+    enum carried_state state;
+    int64_t since_us; /* of the state; of dropped ones: when they were dropped */
+    struct {
+        int64_t id; /* of the job */
+        char step[STEP_SIZE];
+    } listed[SHARE_STEPS]; /* in the last query */
+    int listed_count;
+    enum slurm_phase phase; /* as last listed; jobs only */
+    uint64_t command;       /* srun, or the way's own; 0: none */
+    double grace_s;
+    int64_t stop_us;   /* when it was asked to stop; 0: never */
+    int64_t signal_us; /* of the last signal */
+    int64_t kill_us;   /* of the last cancel; 0: none */
+    int64_t watch_us;  /* until then it is looked for every second; 0: no */
+    bool unsure;       /* an earlier daemon may have submitted it */
+    bool excused;      /* it was ended from outside; why has the reason */
+    char why[RUN_WHY_SIZE];
+};
+
+/* The files that a share needs on its nodes besides what is there: descriptions, RANK.json. */
+struct slurm_file {
+    char name[32];
+    char *text;
+    size_t length;
+};
+
+/* How shares are carried out.  self is slurm->way_self.  No function waits. */
+struct slurm_way {
+    bool steps; /* squeue lists steps, not jobs */
+
+    /* Submit a share: write its files, then start the command.  share->command may be set; then its
+     * end is reported with slurm_share_ended, or slurm_share_sent.  -EINVAL: the job's own fault. */
+    int (*submit) (void *self, const struct cluster *cluster, struct carried_share *share,
+                   const struct slurm_file *files, int count, struct pollux_error *err);
+    /* SIGURG to the supervisors of a listed share; ending it with SIGKILL.  < 0: try again soon. */
+    int (*signal) (void *self, struct carried_share *share);
+    int (*cancel) (void *self, struct carried_share *share);
+    /* Which jobs or steps to list. */
+    void (*query) (void *self, struct slurm_jobs_query *ret);
+    /* A query has succeeded. */
+    void (*listed) (void *self, const struct slurm_jobs *jobs);
+    /* Are the nodes known?  Nothing is submitted before. */
+    bool (*ready) (void *self);
+    /* The node that a share runs on has failed, or is not ours any more. */
+    bool (*node_lost) (void *self, int node);
+
+    /* Read the state of a run: 0; -EAGAIN: it is being read, look again. */
+    int (*read) (void *self, const struct run_name *name, struct run_view *ret,
+                 struct pollux_error *err);
+    /* As run_refuse; -EAGAIN: not done yet. */
+    int (*refuse) (void *self, const struct run_name *name, const struct run_status *status,
+                   struct pollux_error *err);
+    void (*mark_stop) (void *self, const struct generation *generation);
+    void (*clean_up) (void *self, const struct cluster *cluster,
+                      const struct generation *generation);
+    void (*remove) (void *self, const char *job, int number);
+    /* Fill in what all descriptions of a generation have in common. */
+    void (*spec) (void *self, const struct cluster *cluster, const struct generation *generation,
+                  struct run_spec *ret);
+};
+
+struct slurm {
+    struct generation_set set;
+    const struct slurm_way *way;
+    void *way_self;
+    struct command_set *commands;
+    struct carried_share **shares; /* in no order */
+    int count, capacity;
+
+    uint64_t poll;         /* the query under way; 0: none */
+    int64_t poll_began_us; /* of that query */
+    int64_t poll_us;       /* when the next one is due */
+    int64_t listed_us;     /* when the last successful query began; 0: none so far */
+    char poll_key[SLURM_KEY_SIZE];
+    int poll_failures; /* in succession */
+
+    struct run_view *view; /* of the last look */
+    struct excuse_count {
+        int job, count;
+    } * excuses; /* in succession */
+    int excuse_count;
+};
+
+extern const struct carrier slurm_carrier;
+
+/* Fill set, way and commands.  slurm_clear undoes it, also half-built. */
+int slurm_init (struct slurm *slurm, const struct slurm_way *way, void *way_self,
+                const struct backend_options *options, struct pollux_error *err);
+void slurm_clear (struct slurm *slurm);
+
+/* For the ops of backends. */
+int64_t slurm_due_us (const struct slurm *slurm);
+void slurm_step (struct slurm *slurm, const struct cluster *cluster);
+int slurm_recover (struct slurm *slurm, const struct cluster *cluster, int root,
+                   struct pollux_error *err);
+
+/* ---- For ways ---- */
+
+/* The command of a share has ended.  result: srun's, or NULL. */
+void slurm_share_ended (struct slurm *slurm, struct carried_share *share,
+                        const struct command_result *result);
+/* Ask Slurm soon. */
+void slurm_poll_soon (struct slurm *slurm);
+void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+/* ---- slurm_table.c ---- */
+
+struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *generation,
+                                       int share, enum carried_state state);
+void slurm_table_drop (struct slurm *slurm, struct carried_share *share);
+void slurm_table_poll (struct slurm *slurm);
+void slurm_set_state (struct slurm *slurm, struct carried_share *share, enum carried_state state);
+/* True if Slurm does not have the share any more, and had a second to show its files. */
+bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share *share);
+
+#endif

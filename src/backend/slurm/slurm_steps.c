@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ops of the backend `slurm-steps`: the generation set above steps of this allocation.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include "backend/slurm/slurm_steps.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/slurm/slurm_steps_private.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "wire/submission.h"
+
+enum { FAILURE_RANKS = 64 }; /* looked at for the first failure: all run the same program */
+
+/* ---- Opening and freeing ------------------------------------------------------------------ */
+
+static int find_allocation (struct steps *steps, struct pollux_error *err)
+{
+    const char *id = getenv ("SLURM_JOB_ID");
+    if (!id || strlen (id) >= sizeof (steps->allocation) ||
+        number_int64 (id, &steps->allocation_id) < 0 || steps->allocation_id <= 0)
+        return fail (
+            err, -EINVAL,
+            "the backend slurm-steps works inside an allocation of Slurm, and SLURM_JOB_ID "
+            "is %s: start it with pollux slurm-pilot",
+            id ? "not a job's number" : "not set");
+    strcpy (steps->allocation, id);
+    return 0;
+}
+
+static int set_paths (struct steps *steps, const struct backend_options *options,
+                      struct pollux_error *err)
+{
+    char state[PATH_MAX], program[PATH_MAX];
+    if (!realpath (options->state, state))
+        return fail (err, -errno, "%s: %s", file_name (options->state).text, strerror (errno));
+    if (!realpath (options->program, program))
+        return fail (err, -errno, "%s: %s", file_name (options->program).text, strerror (errno));
+    if (asprintf (&steps->directory, "%s/run", state) < 0)
+        steps->directory = NULL;
+    if (options->checkpoints)
+        steps->checkpoints = strdup (options->checkpoints);
+    else if (asprintf (&steps->checkpoints, "%s/checkpoints", state) < 0)
+        steps->checkpoints = NULL;
+    steps->program = strdup (program);
+    steps->url = options->url ? strdup (options->url) : NULL;
+    steps->ca = options->ca ? strdup (options->ca) : NULL;
+    steps->environment = run_spec_environment ();
+    if (!steps->directory || !steps->checkpoints || !steps->program || !steps->environment ||
+        (options->url && !steps->url) || (options->ca && !steps->ca))
+        return fail (err, -ENOMEM, "no memory for the backend slurm-steps");
+    return 0;
+}
+
+static int copy_declared (struct steps *steps, const struct backend_options *options,
+                          struct pollux_error *err)
+{
+    size_t count = (size_t)options->node_count;
+    steps->declared = calloc (count + 1, sizeof (struct node));
+    if (!steps->declared)
+        return fail (err, -ENOMEM, "no memory for %zu nodes", count);
+    if (count > 0)
+        memcpy (steps->declared, options->nodes, count * sizeof (struct node));
+    steps->declared_count = options->node_count;
+    return 0;
+}
+
+static void steps_free (void *self)
+{
+    struct steps *steps = self;
+    if (!steps)
+        return;
+    slurm_clear (&steps->slurm);
+    free (steps->directory);
+    free (steps->program);
+    free (steps->checkpoints);
+    free (steps->url);
+    free (steps->ca);
+    free (steps->nodes);
+    free (steps->details);
+    free (steps->declared);
+    free (steps->job_nodes);
+    free (steps->job_gres);
+    run_spec_free (steps->environment);
+    explicit_bzero (steps->token_text, sizeof (steps->token_text));
+    if (steps->root >= 0)
+        close (steps->root);
+    free (steps);
+}
+
+static int steps_open (const struct backend_options *options, void **ret, struct pollux_error *err)
+{
+    struct steps *steps = calloc (1, sizeof (*steps));
+    if (!steps)
+        return fail (err, -ENOMEM, "no memory for the backend slurm-steps");
+    steps->root = steps->node_count = -1;
+    steps->end_s = -1;
+    steps->token = options->token;
+    steps->self = options->self;
+    int code = find_allocation (steps, err);
+    if (code == 0)
+        code = slurm_init (&steps->slurm, &steps_way, steps, options, err);
+    if (code == 0)
+        code = set_paths (steps, options, err);
+    if (code == 0)
+        code = copy_declared (steps, options, err);
+    if (code == 0)
+        code = run_root_open (options->state, &steps->root, err);
+    if (code < 0)
+        steps_free (steps);
+    else
+        *ret = steps;
+    return code;
+}
+
+/* Slurm is asked when the daemon runs. */
+static int steps_nodes (void *self, const struct node **ret, struct pollux_error *err)
+{
+    (void)self;
+    (void)ret;
+    (void)err;
+    return -EAGAIN;
+}
+
+static int steps_recover (void *self, const struct cluster *cluster, struct pollux_error *err)
+{
+    struct steps *steps = self;
+    steps->cluster = cluster;
+    return slurm_recover (&steps->slurm, cluster, steps->root, err);
+}
+
+/* ---- Steps and events --------------------------------------------------------------------- */
+
+static int steps_fd (const void *self)
+{
+    return command_set_descriptor (((const struct steps *)self)->slurm.commands);
+}
+
+static int64_t steps_due_us (const void *self)
+{
+    const struct steps *steps = self;
+    int64_t due_us = slurm_due_us (&steps->slurm);
+    return steps->query == 0 && steps->query_us < due_us ? steps->query_us : due_us;
+}
+
+static void steps_step (void *self, const struct cluster *cluster)
+{
+    struct steps *steps = self;
+    steps->cluster = cluster;
+    steps_query_nodes (steps);
+    slurm_step (&steps->slurm, cluster);
+}
+
+static int steps_next_event (void *self, const struct cluster *cluster, struct event *ret)
+{
+    struct steps *steps = self;
+    int code = generation_set_next_event (&steps->slurm.set, cluster, ret);
+    if (code == 0 && steps->node_count >= 0)
+        code = node_changes_next (&steps->changes, cluster, ret);
+    return code;
+}
+
+static bool steps_wants_settle (const void *self)
+{
+    return generation_set_wants_settle (&((const struct steps *)self)->slurm.set);
+}
+
+static int steps_reconcile (void *self, struct loop *loop, struct pollux_error *err)
+{
+    struct steps *steps = self;
+    if (steps->node_count < 0)
+        return 0; /* nothing starts before the nodes are known */
+    return generation_set_reconcile (&steps->slurm.set, loop, err);
+}
+
+static int steps_act (void *self, const struct cluster *cluster, struct pollux_error *err)
+{
+    (void)err;
+    generation_set_act (&((struct steps *)self)->slurm.set, cluster);
+    return 0;
+}
+
+static void steps_reported (void *self, const struct cluster *cluster, int job)
+{
+    generation_set_reported (&((struct steps *)self)->slurm.set, cluster, job);
+}
+
+static int steps_news (void *self, const struct cluster *cluster, int job,
+                       const struct run_news *news, struct pollux_error *err)
+{
+    (void)cluster;
+    return generation_set_news (&((struct steps *)self)->slurm.set, job, news, err);
+}
+
+static void steps_stop_all (void *self)
+{
+    ((struct steps *)self)->slurm.set.stopping = true;
+}
+
+static int steps_count (const void *self)
+{
+    return ((const struct steps *)self)->slurm.set.count;
+}
+
+static int64_t steps_end_s (const void *self)
+{
+    return ((const struct steps *)self)->end_s;
+}
+
+/* ---- Logs and exit codes ------------------------------------------------------------------ */
+
+static int steps_open_log (void *self, const char *job, int generation, int rank, int number,
+                           int *ret, struct pollux_error *err)
+{
+    const struct steps *steps = self;
+    struct run_name name = {.generation = generation, .rank = rank};
+    if (!wire_is_job (job)) /* such a job never had a directory */
+        return fail (err, -ENOENT, "there are no logs of job %.63s", job);
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    return run_open_log (steps->root, &name, number, ret, err);
+}
+
+static int steps_first_failure (void *self, const char *job, int generation, int *ret_rank)
+{
+    const struct steps *steps = self;
+    struct run_view *view = malloc (sizeof (*view));
+    struct run_name name = {.generation = generation};
+    int code = 0;
+    *ret_rank = 0;
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    for (; view && code == 0 && name.rank < FAILURE_RANKS; name.rank++) {
+        if (run_read (steps->root, &name, view, NULL) < 0 || view->state == RUN_NONE)
+            break;
+        if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
+            *ret_rank = name.rank;
+            code = run_status_code (&view->status);
+        }
+    }
+    free (view);
+    return code;
+}
+
+const struct backend_ops slurm_steps_backend = {
+    .name = "slurm-steps",
+    .summary = "steps of the Slurm allocation that polluxd runs in",
+    .remote = true,
+    .open = steps_open,
+    .free = steps_free,
+    .nodes = steps_nodes,
+    .recover = steps_recover,
+    .fd = steps_fd,
+    .due_us = steps_due_us,
+    .step = steps_step,
+    .next_event = steps_next_event,
+    .wants_settle = steps_wants_settle,
+    .reconcile = steps_reconcile,
+    .act = steps_act,
+    .reported = steps_reported,
+    .news = steps_news,
+    .stop_all = steps_stop_all,
+    .count = steps_count,
+    .end_s = steps_end_s,
+    .open_log = steps_open_log,
+    .first_failure = steps_first_failure,
+};

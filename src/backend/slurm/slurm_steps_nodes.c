@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The nodes of the allocation: squeue tells which nodes it has and when it ends, sinfo their states,
+ * addresses and types.  Both are asked again and again: a node that failed leaves the allocation and
+ * does not come back.
+ *
+ * Slots: as the configuration declares the node; else the GPUs per node that the allocation asked for;
+ * else those that Slurm gave to this process; else its CPUs divided by the CPUs per task.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "backend/slurm/hostlist.h"
+#include "backend/slurm/slurm_steps_private.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/number.h"
+
+#define SECOND_US INT64_C (1000000)
+#define QUERY_US (15 * SECOND_US)
+#define QUERY_AGAIN_US SECOND_US
+#define QUERY_DEADLINE_US (30 * SECOND_US)
+
+const struct steps_node *steps_find_node (const struct steps *steps, const char *name,
+                                          const struct node **ret)
+{
+    for (int i = 0; i < steps->node_count; i++)
+        if (strcmp (steps->nodes[i].name, name) == 0) {
+            *ret = &steps->nodes[i];
+            return &steps->details[i];
+        }
+    return NULL;
+}
+
+/* ---- Slots -------------------------------------------------------------------------------- */
+
+/* A number at the beginning of a variable: "16(x4),8" is 16; 0 if it is not set. */
+static int number_of (const char *variable)
+{
+    const char *text = getenv (variable);
+    char digits[12] = "";
+    int64_t number = 0;
+    size_t length = text ? strspn (text, "0123456789") : 0;
+    if (length == 0 || length >= sizeof (digits))
+        return 0;
+    memcpy (digits, text, length);
+    return number_int64 (digits, &number) == 0 && number <= INT32_MAX ? (int)number : 0;
+}
+
+static const struct node *find_declared (const struct steps *steps, const char *name)
+{
+    for (int i = 0; i < steps->declared_count; i++)
+        if (strcmp (steps->declared[i].name, name) == 0)
+            return &steps->declared[i];
+    return NULL;
+}
+
+static void set_slots (const struct steps *steps, const struct slurm_node *found, const char *gres,
+                       struct node *node, struct steps_node *details)
+{
+    const struct node *declared = find_declared (steps, found->name);
+    struct slurm_gres asked = {.count = 0};
+    int per_task = number_of ("SLURM_CPUS_PER_TASK"), cpus = number_of ("SLURM_CPUS_ON_NODE");
+    if (strncmp (gres, "gres:", 5) == 0 || strncmp (gres, "gres/", 5) == 0)
+        gres += 5;
+    if (slurm_gres_parse (gres, strlen (gres), "gpu", "", &asked, NULL) < 0)
+        asked.count = 0;
+    int gpus = asked.count > 0 ? asked.count : number_of ("SLURM_GPUS_ON_NODE");
+    if (declared) {
+        *node = *declared;
+        details->gpu = gpus > 0 && strcmp (declared->type, "cpu") != 0;
+    } else if (gpus > 0) {
+        node->slots = gpus;
+        details->gpu = true;
+    } else {
+        node->slots = (cpus > 0 ? cpus : found->cpus) / (per_task > 0 ? per_task : 1);
+    }
+    node->slots = node->slots < 1 ? 1 : node->slots < SLOTS_LIMIT ? node->slots : SLOTS_LIMIT;
+    if (!*node->type)
+        snprintf (node->type, NAME_SIZE, "%s",
+                  !details->gpu       ? "cpu"
+                  : *found->gres.type ? found->gres.type
+                                      : "gpu");
+}
+
+int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, const char *gres,
+                      struct pollux_error *err)
+{
+    size_t count = (size_t)found->count;
+    struct node *nodes = calloc (count + 1, sizeof (nodes[0]));
+    struct steps_node *details = calloc (count + 1, sizeof (details[0]));
+    if (!nodes || !details) {
+        free (nodes);
+        free (details);
+        return fail (err, -ENOMEM, "no memory for %zu nodes", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct slurm_node *node = &found->list[i];
+        nodes[i].available = true;
+        set_slots (steps, node, gres, &nodes[i], &details[i]);
+        memcpy (nodes[i].name, node->name, NAME_SIZE);
+        memcpy (details[i].address, node->address, SLURM_ADDRESS_SIZE);
+        if (slurm_node_use (node->state, true) == SLURM_NODE_LOST)
+            nodes[i].slots = 0;
+    }
+    free (steps->nodes);
+    free (steps->details);
+    steps->slurm.set.wants_settle |= steps->node_count < 0; /* starts waited for this */
+    steps->nodes = nodes;
+    steps->details = details;
+    steps->node_count = found->count;
+    steps->changes = (struct node_changes){.nodes = nodes, .count = found->count};
+    return 0;
+}
+
+/* ---- Asking ------------------------------------------------------------------------------- */
+
+static void query_failed (struct steps *steps, const char *why)
+{
+    if (steps->query_failures++ == 0)
+        slurm_log (&steps->slurm, LOG_WARNING,
+                   "the nodes of allocation %s are not known: %s; asking again", steps->allocation,
+                   why);
+    steps->query_us = clock_monotonic_us () + QUERY_AGAIN_US;
+}
+
+static int ask (struct steps *steps, const struct words *words,
+                void (*done) (void *, const struct command_result *), struct pollux_error *err)
+{
+    int64_t now_us = clock_monotonic_us ();
+    struct command_request request = {.words = words_list (words),
+                                      .deadline_us = now_us + QUERY_DEADLINE_US,
+                                      .done = done,
+                                      .user = steps};
+    return command_set_start (steps->slurm.commands, &request, now_us, &steps->query, err);
+}
+
+static void nodes_done (void *user, const struct command_result *result)
+{
+    struct steps *steps = user;
+    struct slurm_nodes_query query = {.nodes = steps->job_nodes};
+    struct slurm_nodes found;
+    struct pollux_error err = result->why;
+    int code = result->code;
+    steps->query = 0;
+    if (code == 0)
+        code = slurm_nodes_parse (&query, result->output, result->output_length, &found, &err);
+    if (code == 0) {
+        code = steps_take_nodes (steps, &found, steps->job_gres, &err);
+        slurm_nodes_clear (&found);
+    }
+    if (code < 0) {
+        query_failed (steps, err.text);
+        return;
+    }
+    steps->query_failures = 0;
+    steps->query_us = clock_monotonic_us () + QUERY_US;
+}
+
+static int ask_nodes (struct steps *steps, struct pollux_error *err)
+{
+    struct slurm_nodes_query query = {.nodes = steps->job_nodes};
+    struct words words = {0};
+    int code = slurm_nodes_words (&query, &words);
+    if (code == 0)
+        code = ask (steps, &words, nodes_done, err);
+    words_clear (&words);
+    return code;
+}
+
+static int take_job (struct steps *steps, const struct slurm_job *job, struct pollux_error *err)
+{
+    char *nodes = strdup (job->nodes), *gres = strdup (job->gres);
+    if (!nodes || !gres || !*nodes) {
+        int code = nodes && gres ? fail (err, -ENOENT, "it has no nodes (state %s)", job->state)
+                                 : fail (err, -ENOMEM, "not enough memory");
+        free (nodes);
+        free (gres);
+        return code;
+    }
+    free (steps->job_nodes);
+    free (steps->job_gres);
+    steps->job_nodes = nodes;
+    steps->job_gres = gres;
+    steps->end_s = job->end_s;
+    return ask_nodes (steps, err);
+}
+
+static void job_done (void *user, const struct command_result *result)
+{
+    struct steps *steps = user;
+    struct slurm_jobs jobs = {0};
+    struct pollux_error err = result->why;
+    int code = result->code;
+    steps->query = 0;
+    if (code == 0)
+        code =
+            slurm_jobs_parse (steps->query_key, result->output, result->output_length, &jobs, &err);
+    const struct slurm_job *job =
+        code == 0 ? slurm_jobs_find_id (&jobs, steps->allocation_id, "") : NULL;
+    if (code == 0)
+        code = job ? take_job (steps, job, &err) : fail (&err, -ENOENT, "there is no such job");
+    slurm_jobs_clear (&jobs);
+    if (code < 0)
+        query_failed (steps, err.text);
+}
+
+void steps_query_nodes (struct steps *steps)
+{
+    struct slurm_jobs_query query = {.key = steps->query_key, .ids = steps->allocation};
+    struct words words = {0};
+    struct pollux_error err = {.text = "not enough memory"};
+    if (steps->query != 0 || clock_monotonic_us () < steps->query_us)
+        return;
+    int code = slurm_key_make (steps->query_key, &err);
+    if (code == 0)
+        code = slurm_jobs_words (&query, &words);
+    if (code == 0)
+        code = ask (steps, &words, job_done, &err);
+    words_clear (&words);
+    if (code < 0)
+        query_failed (steps, err.text);
+}

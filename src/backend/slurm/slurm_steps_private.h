@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the backend `slurm-steps` share.
+ *
+ *     slurm_steps.c        the ops; making and freeing
+ *     slurm_steps_way.c    submitting, signalling and reading shares (struct slurm_way)
+ *     slurm_steps_nodes.c  the nodes of the allocation, and when it ends
+ */
+#ifndef BACKEND_SLURM_SLURM_STEPS_PRIVATE_H
+#define BACKEND_SLURM_SLURM_STEPS_PRIVATE_H
+
+#include "backend/node_changes.h"
+#include "backend/slurm/nodes.h"
+#include "backend/slurm/slurm_carrier.h"
+#include "backend/slurm/slurm_steps.h"
+
+struct steps {
+    struct slurm slurm;
+    char allocation[24]; /* SLURM_JOB_ID */
+    int64_t allocation_id;
+    int root;        /* descriptor of STATE/run */
+    char *directory; /* STATE/run */
+    char *program, *checkpoints;
+    char *url, *ca;     /* NULL: none */
+    char **environment; /* of all replicas, before the job's own; NULL at the end */
+    int (*token) (void *self, const char *job, char *ret, size_t size);
+    void *self; /* of token */
+    char token_text[1025];
+    const struct cluster *cluster;
+
+    /* The allocation.  Nodes are by name; a node that is lost has 0 slots. */
+    struct steps_node {
+        char address[SLURM_ADDRESS_SIZE];
+        bool gpu;
+    } * details; /* by node */
+    struct node *nodes;
+    int node_count; /* -1: not known yet */
+    struct node_changes changes;
+    struct node *declared; /* by the configuration: their slots count */
+    int declared_count;
+    uint64_t query;   /* the command under way; 0: none */
+    int64_t query_us; /* when the next one is due */
+    char query_key[SLURM_KEY_SIZE];
+    char *job_nodes, *job_gres; /* as squeue wrote them */
+    int64_t end_s;              /* when Slurm ends the allocation, since 1970; -1: not known */
+    int query_failures;
+};
+
+extern const struct slurm_way steps_way;
+
+/* The node of that name as it is now; NULL: it is not in the allocation. */
+const struct steps_node *steps_find_node (const struct steps *steps, const char *name,
+                                          const struct node **ret);
+
+/* Ask Slurm for the allocation's nodes if that is due. */
+void steps_query_nodes (struct steps *steps);
+/* Fill nodes from what was asked; for tests, too.  gres: per node, as squeue writes it. */
+int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, const char *gres,
+                      struct pollux_error *err);
+
+#endif

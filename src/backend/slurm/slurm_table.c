@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of shares, and the queries that keep it up to date: one squeue for all shares, every
+ * second while something changes and every 15 seconds otherwise.  Slurm that does not answer changes
+ * nothing: no share is judged without it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "backend/slurm/slurm_carrier.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#define SECOND_US INT64_C (1000000)
+#define POLL_BUSY_US SECOND_US
+#define POLL_QUIET_US (15 * SECOND_US)
+/* A query takes 0.1 s for 1,000 jobs; a slurmctld that restarts answers within some seconds. */
+#define POLL_DEADLINE_US (30 * SECOND_US)
+/* From the end of a share to the moment when its status must be visible to this host. */
+#define FILES_US SECOND_US
+
+/* ---- The table ---------------------------------------------------------------------------- */
+
+struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *generation,
+                                       int share, enum carried_state state)
+{
+    if (slurm->count == slurm->capacity) {
+        int capacity = slurm->capacity ? 2 * slurm->capacity : 16;
+        struct carried_share **shares =
+            realloc (slurm->shares, (size_t)capacity * sizeof (shares[0]));
+        if (!shares)
+            return NULL;
+        slurm->shares = shares;
+        slurm->capacity = capacity;
+    }
+    struct carried_share *added = calloc (1, sizeof (*added));
+    if (!added)
+        return NULL;
+    added->slurm = slurm;
+    added->generation = generation;
+    added->share = share;
+    snprintf (added->name, sizeof (added->name), "%s.%d.%d", generation->name, generation->number,
+              share);
+    slurm->shares[slurm->count++] = added;
+    generation->shares[share].carried = added;
+    slurm_set_state (slurm, added, state);
+    return added;
+}
+
+void slurm_table_drop (struct slurm *slurm, struct carried_share *share)
+{
+    int at = 0;
+    while (slurm->shares[at] != share)
+        at++;
+    slurm->shares[at] = slurm->shares[--slurm->count];
+    if (share->generation)
+        share->generation->shares[share->share].carried = NULL;
+    free (share);
+}
+
+/* Every change of a state is followed by a query, and its generation is looked at. */
+void slurm_set_state (struct slurm *slurm, struct carried_share *share, enum carried_state state)
+{
+    share->state = state;
+    share->since_us = clock_monotonic_us ();
+    slurm_poll_soon (slurm);
+    if (share->generation) {
+        share->generation->due_us = 0;
+        generation_look_soon (&slurm->set, share->generation);
+    }
+}
+
+bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share *share)
+{
+    return share->state == CARRIED_GONE && slurm->listed_us > share->since_us + FILES_US;
+}
+
+/* Will the next query probably show something new? */
+static bool is_changing (const struct carried_share *share)
+{
+    return share->state != CARRIED_LISTED || share->stop_us > 0 || !share->generation ||
+           share->watch_us > clock_monotonic_us ();
+}
+
+static int64_t pause_us (const struct slurm *slurm)
+{
+    for (int i = 0; i < slurm->count; i++)
+        if (is_changing (slurm->shares[i]))
+            return POLL_BUSY_US;
+    return POLL_QUIET_US;
+}
+
+void slurm_poll_soon (struct slurm *slurm)
+{
+    int64_t at_us = slurm->poll_began_us + POLL_BUSY_US;
+    if (at_us < slurm->poll_us)
+        slurm->poll_us = at_us;
+}
+
+/* ---- What squeue says --------------------------------------------------------------------- */
+
+static void take_listed (struct slurm *slurm, struct carried_share *share,
+                         const struct slurm_jobs *jobs)
+{
+    share->listed_count = 0;
+    for (int i = 0; i < jobs->count && share->listed_count < SHARE_STEPS; i++) {
+        const struct slurm_job *job = &jobs->list[i];
+        if (strcmp (job->name, share->name) != 0 || job->phase == SLURM_ENDED ||
+            job->phase == SLURM_EXCUSED || strlen (job->step) >= STEP_SIZE)
+            continue;
+        share->listed[share->listed_count].id = job->id;
+        strcpy (share->listed[share->listed_count++].step, job->step);
+        share->phase = job->phase;
+    }
+    /* A job that ended stays listed for some minutes, with how it ended. */
+    const struct slurm_job *ended = slurm_jobs_find (jobs, share->name);
+    if (share->listed_count == 0 && ended && ended->phase == SLURM_EXCUSED && !share->excused) {
+        share->excused = true;
+        snprintf (share->why, sizeof (share->why), "Slurm ended it: %s", ended->state);
+    }
+    bool listed = share->listed_count > 0;
+    if (listed && share->state != CARRIED_LISTED)
+        slurm_set_state (slurm, share, CARRIED_LISTED);
+    /* What was sent before the query began and is not listed: srun may still be asking for its step. */
+    else if (!listed && share->state == CARRIED_SENT && share->command == 0 &&
+             share->since_us < slurm->poll_began_us)
+        slurm_set_state (slurm, share, CARRIED_GONE);
+    else if (!listed && (share->state == CARRIED_LISTED || share->state == CARRIED_UNSURE) &&
+             share->since_us < slurm->poll_began_us)
+        slurm_set_state (slurm, share, CARRIED_GONE);
+    else if (!listed && share->state == CARRIED_GONE && share->generation)
+        share->generation->due_us = 0; /* it may be judged now */
+}
+
+static void take_jobs (struct slurm *slurm, const struct slurm_jobs *jobs)
+{
+    slurm->listed_us = slurm->poll_began_us;
+    for (int i = 0; i < slurm->count; i++)
+        take_listed (slurm, slurm->shares[i], jobs);
+    slurm->way->listed (slurm->way_self, jobs);
+}
+
+static void poll_done (void *user, const struct command_result *result)
+{
+    struct slurm *slurm = user;
+    struct slurm_jobs jobs;
+    struct pollux_error err = result->why;
+    int code = result->code;
+    slurm->poll = 0;
+    if (code == -EREMOTEIO && slurm_unknown_job (result->error))
+        code = slurm->way->steps ? code : 0;
+    if (code == 0)
+        code = slurm->way->steps ? slurm_steps_parse (slurm->poll_key, result->output,
+                                                      result->output_length, &jobs, &err)
+                                 : slurm_jobs_parse (slurm->poll_key, result->output,
+                                                     result->output_length, &jobs, &err);
+    if (code < 0) {
+        if (slurm->poll_failures++ == 0)
+            slurm_log (slurm, LOG_WARNING, "Slurm does not answer: %s; asking again", err.text);
+        slurm->poll_us = clock_monotonic_us () + POLL_BUSY_US;
+        return;
+    }
+    if (slurm->poll_failures > 0)
+        slurm_log (slurm, LOG_INFO, "Slurm answers again");
+    slurm->poll_failures = 0;
+    take_jobs (slurm, &jobs);
+    slurm_jobs_clear (&jobs);
+    int64_t due_us = slurm->poll_began_us + pause_us (slurm);
+    if (due_us < slurm->poll_us)
+        slurm->poll_us = due_us;
+}
+
+void slurm_table_poll (struct slurm *slurm)
+{
+    int64_t now_us = clock_monotonic_us ();
+    struct slurm_jobs_query query = {.key = slurm->poll_key};
+    struct words words = {0};
+    struct pollux_error err = {.text = ""};
+    if (slurm->poll != 0 || now_us < slurm->poll_us)
+        return;
+    slurm->poll_us = now_us + POLL_QUIET_US;
+    slurm->poll_began_us = now_us;
+    int code = slurm_key_make (slurm->poll_key, &err);
+    slurm->way->query (slurm->way_self, &query);
+    if (code == 0)
+        code = slurm->way->steps ? slurm_steps_words (&query, &words)
+                                 : slurm_jobs_words (&query, &words);
+    if (code == 0) {
+        struct command_request request = {.words = words_list (&words),
+                                          .deadline_us = now_us + POLL_DEADLINE_US,
+                                          .done = poll_done,
+                                          .user = slurm};
+        code = command_set_start (slurm->commands, &request, now_us, &slurm->poll, &err);
+    }
+    words_clear (&words);
+    if (code < 0) {
+        slurm->poll = 0;
+        slurm->poll_us = now_us + POLL_BUSY_US;
+        if (slurm->poll_failures++ == 0)
+            slurm_log (slurm, LOG_ERR, "cannot ask Slurm: %s; trying again", err.text);
+    }
+}
