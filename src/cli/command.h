@@ -12,6 +12,7 @@
 
 extern const struct command decide_command;
 extern const struct command exec_command;
+extern const struct command slurm_pilot_command;
 extern const struct command fit_command;
 extern const struct command goodput_command;
 extern const struct command sim_command;

@@ -19,7 +19,7 @@ static const struct command *const commands[] = {
     &explain_command,  &cancel_command,   &scale_command,   &nodes_command,  &drain_command,
     &resume_command,   &events_command,   &status_command,  &token_command,  &fit_command,
     &goodput_command,  &decide_command,   &sim_command,     &replay_command, &capacity_command,
-    &workload_command, &profiles_command, &profile_command, &exec_command,
+    &workload_command, &profiles_command, &profile_command, &exec_command,   &slurm_pilot_command,
 };
 #define COMMANDS (sizeof (commands) / sizeof (commands[0]))
 
@@ -32,7 +32,7 @@ static void print_help (FILE *out)
            "Commands:\n",
            out);
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf (out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf (out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     fputs ("\n"
            "  pollux help COMMAND   description and options of a command\n"
            "  pollux --version      the version\n"
