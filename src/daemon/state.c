@@ -19,34 +19,53 @@
 #include "base/file.h"
 #include "base/lock.h"
 
-/* mkdir -p: missing parents get mode 0755, the directory itself 0700.  Returns 1 if it is new. */
-static int make_directories (const char *path)
+/* Open a directory, made if it is missing, and give up the descriptor of its parent.  *ret_new: it was
+ * made here, and is still the same.  Another user who may write to the parent could replace it: so it
+ * is not opened through a link, and must be as empty of rights as it was made. */
+static int enter (int parent, const char *name, mode_t mode, bool *ret_new)
 {
-    char *copy = strdup (path);
-    if (!copy)
-        return -ENOMEM;
-    int rc = 0;
-    for (char *at = copy + 1; rc == 0 && *at; at++) {
-        if (*at != '/')
-            continue;
-        *at = '\0';
-        if (mkdir (copy, 0755) < 0 && errno != EEXIST)
-            rc = -errno;
-        *at = '/';
+    struct stat stat;
+    *ret_new = mkdirat (parent, name, mode) == 0;
+    int rc = *ret_new || errno == EEXIST ? 0 : -errno, follow = *ret_new ? O_NOFOLLOW : 0;
+    int fd = rc < 0 ? -1 : openat (parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | follow);
+    if (rc == 0 && fd < 0)
+        rc = -errno;
+    if (rc == 0 && *ret_new &&
+        (fstat (fd, &stat) < 0 || stat.st_uid != geteuid () || (stat.st_mode & 022) != 0))
+        rc = -EPERM;
+    close (parent);
+    if (rc < 0 && fd >= 0)
+        close (fd);
+    return rc < 0 ? rc : fd;
+}
+
+/* mkdir -p: missing parents get mode 0755, the directory itself 0700.  Returns a descriptor of it. */
+static int make_directories (const char *path, bool *ret_new)
+{
+    char *copy = strdup (path), *rest = NULL;
+    int fd = copy ? open (*path == '/' ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int rc = copy ? 0 : -ENOMEM;
+    if (copy && fd < 0)
+        rc = -errno;
+    *ret_new = false;
+    char *name = rc == 0 ? strtok_r (copy, "/", &rest) : NULL;
+    while (name && fd >= 0) {
+        char *next = strtok_r (NULL, "/", &rest);
+        fd = enter (fd, name, next ? 0755 : 0700, ret_new);
+        name = next;
     }
     free (copy);
-    if (rc < 0)
-        return rc;
-    if (mkdir (path, 0700) == 0)
-        return 1;
-    return errno == EEXIST ? 0 : -errno;
+    return rc < 0 ? rc : fd;
 }
 
 int state_prepare (const char *path, unsigned uid, unsigned gid, struct pollux_error *err)
 {
-    int rc = make_directories (path);
-    if (rc == 1 && chown (path, uid, gid) < 0)
+    bool is_new;
+    int fd = make_directories (path, &is_new), rc = fd < 0 ? fd : 0;
+    if (rc == 0 && is_new && fchown (fd, uid, gid) < 0)
         rc = -errno;
+    if (fd >= 0)
+        close (fd);
     return rc < 0 ? fail (err, rc, "cannot make the state directory %s: %s", file_name (path).text,
                           strerror (-rc))
                   : 0;
@@ -107,10 +126,13 @@ static int claim_directory (const struct state *state, bool shared, struct epoch
 
 int state_open (const char *path, bool shared, struct state *ret, struct pollux_error *err)
 {
-    int rc = make_directories (path);
-    if (rc < 0)
+    bool is_new;
+    int rc = make_directories (path, &is_new);
+    if (rc < 0 && rc != -ENOTDIR) /* if it is no directory, the next call says so */
         return fail (err, rc, "cannot make the state directory %s: %s", file_name (path).text,
                      strerror (-rc));
+    if (rc >= 0)
+        close (rc);
     int directory = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (directory < 0)
         return fail (err, -errno, "state directory %s: %s", file_name (path).text,
