@@ -195,7 +195,7 @@ static void see_lost (struct local *local, struct generation *generation, int ra
         generation_look_soon (&local->set, generation);
     }
     run->phase = RANK_KILLING;
-    int left = run_kill (local->view, &err);
+    int left = run_kill (local->root, &name, local->view, &err);
     if (left < 0 && !run->error_logged) {
         run->error_logged = true;
         generation_log (&local->set, LOG_ERR, "%s; trying again", err.text);

@@ -7,6 +7,7 @@
  * The processes of a run are found in one pass over a table of all processes:
  *
  *     marked directly:    by environment, by session and group, by cgroup
+ *                         (the environment is the one that the process was started with)
  *     marked by descent:  the parent is marked (or is the given ancestor)
  *
  * A process can fork between the pass and the signal, so the caller repeats the pass until it finds
@@ -207,22 +208,42 @@ static struct entry *table_find (struct table *table, int pid)
                : bsearch (&key, table->entries, table->count, sizeof (key), compare_pids);
 }
 
-/* Was the process started with POLLUX_RUN=id in its environment? */
-static bool has_id (int pid, const char *id)
+/* Is NAME=value one of the variables, or, without a NUL in its end, the start of one? */
+static bool has_variable (const char *text, size_t length, const char *name, const char *value,
+                          const char *end, size_t end_size)
 {
-    char path[32], wanted[RUN_ID_SIZE + 16];
-    char *text;
-    size_t length;
-    snprintf (path, sizeof (path), "/proc/%d/environ", pid);
-    int size = snprintf (wanted, sizeof (wanted), "POLLUX_RUN=%s", id) + 1; /* and its NUL */
-    if (file_read (path, ENVIRON_LIMIT, &text, &length, NULL) < 0)
-        return false; /* another user's, or it has ended */
-    bool found = false;
-    const char *at = text, *end = text + length;
-    while (!found && at < end && (at = memmem (at, (size_t)(end - at) + 1, wanted, (size_t)size))) {
-        found = at == text || at[-1] == '\0';
+    char wanted[RUN_ID_SIZE + 32];
+    size_t size = (size_t)snprintf (wanted, sizeof (wanted) - 1, "%s=%s", name, value);
+    if (size + end_size > sizeof (wanted))
+        return false;
+    memcpy (wanted + size, end, end_size);
+    const char *at = text, *stop = text + length + 1; /* file_read adds a NUL */
+    while (at < stop && (at = memmem (at, (size_t)(stop - at), wanted, size + end_size))) {
+        if (at == text || at[-1] == '\0')
+            return true;
         at++;
     }
+    return false;
+}
+
+/* Read the environment that a process was started with.  False: another user's, or it has ended. */
+static bool read_environment (int pid, char **ret, size_t *ret_length)
+{
+    char path[32];
+    snprintf (path, sizeof (path), "/proc/%d/environ", pid);
+    return file_read (path, ENVIRON_LIMIT, ret, ret_length, NULL) == 0;
+}
+
+static bool is_of_run (int pid, const struct process_tree *tree)
+{
+    char *text;
+    size_t length;
+    if ((!tree->id && !tree->family) || !read_environment (pid, &text, &length))
+        return false;
+    bool found =
+        (tree->id && has_variable (text, length, "POLLUX_RUN", tree->id, "", 1)) ||
+        (tree->family && (has_variable (text, length, "POLLUX_RUN", tree->family, ".", 1) ||
+                          has_variable (text, length, "POLLUX_SUPERVISOR", tree->family, "", 1)));
     free (text);
     return found;
 }
@@ -277,7 +298,7 @@ static void mark (struct table *table, const struct process_tree *tree)
         struct entry *entry = &table->entries[i];
         entry->marked =
             (tree->session && entry->session == tree->session && entry->group == tree->group) ||
-            (tree->id && has_id (entry->pid, tree->id));
+            is_of_run (entry->pid, tree);
     }
     if (tree->cgroup && *tree->cgroup)
         mark_cgroup (table, tree->cgroup);
@@ -337,6 +358,73 @@ int process_signal_tree (const struct process_tree *tree, int signal, struct pol
     }
     free (table.entries);
     return code < 0 ? code : count;
+}
+
+/* The value of a variable; NULL if it is absent or too long. */
+static const char *find_value (const char *text, size_t length, const char *name)
+{
+    size_t size = strlen (name);
+    for (const char *at = text; at < text + length; at += strlen (at) + 1)
+        if (strncmp (at, name, size) == 0 && at[size] == '=' &&
+            strlen (at + size + 1) < RUN_ID_SIZE)
+            return at + size + 1;
+    return NULL;
+}
+
+/* Is a process one of a run?  ret->process is not set. */
+static bool identify_run (int pid, struct process_of_run *ret)
+{
+    char *text;
+    size_t length;
+    if (!read_environment (pid, &text, &length))
+        return false;
+    const char *supervisor = find_value (text, length, "POLLUX_SUPERVISOR");
+    const char *run = find_value (text, length, "POLLUX_RUN");
+    const char *end = run ? strrchr (run, '.') : NULL;
+    *ret = (struct process_of_run){.supervisor = supervisor};
+    if (supervisor)
+        strcpy (ret->family, supervisor);
+    else if (end)
+        memcpy (ret->family, run, (size_t)(end - run));
+    free (text);
+    return supervisor || end;
+}
+
+/* Without supervisors whose parent is one of the same run: that is their guardian. */
+static int without_guarded (struct table *table, struct process_of_run *list, int count)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        table_find (table, list[i].process.pid)->marked = list[i].supervisor;
+    for (int i = 0; i < count; i++) {
+        const struct entry *entry = table_find (table, list[i].process.pid);
+        const struct entry *parent = table_find (table, entry->parent);
+        if (!list[i].supervisor || !parent || !parent->marked)
+            list[kept++] = list[i];
+    }
+    return kept;
+}
+
+int process_list_runs (struct process_of_run **ret, int *ret_count, struct pollux_error *err)
+{
+    struct table table = {0};
+    int code = table_read (&table, err), count = 0;
+    struct process_of_run *list = code == 0 ? calloc (table.count + 1, sizeof (list[0])) : NULL;
+    if (code == 0 && !list)
+        code = fail (err, -ENOMEM, "not enough memory for a list of processes");
+    for (size_t i = 0; code == 0 && i < table.count; i++) {
+        const struct entry *entry = &table.entries[i];
+        if (entry->state == 'Z' || entry->state == 'X' || entry->pid == getpid () ||
+            !identify_run (entry->pid, &list[count]))
+            continue;
+        list[count++].process = (struct run_process){.pid = entry->pid, .start = entry->start};
+    }
+    if (code == 0) {
+        *ret_count = without_guarded (&table, list, count);
+        *ret = list;
+    }
+    free (table.entries);
+    return code;
 }
 
 int process_chain (int pid, int *ret, int limit)

@@ -23,6 +23,7 @@ int process_open (const struct run_process *process, const char *boot, int *ret,
 /* Processes to signal: the union of these, and their descendants. */
 struct process_tree {
     const char *id;     /* with POLLUX_RUN=id in their environment; NULL: none */
+    const char *family; /* with POLLUX_RUN=family.* or POLLUX_SUPERVISOR=family; NULL: none */
     int session, group; /* in both of these; 0: none */
     int ancestor;       /* descendants of this process, without itself; 0: none */
     const char *cgroup; /* in this cgroup; NULL or "": none */
@@ -31,9 +32,19 @@ struct process_tree {
     int spared_count;
 };
 
-/* One pass: send a signal to all of them but this process.  Returns the number of live ones found
+/* One pass: send a signal (0: none) to all of them but this process.  Returns the number of live ones found
  * (without zombies; with those of other users that cannot be signalled), or -errno. */
 int process_signal_tree (const struct process_tree *tree, int signal, struct pollux_error *err);
+
+/* Processes of runs that this user may see, by their environment: POLLUX_SUPERVISOR=FAMILY, if that is
+ * not inherited from a living parent, or POLLUX_RUN=FAMILY.NUMBER. */
+struct process_of_run {
+    char family[RUN_ID_SIZE];
+    bool supervisor;
+    struct run_process process;
+};
+/* *ret is the caller's (free). */
+int process_list_runs (struct process_of_run **ret, int *ret_count, struct pollux_error *err);
 
 /* A process, its only child in its process group, the only child of that one, and so on: a shell
  * and what it wraps.  Returns the number of pids written, 0..limit. */

@@ -28,6 +28,10 @@
  * Where Slurm runs supervisors on other machines, STATE/run is on a shared file system; run_read
  * reads it, and Slurm says what lives.
  *
+ * A job can change these files: it runs as the same user.  So they say how a run ended, but whether it
+ * lives is decided by what a job cannot change: the pidfd of its supervisor, and after a restart of
+ * the daemon the process table (run_family).
+ *
  * run_refuse prevents a run that is RUN_NONE from starting: a supervisor that comes later finds the
  * directory taken.  run_stop stops a run.
  *
@@ -57,6 +61,15 @@ struct run_path {
     char text[NAME_SIZE + 24];
 };
 struct run_path run_path (const struct run_name *name);
+
+/* JOB.GENERATION.RANK and a number that stands for the root directory: the start of the id of this run
+ * (struct run_info).  Its supervisors have it as POLLUX_SUPERVISOR in their environment, its other
+ * processes have their id as POLLUX_RUN: so they are found in /proc even if the run's files are
+ * gone. */
+struct run_family {
+    char text[RUN_ID_SIZE];
+};
+struct run_family run_family (int root, const struct run_name *name);
 
 /* Make JOB/GENERATION durably, so that supervisors can start.  0 if it exists. */
 int run_prepare (int root, const char *job, int generation, struct pollux_error *err);
@@ -96,7 +109,8 @@ int run_publish (struct run *run, const struct run_name *name, const struct run_
                  struct pollux_error *err);
 
 /* Write a file of the run atomically and durably.  run_create reserves the space of a status, so it
- * can be written on a full disk. */
+ * can be written on a full disk; what is in its way is removed.  -ENOENT: the directory was
+ * removed. */
 int run_write_replica (struct run *run, const struct run_process *replica,
                        struct pollux_error *err);
 int run_write_status (struct run *run, const struct run_status *status, struct pollux_error *err);
@@ -145,10 +159,19 @@ int run_stop (int supervisor, struct pollux_error *err);
 int run_refuse (int root, const struct run_name *name, const struct run_status *status,
                 struct pollux_error *err);
 
-/* One pass over all processes: SIGKILL to those of a lost run.  Returns the number of live ones
- * found, or -errno; repeat with pauses until it is 0.  Then the agent's socket and the cgroup are
- * removed, too.  Costs about 20 us per process of this machine. */
-int run_kill (const struct run_view *view, struct pollux_error *err);
+/* One pass over all processes: SIGKILL to those of a lost run, by what its files say and by its
+ * family.  Returns the number of live ones found, or -errno; repeat with pauses until it is 0.  Then
+ * the agent's socket and the cgroup are removed, too.  Costs about 20 us per process of this
+ * machine. */
+int run_kill (int root, const struct run_name *name, const struct run_view *view,
+              struct pollux_error *err);
+
+/* Are the files of the run at fault, so that looking again does not help?  Given what run_look
+ * returned. */
+bool run_is_damage (int code);
+
+/* Remove what supervisors that died left in JOB/GENERATION beside its runs. */
+void run_tidy (int root, const char *job, int generation);
 
 /* Write the status of a lost run of which no process is left: it becomes RUN_ENDED. */
 int run_settle (int root, const struct run_name *name, const struct run_status *status,

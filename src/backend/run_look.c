@@ -78,11 +78,12 @@ static int look_identity (int directory, struct run_view *ret, struct pollux_err
     return code;
 }
 
-/* Is the content of a file wrong?  Otherwise this program lacks memory, descriptors or the like. */
-static bool is_damage (int code)
+/* Otherwise this program lacks memory, descriptors or the like. */
+bool run_is_damage (int code)
 {
     return code == -EINVAL || code == -EFBIG || code == -EPROTO || code == -ELOOP ||
-           code == -ENOENT || code == -EPERM;
+           code == -ENOENT || code == -ENOTDIR || code == -EISDIR || code == -EPERM ||
+           code == -EACCES;
 }
 
 /* The lock is free and there is no status. */
@@ -99,8 +100,9 @@ static int look (int directory, struct run_view *ret, struct pollux_error *err)
     /* The status is written before the lock is released: if the lock is free, read the status
      * again. */
     int ended = look_status (directory, ret, &why), held = lock_held (directory, err);
-    if (held < 0)
+    if (held < 0 && !run_is_damage (held))
         return held;
+    held = held > 0; /* a lock that is no file is held by nobody */
     if (ended == 0 && !held)
         ended = look_status (directory, ret, &why);
     struct pollux_error identity_why = {.text = ""};
@@ -109,9 +111,9 @@ static int look (int directory, struct run_view *ret, struct pollux_error *err)
         ret->state = RUN_ENDED;
         return 0;
     }
-    if (ended < 0 && !is_damage (ended))
+    if (ended < 0 && !run_is_damage (ended))
         return fail (err, ended, "%s", why.text);
-    if (identity < 0 && (held || !is_damage (identity)))
+    if (identity < 0 && (held || !run_is_damage (identity)))
         return fail (err, identity == -ENOENT ? -EINVAL : identity, "%s", identity_why.text);
     if (held)
         ret->state = RUN_RUNNING;
@@ -154,9 +156,9 @@ static int read_files (int directory, struct run_view *ret, struct pollux_error 
     struct pollux_error why = {.text = ""}, identity_why = {.text = ""};
     int ended = look_status (directory, ret, &why);
     int identity = look_identity (directory, ret, &identity_why);
-    if (ended < 0 && !is_damage (ended))
+    if (ended < 0 && !run_is_damage (ended))
         return fail (err, ended, "%s", why.text);
-    if (identity < 0 && !is_damage (identity))
+    if (identity < 0 && !run_is_damage (identity))
         return fail (err, identity, "%s", identity_why.text);
     ret->state = ended > 0 ? RUN_ENDED : RUN_BEGUN;
     if (ended < 0 || identity < 0)
@@ -198,24 +200,25 @@ int run_stop (int supervisor, struct pollux_error *err)
     return 0;
 }
 
-int run_kill (const struct run_view *view, struct pollux_error *err)
+int run_kill (int root, const struct run_name *name, const struct run_view *view,
+              struct pollux_error *err)
 {
+    struct run_family family = run_family (root, name);
+    struct process_tree tree = {.family = family.text};
     char boot[RUN_BOOT_SIZE];
-    if (!view->has_info)
-        return 0; /* a replica is started after info is written */
     int code = process_boot (boot, err);
     if (code < 0)
         return code;
-    int count = 0;
-    if (strcmp (boot, view->info.boot) == 0) {
-        struct process_tree tree = {.id = view->info.id, .cgroup = view->info.cgroup};
+    if (view->has_info && strcmp (boot, view->info.boot) == 0) {
+        tree.id = view->info.id;
+        tree.cgroup = view->info.cgroup;
         if (view->has_replica) {
             tree.session = view->info.supervisor.pid;
             tree.group = view->replica.pid;
         }
-        count = process_signal_tree (&tree, SIGKILL, err);
     }
-    if (count == 0) {
+    int count = process_signal_tree (&tree, SIGKILL, err);
+    if (count == 0 && view->has_info) {
         agent_socket_remove (view->info.socket);
         if (*view->info.cgroup)
             rmdir (view->info.cgroup);
@@ -238,10 +241,44 @@ static int any_held (int generation, struct pollux_error *err)
         code = lock_held (directory, err);
         if (code > 0)
             code = fail (err, -EBUSY, "run %s still runs", name);
+        else if (run_is_damage (code))
+            code = 0; /* what is no file is not locked */
         close (directory);
     }
     closedir (list);
     return code;
+}
+
+/* Remove an entry of a generation's directory: a file, a link or a directory. */
+static void remove_entry (int directory, const char *name)
+{
+    if (unlinkat (directory, name, 0) < 0)
+        safe_dir_remove (directory, name, NULL);
+}
+
+/* Names of unpublished runs and of files that are being written begin with a dot. */
+void run_tidy (int root, const char *job, int generation)
+{
+    int directory;
+    DIR *list;
+    const char *name;
+    if (run_open_generation (root, job, generation, &directory, NULL) < 0)
+        return;
+    if (safe_dir_list (directory, &list, NULL) == 0) {
+        while ((name = safe_dir_next (list))) {
+            int run, held = 0;
+            if (*name != '.')
+                continue;
+            if (safe_dir_open (directory, name, &run, NULL) == 0) {
+                held = lock_held (run, NULL);
+                close (run);
+            }
+            if (held <= 0)
+                remove_entry (directory, name);
+        }
+        closedir (list);
+    }
+    close (directory);
 }
 
 int run_remove (int root, const char *job, int generation, struct pollux_error *err)
@@ -249,16 +286,21 @@ int run_remove (int root, const char *job, int generation, struct pollux_error *
     char number[16];
     int directory, parent;
     int code = run_open_generation (root, job, generation, &directory, err);
-    if (code < 0)
-        return code == -ENOENT ? 0 : code;
-    code = any_held (directory, err);
-    close (directory);
+    if (code == -ENOENT)
+        return 0;
+    if (code == 0) {
+        code = any_held (directory, err);
+        close (directory);
+    } else if (code == -ELOOP || code == -ENOTDIR) {
+        code = 0; /* not a directory: it is removed as what it is */
+    }
     if (code == 0)
         code = safe_dir_open (root, job, &parent, err);
     if (code < 0)
         return code;
     snprintf (number, sizeof (number), "%d", generation);
-    code = safe_dir_remove (parent, number, err);
+    if (unlinkat (parent, number, 0) < 0)
+        code = safe_dir_remove (parent, number, err);
     close (parent);
     if (code == 0)
         unlinkat (root, job, AT_REMOVEDIR); /* if this was the last */

@@ -5,9 +5,12 @@
  * user and could put one there.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/safe_dir.h"
@@ -26,6 +29,17 @@ struct run_path run_path (const struct run_name *name)
     snprintf (path.text, sizeof (path.text), "%.63s/%d/%d", name->job, name->generation,
               name->rank);
     return path;
+}
+
+struct run_family run_family (int root, const struct run_name *name)
+{
+    struct run_family family;
+    struct stat stat = {0};
+    fstat (root, &stat);
+    uint64_t place = (uint64_t)stat.st_dev * UINT64_C (0x9e3779b97f4a7c15) ^ (uint64_t)stat.st_ino;
+    snprintf (family.text, sizeof (family.text), "%.63s.%d.%d.%016" PRIx64, name->job,
+              name->generation, name->rank, place);
+    return family;
 }
 
 static int check_job (const char *job, struct pollux_error *err)
@@ -127,19 +141,39 @@ int run_open_directory (int root, const struct run_name *name, int *ret, struct 
     return code;
 }
 
+/* Make and open a directory.  If a job has put something else there, that is removed; if others may
+ * write to it, it is closed to them. */
+static int make_and_open (int parent, const char *name, int *ret, struct pollux_error *err)
+{
+    int code = safe_dir_make (parent, name, err);
+    if (code < 0)
+        return code;
+    code = safe_dir_open (parent, name, ret, err);
+    if (code == -ELOOP || code == -ENOTDIR) {
+        unlinkat (parent, name, 0);
+        code = safe_dir_make (parent, name, err);
+    } else if (code == -EPERM || code == -EACCES) {
+        fchmodat (parent, name, 0700, 0); /* a directory: its links gave -ELOOP */
+        code = 0;
+    } else {
+        return code;
+    }
+    return code < 0 ? code : safe_dir_open (parent, name, ret, err);
+}
+
 int run_prepare (int root, const char *job, int generation, struct pollux_error *err)
 {
     char number[16];
-    int directory;
+    int directory, inner;
     snprintf (number, sizeof (number), "%d", generation);
     int code = check_job (job, err);
     if (code == 0)
-        code = safe_dir_make (root, job, err);
-    if (code == 0)
-        code = safe_dir_open (root, job, &directory, err);
+        code = make_and_open (root, job, &directory, err);
     if (code < 0)
         return code;
-    code = safe_dir_make (directory, number, err);
+    code = make_and_open (directory, number, &inner, err);
     close (directory);
+    if (code == 0)
+        close (inner);
     return code;
 }

@@ -121,14 +121,32 @@ int run_write_replica (struct run *run, const struct run_process *replica, struc
     return code;
 }
 
+/* A job has put a directory, a pipe or a link in the place of its status, or has closed the
+ * directory.  Its own files of that name are removed, too: they are written again. */
+static void clear_status (const struct run *run)
+{
+    static const char *const names[] = {RUN_STATUS ".new", RUN_STATUS};
+    fchmod (run->directory, 0700);
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
+        if (unlinkat (run->directory, names[i], 0) < 0)
+            safe_dir_remove (run->directory, names[i], NULL);
+}
+
 int run_write_status (struct run *run, const struct run_status *status, struct pollux_error *err)
 {
     char *text;
     size_t length;
+    struct stat stat;
     int code = run_status_encode (status, &text, &length, err);
     if (code < 0)
         return code;
     code = safe_dir_replace (run->directory, RUN_STATUS, text, length, err);
+    if (code < 0 && code != -ENOSPC && code != -EDQUOT && code != -EIO) {
+        clear_status (run);
+        code = safe_dir_replace (run->directory, RUN_STATUS, text, length, err);
+    }
+    if (code < 0 && fstat (run->directory, &stat) == 0 && stat.st_nlink == 0)
+        code = fail (err, -ENOENT, "the run directory was removed");
     free (text);
     return code;
 }

@@ -227,16 +227,19 @@ static void drain (struct supervisor *supervisor)
     flush (supervisor);
 }
 
-/* Try until it is written, or a signal that is not a mere repetition asks this process to end. */
+/* Try until it is written, or until it cannot be written any more, or a signal that is not a mere repetition asks this process to end. */
 static int write_status (struct supervisor *supervisor, struct pollux_error *err)
 {
     struct timespec pause = {.tv_nsec = STATUS_PAUSE_US * 1000};
     sigset_t signals;
     supervisor_stop_signals (&signals);
     struct pollux_error why;
+    int code;
     fault_point ("run-status");
-    while (run_write_status (&supervisor->run, &supervisor->status, &why) < 0) {
+    while ((code = run_write_status (&supervisor->run, &supervisor->status, &why)) < 0) {
         siginfo_t signal;
+        if (code == -ENOENT)
+            break; /* the directory was removed: the exit code is all that is left */
         if (sigtimedwait (&signals, &signal, &pause) > 0 &&
             !supervisor_stops_once (supervisor, signal.si_signo, signal.si_code,
                                     signal.si_value.sival_int))

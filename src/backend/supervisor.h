@@ -28,6 +28,7 @@ struct supervisor_options {
      * the same request to stop, and a replica that ends by SIGTERM or with 143 less than a second
      * before the first one counts as stopped. */
     bool in_step;
+    int guardian; /* the pid of the parent if that is a guardian (supervisor_share.h); 0: none */
 };
 
 /* Run a description to its end.  On success *ret is the status that was written.  -EIO: the replica

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A share: one process with a supervisor per replica.
+ * A share: one process with a supervisor per replica.  A guardian: the same with one.
  *
  *     share --fork--> supervisor of rank 0 --> replica
  *           --fork--> supervisor of rank 1 --> replica
@@ -32,19 +32,27 @@
 struct share {
     int *pids; /* of supervisors; 0: it has ended */
     int count;
+    bool guardian; /* pass signals on as they are */
     bool no_children;
-    bool left; /* a supervisor was killed: processes of its run may be left */
+    bool lost; /* a supervisor was killed */
+    bool left; /* and processes of its run may be left */
     int code;  /* of the first supervisor that did not end with 0 */
 };
 
-static void stop_all (const struct share *share)
+static void pass_on (const struct share *share, int pid, const siginfo_t *signal)
 {
-    for (int i = 0; i < share->count; i++) {
-        if (share->pids[i] == 0)
-            continue;
-        kill (share->pids[i], SIGURG);
-        kill (share->pids[i], SIGCONT); /* a halted process takes no other signal */
-    }
+    if (share->guardian && signal->si_code == SI_QUEUE)
+        sigqueue (pid, signal->si_signo, signal->si_value);
+    else
+        kill (pid, share->guardian ? signal->si_signo : SIGURG);
+    kill (pid, SIGCONT); /* a halted process takes no other signal */
+}
+
+static void stop_all (const struct share *share, const siginfo_t *signal)
+{
+    for (int i = 0; i < share->count; i++)
+        if (share->pids[i] > 0)
+            pass_on (share, share->pids[i], signal);
 }
 
 static void start (struct share *share, int index, int (*run) (void *, int), void *self)
@@ -65,7 +73,8 @@ static void note_end (struct share *share, int pid, int wait_status)
         if (share->pids[i] != pid)
             continue;
         share->pids[i] = 0;
-        share->left |= !WIFEXITED (wait_status);
+        if (!WIFEXITED (wait_status))
+            share->lost = share->left = true;
         if (share->code == 0)
             share->code = code;
     }
@@ -83,10 +92,11 @@ static void reap (struct share *share)
 static void wait_for_signal (const struct share *share, struct timespec *pause)
 {
     sigset_t signals;
+    siginfo_t info;
     supervisor_signals (&signals);
-    int signal = pause ? sigtimedwait (&signals, NULL, pause) : sigwaitinfo (&signals, NULL);
+    int signal = pause ? sigtimedwait (&signals, &info, pause) : sigwaitinfo (&signals, &info);
     if (signal > 0 && signal != SIGCHLD)
-        stop_all (share);
+        stop_all (share, &info);
 }
 
 static void wait_for_all (struct share *share)
@@ -119,7 +129,7 @@ int supervisor_share (int count, int (*run) (void *self, int index), void *self,
         if (share.pids[i] < 0) {
             share.pids[i] = 0;
             code = fail (err, -EIO, "cannot start a process: %s", strerror (errno));
-            stop_all (&share);
+            stop_all (&share, &(siginfo_t){.si_signo = SIGURG});
         }
     }
     wait_for_all (&share);
@@ -127,4 +137,24 @@ int supervisor_share (int count, int (*run) (void *self, int index), void *self,
     if (code == 0)
         *ret = share.code;
     return code;
+}
+
+int supervisor_guard (int *ret, struct pollux_error *err)
+{
+    int self = getpid (), pid;
+    struct share share = {.pids = &pid, .count = 1, .guardian = true};
+    if (prctl (PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return fail (err, -errno, "cannot become a subreaper: %s", strerror (errno));
+    pid = fork ();
+    if (pid < 0)
+        return fail (err, -EIO, "cannot start a process: %s", strerror (errno));
+    if (pid == 0) {
+        *ret = self;
+        return 0;
+    }
+    wait_for_all (&share);
+    if (share.lost)
+        kill (getpid (), SIGKILL); /* the run is lost, for the daemon, too */
+    *ret = share.code;
+    return 1;
 }

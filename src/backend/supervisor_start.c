@@ -59,9 +59,13 @@ int supervisor_identify (struct supervisor *supervisor, const struct run_name *n
         return fail (err, -errno, "cannot become a subreaper: %s", strerror (errno));
     if (getrandom (&random, sizeof (random), 0) != sizeof (random))
         return fail (err, -errno, "no random number: %s", strerror (errno));
-    snprintf (info->id, sizeof (info->id), "%s.%d.%d.%016" PRIx64, name->job, name->generation,
-              name->rank, random);
+    struct run_family family = run_family (supervisor->root, name);
+    snprintf (info->id, sizeof (info->id), "%.110s.%016" PRIx64, family.text, random);
     info->slots = supervisor->description->slots;
+    int guardian = supervisor->options->guardian;
+    if (guardian == 0 || guardian != getppid () ||
+        process_identify (guardian, &info->guardian, NULL) < 0)
+        info->guardian = (struct run_process){0}; /* it has none, or it was killed */
     int code = process_boot (info->boot, err);
     return code < 0 ? code : process_identify (getpid (), &info->supervisor, err);
 }

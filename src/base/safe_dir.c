@@ -177,7 +177,10 @@ int safe_dir_write (int directory, const char *name, const char *text, size_t le
         openat (directory, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (file < 0)
         return fail_errno (name, errno, err);
-    int code = write_all (file, text, length);
+    struct stat stat;
+    int code = fstat (file, &stat) < 0 ? -errno : S_ISREG (stat.st_mode) ? 0 : -EINVAL;
+    if (code == 0)
+        code = write_all (file, text, length);
     if (code == 0 && (ftruncate (file, (off_t)length) < 0 || fsync (file) < 0))
         code = -errno;
     if (close (file) < 0 && code == 0)

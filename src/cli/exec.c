@@ -144,11 +144,14 @@ static char **mpi_variables (void)
     return variables;
 }
 
-static int supervise (const struct exec_arguments *arguments, struct pollux_error *err)
+/* guardian: the pid of the parent, or 0. */
+static int supervise (const struct exec_arguments *arguments, int guardian,
+                      struct pollux_error *err)
 {
     struct run_description *description = NULL;
     struct run_status status = {0};
-    struct supervisor_options options = {.in_step = arguments->mpi && getenv ("SLURM_STEP_ID")};
+    struct supervisor_options options = {.in_step = arguments->mpi && getenv ("SLURM_STEP_ID"),
+                                         .guardian = guardian};
     struct run_name name;
     int root = -1;
     int rc = read_description (arguments->description, &description, err);
@@ -254,7 +257,14 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
         rc = supervisor_prepare (err);
     if (rc < 0)
         return rc;
-    return arguments.share ? supervise_share (&arguments, err) : supervise (&arguments, err);
+    if (arguments.share)
+        return supervise_share (&arguments, err);
+    if (arguments.mpi) /* the supervisor of mpirun is above it */
+        return supervise (&arguments, 0, err);
+    int result, role = supervisor_guard (&result, err);
+    if (role != 0)
+        return role < 0 ? role : result;
+    return supervise (&arguments, result, err);
 }
 
 const struct command exec_command = {

@@ -285,6 +285,26 @@ static int path_decode (const struct wire_place *object, const char *key, char *
     return code;
 }
 
+static int guardian_decode (const struct wire_place *object, struct run_process *ret,
+                            struct pollux_error *err)
+{
+    if (!wire_has (object, "guardian"))
+        return 0;
+    struct wire_place guardian = wire_field (object, "guardian");
+    int code = wire_expect_object (&guardian, err);
+    return code < 0 ? code : wire_members_decode (process_members, &guardian, ret, err);
+}
+
+static int guardian_put (json_t *object, const struct run_process *guardian,
+                         struct pollux_error *err)
+{
+    if (guardian->pid == 0)
+        return 0;
+    json_t *place = json_object ();
+    int code = wire_put (object, "guardian", place, err);
+    return code < 0 ? code : wire_members_encode (process_members, guardian, place, err);
+}
+
 int run_info_decode (const char *name, const char *text, size_t length, struct run_info *ret,
                      struct pollux_error *err)
 {
@@ -305,6 +325,8 @@ int run_info_decode (const char *name, const char *text, size_t length, struct r
             code = path_decode (&root, "socket", info->socket, err);
         if (code == 0)
             code = path_decode (&root, "cgroup", info->cgroup, err);
+        if (code == 0)
+            code = guardian_decode (&root, &info->guardian, err);
         wire_document_free (document);
     }
     if (code == 0)
@@ -342,6 +364,8 @@ int run_info_encode (const struct run_info *info, char **ret, size_t *ret_length
         code = run_text_put (object, "socket", info->socket, err);
     if (code == 0)
         code = run_text_put (object, "cgroup", info->cgroup, err);
+    if (code == 0)
+        code = guardian_put (object, &info->guardian, err);
     return run_object_text (object, code, RUN_FILE_LIMIT, ret, ret_length, err);
 }
 

@@ -9,8 +9,9 @@
  *                   "url": "https://10.0.0.1:7467", "token": "...", "ca": "/home/ann/.pollux/tls.pem",
  *                   "auth": "munge", "munge_uid": 991, "cgroup": "/sys/fs/cgroup/...", "news": true,
  *                   "devices": [0, 2], "master": {"file": "master", "first": true}}
- *     info         {"version": 1, "run": "resnet.3.0.9f86d081884c7d65", "boot": "201c1b7c-...",
- *                   "pid": 4711, "start": "991827", "slots": [0], "socket": "/...", "cgroup": "/..."}
+ *     info         {"version": 1, "run": "resnet.3.0.0000803a1f0c99d2.9f86d081884c7d65",
+ *                   "boot": "201c1b7c-...", "pid": 4711, "start": "991827", "slots": [0],
+ *                   "socket": "/...", "cgroup": "/...", "guardian": {"pid": 4710, "start": "991826"}}
  *     replica      {"version": 1, "pid": 4712, "start": "991830"}
  *     status       {"version": 1, "started": true, "code": 0, "signal": 0, "stopped": false,
  *                   "killed": false, "excused": false, "at_us": 1731705000000000, "why": "..."}
@@ -43,7 +44,7 @@ enum {
     RUN_LIST_LIMIT = 1 << 10, /* slots of a node, CPUs */
     RUN_CPU_LIMIT = 1 << 13,  /* CPUs are numbered below this, as in the largest kernels */
     RUN_LOG_FILES_LIMIT = 1000,
-    RUN_ID_SIZE = 128, /* job of 63 bytes, generation, rank, 16 hexadecimal digits */
+    RUN_ID_SIZE = 128, /* job of 63 bytes, generation, rank, twice 16 hexadecimal digits */
     RUN_BOOT_SIZE = 40,
     RUN_WHY_SIZE = 256,
     RUN_PATH_SIZE = 4096,
@@ -110,6 +111,7 @@ struct run_info {
     char id[RUN_ID_SIZE]; /* the value of POLLUX_RUN in all processes of the run */
     char boot[RUN_BOOT_SIZE];
     struct run_process supervisor;
+    struct run_process guardian; /* its parent, which outlives it; pid 0: none */
     struct run_list slots;
     char socket[RUN_PATH_SIZE];
     char cgroup[RUN_PATH_SIZE]; /* "": none */

@@ -251,14 +251,31 @@ end
 ended "processes that fork repeatedly" 0 9 true true
 check "all processes that fork repeatedly are killed" none_of "$id"
 
-# If the supervisor is killed, the replica dies with it.
-begin killed '' sleep 1000
-until_true [ -e "$dir/replica" ]
+# If the supervisor is killed, its guardian kills all of the run; if the guardian is killed, the supervisor goes on.
+supervisor_of() { grep -o '"pid":[0-9]*,"start":"[0-9]*","run"' "$1/info" | grep -o '[0-9]*' | head -n 1; }
+guardian_of() { sed 's/.*"guardian":{"pid":\([0-9]*\).*/\1/' "$1/info"; }
+begin killed '' sh -c 'setsid env -i sh -c "echo \$\$ >hidden; exec sleep 1000.27" & until [ -s hidden ]; do sleep 0.02; done; sleep 1000'
+until_true [ -e "$dir/replica" ] && until_true [ -s "$tmp/hidden" ]
 id=$(id_of "$dir")
-kill -KILL "$pid"
+check "its guardian is in info" [ "$(guardian_of "$dir")" = "$pid" ]
+kill -KILL "$(supervisor_of "$dir")"
 wait "$pid" 2>/dev/null
-check "the replica of a killed supervisor is killed" until_true none_of "$id"
+status=$?
+check "a guardian ends as its killed supervisor did" [ $status = 137 ]
+check "no process of the run is left then" none_of "$id"
+check "not even one in another session, without an environment" has_ended "$(cat "$tmp/hidden")"
 check "a killed supervisor leaves no status" [ ! -e "$dir/status" ]
+begin unguarded '' sh -c "$(printf 'trap "exit 143" TERM; echo ready; while :; do sleep 0.05; done')"
+until_true in_log ready
+supervisor=$(supervisor_of "$dir")
+disown "$pid"
+kill -KILL "$pid"
+until_true has_ended "$pid"
+check "a supervisor goes on without its guardian" kill -0 "$supervisor"
+kill "$supervisor"
+until_true has_ended "$supervisor"
+text=$(cat "$dir/status")
+check "and writes its status" [ "$(field code) $(field stopped)" = "143 true" ]
 
 # ---- Output ---------------------------------------------------------------------------------------
 

@@ -111,10 +111,10 @@ void run_fixture_kill_child (int pid)
 int run_fixture_kill_all (struct run_fixture *test)
 {
     struct pollux_error err = {.text = ""};
-    int first = run_kill (&test->view, &err), left = first;
+    int first = run_kill (test->root, &run_fixture_name, &test->view, &err), left = first;
     for (int i = 0; i < 6000 && left > 0; i++) {
         run_fixture_pause_ms (10);
-        left = run_kill (&test->view, &err);
+        left = run_kill (test->root, &run_fixture_name, &test->view, &err);
     }
     if (left != 0)
         fail_msg ("%d processes are left: %s", left, err.text);

@@ -105,12 +105,12 @@ static void test_lost_tree (void **state)
     run_fixture_kill_child (supervisor);
     assert_int_equal (run_fixture_look (test), RUN_LOST);
     assert_true (run_fixture_kill_all (test) >= 2);
-    assert_int_equal (run_kill (&test->view, NULL), 0);
+    assert_int_equal (run_kill (test->root, &run_fixture_name, &test->view, NULL), 0);
     /* Of an earlier boot no process is left, whatever processes have these pids now. */
     strcpy (test->view.info.boot, "another-boot");
     test->view.info.supervisor.pid = getsid (0);
     test->view.replica.pid = getpgid (0);
-    assert_int_equal (run_kill (&test->view, NULL), 0);
+    assert_int_equal (run_kill (test->root, &run_fixture_name, &test->view, NULL), 0);
 }
 
 /* A process without its environment is found by its session and process group. */
@@ -156,7 +156,7 @@ static void test_lost_cgroup (void **state)
     run_fixture_kill_all (test);
     for (int i = 0; i < 6000 && access (cgroup, F_OK) == 0; i++) {
         run_fixture_pause_ms (10);
-        run_kill (&test->view, NULL);
+        run_kill (test->root, &run_fixture_name, &test->view, NULL);
     }
     assert_int_equal (access (cgroup, F_OK), -1); /* it was empty, so no process is left */
 }
