@@ -207,11 +207,12 @@ static void test_slow_reader (void **state)
             pushed += length;
             http_fixture_run (fixture);
         }
-        fixture->now_us += 20 * 1000000;
         ssize_t length = recv (client, got, PIECE, MSG_DONTWAIT);
         for (ssize_t i = 0; i < length; i++)
             assert_int_equal (got[i], (received + (size_t)i) % 251);
         received += length > 0 ? (size_t)length : 0;
+        if (length > 0) /* otherwise the bytes are on their way, on a busy machine */
+            fixture->now_us += 20 * 1000000;
         http_fixture_run (fixture);
         assert_int_equal (fixture->gone, 0);
     }
