@@ -3,6 +3,8 @@
 #ifndef API_API_PRIVATE_H
 #define API_API_PRIVATE_H
 
+#include <sys/types.h>
+
 #include "api/api.h"
 #include "api/describe.h"
 #include "api/metrics.h"
@@ -41,6 +43,11 @@ void api_refuse_event (struct api *api, struct http_request *request, int code,
 /* The index of the job or node that the path names; -1, after an answer 404, if there is none. */
 int api_job (struct api *api, struct http_request *request);
 int api_node (struct api *api, struct http_request *request);
+
+/* The identity of a user who has signed a request; admins: the configured ones.  -EACCES: there is none for this
+ * user. */
+int api_signed_identity (char *const *admins, uid_t uid, const char *name,
+                         struct http_identity *ret, struct pollux_error *err);
 
 /* Is the client an admin, or the owner of the job? */
 bool api_owns (struct http_request *request, const struct job *job);

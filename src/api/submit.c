@@ -175,7 +175,7 @@ static int reporting_job (struct api *api, struct http_request *request)
     /* A job's token must not learn whether other jobs exist. */
     if (index < 0 ? http_identity (request)->role == ROLE_JOB
                   : !may_report (request, cluster->jobs[index])) {
-        api_refuse (api, request, 403, "this token cannot report for job %s", name ? name : "");
+        api_refuse (api, request, 403, "this client cannot report for job %s", name ? name : "");
         return -1;
     }
     if (index < 0)

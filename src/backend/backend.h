@@ -44,7 +44,7 @@ struct backend_options {
 struct backend_ops {
     const char *name, *summary;
     bool shared_state; /* the state directory is on a file system that several hosts share */
-    bool remote; /* replicas run on other machines: supervisors report to the first address to
+    bool remote;       /* replicas run on other machines: supervisors report to the first address to
                   * listen on, not to the socket in the state directory */
 
     /* On success *ret belongs to the caller (free). */

@@ -159,9 +159,10 @@ static void refuse_role (struct http_request *request)
             snprintf (names + used, sizeof (names) - used, "%s%s", used ? " or " : "; it takes ",
                       name);
     }
-    http_error (request, 403, "the role of this token%s%s%s does not permit %s %s%s",
-                own ? ", " : "", own ? own : "", own ? "," : "", http_method_names[request->method],
-                request->raw, names);
+    http_error (request, 403, "the role of this %s%s%s%s does not permit %s %s%s",
+                check_bearer (request->head.authorization) ? "token" : "user", own ? ", " : "",
+                own ? own : "", own ? "," : "", http_method_names[request->method], request->raw,
+                names);
 }
 
 static void check_token (struct http_request *request)

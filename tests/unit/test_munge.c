@@ -12,7 +12,10 @@
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
+#include "api/api_private.h"
+#include "api/tokens.h"
 #include "munge/library.h"
 #include "munge/replay.h"
 #include "munge/worker.h"
@@ -512,6 +515,43 @@ static void signed_soon_or_not_at_all (void **state)
     munge_worker_free (worker);
 }
 
+/* ---- Roles ------------------------------------------------------------------------------------- */
+
+static void users_have_roles (void **state)
+{
+    static char ann[] = "ann", bob[] = "bob", admin[] = "admin";
+    static char *const few[] = {ann, bob, NULL}, *const none[] = {NULL},
+                       *const named[] = {admin, NULL};
+    const struct {
+        char *const *admins;
+        uid_t uid;
+        const char *name;
+        unsigned role; /* 0: refused */
+    } users[] = {
+        {few, 0, "root", ROLE_ADMIN},
+        {NULL, 0, "root", ROLE_ADMIN},
+        {none, geteuid (), "me", ROLE_ADMIN},
+        {few, 54321, "bob", ROLE_ADMIN},
+        {few, 54321, "carl", ROLE_USER},
+        {few, 54321, "an", ROLE_USER},
+        {none, 54321, "bob", ROLE_USER},
+        {NULL, 54321, "root", ROLE_USER}, /* the uid counts */
+        {few, 54321, "admin", 0},         /* the owner of the admin token's jobs */
+        {named, 54321, "admin", ROLE_ADMIN},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT (users); i++) {
+        struct http_identity identity = {.role = 0};
+        struct pollux_error err = {.text = ""};
+        int code =
+            api_signed_identity (users[i].admins, users[i].uid, users[i].name, &identity, &err);
+        assert_int_equal (code, users[i].role ? 0 : -EACCES);
+        assert_int_equal (identity.role, users[i].role);
+        assert_string_equal (identity.name, users[i].role ? users[i].name : "");
+        assert_int_equal (err.text[0] == '\0', users[i].role != 0);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -527,6 +567,7 @@ int main (void)
         cmocka_unit_test (a_frozen_munged_delays_nobody_twice),
         cmocka_unit_test (a_worker_ends_with_work_left),
         cmocka_unit_test (signed_soon_or_not_at_all),
+        cmocka_unit_test (users_have_roles),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
