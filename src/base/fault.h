@@ -4,7 +4,8 @@
  *
  * In builds with -DPOLLUX_FAULTS (all builds with a FLAVOUR, which are for tests), the environment
  * variable POLLUX_FAULT=POINT:N makes the program kill itself with SIGKILL at the N-th visit of
- * that point; POLLUX_FAULT=POINT:N:stop suspends it there, until a SIGCONT.  docs/architecture.md lists the points.  Other builds do not read the variable.
+ * that point; POLLUX_FAULT=POINT:N:stop suspends it there, until a SIGCONT, and
+ * POLLUX_FAULT=*:stop at every visit of every point.  docs/architecture.md lists the points.  Other builds do not read the variable.
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
