@@ -9,6 +9,12 @@
  * A checkpoint gets its name when all of it is on the disk: if the writer dies, the previous one
  * stays the newest.  Readers verify checksums: they skip a damaged checkpoint and report it.  One
  * replica writes; any number of replicas may read.
+ *
+ * Under polluxd (POLLUX_GENERATION is set) a replica that was given up but still runs cannot disturb: once a
+ * newer generation of its job has opened the directory to read or to write, older ones can publish no
+ * checkpoint and remove none of the newer ones; begin, commit and open then fail with -ESTALE.  This needs an
+ * atomic rename, no locks, and works across hosts.  For directories that are only read it holds for
+ * POLLUX_CHECKPOINT_DIR and below.
  */
 #ifndef POLLUX_CHECKPOINT_H
 #define POLLUX_CHECKPOINT_H
@@ -43,7 +49,7 @@ const char *pollux_checkpoint_path (const struct pollux_checkpoint *checkpoint);
 
 /* Write everything to the disk, make this checkpoint the newest, then remove all but the `keep`
  * newest (keep >= 1).  On failure, for example a full disk, earlier checkpoints do not change.
- * Blocks until all is on the disk. */
+ * Blocks until all is on the disk.  -ESTALE: a newer generation of this job runs; end the program. */
 int pollux_checkpoint_commit (struct pollux_checkpoint *checkpoint, int keep,
                               struct pollux_error *err);
 
@@ -54,7 +60,8 @@ void pollux_checkpoint_close (struct pollux_checkpoint *checkpoint);
 
 /* Open the newest complete checkpoint.  note, which may be NULL, gets a sentence on newer ones that
  * are damaged, or "".  The caller owns *ret (pollux_checkpoint_close).
- * -ENOENT: there is no checkpoint; -EBADMSG: all are damaged, err names the newest. */
+ * -ENOENT: there is no checkpoint; -EBADMSG: all are damaged, err names the newest; -ESTALE: a newer
+ * generation of this job runs. */
 int pollux_checkpoint_open (const char *directory, struct pollux_checkpoint **ret,
                             struct pollux_error *note, struct pollux_error *err);
 

@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <sys/types.h>
 
+#include "agent/checkpoint_fence.h"
 #include "agent/manifest.h"
 
 #define CHECKPOINT_PREFIX "checkpoint-"
-#define CHECKPOINT_NEW ".new-" /* being written; the writer holds a lock on it */
+#define CHECKPOINT_NEW                                                                             \
+    ".new-" /* being written; the writer holds a lock on it, where there are locks */
 #define CHECKPOINT_OLD ".old-" /* being removed */
 
 /* Bytes that are read at once. */
@@ -21,6 +23,7 @@ struct pollux_checkpoint {
     int64_t number;         /* 0: being written */
     bool writing;           /* not committed: closing removes the folder */
     pid_t pid;              /* the process that writes it */
+    struct fence fence;     /* of the writer */
     struct manifest manifest;
 };
 

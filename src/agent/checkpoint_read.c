@@ -2,7 +2,8 @@
 /*
  * Find the newest complete checkpoint.  All its files are read and compared with the manifest before
  * it is returned: an older checkpoint costs some progress, a damaged one spoils the training.
- * Nothing is removed or repaired here: several replicas read at the same time.
+ * Nothing is removed or repaired here: several replicas read at the same time.  Under a scheduler, older
+ * generations are fenced off first (checkpoint_fence.h), so that all replicas find the same checkpoint.
  */
 #define _GNU_SOURCE
 #include "agent/checkpoint_private.h"
@@ -119,10 +120,15 @@ int pollux_checkpoint_open (const char *directory, struct pollux_checkpoint **re
     struct pollux_checkpoint *checkpoint = checkpoint_new (directory);
     if (!checkpoint)
         return fail (err, -ENOMEM, "checkpoint: no memory");
-    int code = 0;
-    checkpoint->parent = open (directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (checkpoint->parent < 0)
+    int code = fence_read (&checkpoint->fence, err);
+    bool covers = code == 0 && fence_covers (&checkpoint->fence, directory);
+    if (code == 0)
+        checkpoint->parent = open (directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (code == 0 && checkpoint->parent < 0)
         code = fail (err, -errno, "%s: %s", file_name (directory).text, strerror (errno));
+    /* A directory that this process cannot write to is read without a fence. */
+    if (code == 0 && covers && fence_raise (&checkpoint->fence, checkpoint->parent, err) == -ESTALE)
+        code = -ESTALE;
     if (code == 0)
         code = checkpoint_list (checkpoint->parent, &numbers, &count, err);
     if (code == 0)

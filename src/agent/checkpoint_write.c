@@ -6,7 +6,8 @@
  *     --> directory synced --> older ones renamed to .old-N, then removed
  *
  * The writer holds a lock on .new-X.  A .new-X without a lock belongs to a writer that died: the
- * next writer removes it.  On file systems that cannot lock folders it stays.
+ * next writer removes it.  On file systems that cannot lock folders it stays.  Under a scheduler, an older
+ * generation cannot publish once a newer one has opened the directory (checkpoint_fence.h).
  */
 #define _GNU_SOURCE
 #include "agent/checkpoint_private.h"
@@ -30,6 +31,15 @@ static int fail_at (const struct pollux_checkpoint *checkpoint, const char *what
 {
     return fail (err, -error, "checkpoint %s: %s: %s", file_name (checkpoint->path).text, what,
                  strerror (error));
+}
+
+/* A failure may come from a newer generation, which renames and removes what this one writes: then say that. */
+static int explain (const struct pollux_checkpoint *checkpoint, int code, struct pollux_error *err)
+{
+    struct pollux_error why;
+    if (code == 0 || fence_check (&checkpoint->fence, checkpoint->parent, &why) != -ESTALE)
+        return code;
+    return fail (err, -ESTALE, "%s", why.text);
 }
 
 /* ---- Removing ----------------------------------------------------------------------------- */
@@ -58,7 +68,7 @@ static void remove_abandoned (int parent, const char *name)
         close (folder);
 }
 
-static void remove_leftovers (int parent)
+static void remove_leftovers (int parent, const struct fence *fence)
 {
     DIR *folder = checkpoint_folder (parent, ".");
     if (!folder)
@@ -66,21 +76,25 @@ static void remove_leftovers (int parent)
     for (const char *name; (name = checkpoint_next (folder));) {
         if (strncmp (name, CHECKPOINT_OLD, sizeof (CHECKPOINT_OLD) - 1) == 0)
             remove_folder (parent, name);
-        else if (strncmp (name, CHECKPOINT_NEW, sizeof (CHECKPOINT_NEW) - 1) == 0)
+        else if (strncmp (name, CHECKPOINT_NEW, sizeof (CHECKPOINT_NEW) - 1) == 0 &&
+                 fence_may_remove (fence, name))
             remove_abandoned (parent, name);
     }
     closedir (folder);
 }
 
-/* Remove all but the `keep` newest.  Each is renamed first, so that readers never see a checkpoint
- * that is half removed. */
-static void remove_older (int parent, int keep)
+/* Remove all but the `keep` newest up to this number.  Newer ones belong to another writer: perhaps this
+ * one was suspended, and a newer generation runs.  Each is renamed first, so that readers never see a
+ * checkpoint that is half removed. */
+static void remove_older (int parent, int64_t number, int keep)
 {
     int64_t *numbers = NULL;
-    size_t count = 0;
+    size_t count = 0, first = 0;
     if (checkpoint_list (parent, &numbers, &count, NULL) < 0)
         return;
-    for (size_t i = keep > 1 ? (size_t)keep : 1; i < count; i++) {
+    while (first < count && numbers[first] > number)
+        first++;
+    for (size_t i = first + (size_t)keep; i < count; i++) {
         char name[48], old[48];
         snprintf (name, sizeof (name), CHECKPOINT_PREFIX "%lld", (long long)numbers[i]);
         snprintf (old, sizeof (old), CHECKPOINT_OLD "%lld", (long long)numbers[i]);
@@ -114,10 +128,12 @@ static int lock_folder (struct pollux_checkpoint *checkpoint, const char *name)
 
 static int make_folder (struct pollux_checkpoint *checkpoint, struct pollux_error *err)
 {
-    char name[64];
+    char name[FENCE_NAME_SIZE];
     int code = -EAGAIN;
     for (int i = 0; code == -EAGAIN && i < 1000; i++) {
         snprintf (name, sizeof (name), CHECKPOINT_NEW "%lld-%d", (long long)getpid (), i);
+        if (checkpoint->fence.generation > 0 && fence_name_new (&checkpoint->fence, name, err) < 0)
+            return -EIO;
         if (mkdirat (checkpoint->parent, name, 0777) == 0)
             code = lock_folder (checkpoint, name);
         else if (errno != EEXIST)
@@ -147,10 +163,20 @@ int pollux_checkpoint_begin (const char *directory, struct pollux_checkpoint **r
             code = fail (err, -errno, "checkpoint: cannot open %s: %s", file_name (directory).text,
                          strerror (errno));
     }
+    if (code == 0)
+        code = fence_read (&checkpoint->fence, err);
+    if (code == 0)
+        code = fence_raise (&checkpoint->fence, checkpoint->parent, err);
     if (code == 0) {
-        remove_leftovers (checkpoint->parent);
+        remove_leftovers (checkpoint->parent, &checkpoint->fence);
         code = make_folder (checkpoint, err);
     }
+    fault_point ("checkpoint-made");
+    /* After the folder was made: see checkpoint_fence.h. */
+    if (code == 0)
+        code = fence_check (&checkpoint->fence, checkpoint->parent, err);
+    fault_point ("checkpoint-begun");
+    code = explain (checkpoint, code, err);
     if (code < 0)
         pollux_checkpoint_close (checkpoint);
     else
@@ -220,7 +246,7 @@ int pollux_checkpoint_write (struct pollux_checkpoint *checkpoint, const char *n
                      name, MANIFEST_NAME_LIMIT);
     int code = put_file (checkpoint, name, data, size, err);
     if (code < 0)
-        return code;
+        return explain (checkpoint, code, err);
     return manifest_set (&checkpoint->manifest, name, (int64_t)size, checksum_of (data, size), err);
 }
 
@@ -336,12 +362,15 @@ int pollux_checkpoint_commit (struct pollux_checkpoint *checkpoint, int keep,
                      file_name (checkpoint->path).text);
     if (keep < 1)
         return fail (err, -EINVAL, "checkpoint: keep must be at least 1, got %d", keep);
-    int code = take_files (checkpoint, err);
+    /* Before all the work; the rename would fail, too. */
+    int code = fence_check (&checkpoint->fence, checkpoint->parent, err);
+    if (code == 0)
+        code = take_files (checkpoint, err);
     if (code == 0)
         code = put_manifest (checkpoint, err);
     if (code == 0)
         code = give_name (checkpoint, err);
     if (code == 0)
-        remove_older (checkpoint->parent, keep);
-    return code;
+        remove_older (checkpoint->parent, checkpoint->number, keep);
+    return explain (checkpoint, code, err);
 }

@@ -197,6 +197,8 @@ static void put_position (struct list *list, const struct run_spec *spec,
     if (spec->machine)
         put (list, "MASTER_PORT=%d", spec->slot_map->port);
     put (list, "POLLUX_JOB=%s", spec->job->spec.name);
+    /* Tells apart jobs of one name, for example after the journal was removed. */
+    put (list, "POLLUX_JOB_ID=%s@%lld", spec->job->spec.name, (long long)spec->job->submit_us);
     put (list, "POLLUX_GENERATION=%d", spec->job->generation);
     put (list, "POLLUX_NODE=%s", position->node);
     put (list, "POLLUX_NODES=%d", spec->job->placement.count);

@@ -256,6 +256,42 @@ def check_unwritable(directory: Path, words: str) -> None:
     assert stderr.getvalue().count("\n") == (RANK == 0), stderr.getvalue()
 
 
+# ---- Old generations ------------------------------------------------------------------------------
+
+
+class Replaced(Program):
+    """Before its second epoch a newer generation of the job reads the newest checkpoint."""
+
+    def train(self, epoch: int) -> None:
+        if epoch == 1 and RANK == 0:
+            px.session().saver.join()  # its thread reads the variable, too
+            os.environ["POLLUX_GENERATION"] = "2"
+            checkpoint, _note = Checkpoint.newest(self.folder)
+            self.newest = checkpoint.number
+            os.environ["POLLUX_GENERATION"] = "1"
+        barrier()
+        super().train(epoch)
+
+
+def case_an_old_generation_ends_and_publishes_nothing(folder: Path) -> None:
+    os.environ["POLLUX_GENERATION"] = "1"
+    stderr = io.StringIO()
+    program = Replaced(folder / "saved", save_every=0.0)
+    try:
+        with contextlib.redirect_stderr(stderr):
+            program.run()
+        raise AssertionError("it trained to its end")
+    except SystemExit as end:
+        assert end.code == 1, end.code
+    finally:
+        px.close()
+        del os.environ["POLLUX_GENERATION"]
+    if RANK == 0:
+        assert "replaced by generation 2" in stderr.getvalue(), stderr.getvalue()
+        assert Checkpoint.newest(folder / "saved")[0].number == program.newest
+    barrier()
+
+
 class Skip(Exception):
     """The reason why a case cannot run on this machine."""
 

@@ -4,6 +4,7 @@ is found, or the error names the places searched; agent state and checkpoints ca
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import pickle
@@ -419,6 +420,32 @@ def test_incomplete_checkpoint_is_ignored(tmp_path):
     assert Checkpoint.newest(tmp_path)[0].read("model") == b"first"
     save(tmp_path, model=b"fourth")
     assert Checkpoint.newest(tmp_path)[0].number == 2
+
+
+def test_old_generation_cannot_publish(tmp_path, monkeypatch):
+    """A process is suspended before its commit; a newer generation reads; then it continues."""
+    monkeypatch.setenv("POLLUX_CHECKPOINT_DIR", str(tmp_path))
+    monkeypatch.setenv("POLLUX_GENERATION", "1")
+    save(tmp_path, model=b"first")
+    old = subprocess.Popen(
+        [sys.executable, "-c",
+         "import os, signal, pollux.checkpoint as c\n"
+         f"with c.Checkpoint.begin({str(tmp_path)!r}) as begun:\n"
+         "    begun.write('model', b'late')\n"
+         "    os.kill(os.getpid(), signal.SIGSTOP)\n"
+         "    begun.commit(1)\n"],
+        stderr=subprocess.PIPE, text=True)
+    assert os.WIFSTOPPED(os.waitpid(old.pid, os.WUNTRACED)[1])
+    monkeypatch.setenv("POLLUX_GENERATION", "2")
+    assert Checkpoint.newest(tmp_path)[0].read("model") == b"first"
+    save(tmp_path, model=b"second")
+    old.send_signal(signal.SIGCONT)
+    assert "replaced by generation 2" in old.communicate()[1] and old.returncode == 1
+    assert Checkpoint.newest(tmp_path)[0].read("model") == b"second"
+    monkeypatch.setenv("POLLUX_GENERATION", "1")
+    with pytest.raises(PolluxError) as refused:
+        Checkpoint.newest(tmp_path)
+    assert refused.value.code == errno.ESTALE
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "manifest"])

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import weakref
+from errno import ESTALE
 from typing import Any, Optional
 
 import torch
@@ -34,6 +35,7 @@ class Saver:
     def __init__(self, directory: Optional[str], period_s: float) -> None:
         self.directory = directory
         self.sums = Sums()
+        self.replaced = False               # a newer generation of this job runs: training must end
         self._period_s = period_s
         self._last = time.monotonic()
         self._tracked: dict[str, Any] = {}
@@ -118,6 +120,7 @@ class Saver:
                 checkpoint.write("pollux-agent", agent)
                 checkpoint.commit(KEEP)
         except Exception as error:  # of any kind: tracked objects may raise anything
+            self.replaced |= isinstance(error, PolluxError) and error.code == ESTALE
             self._print_once(str(error) or type(error).__name__)
             return False
         self._error = ""

@@ -244,8 +244,8 @@ class Session:
     def advise(self) -> None:
         """Replica 0 decides, all replicas take over its decision."""
         numbers = self.agent.decide()
-        words = [float(self.saver.due(self.save_asked)), float(self.agent.stopping()),
-                 *self.agent.grad()]
+        stops = self.agent.stopping() or self.saver.replaced
+        words = [float(self.saver.due(self.save_asked)), float(stops), *self.agent.grad()]
         if self.world.replicas > 1:
             words = self.collectives.broadcast(words + numbers[:])
             numbers[:] = words[4:]
