@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: what sinfo writes, lists of resources and lists of hosts; the first byte selects which.
+ * Fuzz target: what sinfo and scontrol write, lists of resources and lists of hosts; the first byte selects
+ * which.
  * A refusal has a message; what is accepted is within its limits.
  */
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/slurm/config.h"
 #include "backend/slurm/hostlist.h"
 #include "backend/slurm/nodes.h"
 #include "wire/submission.h"
@@ -80,12 +82,24 @@ static void try_hosts (const char *text, size_t length)
     words_clear (&words);
 }
 
+static void try_config (const char *text, size_t length)
+{
+    char value[8], part[8];
+    int version = slurm_version (text, length);
+    must (version >= 0 && version <= 9999);
+    if (slurm_config_value (text, length, "Key", value, sizeof (value)))
+        slurm_list_value (value, "a", part, sizeof (part));
+    must (strlen (value) < sizeof (value));
+    slurm_word_value (text, length, "Key", value, sizeof (value));
+    must (strlen (value) < sizeof (value) && !strpbrk (value, " \n"));
+}
+
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
     const char *text = (const char *)data + 1;
-    switch (data[0] % 4) {
+    switch (data[0] % 5) {
     case 0:
         try_nodes (text, size - 1);
         break;
@@ -94,6 +108,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         break;
     case 2:
         try_gres (text, size - 1, "a100");
+        break;
+    case 3:
+        try_config (text, size - 1);
         break;
     default:
         try_hosts (text, size - 1);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "backend/slurm/config.h"
 #include "backend/slurm/gres.h"
 #include "backend/slurm/hostlist.h"
 #include "backend/slurm/jobs.h"
@@ -615,6 +616,57 @@ static void test_other_words (void **state)
     assert_string_not_equal (key, other);
 }
 
+/* ---- Settings ----------------------------------------------------------------------------- */
+
+static void test_config (void **state)
+{
+    (void)state;
+    char value[64], small[4];
+    size_t length;
+    char *text = recorded ("config.txt", &length);
+    assert_true (slurm_config_value (text, length, "AuthType", value, sizeof (value)));
+    assert_string_equal (value, "auth/munge");
+    assert_true (slurm_config_value (text, length, "AuthType", small, sizeof (small)));
+    assert_string_equal (small, "aut");
+    assert_true (slurm_config_value (text, length, "Prolog", value, sizeof (value)));
+    assert_string_equal (value, "");
+    assert_true (slurm_config_value (text, length, "KillWait", value, sizeof (value)));
+    assert_string_equal (value, "5 sec");
+    assert_false (slurm_config_value (text, length, "Auth", value, sizeof (value)));
+    assert_false (slurm_config_value (text, length, "", value, sizeof (value)));
+    assert_true (slurm_config_value (text, length, "SchedulerParameters", value, sizeof (value)));
+    assert_true (slurm_list_value (value, "batch_sched_delay", small, sizeof (small)));
+    assert_string_equal (small, "0");
+    free (text);
+    static const char list[] = "a=1,bf_max,c=,sched=50";
+    assert_true (slurm_list_value (list, "BF_MAX", value, sizeof (value)));
+    assert_string_equal (value, "");
+    assert_true (slurm_list_value (list, "c", value, sizeof (value)));
+    assert_string_equal (value, "");
+    assert_true (slurm_list_value (list, "sched", value, sizeof (value)));
+    assert_string_equal (value, "50");
+    assert_false (slurm_list_value (list, "sch", value, sizeof (value)));
+    assert_false (slurm_list_value ("", "a", value, sizeof (value)));
+    static const char job[] = "JobId=7 JobState=FAILED Reason=NonZeroExitCode ExitCode=41:0\n";
+    assert_true (slurm_word_value (job, strlen (job), "ExitCode", value, sizeof (value)));
+    assert_string_equal (value, "41:0");
+    assert_true (slurm_word_value (job, strlen (job), "JobId", value, sizeof (value)));
+    assert_string_equal (value, "7");
+    assert_false (slurm_word_value (job, strlen (job), "State", value, sizeof (value)));
+    static const struct {
+        const char *text;
+        int version;
+    } versions[] = {{"slurm-wlm 22.05.8\n", 2205},
+                    {"slurm 23.02.1\n", 2302},
+                    {"slurm 24.11.0rc1", 2411},
+                    {"munge-0.5.15", 0},
+                    {"slurm", 0},
+                    {"", 0}};
+    for (size_t i = 0; i < COUNT (versions); i++)
+        assert_int_equal (slurm_version (versions[i].text, strlen (versions[i].text)),
+                          versions[i].version);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -624,7 +676,7 @@ int main (void)
         cmocka_unit_test (test_steps),         cmocka_unit_test (test_jobs_refused),
         cmocka_unit_test (test_submitted),     cmocka_unit_test (test_hostlist),
         cmocka_unit_test (test_start_words),   cmocka_unit_test (test_start_refused),
-        cmocka_unit_test (test_other_words),
+        cmocka_unit_test (test_other_words),   cmocka_unit_test (test_config),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
