@@ -35,5 +35,6 @@ extern const struct command explain_command;
 extern const struct command top_command;
 extern const struct command token_command;
 extern const struct command status_command;
+extern const struct command doctor_command;
 
 #endif
