@@ -51,7 +51,7 @@ static void test_made (void **state)
             assert_int_equal (mkdir ("e", 0700), 0);
         for (int round = 0; round < 2; round++) {                     /* new, then there */
             const char *name = round == 0 && i < 2 ? paths[i] : path; /* relative, too */
-            assert_int_equal (state_open (name, &opened, NULL), 0);
+            assert_int_equal (state_open (name, false, &opened, NULL), 0);
             assert_int_equal (opened.path[0], '/');
             state_close (&opened);
         }
@@ -70,16 +70,16 @@ static void test_refused (void **state)
     assert_int_equal (symlink ("real", "link"), 0);
     assert_int_equal (symlink ("nowhere", "broken"), 0);
     close (open ("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    assert_true (state_open ("link", &opened, &err) < 0);
+    assert_true (state_open ("link", false, &opened, &err) < 0);
     assert_non_null (strstr (err.text, "links are not followed"));
-    assert_true (state_open ("file", &opened, &err) < 0);
+    assert_true (state_open ("file", false, &opened, &err) < 0);
     assert_non_null (strstr (err.text, "is no directory"));
-    assert_int_equal (state_open ("broken", &opened, &err), -ENOENT);
+    assert_int_equal (state_open ("broken", false, &opened, &err), -ENOENT);
     assert_int_equal (state_prepare ("broken", getuid (), getgid (), &err), -ENOENT);
     assert_int_equal (access ("nowhere", F_OK), -1);
     assert_true (state_prepare ("file/x", getuid (), getgid (), &err) < 0);
     /* A parent may be a link. */
-    assert_int_equal (state_open ("link/inner", &opened, NULL), 0);
+    assert_int_equal (state_open ("link/inner", false, &opened, NULL), 0);
     state_close (&opened);
     assert_int_equal (mode_of ("real/inner"), 0700);
 }
