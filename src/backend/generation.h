@@ -38,6 +38,7 @@ struct rank {
     int supervisor;       /* pidfd; -1: not known, so look at the run regularly */
     int supervisor_error; /* what the supervisor wrote to its standard error; -1: none */
     bool notified;        /* the pidfd is readable: the supervisor has ended */
+    bool begun;           /* its run was seen: if that is missing later, it was removed */
     bool command_runs;
     bool stop_sent, error_logged;
 };

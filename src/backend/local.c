@@ -84,6 +84,9 @@ static void local_free (void *self)
     if (!local)
         return;
     generation_set_clear (&local->set);
+    for (int i = 0; i < local->leaving_count; i++)
+        close (local->leaving[i]);
+    free (local->leaving);
     free (local->collisions);
     free (local->directory);
     free (local->program);
@@ -162,6 +165,10 @@ static void local_step (void *self, const struct cluster *cluster)
         count = epoll_wait (local->epoll, events, 64, 0);
         for (int i = 0; i < count; i++) {
             struct rank *rank = events[i].data.ptr;
+            if (!rank) {
+                local_reap_leaving (local);
+                continue;
+            }
             rank->notified = true;
             rank->generation->due_us = 0;
             /* A pidfd stays readable; it must not wake the daemon before the run is looked at. */
@@ -260,6 +267,7 @@ static void local_clean_up (void *self, const struct cluster *cluster,
     if (generation_mpirun (generation))
         run_remove_descriptions (local->root, generation->name, generation->number,
                                  generation->replicas);
+    run_tidy (local->root, generation->name, generation->number);
     if (old > 0 && run_remove (local->root, generation->name, old, &err) < 0)
         generation_log (&local->set, LOG_WARNING, "job %s: old logs are not removed: %s",
                         generation->name, err.text);

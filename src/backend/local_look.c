@@ -3,14 +3,17 @@
  * The carrier's functions for runs that were started: compare a rank with its run directory
  * (backend/run.h), refuse runs that must not start, stop runs, and kill the processes that a dead
  * supervisor left.
+ *
+ * Whether a run lives is decided by the pidfd of its supervisor; its files, which a job can change,
+ * say how it ended.  If they are gone, the exit code of the supervisor does.
  */
-#define _GNU_SOURCE /* pidfds */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -23,13 +26,62 @@
 /* How long mpirun may take to start its ranks.  A rank whose supervisor is killed before it made
  * its directory never appears, and mpirun does not report it. */
 #define MPI_START_US INT64_C (60000000)
+/* After this time without a directory, a replica may have removed it. */
+#define REMOVED_US INT64_C (3000000)
 /* A supervisor that cannot begin writes one sentence. */
 enum { SENTENCE_SIZE = RUN_WHY_SIZE - 64 };
 
+/* ---- Supervisors as processes ------------------------------------------------------------- */
+
+/* A job can change its files, but not this.  (The pidfd may be that of the supervisor's guardian,
+ * which ends last.) */
+static bool supervisor_lives (const struct rank *run)
+{
+    struct pollfd ended = {.fd = run->supervisor, .events = POLLIN};
+    return run->supervisor >= 0 && poll (&ended, 1, 0) == 0;
+}
+
+void local_watch (struct local *local, struct rank *rank, int pidfd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = rank};
+    rank->supervisor = pidfd;
+    rank->notified = false;
+    epoll_ctl (local->epoll, EPOLL_CTL_ADD, pidfd,
+               &event); /* otherwise it is looked at regularly */
+}
+
+/* Keep a child that has not ended until it can be reaped.  Without memory it stays a zombie. */
+static bool keep_leaving (struct local *local, int pidfd)
+{
+    size_t size = ((size_t)local->leaving_count + 1) * sizeof (int);
+    int *leaving = realloc (local->leaving, size);
+    if (!leaving)
+        return false;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    epoll_ctl (local->epoll, EPOLL_CTL_DEL, pidfd, NULL);
+    epoll_ctl (local->epoll, EPOLL_CTL_ADD, pidfd, &event);
+    local->leaving = leaving;
+    local->leaving[local->leaving_count++] = pidfd;
+    return true;
+}
+
+void local_reap_leaving (struct local *local)
+{
+    int wait_status;
+    for (int i = 0; i < local->leaving_count; i++) {
+        if (spawn_reap (local->leaving[i], &wait_status) == 0)
+            continue;
+        close (local->leaving[i]); /* which removes it from epoll */
+        local->leaving[i--] = local->leaving[--local->leaving_count];
+    }
+}
+
 void local_release (void *self, struct rank *rank)
 {
-    (void)self;
-    if (rank->supervisor >= 0)
+    struct local *local = self;
+    int wait_status;
+    if (rank->supervisor >= 0 && (spawn_reap (rank->supervisor, &wait_status) != 0 ||
+                                  !keep_leaving (local, rank->supervisor)))
         close (rank->supervisor); /* which removes it from epoll */
     if (rank->supervisor_error >= 0)
         close (rank->supervisor_error);
@@ -42,14 +94,10 @@ void local_release (void *self, struct rank *rank)
 static void stop_rank (const struct local *local, struct rank *rank)
 {
     struct pollux_error err;
-    int code = 0;
     if (rank->supervisor < 0 || rank->stop_sent ||
         (rank->phase != RANK_RUNNING && rank->phase != RANK_STARTING))
         return;
-    if (rank->generation->job < 0) /* the work of an orphan need not be saved */
-        pidfd_send_signal (rank->supervisor, SIGKILL, NULL, 0);
-    else
-        code = run_stop (rank->supervisor, &err);
+    int code = run_stop (rank->supervisor, &err);
     if (code < 0 && code != -ESRCH)
         generation_log (&local->set, LOG_ERR, "%s", err.text);
     rank->stop_sent = true;
@@ -106,19 +154,31 @@ void local_refuse (void *self, struct generation *generation, int rank, bool sto
 
 /* ---- Looking ------------------------------------------------------------------------------ */
 
-/* A supervisor has ended and left no directory: why? */
-static void explain_absence (const struct rank *run, int wait_status, char *why, size_t size)
+/* How a supervisor ended, as far as this daemon knows. */
+struct ending {
+    bool known; /* it was a child of this daemon */
+    int wait_status;
+};
+
+/* The sentence that a supervisor wrote before it had a log; "" if there is none. */
+static void read_sentence (const struct rank *run, char ret[SENTENCE_SIZE])
 {
-    char sentence[SENTENCE_SIZE] = "";
     int file = run->supervisor_error;
-    ssize_t length = file >= 0 ? pread (file, sentence, sizeof (sentence) - 1, 0) : 0;
-    sentence[length > 0 ? length : 0] = '\0';
-    sentence[strcspn (sentence, "\n")] = '\0';
+    ssize_t length = file >= 0 ? pread (file, ret, SENTENCE_SIZE - 1, 0) : 0;
+    ret[length > 0 ? length : 0] = '\0';
+    ret[strcspn (ret, "\n")] = '\0';
+}
+
+/* A supervisor has ended and left no directory: why? */
+static void explain_absence (const struct rank *run, struct ending ending, char *why, size_t size)
+{
+    char sentence[SENTENCE_SIZE];
+    read_sentence (run, sentence);
     if (*sentence)
         snprintf (why, size, "its supervisor could not begin: %s", sentence);
-    else if (WIFSIGNALED (wait_status))
+    else if (ending.known && WIFSIGNALED (ending.wait_status))
         snprintf (why, size, "its supervisor was killed by signal %d before it began",
-                  WTERMSIG (wait_status));
+                  WTERMSIG (ending.wait_status));
     else
         snprintf (why, size, "its supervisor ended before it began");
 }
@@ -130,29 +190,57 @@ static bool is_late (const struct generation *generation, const struct rank *mpi
            clock_monotonic_us () >= generation->since_us + MPI_START_US;
 }
 
-/* No directory: a supervisor may still make it, or the run will never start.  If mpirun ended
- * without a request, that is a failure, even though all ranks are being stopped because of it. */
+/* No directory, and no supervisor that this daemon knows: mpirun may still start one, or the run will
+ * never start.  If mpirun ended without a request, that is a failure, even though all ranks are being
+ * stopped because of it. */
 static void see_none (struct local *local, struct generation *generation, int rank)
 {
-    struct rank *run = &generation->ranks[rank];
     const struct rank *mpirun = rank < generation->replicas ? generation_mpirun (generation) : NULL;
-    int wait_status = 0;
-    char why[RUN_WHY_SIZE];
-    if (generation->job < 0) {
-        generation_end_rank (&local->set, generation, rank, &(struct run_status){0}, false);
-    } else if (mpirun && rank_is_gone (mpirun) && generation->stop != STOP_ASKED) {
+    if (mpirun && rank_is_gone (mpirun) && generation->stop != STOP_ASKED)
         local_refuse (local, generation, rank, false, "mpirun ended before it was started");
-    } else if (generation->stop != STOP_NONE && run->supervisor < 0) {
+    else if (generation->stop != STOP_NONE)
         local_refuse (local, generation, rank, true, "");
-    } else if (mpirun && is_late (generation, mpirun)) {
+    else if (mpirun && is_late (generation, mpirun))
         local_refuse (local, generation, rank, false, "mpirun has not started it for a minute");
-    } else if (run->notified) {
-        spawn_reap (run->supervisor, &wait_status);
-        explain_absence (run, wait_status, why, sizeof (why));
-        if (WIFEXITED (wait_status) && WEXITSTATUS (wait_status) == 1)
-            generation_carrier_failed (&local->set, generation); /* see pollux-exec(1) */
-        local_refuse (local, generation, rank, false, why);
+}
+
+/* The supervisor ended without a directory. */
+static void see_failed_start (struct local *local, struct generation *generation, int rank,
+                              struct ending ending)
+{
+    struct rank *run = &generation->ranks[rank];
+    char why[RUN_WHY_SIZE];
+    explain_absence (run, ending, why, sizeof (why));
+    local_release (local, run);
+    if (!ending.known && generation->stop == STOP_NONE && generation->job >= 0) {
+        run->phase = RANK_WAITING; /* an earlier daemon had started it: start it again */
+        generation->due_us = 0;
+        return;
     }
+    if (ending.known && WIFEXITED (ending.wait_status) && WEXITSTATUS (ending.wait_status) == 1)
+        generation_carrier_failed (&local->set, generation); /* see pollux-exec(1) */
+    local_refuse (local, generation, rank, generation->stop != STOP_NONE, why);
+}
+
+/* The supervisor has ended, and its files are gone or damaged.  It ended when no process of the run
+ * was left, with the exit code of its replica. */
+static void see_removed (struct local *local, struct generation *generation, int rank,
+                         int wait_status)
+{
+    const struct rank *run = &generation->ranks[rank];
+    struct run_name name = local_run_name (generation, rank);
+    int code = WEXITSTATUS (wait_status);
+    bool by_signal = code > 128 && code <= 128 + 64 && code != 143; /* 143: saved, and exited */
+    struct run_status status = {.started = true,
+                                .code = by_signal ? 0 : code,
+                                .signal = by_signal ? code - 128 : 0,
+                                .stopped = run->stop_sent,
+                                .at_us = clock_wall_us ()};
+    if (generation->job >= 0)
+        generation_log (&local->set, LOG_WARNING,
+                        "run %s: its files were removed or damaged; its exit code is %d",
+                        run_path (&name).text, code);
+    generation_end_rank (&local->set, generation, rank, &status, false);
 }
 
 /* A supervisor lives: watch it, also if another daemon or mpirun started it. */
@@ -160,19 +248,15 @@ static void see_running (struct local *local, struct generation *generation, int
 {
     struct rank *run = &generation->ranks[rank];
     const struct run_info *info = &local->view->info;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = run};
-    int wait_status, file;
-    if (run->notified) { /* ours ended because another one had made the directory */
-        spawn_reap (run->supervisor, &wait_status);
-        local_release (local, run);
-    }
-    if (run->supervisor < 0 && process_open (&info->supervisor, info->boot, &file, NULL) == 0) {
-        run->supervisor = file;
-        epoll_ctl (local->epoll, EPOLL_CTL_ADD, file, &event);
-    }
+    int file;
+    if (run->supervisor < 0 && local->view->has_info &&
+        ((info->guardian.pid > 0 && process_open (&info->guardian, info->boot, &file, NULL) == 0) ||
+         process_open (&info->supervisor, info->boot, &file, NULL) == 0))
+        local_watch (local, run, file);
     if (run->phase != RANK_RUNNING)
         generation_look_soon (&local->set, generation);
     run->phase = RANK_RUNNING;
+    run->begun = true;
     run->command_runs |= local->view->has_replica;
     if (run->command_runs && run->supervisor_error >= 0) {
         close (run->supervisor_error);
@@ -207,35 +291,126 @@ static void see_lost (struct local *local, struct generation *generation, int ra
     }
 }
 
+/* ---- One look ----------------------------------------------------------------------------- */
+
+/* Does a process of the run live that is no supervisor? */
+static bool replica_lives (const struct local *local, const struct run_name *name)
+{
+    struct run_family family = run_family (local->root, name);
+    struct process_of_run *list;
+    bool lives = false;
+    int count;
+    if (process_list_runs (&list, &count, NULL) < 0)
+        return false;
+    for (int i = 0; i < count; i++)
+        lives |= !list[i].supervisor && strcmp (list[i].family, family.text) == 0;
+    free (list);
+    return lives;
+}
+
+/* The supervisor lives, whatever the files say. */
+static void see_alive (struct local *local, struct generation *generation, int rank)
+{
+    struct rank *run = &generation->ranks[rank];
+    struct run_name name = local_run_name (generation, rank);
+    if (local->view->state == RUN_RUNNING) {
+        see_running (local, generation, rank);
+        return;
+    }
+    if (!run->begun &&
+        (*local->view->why.text || (clock_monotonic_us () >= generation->since_us + REMOVED_US &&
+                                    replica_lives (local, &name))))
+        run->begun = true;
+    run->command_runs |= run->begun; /* it ends, or its files were removed */
+}
+
+/* The pidfd of the supervisor says that it has ended. */
+static void see_ended (struct local *local, struct generation *generation, int rank)
+{
+    struct rank *run = &generation->ranks[rank];
+    struct ending ending = {0};
+    char sentence[SENTENCE_SIZE];
+    ending.known = spawn_reap (run->supervisor, &ending.wait_status) == 1;
+    bool exited = ending.known && WIFEXITED (ending.wait_status);
+    read_sentence (run, sentence);
+    if (local->view->state == RUN_NONE && (run->begun || *local->view->why.text)) {
+        /* Its files are gone. */
+    } else if (local->view->state == RUN_NONE && (*sentence || !exited)) {
+        see_failed_start (local, generation, rank, ending);
+        return;
+    }
+    switch (local->view->state) {
+    case RUN_RUNNING: /* ours ended because another one had made the directory, or the guardian was
+                         killed */
+        local_release (local, run);
+        see_running (local, generation, rank);
+        break;
+    case RUN_ENDED:
+        generation_end_rank (&local->set, generation, rank, &local->view->status, false);
+        break;
+    case RUN_NONE:
+    case RUN_LOST:
+    case RUN_BEGUN:
+        if (local->view->state == RUN_NONE && exited) {
+            see_removed (local, generation, rank, ending.wait_status);
+        } else {
+            if (!*local->view->why.text)
+                fail (&local->view->why, 0, "its supervisor died, and its files were removed");
+            local_release (local, run);
+            see_lost (local, generation, rank);
+        }
+        break;
+    }
+}
+
+/* No supervisor is known: the files say what runs. */
+static void see_files (struct local *local, struct generation *generation, int rank)
+{
+    const struct rank *run = &generation->ranks[rank];
+    switch (local->view->state) {
+    case RUN_NONE:
+        if (generation->job < 0 || run->phase == RANK_KILLING || run->begun ||
+            *local->view->why.text)
+            see_lost (local, generation, rank);
+        else
+            see_none (local, generation, rank);
+        break;
+    case RUN_RUNNING:
+        if (generation->job >= 0)
+            see_running (local, generation, rank);
+        else
+            see_lost (local, generation, rank); /* the work of an orphan need not be saved */
+        break;
+    case RUN_ENDED:
+        generation_end_rank (&local->set, generation, rank, &local->view->status, false);
+        break;
+    case RUN_LOST:
+    case RUN_BEGUN:
+        see_lost (local, generation, rank);
+        break;
+    }
+}
+
+/* A damaged directory counts as none, with the damage in `why`. */
 int local_look (void *self, struct generation *generation, int rank, struct pollux_error *err)
 {
     struct local *local = self;
     struct run_name name = local_run_name (generation, rank);
-    struct rank *run = &generation->ranks[rank];
-    int wait_status;
-    int code = run_look (local->root, &name, local->view, err);
-    if (code < 0)
-        return code;
-    if (run->notified && local->view->state != RUN_NONE && local->view->state != RUN_RUNNING) {
-        spawn_reap (run->supervisor, &wait_status);
-        local_release (local, run);
+    const struct rank *run = &generation->ranks[rank];
+    bool lives = supervisor_lives (run); /* before its files, which it writes before it ends */
+    struct pollux_error why = {.text = ""};
+    int code = run_look (local->root, &name, local->view, &why);
+    if (code < 0 && (!run_is_damage (code) || (code == -EPROTO && lives)))
+        return fail (err, code, "%s", why.text);
+    if (code < 0) {
+        memset (local->view, 0, sizeof (*local->view));
+        local->view->why = why;
     }
-    switch (local->view->state) {
-    case RUN_NONE:
-        see_none (local, generation, rank);
-        break;
-    case RUN_RUNNING:
-        see_running (local, generation, rank);
-        break;
-    case RUN_ENDED:
-        if (run->supervisor < 0) /* otherwise the supervisor is ending, and its pidfd reports it */
-            generation_end_rank (&local->set, generation, rank, &local->view->status, false);
-        break;
-    case RUN_LOST:
-        see_lost (local, generation, rank);
-        break;
-    case RUN_BEGUN: /* of run_read only */
-        break;
-    }
+    if (lives)
+        see_alive (local, generation, rank);
+    else if (run->supervisor >= 0)
+        see_ended (local, generation, rank);
+    else
+        see_files (local, generation, rank);
     return 0;
 }

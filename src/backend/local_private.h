@@ -31,6 +31,8 @@ struct local {
     int (*token) (void *self, const char *job, char *ret, size_t size);
     void *self;            /* of token */
     struct run_view *view; /* of the last look */
+    int *leaving; /* pidfds of supervisors that were released before they ended; to be reaped */
+    int leaving_count;
     struct collision {
         int job, count;
     } * collisions; /* failures in succession because of a taken port */
@@ -59,6 +61,11 @@ const char *local_excuse (void *self, const struct generation *generation,
                           struct pollux_error *text);
 void local_forget_excuses (void *self, int job);
 void local_remove (void *self, const char *job, int number);
+
+/* Watch a supervisor by its pidfd, which becomes the rank's. */
+void local_watch (struct local *local, struct rank *rank, int pidfd);
+/* Reap supervisors that were released before they ended. */
+void local_reap_leaving (struct local *local);
 
 /* ---- Others ---- */
 

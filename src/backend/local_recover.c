@@ -8,6 +8,9 @@
  *                     was asked for, refuse the rest
  *     all runs        adopt those that live, read the status of those that ended
  *
+ * Which runs live is read from the process table, because a job can remove or change its files: a
+ * run whose supervisor lives is adopted, and no run is started while a process of it lives.
+ *
  * Every other run below STATE/run that lives is an orphan and is killed.
  */
 #include <errno.h>
@@ -51,31 +54,63 @@ static bool read_slot_map (struct local *local, struct generation *generation)
     return fits;
 }
 
-/* Look at all runs.  *ret_none: how many have no directory; these are to be started. */
-static int look_at_all (struct local *local, struct generation *generation, int *ret_none,
-                        struct pollux_error *err)
+/* The processes of all runs. */
+struct running {
+    struct process_of_run *items;
+    int count;
+};
+
+/* Take the supervisor of a run, if it lives.  Returns whether any process of the run does. */
+static bool take_processes (struct local *local, const struct running *running, struct rank *run,
+                            const struct run_name *name)
+{
+    struct run_family family = run_family (local->root, name);
+    char boot[RUN_BOOT_SIZE];
+    bool lives = false;
+    int file;
+    for (int i = 0; i < running->count; i++) {
+        const struct process_of_run *item = &running->items[i];
+        if (strcmp (item->family, family.text) != 0)
+            continue;
+        lives = true;
+        run->begun |= !item->supervisor;
+        if (item->supervisor && run->supervisor < 0 && process_boot (boot, NULL) == 0 &&
+            process_open (&item->process, boot, &file, NULL) == 0)
+            local_watch (local, run, file);
+    }
+    return lives;
+}
+
+/* Look at all runs.  *ret_none: how many have neither directory nor process; these are to be
+ * started. */
+static int look_at_all (struct local *local, const struct running *running,
+                        struct generation *generation, int *ret_none, struct pollux_error *err)
 {
     *ret_none = 0;
     for (int i = 0; i < generation->runs; i++) {
+        struct rank *run = &generation->ranks[i];
         struct run_name name = local_run_name (generation, i);
         struct pollux_error why;
         int code = run_look (local->root, &name, local->view, &why);
         if (code == -EPROTO)
             return fail (err, code, "%s; start the newer polluxd, or stop the job first", why.text);
-        if (code == 0 && local->view->state == RUN_NONE) {
+        bool lives = take_processes (local, running, run, &name);
+        if (code == 0 && local->view->state == RUN_NONE && !lives) {
             ++*ret_none;
             continue;
         }
-        generation->ranks[i].phase = RANK_STARTING; /* until it is looked at */
-        if (code == 0)
-            local_look (local, generation, i, NULL);
+        /* Until it is looked at. */
+        run->phase = lives && run->supervisor < 0 && local->view->state == RUN_NONE ? RANK_KILLING
+                                                                                    : RANK_STARTING;
+        local_look (local, generation, i, NULL);
     }
     return 0;
 }
 
 /* *ret: NULL, or the generation if it still needs slots. */
-static int recover_job (struct local *local, const struct cluster *cluster, int index,
-                        struct generation **ret, struct pollux_error *err)
+static int recover_job (struct local *local, const struct cluster *cluster,
+                        const struct running *running, int index, struct generation **ret,
+                        struct pollux_error *err)
 {
     const struct job *job = cluster->jobs[index];
     int none;
@@ -88,7 +123,7 @@ static int recover_job (struct local *local, const struct cluster *cluster, int 
     if (run_stop_marked (local->root, generation->name, generation->number))
         generation->stop = STOP_ASKED;
     bool has_slots = read_slot_map (local, generation);
-    int code = look_at_all (local, generation, &none, err);
+    int code = look_at_all (local, running, generation, &none, err);
     if (code < 0)
         return code;
     if (none < generation->runs) {
@@ -112,7 +147,7 @@ static void take_slots (struct local *local, const struct cluster *cluster,
 }
 
 static int recover_jobs (struct local *local, const struct cluster *cluster,
-                         struct pollux_error *err)
+                         const struct running *running, struct pollux_error *err)
 {
     size_t size = (size_t)cluster->live.count + 1;
     struct generation **without_slots = calloc (size, sizeof (without_slots[0]));
@@ -123,7 +158,8 @@ static int recover_jobs (struct local *local, const struct cluster *cluster,
         const struct job *job = cluster->live.jobs[i];
         if (!job_runs (job) || !job->launch)
             continue;
-        code = recover_job (local, cluster, cluster->live.indices[i], &without_slots[count], err);
+        code = recover_job (local, cluster, running, cluster->live.indices[i],
+                            &without_slots[count], err);
         count += code == 0 && without_slots[count];
     }
     for (int i = 0; code == 0 && i < count; i++)
@@ -240,6 +276,48 @@ static void sweep_job (struct local *local, const struct cluster *cluster, const
     close (directory);
 }
 
+static bool is_known (const struct local *local, const struct run_name *name)
+{
+    for (int i = 0; i < local->set.count; i++)
+        if (strcmp (local->set.items[i]->name, name->job) == 0 &&
+            local->set.items[i]->number == name->generation &&
+            local->set.items[i]->runs > name->rank)
+            return true;
+    return false;
+}
+
+/* Cut the last number off JOB.GENERATION.RANK; -1: there is none. */
+static int cut_number (char *text)
+{
+    char *dot = strrchr (text, '.');
+    if (!dot)
+        return -1;
+    *dot = '\0';
+    return parse (dot + 1);
+}
+
+/* Processes whose directories were removed, of runs that the journal does not know. */
+static void sweep_processes (struct local *local, const struct running *running)
+{
+    for (int i = 0; i < running->count; i++) {
+        struct run_name name = {0};
+        char text[RUN_ID_SIZE];
+        strcpy (text, running->items[i].family);
+        char *root = strrchr (text, '.');
+        if (!root)
+            continue;
+        *root = '\0';
+        name.rank = cut_number (text);
+        name.generation = cut_number (text);
+        if (name.rank < 0 || name.rank >= RANKS_LIMIT || name.generation < 0 || !wire_is_job (text))
+            continue;
+        strcpy (name.job, text);
+        if (strcmp (run_family (local->root, &name).text, running->items[i].family) == 0 &&
+            !is_known (local, &name))
+            kill_orphan (local, name.job, name.generation, name.rank + 1, true);
+    }
+}
+
 static int compare_times (const void *a, const void *b)
 {
     int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
@@ -300,16 +378,21 @@ int local_recover (void *self, const struct cluster *cluster, struct pollux_erro
     struct local *local = self;
     DIR *list;
     const char *entry;
+    struct running running = {0};
     int code = check_journal (local, cluster, err);
     if (code == 0)
-        code = recover_jobs (local, cluster, err);
+        code = process_list_runs (&running.items, &running.count, err);
+    if (code == 0)
+        code = recover_jobs (local, cluster, &running, err);
     if (code == 0)
         code = safe_dir_list (local->root, &list, err);
-    if (code < 0)
-        return code;
-    int64_t oldest_us = oldest_kept_us (local, cluster);
-    while ((entry = safe_dir_next (list)))
-        sweep_job (local, cluster, entry, oldest_us);
-    closedir (list);
-    return 0;
+    if (code == 0) {
+        int64_t oldest_us = oldest_kept_us (local, cluster);
+        while ((entry = safe_dir_next (list)))
+            sweep_job (local, cluster, entry, oldest_us);
+        closedir (list);
+        sweep_processes (local, &running);
+    }
+    free (running.items);
+    return code;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "backend/local_private.h"
@@ -59,31 +58,26 @@ static int prepare (struct local *local, const struct cluster *cluster,
 
 /* ---- Spawning ----------------------------------------------------------------------------- */
 
-static int watch (struct local *local, struct rank *rank, struct spawned spawned,
-                  struct pollux_error *err)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = rank};
-    rank->supervisor = spawned.pidfd;
-    rank->supervisor_error = spawned.error;
-    rank->phase = RANK_STARTING;
-    /* On failure the run is still looked at regularly. */
-    if (epoll_ctl (local->epoll, EPOLL_CTL_ADD, spawned.pidfd, &event) < 0)
-        return fail (err, -errno, "cannot watch a process: %s", strerror (errno));
-    return 0;
-}
-
 static int spawn_run (struct local *local, struct generation *generation, int rank,
                       const char *text, size_t length, struct pollux_error *err)
 {
     struct run_name name = local_run_name (generation, rank);
+    struct rank *run = &generation->ranks[rank];
     struct spawned spawned;
-    char *path;
+    char *path, variable[RUN_ID_SIZE + 32];
+    snprintf (variable, sizeof (variable), "POLLUX_SUPERVISOR=%s",
+              run_family (local->root, &name).text);
     if (asprintf (&path, "%s/%s", local->directory, run_path (&name).text) < 0)
         return fail (err, -ENOMEM, "not enough memory");
     char *words[] = {local->program, "exec", "--run", path, NULL};
-    int code = spawn (words, text, length, &spawned, err);
+    int code = spawn (words, variable, text, length, &spawned, err);
     free (path);
-    return code < 0 ? code : watch (local, &generation->ranks[rank], spawned, err);
+    if (code < 0)
+        return code;
+    local_watch (local, run, spawned.pidfd);
+    run->supervisor_error = spawned.error;
+    run->phase = RANK_STARTING;
+    return 0;
 }
 
 /* Ranks that mpirun starts read theirs from JOB/GENERATION/RANK.json. */

@@ -72,9 +72,9 @@ static int actions_init (posix_spawn_file_actions_t *actions, int input, int err
 }
 
 /* The pid, or -errno. */
-static int start (char *const *words, int input, int error)
+static int start (char *const *words, const char *variable, int input, int error)
 {
-    char *environment[] = {fault_variable (), NULL};
+    char *environment[] = {(char *)variable, fault_variable (), NULL};
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     int pid = 0, code = attributes_init (&attributes);
@@ -89,8 +89,8 @@ static int start (char *const *words, int input, int error)
     return code < 0 ? code : pid;
 }
 
-int spawn (char *const *words, const char *text, size_t length, struct spawned *ret,
-           struct pollux_error *err)
+int spawn (char *const *words, const char *variable, const char *text, size_t length,
+           struct spawned *ret, struct pollux_error *err)
 {
     int error = -1, pid = 0, code = 0;
     fault_point ("spawn");
@@ -100,7 +100,7 @@ int spawn (char *const *words, const char *text, size_t length, struct spawned *
     if (input < 0 || error < 0) {
         code = input < 0 ? input : error;
         code = fail (err, code, "no file in memory: %s", strerror (-code));
-    } else if ((pid = start (words, input, error)) < 0) {
+    } else if ((pid = start (words, variable, input, error)) < 0) {
         code = fail (err, pid, "cannot run %s: %s", file_name (words[0]).text, strerror (-pid));
     } else if ((ret->pidfd = pidfd_open (pid, 0)) < 0) {
         /* It cannot be watched.  If it has made its directory, that is RUN_LOST. */

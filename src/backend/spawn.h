@@ -12,11 +12,11 @@ struct spawned {
     int error; /* a file with what it writes to its standard error before it has a log */
 };
 
-/* Start a program with this text as its standard input, an empty environment and all signals blocked,
- * so that none is missed before it handles them.  Both descriptors of *ret are the caller's.  Returns
+/* Start a program with this text as its standard input, one variable NAME=value as its environment, and
+ * all signals blocked, so that none is missed before it handles them.  Both descriptors of *ret are the caller's.  Returns
  * after the exec. */
-int spawn (char *const *words, const char *text, size_t length, struct spawned *ret,
-           struct pollux_error *err);
+int spawn (char *const *words, const char *variable, const char *text, size_t length,
+           struct spawned *ret, struct pollux_error *err);
 
 /* Reap a child by its pidfd if it has ended: 1 and its wait status; 0 if it lives; -ECHILD if it is
  * not a child of this process. */
