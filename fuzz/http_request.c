@@ -105,19 +105,24 @@ static bool is_line_end (uint8_t byte)
     return byte == '\r' || byte == '\n';
 }
 
-/* Has the first head certainly a NUL byte?  It is not over before two line ends in a row. */
+/* Has the first head certainly a NUL byte that matters?  It is not over before two line ends in a row.  For
+ * libmicrohttpd a line that begins with NUL is empty, and NUL LF is a line end like CR LF: nothing is lost by that. */
 static bool has_nul (const uint8_t *data, size_t size)
 {
     size_t at = 0;
-    while (at < size && is_line_end (data[at]))
-        at++;
-    for (; at < size && data[at] != '\0'; at++) {
-        bool crlf = at + 1 < size && data[at] == '\r' && data[at + 1] == '\n';
-        size_t next = at + (crlf ? 2 : 1);
-        if (is_line_end (data[at]) && next < size && is_line_end (data[next]))
+    while (at < size && (is_line_end (data[at]) || data[at] == '\0'))
+        for (bool nul = data[at++] == '\0'; nul && at < size && !is_line_end (data[at]);)
+            at++;
+    while (at < size) {
+        bool pair = at + 1 < size && data[at] != '\n' && data[at + 1] == '\n';
+        bool end = is_line_end (data[at]) || (data[at] == '\0' && pair);
+        if (!end && data[at] == '\0')
+            return true;
+        at += end && pair ? 2 : 1;
+        if (end && at < size && (is_line_end (data[at]) || data[at] == '\0'))
             return false;
     }
-    return at < size;
+    return false;
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
