@@ -502,7 +502,7 @@ static void test_start_words (void **state)
     assert_int_equal (slurm_srun_mpi (&share, 3, &words, NULL), 0);
     expect_words (&words,
                   "srun --jobid=77 --overlap --job-name=mnist.3.1 --kill-on-bad-exit=0 "
-                  "--cpu-bind=none --mem=0 --input=none --gres=none --mpi=pmix "
+                  "--cpu-bind=none --mem=0 --input=none --gres=none --mpi=pmix --overcommit "
                   "--distribution=arbitrary --nodes=3 --ntasks=8 /opt/pollux/bin/pollux exec --mpi "
                   "--run=/home/u/.pollux/run/mnist/3");
     share = sample_share ();

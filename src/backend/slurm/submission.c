@@ -149,6 +149,7 @@ int slurm_srun_mpi (const struct slurm_share *share, int nodes, struct words *re
                      share->name, nodes, share->count);
     begin_step (&words, share);
     words_add (&words, "--mpi=pmix");
+    words_add (&words, "--overcommit"); /* more ranks than CPUs of the allocation are allowed */
     words_add (&words, "--distribution=arbitrary");
     words_add (&words, "--nodes=%d", nodes);
     words_add (&words, "--ntasks=%d", share->count);
