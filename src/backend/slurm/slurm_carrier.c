@@ -27,7 +27,7 @@
 /* After the grace, in which the supervisor kills its replica by itself. */
 #define KILL_US (10 * SECOND_US)
 /* Excuses of a job in succession: a node that kills everything must not restart it for ever. */
-enum { EXCUSES = 10 };
+enum { EXCUSES = 5 };
 
 void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
 {
@@ -390,19 +390,42 @@ static void forget_excuses (void *self, int job)
             slurm->excuses[i--] = slurm->excuses[--slurm->excuse_count];
 }
 
-/* Was a share ended from outside?  Other replicas fail when one of them disappears. */
+/* Did a replica fail by itself, before Slurm or a person stopped others?  When one MPI rank dies, Slurm
+ * cancels the step; when one replica disappears, others fail. */
+static bool failed_first (const struct generation *generation)
+{
+    int64_t failed_us = INT64_MAX, stopped_us = INT64_MAX;
+    for (int i = 0; i < generation->replicas; i++) {
+        const struct replica_exit *exit = &generation->exits[i];
+        int64_t *first_us = exit->status.stopped ? &stopped_us : &failed_us;
+        if (!exit->lost && (exit->status.stopped || replica_exit_failed (exit)) &&
+            exit->status.at_us < *first_us)
+            *first_us = exit->status.at_us;
+    }
+    return failed_us != INT64_MAX && failed_us <= stopped_us;
+}
+
+/* Why the generation ended from outside; NULL: it did not. */
 static const char *outside_reason (struct slurm *slurm, const struct generation *generation)
 {
+    const struct carried_share *lost = NULL;
+    for (int i = 0; i < generation->replicas; i++) {
+        const struct carried_share *share = share_of (generation, i);
+        if (!generation->exits[i].lost)
+            continue;
+        if (slurm->way->node_lost (slurm->way_self, generation->ranks[i].node))
+            return "its node has failed";
+        lost = lost ? lost : share;
+    }
+    if (failed_first (generation))
+        return NULL;
     for (int i = 0; i < generation->share_count; i++) {
         const struct carried_share *share = generation->shares[i].carried;
         if (share && share->excused)
             return share->why;
     }
-    for (int i = 0; i < generation->replicas; i++)
-        if (generation->exits[i].lost &&
-            slurm->way->node_lost (slurm->way_self, generation->ranks[i].node))
-            return "its node has failed";
-    return NULL;
+    /* Nothing of the job kills its supervisor. */
+    return !lost ? NULL : *lost->why ? lost->why : "its supervisor was killed";
 }
 
 static const char *excuse (void *self, const struct generation *generation,

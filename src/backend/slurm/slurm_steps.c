@@ -252,6 +252,7 @@ const struct backend_ops slurm_steps_backend = {
     .name = "slurm-steps",
     .summary = "steps of the Slurm allocation that polluxd runs in",
     .remote = true,
+    .shared_state = true,
     .open = steps_open,
     .free = steps_free,
     .nodes = steps_nodes,
