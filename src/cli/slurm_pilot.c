@@ -134,7 +134,7 @@ static void put_head (FILE *out, const struct pilot *pilot)
     fputs ("#!/bin/bash\n"
            "# Runs polluxd inside an allocation of Slurm; made by `pollux slurm-pilot`.\n"
            "#SBATCH --job-name=pollux\n"
-           "#SBATCH --no-kill=on\n"
+           "#SBATCH --no-kill\n"
            "#SBATCH --open-mode=append\n",
            out);
     fputs ("#SBATCH --output=", out);
@@ -164,7 +164,14 @@ static const char chain_text[] =
     "\n"
     "# The next allocation waits until this one ends, whatever its reason.\n"
     "next=$(sbatch --parsable --dependency=\"afterany:$SLURM_JOB_ID\" \"$0\") || next=\n"
-    "next=${next%%;*}\n";
+    "next=${next%%;*}\n"
+    "# Without jobs, or if another polluxd has taken over, the chain ends.\n"
+    "end_chain()\n"
+    "{\n"
+    "    [ $? != 4 ] && [ \"$(cat \"$state/live\" 2>/dev/null)\" != 0 ] || scancel $next\n"
+    "}\n"
+    "rm -f \"$state/live\"\n"
+    "[ -z \"$next\" ] || trap end_chain EXIT\n";
 
 static const char body_text[] =
     "\n"
@@ -173,6 +180,8 @@ static const char body_text[] =
     "address=$(scontrol show node -o \"$node\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p')\n"
     "address=$(getent ahosts \"${address:-$node}\" | awk '{ print $1; exit }')\n"
     "case $address in *:*) address=[$address] ;; esac\n"
+    "# Requests to it are encrypted; clients find the certificate in the state directory.\n"
+    "case $address in 127.*) ;; *) daemon+=(--tls-self-signed) ;; esac\n"
     "[ \"$(id -u)\" != 0 ] || daemon+=(--allow-root)\n"
     "\n"
     "# polluxd ends by itself, with 0, before the time limit.  Otherwise it is started again; jobs "
@@ -183,17 +192,11 @@ static const char body_text[] =
     "    case $status in\n"
     "    0) break ;;\n"
     "    2) exit 2 ;; # a wrong option or configuration\n"
+    "    4) exit 4 ;; # another polluxd has taken over the state directory\n"
     "    esac\n"
     "    echo \"polluxd ended with status $status: it is started again\"\n"
     "    sleep 1\n"
     "done\n";
-
-static const char chain_end_text[] =
-    "\n"
-    "# Without jobs the chain ends.\n"
-    "if [ -n \"$next\" ] && [ \"$(cat \"$state/live\" 2>/dev/null)\" = 0 ]; then\n"
-    "    scancel \"$next\"\n"
-    "fi\n";
 
 static void put_script (FILE *out, const struct pilot *pilot)
 {
@@ -201,8 +204,6 @@ static void put_script (FILE *out, const struct pilot *pilot)
     if (pilot->chain)
         fputs (chain_text, out);
     fputs (body_text, out);
-    if (pilot->chain)
-        fputs (chain_end_text, out);
 }
 
 /* ---- Submitting --------------------------------------------------------------------------- */
