@@ -135,6 +135,12 @@ step_cli_asan()
     POLLUX_SOAK= POLLUX_BRIEF=1 scripts $((2 * jobs)) build/asan/pollux tests/cli/*.sh
 }
 
+# With a real Slurm, a private cluster for each script (tests/slurm/lib_slurm.sh).
+step_slurm()
+{
+    quiet_make FLAVOUR=gcc all examples && scripts "$jobs" build/gcc/pollux tests/slurm/*.sh
+}
+
 # The Python package, with a Python that has torch.  Some replicas of these tests end with os._exit(): Python then does not
 # remove its temporary files, hence a folder for them.
 step_python()
@@ -185,5 +191,5 @@ step_bench()
     quiet_make all benches && tools/bench --targets build/bench/* bench/*.py
 }
 
-steps="includes format header unit_gcc cli unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
+steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
 [ -z "$soak" ] || steps+=" soak bench"

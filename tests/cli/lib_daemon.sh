@@ -71,7 +71,7 @@ until_true()
     while [ $SECONDS -le $until ]; do
         "$@" >/dev/null 2>&1 && return 0
         [ -z "$daemon" ] || lives "$daemon" || break
-        sleep 0.05
+        sleep "${PAUSE-0.05}"
     done
     return 1
 }
@@ -87,7 +87,7 @@ soon()
     if until_true "$@"; then
         ok "$name"
     else
-        not_ok "$name" "did not become true: $*" "$("$@" 2>&1 | tail -n 5)" "$(pollux list 2>&1)" "$(tell)"
+        not_ok "$name" "did not become true: $*" "$("$@" 2>&1 | tail -n 5)" "${daemon:+$(pollux list 2>&1)}" "$(tell)"
     fi
 }
 
