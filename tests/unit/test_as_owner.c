@@ -406,6 +406,13 @@ static void test_open (void **state)
     close (file);
     assert_int_equal (ask_file (test, test->owner, -1, "master", &file).code, 0);
     close (file);
+    struct owner_request request = {
+        .kind = OWNER_READ, .job = "resnet", .generation = 4, .rank = -1, .file = "master"};
+    struct owner_answer answer = ask (test, request, NULL, 0, NULL);
+    assert_int_equal (answer.code, 0);
+    assert_string_equal (answer.output, "7\n");
+    as_root_in_generation (test, "head -c 20000 /dev/zero >master");
+    assert_int_equal (ask (test, request, NULL, 0, NULL).code, -EFBIG);
     assert_int_equal (ask_file (test, test->owner, 1, "status", &file).code, -ENOENT);
     assert_int_equal (ask_file (test, test->owner, 0, "..", &file).code, -EINVAL);
     assert_int_equal (ask_file (test, test->owner, 0, "a/b", &file).code, -EINVAL);

@@ -241,16 +241,42 @@ static int submit (const struct owner_request *request, const struct owner_accou
 
 /* ---- Opening ------------------------------------------------------------------------------ */
 
+static int write_out (const char *text, size_t length, struct pollux_error *err)
+{
+    return write (STDOUT_FILENO, text, length) == (ssize_t)length
+               ? 0
+               : fail (err, -EIO, "cannot write the answer");
+}
+
+static int open_directory (const struct owner_request *request, const struct owner_account *account,
+                           int *ret, struct pollux_error *err)
+{
+    char number[16];
+    int code = open_generation (account, request, false, ret, err);
+    if (code == 0 && request->rank >= 0) {
+        snprintf (number, sizeof (number), "%d", request->rank);
+        code = enter (*ret, number, false, ret, err);
+    }
+    return code;
+}
+
+static int read_file (const struct owner_request *request, const struct owner_account *account,
+                      struct pollux_error *err)
+{
+    char *text;
+    size_t length;
+    int directory;
+    int code = open_directory (request, account, &directory, err);
+    if (code == 0)
+        code = safe_dir_read (directory, request->file, OWNER_OUTPUT_SIZE - 1, &text, &length, err);
+    return code < 0 ? code : write_out (text, length, err);
+}
+
 static int open_file (const struct owner_request *request, const struct owner_account *account,
                       struct pollux_error *err)
 {
-    char number[16];
     int directory, file;
-    int code = open_generation (account, request, false, &directory, err);
-    if (code == 0 && request->rank >= 0) {
-        snprintf (number, sizeof (number), "%d", request->rank);
-        code = enter (directory, number, false, &directory, err);
-    }
+    int code = open_directory (request, account, &directory, err);
     if (code == 0)
         code = safe_dir_open_file (directory, request->file, &file, err);
     if (code < 0)
@@ -267,10 +293,7 @@ static int look_up (const struct owner_account *account, struct pollux_error *er
     char text[OWNER_OUTPUT_SIZE];
     if (owner_account_encode (account, text) < 0)
         return fail (err, -EINVAL, "the account has a line break in it");
-    size_t length = strlen (text);
-    return write (STDOUT_FILENO, text, length) == (ssize_t)length
-               ? 0
-               : fail (err, -EIO, "cannot write the answer");
+    return write_out (text, strlen (text), err);
 }
 
 static int act (const struct owner_request *request, const struct owner_account *account,
@@ -286,6 +309,8 @@ static int act (const struct owner_request *request, const struct owner_account 
         return run_scancel (request, account, err);
     case OWNER_OPEN:
         return open_file (request, account, err);
+    case OWNER_READ:
+        return read_file (request, account, err);
     }
     return fail (err, -EINVAL, "unknown request");
 }

@@ -18,7 +18,7 @@
 
 static const char request_magic[4] = "PlxR", answer_magic[4] = "PlxA";
 
-const char *const owner_request_names[] = {"lookup", "submit", "signal", "cancel", "open"};
+const char *const owner_request_names[] = {"lookup", "submit", "signal", "cancel", "open", "read"};
 _Static_assert(sizeof (owner_request_names) / sizeof (owner_request_names[0]) ==
                    OWNER_REQUEST_KINDS,
                "a name each");
@@ -151,15 +151,16 @@ static void expect (struct reader *reader, const char magic[4])
 /* The fields that each kind has; those that it does not have are empty. */
 static bool request_is_valid (const struct owner_request *request)
 {
-    bool names_run = request->kind == OWNER_SUBMIT || request->kind == OWNER_OPEN;
+    bool names_file = request->kind == OWNER_OPEN || request->kind == OWNER_READ;
+    bool names_run = request->kind == OWNER_SUBMIT || names_file;
     bool names_job = request->kind == OWNER_SIGNAL || request->kind == OWNER_CANCEL;
     if (!owner_name_is_valid (request->owner))
         return false;
     if (names_run ? !wire_is_job (request->job) || request->generation < 1
                   : request->job[0] || request->generation != 0)
         return false;
-    if (request->kind == OWNER_OPEN ? request->rank < -1 || !owner_file_is_valid (request->file)
-                                    : request->rank != 0 || request->file[0])
+    if (names_file ? request->rank < -1 || !owner_file_is_valid (request->file)
+                   : request->rank != 0 || request->file[0])
         return false;
     if (names_job ? request->slurm_job == 0 : request->slurm_job != 0)
         return false;

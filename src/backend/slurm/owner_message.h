@@ -30,8 +30,9 @@ enum owner_request_kind {
     OWNER_SIGNAL, /* scancel --batch --signal */
     OWNER_CANCEL, /* scancel */
     OWNER_OPEN,   /* open RUN_ROOT/JOB/GENERATION/RANK/FILE, or without rank .../GENERATION/FILE */
+    OWNER_READ,   /* read it: polluxd never waits for the owner's file system */
 };
-enum { OWNER_REQUEST_KINDS = OWNER_OPEN + 1 };
+enum { OWNER_REQUEST_KINDS = OWNER_READ + 1 };
 extern const char *const owner_request_names[OWNER_REQUEST_KINDS];
 
 /* 64 words of at most 4096 bytes would be more; sbatch gets about 20 short ones. */
@@ -45,9 +46,9 @@ struct owner_request {
     uint64_t number;
     enum owner_request_kind kind;
     char owner[NAME_SIZE];
-    char job[NAME_SIZE]; /* SUBMIT, OPEN; else "" */
+    char job[NAME_SIZE]; /* SUBMIT, OPEN, READ; else "" */
     int generation;      /* as above; else 0 */
-    int rank;            /* OPEN; -1: the file is not one of a rank; else 0 */
+    int rank;            /* OPEN, READ; -1: the file is not one of a rank; else 0 */
     char file[OWNER_FILE_SIZE];
     uint32_t slurm_job; /* SIGNAL, CANCEL; else 0 */
     int signal;         /* SIGNAL: 1 .. 31; else 0 */
@@ -58,9 +59,10 @@ struct owner_request {
 
 struct owner_answer {
     uint64_t number;
-    int code;                       /* 0 or -errno */
-    char text[OWNER_TEXT_SIZE];     /* why it failed: one sentence; for warnings of sbatch, too */
-    char output[OWNER_OUTPUT_SIZE]; /* of sbatch; of LOOKUP: struct owner_account as text */
+    int code;                   /* 0 or -errno */
+    char text[OWNER_TEXT_SIZE]; /* why it failed: one sentence; for warnings of sbatch, too */
+    /* Of sbatch; of READ: the file up to a NUL; of LOOKUP: struct owner_account as text. */
+    char output[OWNER_OUTPUT_SIZE];
 };
 
 /* What LOOKUP says of an owner. */
