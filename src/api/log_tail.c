@@ -31,6 +31,13 @@ static void move_to (struct log_tail *tail, int file)
 {
     log_tail_close (tail);
     tail->file = file;
+    tail->offset = 0;
+}
+
+static off_t size_of (int file)
+{
+    struct stat stat;
+    return fstat (file, &stat) == 0 ? stat.st_size : 0;
 }
 
 /* The offset where the last *lines lines begin.  If the file has fewer, the offset is 0 and *lines is
@@ -38,7 +45,7 @@ static void move_to (struct log_tail *tail, int file)
 static int64_t seek_lines (int file, bool newest, int64_t *lines, int64_t *left)
 {
     char block[BLOCK];
-    off_t end = lseek (file, 0, SEEK_END);
+    off_t end = size_of (file);
     bool last = newest; /* the newline at the end of the log begins no line */
     while (end > 0 && *left > 0) {
         size_t size = end < BLOCK ? (size_t)end : BLOCK;
@@ -65,7 +72,9 @@ int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *er
     for (int number = 0; number <= RUN_LOG_FILES_LIMIT; number++) {
         int file = -1;
         int rc = open_file (tail, number, &file, number == 0 ? err : NULL);
-        if (rc < 0 && number == 0)
+        if (rc == -EAGAIN)
+            log_tail_close (tail);
+        if (rc < 0 && (number == 0 || rc == -EAGAIN))
             return rc;
         if (rc < 0)
             break; /* the log has fewer lines than requested */
@@ -73,18 +82,19 @@ int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *er
         if (all)
             continue;
         if (lines == 0)
-            offset = lseek (file, 0, SEEK_END);
+            offset = size_of (file);
         else
             offset = seek_lines (file, number == 0, &lines, &left);
         if (lines == 0 || left <= 0)
             break;
     }
-    if (!all && lseek (tail->file, offset > 0 ? offset : 0, SEEK_SET) < 0)
-        return fail (err, -errno, "cannot read the log: %s", strerror (errno));
+    if (!all)
+        tail->offset = offset > 0 ? offset : 0;
     return 0;
 }
 
-/* The number of the open file; -1: it was removed, and *ret_oldest is the oldest existing one. */
+/* The number of the open file; -1: it was removed, and *ret_oldest is the oldest existing one; 0 also
+ * if that is not known yet. */
 static int find_number (const struct log_tail *tail, int *ret_oldest)
 {
     struct stat ours, other;
@@ -93,7 +103,10 @@ static int find_number (const struct log_tail *tail, int *ret_oldest)
         return -1;
     for (int number = 0; number <= RUN_LOG_FILES_LIMIT; number++) {
         int file = -1;
-        if (open_file (tail, number, &file, NULL) < 0)
+        int code = open_file (tail, number, &file, NULL);
+        if (code == -EAGAIN)
+            return 0;
+        if (code < 0)
             break;
         int rc = fstat (file, &other);
         close (file);
@@ -104,19 +117,26 @@ static int find_number (const struct log_tail *tail, int *ret_oldest)
     return -1;
 }
 
+static ssize_t read_more (struct log_tail *tail, void *buffer, size_t size)
+{
+    ssize_t got = pread (tail->file, buffer, size, tail->offset);
+    tail->offset += got > 0 ? got : 0;
+    return got;
+}
+
 ssize_t log_tail_read (struct log_tail *tail, void *buffer, size_t size)
 {
     for (;;) {
         if (tail->file < 0)
             return 0;
-        ssize_t got = read (tail->file, buffer, size);
+        ssize_t got = read_more (tail, buffer, size);
         if (got != 0)
             return got > 0 ? got : -errno;
         int oldest = -1, number = find_number (tail, &oldest);
         if (number == 0)
             return 0;
         /* It was rotated, perhaps after the read above: read its last bytes first. */
-        got = read (tail->file, buffer, size);
+        got = read_more (tail, buffer, size);
         if (got != 0)
             return got > 0 ? got : -errno;
         int file = -1, next = number > 0 ? number - 1 : oldest;

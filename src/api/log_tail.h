@@ -9,6 +9,7 @@
 #ifndef API_LOG_TAIL_H
 #define API_LOG_TAIL_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cluster/node.h"
@@ -22,14 +23,15 @@ struct log_tail {
     void *self;
     char job[NAME_SIZE];
     int generation, rank;
-    int file; /* -1: none is open */
+    int file;       /* -1: none is open */
+    int64_t offset; /* of the next byte; other readers may have the same open file */
 };
 
 /* At most this many bytes are searched for the last lines; a longer text is cut at its start. */
 #define LOG_TAIL_BYTES ((int64_t)4 << 20)
 
 /* Open the log at its last lines; lines < 0: at its first kept byte.  -ENOENT: there is no
- * log (yet). */
+ * log (yet); -EAGAIN: it is being opened, call again. */
 int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *err);
 void log_tail_close (struct log_tail *tail);
 

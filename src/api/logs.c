@@ -21,6 +21,7 @@ struct logs {
     struct follower follower;
     struct log_tail tail;
     int job;
+    int64_t lines;     /* with which it is to be opened; -1: all */
     bool follow, last; /* last: continue with the next generation */
 };
 
@@ -60,6 +61,7 @@ static bool go_on (struct logs *logs)
     if (job->generation == logs->tail.generation)
         return job_live (job); /* it waits for slots */
     logs->tail.generation++;
+    logs->lines = -1;
     log_tail_close (&logs->tail);
     return true;
 }
@@ -70,8 +72,9 @@ static bool logs_feed (struct follower *follower)
     char block[LOGS_BLOCK];
     for (int turn = 0; turn < LOGS_BLOCKS; turn++) {
         bool ended = has_ended (logs); /* check before the last read, so that no output is missed */
-        if (logs->tail.file < 0 && logs->tail.generation > 0)
-            log_tail_open (&logs->tail, -1, NULL);
+        if (logs->tail.file < 0 && logs->tail.generation > 0 &&
+            log_tail_open (&logs->tail, logs->lines, NULL) == -EAGAIN)
+            return true; /* api_step calls this again */
         size_t room = http_stream_room (follower->stream);
         if (room == 0)
             return true; /* drained calls this again */
@@ -131,10 +134,11 @@ static int read_request (struct api *api, struct http_request *request, const st
         read_generation (api, request, job, logs) < 0)
         return -EINVAL;
     logs->tail.rank = (int)rank;
+    logs->lines = lines;
     struct pollux_error err = {"it has not started yet"};
     int rc = logs->tail.generation > 0 ? log_tail_open (&logs->tail, lines, &err) : -ENOENT;
     /* The log of a running generation may appear soon. */
-    if (rc == 0 || (rc == -ENOENT && logs->follow && !has_ended (logs)) ||
+    if (rc == 0 || rc == -EAGAIN || (rc == -ENOENT && logs->follow && !has_ended (logs)) ||
         (logs->follow && logs->last && job_live (job)))
         return 0;
     api_refuse (api, request, rc == -ENOENT ? 404 : 503, "job %s, generation %d, rank %lld: %.200s",
