@@ -118,9 +118,10 @@ static int open_generation (const struct owner_account *account,
 /* The variables that sbatch gets, and passes on to the job. */
 static char **clean_environment (const char *owner, const struct owner_account *account)
 {
-    static char texts[6][PATH_MAX];
-    static char *list[7];
+    static char texts[7][PATH_MAX];
+    static char *list[8];
     const char *path = getenv ("PATH"), *conf = getenv ("SLURM_CONF");
+    const char *munge = getenv ("POLLUX_MUNGE_SOCKET"); /* of a munged at another place */
     int count = 0;
     snprintf (texts[count++], PATH_MAX, "PATH=%s",
               path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
@@ -130,6 +131,8 @@ static char **clean_environment (const char *owner, const struct owner_account *
     snprintf (texts[count++], PATH_MAX, "LANG=C.UTF-8");
     if (conf && *conf)
         snprintf (texts[count++], PATH_MAX, "SLURM_CONF=%s", conf);
+    if (munge && *munge)
+        snprintf (texts[count++], PATH_MAX, "POLLUX_MUNGE_SOCKET=%s", munge);
     for (int i = 0; i < count; i++)
         list[i] = texts[i];
     return list;
