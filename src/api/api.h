@@ -30,6 +30,7 @@
 struct api;
 struct cluster_status;
 struct munge_worker;
+struct launch;
 struct tokens;
 struct reader;
 struct run_news;
@@ -63,6 +64,8 @@ struct api_options {
     /* A report of the job was malformed; why is the error message (reports_refuse). */
     void (*report_refused) (void *self, int job, const char *why);
     /* Open a file of a replica's log, as open_log of backend/backend.h; NULL: no logs. */
+    /* Can the backend run this job?  < 0: a sentence for its owner.  NULL: every job. */
+    int (*check) (void *self, const struct launch *launch, struct pollux_error *err);
     int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
                      struct pollux_error *err);
     /* The first replica that failed, as first_failure of backend/backend.h; NULL: unknown. */

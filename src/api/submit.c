@@ -114,10 +114,14 @@ static void post_submission (struct api *api, struct http_request *request,
         return;
     }
     snprintf (launch->owner, sizeof (launch->owner), "%s", http_identity (request)->name);
+    struct pollux_error err;
+    if (api->options.check && api->options.check (api->options.self, launch, &err) < 0) {
+        api_refuse (api, request, 400, "%s", err.text);
+        return;
+    }
     struct event event = {.type = EVENT_SUBMIT,
                           .job = cluster->job_count,
                           .submit = {.spec = spec, .hints = first_hints (spec), .launch = launch}};
-    struct pollux_error err;
     int rc = api->options.post (api->options.self, &event, &err);
     if (rc < 0) {
         api_refuse_event (api, request, rc, &err);

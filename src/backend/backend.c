@@ -11,10 +11,11 @@
 #include "backend/fake.h"
 #include "backend/local.h"
 #include "backend/slurm/slurm_steps.h"
+#include "backend/slurm/service.h"
 #include "base/error.h"
 
-const struct backend_ops *const backends[] = {&local_backend, &slurm_steps_backend, &fake_backend,
-                                              NULL};
+const struct backend_ops *const backends[] = {&local_backend, &slurm_steps_backend, &slurm_backend,
+                                              &fake_backend, NULL};
 
 int backend_find (const char *name, const struct backend_ops **ret, struct pollux_error *err)
 {

@@ -20,16 +20,20 @@
 
 #include "loop/loop.h"
 #include "wire/run_news.h"
+#include "wire/slurm_config.h"
 
 /* Borrowed for the call of open, except log, token and their self.  NULL and 0 mean what is in
  * brackets. */
 struct backend_options {
-    const char *state;        /* the state directory; it exists and belongs to this user */
-    const char *program;      /* the path of pollux, which supervises replicas */
-    const char *checkpoints;  /* (STATE/checkpoints), for jobs that name no directory */
-    const char *url;          /* where supervisors send hints (nowhere) */
-    const char *ca;           /* the file of certificates that they trust there (the system's) */
-    const char *nvidia_smi;   /* lists the GPUs (nvidia-smi in the PATH); "": there are none */
+    const char *state;       /* the state directory; it exists and belongs to this user */
+    const char *program;     /* the path of pollux, which supervises replicas */
+    const char *checkpoints; /* (STATE/checkpoints), for jobs that name no directory */
+    const char *url;         /* where supervisors send hints (nowhere) */
+    const char *ca;          /* the file of certificates that they trust there (the system's) */
+    const char *nvidia_smi;  /* lists the GPUs (nvidia-smi in the PATH); "": there are none */
+    const struct wire_slurm_config *slurm; /* the section slurm of the configuration */
+    int owner_socket; /* to the process that acts for owners (for_owners), which open takes over; -1 */
+    bool munge;       /* supervisors sign their reports with munge, instead of a token */
     const struct node *nodes; /* declared by the configuration (found by the backend) */
     int node_count;
     bool use_cgroups; /* one per run, where this user may make them */
@@ -47,6 +51,8 @@ struct backend_ops {
     bool remote;       /* replicas run on other machines: supervisors report to the first address to
                   * listen on, not to the socket in the state directory */
 
+    bool for_owners; /* runs jobs as their owners: needs the root process (slurm/as_owner.h) */
+
     /* On success *ret belongs to the caller (free). */
     int (*open) (const struct backend_options *options, void **ret, struct pollux_error *err);
     /* Replicas that run go on; the next daemon adopts them.  NULL is fine. */
@@ -61,6 +67,9 @@ struct backend_ops {
      * supervisor that lives has an unknown version; -EINVAL: there are runs but the journal is
      * empty, so another journal started them. */
     int (*recover) (void *self, const struct cluster *cluster, struct pollux_error *err);
+
+    /* Can this job be run?  -EINVAL, -EPERM, -ENOENT: a sentence for its owner.  NULL: every job. */
+    int (*check) (void *self, const struct launch *launch, struct pollux_error *err);
 
     /* A descriptor for epoll (-1: none), and the time of the next step even if it is not readable:
      * microseconds of CLOCK_MONOTONIC, INT64_MAX: none.  step never waits. */

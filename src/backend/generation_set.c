@@ -105,7 +105,8 @@ int generation_set_reconcile (struct generation_set *set, struct loop *loop,
         const struct job *job = cluster->live.jobs[i];
         if (job->phase == JOB_PENDING && job->desired.count > 0 && job->launch &&
             job->retry_us <= cluster->now_us && is_free (set, cluster, job->desired) &&
-            !has_orphan (set, job->spec.name))
+            !has_orphan (set, job->spec.name) &&
+            (!set->may_start || set->may_start (set->may_start_self, job)))
             code = start_job (set, loop, cluster->live.indices[i], err);
     }
     return code;

@@ -21,6 +21,9 @@ struct generation_set {
     void *carrier_self;
     void (*log) (void *self, int level, const char *text); /* NULL: none */
     void *log_self;
+    /* May a job be started now?  False: not yet; wants_settle is set later.  NULL: always. */
+    bool (*may_start) (void *self, const struct job *job);
+    void *may_start_self;
     struct generation **items; /* in no order */
     int count, capacity;
     struct slot_map slot_map;

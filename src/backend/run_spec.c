@@ -314,11 +314,12 @@ static void describe_remote (const struct run_spec *spec, const struct position 
 {
     description->news = spec->url != NULL;
     description->ca = (char *)spec->ca;
+    description->auth = spec->munge ? RUN_AUTH_MUNGE : RUN_AUTH_TOKEN;
     description->master = (char *)"master";
     description->master_first = position->first == 0;
     for (int i = 0; spec->devices && i < position->local_world; i++)
         description->devices.items[description->devices.count++] =
-            spec->slot_map->slots[position->first + i];
+            spec->local_slots ? i : spec->slot_map->slots[position->first + i];
 }
 
 static int describe_rank (const struct run_spec *spec, int rank, char **ret, size_t *ret_length,

@@ -12,9 +12,11 @@ struct run_spec {
     const struct job *job;         /* its placement and generation are those of the run */
     const struct machine *machine; /* NULL: other machines, with the next fields */
     const char *master;            /* MASTER_ADDR; its port is chosen there */
-    bool devices;   /* slots are positions in the devices that Slurm gives to a share */
-    int cpus;       /* OMP_NUM_THREADS of replicas without devices */
-    const char *ca; /* the certificates that supervisors trust; NULL: the system's */
+    bool devices;     /* slots are positions in the devices that Slurm gives to a share */
+    bool local_slots; /* with devices: the share has its own ones, numbered from 0 */
+    bool munge;       /* reports are signed with munge, instead of a token */
+    int cpus;         /* OMP_NUM_THREADS of replicas without devices */
+    const char *ca;   /* the certificates that supervisors trust; NULL: the system's */
     const struct run_slot_map *slot_map;
     char *const *environment;   /* of every replica, before the job's own; NULL at the end */
     const char *checkpoint_dir; /* jobs that name no directory get CHECKPOINT_DIR/JOB */

@@ -23,6 +23,7 @@ struct daemon_options {
     const char *program;    /* the path of pollux, which supervises replicas */
     const char *nvidia_smi; /* the command that lists GPUs; NULL: nvidia-smi, "": do not look */
     bool shared_state;      /* several hosts share the state directory, see daemon/epoch.h */
+    int owner_socket;       /* to the process that acts for owners (backend/slurm/as_owner.h); -1 */
     bool stop_jobs;         /* stop all jobs when the daemon stops */
     /* Read the configuration, at the start and for a reload: the file, and the command line over it. */
     int (*configure) (void *self, struct wire_config *ret, struct pollux_error *err);

@@ -18,10 +18,12 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "backend/slurm/as_owner.h"
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/home.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "daemon/daemon.h"
 #include "daemon/state.h"
@@ -39,6 +41,10 @@ enum {
     OPT_TLS_SELF_SIGNED,
     OPT_INSECURE,
     OPT_BACKEND,
+    OPT_PARTITION,
+    OPT_SLURM_NODES,
+    OPT_RESERVATION,
+    OPT_MIN_UID,
     OPT_NODE,
     OPT_INTERVAL,
     OPT_RESTART_DELAY,
@@ -66,7 +72,12 @@ static const struct command_option polluxd_options[] = {
     {"tls-key", "FILE", OPT_TLS_KEY, "its key, which only polluxd's user can read"},
     {"tls-self-signed", NULL, OPT_TLS_SELF_SIGNED, "make a certificate in the state directory"},
     {"insecure", NULL, OPT_INSECURE, "listen on the network, and take tokens there, without TLS"},
-    {"backend", "NAME", OPT_BACKEND, "what starts replicas: local, slurm-steps or fake (local)"},
+    {"backend", "NAME", OPT_BACKEND,
+     "what starts replicas: local, slurm-steps, slurm or fake (local)"},
+    {"partition", "NAME", OPT_PARTITION, "backend slurm: use the nodes of this partition"},
+    {"slurm-nodes", "LIST", OPT_SLURM_NODES, "backend slurm: use these nodes, as n[0-3],m1"},
+    {"reservation", "NAME", OPT_RESERVATION, "backend slurm: use the nodes of this reservation"},
+    {"min-uid", "UID", OPT_MIN_UID, "backend slurm: run no jobs of lower uids (1000)"},
     {"node", "NAME:SLOTS[:TYPE]", OPT_NODE, "a node of this machine; may be repeated"},
     {"interval", "SECONDS", OPT_INTERVAL, "between rounds that may move jobs (60)"},
     {"restart-delay", "SECONDS", OPT_RESTART_DELAY, "cost of a restart, until it is measured (30)"},
@@ -187,6 +198,28 @@ static int set_choice (int *field, const struct options *options, const char *co
     return rc;
 }
 
+static int set_slurm (char *field, size_t size, const struct options *options,
+                      const char *(*wrong) (const char *), struct pollux_error *err)
+{
+    const char *problem = wrong (options->argument);
+    if (problem)
+        return fail (err, -EINVAL, "--%s: %s, got %s", options->at->name, problem,
+                     quote (options->argument).text);
+    snprintf (field, size, "%s", options->argument);
+    return 0;
+}
+
+static int set_min_uid (struct wire_config *config, const struct options *options,
+                        struct pollux_error *err)
+{
+    int64_t uid;
+    if (number_int64 (options->argument, &uid) < 0 || uid < 1 || uid > 1000000000)
+        return fail (err, -EINVAL, "--min-uid: expected a uid from 1 on, got %s",
+                     quote (options->argument).text);
+    config->slurm.min_uid = (int)uid;
+    return 0;
+}
+
 static int take_option (int id, const struct options *options, struct wire_config *config,
                         bool first, struct pollux_error *err)
 {
@@ -205,6 +238,16 @@ static int take_option (int id, const struct options *options, struct wire_confi
     case OPT_INSECURE:
         config->insecure = true;
         return 0;
+    case OPT_PARTITION:
+        return set_slurm (config->slurm.partition, NAME_SIZE, options, wire_wrong_slurm_name, err);
+    case OPT_SLURM_NODES:
+        return set_slurm (config->slurm.nodes, WIRE_SLURM_LIST_SIZE, options,
+                          wire_wrong_slurm_nodes, err);
+    case OPT_RESERVATION:
+        return set_slurm (config->slurm.reservation, NAME_SIZE, options, wire_wrong_slurm_name,
+                          err);
+    case OPT_MIN_UID:
+        return set_min_uid (config, options, err);
     case OPT_BACKEND:
         return set_name (config->backend, options, err);
     case OPT_NODE:
@@ -363,7 +406,20 @@ static int become (const char *name, const char *state, struct pollux_error *err
     return 0;
 }
 
-/* Jobs run as polluxd's user, so root needs an explicit permission. */
+/* The process that runs jobs as their owners.  It starts first: it stays root. */
+static int start_owner_process (const struct wire_config *config, int *ret,
+                                struct pollux_error *err)
+{
+    const struct backend_ops *backend;
+    struct owner_helper_options options = {.min_uid = (unsigned)config->slurm.min_uid,
+                                           .directory = config->slurm.directory};
+    *ret = -1;
+    int rc = backend_find (config->backend, &backend, err);
+    return rc < 0 || !backend->for_owners ? rc : owner_helper_start (&options, ret, NULL, err);
+}
+
+/* Jobs run as polluxd's user, so root needs an explicit permission.  With a backend that runs them as
+ * their owners, polluxd itself still needs no rights. */
 static int choose_user (const struct wire_config *config, struct pollux_error *err)
 {
     if (geteuid () == 0 && config->run_as[0])
@@ -428,7 +484,10 @@ static int serve (struct request *request, const struct wire_config *config,
                   struct pollux_error *err)
 {
     char program[PATH_MAX];
-    int rc = choose_user (config, err);
+    int owner_socket;
+    int rc = start_owner_process (config, &owner_socket, err);
+    if (rc == 0)
+        rc = choose_user (config, err);
     if (rc == 0)
         rc = find_program (program, err);
     if (rc < 0)
@@ -438,6 +497,7 @@ static int serve (struct request *request, const struct wire_config *config,
     struct daemon_options options = {
         .logger = chosen_logger (config),
         .program = program,
+        .owner_socket = owner_socket,
         .stop_jobs = request->stop_jobs,
         .shared_state = request->shared_state,
         .configure = configure,

@@ -88,6 +88,12 @@ static int api_open_log (void *self, const char *job, int generation, int rank, 
                                       err);
 }
 
+static int api_check (void *self, const struct launch *launch, struct pollux_error *err)
+{
+    struct daemon *daemon = self;
+    return daemon->backend->check ? daemon->backend->check (daemon->backend_self, launch, err) : 0;
+}
+
 static int api_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
     struct daemon *daemon = self;
@@ -254,6 +260,9 @@ static int open_backend (struct daemon *daemon, struct pollux_error *err)
         .url = has_url ? url : NULL,
         .ca = ca,
         .nvidia_smi = config->slots == WIRE_SLOTS_CPU ? "" : daemon->options->nvidia_smi,
+        .slurm = &config->slurm,
+        .owner_socket = daemon->options->owner_socket,
+        .munge = config->auth == WIRE_AUTH_MUNGE,
         .nodes = config->nodes,
         .node_count = config->node_count,
         .use_cgroups = true,
@@ -310,6 +319,7 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .report = api_report,
         .news = api_news,
         .report_refused = api_report_refused,
+        .check = api_check,
         .open_log = api_open_log,
         .first_failure = api_first_failure,
         .self = daemon,

@@ -28,6 +28,8 @@
 #define KILL_US (10 * SECOND_US)
 /* Excuses of a job in succession: a node that kills everything must not restart it for ever. */
 enum { EXCUSES = 5 };
+/* A generation that ran longer than this has made progress. */
+#define LONG_US (600 * SECOND_US)
 
 void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
 {
@@ -206,7 +208,8 @@ static void see_none (struct slurm *slurm, struct generation *generation, int ra
     } else if (slurm_share_is_gone (slurm, share)) {
         snprintf (why, sizeof (why), "%s",
                   *share->why ? share->why : "its step ended before its supervisor began");
-        generation_carrier_failed (&slurm->set, generation);
+        if (!share->refused && !share->excused)
+            generation_carrier_failed (&slurm->set, generation);
         refuse (slurm, generation, rank, false, why);
     }
 }
@@ -434,6 +437,8 @@ static const char *excuse (void *self, const struct generation *generation,
     struct slurm *slurm = self;
     const char *reason = outside_reason (slurm, generation);
     struct excuse_count *count = reason ? excuses_of (slurm, generation->job) : NULL;
+    if (count && clock_monotonic_us () > generation->since_us + LONG_US)
+        count->count = 0; /* a time limit may end it any number of times */
     if (!count || count->count >= EXCUSES)
         return NULL;
     count->count++;

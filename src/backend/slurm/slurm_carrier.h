@@ -53,6 +53,8 @@ struct carried_share {
     } listed[SHARE_STEPS]; /* in the last query */
     int listed_count;
     enum slurm_phase phase; /* as last listed; jobs only */
+    int64_t phase_us;       /* since when */
+    int node, count;        /* of its runs; they stay known when the generation is dropped */
     uint64_t command;       /* srun, or the way's own; 0: none */
     double grace_s;
     int64_t stop_us;   /* when it was asked to stop; 0: never */
@@ -61,6 +63,7 @@ struct carried_share {
     int64_t watch_us;  /* until then it is looked for every second; 0: no */
     bool unsure;       /* an earlier daemon may have submitted it */
     bool excused;      /* it was ended from outside; why has the reason */
+    bool refused;      /* Slurm does not take or start it: the job's own fault */
     char why[RUN_WHY_SIZE];
 };
 
@@ -84,6 +87,8 @@ struct slurm_way {
     int (*cancel) (void *self, struct carried_share *share);
     /* Which jobs or steps to list. */
     void (*query) (void *self, struct slurm_jobs_query *ret);
+    /* Is a listed job or step this share?  NULL: if its name is the same. */
+    bool (*owns) (void *self, const struct carried_share *share, const struct slurm_job *job);
     /* A query has succeeded. */
     void (*listed) (void *self, const struct slurm_jobs *jobs);
     /* Are the nodes known?  Nothing is submitted before. */

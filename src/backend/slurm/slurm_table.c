@@ -42,6 +42,8 @@ struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *g
     added->slurm = slurm;
     added->generation = generation;
     added->share = share;
+    added->node = generation->shares[share].node;
+    added->count = generation->shares[share].count;
     snprintf (added->name, sizeof (added->name), "%s.%d.%d", generation->name, generation->number,
               share);
     slurm->shares[slurm->count++] = added;
@@ -102,22 +104,39 @@ void slurm_poll_soon (struct slurm *slurm)
 
 /* ---- What squeue says --------------------------------------------------------------------- */
 
+static bool is_share (const struct slurm *slurm, const struct carried_share *share,
+                      const struct slurm_job *job)
+{
+    return strcmp (job->name, share->name) == 0 &&
+           (!slurm->way->owns || slurm->way->owns (slurm->way_self, share, job));
+}
+
+static void set_phase (struct carried_share *share, enum slurm_phase phase)
+{
+    if (phase != share->phase || share->phase_us == 0)
+        share->phase_us = clock_monotonic_us ();
+    share->phase = phase;
+}
+
 static void take_listed (struct slurm *slurm, struct carried_share *share,
                          const struct slurm_jobs *jobs)
 {
+    const struct slurm_job *ended = NULL; /* it stays listed for some minutes, with how it ended */
     share->listed_count = 0;
     for (int i = 0; i < jobs->count && share->listed_count < SHARE_STEPS; i++) {
         const struct slurm_job *job = &jobs->list[i];
-        if (strcmp (job->name, share->name) != 0 || job->phase == SLURM_ENDED ||
-            job->phase == SLURM_EXCUSED || strlen (job->step) >= STEP_SIZE)
+        if (!is_share (slurm, share, job) || strlen (job->step) >= STEP_SIZE)
             continue;
+        if (job->phase == SLURM_ENDED || job->phase == SLURM_EXCUSED) {
+            ended = ended ? ended : job;
+            continue;
+        }
         share->listed[share->listed_count].id = job->id;
         strcpy (share->listed[share->listed_count++].step, job->step);
-        share->phase = job->phase;
+        set_phase (share, job->phase);
     }
-    /* A job that ended stays listed for some minutes, with how it ended. */
-    const struct slurm_job *ended = slurm_jobs_find (jobs, share->name);
-    if (share->listed_count == 0 && ended && ended->phase == SLURM_EXCUSED && !share->excused) {
+    if (share->listed_count == 0 && ended && ended->phase == SLURM_EXCUSED && !share->excused &&
+        !share->refused) {
         share->excused = true;
         snprintf (share->why, sizeof (share->why), "Slurm ended it: %s", ended->state);
     }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of owners: how runs ended, and their logs.  polluxd has no rights there; the root process reads
+ * and opens them as the owner.  Nothing waits: what is not there yet is -EAGAIN, and asked again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/slurm/service_private.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "wire/submission.h"
+
+#define SECOND_US INT64_C (1000000)
+/* How long an open log is given out again: rotated files change their numbers. */
+#define LOG_US (2 * SECOND_US)
+enum { LOGS_LIMIT = 256 };
+
+static bool same_run (const struct run_name *a, const struct run_name *b)
+{
+    return a->rank == b->rank && a->generation == b->generation && strcmp (a->job, b->job) == 0;
+}
+
+static int ask (struct service *service, enum owner_request_kind kind, const struct run_name *name,
+                const char *file, uint64_t *ret, struct pollux_error *err)
+{
+    static struct owner_request request;
+    request =
+        (struct owner_request){.kind = kind, .generation = name->generation, .rank = name->rank};
+    memcpy (request.job, name->job, sizeof (request.job));
+    snprintf (request.owner, sizeof (request.owner), "%s", service_owner_of (service, name->job));
+    snprintf (request.file, sizeof (request.file), "%s", file);
+    return owner_client_send (service->client, &request, NULL, 0, ret, err);
+}
+
+/* ---- Runs --------------------------------------------------------------------------------- */
+
+static struct service_read *find_read (struct service *service, const struct run_name *name)
+{
+    for (int i = 0; i < service->read_count; i++)
+        if (same_run (&service->reads[i]->name, name))
+            return service->reads[i];
+    void *list =
+        realloc (service->reads, ((size_t)service->read_count + 1) * sizeof (service->reads[0]));
+    struct service_read *read = calloc (1, sizeof (*read));
+    if (list)
+        service->reads = list;
+    if (!list || !read) {
+        free (read);
+        return NULL;
+    }
+    read->name = *name;
+    service->reads[service->read_count++] = read;
+    return read;
+}
+
+/* The state of a run's files, read after newer_us.  0 or -EAGAIN. */
+int service_read (struct service *service, const struct run_name *name, int64_t newer_us,
+                  struct run_view *ret)
+{
+    struct service_read *read = find_read (service, name);
+    if (!read)
+        return -ENOMEM;
+    if (read->request != 0)
+        return -EAGAIN;
+    if (read->at_us > newer_us) {
+        ret->state = read->state;
+        ret->has_status = read->has_status;
+        ret->has_replica = read->state != RUN_NONE;
+        ret->status = read->status;
+        return 0;
+    }
+    read->info = false;
+    int code = ask (service, OWNER_READ, name, "status", &read->request, NULL);
+    return code < 0 && code != -EAGAIN ? code : -EAGAIN;
+}
+
+static void look_again (struct service *service, const struct run_name *name)
+{
+    struct generation_set *set = &service->slurm.set;
+    for (int i = 0; i < set->count; i++)
+        if (set->items[i]->number == name->generation &&
+            strcmp (set->items[i]->name, name->job) == 0)
+            set->items[i]->due_us = 0;
+}
+
+/* The status; without one, whether there is a run directory. */
+static void take_read (struct service *service, struct service_read *read,
+                       const struct owner_answer *answer)
+{
+    read->request = 0;
+    if (!read->info && answer->code == 0 &&
+        run_status_decode ("status", answer->output, strlen (answer->output), &read->status,
+                           NULL) == 0) {
+        read->state = RUN_ENDED;
+        read->has_status = true;
+    } else if (read->info) {
+        read->state = answer->code == -ENOENT ? RUN_NONE : RUN_BEGUN;
+        read->has_status = false;
+    } else if (answer->code == -ETIMEDOUT || answer->code == -EINTR) {
+        return; /* the owner's file system does not answer: asked again with the next look */
+    } else {
+        read->info = true;
+        if (ask (service, OWNER_READ, &read->name, "info", &read->request, NULL) == 0)
+            return;
+        read->request = 0;
+        return;
+    }
+    read->at_us = clock_monotonic_us ();
+    look_again (service, &read->name);
+}
+
+bool service_read_answer (struct service *service, const struct owner_answer *answer)
+{
+    for (int i = 0; i < service->read_count; i++)
+        if (service->reads[i]->request == answer->number) {
+            take_read (service, service->reads[i], answer);
+            return true;
+        }
+    return false;
+}
+
+void service_forget_reads (struct service *service, const char *job, int generation)
+{
+    for (int i = service->read_count - 1; i >= 0; i--) {
+        struct service_read *read = service->reads[i];
+        if (read->name.generation != generation || strcmp (read->name.job, job) != 0)
+            continue;
+        free (read); /* an answer that comes later finds nobody */
+        service->reads[i] = service->reads[--service->read_count];
+    }
+}
+
+/* ---- Logs --------------------------------------------------------------------------------- */
+
+static void drop_log (struct service *service, int index)
+{
+    if (service->logs[index]->file >= 0)
+        close (service->logs[index]->file);
+    free (service->logs[index]);
+    service->logs[index] = service->logs[--service->log_count];
+}
+
+static void drop_old_logs (struct service *service)
+{
+    int64_t now_us = clock_monotonic_us ();
+    for (int i = service->log_count - 1; i >= 0; i--)
+        if (service->logs[i]->request == 0 && now_us > service->logs[i]->at_us + LOG_US)
+            drop_log (service, i);
+}
+
+static int ask_log (struct service *service, const struct run_name *name, int number,
+                    struct pollux_error *err)
+{
+    char file[OWNER_FILE_SIZE] = "out.log";
+    if (service->log_count >= LOGS_LIMIT)
+        return fail (err, -EAGAIN, "too many logs are being read");
+    void *list =
+        realloc (service->logs, ((size_t)service->log_count + 1) * sizeof (service->logs[0]));
+    if (list)
+        service->logs = list;
+    struct service_log *log = list ? calloc (1, sizeof (*log)) : NULL;
+    if (!log)
+        return fail (err, -ENOMEM, "not enough memory");
+    *log = (struct service_log){.name = *name, .number = number, .file = -1};
+    if (number > 0)
+        snprintf (file, sizeof (file), "out.log.%d", number);
+    int code = ask (service, OWNER_OPEN, name, file, &log->request, err);
+    if (code < 0) {
+        free (log);
+        return code;
+    }
+    service->logs[service->log_count++] = log;
+    return fail (err, -EAGAIN, "the log is being opened");
+}
+
+int service_open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
+                      struct pollux_error *err)
+{
+    struct service *service = self;
+    struct run_name name = {.generation = generation, .rank = rank};
+    if (!wire_is_job (job) || !owner_name_is_valid (service_owner_of (service, job)))
+        return fail (err, -ENOENT, "there are no logs of job %.63s", job);
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    drop_old_logs (service);
+    for (int i = 0; i < service->log_count; i++) {
+        const struct service_log *log = service->logs[i];
+        if (log->number != number || !same_run (&log->name, &name))
+            continue;
+        if (log->request != 0)
+            return fail (err, -EAGAIN, "the log is being opened");
+        if (log->code < 0)
+            return fail (err, log->code, "there is no log %d of rank %d", number, rank);
+        int file = fcntl (log->file, F_DUPFD_CLOEXEC, 3); /* readers keep their own offset */
+        *ret = file;
+        return file < 0 ? fail (err, -errno, "out.log: %s", strerror (errno)) : 0;
+    }
+    return ask_log (service, &name, number, err);
+}
+
+bool service_log_answer (struct service *service, const struct owner_answer *answer, int file)
+{
+    for (int i = 0; i < service->log_count; i++) {
+        struct service_log *log = service->logs[i];
+        if (log->request != answer->number)
+            continue;
+        log->request = 0;
+        log->code = answer->code == 0 && file < 0 ? -EIO : answer->code;
+        log->file = file;
+        log->at_us = clock_monotonic_us ();
+        return true;
+    }
+    if (file >= 0)
+        close (file);
+    return false;
+}
+
+void service_files_clear (struct service *service)
+{
+    while (service->log_count > 0)
+        drop_log (service, 0);
+    for (int i = 0; i < service->read_count; i++)
+        free (service->reads[i]);
+    free (service->logs);
+    free (service->reads);
+}

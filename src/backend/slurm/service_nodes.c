@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes of the service.  sinfo tells their states and how many slots all Slurm jobs use; the list of
+ * jobs tells how many of these are ours; the rest belongs to others:
+ *
+ *     sinfo     n0: 8 GPUs, 5 used            slots of n0 = 8 - (5 - 3) = 6
+ *     squeue    our shares on n0: 3 GPUs
+ *
+ * Both are asked one after the other, so they agree only on a node where nothing of ours has changed in
+ * the meantime.  On other nodes the last known number stays until the next time.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "backend/slurm/service_private.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#define SECOND_US INT64_C (1000000)
+#define QUERY_US (15 * SECOND_US)
+/* While a share waits in Slurm: others may have taken its node. */
+#define QUERY_WAITING_US (3 * SECOND_US)
+#define QUERY_AGAIN_US SECOND_US
+#define QUERY_DEADLINE_US (30 * SECOND_US)
+/* Nothing of ours has changed on a node for this time. */
+#define QUIET_US (2 * SECOND_US)
+/* How long a node is not used on which a share waited too long. */
+#define BLOCKED_US (120 * SECOND_US)
+
+static int find_index (const struct service *service, const char *name)
+{
+    for (int i = 0; i < service->node_count; i++)
+        if (strcmp (service->nodes[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+const struct service_node *service_find_node (const struct service *service, const char *name,
+                                              const struct node **ret)
+{
+    int index = find_index (service, name);
+    if (index < 0)
+        return NULL;
+    *ret = &service->nodes[index];
+    return &service->details[index];
+}
+
+void service_block_node (struct service *service, int node)
+{
+    const char *name = service->cluster ? service->cluster->nodes[node].name : "";
+    int index = find_index (service, name);
+    if (index < 0 || service->details[index].blocked_us > clock_monotonic_us ())
+        return;
+    slurm_log (&service->slurm, LOG_WARNING,
+               "node %s: Slurm does not start our job there; it is not used for two minutes", name);
+    service->details[index].blocked_us = clock_monotonic_us () + BLOCKED_US;
+    service->query_us = 0;
+}
+
+/* ---- Slots -------------------------------------------------------------------------------- */
+
+/* Slots that our shares hold on a node; -1: something has changed after since_us. */
+static int held_slots (const struct service *service, const char *name, int64_t since_us)
+{
+    int held = 0;
+    for (int i = 0; i < service->slurm.count; i++) {
+        const struct carried_share *share = service->slurm.shares[i];
+        if (!service->cluster || strcmp (service->cluster->nodes[share->node].name, name) != 0)
+            continue;
+        if (share->state != CARRIED_LISTED || share->since_us > since_us ||
+            share->phase_us > since_us)
+            return -1;
+        if (share->phase != SLURM_COMING)
+            held += share->count;
+    }
+    return held;
+}
+
+static void set_node (const struct service *service, const struct slurm_node *found,
+                      struct node *node, struct service_node *details)
+{
+    const struct wire_slurm_config *config = &service->config;
+    int64_t now_us = clock_monotonic_us ();
+    int old = find_index (service, found->name);
+    bool gres = config->gres[0] != '\0';
+    int total = gres ? found->gres.count : found->cpus;
+    int used = gres ? found->gres_used : found->cpus_used;
+    int held = held_slots (service, found->name, service->found_began_us - QUIET_US);
+    /* Shares that ended a moment ago may still be counted as used. */
+    bool quiet = held >= 0 && service->changed_us < service->found_began_us - QUIET_US;
+    enum slurm_node_use use = slurm_node_use (found->state, config->reservation[0] != '\0');
+    *details = (struct service_node){.reported = -1};
+    if (old >= 0)
+        *details = service->details[old];
+    if (quiet || (old < 0 && held >= 0))
+        details->foreign = used > held ? used - held : 0;
+    if (held == 0 && gres && found->cpus > 0 && found->cpus_used >= found->cpus)
+        details->foreign = total; /* no CPU is left for us */
+    memcpy (details->address, found->address, SLURM_ADDRESS_SIZE);
+    *node = (struct node){.slots = total - details->foreign};
+    memcpy (node->name, found->name, NAME_SIZE);
+    if (node->slots < 0 || use == SLURM_NODE_LOST)
+        node->slots = 0;
+    if (node->slots > SLOTS_LIMIT)
+        node->slots = SLOTS_LIMIT;
+    snprintf (node->type, NAME_SIZE, "%s",
+              !gres               ? "cpu"
+              : *found->gres.type ? found->gres.type
+                                  : config->gres);
+    node->available = use == SLURM_NODE_USABLE && node->slots > 0 && now_us >= details->blocked_us;
+}
+
+/* Nodes that sinfo does not list any more stay, with no slots. */
+static int count_gone (const struct service *service)
+{
+    int count = 0;
+    for (int i = 0; i < service->node_count; i++)
+        count += !slurm_nodes_find (&service->found, service->nodes[i].name);
+    return count;
+}
+
+static void take_nodes (struct service *service)
+{
+    int count = service->found.count, gone = count_gone (service);
+    struct node *nodes = calloc ((size_t)(count + gone) + 1, sizeof (nodes[0]));
+    struct service_node *details = calloc ((size_t)(count + gone) + 1, sizeof (details[0]));
+    if (!nodes || !details) {
+        free (nodes);
+        free (details);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        set_node (service, &service->found.list[i], &nodes[i], &details[i]);
+    for (int i = 0, at = count; i < service->node_count; i++)
+        if (!slurm_nodes_find (&service->found, service->nodes[i].name)) {
+            nodes[at] = service->nodes[i];
+            details[at] = service->details[i];
+            nodes[at].slots = 0;
+            nodes[at++].available = false;
+        }
+    service->slurm.set.wants_settle |= service->node_count < 0;
+    free (service->nodes);
+    free (service->details);
+    service->nodes = nodes;
+    service->details = details;
+    service->node_count = count + gone;
+    slurm_nodes_clear (&service->found);
+    service->has_found = false;
+}
+
+void service_nodes_listed (struct service *service)
+{
+    if (service->has_found && service->slurm.listed_us >= service->found_began_us)
+        take_nodes (service);
+    for (int i = 0; i < service->slurm.count; i++)
+        if (service->slurm.shares[i]->phase == SLURM_COMING &&
+            service->query_us > service->query_began_us + QUERY_WAITING_US)
+            service->query_us = service->query_began_us + QUERY_WAITING_US;
+}
+
+/* ---- Asking ------------------------------------------------------------------------------- */
+
+static struct slurm_nodes_query query_of (const struct service *service)
+{
+    const struct wire_slurm_config *config = &service->config;
+    return (struct slurm_nodes_query){
+        .partition = config->partition[0] ? config->partition : NULL,
+        .nodes = config->nodes[0] ? config->nodes : NULL,
+        .gres = config->gres[0] ? config->gres : NULL,
+        .type = config->gres_type[0] ? config->gres_type : NULL,
+    };
+}
+
+static void query_failed (struct service *service, const char *why)
+{
+    if (service->query_failures++ == 0)
+        slurm_log (&service->slurm, LOG_WARNING,
+                   "the nodes of Slurm are not known: %s; asking again", why);
+    service->query_us = clock_monotonic_us () + QUERY_AGAIN_US;
+}
+
+static void nodes_done (void *user, const struct command_result *result)
+{
+    struct service *service = user;
+    struct slurm_nodes_query query = query_of (service);
+    struct slurm_nodes found;
+    struct pollux_error err = result->why;
+    int code = result->code;
+    service->query = 0;
+    if (code == 0)
+        code = slurm_nodes_parse (&query, result->output, result->output_length, &found, &err);
+    if (code < 0) {
+        query_failed (service, err.text);
+        return;
+    }
+    service->query_failures = 0;
+    if (service->has_found)
+        slurm_nodes_clear (&service->found);
+    service->found = found;
+    service->found_began_us = service->query_began_us;
+    service->has_found = true;
+    if (service->slurm.count == 0 && service->slurm.listed_us > 0)
+        take_nodes (service); /* nothing is ours */
+    else
+        slurm_poll_soon (&service->slurm);
+}
+
+void service_query_nodes (struct service *service)
+{
+    struct slurm_nodes_query query = query_of (service);
+    struct pollux_error err = {.text = "not enough memory"};
+    struct words words = {0};
+    int64_t now_us = clock_monotonic_us ();
+    if (service->query != 0 || now_us < service->query_us)
+        return;
+    service->query_began_us = now_us;
+    service->query_us = now_us + QUERY_US;
+    int code = slurm_nodes_words (&query, &words);
+    if (code == 0) {
+        struct command_request request = {.words = words_list (&words),
+                                          .deadline_us = now_us + QUERY_DEADLINE_US,
+                                          .done = nodes_done,
+                                          .user = service};
+        code = command_set_start (service->slurm.commands, &request, now_us, &service->query, &err);
+    }
+    words_clear (&words);
+    if (code < 0)
+        query_failed (service, err.text);
+}
+
+/* ---- Events ------------------------------------------------------------------------------- */
+
+/* A node that the cluster knows with other slots, or whose availability in Slurm has changed.  A node
+ * that an admin drained in Pollux stays so until Slurm closes and opens it. */
+int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret)
+{
+    for (int i = 0; i < service->node_count; i++) {
+        struct service_node *details = &service->details[i];
+        const struct node *node = &service->nodes[i];
+        int index = cluster_find_node (cluster, node->name);
+        const struct node *known = index >= 0 ? &cluster->nodes[index] : NULL;
+        bool same = known ? known->slots == node->slots &&
+                                (node->slots == 0 || strcmp (known->type, node->type) == 0)
+                          : node->slots == 0;
+        bool reported = details->reported == (int)node->available;
+        if (known && !reported && known->available == node->available) {
+            details->reported = node->available;
+            reported = true;
+        }
+        if (same && (reported || !known))
+            continue;
+        *ret = (struct event){.type = EVENT_NODE, .job = -1, .node = *node};
+        if (reported && known)
+            ret->node.available = known->available && node->available;
+        details->reported = node->available;
+        return 1;
+    }
+    return 0;
+}
+
+void service_nodes_clear (struct service *service)
+{
+    free (service->nodes);
+    free (service->details);
+    if (service->has_found)
+        slurm_nodes_clear (&service->found);
+}

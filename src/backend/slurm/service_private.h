@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the backend `slurm` share.
+ *
+ *     service.c         the ops; making and freeing
+ *     service_way.c     submitting, signalling and judging shares (struct slurm_way)
+ *     service_owners.c  accounts of owners; requests to the root process and their answers
+ *     service_files.c   status files and logs, read through the root process
+ *     service_nodes.c   nodes, and the slots that other Slurm jobs leave
+ */
+#ifndef BACKEND_SLURM_SERVICE_PRIVATE_H
+#define BACKEND_SLURM_SERVICE_PRIVATE_H
+
+#include "backend/slurm/as_owner.h"
+#include "backend/slurm/nodes.h"
+#include "backend/slurm/service.h"
+#include "backend/slurm/slurm_carrier.h"
+#include "wire/slurm_config.h"
+
+struct service_account {
+    char name[NAME_SIZE];
+    uint64_t request; /* the lookup under way; 0: none */
+    int64_t at_us;    /* of the answer; 0: none yet */
+    int code;         /* 0, or why the owner is not served */
+    struct pollux_error why;
+    struct owner_account account;
+    char **environment; /* of this owner's replicas; NULL at the end */
+    char *checkpoints;  /* DIRECTORY/checkpoints */
+};
+
+/* What is known of a run's files. */
+struct service_read {
+    struct run_name name;
+    uint64_t request; /* 0: done */
+    bool info;        /* the request asks whether there is a run directory; else for the status */
+    enum run_state state;
+    bool has_status;
+    struct run_status status;
+    int64_t at_us; /* of the answer; 0: none yet */
+};
+
+/* An open log, kept for a moment: readers ask for it again and again. */
+struct service_log {
+    struct run_name name;
+    int number;
+    uint64_t request; /* 0: done */
+    int code, file;   /* file: -1 if code < 0 */
+    int64_t at_us;    /* of the answer */
+};
+
+struct service_failure {
+    char job[NAME_SIZE];
+    int generation, rank, code;
+};
+
+struct service_node {
+    char address[SLURM_ADDRESS_SIZE];
+    int foreign;        /* slots that other Slurm jobs use */
+    int64_t blocked_us; /* a share waited here too long: not used before this time */
+    int reported;       /* the availability that was reported last; -1: none */
+};
+
+struct service {
+    struct slurm slurm;
+    struct wire_slurm_config config;
+    char id[17]; /* of this state directory, in the comments of Slurm jobs */
+    char *program, *url, *ca;
+    bool munge; /* supervisors sign their reports */
+    int (*token) (void *self, const char *job, char *ret, size_t size);
+    void *self; /* of token */
+    char token_text[1025];
+    const struct cluster *cluster;
+    int epoll;
+
+    struct owner_client *client;
+    bool client_ended;
+    struct service_account **accounts;
+    int account_count;
+    struct service_submit {
+        uint64_t number;
+        struct carried_share *share;
+    } * submits; /* under way */
+    int submit_count;
+    struct service_stop {
+        uint64_t number;
+        int64_t id; /* of the Slurm job */
+    } * stops;      /* under way */
+    int stop_count;
+    struct service_read **reads;
+    int read_count;
+    struct service_log **logs;
+    int log_count;
+    struct service_failure failures[256]; /* of generations that ended last; a ring */
+    int failure_count;
+
+    struct node *nodes;
+    struct service_node *details; /* by node */
+    int node_count;               /* -1: not known yet */
+    struct slurm_nodes found;     /* taken with the next list of jobs */
+    bool has_found;
+    int64_t found_began_us;
+    uint64_t query;   /* sinfo; 0: none under way */
+    int64_t query_us; /* when the next one is due */
+    int64_t query_began_us;
+    int query_failures;
+    int64_t changed_us; /* when a share of ours left the table */
+};
+
+extern const struct slurm_way service_way;
+
+/* ---- service_owners.c ---- */
+
+/* The owner's account: 0; -EAGAIN: it is being looked up; else why the owner is not served. */
+int service_account (struct service *service, const char *owner, const struct service_account **ret,
+                     struct pollux_error *err);
+/* The owner of a job of the cluster; "": there is no such job. */
+const char *service_owner_of (const struct service *service, const char *job);
+int service_submit (struct service *service, const char *owner, struct carried_share *share,
+                    struct owner_request *request, const struct owner_file *files, int count,
+                    struct pollux_error *err);
+/* Signal a Slurm job, or cancel it (signal 0). */
+int service_stop (struct service *service, const char *owner, int64_t id, int signal);
+/* Take all answers of the root process. */
+void service_take_answers (struct service *service);
+void service_owners_clear (struct service *service);
+
+/* ---- service_files.c ---- */
+
+int service_read (struct service *service, const struct run_name *name, int64_t newer_us,
+                  struct run_view *ret);
+bool service_read_answer (struct service *service, const struct owner_answer *answer);
+void service_forget_reads (struct service *service, const char *job, int generation);
+int service_open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
+                      struct pollux_error *err);
+bool service_log_answer (struct service *service, const struct owner_answer *answer, int file);
+void service_files_clear (struct service *service);
+
+/* ---- service_nodes.c ---- */
+
+const struct service_node *service_find_node (const struct service *service, const char *name,
+                                              const struct node **ret);
+void service_query_nodes (struct service *service);
+/* Jobs were listed: count the slots that others use. */
+void service_nodes_listed (struct service *service);
+/* A share has waited too long on a node. */
+void service_block_node (struct service *service, int node);
+int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret);
+void service_nodes_clear (struct service *service);
+
+#endif

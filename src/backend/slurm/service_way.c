@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shares as Slurm jobs of their owners.  A share is one sbatch, which the root process runs as the
+ * owner; its batch script is `pollux exec --share`.  Its name is JOB.GENERATION.SHARE, and its comment
+ * begins with the id of this state directory: by both, and by its user, it is found again.
+ *
+ * Whether a run lives is said by its news and by Slurm.  Files are read only when a share has ended, or
+ * when no news came from it.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "backend/slurm/service_private.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fault.h"
+
+#define SECOND_US INT64_C (1000000)
+/* After this time without news of a run that Slurm says is running, its files are read. */
+#define NEWS_US (30 * SECOND_US)
+/* Slurm starts a job on free slots within a second, and within 30 s if only its backfill does. */
+#define WAIT_US (60 * SECOND_US)
+
+/* ---- Descriptions ------------------------------------------------------------------------- */
+
+static void service_spec (void *self, const struct cluster *cluster,
+                          const struct generation *generation, struct run_spec *ret)
+{
+    struct service *service = self;
+    const struct job *job = cluster->jobs[generation->job];
+    const struct node *node;
+    const char *first = cluster->nodes[generation->ranks[0].node].name;
+    const struct service_node *details = service_find_node (service, first, &node);
+    struct slurm_request request = wire_slurm_complete (&service->config, &job->launch->slurm);
+    const struct service_account *account = NULL;
+    if (service_account (service, job->launch->owner, &account, NULL) == 0) {
+        ret->environment = account->environment;
+        ret->checkpoint_dir = account->checkpoints;
+    }
+    if (!ret->checkpoint_dir)
+        ret->checkpoint_dir = "/"; /* submit refuses it anyway */
+    ret->slot_map = &generation->slot_map;
+    ret->local_slots = true;
+    ret->url = service->url;
+    ret->ca = service->ca;
+    ret->program = service->program;
+    ret->directory = "/";
+    ret->master = details ? details->address : first;
+    ret->devices = service->config.gres[0] != '\0';
+    ret->cpus = request.cpus > 0 ? request.cpus : 1;
+    ret->munge = service->munge;
+    if (!service->munge && service->url && service->token &&
+        service->token (service->self, generation->name, service->token_text,
+                        sizeof (service->token_text)) == 0)
+        ret->token = service->token_text;
+}
+
+/* ---- Submitting --------------------------------------------------------------------------- */
+
+/* Make the directory for checkpoints, too: only the owner can. */
+static int complete_script (const struct service_account *account, const struct job *job,
+                            char **script, struct pollux_error *err)
+{
+    char *path = NULL, *text = NULL;
+    if (job->launch->checkpoint_dir
+            ? !(path = strdup (job->launch->checkpoint_dir))
+            : asprintf (&path, "%s/%s", account->checkpoints, job->spec.name) < 0)
+        return fail (err, -ENOMEM, "not enough memory");
+    char *quoted = slurm_shell_quote (path);
+    free (path);
+    const char *rest = strchr (*script, '\n');
+    if (!quoted || !rest ||
+        asprintf (&text, "%.*s\nmkdir -p -m 700 %s%s", (int)(rest - *script), *script, quoted,
+                  rest) < 0)
+        text = NULL;
+    free (quoted);
+    if (!text)
+        return fail (err, -ENOMEM, "not enough memory");
+    free (*script);
+    *script = text;
+    return 0;
+}
+
+/* The words of sbatch without its name, and the script. */
+static int build (struct service *service, const struct cluster *cluster,
+                  const struct carried_share *share, const struct service_account *account,
+                  struct words *words, char **script, struct pollux_error *err)
+{
+    const struct generation *generation = share->generation;
+    const struct generation_share *ranks = &generation->shares[share->share];
+    const struct job *job = cluster->jobs[generation->job];
+    const struct wire_slurm_config *config = &service->config;
+    struct slurm_request request = wire_slurm_complete (config, &job->launch->slurm);
+    char comment[256], directory[2048], output[2100];
+    snprintf (comment, sizeof (comment),
+              "pollux-%s: job %s, generation %d, replicas %d to %d of %d", service->id,
+              generation->name, generation->number, ranks->first, ranks->first + ranks->count - 1,
+              generation->replicas);
+    snprintf (directory, sizeof (directory), "%s/run/%s/%d", account->account.directory,
+              generation->name, generation->number);
+    snprintf (output, sizeof (output), "%s/share-%d.out", directory, share->share);
+    struct slurm_share what = {
+        .name = share->name,
+        .comment = comment,
+        .node = cluster->nodes[ranks->node].name,
+        .pollux = service->program,
+        .directory = directory,
+        .first = ranks->first,
+        .count = ranks->count,
+        .gres = config->gres,
+        .gres_type = config->gres_type,
+        .gres_count = config->gres[0] ? ranks->count : 0,
+        .cpus = (request.cpus > 0 ? request.cpus : 1) * ranks->count,
+        .memory_mb = request.memory_mb * ranks->count,
+        .account = request.account,
+        .qos = request.qos,
+        .partition = request.partition,
+        .reservation = config->reservation,
+        .time_limit_min = request.time_limit_min,
+        .output = output,
+    };
+    int code = slurm_sbatch_share (&what, words, script, err);
+    if (code == 0)
+        code = complete_script (account, job, script, err);
+    words_add (words, "--propagate=NONE"); /* not the limits of this service */
+    return code;
+}
+
+static int send (struct service *service, const struct cluster *cluster,
+                 struct carried_share *share, const struct words *words, const char *script,
+                 const struct slurm_file *files, int count, struct pollux_error *err)
+{
+    static struct owner_request request;
+    const struct generation *generation = share->generation;
+    struct owner_file *list = calloc ((size_t)count + 1, sizeof (list[0]));
+    if (!list)
+        return fail (err, -ENOMEM, "not enough memory");
+    list[0] = (struct owner_file){.text = script, .length = strlen (script)};
+    for (int i = 0; i < count; i++) {
+        list[i + 1] = (struct owner_file){.text = files[i].text, .length = files[i].length};
+        snprintf (list[i + 1].name, sizeof (list[i + 1].name), "%.31s", files[i].name);
+    }
+    request = (struct owner_request){.kind = OWNER_SUBMIT, .generation = generation->number};
+    memcpy (request.job, generation->name, sizeof (request.job));
+    for (size_t i = 1; i < words->count && request.word_count < OWNER_WORDS; i++)
+        request.words[request.word_count++] = words->list[i];
+    fault_point ("spawn");
+    int code = service_submit (service, cluster->jobs[generation->job]->launch->owner, share,
+                               &request, list, count + 1, err);
+    fault_point ("spawned");
+    free (list);
+    return code;
+}
+
+static int service_submit_share (void *self, const struct cluster *cluster,
+                                 struct carried_share *share, const struct slurm_file *files,
+                                 int count, struct pollux_error *err)
+{
+    struct service *service = self;
+    const struct job *job = cluster->jobs[share->generation->job];
+    const struct service_account *account;
+    struct words words = {0};
+    char *script = NULL;
+    int code = service_account (service, job->launch->owner, &account, err);
+    if (code == -EPERM || code == -ENOENT)
+        return -EINVAL; /* the owner is not served: the job's own fault */
+    if (code == 0)
+        code = build (service, cluster, share, account, &words, &script, err);
+    if (code == 0)
+        code = words_check (&words) < 0
+                   ? fail (err, -ENOMEM, "not enough memory")
+                   : send (service, cluster, share, &words, script, files, count, err);
+    words_clear (&words);
+    free (script);
+    return code;
+}
+
+/* ---- Stopping ----------------------------------------------------------------------------- */
+
+/* The job of a share, from JOB.GENERATION.SHARE. */
+static void job_name (const char *share, char ret[NAME_SIZE])
+{
+    char text[SHARE_NAME_SIZE];
+    snprintf (text, sizeof (text), "%s", share);
+    for (int i = 0; i < 2; i++) {
+        char *dot = strrchr (text, '.');
+        if (dot)
+            *dot = '\0';
+    }
+    snprintf (ret, NAME_SIZE, "%.63s", text);
+}
+
+static int stop_all (struct service *service, const struct carried_share *share, int signal)
+{
+    char job[NAME_SIZE];
+    int code = 0;
+    job_name (share->name, job);
+    for (int i = 0; i < share->listed_count; i++) {
+        int rc =
+            service_stop (service, service_owner_of (service, job), share->listed[i].id, signal);
+        code = rc < 0 ? rc : code;
+    }
+    return code;
+}
+
+/* A job that waits in Slurm has nobody to signal. */
+static int service_signal (void *self, struct carried_share *share)
+{
+    return stop_all (self, share, share->phase == SLURM_COMING ? 0 : SIGURG);
+}
+
+static int service_cancel (void *self, struct carried_share *share)
+{
+    return stop_all (self, share, 0);
+}
+
+/* ---- Listing ------------------------------------------------------------------------------ */
+
+/* All users' jobs, those that ended recently, too. */
+static void service_query (void *self, struct slurm_jobs_query *ret)
+{
+    (void)self;
+    ret->ended = true;
+}
+
+static bool has_our_comment (const struct service *service, const struct slurm_job *job)
+{
+    char prefix[32];
+    snprintf (prefix, sizeof (prefix), "pollux-%s:", service->id);
+    return strncmp (job->comment, prefix, strlen (prefix)) == 0;
+}
+
+/* Other users may give their jobs any name and comment, but not another user. */
+static bool service_owns (void *self, const struct carried_share *share,
+                          const struct slurm_job *job)
+{
+    const struct service *service = self;
+    char name[NAME_SIZE];
+    if (strcmp (job->name, share->name) != 0 || !has_our_comment (service, job))
+        return false;
+    job_name (share->name, name);
+    const char *owner = service_owner_of (service, name);
+    for (int i = 0; i < service->account_count; i++)
+        if (strcmp (service->accounts[i]->name, owner) == 0 && service->accounts[i]->environment)
+            return job->uid == (int64_t)service->accounts[i]->account.uid;
+    return strcmp (job->user, owner) == 0;
+}
+
+static const struct carried_share *find_share (const struct service *service,
+                                               const struct slurm_job *job)
+{
+    for (int i = 0; i < service->slurm.count; i++)
+        if (service_owns ((void *)service, service->slurm.shares[i], job))
+            return service->slurm.shares[i];
+    return NULL;
+}
+
+/* Is it the node that is missing?  Other reasons are limits of the owner. */
+static bool waits_for_node (const char *reason)
+{
+    static const char *const reasons[] = {"Resources",       "Priority",       "None",
+                                          "ReqNodeNotAvail", "Nodes_required", "Reservation",
+                                          "BadConstraints"};
+    for (size_t i = 0; i < sizeof (reasons) / sizeof (reasons[0]); i++)
+        if (strncmp (reason, reasons[i], strlen (reasons[i])) == 0)
+            return true;
+    return false;
+}
+
+/* A share that Slurm does not start: another node, or the job's own fault. */
+static void check_waiting (struct service *service, struct carried_share *share,
+                           const struct slurm_job *job)
+{
+    if (job->phase != SLURM_COMING || !share->generation || share->stop_us > 0 ||
+        clock_monotonic_us () < share->phase_us + WAIT_US)
+        return;
+    if (waits_for_node (job->reason)) {
+        service_block_node (service, share->node);
+        return;
+    }
+    snprintf (share->why, sizeof (share->why), "Slurm does not start it: %.100s", job->reason);
+    share->refused = true;
+    service_cancel (service, share);
+}
+
+/* Jobs with our comment that no generation has are cancelled: of an earlier daemon, for example. */
+static void service_listed (void *self, const struct slurm_jobs *jobs)
+{
+    struct service *service = self;
+    for (int i = 0; i < jobs->count; i++) {
+        const struct slurm_job *job = &jobs->list[i];
+        if (!has_our_comment (service, job) ||
+            (job->phase != SLURM_COMING && job->phase != SLURM_HELD))
+            continue;
+        struct carried_share *share = (struct carried_share *)find_share (service, job);
+        if (share) {
+            check_waiting (service, share, job);
+            continue;
+        }
+        char name[NAME_SIZE];
+        job_name (job->name, name);
+        if (strcmp (service_owner_of (service, name), job->user) != 0)
+            continue; /* somebody else's, who copied our comment */
+        slurm_log (&service->slurm, LOG_WARNING,
+                   "Slurm job %lld (%s) is not wanted: it is cancelled", (long long)job->id,
+                   job->name);
+        service_stop (service, job->user, job->id, 0);
+    }
+    service_nodes_listed (service);
+}
+
+static bool service_ready (void *self)
+{
+    return ((const struct service *)self)->node_count >= 0;
+}
+
+static bool service_node_lost (void *self, int node)
+{
+    const struct service *service = self;
+    const struct node *found = NULL;
+    return service->node_count >= 0 && service->cluster &&
+           (!service_find_node (service, service->cluster->nodes[node].name, &found) ||
+            found->slots == 0);
+}
+
+/* ---- Files -------------------------------------------------------------------------------- */
+
+static struct generation *find_generation (const struct service *service,
+                                           const struct run_name *name)
+{
+    const struct generation_set *set = &service->slurm.set;
+    for (int i = 0; i < set->count; i++)
+        if (set->items[i]->number == name->generation &&
+            strcmp (set->items[i]->name, name->job) == 0)
+            return set->items[i];
+    return NULL;
+}
+
+static struct carried_share *share_of (const struct generation *generation, int rank)
+{
+    int share = 0;
+    while (rank >= generation->shares[share].first + generation->shares[share].count)
+        share++;
+    return generation->shares[share].carried;
+}
+
+static int service_read_run (void *self, const struct run_name *name, struct run_view *ret,
+                             struct pollux_error *err)
+{
+    struct service *service = self;
+    const struct generation *generation = find_generation (service, name);
+    (void)err;
+    *ret = (struct run_view){.state = RUN_NONE};
+    if (!generation)
+        return 0;
+    const struct rank *rank = &generation->ranks[name->rank];
+    const struct carried_share *share = share_of (generation, name->rank);
+    if (!share)
+        return 0;
+    int64_t now_us = clock_monotonic_us ();
+    if (share->state == CARRIED_GONE)
+        return service_read (service, name, share->since_us, ret);
+    bool silent = !rank->command_runs && share->state == CARRIED_LISTED &&
+                  share->phase == SLURM_HELD && now_us > share->phase_us + NEWS_US;
+    struct run_view files = {.state = RUN_NONE};
+    if (silent && service_read (service, name, now_us - NEWS_US, &files) == 0 &&
+        files.state != RUN_NONE) {
+        *ret = files;
+        return 0;
+    }
+    if (rank->command_runs) {
+        ret->state = RUN_BEGUN;
+        ret->has_replica = true;
+    }
+    return 0;
+}
+
+/* A run never starts when its Slurm job is gone.  Until then: not yet. */
+static int service_refuse (void *self, const struct run_name *name, const struct run_status *status,
+                           struct pollux_error *err)
+{
+    const struct service *service = self;
+    const struct generation *generation = find_generation (service, name);
+    const struct carried_share *share = generation ? share_of (generation, name->rank) : NULL;
+    (void)status;
+    if (!share || slurm_share_is_gone (&service->slurm, share))
+        return 0;
+    return fail (err, -EAGAIN, "its Slurm job is being cancelled");
+}
+
+/* The journal says that it has to stop. */
+static void service_mark_stop (void *self, const struct generation *generation)
+{
+    (void)self;
+    (void)generation;
+}
+
+/* Remember the first failure; the next submission removes old directories. */
+static void service_clean_up (void *self, const struct cluster *cluster,
+                              const struct generation *generation)
+{
+    struct service *service = self;
+    (void)cluster;
+    service_forget_reads (service, generation->name, generation->number);
+    for (int i = 0; i < generation->replicas; i++) {
+        const struct run_status *status = &generation->exits[i].status;
+        if (status->stopped || run_status_code (status) == 0)
+            continue;
+        struct service_failure *failure =
+            &service->failures[service->failure_count++ %
+                               (int)(sizeof (service->failures) / sizeof (service->failures[0]))];
+        *failure = (struct service_failure){
+            .generation = generation->number, .rank = i, .code = run_status_code (status)};
+        memcpy (failure->job, generation->name, NAME_SIZE);
+        return;
+    }
+}
+
+static void service_remove (void *self, const char *job, int number)
+{
+    (void)self;
+    (void)job;
+    (void)number;
+}
+
+const struct slurm_way service_way = {
+    .submit = service_submit_share,
+    .signal = service_signal,
+    .cancel = service_cancel,
+    .query = service_query,
+    .owns = service_owns,
+    .listed = service_listed,
+    .ready = service_ready,
+    .node_lost = service_node_lost,
+    .read = service_read_run,
+    .refuse = service_refuse,
+    .mark_stop = service_mark_stop,
+    .clean_up = service_clean_up,
+    .remove = service_remove,
+    .spec = service_spec,
+};
