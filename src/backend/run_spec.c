@@ -315,6 +315,7 @@ static void describe_remote (const struct run_spec *spec, const struct position 
     description->news = spec->url != NULL;
     description->ca = (char *)spec->ca;
     description->auth = spec->munge ? RUN_AUTH_MUNGE : RUN_AUTH_TOKEN;
+    description->munge_uid = spec->munge ? (int64_t)geteuid () : description->munge_uid;
     description->master = (char *)"master";
     description->master_first = position->first == 0;
     for (int i = 0; spec->devices && i < position->local_world; i++)

@@ -160,8 +160,10 @@ static int service_check (void *self, const struct launch *launch, struct pollux
             err, -EINVAL,
             "launcher mpi: the backend slurm starts each node's replicas as a Slurm job of "
             "its own, without mpirun; use launcher env, or `pollux slurm-pilot` for MPI");
+    if (strcmp (launch->owner, "root") == 0)
+        return fail (err, -EPERM, "jobs of root are not run: submit as an ordinary user");
     int code = service_account (service, launch->owner, &account, err);
-    return code == -EAGAIN ? 0 : code;
+    return code == -EAGAIN ? 0 : code; /* it is looked up; a start waits for it */
 }
 
 /* ---- Steps and events --------------------------------------------------------------------- */

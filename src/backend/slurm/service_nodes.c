@@ -27,6 +27,8 @@
 #define QUERY_DEADLINE_US (30 * SECOND_US)
 /* Nothing of ours has changed on a node for this time. */
 #define QUIET_US (2 * SECOND_US)
+/* A node that does not answer is lost after this time: all of them seem lost while slurmctld starts. */
+#define LOST_US (20 * SECOND_US)
 /* How long a node is not used on which a share waited too long. */
 #define BLOCKED_US (120 * SECOND_US)
 
@@ -99,7 +101,15 @@ static void set_node (const struct service *service, const struct slurm_node *fo
         details->foreign = used > held ? used - held : 0;
     if (held == 0 && gres && found->cpus > 0 && found->cpus_used >= found->cpus)
         details->foreign = total; /* no CPU is left for us */
+    if (use != SLURM_NODE_LOST)
+        details->lost_us = 0;
+    else if (details->lost_us == 0)
+        details->lost_us = now_us;
     memcpy (details->address, found->address, SLURM_ADDRESS_SIZE);
+    if (use == SLURM_NODE_LOST && old >= 0 && now_us < details->lost_us + LOST_US) {
+        *node = service->nodes[old];
+        return;
+    }
     *node = (struct node){.slots = total - details->foreign};
     memcpy (node->name, found->name, NAME_SIZE);
     if (node->slots < 0 || use == SLURM_NODE_LOST)
@@ -155,10 +165,13 @@ void service_nodes_listed (struct service *service)
 {
     if (service->has_found && service->slurm.listed_us >= service->found_began_us)
         take_nodes (service);
+    bool soon = false;
     for (int i = 0; i < service->slurm.count; i++)
-        if (service->slurm.shares[i]->phase == SLURM_COMING &&
-            service->query_us > service->query_began_us + QUERY_WAITING_US)
-            service->query_us = service->query_began_us + QUERY_WAITING_US;
+        soon |= service->slurm.shares[i]->phase == SLURM_COMING;
+    for (int i = 0; i < service->node_count; i++)
+        soon |= service->details[i].lost_us > 0 && service->nodes[i].slots > 0;
+    if (soon && service->query_us > service->query_began_us + QUERY_WAITING_US)
+        service->query_us = service->query_began_us + QUERY_WAITING_US;
 }
 
 /* ---- Asking ------------------------------------------------------------------------------- */

@@ -207,8 +207,9 @@ static void submit_answer (struct service *service, struct carried_share *share,
     result.exit_code = 1;
     bool unreachable = is_unreachable (answer->text);
     share->refused = !unreachable;
-    fail (&result.why, 0, "%s%s", unreachable ? "" : "Slurm did not take it: ", answer->text);
     slurm_share_ended (&service->slurm, share, &result);
+    snprintf (share->why, sizeof (share->why), "%s%.200s",
+              unreachable ? "" : "Slurm did not take it: ", answer->text);
 }
 
 int service_stop (struct service *service, const char *owner, int64_t id, int signal)
@@ -279,6 +280,7 @@ void service_take_answers (struct service *service)
         take_answer (service, &answer, file);
     if (code < 0) {
         service->client_ended = true;
+        service->slurm.set.wants_settle = true; /* service_act fails then */
         slurm_log (&service->slurm, LOG_ERR,
                    "the root process, which acts for owners, has ended: polluxd ends, too");
     }

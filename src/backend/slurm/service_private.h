@@ -57,6 +57,7 @@ struct service_node {
     char address[SLURM_ADDRESS_SIZE];
     int foreign;        /* slots that other Slurm jobs use */
     int64_t blocked_us; /* a share waited here too long: not used before this time */
+    int64_t lost_us;    /* since when it does not answer; 0: it does */
     int reported;       /* the availability that was reported last; -1: none */
 };
 
