@@ -4,7 +4,7 @@
 . tests/cli/lib_daemon.sh
 
 run $POLLUXD --backend nosuch --check
-expect "an unknown backend" status=2 out= err~"no backend is called 'nosuch'; there are local, slurm-steps, fake"
+expect "an unknown backend" status=2 out= err~"no backend is called 'nosuch'; there are local, slurm-steps, slurm, fake"
 printf 'backend: nosuch\n' >"$tmp/bad.yaml"
 run $POLLUXD --config "$tmp/bad.yaml" --check
 expect "an unknown backend in the configuration" status=2 out= err~'bad.yaml:1:10: backend: expected "local" or "fake", got .nosuch'

@@ -34,8 +34,8 @@ static void test_find (void **state)
         assert_ptr_equal (ops, *at);
     }
     assert_int_equal (backend_find ("nosuch", &ops, &err), -ENOENT);
-    assert_string_equal (err.text,
-                         "no backend is called 'nosuch'; there are local, slurm-steps, fake");
+    assert_string_equal (
+        err.text, "no backend is called 'nosuch'; there are local, slurm-steps, slurm, fake");
 }
 
 static void test_nodes (void **state)
