@@ -69,6 +69,7 @@ struct hint_sender {
     size_t body_length, answered;
     int64_t hints_us, retry_us; /* no hints before, no request before */
     int64_t pause_us;           /* after the next failure */
+    bool replaced;              /* the daemon has answered news with 409 or 410 */
 };
 
 /* ---- The beginning and the end ---------------------------------------------------------------- */
@@ -280,8 +281,10 @@ static int evaluate (struct hint_sender *sender)
         retry_later (sender);
         return 0;
     }
-    if (sender->sending == NEWS)
+    if (sender->sending == NEWS) {
+        sender->replaced |= status == 409 || status == 410;
         drop_news (sender);
+    }
     end_request (sender);
     sender->pause_us = INTERVAL_US;
     sender->retry_us = 0;
@@ -401,6 +404,11 @@ int hint_sender_step (struct hint_sender *sender, int64_t now_us)
     if (sender->sending == NONE)
         start_next (sender);
     return refused;
+}
+
+bool hint_sender_replaced (const struct hint_sender *sender)
+{
+    return sender->replaced;
 }
 
 static int64_t later (int64_t a, int64_t b)

@@ -55,6 +55,10 @@ int hint_sender_news (struct hint_sender *sender, const char *text, size_t lengt
  * daemon has refused a message (it is not sent again), otherwise 0. */
 int hint_sender_step (struct hint_sender *sender, int64_t now_us);
 
+/* True once the daemon has answered news with 409 or 410: the generation that the news name does not run any
+ * more, as far as the daemon knows. */
+bool hint_sender_replaced (const struct hint_sender *sender);
+
 /* When to call hint_sender_step even if the descriptor is not ready; INT64_MAX: never. */
 int64_t hint_sender_due_us (const struct hint_sender *sender);
 

@@ -135,12 +135,30 @@ static void send_news (struct supervisor *supervisor, bool ended)
         log_mark (&supervisor->log, "the daemon gets no news of this run: %s", strerror (-code));
 }
 
+/* Another generation of the job runs, or none: this one was given up, for example because its node was cut
+ * off.  Hints come from the replica, which may write any generation into them; so, after they are refused,
+ * the supervisor's own news decide. */
+static void stop_if_replaced (struct supervisor *supervisor, int refused, int64_t now_us)
+{
+    if (hint_sender_replaced (supervisor->sender)) {
+        log_mark (&supervisor->log,
+                  "the daemon says that generation %d does not run any more: it is "
+                  "stopped",
+                  supervisor->name.generation);
+        supervisor_request_stop (supervisor, true, now_us);
+    } else if (refused == 409 || refused == 410) {
+        send_news (supervisor, false);
+    }
+}
+
 static void step_sender (struct supervisor *supervisor, int64_t now_us)
 {
     int refused = supervisor->sender ? hint_sender_step (supervisor->sender, now_us) : 0;
     if (refused && supervisor->warnings++ < WARNINGS)
         log_mark (&supervisor->log, "the daemon refused hints of the agent: HTTP status %d",
                   refused);
+    if (supervisor->sender && !supervisor->ended && !supervisor->status.stopped)
+        stop_if_replaced (supervisor, refused, now_us);
 }
 
 static void take_signals (struct supervisor *supervisor, int64_t now_us)

@@ -95,7 +95,8 @@ in_log() { grep -q -e "$1" "$dir/out.log"; }
 # ---- A server in the daemon's place ---------------------------------------------------------------
 
 # server CODE: a daemon that answers every request with CODE and logs it; "mute": it never answers;
-# "deaf": it accepts no connection.  Sets port and server.
+# "deaf": it accepts no connection; "replaced": it refuses hints with 409, and news once $tmp/received.replaced
+# exists.  Sets port and server.
 cat >"$tmp/server" <<'END'
 use IO::Socket::INET;
 my ($how, $port, $received) = @ARGV;
@@ -112,6 +113,7 @@ while (my $client = $listener->accept) {
     open($file, ">>", $received); print $file $head, $body, "\n"; close $file;
     if ($how eq "mute") { push @kept, $client; next; }
     my $code = $how eq "recovering" ? (-s "$received" < 1000 && !-e "$received.well" ? 503 : 200) : $how;
+    $code = $head =~ m(/hints ) || -e "$received.replaced" ? 409 : 200 if $how eq "replaced";
     print $client "HTTP/1.1 $code Word\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
     close $client;
 }

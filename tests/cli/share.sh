@@ -222,6 +222,24 @@ share unstarted "\"news\":true,\"url\":\"http://127.0.0.1:$port\"," 0 1 no-such-
 end
 check "a command that cannot be run has ended, and never ran" [ "$(grep -o '"state":"[a-z]*"' "$tmp/received")" = '"state":"ended"' ]
 stop_server
+# The generation was given up, and a newer one runs.
+server replaced
+cat >"$tmp/say" <<'END'
+use Socket;
+socket(my $agent, AF_UNIX, SOCK_DGRAM, 0) or die;
+send($agent, '{"generation":99}', 0, sockaddr_un($ENV{POLLUX_SOCKET})) or print "cannot send: $!\n";
+END
+share replaced "\"news\":true,\"url\":\"http://127.0.0.1:$port\"," 0 1 \
+    sh -c "trap 'echo saved; exit 143' TERM; while :; do perl $tmp/say; sleep 0.1; done"
+asked() { [ "$(grep -c '"state":"running"' "$tmp/received")" -ge 2 ]; }
+check "after refused hints the supervisor asks by its own news" until_true asked
+check "they decide: the replica runs on" eval '! grep -q saved "$generation/0/out.log"'
+touch "$tmp/received.replaced"
+end
+check "if they are refused, too, the replica is stopped" [ "$status $(of 0 stopped) $(of 0 code)" = "0 true 143" ]
+check "and the log says why" all_have 'generation 1 does not run any more' 0
+check "it could save its work" all_have '^saved$' 0
+stop_server
 server deaf
 stop_server
 share dead "\"news\":true,\"url\":\"http://127.0.0.1:$port\"," 0 1 true

@@ -234,16 +234,22 @@ static void test_refused (void **state)
     struct fixture *fixture = *state;
     start (fixture);
     fixture->answer = 409;
-    news (fixture, "{\"news\":1}");
+    offer (fixture, "{\"hints\":0}");
     run_until (fixture, 1);
     assert_int_equal (fixture->refused, 409);
+    assert_false (hint_sender_replaced (fixture->sender)); /* hints come from the replica */
+    fixture->refused = 0;
+    news (fixture, "{\"news\":1}");
+    run_until (fixture, 2);
+    assert_int_equal (fixture->refused, 409);
+    assert_true (hint_sender_replaced (fixture->sender));
     assert_true (hint_sender_due_us (fixture->sender) == INT64_MAX);
     fixture->answer = 429;
     offer (fixture, "{\"hints\":1}");
-    run_until (fixture, 2);
+    run_until (fixture, 3);
     later (fixture, 1);
     fixture->answer = 200;
-    run_until (fixture, 3);
+    run_until (fixture, 4);
     assert_int_equal (fixture->refused, 409);
 }
 
