@@ -82,11 +82,12 @@ for point in append commit committed epoch-rename epoch-renamed epoch-copied; do
     suspend_at $point
     take_over "suspended at $point"
 done
+enough() { [ "$(wc -l <"$tmp/acknowledged")" -gt 10 ]; }
+soon "jobs are acknowledged" enough
 touch "$tmp/enough"
 wait "${submitters[@]}"
 
-count=$(sort "$tmp/acknowledged" | uniq | wc -l)
-holds "jobs were acknowledged" [ "$count" -gt 10 ]
+count=$(sort -u "$tmp/acknowledged" | wc -l)
 missing=$(pollux list --all --quiet | sort -u | comm -13 - <(sort -u "$tmp/acknowledged"))
 holds "each acknowledged job exists ($count)" [ -z "$missing" ]
 holds "the address is that of the daemon in charge" pollux status
