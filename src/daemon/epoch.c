@@ -146,15 +146,20 @@ static int name_owner (struct epoch *epoch, unsigned long long *ret_id, struct p
 }
 
 /* Make the directory under its temporary name. */
-static int prepare (const struct epoch *epoch, const char *draft, struct pollux_error *err)
+static int prepare (const struct epoch *epoch, int64_t order, const char *draft,
+                    struct pollux_error *err)
 {
-    struct path owner;
+    struct path owner, place;
     char text[200];
     if (mkdir (draft, 0700) < 0)
         return fail_path (draft, "make it", errno, err);
     snprintf (owner.text, sizeof (owner.text), "%.*s/owner", PATH_MAX, draft);
     snprintf (text, sizeof (text), "%s\n", epoch->owner);
     int code = write_file (owner.text, text);
+    snprintf (place.text, sizeof (place.text), "%.*s/order", PATH_MAX, draft);
+    snprintf (text, sizeof (text), "%lld\n", (long long)order);
+    if (code == 0 && order > 0)
+        code = write_file (place.text, text);
     if (code == 0)
         code = sync_path (draft);
     return code < 0 ? fail_path (draft, "write it", -code, err) : 0;
@@ -188,7 +193,30 @@ static int publish (struct epoch *epoch, const char *draft, int64_t number,
     return 0;
 }
 
-int epoch_claim (const char *state, struct epoch *ret, struct pollux_error *err)
+/* May a daemon of this order follow that epoch?  The answer is still true when the next number is claimed:
+ * the claim fails if another epoch has come in between. */
+static int check_order (const char *state, int64_t order, int64_t last, struct pollux_error *err)
+{
+    struct path path = path_of (state, last, "order");
+    char *text = NULL;
+    size_t length = 0;
+    int64_t other = 0;
+    if (order == 0 || last == 0 || exists (path_of (state, last, "closed").text) ||
+        file_read (path.text, 64, &text, &length, NULL) < 0)
+        return 0;
+    text[strcspn (text, "\n")] = '\0';
+    bool later = number_int64 (text, &other) == 0 && other > order;
+    free (text);
+    if (!later)
+        return 0;
+    return fail (
+        err, EPOCH_LOST,
+        "polluxd of Slurm job %lld, a later one, is in charge of %s; if job numbers began anew, "
+        "remove epochs/%08lld/order there",
+        (long long)other, file_name (state).text, (long long)last);
+}
+
+int epoch_claim (const char *state, int64_t order, struct epoch *ret, struct pollux_error *err)
 {
     struct epoch epoch = {.number = 0};
     struct path draft;
@@ -206,11 +234,13 @@ int epoch_claim (const char *state, struct epoch *ret, struct pollux_error *err)
     if (mkdir (folder.text, 0700) < 0 && errno != EEXIST)
         return fail_path (folder.text, "make it", errno, err);
     code = greatest (state, INT64_MAX, NULL, &last, err);
+    if (code == 0)
+        code = check_order (state, order, last, err);
     if (code < 0)
         return code;
     snprintf (draft.text, sizeof (draft.text), "%s/" CLAIM "%08lld-%016llx", state,
               (long long)last + 1, id);
-    code = prepare (&epoch, draft.text, err);
+    code = prepare (&epoch, order, draft.text, err);
     if (code == 0)
         code = publish (&epoch, draft.text, last + 1, err);
     if (code < 0)

@@ -6,6 +6,7 @@
  *         owner                  host, process and a random number: text for people
  *         journal.db             the journal of this epoch; no other epoch writes to it
  *         closed                 its daemon has closed the journal and ended
+ *         order                  number of the Slurm job that it runs in, if it does
  *
  * A daemon claims the directory by making such a directory under a temporary name and renaming it to the
  * next number.  rename(2) does not replace a directory that is not empty, so one of several claimers
@@ -44,8 +45,11 @@ struct epoch {
 /* Has a daemon with epochs used this state directory? */
 bool epoch_used (const char *state);
 
-/* Claim the next epoch.  EPOCH_LOST: another daemon claimed it at the same moment. */
-int epoch_claim (const char *state, struct epoch *ret, struct pollux_error *err);
+/* Claim the next epoch.  order, if it is not 0, is the number of the Slurm job in which this daemon runs: it is
+ * not given an epoch while a daemon of a later Slurm job is in charge, because a script of an old job that
+ * restarts its daemon must not take the state back.
+ * EPOCH_LOST: that is the case, or another daemon claimed the epoch at the same moment. */
+int epoch_claim (const char *state, int64_t order, struct epoch *ret, struct pollux_error *err);
 
 /* 0 if the epoch is the newest.  EPOCH_LOST: another daemon has claimed a newer one; the sentence names it. */
 int epoch_check (const struct epoch *epoch, struct pollux_error *err);

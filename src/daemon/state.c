@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/number.h"
 
 /* Open a directory, made if it is missing, and give up the descriptor of its parent.  *ret_new: it was
  * made here, and is still the same.  Another user who may write to the parent could replace it: so it
@@ -110,11 +111,19 @@ static int lock_directory (int directory, const char *path, int *ret, struct pol
     return 0;
 }
 
+/* The number of the Slurm job in which polluxd runs; 0: in none. */
+static int64_t slurm_job (void)
+{
+    const char *text = getenv ("SLURM_JOB_ID");
+    int64_t number = 0;
+    return text && number_int64 (text, &number) == 0 && number > 0 ? number : 0;
+}
+
 static int claim_directory (const struct state *state, bool shared, struct epoch *ret,
                             struct pollux_error *err)
 {
     if (shared)
-        return epoch_claim (state->path, ret, err);
+        return epoch_claim (state->path, slurm_job (), ret, err);
     if (epoch_used (state->path))
         return fail (
             err, -EBUSY,

@@ -31,7 +31,7 @@ static bool there (const char *name)
 static void claim (struct epoch *ret, int64_t number)
 {
     struct pollux_error err = {""};
-    if (epoch_claim (journal_folder, ret, &err) < 0)
+    if (epoch_claim (journal_folder, 0, ret, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (ret->number, number);
     assert_int_equal (0, epoch_check (ret, &err));
@@ -68,6 +68,28 @@ static void other_names_are_ignored (void **state)
     claim (&epoch, 1);
 }
 
+/* A daemon of an old Slurm job, started again, does not take the state back. */
+static void old_slurm_job_does_not_take_it_back (void **state)
+{
+    (void)state;
+    struct epoch first, second, third;
+    struct pollux_error err = {""};
+    assert_int_equal (0, epoch_claim (journal_folder, 100, &first, &err));
+    assert_int_equal (0, epoch_claim (journal_folder, 100, &first, &err)); /* it was killed */
+    assert_int_equal (0, epoch_claim (journal_folder, 101, &second, &err));
+    assert_int_equal (EPOCH_LOST, epoch_claim (journal_folder, 100, &third, &err));
+    assert_non_null (strstr (err.text, "Slurm job 101"));
+    assert_int_equal (0, epoch_check (&second, &err));
+    assert_int_equal (second.number, 3);
+    assert_int_equal (0, epoch_close (&second, &err));
+    assert_int_equal (0, epoch_claim (journal_folder, 100, &third, &err)); /* that one has ended */
+    assert_int_equal (0, epoch_claim (journal_folder, 0, &third, &err));   /* without Slurm */
+    assert_int_equal (0, epoch_claim (journal_folder, 1, &third, &err));
+    journal_shell ("echo none > %s/epochs/00000006/order; echo %s", journal_folder, "damaged");
+    assert_int_equal (0, epoch_claim (journal_folder, 1, &third, &err));
+    assert_int_equal (third.number, 7);
+}
+
 /* Processes claim at the same moment: no number is given to two of them. */
 static void claimers_at_once (void **state)
 {
@@ -86,7 +108,7 @@ static void claimers_at_once (void **state)
             close (start[1]);
             if (read (start[0], &byte, 1) != 0) /* until the parent closes it */
                 _exit (2);
-            int code = epoch_claim (journal_folder, &epoch, NULL);
+            int code = epoch_claim (journal_folder, 0, &epoch, NULL);
             int64_t number = code == 0 ? epoch.number : code == EPOCH_LOST ? -1 : -2;
             _exit (write (done[1], &number, sizeof (number)) != sizeof (number));
         }
@@ -107,7 +129,7 @@ static void claimers_at_once (void **state)
         /* Of several winners all but the last were superseded at once. */
         struct epoch last = {0};
         assert_true (winners >= 1);
-        assert_int_equal (0, epoch_claim (journal_folder, &last, NULL));
+        assert_int_equal (0, epoch_claim (journal_folder, 0, &last, NULL));
         assert_true (last.number <= used + CLAIMERS + 1);
         epoch_tidy (&last);
         used = last.number;
@@ -141,7 +163,7 @@ static pid_t start_daemon (const char *fault, int *ret_pipe)
     struct cluster cluster = {0};
     char path[PATH_MAX];
     setenv ("POLLUX_FAULT", fault, 1);
-    int code = epoch_claim (journal_folder, &epoch, &err);
+    int code = epoch_claim (journal_folder, 0, &epoch, &err);
     if (code == 0)
         code = epoch_take_journal (&epoch, path, &err);
     if (code == 0)
@@ -231,7 +253,7 @@ static void suspended_daemon_confirms_nothing_more (void **state)
             /* A third one has all confirmed events. */
             struct epoch third;
             char path[PATH_MAX];
-            assert_int_equal (0, epoch_claim (journal_folder, &third, NULL));
+            assert_int_equal (0, epoch_claim (journal_folder, 0, &third, NULL));
             assert_int_equal (0, epoch_take_journal (&third, path, NULL));
             int found = nodes_in (path);
             if (found < before + after || found > before + after + 1)
@@ -448,10 +470,15 @@ int main (void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown (function, journal_set_up, journal_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST (newer_claim_ends_the_older), TEST (other_names_are_ignored),
-        TEST (claimers_at_once),           TEST (suspended_daemon_confirms_nothing_more),
-        TEST (journal_is_taken_over),      TEST (copy_of_a_busy_journal_is_whole),
-        TEST (copy_notices_a_change),      TEST (reader_shows_confirmed_events),
+        TEST (newer_claim_ends_the_older),
+        TEST (other_names_are_ignored),
+        TEST (old_slurm_job_does_not_take_it_back),
+        TEST (claimers_at_once),
+        TEST (suspended_daemon_confirms_nothing_more),
+        TEST (journal_is_taken_over),
+        TEST (copy_of_a_busy_journal_is_whole),
+        TEST (copy_notices_a_change),
+        TEST (reader_shows_confirmed_events),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
