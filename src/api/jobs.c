@@ -32,7 +32,7 @@ static int parse_phases (const char *text, bool ret[JOB_PHASES], struct pollux_e
 {
     for (int i = 0; i < JOB_PHASES; i++)
         ret[i] = !text;
-    while (text && *text) {
+    for (bool more = text; more;) {
         size_t length = strcspn (text, ",");
         bool known = length == 4 && strncmp (text, "live", 4) == 0;
         if (known)
@@ -46,7 +46,8 @@ static int parse_phases (const char *text, bool ret[JOB_PHASES], struct pollux_e
                          "phase: expected live, pending, running, cancelling, finished, failed or "
                          "cancelled, got \"%.*s\"",
                          length < 40 ? (int)length : 40, text);
-        text += length + (text[length] == ',');
+        more = text[length] == ',';
+        text += length + more;
     }
     return 0;
 }

@@ -15,7 +15,8 @@ def is_a($wanted):
     else type == $wanted end;
 
 def words: ["type", "description", "properties", "required", "additionalProperties", "items", "enum",
-    "const", "anyOf", "minimum", "maximum", "exclusiveMinimum", "default"];
+    "const", "anyOf", "minimum", "maximum", "exclusiveMinimum", "default", "pattern", "minLength", "minItems",
+    "maxItems"];
 
 def problems($root; $schema; $at):
     . as $value
@@ -39,6 +40,15 @@ def problems($root; $schema; $at):
            (if $s.maximum != null and $value > $s.maximum then "\($at): \($value) is above \($s.maximum)" else empty end),
            (if $s.exclusiveMinimum != null and $value <= $s.exclusiveMinimum then
                 "\($at): \($value) is not above \($s.exclusiveMinimum)" else empty end)
+       else empty end),
+      (if ($value | type) == "string" then
+           (if $s.pattern != null and ($value | test($s.pattern) | not) then "\($at): \($value) does not match \($s.pattern)"
+            else empty end),
+           (if $s.minLength != null and ($value | length) < $s.minLength then "\($at): too short" else empty end)
+       else empty end),
+      (if ($value | type) == "array" then
+           (if $s.minItems != null and ($value | length) < $s.minItems then "\($at): too few" else empty end),
+           (if $s.maxItems != null and ($value | length) > $s.maxItems then "\($at): too many" else empty end)
        else empty end),
       (if ($value | type) == "array" and ($s | has("items")) then
            range($value | length) as $i | $value[$i] | problems($root; $s.items; "\($at)[\($i)]")

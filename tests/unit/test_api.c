@@ -260,6 +260,8 @@ static void lists_have_pages (void **state)
         {"?ended_after=0&limit=1000", 200, 25},
         {"?ended_after=-1", 400, 0},
         {"?phase=runing", 400, 0},
+        {"?phase=", 400, 0},
+        {"?phase=live,", 400, 0},
         {"?limit=0", 400, 0},
         {"?limit=1001", 400, 0},
         {"?after=nobody", 400, 0},
