@@ -205,6 +205,11 @@ soak: ## all tests with full counts, long fuzzing, a fresh Debian 12 and the tim
 	@tools/setup soak
 	@POLLUX_SOAK=1 tools/test
 
+.PHONY: test-api
+test-api: $(B)/pollux $(B)/polluxd ## docs/openapi.json against a daemon, by schemathesis from PyPI; two minutes
+	@tools/setup test
+	@POLLUX=$(B)/pollux bash tests/api/schemathesis.sh
+
 # See tools/subreaper.c: the test scripts and the demo run under it.
 $(B)/tools/subreaper: tools/subreaper.c $(B)/flags | $(B)/checked
 	@mkdir -p $(@D)

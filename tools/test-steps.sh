@@ -180,6 +180,13 @@ step_fuzz()
     build_fuzz && FUZZ_SECONDS=$seconds FUZZ_SEED=$seed tools/fuzz
 }
 
+# docs/openapi.json against a daemon, by schemathesis.  It needs PyPI, so it is run with POLLUX_API=1 only,
+# as .ci/run does.
+step_api()
+{
+    build_unit_gcc && scripts 1 build/gcc/pollux tests/api/*.sh
+}
+
 # Long tests that need a quiet machine, one by one; only with POLLUX_SOAK.
 step_soak()
 {
@@ -192,4 +199,5 @@ step_bench()
 }
 
 steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
+[ -z "${POLLUX_API-}" ] || steps+=" api"
 [ -z "$soak" ] || steps+=" soak bench"
