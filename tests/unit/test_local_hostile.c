@@ -77,6 +77,9 @@ static int count_zombies (void)
 
 /* ---- Damaged run directories -------------------------------------------------------------- */
 
+static const char forged[] = "FORGED={\"version\":1,\"started\":true,\"code\":0,\"signal\":0,"
+                             "\"stopped\":false,\"killed\":false,\"at_us\":1}";
+
 /* What a job does to its run directory before it goes on. */
 static const char *const damages[] = {
     "mkdir $run/status",
@@ -94,8 +97,7 @@ static const char *const damages[] = {
     "rm -f $run/lock; mkdir $run/lock",
     "chmod 777 $run",
     "chmod 0 $run",
-    "echo '{\"version\":1,\"started\":true,\"code\":0,\"signal\":0,\"stopped\":false,"
-    "\"killed\":false,\"at_us\":1}' >$run/status",
+    "printf '%s' \"$FORGED\" >$run/status",
 };
 
 /* The job runs on, and its slots stay its own; a cancellation ends it. */
@@ -111,7 +113,10 @@ static void test_damage_and_cancel (void **state)
         snprintf (script, sizeof (script), "%s" SAVES "%s; touch ready.$POLLUX_JOB; " LOOP, RUN,
                   damages[i]);
         print_message ("# %s\n", damages[i]);
-        int job = fixture_submit (fixture, name, script, NULL);
+        struct launch launch = fixture_launch ();
+        char *variables[] = {(char *)forged, NULL};
+        launch.environment = variables;
+        int job = fixture_submit (fixture, name, script, &launch);
         replicas[job][0] = 1;
         fixture_plan (fixture, job + 1, (const int (*)[2])replicas);
         AWAIT (fixture, fixture_has (fixture, ready));

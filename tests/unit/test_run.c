@@ -254,6 +254,7 @@ static void test_bad_status (void **state)
     }
 }
 
+#define INFO_START "{\"version\":1,\"pid\":1,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\","
 static const char *const bad_info[] = {
     "{\"version\":1,\"pid\":0,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\"}",
     "{\"version\":1,\"pid\":-1,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\"}",
@@ -265,9 +266,8 @@ static const char *const bad_info[] = {
     "{\"version\":1,\"pid\":1,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\",\"socket\":\"x\"}",
     "{\"version\":1,\"pid\":1,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\",\"slots\":[-1]}",
     "{\"version\":1,\"pid\":1,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\",\"slots\":{}}",
-    "{\"version\":1,\"pid\":1,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\",\"guardian\":{\"pid\":0}"
-    "}",
-    "{\"version\":1,\"pid\":1,\"start\":\"1\",\"run\":\"a\",\"boot\":\"b\",\"guardian\":4}",
+    INFO_START "\"guardian\":{\"pid\":0}}",
+    INFO_START "\"guardian\":4}",
 };
 
 static void test_bad_info (void **state)
