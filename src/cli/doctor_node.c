@@ -48,12 +48,14 @@ struct visit {
     char host[256];
 };
 
-/* The directory to check: --shared, the state directory, or what exists above it. */
+/* The directory to check: --shared; with the service, where files of jobs are in the owner's home, that; else
+ * the state directory, or what exists above it. */
 static int visit_open (struct visit *visit, struct pollux_error *err)
 {
     struct doctor *doctor = visit->doctor;
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    char *base = strdup (doctor->shared ? doctor->shared : doctor->state);
+    const char *home = strcmp (doctor->backend, "slurm") == 0 ? getenv ("HOME") : NULL;
+    char *base = strdup (doctor->shared ? doctor->shared : home ? home : doctor->state);
     if (!base)
         return fail (err, -ENOMEM, "not enough memory");
     struct file_name name = file_name (base);
