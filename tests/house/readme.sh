@@ -88,6 +88,13 @@ check "with lines that scrolled off, colours and a full screen" [ "$(grep -c -E 
 run tools/record-terminal "$tmp/no.svg" 'printf "\e[5n"'
 expect "a control sequence that it does not know is an error" status=1 err~'unknown control sequence'
 
+# ---- Slurm --------------------------------------------------------------------------------------
+
+run polluxd --config examples/slurm/polluxd.yaml --check
+expect "the configuration of examples/slurm is good" status=0 out~'the configuration is good' err=
+# Each line of examples/slurm/polluxd.yaml that docs/slurm.md shows without braces is there.
+check "docs/slurm.md shows lines of it" [ "$(sed -n '/^```yaml$/,/^```$/p' docs/slurm.md | grep -c -x -F -f <(grep -v '^ *#' examples/slurm/polluxd.yaml | grep .))" -ge 5 ]
+
 # ---- Shape and links ------------------------------------------------------------------------------
 
 check "README.md has less than 200 lines" [ "$(wc -l <README.md)" -lt 200 ]
@@ -106,6 +113,6 @@ links()
     done
     return $status
 }
-for page in $pages examples/README.md tests/data/README.md CONTRIBUTING.md; do
+for page in $pages docs/slurm.md examples/README.md tests/data/README.md CONTRIBUTING.md; do
     check "links of $page" links $page
 done
