@@ -84,12 +84,12 @@ static int visit_open (struct visit *visit, struct pollux_error *err)
                 fail (err, -errno, "%s: a file cannot be locked: %s", name.text, strerror (errno));
         close (folder);
     }
+    const char *server = doctor->server.address ? doctor->server.address : getenv ("POLLUX_SERVER");
+    const char *ca = doctor->server.ca ? doctor->server.ca : getenv ("POLLUX_CA");
     if (code == 0)
         code = probe_write (visit->directory, "question", err,
-                            "server = %s\nca = %s\nstate = %s\nask = %d\n",
-                            doctor->server.address ? doctor->server.address : "",
-                            doctor->server.ca ? doctor->server.ca : "", doctor->state,
-                            doctor->backend[0] && !doctor->loopback);
+                            "server = %s\nca = %s\nstate = %s\nask = %d\n", server ? server : "",
+                            ca ? ca : "", doctor->state, doctor->backend[0] && !doctor->loopback);
     return code;
 }
 

@@ -39,6 +39,11 @@ if $separate; then
     doctor
     expect "a node reaches the daemon" status=0
     check "and says so" [ "$(finding node-daemon)" = ok ]
+    address=$(cat "$state/address")
+    run node_exec login env POLLUX_SERVER="$address" POLLUX_CA="$state/tls.pem" POLLUX_TOKEN_FILE="$state/admin.token" \
+        POLLUX_STATE="$tmp/other" "$program" doctor --json --shared "$state"
+    expect "with the address in the environment" status=0
+    check "it is reached, too" [ "$(finding node-daemon)" = ok ]
     stop_daemon
     # A directory of the login node only.
     node_exec login sh -c 'mkdir -m 700 /run/here && "$0" doctor --json --shared /run/here' "$program" >"$tmp/out"
