@@ -29,6 +29,8 @@ static int enter (int parent, const char *name, mode_t mode, bool *ret_new)
     *ret_new = mkdirat (parent, name, mode) == 0;
     int rc = *ret_new || errno == EEXIST ? 0 : -errno, follow = *ret_new ? O_NOFOLLOW : 0;
     int fd = rc < 0 ? -1 : openat (parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | follow);
+    if (rc == 0 && fd < 0 && errno == EACCES) /* a directory that may be passed, but not listed */
+        fd = openat (parent, name, O_PATH | O_DIRECTORY | O_CLOEXEC | follow);
     if (rc == 0 && fd < 0)
         rc = -errno;
     if (rc == 0 && *ret_new &&
