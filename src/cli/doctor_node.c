@@ -147,8 +147,12 @@ static bool submit (struct visit *visit)
         words_clear (&words);
         return false;
     }
+    char socket[PATH_MAX + 32];
+    const char *munge = getenv ("POLLUX_MUNGE_SOCKET"),
+               *environment[] = {munge ? socket : NULL, NULL};
+    snprintf (socket, sizeof (socket), "POLLUX_MUNGE_SOCKET=%s", munge ? munge : "");
     visit->submitted_us = clock_monotonic_us ();
-    struct doctor_answer answer = doctor_ask (doctor, words_list (&words), script, NULL);
+    struct doctor_answer answer = doctor_ask (doctor, words_list (&words), script, environment);
     int code = answer.code;
     if (code == 0)
         code =
@@ -294,7 +298,7 @@ static void report_daemon (struct visit *visit, const char *answer)
     else if (daemon[0])
         doctor_report (doctor, "node-daemon", FINDING_PROBLEM,
                        "Open the port of polluxd for the nodes in the firewall; check --listen of "
-                       "polluxd.",
+                       "polluxd, and munged on the node.",
                        "polluxd is not reached from %s: %s", visit->host, daemon);
     else if (doctor->backend[0] && strncmp (doctor->backend, "slurm", 5) == 0)
         doctor_report (
