@@ -104,14 +104,13 @@ static const char *wrong_url (const char *text)
 }
 
 /* A token leaves this machine only by TLS. */
-static int check_secrecy (const char *url, const char *token, struct pollux_error *err)
+static const char *wrong_secrecy (const char *url, const char *token)
 {
     if (!url || !token || starts (url, "https://") || is_local_url (url))
-        return 0;
-    return fail (
-        err, -EINVAL,
-        "url: with a token, expected https:// or an address on this machine: a token is not "
-        "sent over the network without TLS");
+        return NULL;
+    return "with a token, expected https:// or an address on this machine: a token is not sent "
+           "over "
+           "the network without TLS";
 }
 
 static const char *wrong_token (const char *text)
@@ -170,8 +169,10 @@ static int decode (const struct wire_place *root, struct run_description *ret,
         code = wire_string_decode (root, "url", NULL, wrong_url, &ret->url, err);
     if (code == 0)
         code = wire_string_decode (root, "token", NULL, wrong_token, &ret->token, err);
-    if (code == 0)
-        code = check_secrecy (ret->url, ret->token, err);
+    if (code == 0 && wrong_secrecy (ret->url, ret->token)) {
+        struct wire_place place = wire_field (root, "url");
+        code = wire_fail (&place, err, "%s", wrong_secrecy (ret->url, ret->token));
+    }
     if (code == 0)
         code = wire_string_decode (root, "ca", NULL, wire_wrong_path, &ret->ca, err);
     if (code == 0)
@@ -245,8 +246,8 @@ int run_description_encode (const struct run_description *description, char **re
         code = wire_string_put (object, "url", description->url, wrong_url, err);
     if (code == 0)
         code = wire_string_put (object, "token", description->token, wrong_token, err);
-    if (code == 0)
-        code = check_secrecy (description->url, description->token, err);
+    if (code == 0 && wrong_secrecy (description->url, description->token))
+        code = fail (err, -EINVAL, "url: %s", wrong_secrecy (description->url, description->token));
     if (code == 0)
         code = wire_string_put (object, "ca", description->ca, wire_wrong_path, err);
     if (code == 0)
