@@ -92,15 +92,6 @@ static int watch_socket (CURL *easy, curl_socket_t socket, int what, void *self,
     return 0;
 }
 
-/* Called by curl: call it again after so many milliseconds; -1: not by time. */
-static int set_timer (CURLM *multi, long ms, void *self)
-{
-    struct hint_sender *sender = self;
-    (void)multi;
-    sender->timer_us = ms < 0 ? INT64_MAX : sender->now_us + ms * 1000;
-    return 0;
-}
-
 /* Only the status of an answer matters. */
 static size_t drop_answer (char *bytes, size_t size, size_t count, void *self)
 {
@@ -136,15 +127,14 @@ static int set_up (struct hint_sender *sender, const struct hint_sender_options 
     CURL *easy = sender->easy;
     curl_multi_setopt (sender->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
     curl_multi_setopt (sender->multi, CURLMOPT_SOCKETDATA, sender);
-    curl_multi_setopt (sender->multi, CURLMOPT_TIMERFUNCTION, set_timer);
-    curl_multi_setopt (sender->multi, CURLMOPT_TIMERDATA, sender);
     curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt (easy, CURLOPT_NOPROXY, "*");
     curl_easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L);
-    curl_easy_setopt (easy, CURLOPT_TIMEOUT_MS, DEADLINE_MS);
+    curl_easy_setopt (easy, CURLOPT_TIMEOUT_MS,
+                      options->deadline_ms > 0 ? (long)options->deadline_ms : DEADLINE_MS);
     curl_easy_setopt (easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt (easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* the file may be replaced */
     curl_easy_setopt (easy, CURLOPT_WRITEFUNCTION, drop_answer);
@@ -378,10 +368,18 @@ static void perform (struct hint_sender *sender)
                     (events[i].events & EPOLLERR ? CURL_CSELECT_ERR : 0);
         curl_multi_socket_action (sender->multi, events[i].data.fd, ready, &running);
     }
-    if (sender->now_us >= sender->timer_us) {
-        sender->timer_us = INT64_MAX; /* curl sets it again */
+    if (sender->now_us >= sender->timer_us)
         curl_multi_socket_action (sender->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    }
+}
+
+/* Ask curl when it wants to be called.  It is asked after each step, because curl's own clock may be a little
+ * behind ours: a timer that was due too early is then set again. */
+static void set_timer (struct hint_sender *sender)
+{
+    long ms = -1;
+    if (sender->sending != NONE)
+        curl_multi_timeout (sender->multi, &ms);
+    sender->timer_us = ms < 0 ? INT64_MAX : sender->now_us + ms * 1000;
 }
 
 /* Has the request ended? */
@@ -403,6 +401,7 @@ int hint_sender_step (struct hint_sender *sender, int64_t now_us)
         refused = evaluate (sender);
     if (sender->sending == NONE)
         start_next (sender);
+    set_timer (sender);
     return refused;
 }
 

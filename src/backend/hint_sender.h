@@ -29,7 +29,8 @@ struct hint_sender_options {
     const char *token; /* sent as Authorization: Bearer; NULL: none */
     const char *ca;    /* file of the certificates that https trusts; NULL: the system's */
     const char *job;
-    int epoll; /* one descriptor is added to it, with this tag */
+    int deadline_ms; /* of one request, from name to answer; 0: 5000 */
+    int epoll;       /* one descriptor is added to it, with this tag */
     uint64_t tag;
     /* Write the value of the Authorization header for one request into ret, with its NUL; it takes the
      * token's place.  -EINPROGRESS: not ready yet; it is called again soon, with this body or newer hints.

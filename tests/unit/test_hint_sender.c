@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's requests against a real server, in one thread.  The clock is the real one plus an
- * offset that the test sets, so that no test waits for a pause. */
+/* The supervisor's requests against a real server, in one thread.  The clock is the test's: each turn takes a
+ * millisecond, and `later` skips pauses. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -22,7 +22,7 @@ struct fixture {
     struct hint_sender *sender;
     struct hint_sender_options options;
     int epoll;
-    int64_t offset_us;
+    int64_t now_us;
     int answer;          /* the status of the next answers */
     int refused;         /* the last status that the sender returned */
     char received[4096]; /* "KIND JOB TOKEN BODY\n" for each request */
@@ -98,8 +98,12 @@ static int set_up (void **state)
               strrchr (http_server_address (fixture->server, 2), ':'));
     snprintf (fixture->url, sizeof (fixture->url), "http://%s",
               http_server_address (fixture->server, 0));
-    fixture->options = (struct hint_sender_options){
-        .url = fixture->url, .token = "t0ken", .job = "resnet", .epoll = fixture->epoll, .tag = 7};
+    fixture->options = (struct hint_sender_options){.url = fixture->url,
+                                                    .token = "t0ken",
+                                                    .job = "resnet",
+                                                    .deadline_ms = 100000,
+                                                    .epoll = fixture->epoll,
+                                                    .tag = 7};
     return 0;
 }
 
@@ -125,7 +129,7 @@ static void start (struct fixture *fixture)
 static void turn (struct fixture *fixture)
 {
     struct epoll_event event;
-    int64_t now_us = clock_monotonic_us () + fixture->offset_us;
+    int64_t now_us = fixture->now_us += 1000;
     int ready = epoll_wait (fixture->epoll, &event, 1, 1);
     if (ready == 1)
         assert_int_equal (event.data.u64, 7);
@@ -139,7 +143,7 @@ static void turn (struct fixture *fixture)
 /* Run until so many requests were received and no request is under way. */
 static void run_until (struct fixture *fixture, int count)
 {
-    int64_t end_us = clock_monotonic_us () + 20 * INT64_C (1000000);
+    int64_t end_us = clock_monotonic_us () + 100 * INT64_C (1000000);
     while (fixture->count < count && clock_monotonic_us () < end_us)
         turn (fixture);
     for (int i = 0; i < 30; i++)
@@ -149,7 +153,7 @@ static void run_until (struct fixture *fixture, int count)
 
 static void later (struct fixture *fixture, double seconds)
 {
-    fixture->offset_us += (int64_t)(seconds * 1e6);
+    fixture->now_us += (int64_t)(seconds * 1e6);
 }
 
 static void offer (struct fixture *fixture, const char *text)
@@ -298,11 +302,40 @@ static void test_dead (void **state)
     }
     for (int i = 0; i < 30; i++)
         turn (fixture);
-    int64_t now_us = clock_monotonic_us () + fixture->offset_us;
+    int64_t now_us = fixture->now_us;
     int64_t due_us = hint_sender_due_us (fixture->sender);
     assert_true (due_us > now_us);
     assert_true (due_us <= now_us + 30 * INT64_C (1000000));
     assert_false (hint_sender_flush (fixture->sender));
+}
+
+/* A server that accepts and says nothing: the request ends at its deadline, plain and in the handshake of TLS, and
+ * the message is sent again.  Between, the sender has nothing to do. */
+static void test_mute (void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.deadline_ms = 300;
+    for (int i = 0; i < 2; i++) {
+        int steps = 0;
+        fixture->options.url = i == 0 ? fixture->url : fixture->secure_url;
+        start (fixture);
+        news (fixture, "{\"news\":1}");
+        int64_t end_us = clock_monotonic_us () + 100 * INT64_C (1000000);
+        while (hint_sender_flush (fixture->sender) && clock_monotonic_us () < end_us) {
+            struct epoll_event event;
+            int64_t now_us = clock_monotonic_us ();
+            if (epoll_wait (fixture->epoll, &event, 1, 1) > 0 ||
+                hint_sender_due_us (fixture->sender) <= now_us) {
+                hint_sender_step (fixture->sender, now_us);
+                steps++;
+            }
+        }
+        assert_false (hint_sender_flush (fixture->sender));
+        assert_true (hint_sender_due_us (fixture->sender) < INT64_MAX);
+        assert_in_range (steps, 1, 100);
+        hint_sender_free (fixture->sender);
+        fixture->sender = NULL;
+    }
 }
 
 /* With TLS, several messages on one connection; a new certificate, which the sender finds in its file. */
@@ -389,6 +422,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_sign, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_dead, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_mute, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_tls, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_tls_stranger, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_limits, set_up, tear_down),
