@@ -31,6 +31,8 @@ enum { EXCUSES = 5 };
 /* A generation that ran longer than this has made progress. */
 #define LONG_US (600 * SECOND_US)
 
+static const char node_failed[] = "its node has failed";
+
 void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
 {
     struct pollux_error text;
@@ -195,6 +197,11 @@ static void refuse (void *self, struct generation *generation, int rank, bool st
     }
 }
 
+static bool has_failed (const struct slurm *slurm, int node)
+{
+    return slurm->way->node_failed && slurm->way->node_failed (slurm->way_self, node);
+}
+
 /* No run directory: it is not started yet, or it never will be. */
 static void see_none (struct slurm *slurm, struct generation *generation, int rank)
 {
@@ -205,6 +212,9 @@ static void see_none (struct slurm *slurm, struct generation *generation, int ra
         refuse (slurm, generation, rank, true, "");
     } else if (!share) {
         run->phase = RANK_WAITING; /* its share was not submitted */
+    } else if (has_failed (slurm, run->node)) {
+        generation_carrier_failed (&slurm->set, generation);
+        refuse (slurm, generation, rank, false, node_failed);
     } else if (slurm_share_is_gone (slurm, share)) {
         snprintf (why, sizeof (why), "%s",
                   *share->why ? share->why : "its step ended before its supervisor began");
@@ -223,10 +233,13 @@ static void see_begun (struct slurm *slurm, struct generation *generation, int r
         generation_look_soon (&slurm->set, generation);
     run->phase = RANK_RUNNING;
     run->command_runs |= slurm->view->has_replica;
-    if (share && !slurm_share_is_gone (slurm, share))
+    bool failed = has_failed (slurm, run->node);
+    if (share && !failed && !slurm_share_is_gone (slurm, share))
         return;
     snprintf (status.why, sizeof (status.why), "%s",
-              share && *share->why ? share->why : "Slurm does not have it any more");
+              failed                 ? node_failed
+              : share && *share->why ? share->why
+                                     : "Slurm does not have it any more");
     end_rank (slurm, generation, rank, &status, true);
 }
 
@@ -320,7 +333,8 @@ static int64_t kill_due_us (const struct carried_share *share)
 /* Has the share to be stopped: a request is due at the returned time; INT64_MAX: no. */
 static int64_t stop_due_us (const struct carried_share *share)
 {
-    if (share->state == CARRIED_GONE || (share->generation && share->stop_us == 0))
+    if (share->state == CARRIED_GONE || share->abandoned ||
+        (share->generation && share->stop_us == 0))
         return INT64_MAX;
     int64_t due_us = kill_due_us (share);
     if (share->state == CARRIED_LISTED && share->stop_us > 0) {
@@ -417,7 +431,7 @@ static const char *outside_reason (struct slurm *slurm, const struct generation 
         if (!generation->exits[i].lost)
             continue;
         if (slurm->way->node_lost (slurm->way_self, generation->ranks[i].node))
-            return "its node has failed";
+            return node_failed;
         lost = lost ? lost : share;
     }
     if (failed_first (generation))
@@ -522,6 +536,14 @@ int64_t slurm_due_us (const struct slurm *slurm)
     return due_us;
 }
 
+/* Its srun waits for a node that does not answer. */
+static void abandon (struct slurm *slurm, struct carried_share *share)
+{
+    share->abandoned = true;
+    if (share->command != 0 && command_set_cancel (slurm->commands, share->command))
+        share->command = 0;
+}
+
 void slurm_step (struct slurm *slurm, const struct cluster *cluster)
 {
     command_set_turn (slurm->commands, clock_monotonic_us ());
@@ -532,6 +554,8 @@ void slurm_step (struct slurm *slurm, const struct cluster *cluster)
         stop_share (slurm, slurm->shares[i], now_us);
     for (int i = slurm->count - 1; i >= 0; i--) {
         struct carried_share *share = slurm->shares[i];
+        if (!share->generation && !share->abandoned && has_failed (slurm, share->node))
+            abandon (slurm, share);
         if (share->generation || share->state != CARRIED_GONE)
             continue;
         if (share->command != 0 && now_us >= share->since_us + KILL_US &&

@@ -16,7 +16,9 @@
  *
  * That a replica lives is said by Slurm and by its supervisor's news, never by a pid or a lock.  A
  * run ends when its status is known: from news, or from the file.  If its share is GONE, a query that
- * began a second later does not list it, and there is no status, the run is lost.
+ * began a second later does not list it, and there is no status, the run is lost.  It is also lost if
+ * its node has failed: Slurm may list the step for ever, and its replica may live; later generations
+ * fence it.
  */
 #ifndef BACKEND_SLURM_SLURM_CARRIER_H
 #define BACKEND_SLURM_SLURM_CARRIER_H
@@ -62,6 +64,7 @@ struct carried_share {
     int64_t kill_us;   /* of the last cancel; 0: none */
     int64_t watch_us;  /* until then it is looked for every second; 0: no */
     bool unsure;       /* an earlier daemon may have submitted it */
+    bool abandoned;    /* dropped, and its node has failed: Slurm may list it for ever */
     bool excused;      /* it was ended from outside; why has the reason */
     bool refused;      /* Slurm does not take or start it: the job's own fault */
     char why[RUN_WHY_SIZE];
@@ -95,6 +98,9 @@ struct slurm_way {
     bool (*ready) (void *self);
     /* The node that a share runs on has failed, or is not ours any more. */
     bool (*node_lost) (void *self, int node);
+    /* The same; then Slurm may list its shares for ever, and they count as ended.  NULL: Slurm ends
+     * shares of failed nodes. */
+    bool (*node_failed) (void *self, int node);
 
     /* Read the state of a run: 0; -EAGAIN: it is being read, look again. */
     int (*read) (void *self, const struct run_name *name, struct run_view *ret,

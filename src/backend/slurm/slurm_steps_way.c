@@ -342,6 +342,7 @@ const struct slurm_way steps_way = {
     .listed = steps_listed,
     .ready = steps_ready,
     .node_lost = steps_node_lost,
+    .node_failed = steps_node_lost,
     .read = steps_read,
     .refuse = steps_refuse,
     .mark_stop = steps_mark_stop,

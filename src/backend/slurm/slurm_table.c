@@ -83,8 +83,8 @@ bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share 
 /* Will the next query probably show something new? */
 static bool is_changing (const struct carried_share *share)
 {
-    return share->state != CARRIED_LISTED || share->stop_us > 0 || !share->generation ||
-           share->watch_us > clock_monotonic_us ();
+    return !share->abandoned && (share->state != CARRIED_LISTED || share->stop_us > 0 ||
+                                 !share->generation || share->watch_us > clock_monotonic_us ());
 }
 
 static int64_t pause_us (const struct slurm *slurm)
