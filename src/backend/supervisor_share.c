@@ -78,6 +78,9 @@ static void note_end (struct share *share, int pid, int wait_status)
         if (share->code == 0)
             share->code = code;
     }
+    /* Without its status nobody would learn of its end before the end of the share. */
+    if (share->lost && !share->guardian)
+        stop_all (share, &(siginfo_t){.si_signo = SIGURG});
 }
 
 static void reap (struct share *share)

@@ -16,7 +16,8 @@
  * the child's exit code.  Call supervisor_prepare before.
  *
  * SIGTERM, SIGINT and SIGURG to this process are passed on as requests to stop that count once.  The
- * children die with this process.  If one is killed, the processes that it left are killed, too.
+ * children die with this process.  If one is killed, the processes that it left are killed, too, and
+ * the others are asked to stop.
  *
  * *ret: 0 if all children ended with 0, otherwise the exit code of the first that did not, or 128 plus
  * the signal that killed it.  A failure: not all could be started; the others were stopped. */

@@ -141,9 +141,8 @@ until_true all_have ready 0 1
 left=$(sed -n 's/^ready //p' "$generation/0/out.log")
 kill -KILL "$(supervisor_of 0)"
 check "what a killed supervisor left is killed, without session and environment" until_true has_ended "$left"
-check "the other rank lives" kill -0 "$(replica_of 1)"
-kill -URG "$pid"
 end
+check "the other rank is stopped" [ "$(of 1 stopped)" = true ]
 check "the share ends with the signal of the killed supervisor" [ $status = 137 ]
 check "the lost rank has no status" [ ! -e "$generation/0/status" ]
 share gone '' 0 2 sh -c 'echo ready; exec sleep 1000'

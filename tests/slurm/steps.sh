@@ -100,6 +100,11 @@ generation=$(of job .generation)
 kill -KILL "$(processes "job-name=job\.$generation\.0" | head -n 1)"
 goes_on "after kill -9 of srun" "$generation"
 generation=$(of job .generation)
+# The supervisor of rank 5 is a child of its share.
+supervisor() { processes "$worker" | while read -r pid; do grep -qzx "RANK=$1" "/proc/$pid/environ" && awk '/^PPid/ { print $2 }' "/proc/$pid/status"; done | head -n 1; }
+kill -KILL "$(supervisor 5)"
+goes_on "after kill -9 of a supervisor" "$generation"
+generation=$(of job .generation)
 slurmctld_kill
 slurmctld_start
 holds "after kill -9 of slurmctld: the same generation runs" is job ".phase == \"running\" and .generation == $generation"
