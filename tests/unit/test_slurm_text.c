@@ -590,14 +590,18 @@ static void test_other_words (void **state)
     expect_words (&words, "scancel 12.3");
     struct slurm_jobs_query jobs = {.key = KEY};
     assert_int_equal (slurm_jobs_words (&jobs, &words), 0);
-    expect_words (&words, "squeue -h -o " KEY "|%A|%T|%U|%u|%b|%S|%e|%N|%r|%j|%k");
+    expect_words (&words, "squeue -h");
     jobs = (struct slurm_jobs_query){KEY, "u", "a.1.0", "1,2", "gpu", true};
     assert_int_equal (slurm_jobs_words (&jobs, &words), 0);
     expect_words (&words, "squeue -h --states=all --user=u --name=a.1.0 --jobs=1,2 "
-                          "--partition=gpu -o " KEY "|%A|%T|%U|%u|%b|%S|%e|%N|%r|%j|%k");
+                          "--partition=gpu");
     assert_int_equal (slurm_steps_words (&jobs, &words), 0);
     expect_words (&words, "squeue -h -s --user=u --name=a.1.0 --jobs=1,2 --partition=gpu -o " KEY
                           "|%i|%u|%S|%N|%j");
+    /* Never among the words, which all users of the machine can read. */
+    char format[SLURM_FORMAT_SIZE];
+    slurm_jobs_format (KEY, format);
+    assert_string_equal (format, "SQUEUE_FORMAT=" KEY "|%A|%T|%U|%u|%b|%S|%e|%N|%r|%j|%k");
     struct slurm_nodes_query nodes = {.partition = "gpu", .nodes = "n[0-3]"};
     assert_int_equal (slurm_nodes_words (&nodes, &words), 0);
     expect_words (&words, "sinfo -h -N --partition=gpu --nodes=n[0-3] -O NodeList:|,StateLong:|,"

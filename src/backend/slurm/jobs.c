@@ -72,8 +72,6 @@ int slurm_jobs_words (const struct slurm_jobs_query *query, struct words *ret)
     if (query->ended)
         words_add (&words, "--states=all");
     add_query (&words, query);
-    words_add (&words, "-o");
-    words_add (&words, "%s|%%A|%%T|%%U|%%u|%%b|%%S|%%e|%%N|%%r|%%j|%%k", query->key);
     return finish_words (&words, ret);
 }
 
@@ -84,9 +82,15 @@ int slurm_steps_words (const struct slurm_jobs_query *query, struct words *ret)
     words_add (&words, "-h");
     words_add (&words, "-s");
     add_query (&words, query);
-    words_add (&words, "-o");
+    words_add (&words, "-o"); /* with -s, squeue does not read its format from the environment */
     words_add (&words, "%s|%%i|%%u|%%S|%%N|%%j", query->key);
     return finish_words (&words, ret);
+}
+
+void slurm_jobs_format (const char *key, char ret[SLURM_FORMAT_SIZE])
+{
+    snprintf (ret, SLURM_FORMAT_SIZE,
+              "SQUEUE_FORMAT=%.16s|%%A|%%T|%%U|%%u|%%b|%%S|%%e|%%N|%%r|%%j|%%k", key);
 }
 
 static int wrong (const struct slurm_lines *lines, const char *what, const char *field,

@@ -13,7 +13,7 @@
 #include "backend/slurm/states.h"
 #include "backend/slurm/words.h"
 
-enum { SLURM_KEY_SIZE = 17 }; /* 16 hexadecimal digits */
+enum { SLURM_KEY_SIZE = 17, SLURM_FORMAT_SIZE = 96 }; /* 16 hexadecimal digits */
 
 /* A key for one query, from /dev/urandom. */
 int slurm_key_make (char ret[SLURM_KEY_SIZE], struct pollux_error *err);
@@ -44,7 +44,7 @@ struct slurm_jobs {
 
 /* Which jobs: all of these that are not NULL or 0 must hold. */
 struct slurm_jobs_query {
-    const char *key;  /* of slurm_key_make */
+    const char *key;  /* of slurm_key_make; for steps */
     const char *user; /* name or uid */
     const char *name; /* exactly this one */
     const char *ids;  /* job ids with commas */
@@ -55,6 +55,11 @@ struct slurm_jobs_query {
 /* The commands whose output slurm_jobs_parse and slurm_steps_parse read.  -ENOMEM */
 int slurm_jobs_words (const struct slurm_jobs_query *query, struct words *ret);
 int slurm_steps_words (const struct slurm_jobs_query *query, struct words *ret);
+
+/* The variable in the environment of the first command that has the format with the key.  All users can read
+ * the words of a process; one who knew the key in time could forge a line.  Among the words of the second
+ * command it does no harm: query.ids names an allocation of this user, where others have no steps. */
+void slurm_jobs_format (const char *key, char ret[SLURM_FORMAT_SIZE]);
 
 /* Parse it.  On success *ret is the caller's (slurm_jobs_clear).  -EPROTO: the output is something else;
  * err names the line.  -ENOMEM */

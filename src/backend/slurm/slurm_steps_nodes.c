@@ -127,11 +127,13 @@ static void query_failed (struct steps *steps, const char *why)
     steps->query_us = clock_monotonic_us () + QUERY_AGAIN_US;
 }
 
-static int ask (struct steps *steps, const struct words *words,
+/* format: a variable of its environment, or NULL. */
+static int ask (struct steps *steps, const struct words *words, const char *format,
                 void (*done) (void *, const struct command_result *), struct pollux_error *err)
 {
     int64_t now_us = clock_monotonic_us ();
     struct command_request request = {.words = words_list (words),
+                                      .environment = (const char *const[]){format, NULL},
                                       .deadline_us = now_us + QUERY_DEADLINE_US,
                                       .done = done,
                                       .user = steps};
@@ -166,7 +168,7 @@ static int ask_nodes (struct steps *steps, struct pollux_error *err)
     struct words words = {0};
     int code = slurm_nodes_words (&query, &words);
     if (code == 0)
-        code = ask (steps, &words, nodes_done, err);
+        code = ask (steps, &words, NULL, nodes_done, err);
     words_clear (&words);
     return code;
 }
@@ -210,16 +212,18 @@ static void job_done (void *user, const struct command_result *result)
 
 void steps_query_nodes (struct steps *steps)
 {
-    struct slurm_jobs_query query = {.key = steps->query_key, .ids = steps->allocation};
+    struct slurm_jobs_query query = {.ids = steps->allocation};
     struct words words = {0};
+    char format[SLURM_FORMAT_SIZE];
     struct pollux_error err = {.text = "not enough memory"};
     if (steps->query != 0 || clock_monotonic_us () < steps->query_us)
         return;
     int code = slurm_key_make (steps->query_key, &err);
     if (code == 0)
         code = slurm_jobs_words (&query, &words);
+    slurm_jobs_format (steps->query_key, format);
     if (code == 0)
-        code = ask (steps, &words, job_done, &err);
+        code = ask (steps, &words, format, job_done, &err);
     words_clear (&words);
     if (code < 0)
         query_failed (steps, err.text);

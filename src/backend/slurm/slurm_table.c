@@ -197,6 +197,7 @@ void slurm_table_poll (struct slurm *slurm)
     int64_t now_us = clock_monotonic_us ();
     struct slurm_jobs_query query = {.key = slurm->poll_key};
     struct words words = {0};
+    char format[SLURM_FORMAT_SIZE];
     struct pollux_error err = {.text = ""};
     if (slurm->poll != 0 || now_us < slurm->poll_us)
         return;
@@ -208,7 +209,9 @@ void slurm_table_poll (struct slurm *slurm)
         code = slurm->way->steps ? slurm_steps_words (&query, &words)
                                  : slurm_jobs_words (&query, &words);
     if (code == 0) {
+        slurm_jobs_format (slurm->poll_key, format);
         struct command_request request = {.words = words_list (&words),
+                                          .environment = (const char *const[]){format, NULL},
                                           .deadline_us = now_us + POLL_DEADLINE_US,
                                           .done = poll_done,
                                           .user = slurm};
