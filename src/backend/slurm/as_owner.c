@@ -184,10 +184,15 @@ static void describe_end (const struct child *child, int status, struct owner_an
 static void finish (const struct helper *helper, struct child *child)
 {
     struct owner_answer answer = {.number = child->number};
+    siginfo_t ended = {0};
     int status = 0, file = -1;
-    if (waitpid (child->pid, &status, WNOHANG) != child->pid)
+    if (waitid (P_PID, (id_t)child->pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        ended.si_pid == 0)
         return;
-    kill (-child->pid, SIGKILL); /* what a command left in its process group */
+    /* What a command left in its process group; before the child is reaped, because after that its id
+     * may belong to others. */
+    kill (-child->pid, SIGKILL);
+    waitpid (child->pid, &status, 0);
     read_rest (child->error, answer.text, sizeof (answer.text));
     tidy (answer.text);
     if (child->opens) {
