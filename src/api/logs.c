@@ -206,11 +206,12 @@ static json_t *split_lines (char *text, size_t length)
     return array;
 }
 
-/* Read to the end, and keep the last bytes, at least half of size. */
+/* Read to the end, and keep the last bytes, at least half of size.  No more is read than was searched for
+ * lines: the owner can enlarge the file in between. */
 static ssize_t read_last (struct log_tail *tail, char *text, size_t size)
 {
     size_t length = 0;
-    for (;;) {
+    for (int64_t sum = 0; sum <= LOG_TAIL_BYTES;) {
         if (length == size) {
             memmove (text, text + size / 2, size - size / 2);
             length = size - size / 2;
@@ -219,7 +220,9 @@ static ssize_t read_last (struct log_tail *tail, char *text, size_t size)
         if (got <= 0)
             return got < 0 ? got : (ssize_t)length;
         length += (size_t)got;
+        sum += got;
     }
+    return (ssize_t)length;
 }
 
 json_t *api_last_lines (const struct api *api, const struct job *job, int lines)

@@ -50,8 +50,13 @@ static int post (void *self, struct event *event, struct pollux_error *err)
 static int open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
                      struct pollux_error *err)
 {
-    void *backend = ((struct api_fixture *)self)->backend;
-    return local_backend.open_log (backend, job, generation, rank, number, ret, err);
+    struct api_fixture *fixture = self;
+    char path[160];
+    snprintf (path, sizeof (path), "%s/run/%s/%d/%d/out.log", fixture->folder, job, generation,
+              rank);
+    if (number == 1 && fixture->log_grows > 0)
+        assert_int_equal (truncate (path, fixture->log_grows), 0);
+    return local_backend.open_log (fixture->backend, job, generation, rank, number, ret, err);
 }
 
 static int first_failure (void *self, const char *job, int generation, int *ret_rank)

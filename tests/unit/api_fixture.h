@@ -27,6 +27,8 @@ struct api_fixture {
     char admin[TOKEN_SIZE], ann[TOKEN_SIZE], bob[TOKEN_SIZE], eve[TOKEN_SIZE]; /* eve: read-only */
     int posts;        /* events posted by handlers */
     int post_failure; /* the next post fails with this code; 0: none */
+    /* The newest log becomes this long when the one before it is asked for; 0: it stays as it is. */
+    off_t log_grows;
 };
 
 void api_fixture_open (struct api_fixture *fixture, int nodes, int slots);

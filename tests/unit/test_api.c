@@ -757,6 +757,22 @@ static void failures_show_their_last_lines (void **state)
     reply_clear (&reply);
 }
 
+/* An owner can enlarge a log after it was searched for its last lines, at no cost: the file has holes.
+ * The daemon must not read all of it. */
+static void last_lines_of_a_growing_log_are_limited (void **state)
+{
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    write_log (fixture, 1, 0, "one line\n");
+    end (fixture, 0, EXITED_FAILED);
+    fixture->log_grows = (off_t)1 << 42; /* reading that takes hours */
+    struct reply reply = api_fixture_ask (fixture, fixture->ann, "GET", "/v1/jobs/a", NULL, NULL);
+    assert_int_equal (reply.status, 200);
+    assert_true (json_is_array (json_object_get (reply.json, "last_lines")));
+    reply_clear (&reply);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, open_fixture, close_fixture)
@@ -777,6 +793,7 @@ int main (void)
         TEST (logs_are_tailed),
         TEST (logs_are_followed_over_rotation),
         TEST (failures_show_their_last_lines),
+        TEST (last_lines_of_a_growing_log_are_limited),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
