@@ -293,12 +293,12 @@ static int fail_unreachable (const struct client *client, CURLcode code, struct 
     if (code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CONNECT_ERROR ||
         code == CURLE_PEER_FAILED_VERIFICATION)
         return fail_tls (client, code, reason, err);
-    if (code == CURLE_GOT_NOTHING && strncmp (client->access.url, "http://", 7) == 0 &&
-        !client->access.socket[0])
-        return fail (
-            err, -EHOSTUNREACH,
-            "%s has closed the connection without an answer; if it serves TLS, use https://",
-            quote (client->access.address).text);
+    bool plain = strncmp (client->access.url, "http://", 7) == 0 && !client->access.socket[0];
+    if (code == CURLE_GOT_NOTHING && plain && !client->changes)
+        return fail (err, -EHOSTUNREACH,
+                     "no answer from %s, which has closed the connection; if it serves TLS, use "
+                     "https://",
+                     quote (client->access.address).text);
     if (client->changes && code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST)
         return fail (err, -EHOSTUNREACH,
                      "no answer from %s (%.90s); it may have done what was asked: look before you "

@@ -99,7 +99,7 @@ expect "another certificate than the pinned one" status=3 err~"does not match --
 run pollux status --server "https://127.0.0.1:$port" --ca "$tmp/nosuch"
 expect "a file of certificates that is missing" status=2 err~'--ca .*nosuch: expected certificates'
 run pollux status --server "http://127.0.0.1:$port"
-expect "http where https is served" status=3 err~'without an answer; if it serves TLS, use https://'
+expect "http where https is served" status=3 err~'closed the connection; if it serves TLS, use https://'
 run pollux status --server "https://127.0.0.1:1" --ca "$tmp/first.pem"
 expect "https where nobody listens" status=3 err~'is polluxd running'
 run pollux submit --server "https://127.0.0.1:$port" --ca "$tmp/second.pem" --name never -- true
