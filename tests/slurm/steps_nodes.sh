@@ -22,7 +22,7 @@ nodes_are_slots() { pollux nodes --json | jq -e ".nodes | map (.slots) == $1"; }
 
 pilot -N4 --gpus-per-node=4 -t 60 -- --interval 1 --restart-delay 0
 replicas=12
-submit job --min 8 --max 12 --backoff 1 -- "$worker"
+submit job --min 4 --max 12 --backoff 1 -- "$worker"
 soon "a job runs on three nodes" later 0
 
 # ---- Cut off for a short time -------------------------------------------------------------------
@@ -43,11 +43,25 @@ node_join "$victim"
 soon "a stop that was sent during a cut arrives later" later "$generation"
 holds "that is no failure" is job '.failures == 0'
 
+# One direction only, while a generation starts there.
+replicas=12
+generation=$(of job .generation)
+node_cut "$victim" in
+pollux scale job --min 12 --max 12 >/dev/null
+sleep 4
+node_join "$victim"
+soon "a start during a cut of one direction succeeds in the end" later "$generation"
+holds "that is no failure, either" is job '.failures == 0'
+pollux scale job --min 4 --max 4 >/dev/null
+replicas=4
+generation=$(of job .generation)
+soon "it shrinks again" later "$generation"
+
 # ---- A node dies --------------------------------------------------------------------------------
 
 replicas=12
 generation=$(of job .generation)
-pollux scale job --min 8 --max 12 >/dev/null
+pollux scale job --min 4 --max 12 >/dev/null
 soon "it runs on three nodes again" later "$generation"
 generation=$(of job .generation)
 victim=$(of job '.placement | keys | map (select (. != "n0")) | first')
@@ -64,6 +78,23 @@ victim=$(of job '.placement | keys | map (select (. != "n0")) | first')
 slurmd_kill "$victim"
 soon "after the end of a slurmd the job goes on" later "$generation"
 holds "that is not its failure, either" is job '.failures == 0'
+
+# ---- Cut off for longer than Slurm waits --------------------------------------------------------
+
+# Slurm gives the node up; its replicas live, and end when they hear that their generation was given up.
+generation=$(of job .generation) replicas=$(of job .replicas)
+victim=$(of job '.placement | keys | map (select (. != "n0")) | first // ""')
+check "the job uses a second node" [ -n "$victim" ]
+old=$(node_pids "$victim" "$worker")
+check "replicas run on the node" [ -n "$old" ]
+node_cut "$victim"
+replicas=4
+soon "after a long cut the job goes on elsewhere" later "$generation"
+check "the old replicas live" lives "$(head -n 1 <<<"$old")"
+node_join "$victim"
+none_lives() { local pid; for pid in $old; do ! lives "$pid" || return 1; done; }
+soon "they end when their node is back" none_lives
+holds "all that is not the job's failure" is job '.failures == 0'
 
 end_jobs job
 holds "the job finishes" is job '.phase == "finished"'
