@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "backend/local_private.h"
+#include "backend/old_jobs.h"
 #include "backend/run_open.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -318,29 +319,6 @@ static void sweep_processes (struct local *local, const struct running *running)
     }
 }
 
-static int compare_times (const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
-}
-
-/* Logs of jobs that ended before this time are removed. */
-static int64_t oldest_kept_us (const struct local *local, const struct cluster *cluster)
-{
-    int64_t *ends = malloc (((size_t)cluster->job_count + 1) * sizeof (ends[0]));
-    int64_t oldest_us = INT64_MIN;
-    int count = 0;
-    for (int i = 0; ends && i < cluster->job_count; i++)
-        if (!job_live (cluster->jobs[i]))
-            ends[count++] = cluster->jobs[i]->end_us;
-    if (count > local->keep_jobs) {
-        qsort (ends, (size_t)count, sizeof (ends[0]), compare_times);
-        oldest_us = ends[count - local->keep_jobs];
-    }
-    free (ends);
-    return oldest_us;
-}
-
 /* Runs beside an empty journal were started by another journal. */
 static int check_journal (const struct local *local, const struct cluster *cluster,
                           struct pollux_error *err)
@@ -365,7 +343,7 @@ static int check_journal (const struct local *local, const struct cluster *clust
 
 void local_prune (struct local *local, const struct cluster *cluster)
 {
-    int64_t oldest_us = oldest_kept_us (local, cluster);
+    int64_t oldest_us = old_jobs_before_us (cluster, local->keep_jobs);
     for (int i = 0; i < cluster->job_count; i++) {
         const struct job *job = cluster->jobs[i];
         if (!job_live (job) && job->end_us < oldest_us)
@@ -387,7 +365,7 @@ int local_recover (void *self, const struct cluster *cluster, struct pollux_erro
     if (code == 0)
         code = safe_dir_list (local->root, &list, err);
     if (code == 0) {
-        int64_t oldest_us = oldest_kept_us (local, cluster);
+        int64_t oldest_us = old_jobs_before_us (cluster, local->keep_jobs);
         while ((entry = safe_dir_next (list)))
             sweep_job (local, cluster, entry, oldest_us);
         closedir (list);

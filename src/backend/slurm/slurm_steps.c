@@ -18,7 +18,10 @@
 #include "base/number.h"
 #include "wire/submission.h"
 
-enum { FAILURE_RANKS = 64 }; /* looked at for the first failure: all run the same program */
+enum {
+    FAILURE_RANKS = 64, /* looked at for the first failure: all run the same program */
+    KEEP_JOBS = 10000,
+};
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -105,6 +108,7 @@ static int steps_open (const struct backend_options *options, void **ret, struct
     steps->end_s = -1;
     steps->token = options->token;
     steps->self = options->self;
+    steps->keep_jobs = options->keep_jobs ? options->keep_jobs : KEEP_JOBS;
     int code = find_allocation (steps, err);
     if (code == 0)
         code = slurm_init (&steps->slurm, &steps_way, steps, options, err);

@@ -27,6 +27,9 @@ struct steps {
     void *self; /* of token */
     char token_text[1025];
     const struct cluster *cluster;
+    int keep_jobs;     /* ended jobs whose logs are kept */
+    int exits;         /* reported so far */
+    int64_t pruned_us; /* logs of jobs that ended before this time were removed */
 
     /* The allocation.  Nodes are by name; a node that is lost has 0 slots. */
     struct steps_node {

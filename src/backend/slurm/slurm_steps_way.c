@@ -12,6 +12,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "backend/old_jobs.h"
 #include "backend/run_open.h"
 #include "backend/slurm/slurm_steps_private.h"
 #include "base/clock.h"
@@ -21,7 +22,10 @@
 
 /* scancel takes 0.1 s; longer only while slurmctld restarts. */
 #define SCANCEL_US INT64_C (10000000)
-enum { KEEP_GENERATIONS = 3 }; /* of a job whose logs are kept, including the running one */
+enum {
+    KEEP_GENERATIONS = 3, /* of a job whose logs are kept, including the running one */
+    PRUNE_EXITS = 1000,   /* EXITs between removals of old jobs */
+};
 
 static const char hostfile[] = "hosts";
 
@@ -320,17 +324,35 @@ static void steps_remove (void *self, const char *job, int number)
                    err.text);
 }
 
-/* Remove descriptions, which contain tokens, and the logs of an old generation. */
+/* The logs of a job: those of its last generations. */
+static void remove_job (struct steps *steps, const struct job *job)
+{
+    for (int i = 0; i <= KEEP_GENERATIONS && i < job->generation; i++)
+        steps_remove (steps, job->spec.name, job->generation - i);
+}
+
+static void prune (struct steps *steps, const struct cluster *cluster)
+{
+    int64_t before_us = old_jobs_before_us (cluster, steps->keep_jobs);
+    for (int i = 0; i < cluster->job_count; i++)
+        if (!job_live (cluster->jobs[i]) && cluster->jobs[i]->end_us < before_us &&
+            cluster->jobs[i]->end_us >= steps->pruned_us)
+            remove_job (steps, cluster->jobs[i]);
+    steps->pruned_us = before_us;
+}
+
+/* Remove descriptions, which contain tokens, and the logs of old generations and jobs. */
 static void steps_clean_up (void *self, const struct cluster *cluster,
                             const struct generation *generation)
 {
-    const struct steps *steps = self;
+    struct steps *steps = self;
     int old = generation->number - KEEP_GENERATIONS;
-    (void)cluster;
     run_remove_descriptions (steps->root, generation->name, generation->number,
                              generation->replicas);
     if (old > 0)
         steps_remove (self, generation->name, old);
+    if (++steps->exits % PRUNE_EXITS == 0)
+        prune (steps, cluster);
 }
 
 const struct slurm_way steps_way = {
