@@ -88,8 +88,10 @@ struct http_route {
 
 /* Limits of everything that a client can enlarge.  0 means the default, given here. */
 struct http_limits {
-    size_t body_bytes;    /* of one request: 1 MiB */
-    size_t bodies_bytes;  /* of all requests together: 64 MiB; then 503 */
+    size_t body_bytes; /* of one request: 1 MiB */
+    size_t
+        bodies_bytes; /* of all requests together: 64 MiB; then 503.  Of requests of one address whose
+                           * signatures are not checked yet: one eighth */
     size_t header_bytes;  /* request line and headers: 16 KiB; then 431 */
     size_t stream_bytes;  /* buffered for one stream: 256 KiB */
     int connections;      /* 1024 */

@@ -211,6 +211,8 @@ void request_refuse_token (struct http_request *request, const char *sentence);
 
 /* Does the request have a credential, and not a token?  Then it is kept for signed_begin. */
 bool signed_note (struct http_request *request);
+/* May its body take so many bytes?  Always, if it has no credential that is to be checked. */
+bool signed_has_room (const struct http_request *request, size_t size);
 /* The body is complete: start the check, and suspend the request.  False: it was answered. */
 bool signed_begin (struct http_request *request);
 /* The request has ended: forget it. */

@@ -97,7 +97,8 @@ static void body_take (struct http_request *request, const char *data, size_t le
     if (wanted > request->size) {
         size_t size = body_size (request, wanted);
         char *body = NULL;
-        if (server->bodies_bytes - request->size + size <= limits->bodies_bytes)
+        if (server->bodies_bytes - request->size + size <= limits->bodies_bytes &&
+            signed_has_room (request, size))
             body = realloc (request->body, size);
         if (body == NULL) {
             http_error (request, 503, "too many request bodies at one time; try again later");

@@ -26,6 +26,27 @@ bool signed_note (struct http_request *request)
     return true;
 }
 
+/* Anybody can send a body with a credential that is none.  One address must not take the memory for the bodies of
+ * all others: it gets one eighth, or room for one body. */
+bool signed_has_room (const struct http_request *request, size_t size)
+{
+    const struct http_server *server = request->connection->server;
+    const struct http_limits *limits = &server->options.limits;
+    size_t most = limits->bodies_bytes / 8;
+    if (request->credential == NULL)
+        return true;
+    if (most < limits->body_bytes + 1)
+        most = limits->body_bytes + 1;
+    for (const struct connection *at = server->connections; at != NULL; at = at->next) {
+        const struct http_request *other = at->request;
+        if (other != NULL && other != request &&
+            (other->credential != NULL || other->ticket != 0) &&
+            strcmp (at->peer.text, request->connection->peer.text) == 0)
+            size += other->size;
+    }
+    return size <= most;
+}
+
 bool signed_begin (struct http_request *request)
 {
     struct http_server *server = request->connection->server;

@@ -189,6 +189,42 @@ static void checks_that_do_not_begin (void **state)
     assert_int_equal (fixture->handled, 0);
 }
 
+static const char long_post[] = "POST /echo/a HTTP/1.1\r\n" SIGNED
+                                "Content-Type: application/json\r\nContent-Length: 900\r\n\r\n{";
+
+/* Without a valid credential, one address does not take the memory for all bodies. */
+static void unchecked_bodies_have_a_limit (void **state)
+{
+    struct http_fixture *fixture = *state;
+    int clients[3];
+    http_server_free (fixture->server);
+    fixture->options.limits.body_bytes = 1000;
+    fixture->options.limits.bodies_bytes = 16000; /* 2000 for an address: two of these bodies */
+    http_fixture_start (fixture);
+    for (int i = 0; i < 2; i++)
+        clients[i] = begin (fixture, long_post);
+    clients[2] = begin_at (fixture, 1, long_post); /* another address */
+    assert_int_equal (seen.count, 0);
+    int refused = http_fixture_connect (fixture, 0);
+    http_fixture_send (refused, long_post);
+    for (int i = 0; i < 899; i++)
+        http_fixture_send (refused, " ");
+    assert_non_null (strstr (http_fixture_receive (fixture, refused, "}\n"), "HTTP/1.1 503 "));
+    /* Others are served: with a token, and after one of the bodies has gone. */
+    assert_non_null (strstr (http_fixture_ask (fixture, "POST /echo/o HTTP/1.1\r\n" HEAD
+                                                        "Authorization: Bearer ann\r\n"
+                                                        "Content-Type: application/json\r\n"
+                                                        "Content-Length: 2\r\n\r\n{}"),
+                             "by=ann/1"));
+    close (clients[0]);
+    http_fixture_run (fixture);
+    close (begin (fixture, post));
+    assert_int_equal (seen.count, 1);
+    close (clients[1]);
+    close (clients[2]);
+    close (refused);
+}
+
 static void clients_may_leave (void **state)
 {
     struct http_fixture *fixture = *state;
@@ -226,6 +262,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (refused_requests_do_not, set_up, http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (a_role_and_a_rate_count, set_up, http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (checks_that_do_not_begin, set_up, http_fixture_tear_down),
+        cmocka_unit_test_setup_teardown (unchecked_bodies_have_a_limit, set_up,
+                                         http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (clients_may_leave, set_up, http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (a_server_ends_with_requests_that_wait, set_up,
                                          http_fixture_tear_down),
