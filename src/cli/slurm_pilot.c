@@ -47,6 +47,8 @@ static int set_state (struct pilot *pilot, const char *path, struct pollux_error
     char here[PATH_MAX] = "";
     if (!path || !*path)
         return fail (err, -EINVAL, "--state: expected a directory");
+    if (path[strcspn (path, "\n\r")]) /* it is part of a #SBATCH line */
+        return fail (err, -EINVAL, "--state: the path has a new line in it");
     if (path[0] != '/' && !getcwd (here, sizeof (here)))
         return fail (err, -errno, "the working directory: %s", strerror (errno));
     int length =

@@ -27,6 +27,8 @@ run pollux slurm-pilot --print --state /s -N4 --comment='a "b"' -- --interval 1
 expect "the script can be printed" status=0 out~'#SBATCH -N4 "--comment=a \\"b\\""' err=
 printf '%s\n' "$out" >"$tmp/script"
 check "the script is a program of the shell" bash -n "$tmp/script"
+run pollux slurm-pilot --print --state $'/s\n#SBATCH --account=x'
+expect "a state directory is no line of the script" status=2 out= err~'--state'
 
 # n1 and n2 have fewer slots than GPUs, so that eight replicas without n3 are uneven.
 pilot -N4 --gpus-per-node=4 -t 60 -- --interval 1 --restart-delay 0 --node n0:4 --node n1:1 --node n2:3
