@@ -18,7 +18,8 @@
 #define SECOND_US INT64_C (1000000)
 /* How long an open log is given out again: rotated files change their numbers. */
 #define LOG_US (2 * SECOND_US)
-enum { LOGS_LIMIT = 256 };
+/* Open logs, and those of one owner's jobs: nobody keeps the others from reading theirs. */
+enum { LOGS_LIMIT = 256, LOGS_OF_ONE = 64 };
 
 static bool same_run (const struct run_name *a, const struct run_name *b)
 {
@@ -153,11 +154,21 @@ static void drop_old_logs (struct service *service)
             drop_log (service, i);
 }
 
+/* The number of logs of jobs of the same owner. */
+static int count_logs (const struct service *service, const char *job)
+{
+    const char *owner = service_owner_of (service, job);
+    int count = 0;
+    for (int i = 0; i < service->log_count; i++)
+        count += strcmp (service_owner_of (service, service->logs[i]->name.job), owner) == 0;
+    return count;
+}
+
 static int ask_log (struct service *service, const struct run_name *name, int number,
                     struct pollux_error *err)
 {
     char file[OWNER_FILE_SIZE] = "out.log";
-    if (service->log_count >= LOGS_LIMIT)
+    if (service->log_count >= LOGS_LIMIT || count_logs (service, name->job) >= LOGS_OF_ONE)
         return fail (err, -EAGAIN, "too many logs are being read");
     void *list =
         realloc (service->logs, ((size_t)service->log_count + 1) * sizeof (service->logs[0]));
