@@ -9,10 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <poll.h>
+#include <pthread.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -447,6 +451,93 @@ static void test_planted (void **state)
     assert_int_equal (answer.code, -ELOOP);
 }
 
+/* A file system of one file, which a thread of this process serves. */
+static void *serve_file (void *self)
+{
+    const int device = *(const int *)self;
+    static _Alignas(struct fuse_in_header) char message[1 << 17];
+    const struct fuse_in_header *in = (const struct fuse_in_header *)message;
+    while (read (device, message, sizeof (message)) > 0) {
+        struct {
+            struct fuse_out_header head;
+            union {
+                struct fuse_init_out init;
+                struct fuse_attr_out attr;
+                struct fuse_open_out open;
+                struct fuse_statfs_out statfs;
+            } body;
+        } out = {.head = {.unique = in->unique}};
+        size_t length = 0;
+        if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET)
+            continue;
+        if (in->opcode == FUSE_INIT) {
+            out.body.init = (struct fuse_init_out){.major = FUSE_KERNEL_VERSION,
+                                                   .minor = FUSE_KERNEL_MINOR_VERSION,
+                                                   .max_write = 4096};
+            length = sizeof (out.body.init);
+        } else if (in->opcode == FUSE_GETATTR) {
+            out.body.attr.attr = (struct fuse_attr){.ino = 1, .mode = S_IFREG | 0644, .nlink = 1};
+            length = sizeof (out.body.attr);
+        } else if (in->opcode == FUSE_OPEN) {
+            length = sizeof (out.body.open);
+        } else if (in->opcode == FUSE_STATFS) {
+            length = sizeof (out.body.statfs);
+        } else if (in->opcode != FUSE_RELEASE && in->opcode != FUSE_FLUSH) {
+            out.head.error = -ENOSYS;
+        }
+        out.head.len = (uint32_t)(sizeof (out.head) + length);
+        if (write (device, &out, out.head.len) < 0)
+            break;
+    }
+    return NULL;
+}
+
+/* A file behind a program of the owner's is not handed to polluxd, which would wait for that program. */
+static void test_user_file_system (void **state)
+{
+    struct fixture *test = *state;
+    static const struct {
+        const char *options;
+        int code;
+    } cases[] = {{"", -EPERM}, {",allow_other", -EPERM}, {NULL, 0}};
+    char path[160], options[128];
+    pthread_t thread;
+    if (skip_unless_root ())
+        skip ();
+    assert_int_equal (ask_submit (test, test->owner).code, 0);
+    as_root_in_generation (test, "mkdir -m 700 0 && echo x >0/status");
+    stop (test);
+    if (unshare (CLONE_NEWNS) < 0 || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+        start (test, 1, 20);
+        fprintf (stderr, "SKIPPED: no mounts of one's own\n");
+        skip ();
+    }
+    start (test, 1, 20);
+    snprintf (path, sizeof (path), "%s/%s/.pollux/run/resnet/4/0/status", test->base, test->owner);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        int device = open ("/dev/fuse", O_RDWR | O_CLOEXEC), file = -1;
+        bool by_root = !cases[i].options;
+        snprintf (options, sizeof (options), "fd=%d,rootmode=100644,user_id=%u,group_id=%u%s",
+                  device, by_root ? 0 : test->uid, by_root ? 0 : test->gid,
+                  by_root ? ",allow_other" : cases[i].options);
+        if (device < 0 || mount ("test", path, "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
+            fprintf (stderr, "SKIPPED: no FUSE\n");
+            skip ();
+        }
+        assert_int_equal (pthread_create (&thread, NULL, serve_file, &device), 0);
+        struct owner_answer answer = ask_file (test, test->owner, 0, "status", &file);
+        if (answer.code != cases[i].code)
+            print_message ("%s: %s\n", options, answer.text);
+        assert_int_equal (answer.code, cases[i].code);
+        assert_int_equal (file >= 0, by_root);
+        if (file >= 0)
+            close (file);
+        assert_int_equal (umount2 (path, MNT_DETACH), 0);
+        pthread_join (thread, NULL);
+        close (device);
+    }
+}
+
 static void test_planted_target (void **state)
 {
     struct fixture *test = *state;
@@ -742,6 +833,7 @@ int main (void)
         with_process (test_open),
         with_process (test_planted),
         with_process (test_planted_target),
+        with_process (test_user_file_system),
         with_process (test_two_owners),
         with_process (test_garbage),
         with_process (test_bad_payloads),

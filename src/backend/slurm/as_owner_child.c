@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "backend/slurm/as_owner_private.h"
@@ -275,6 +278,40 @@ static int read_file (const struct owner_request *request, const struct owner_ac
     return code < 0 ? code : write_out (text, length, err);
 }
 
+/* Is it the line of a FUSE file system that root mounted?
+ *     36 35 0:42 / /mnt rw,nosuid - fuse.sshfs host:/ rw,user_id=1000,group_id=1000 */
+static bool is_mounted_by_root (const char *line, dev_t device)
+{
+    unsigned number[2];
+    const char *options = strrchr (line, ' ');
+    const char *user = options ? strstr (options, "user_id=") : NULL;
+    return user && sscanf (line, "%*u %*u %u:%u ", &number[0], &number[1]) == 2 &&
+           number[0] == major (device) && number[1] == minor (device) &&
+           strncmp (user, "user_id=0,", 10) == 0;
+}
+
+/* polluxd reads the file, in its only thread.  Behind FUSE there is a program; one of the owner's may let a
+ * read wait for ever, and no signal ends that.  A mount by root is the administrator's. */
+static int check_file_system (int file, struct pollux_error *err)
+{
+    struct statfs system;
+    struct stat stat;
+    char *line = NULL;
+    size_t size = 0;
+    bool good = false;
+    if (fstatfs (file, &system) < 0 || fstat (file, &stat) < 0)
+        return fail (err, -errno, "the file system does not answer: %s", strerror (errno));
+    if (system.f_type != FUSE_SUPER_MAGIC)
+        return 0;
+    FILE *mounts = fopen ("/proc/self/mountinfo", "re");
+    while (mounts && !good && getline (&line, &size, mounts) > 0)
+        good = is_mounted_by_root (line, stat.st_dev);
+    if (mounts)
+        fclose (mounts);
+    free (line);
+    return good ? 0 : fail (err, -EPERM, "it is in a file system that a user mounted (FUSE)");
+}
+
 static int open_file (const struct owner_request *request, const struct owner_account *account,
                       struct pollux_error *err)
 {
@@ -282,6 +319,8 @@ static int open_file (const struct owner_request *request, const struct owner_ac
     int code = open_directory (request, account, &directory, err);
     if (code == 0)
         code = safe_dir_open_file (directory, request->file, &file, err);
+    if (code == 0)
+        code = check_file_system (file, err);
     if (code < 0)
         return code;
     if (owner_socket_send (STDOUT_FILENO, "f", 1, file) != 1)

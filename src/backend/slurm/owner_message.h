@@ -29,8 +29,10 @@ enum owner_request_kind {
     OWNER_SUBMIT, /* write the payload's files, run sbatch with these words */
     OWNER_SIGNAL, /* scancel --batch --signal */
     OWNER_CANCEL, /* scancel */
-    OWNER_OPEN,   /* open RUN_ROOT/JOB/GENERATION/RANK/FILE, or without rank .../GENERATION/FILE */
-    OWNER_READ,   /* read it: polluxd never waits for the owner's file system */
+    /* open RUN_ROOT/JOB/GENERATION/RANK/FILE, or without rank .../GENERATION/FILE; not behind FUSE, unless
+     * root mounted it */
+    OWNER_OPEN,
+    OWNER_READ, /* read it: polluxd never waits for the owner's file system */
 };
 enum { OWNER_REQUEST_KINDS = OWNER_READ + 1 };
 extern const char *const owner_request_names[OWNER_REQUEST_KINDS];
