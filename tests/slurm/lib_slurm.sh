@@ -120,13 +120,14 @@ munged_command()
         --log-file="$cluster/log/munged.$name" --seed-file="$cluster/munge/seed.$name"
 }
 
-# node_boot NODE: start a node; its daemons may not be ready on return.
+# node_boot NODE: start a node; its daemons may not be ready on return.  Not in a subshell: the node ends with the shell that
+# has started it, also if that is killed.
 node_boot()
 {
     local node=$1 n
     n=$(number "$node")
     rm -f "$cluster/up/$node"
-    unshare --net --uts --pid --mount --mount-proc --fork --kill-child bash -c "
+    setpriv --pdeathsig KILL unshare --net --uts --pid --mount --mount-proc --fork --kill-child bash -c "
         $(declare -f node_init munged_command hardware); cluster=$cluster separate=true
         node_init $node 10.77.0.$n $n $(hardware "$n")" </dev/null >/dev/null 2>&1 &
     holder[$node]=$!
@@ -138,6 +139,7 @@ node_boot()
 	route replace 10.77.0.$n/32 dev v$n
 	END
 }
+has_network() { [ "$(readlink /proc/$$/ns/net)" != "$(readlink "/proc/$1/ns/net")" ]; }
 in_router() { nsenter -t "$router" --net -- "$@"; }
 
 # node_crash NODE: as if its power failed.
@@ -291,9 +293,9 @@ cluster_up()
     if $separate; then
         configure "$gpus" $port "$@"
         { echo "127.0.0.1 localhost"; for i in ctl login "${nodes[@]}"; do echo "$(address "$i") $i"; done; } >"$cluster/etc/hosts"
-        unshare --net sleep infinity &
+        setpriv --pdeathsig KILL unshare --net sleep infinity &
         router=$!
-        until_true in_router [ "$(readlink /proc/self/ns/net)" != "$(readlink "/proc/$router/ns/net")" ]
+        until_true has_network "$router" || { not_ok "the router starts"; exit 1; }
         in_router sh -c 'cd /proc/sys/net/ipv4; echo 1 >ip_forward; echo 0 >conf/all/send_redirects; echo 0 >conf/default/send_redirects'
         for i in ctl login "${nodes[@]}"; do node_boot "$i"; done
     else
