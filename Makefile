@@ -243,7 +243,7 @@ $(B)/bench/daemon_load: | $(B)/pollux $(B)/polluxd
 .PHONY: benches bench
 benches: $(BENCHES)
 bench: $(BENCHES) $(B)/libpollux.so ## measure, and compare with the targets
-	@POLLUX_BUILD=$(abspath $(B)) tools/bench $(BENCHES) $(wildcard bench/*.py)
+	@POLLUX_BUILD=$(abspath $(B)) tools/bench $(BENCHES) $(wildcard bench/*.py bench/*.sh)
 
 # `make fuzz` always builds FLAVOUR=fuzz: the targets need clang's libFuzzer.
 $(FUZZERS): $(B)/fuzzers/%: $(B)/obj/fuzz/%.o $(B)/rooms.a

@@ -195,7 +195,7 @@ step_soak()
 
 step_bench()
 {
-    quiet_make all benches && tools/bench --targets build/bench/* bench/*.py
+    quiet_make all benches && tools/bench --targets build/bench/* bench/*.py bench/*.sh
 }
 
 steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
