@@ -179,8 +179,11 @@ static void refuse (void *self, struct generation *generation, int rank, bool st
 {
     struct slurm *slurm = self;
     struct run_name name = name_of (generation, rank);
-    struct run_status status = {
-        .code = stopped ? 143 : 126, .stopped = stopped, .at_us = clock_wall_us ()};
+    const struct carried_share *share = share_of (generation, rank);
+    struct run_status status = {.code = stopped ? 143 : 126,
+                                .stopped = stopped,
+                                .excused = !stopped && share && share->excused,
+                                .at_us = clock_wall_us ()};
     struct pollux_error err = {.text = ""};
     snprintf (status.why, sizeof (status.why), "%s", why);
     int code = slurm->way->refuse (slurm->way_self, &name, &status, &err);
@@ -415,8 +418,8 @@ static bool failed_first (const struct generation *generation)
     for (int i = 0; i < generation->replicas; i++) {
         const struct replica_exit *exit = &generation->exits[i];
         int64_t *first_us = exit->status.stopped ? &stopped_us : &failed_us;
-        if (!exit->lost && (exit->status.stopped || replica_exit_failed (exit)) &&
-            exit->status.at_us < *first_us)
+        if (!exit->lost && !exit->status.excused &&
+            (exit->status.stopped || replica_exit_failed (exit)) && exit->status.at_us < *first_us)
             *first_us = exit->status.at_us;
     }
     return failed_us != INT64_MAX && failed_us <= stopped_us;
@@ -441,6 +444,9 @@ static const char *outside_reason (struct slurm *slurm, const struct generation 
         if (share && share->excused)
             return share->why;
     }
+    for (int i = 0; i < generation->replicas; i++)
+        if (generation->exits[i].status.excused) /* its supervisor says so */
+            return generation->exits[i].status.why;
     /* Nothing of the job kills its supervisor. */
     return !lost ? NULL : *lost->why ? lost->why : "its supervisor was killed";
 }
