@@ -57,6 +57,18 @@ replicas=4
 generation=$(of job .generation)
 soon "it shrinks again" later "$generation"
 
+# ---- munged stops on the node of polluxd --------------------------------------------------------
+
+generation=$(of job .generation)
+munged_kill n0
+pollux scale job --min 8 --max 8 >/dev/null
+sleep 3
+holds "without munged polluxd answers" answers
+munged_start n0
+replicas=8
+soon "with munged again the job goes on" later "$generation"
+holds "all that is no failure of the job" is job '.failures == 0'
+
 # ---- A node dies --------------------------------------------------------------------------------
 
 replicas=12
