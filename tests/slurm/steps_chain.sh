@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# A chain of pilots: the node of polluxd crashes, or a person cancels the allocation.  The next allocation continues with the
+# same state directory, and no job is lost.
+. tests/slurm/lib_slurm.sh
+$separate || { skip "no namespaces"; exit 0; }
+cluster_up 4 4
+
+pollux() { node_exec login "$POLLUX" "$@"; }
+slurm() { node_exec login "$@"; }
+rm -f "$state/address"
+run pollux slurm-pilot --state "$state" -N3 --gpus-per-node=4 -t 60 --chain -- --interval 1 --restart-delay 0
+expect "a chain is submitted" status=0 out~'^Submitted batch job [0-9]+$'
+log=$state/pilot-${out##* }.log
+until_true answers || { not_ok "polluxd answers in its allocation" "$(tell)" "$(cat "$log")"; exit 1; }
+submit job --min 6 --max 6 --backoff 1 -- "$worker"
+started() { [ "$(grep -c "^job $1 " "$starts")" = 6 ] && is job ".phase == \"running\" and .generation == $1"; }
+soon "a job runs" started 1
+
+# ---- The node of polluxd crashes ----------------------------------------------------------------
+
+first=$(slurm squeue -h -t R -o %i)
+node_crash n0
+rm -f "$state/address"
+other() { [ -n "$(slurm squeue -h -t R -o %i)" ] && [ "$(slurm squeue -h -t R -o %i)" != "$first" ]; }
+soon "the next allocation starts" other
+soon "its polluxd answers" answers
+soon "the job continues there" started 2
+holds "that is not its failure" is job '.failures == 0'
+
+# ---- A person cancels the allocation ------------------------------------------------------------
+
+first=$(slurm squeue -h -t R -o %i)
+rm -f "$state/address"
+slurm scancel "$first"
+soon "the next allocation starts after scancel" other
+soon "its polluxd answers, too" answers
+soon "the job continues there, too" started 3
+holds "that is no failure" is job '.failures == 0'
+end_jobs job
+holds "the job finishes" is job '.phase == "finished"'
+slurm scancel -n pollux
+holds "no replica was started twice" [ -z "$(twice)" ]
