@@ -156,6 +156,19 @@ pollux cancel low >/dev/null
 job ann bad 1 "max_failures: 0" "slurm: {partition: nowhere}"
 soon "what Slurm does not take fails, with Slurm's sentence" shows ann bad '.phase == "failed" and (.detail | test("partition"))'
 
+# A program whose interpreter is missing: as if sbatch were missing, while Slurm is being upgraded.
+printf '#!/no/such/program\n' >"$tmp/no-sbatch"
+chmod 755 "$tmp/no-sbatch"
+sbatch=$(readlink -f "$(command -v sbatch)")
+mount --bind "$tmp/no-sbatch" "$sbatch"
+job ann later 1 "max_failures: 0"
+soon "without sbatch nothing starts" shows ann later '.detail | test("cannot run sbatch")'
+check "which is not the job's failure" shows ann later '.failures == 0 and .phase != "failed"'
+umount "$sbatch"
+soon "it runs when sbatch is back" shows ann later '.replicas == 1'
+by ann cancel later >/dev/null
+soon "and is cancelled" shows ann later '.phase == "cancelled"'
+
 # ---- Links ----------------------------------------------------------------------------------------
 
 before=$(find "$tmp/home/bob" | sort)

@@ -324,7 +324,7 @@ static void test_submit_fails (void **state)
     stop (test);
     start (test, 1, 20);
     answer = ask_submit (test, test->owner);
-    assert_int_equal (answer.code, -ENOENT);
+    assert_int_equal (answer.code, -ENOEXEC);
     assert_string_equal (answer.text, "cannot run sbatch: No such file or directory");
 }
 

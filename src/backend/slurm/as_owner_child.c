@@ -141,13 +141,13 @@ static char **clean_environment (const char *owner, const struct owner_account *
     return list;
 }
 
-/* Replace this process by a command; returns only on failure. */
+/* Replace this process by a command; returns only on failure, with a code that means nothing else. */
 static int run (const char *owner, const struct owner_account *account, char **words,
                 struct pollux_error *err)
 {
     char **environment = clean_environment (owner, account);
     execvpe (words[0], words, environment);
-    return fail (err, -errno, "cannot run %s: %s", words[0], strerror (errno));
+    return fail (err, -ENOEXEC, "cannot run %s: %s", words[0], strerror (errno));
 }
 
 static int run_scancel (const struct owner_request *request, const struct owner_account *account,

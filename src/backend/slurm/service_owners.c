@@ -183,6 +183,14 @@ static bool is_unreachable (const char *text)
     return false;
 }
 
+/* Neither Slurm nor the owner's directory was asked: there was no process or no memory for it, or sbatch cannot be
+ * run, as while Slurm is being upgraded. */
+static bool is_ours (int code)
+{
+    return code == -EAGAIN || code == -ENOMEM || code == -EMFILE || code == -ENFILE ||
+           code == -ENOEXEC;
+}
+
 static void submit_answer (struct service *service, struct carried_share *share,
                            const struct owner_answer *answer)
 {
@@ -205,7 +213,7 @@ static void submit_answer (struct service *service, struct carried_share *share,
     }
     result.code = answer->code;
     result.exit_code = 1;
-    bool unreachable = is_unreachable (answer->text);
+    bool unreachable = is_ours (answer->code) || is_unreachable (answer->text);
     share->refused = !unreachable;
     slurm_share_ended (&service->slurm, share, &result);
     snprintf (share->why, sizeof (share->why), "%s%.200s",
