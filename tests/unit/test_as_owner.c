@@ -689,6 +689,27 @@ static void test_deadline (void **state)
     assert_int_equal (errno, ESRCH);
 }
 
+/* Requests that hang because of the owner do not delay those that stop the owner's jobs. */
+static void test_stop_overtakes (void **state)
+{
+    struct fixture *test = *state;
+    struct owner_request submit = {.kind = OWNER_SUBMIT, .job = "resnet", .generation = 4};
+    struct owner_request stop = {.kind = OWNER_CANCEL, .slurm_job = 7};
+    struct pollux_error err;
+    uint64_t number;
+    set_command (test, "sbatch", "#!/bin/sh\nexec sleep 1000\n");
+    snprintf (submit.owner, sizeof (submit.owner), "%s", test->owner);
+    snprintf (stop.owner, sizeof (stop.owner), "%s", test->owner);
+    for (int i = 0; i < 2 * OWNER_CHILDREN_OF_ONE; i++)
+        assert_int_equal (
+            owner_client_send (test->client, &submit, two_files, COUNT (two_files), &number, &err),
+            0);
+    assert_int_equal (owner_client_send (test->client, &stop, NULL, 0, &number, &err), 0);
+    struct owner_answer answer = await (test, NULL);
+    assert_int_equal (answer.number, number);
+    assert_int_equal (answer.code, 0);
+}
+
 static void test_many (void **state)
 {
     struct fixture *test = *state;
@@ -838,6 +859,7 @@ int main (void)
         with_process (test_garbage),
         with_process (test_bad_payloads),
         with_process (test_deadline),
+        with_process (test_stop_overtakes),
         with_process (test_many),
         with_process (test_helper_killed),
         with_process (test_polluxd_killed),

@@ -34,7 +34,8 @@ struct owner_helper_options {
 };
 
 /* Children at the same time, and at the same time for one owner: one owner with a home directory that
- * does not answer does not stop the others. */
+ * does not answer does not stop the others.  The second number is for requests that touch the owner's files,
+ * and again for those that do not. */
 enum { OWNER_CHILDREN = 32, OWNER_CHILDREN_OF_ONE = 4 };
 
 /* Start the root process.  *ret is polluxd's end of the socket, the caller's (close ends the process);

@@ -2,7 +2,8 @@
 /*
  * polluxd's side of the root process: a queue of requests that are sent as others are answered.  Few
  * are under way for one owner at a time, so that an owner whose home directory does not answer delays
- * nobody else.
+ * nobody else.  Requests that touch no file of the owner do not wait behind those that do: an owner cannot
+ * keep a job from being stopped by a file system that does not answer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,11 +17,14 @@
 
 /* Two for each of 16,000 shares; a queued request has some hundred bytes. */
 enum { QUEUE_LIMIT = 1 << 15 };
+/* Of OWNER_CHILDREN: for requests that touch the owner's files. */
+enum { WITH_FILES = OWNER_CHILDREN - 8 };
 
 struct pending {
     struct pending *next;
     uint64_t number;
     char owner[NAME_SIZE];
+    bool files;  /* it touches files of the owner */
     int payload; /* -1: none, or sent */
     size_t length;
     uint8_t message[];
@@ -78,12 +82,21 @@ int owner_client_fd (const struct owner_client *client)
 
 /* ---- Sending ------------------------------------------------------------------------------ */
 
-static bool may_send (const struct owner_client *client, const char *owner)
+static bool touches_files (enum owner_request_kind kind)
 {
-    int count = 0;
-    for (int i = 0; i < client->sent_count; i++)
-        count += strcmp (client->sent[i]->owner, owner) == 0;
-    return count < OWNER_CHILDREN_OF_ONE;
+    return kind == OWNER_SUBMIT || kind == OWNER_OPEN || kind == OWNER_READ;
+}
+
+static bool may_send (const struct owner_client *client, const struct pending *pending)
+{
+    int same = 0, of_owner = 0; /* of its kind */
+    for (int i = 0; i < client->sent_count; i++) {
+        if (client->sent[i]->files != pending->files)
+            continue;
+        same++;
+        of_owner += strcmp (client->sent[i]->owner, pending->owner) == 0;
+    }
+    return of_owner < OWNER_CHILDREN_OF_ONE && (!pending->files || same < WITH_FILES);
 }
 
 /* False: the socket takes nothing now. */
@@ -106,7 +119,7 @@ static void flush (struct owner_client *client)
     for (struct pending **at = &client->first;
          *at && !client->ended && client->sent_count < OWNER_CHILDREN;) {
         struct pending *pending = *at;
-        if (!may_send (client, pending->owner)) {
+        if (!may_send (client, pending)) {
             at = &pending->next;
             continue;
         }
@@ -142,8 +155,10 @@ int owner_client_send (struct owner_client *client, struct owner_request *reques
             close (payload);
         return fail (err, -ENOMEM, "no memory for a request to the root process");
     }
-    *pending =
-        (struct pending){.number = request->number, .payload = payload, .length = (size_t)length};
+    *pending = (struct pending){.number = request->number,
+                                .files = touches_files (request->kind),
+                                .payload = payload,
+                                .length = (size_t)length};
     memcpy (pending->owner, request->owner, sizeof (pending->owner));
     memcpy (pending->message, message, (size_t)length);
     *client->end = pending;
