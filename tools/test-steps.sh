@@ -138,7 +138,7 @@ step_cli_asan()
 # With a real Slurm, a private cluster for each script (tests/slurm/lib_slurm.sh).
 step_slurm()
 {
-    quiet_make FLAVOUR=gcc all examples && scripts "$jobs" build/gcc/pollux tests/slurm/*.sh
+    quiet_make FLAVOUR=gcc all examples && scripts $((2 * jobs)) build/gcc/pollux tests/slurm/*.sh
 }
 
 # The Python package, with a Python that has torch.  Some replicas of these tests end with os._exit(): Python then does not

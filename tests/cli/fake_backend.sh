@@ -7,7 +7,7 @@ run $POLLUXD --backend nosuch --check
 expect "an unknown backend" status=2 out= err~"no backend is called 'nosuch'; there are local, slurm-steps, slurm, fake"
 printf 'backend: nosuch\n' >"$tmp/bad.yaml"
 run $POLLUXD --config "$tmp/bad.yaml" --check
-expect "an unknown backend in the configuration" status=2 out= err~'bad.yaml:1:10: backend: expected "local" or "fake", got .nosuch'
+expect "an unknown backend in the configuration" status=2 out= err~'bad.yaml:1:10: backend: expected "local", "slurm-steps", "slurm" or "fake", got .nosuch'
 
 start_daemon --backend fake --node a:2 --node b:2 --interval 0.4
 run pollux status
