@@ -35,7 +35,8 @@ struct daemon_options {
 int daemon_policy (const char *name, const struct policy **ret, struct pollux_error *err);
 
 /* -EINVAL: certificate and key are not given together; or an address that other machines reach is listened
- * on without TLS, and the configuration does not say that it is insecure. */
+ * on without TLS, and the configuration does not say that it is insecure; or jobs on other nodes could not
+ * report to the first address. */
 int daemon_check_listen (const struct wire_config *config, struct pollux_error *err);
 
 /* Open the state directory, read the journal, take over running replicas, and listen.  -EBUSY: another

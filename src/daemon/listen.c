@@ -37,6 +37,31 @@ static bool has_tls (const struct wire_config *config)
     return config->tls_cert || config->tls_self_signed;
 }
 
+/* 0.0.0.0 and [::] mean all addresses of this machine. */
+static bool is_wildcard (const struct address_host *host)
+{
+    return strcmp (host->text, "0.0.0.0") == 0 || strcmp (host->text, "::") == 0;
+}
+
+/* Replicas on other nodes report to the first address. */
+static int check_reports (const struct wire_config *config, struct pollux_error *err)
+{
+    const struct backend_ops *backend;
+    struct address address;
+    const char *first = config->listen[0];
+    if (!first || backend_find (config->backend, &backend, NULL) < 0 || !backend->remote ||
+        address_parse (first, &address, NULL) < 0 || strncmp (first, "unix:", 5) == 0)
+        return 0;
+    struct address_host host = address_host ((const struct sockaddr *)&address.sockaddr);
+    if (!is_wildcard (&host))
+        return 0;
+    return fail (
+        err, -EINVAL,
+        "--listen %s: jobs report to the first address from other nodes: give one address of "
+        "this machine that they reach, such as 10.1.0.5:7467",
+        quote (first).text);
+}
+
 int daemon_check_listen (const struct wire_config *config, struct pollux_error *err)
 {
     if (!config->tls_cert != !config->tls_key)
@@ -57,7 +82,7 @@ int daemon_check_listen (const struct wire_config *config, struct pollux_error *
                 "readable: give --tls-cert and --tls-key, or permit it with --insecure",
                 quote (config->listen[i]).text);
     }
-    return 0;
+    return check_reports (config, err);
 }
 
 /* ---- The certificate ---- */
@@ -69,7 +94,7 @@ static bool certificate_name (const char *listen, struct address_host *ret)
     if (address_parse (listen, &address, NULL) < 0 || address_is_local (&address))
         return false;
     *ret = address_host ((const struct sockaddr *)&address.sockaddr);
-    return strcmp (ret->text, "0.0.0.0") != 0 && strcmp (ret->text, "::") != 0;
+    return !is_wildcard (ret);
 }
 
 /* Make the certificate, for all addresses and the configured names. */

@@ -37,6 +37,10 @@ refuse "a certificate without a key" --listen 0.0.0.0:0 --tls-cert "$tmp/first.p
 refuse "a key without a certificate" --tls-key "$tmp/first.key"
 wanted='expected no --tls-cert besides'
 refuse "a given and a made certificate" --tls-self-signed --tls-cert "$tmp/first.pem" --tls-key "$tmp/first.key"
+wanted="^polluxd: --listen '0.0.0.0:0': jobs report to the first address"
+refuse "an address to which jobs on other nodes cannot report" --backend slurm --auth munge --listen 0.0.0.0:0
+wanted="'\[::\]:0': jobs report to the first address"
+refuse "the same with IPv6" --backend slurm --auth munge --listen '[::]:0'
 for address in 127.0.0.1:0 '[::1]:0' localhost:0 127.3.2.1:0 "unix:$tmp/sock"; do
     run $POLLUXD --check --state "$tmp/r" --listen "$address"
     expect "$address needs no TLS" status=0
