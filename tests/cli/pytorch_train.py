@@ -3,6 +3,7 @@
 trains until FOLDER has a file named `end`.
 
     pytorch_train.py FOLDER BUILD       uses the libpollux in the build directory BUILD
+    WORKERS=0                           in the environment: samples are made by the replica itself
 
     FOLDER/updates.RANK     a line per update: time, generation, replicas, batch, epoch, loss
     FOLDER/samples.RANK     a line per update: generation, epoch, the samples of this replica
@@ -20,6 +21,7 @@ folder, os.environ["POLLUX_BUILD"] = sys.argv[1:]
 import pollux.torch as px  # noqa: E402
 
 SAMPLES = 300
+workers = int(os.environ.get("WORKERS", "1"))
 
 
 class Waves(Dataset):
@@ -42,7 +44,8 @@ px.init(report_every=1)
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-loader = DataLoader(Waves(), batch_size=12, shuffle=True, num_workers=1, persistent_workers=True)
+loader = DataLoader(Waves(), batch_size=12, shuffle=True, num_workers=workers,
+                    persistent_workers=workers > 0)
 model, optimizer, loader = px.prepare(model, optimizer, loader, max_batch=48, local_batch=(1, 24))
 updates = open(f"{folder}/updates.{px.rank()}", "a", buffering=1)
 samples = open(f"{folder}/samples.{px.rank()}", "a", buffering=1)
