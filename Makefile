@@ -242,7 +242,7 @@ $(B)/bench/daemon_load: | $(B)/pollux $(B)/polluxd
 
 .PHONY: benches bench
 benches: $(BENCHES)
-bench: $(BENCHES) $(B)/libpollux.so ## measure, and compare with the targets
+bench: $(COMMANDS) $(BENCHES) $(B)/libpollux.so $(B)/tools/subreaper ## measure, and compare with the targets
 	@POLLUX_BUILD=$(abspath $(B)) tools/bench $(BENCHES) $(wildcard bench/*.py bench/*.sh)
 
 # `make fuzz` always builds FLAVOUR=fuzz: the targets need clang's libFuzzer.
