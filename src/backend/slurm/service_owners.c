@@ -226,8 +226,8 @@ int service_stop (struct service *service, const char *owner, int64_t id, int si
     struct pollux_error err = {.text = ""};
     uint64_t number;
     for (int i = 0; i < service->stop_count; i++)
-        if (service->stops[i].id == id)
-            return 0; /* the last request for it is not answered yet */
+        if (service->stops[i].id == id) /* the last request for it is not answered yet */
+            return signal == 0 && service->stops[i].signal != 0 ? -EAGAIN : 0;
     void *list = grow (service->stops, service->stop_count, sizeof (service->stops[0]));
     if (!list || id <= 0 || id > UINT32_MAX || !owner_name_is_valid (owner))
         return -EINVAL;
@@ -237,7 +237,8 @@ int service_stop (struct service *service, const char *owner, int64_t id, int si
     snprintf (request.owner, sizeof (request.owner), "%s", owner);
     int code = owner_client_send (service->client, &request, NULL, 0, &number, &err);
     if (code == 0)
-        service->stops[service->stop_count++] = (struct service_stop){.number = number, .id = id};
+        service->stops[service->stop_count++] =
+            (struct service_stop){.number = number, .id = id, .signal = signal};
     return code;
 }
 

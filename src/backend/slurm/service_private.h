@@ -85,6 +85,7 @@ struct service {
     struct service_stop {
         uint64_t number;
         int64_t id; /* of the Slurm job */
+        int signal; /* 0: it is cancelled */
     } * stops;      /* under way */
     int stop_count;
     struct service_read **reads;

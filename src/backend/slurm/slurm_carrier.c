@@ -340,7 +340,7 @@ static int64_t stop_due_us (const struct carried_share *share)
         (share->generation && share->stop_us == 0))
         return INT64_MAX;
     int64_t due_us = kill_due_us (share);
-    if (share->state == CARRIED_LISTED && share->stop_us > 0) {
+    if (share->state == CARRIED_LISTED && share->stop_us > 0 && share->kill_us == 0) {
         int64_t signal_us = share->signal_us > 0 ? share->signal_us + SIGNAL_US : 0;
         due_us = signal_us < due_us ? signal_us : due_us;
     }
