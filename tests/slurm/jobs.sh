@@ -4,7 +4,9 @@
 # others and a drained node; then jobs that Slurm or people end from outside.
 . tests/slurm/lib_service.sh
 nodes_are() { [ "$(node_exec login sinfo -h -N -p main -o %T | grep -c "^$1\$")" = ${#nodes[@]} ]; } # there are two partitions
-cluster_up 4 4 PreemptType=preempt/partition_prio PreemptMode=REQUEUE \
+mode=REQUEUE
+[ -z "${POLLUX_SOAK-}" ] || mode=CANCEL
+cluster_up 4 4 PreemptType=preempt/partition_prio PreemptMode=$mode \
     "PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=off State=UP"
 
 run slurm "$POLLUXD" --backend slurm --partition main --auth munge --run-as pollux --state "$state" --listen 0.0.0.0:7467
@@ -98,12 +100,9 @@ slurm scancel "${others[@]}"
 slurm scontrol update NodeName=n3 State=resume
 soon "GPUs that others gave back, and the node, are used again" slots_are '[4, 4, 4, 4]'
 
-# Each job is ended in another way, all at the same time.  Each has a node, and the rest of the GPUs stays free.
-ways=(owner root limit priority requeue)
-for way in "${ways[@]}"; do
-    replicas=$([ $way = owner ] && echo 4 || echo 2)
-    submit $way --min "$replicas" --max "$replicas" --backoff 1 -- "$counter"
-done
+# Each job is ended in another way, all at the same time.  Together they need twelve of the 16 GPUs: a node less is enough.
+ways=(owner root kill limit priority requeue)
+for way in "${ways[@]}"; do submit $way --min 2 --max 2 --backoff 1 -- "$counter"; done
 for way in "${ways[@]}"; do soon "job $way runs" all_started $way 0; done
 counts() { [ "$(wc -l <"$tmp/counts/$1")" -gt "$2" ]; }
 for way in "${ways[@]}"; do until_true counts $way 7; done
@@ -111,12 +110,14 @@ declare -A id
 for way in "${ways[@]}"; do id[$way]=$(share $way 0); done
 as ann scancel "${id[owner]}"
 slurm scancel "${id[root]}"
+slurm scancel --full -s KILL "${id[kill]}"
 slurm scontrol update JobId="${id[limit]}" EndTime=now
 slurm scontrol update JobId="${id[requeue]}" Requeue=1
 slurm scontrol requeue "${id[requeue]}"
 # Its own node is full for a moment: the preemption takes the GPUs of job priority, or of another one there.
 high=$(foreign -p high --exclusive -w "$(slurm squeue -h -j "${id[priority]}" -o %N)")
-declare -A after=([owner]="scancel by the owner" [root]="scancel by root" [limit]="the time limit" [priority]="preemption" [requeue]="requeue")
+declare -A after=([owner]="scancel by the owner" [root]="scancel by root" [kill]="scancel -s KILL"
+    [limit]="the time limit" [priority]="preemption" [requeue]="requeue")
 for way in "${ways[@]}"; do soon "after ${after[$way]} the job goes on" all_started $way 1; done
 check "the job with the higher priority runs" [ "$(slurm squeue -h -j "$high" -o %T)" = RUNNING ]
 slurm scancel "$high"
@@ -131,6 +132,20 @@ for way in "${ways[@]}"; do
     holds "after ${after[$way]}: the job finishes" is $way '.phase == "finished" and .failures == 0'
     check "after ${after[$way]}: all samples are counted" exact $way
 done
+# ---- Others are faster ----------------------------------------------------------------------------
+
+# GPUs are taken when polluxd still believes that they are free.
+soon "all slots are free" slots_are '[4, 4, 4, 4]'
+others=("$(foreign -w n0 --gres=gpu:4)" "$(foreign -w n2 --gres=gpu:4)" "$(foreign -w n3 --gres=gpu:4)")
+submit late --min 4 --max 8 --preemptible --backoff 1 -- "$counter"
+placed_late() { all_started late 0 && is late ".placement == $1"; }
+soon "a job runs on the node that others left" placed_late '{"n1": 4}'
+slurm scancel "${others[@]}"
+soon "it grows when they give their GPUs back" all_started late 1 8
+holds "it was not the job's failure" is late '.failures == 0'
+end_jobs late
+check "no sample was lost" exact late
+
 soon "nothing of ours is left in Slurm" eval '[ -z "$(slurm squeue -h -u ann)" ]'
 check_rest "at the end"
 stop_daemon

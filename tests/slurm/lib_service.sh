@@ -96,8 +96,13 @@ foreign() { (cd / && slurm sbatch --parsable -J other -o /dev/null --mem=1 "$@" 
 slots_are() { pollux nodes --json | jq -e ".nodes | sort_by (.name) | map (if .available then .slots else 0 end) == $1"; }
 # started JOB GENERATION: its lines in $starts, in the order of ranks.
 started() { grep "^$1 $2 " "$starts" | sort -n -k 3; }
-# all_started JOB AFTER: it runs in a generation after AFTER, and all its replicas have begun.
-all_started() { is "$1" ".phase == \"running\" and .generation > $2" && [ "$(started "$1" "$(of "$1" .generation)" | wc -l)" = "$(of "$1" .replicas)" ]; }
+# all_started JOB AFTER [REPLICAS]: it runs in a generation after AFTER, with this number, and all its replicas have begun.
+all_started()
+{
+    local generation=0 replicas=0
+    read -r generation replicas < <(of "$1" 'select (.phase == "running") | "\(.generation) \(.replicas)"')
+    [ "${generation:-0}" -gt "$2" ] && [ "$replicas" = "${3-$replicas}" ] && [ "$(started "$1" "$generation" | wc -l)" = "$replicas" ]
+}
 
 # ---- Counting samples ---------------------------------------------------------------------------
 
