@@ -54,10 +54,10 @@ passes()
     node_exec "$2" python3 -c 'import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", 7777))
-s.settimeout(3)
+s.settimeout(6)
 try: s.recv(9)
 except TimeoutError: sys.exit(1)' &
-    node_exec "$1" bash -c "for i in 1 2 3 4 5 6 7 8 9; do echo hello >/dev/udp/$(address "$2")/7777; sleep 0.2; done" 2>/dev/null
+    node_exec "$1" bash -c "for i in {1..25}; do echo hello >/dev/udp/$(address "$2")/7777; sleep 0.2; done" 2>/dev/null
     wait $!
 }
 blocked() { ! passes "$@"; }

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Random faults while jobs of all sizes run under a pilot: 12 jobs on 4 nodes x 4 GPUs and 12 faults; with POLLUX_SOAK=1 200
-# jobs on 16 nodes x 8 GPUs and 500 faults.  Nothing is lost: every job finishes, no replica of a generation was started twice, no
+# Random faults while jobs of all sizes run under a pilot: 12 jobs on 4 nodes x 4 GPUs and 12 faults.  (More of both, also for the
+# service: tests/soak/slurm_storm.sh.)  Nothing is lost: every job finishes, no replica of a generation was started twice, no
 # node had more replicas than slots.  POLLUX_SEED=N repeats the random choices of a run.
 . tests/slurm/lib_pilot.sh
 jobs=12 faults=12 count=4 gpus=4
-[ -z "${POLLUX_SOAK-}" ] || jobs=200 faults=500 count=16 gpus=8
 seed=${POLLUX_SEED-$RANDOM}
 RANDOM=$seed
 echo "# POLLUX_SEED=$seed"
@@ -55,7 +54,7 @@ for ((i = 0; i < faults; i++)); do
     sleep "0.$((RANDOM % 10))"
 done
 wait $submitter
-PATIENCE=1800 soon "after $faults faults: all $jobs jobs finish" all_finished
+PATIENCE=300 soon "after $faults faults: all $jobs jobs finish" all_finished
 output=$(twice)
 holds "after $faults faults: no replica was started twice" [ -z "$output" ]
 journal=$(printf '%s\n' "$state"/epochs/*/journal.db | tail -n 1)

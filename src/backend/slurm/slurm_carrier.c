@@ -26,6 +26,9 @@
 #define RETRY_US (SECOND_US / 10)
 /* After the grace, in which the supervisor kills its replica by itself. */
 #define KILL_US (10 * SECOND_US)
+/* After the first cancel.  If a step's srun, slurmd and slurmctld die at the same time, Slurm may list the
+ * step for ever.  Its runs cannot do harm: reports and checkpoints of old generations are refused. */
+#define GIVE_UP_US (60 * SECOND_US)
 /* Excuses of a job in succession: a node that kills everything must not restart it for ever. */
 enum { EXCUSES = 5 };
 /* A generation that ran longer than this has made progress. */
@@ -205,6 +208,13 @@ static bool has_failed (const struct slurm *slurm, int node)
     return slurm->way->node_failed && slurm->way->node_failed (slurm->way_self, node);
 }
 
+/* Is nothing more to be expected of the share: has it ended, or does Slurm list it in vain? */
+static bool is_over (const struct slurm *slurm, const struct carried_share *share)
+{
+    return slurm_share_is_gone (slurm, share) ||
+           (share->cancel_us > 0 && clock_monotonic_us () >= share->cancel_us + GIVE_UP_US);
+}
+
 /* No run directory: it is not started yet, or it never will be. */
 static void see_none (struct slurm *slurm, struct generation *generation, int rank)
 {
@@ -218,7 +228,7 @@ static void see_none (struct slurm *slurm, struct generation *generation, int ra
     } else if (has_failed (slurm, run->node)) {
         generation_carrier_failed (&slurm->set, generation);
         refuse (slurm, generation, rank, false, node_failed);
-    } else if (slurm_share_is_gone (slurm, share)) {
+    } else if (is_over (slurm, share)) {
         snprintf (why, sizeof (why), "%s",
                   *share->why ? share->why : "its step ended before its supervisor began");
         if (!share->refused && !share->excused)
@@ -237,8 +247,12 @@ static void see_begun (struct slurm *slurm, struct generation *generation, int r
     run->phase = RANK_RUNNING;
     run->command_runs |= slurm->view->has_replica;
     bool failed = has_failed (slurm, run->node);
-    if (share && !failed && !slurm_share_is_gone (slurm, share))
+    if (share && !failed && !is_over (slurm, share))
         return;
+    if (share && share->state != CARRIED_GONE && !failed && !share->excused) {
+        share->excused = true;
+        snprintf (share->why, sizeof (share->why), "Slurm lists it, but cannot end it");
+    }
     snprintf (status.why, sizeof (status.why), "%s",
               failed                 ? node_failed
               : share && *share->why ? share->why
@@ -355,6 +369,8 @@ static void stop_share (struct slurm *slurm, struct carried_share *share, int64_
         if (share->kill_us == 0)
             slurm_log (slurm, LOG_WARNING, "share %s does not end: it is cancelled", share->name);
         share->kill_us = now_us;
+        if (share->cancel_us == 0)
+            share->cancel_us = now_us;
         if (share->listed_count > 0 && slurm->way->cancel (slurm->way_self, share) < 0)
             share->kill_us = now_us - KILL_US + RETRY_US;
         else if (share->listed_count > 0)
@@ -560,7 +576,8 @@ void slurm_step (struct slurm *slurm, const struct cluster *cluster)
         stop_share (slurm, slurm->shares[i], now_us);
     for (int i = slurm->count - 1; i >= 0; i--) {
         struct carried_share *share = slurm->shares[i];
-        if (!share->generation && !share->abandoned && has_failed (slurm, share->node))
+        if (!share->generation && !share->abandoned &&
+            (has_failed (slurm, share->node) || is_over (slurm, share)))
             abandon (slurm, share);
         if (share->generation || share->state != CARRIED_GONE)
             continue;

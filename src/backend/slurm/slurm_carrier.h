@@ -62,9 +62,11 @@ struct carried_share {
     int64_t stop_us;   /* when it was asked to stop; 0: never */
     int64_t signal_us; /* of the last signal */
     int64_t kill_us;   /* of the last cancel; 0: none */
+    int64_t cancel_us; /* of the first cancel; 0: none */
     int64_t watch_us;  /* until then it is looked for every second; 0: no */
     bool unsure;       /* an earlier daemon may have submitted it */
-    bool abandoned;    /* dropped, and its node has failed: Slurm may list it for ever */
+    bool abandoned;    /* dropped, and Slurm may list it for ever: its node has failed, or
+                        * cancelling it has no effect */
     bool excused;      /* it was ended from outside; why has the reason */
     bool refused;      /* Slurm does not take or start it: the job's own fault */
     char why[RUN_WHY_SIZE];

@@ -27,9 +27,10 @@ struct steps {
     void *self; /* of token */
     char token_text[1025];
     const struct cluster *cluster;
-    int keep_jobs;     /* ended jobs whose logs are kept */
-    int exits;         /* reported so far */
-    int64_t pruned_us; /* logs of jobs that ended before this time were removed */
+    int keep_jobs;       /* ended jobs whose logs are kept */
+    int exits;           /* reported so far */
+    int64_t unwanted_us; /* steps that no generation has are not cancelled again before this time */
+    int64_t pruned_us;   /* logs of jobs that ended before this time were removed */
 
     /* The allocation.  Nodes are by name; a node that is lost has 0 slots. */
     struct steps_node {

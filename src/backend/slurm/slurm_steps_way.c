@@ -22,6 +22,8 @@
 
 /* scancel takes 0.1 s; longer only while slurmctld restarts. */
 #define SCANCEL_US INT64_C (10000000)
+/* Between cancels of steps that no generation has.  Slurm may list a step for ever that has ended. */
+#define UNWANTED_US INT64_C (30000000)
 enum {
     KEEP_GENERATIONS = 3, /* of a job whose logs are kept, including the running one */
     PRUNE_EXITS = 1000,   /* EXITs between removals of old jobs */
@@ -268,6 +270,9 @@ static bool is_ours (const struct steps *steps, const char *name)
 static void steps_listed (void *self, const struct slurm_jobs *jobs)
 {
     struct steps *steps = self;
+    int64_t now_us = clock_monotonic_us ();
+    if (now_us < steps->unwanted_us)
+        return;
     for (int i = 0; i < jobs->count; i++) {
         const struct slurm_job *job = &jobs->list[i];
         if (is_known (steps, job->name) || !is_ours (steps, job->name))
@@ -275,6 +280,7 @@ static void steps_listed (void *self, const struct slurm_jobs *jobs)
         slurm_log (&steps->slurm, LOG_WARNING, "step %s (%lld.%s) is not wanted: it is cancelled",
                    job->name, (long long)job->id, job->step);
         scancel (steps, job->id, job->step, "KILL");
+        steps->unwanted_us = now_us + UNWANTED_US;
     }
 }
 
