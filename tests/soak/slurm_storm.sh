@@ -216,7 +216,7 @@ tell()
     pollux list 2>&1 | grep -v finished | head -n 12
     node_exec login timeout 5 sinfo -N -o '%N %T %E' 2>&1 | sort | uniq -c | head -n 8
     node_exec login timeout 5 squeue -o '%i %j %T %r %N' 2>&1 | head -n 8
-    node_exec login timeout 5 squeue -s -o '%i %j %T %N' 2>&1 | head -n 8
+    node_exec login timeout 5 squeue -s -o '%i %j %N' 2>&1 | head -n 8
     lost_checkpoints | head -n 5
     started_twice | head -n 5
     grep '^wrong' "$trace" | head -n 5
