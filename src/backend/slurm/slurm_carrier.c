@@ -20,7 +20,7 @@
 #define SECOND_US INT64_C (1000000)
 /* A request to stop can be lost with slurmctld or a node; supervisors take it once. */
 #define SIGNAL_US (2 * SECOND_US)
-/* A step ends some seconds after its srun was killed. */
+/* A step ends some seconds after its srun was killed, a share after its first rank. */
 #define WATCH_US (30 * SECOND_US)
 /* After a request that could not be sent: too many commands at once, for example. */
 #define RETRY_US (SECOND_US / 10)
@@ -317,8 +317,15 @@ static void news (void *self, struct generation *generation, const struct run_ne
         return;
     run->phase = RANK_RUNNING;
     run->command_runs = true;
-    if (news->ended)
-        end_rank (slurm, generation, news->rank, &news->status, false);
+    if (!news->ended)
+        return;
+    /* The share ends soon, perhaps without news of its other ranks: their supervisors were killed. */
+    struct carried_share *share = share_of (generation, news->rank);
+    if (share) {
+        share->watch_us = clock_monotonic_us () + WATCH_US;
+        slurm_poll_soon (slurm);
+    }
+    end_rank (slurm, generation, news->rank, &news->status, false);
 }
 
 /* ---- Stopping ----------------------------------------------------------------------------- */
