@@ -101,22 +101,24 @@ slurm scontrol update NodeName=n3 State=resume
 soon "GPUs that others gave back, and the node, are used again" slots_are '[4, 4, 4, 4]'
 
 # Each job is ended in another way, all at the same time.  Together they need twelve of the 16 GPUs: a node less is enough.
-ways=(owner root kill limit priority requeue)
-for way in "${ways[@]}"; do submit $way --min 2 --max 2 --backoff 1 -- "$counter"; done
+ways=(owner suspend kill limit priority requeue)
+for way in "${ways[@]}"; do submit $way --min 2 --max 2 --grace 5 --backoff 1 -- "$counter"; done
 for way in "${ways[@]}"; do soon "job $way runs" all_started $way 0; done
 counts() { [ "$(wc -l <"$tmp/counts/$1")" -gt "$2" ]; }
 for way in "${ways[@]}"; do until_true counts $way 7; done
 declare -A id
 for way in "${ways[@]}"; do id[$way]=$(share $way 0); done
 as ann scancel "${id[owner]}"
-slurm scancel "${id[root]}"
+# A suspended job takes no signal; it is cancelled when the grace is over.
+slurm scontrol suspend "${id[suspend]}"
+pollux scale suspend --min 1 --max 1 >/dev/null
 slurm scancel --full -s KILL "${id[kill]}"
 slurm scontrol update JobId="${id[limit]}" EndTime=now
 slurm scontrol update JobId="${id[requeue]}" Requeue=1
 slurm scontrol requeue "${id[requeue]}"
 # Its own node is full for a moment: the preemption takes the GPUs of job priority, or of another one there.
 high=$(foreign -p high --exclusive -w "$(slurm squeue -h -j "${id[priority]}" -o %N)")
-declare -A after=([owner]="scancel by the owner" [root]="scancel by root" [kill]="scancel -s KILL"
+declare -A after=([owner]="scancel by the owner" [suspend]="a change of a suspended share" [kill]="scancel -s KILL"
     [limit]="the time limit" [priority]="preemption" [requeue]="requeue")
 for way in "${ways[@]}"; do soon "after ${after[$way]} the job goes on" all_started $way 1; done
 check "the job with the higher priority runs" [ "$(slurm squeue -h -j "$high" -o %T)" = RUNNING ]
