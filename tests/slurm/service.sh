@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The backend `slurm` with a real Slurm: placements, nodes that others take, drained nodes, and faults of every part.  After
-# each of them the job goes on, no generation runs twice, and nothing counts as a failure of the job.  The owner is
+# The backend `slurm` with a real Slurm on the loopback address: placements, broken commands and, for an ordinary user, nodes that
+# others take, drained nodes, and faults of every part.  After each of them the job goes on, no generation runs twice, and nothing counts as a failure of the job.  The owner is
 # `nobody` if root runs this, else the user who does.
 # shellcheck disable=SC2086  # POLLUX and POLLUXD may have several words
 . tests/slurm/lib_slurm.sh
@@ -74,74 +74,79 @@ soon "one replica runs" running 1
 limit 8
 soon "eight run on two nodes" placed 8 "4 4"
 
-# ---- Others ---------------------------------------------------------------------------------------
+# ---- Others, ends from outside, faults ------------------------------------------------------------
 
-sbatch_other() { (cd / && sbatch --parsable -o /dev/null --mem=1 "$@" --wrap 'exec sleep 1000'); }
-limit 1
-soon "one again" running 1
-limit 2
-soon "two" running 2
-node=$(awk -v g="$(generation)" '$2 == g { print $5; exit }' "$starts")
-others=()
-for n in n0 n1 n2; do
-    case $n in
-    "$node") ;;
-    *) others+=("$(sbatch_other -w $n --gres=gpu:$((1 + 2 * ${#others[@]})))") ;;
-    esac
-done
-soon "slots are what others leave" eval '[ "$(pollux nodes --json | jq "[.nodes[].slots] | add")" = 8 ]'
-limit 8
-soon "an uneven placement runs exactly as planned" eval 'running 8 && [ "$(awk -v g="$(generation)" "\$2 == g { print \$5 }" "$starts" | sort | uniq -c | awk "{ print \$1 }" | sort -n | tr "\n" " ")" = "1 3 4 " ]'
-scancel "${others[@]}"
-soon "slots come back" slots_are "4 4 4"
-limit 3
-soon "three replicas run" running 3
-scontrol update NodeName=n0 State=drain Reason=test
-soon "a drained node is left" eval 'running 3 && ! awk -v g="$(generation)" "\$2 == g { print \$5 }" "$starts" | grep -q n0'
-scontrol update NodeName=n0 State=resume
-soon "it comes back" slots_are "4 4 4"
+# As root, tests/slurm/jobs.sh and jobs_faults.sh have these and more, on separate nodes.
+if [ "$(id -u)" != 0 ]; then
+    sbatch_other() { (cd / && sbatch --parsable -o /dev/null --mem=1 "$@" --wrap 'exec sleep 1000'); }
+    limit 1
+    soon "one again" running 1
+    limit 2
+    soon "two" running 2
+    node=$(awk -v g="$(generation)" '$2 == g { print $5; exit }' "$starts")
+    others=()
+    for n in n0 n1 n2; do
+        case $n in
+        "$node") ;;
+        *) others+=("$(sbatch_other -w $n --gres=gpu:$((1 + 2 * ${#others[@]})))") ;;
+        esac
+    done
+    soon "slots are what others leave" eval '[ "$(pollux nodes --json | jq "[.nodes[].slots] | add")" = 8 ]'
+    limit 8
+    soon "an uneven placement runs exactly as planned" eval 'running 8 && [ "$(awk -v g="$(generation)" "\$2 == g { print \$5 }" "$starts" | sort | uniq -c | awk "{ print \$1 }" | sort -n | tr "\n" " ")" = "1 3 4 " ]'
+    scancel "${others[@]}"
+    soon "slots come back" slots_are "4 4 4"
+    limit 3
+    soon "three replicas run" running 3
+    scontrol update NodeName=n0 State=drain Reason=test
+    soon "a drained node is left" eval 'running 3 && ! awk -v g="$(generation)" "\$2 == g { print \$5 }" "$starts" | grep -q n0'
+    scontrol update NodeName=n0 State=resume
+    soon "it comes back" slots_are "4 4 4"
 
-# ---- Ends from outside ----------------------------------------------------------------------------
+    # Ends from outside.
 
-before=$(generation)
-as_owner scancel "$(first_id)"
-soon "it goes on after scancel" later $before 3
-before=$(generation)
-scontrol update JobId="$(first_id)" TimeLimit=0:01
-soon "it goes on after its time limit" later $before 3
-before=$(generation)
-high=$(sbatch_other -p high --exclusive -w "$(squeue -h -j "$(first_id)" -o %N)")
-soon "it goes on after a preemption" later $before 3
-scancel "$high"
-check "none of these is a failure of the job" blameless
+    before=$(generation)
+    as_owner scancel "$(first_id)"
+    soon "it goes on after scancel" later $before 3
+    before=$(generation)
+    scontrol update JobId="$(first_id)" TimeLimit=0:01
+    soon "it goes on after its time limit" later $before 3
+    before=$(generation)
+    high=$(sbatch_other -p high --exclusive -w "$(squeue -h -j "$(first_id)" -o %N)")
+    soon "it goes on after a preemption" later $before 3
+    scancel "$high"
+    check "none of these is a failure of the job" blameless
 
-# ---- Faults ---------------------------------------------------------------------------------------
+    # Faults.
 
-stop_daemon KILL
-service
-soon "the next polluxd adopts it" running 3
-world=4
-for fault in spawn:1 spawned:1; do
-    stop_daemon
-    POLLUX_FAULT=$fault launch_daemon --config "$tmp/polluxd.yaml"
-    until_true answers
-    limit $world
-    until_gone "$daemon"
+    stop_daemon KILL
+    service
+    soon "the next polluxd adopts it" running 3
+    world=4
+    for fault in spawn:1 spawned:1; do
+        stop_daemon
+        POLLUX_FAULT=$fault launch_daemon --config "$tmp/polluxd.yaml"
+        until_true answers
+        limit $world
+        until_gone "$daemon"
+        daemon=
+        service
+        soon "killed at $fault: exactly one generation runs" running $world
+        check "killed at $fault: no Slurm job runs twice" [ "$(squeue -h -t R -o %j | sort | uniq -d | wc -l)" = 0 ]
+        world=$((world + 1))
+    done
+    kill -KILL "$(pgrep -P "$daemon" -u "$([ "$(id -u)" = 0 ] && echo root || id -un)" | head -n 1)"
+    soon "polluxd ends without its root process" until_gone "$daemon"
     daemon=
     service
-    soon "killed at $fault: exactly one generation runs" running $world
-    check "killed at $fault: no Slurm job runs twice" [ "$(squeue -h -t R -o %j | sort | uniq -d | wc -l)" = 0 ]
-    world=$((world + 1))
-done
-kill -KILL "$(pgrep -P "$daemon" -u "$([ "$(id -u)" = 0 ] && echo root || id -un)" | head -n 1)"
-soon "polluxd ends without its root process" until_gone "$daemon"
-daemon=
-service
-soon "and the next one goes on" running 5
-slurmctld_kill
-limit 2
-slurmctld_start
-soon "slurmctld killed during a stop" running 2
+    soon "and the next one goes on" running 5
+    slurmctld_kill
+    limit 2
+    slurmctld_start
+    soon "slurmctld killed during a stop" running 2
+fi
+
+# ---- Broken commands ------------------------------------------------------------------------------
 
 # sbatch that answers nonsense, and one that fails, once each.
 real=$(command -v sbatch)
