@@ -102,9 +102,9 @@ touch "$tmp/\$1"
 wait
 END
 mkdir "$tmp/files"
-TMPDIR=$tmp/files bash "$tmp/other.sh" a >"$tmp/a.out" 2>&1 &
+TMPDIR=$tmp/files env --default-signal=TERM,HUP bash "$tmp/other.sh" a >"$tmp/a.out" 2>&1 &
 a=$!
-TMPDIR=$tmp/files bash "$tmp/other.sh" b >"$tmp/b.out" 2>&1 &
+TMPDIR=$tmp/files env --default-signal=TERM,HUP bash "$tmp/other.sh" b >"$tmp/b.out" 2>&1 &
 b=$!
 soon "two clusters run at the same time" [ -e "$tmp/a" -a -e "$tmp/b" ]
 kill -TERM $a
