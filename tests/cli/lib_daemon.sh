@@ -70,7 +70,7 @@ until_true()
     local until=$((SECONDS + ${PATIENCE-120}))
     while [ $SECONDS -le $until ]; do
         "$@" >/dev/null 2>&1 && return 0
-        [ -z "$daemon" ] || lives "$daemon" || break
+        [ -z "$daemon" ] || lives "$daemon" || { "$@" >/dev/null 2>&1; return; } # it may have waited for that
         sleep "${PAUSE-0.05}"
     done
     return 1
