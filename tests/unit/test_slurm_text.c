@@ -473,7 +473,7 @@ static struct slurm_share sample_share (void)
         .name = "mnist.3.1",
         .node = "n1",
         .pollux = "/opt/pollux/bin/pollux",
-        .directory = "/home/u/.pollux/run/mnist/3",
+        .directory = "/shared/u/.pollux/run/mnist/3",
         .first = 4,
         .count = 2,
         .gres = "gpu",
@@ -496,7 +496,7 @@ static void test_start_words (void **state)
                   "srun --jobid=77 --overlap --job-name=mnist.3.1 --kill-on-bad-exit=0 "
                   "--cpu-bind=none --mem=0 --input=none --gres=gpu:a100:2 --mpi=none --nodes=1 "
                   "--ntasks=1 --nodelist=n1 /opt/pollux/bin/pollux exec "
-                  "--share=/home/u/.pollux/run/mnist/3 --first=4 --count=2");
+                  "--share=/shared/u/.pollux/run/mnist/3 --first=4 --count=2");
     share.gres_count = 0;
     share.count = 8;
     assert_int_equal (slurm_srun_mpi (&share, 3, &words, NULL), 0);
@@ -504,7 +504,7 @@ static void test_start_words (void **state)
                   "srun --jobid=77 --overlap --job-name=mnist.3.1 --kill-on-bad-exit=0 "
                   "--cpu-bind=none --mem=0 --input=none --gres=none --mpi=pmix --overcommit "
                   "--distribution=arbitrary --nodes=3 --ntasks=8 /opt/pollux/bin/pollux exec --mpi "
-                  "--run=/home/u/.pollux/run/mnist/3");
+                  "--run=/shared/u/.pollux/run/mnist/3");
     share = sample_share ();
     assert_int_equal (slurm_sbatch_share (&share, &words, &script, NULL), 0);
     expect_words (&words, "sbatch --parsable --job-name=mnist.3.1 --nodes=1 --ntasks=1 "
@@ -512,7 +512,7 @@ static void test_start_words (void **state)
                           "--no-requeue --export=ALL --chdir=/ --input=/dev/null "
                           "--open-mode=append --output=/dev/null");
     assert_string_equal (script, "#!/bin/sh\nexec '/opt/pollux/bin/pollux' exec "
-                                 "--share='/home/u/.pollux/run/mnist/3' --first=4 --count=2\n");
+                                 "--share='/shared/u/.pollux/run/mnist/3' --first=4 --count=2\n");
     free (script);
     share.gres_type = "";
     share.comment = "mnist on n1, 2 of 8 replicas";
