@@ -521,8 +521,8 @@ static void test_start_words (void **state)
     share.partition = "gpu,big";
     share.reservation = "ours";
     share.time_limit_min = 90;
-    share.output = "/home/u/100%/log";
-    share.directory = "/home/o'neil/x; y";
+    share.output = "/shared/u/100%/log";
+    share.directory = "/shared/o'neil/x; y";
     share.cpus = 0;
     share.memory_mb = 0;
     assert_int_equal (slurm_sbatch_share (&share, &words, &script, NULL), 0);
@@ -530,9 +530,9 @@ static void test_start_words (void **state)
                   "sbatch --parsable --job-name=mnist.3.1 --comment=mnist on n1, 2 of 8 replicas "
                   "--nodes=1 --ntasks=1 --nodelist=n1 --gres=gpu:2 --time=90 --account=physics "
                   "--qos=low --partition=gpu,big --reservation=ours --no-requeue --export=ALL "
-                  "--chdir=/ --input=/dev/null --open-mode=append --output=/home/u/100%%/log");
+                  "--chdir=/ --input=/dev/null --open-mode=append --output=/shared/u/100%%/log");
     assert_string_equal (script, "#!/bin/sh\nexec '/opt/pollux/bin/pollux' exec "
-                                 "--share='/home/o'\\''neil/x; y' --first=4 --count=2\n");
+                                 "--share='/shared/o'\\''neil/x; y' --first=4 --count=2\n");
     free (script);
 }
 
