@@ -52,9 +52,9 @@ sleep 4
 node_join "$victim"
 soon "a start during a cut of one direction succeeds in the end" later "$generation"
 holds "that is no failure, either" is job '.failures == 0'
+generation=$(of job .generation)
 pollux scale job --min 4 --max 4 >/dev/null
 replicas=4
-generation=$(of job .generation)
 soon "it shrinks again" later "$generation"
 
 # ---- munged stops on the node of polluxd --------------------------------------------------------
