@@ -256,7 +256,7 @@ def check_unwritable(directory: Path, words: str) -> None:
     assert stderr.getvalue().count("\n") == (RANK == 0), stderr.getvalue()
 
 
-# ---- Old generations ------------------------------------------------------------------------------
+# ---- Old generations ----------------------------------------------------------------------------
 
 
 class Replaced(Program):

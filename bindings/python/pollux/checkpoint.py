@@ -9,8 +9,9 @@
     if newest:
         data = newest.read("model")
 
-Under polluxd an old generation of a job that still runs cannot publish a checkpoint: begin, commit and
-newest raise a PolluxError with the code ESTALE once a newer one has opened the directory.
+Under polluxd an old generation of a job that still runs cannot publish a checkpoint: begin,
+commit and newest raise a PolluxError with the code ESTALE once a newer one has opened the
+directory.
 """
 from __future__ import annotations
 
