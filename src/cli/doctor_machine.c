@@ -201,8 +201,8 @@ static void check_module (struct doctor *doctor, const char *const *environment,
     const char *words[] = {"python3", "-c", script, NULL};
     struct doctor_answer answer = doctor_ask (doctor, words, NULL, environment);
     if (answer.code == 0)
-        doctor_report (doctor, check, FINDING_OK, NULL, "Python imports %s %.40s", module,
-                       strtok (answer.output, "\n") ? answer.output : "");
+        doctor_report (doctor, check, FINDING_OK, NULL, "Python imports %s %.*s", module,
+                       (int)strcspn (answer.output, "\n"), answer.output);
     else if (!doctor->interrupted) {
         /* The last line of a traceback is the reason. */
         char *end = answer.error + strlen (answer.error);

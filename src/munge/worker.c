@@ -290,7 +290,7 @@ static int add (struct munge_worker *worker, struct task *task, bool whole,
                 struct pollux_error *err)
 {
     int code = -ENOMEM;
-    if (whole && task->answer != NULL)
+    if (whole && task && task->answer)
         code = start (worker, err);
     else
         fail (err, code, "not enough memory for munge");
@@ -341,7 +341,7 @@ int munge_worker_sign (struct munge_worker *worker, uint64_t ticket, uid_t reade
         if (task->body != NULL && length > 0)
             memcpy (task->body, body, length);
     }
-    return add (worker, task, task != NULL && task->method && task->target && task->body, err);
+    return add (worker, task, task && task->method && task->target && task->body, err);
 }
 
 /* The answer with this ticket; answers for earlier ones come too late.  NULL: not in time. */

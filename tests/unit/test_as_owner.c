@@ -93,8 +93,10 @@ static int set_up (void **state)
     /* A private TMPDIR is out of the owners' reach. */
     snprintf (test->base, sizeof (test->base), "%s/owner.XXXXXX",
               geteuid () == 0 ? "/tmp" : temporary_folder ());
-    if (!mkdtemp (test->base))
+    if (!mkdtemp (test->base)) {
+        free (test);
         return -1;
+    }
     chmod (test->base, 01777);
     snprintf (test->directory, sizeof (test->directory), "%s/%%u/.pollux", test->base);
     snprintf (path, sizeof (path), "%s/bin", test->base);
@@ -105,6 +107,7 @@ static int set_up (void **state)
     setenv ("POLLUX_SECRET", "of polluxd", 1);
     set_command (test, "sbatch", sbatch);
     set_command (test, "scancel", "#!/bin/sh\necho \"$(id -u) $*\"\n");
+    // cppcheck-suppress [getpwnamCalled, getpwuidCalled] ; there is one thread
     const struct passwd *account = geteuid () == 0 ? getpwnam ("daemon") : getpwuid (geteuid ());
     if (!account)
         return -1;

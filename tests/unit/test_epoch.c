@@ -110,7 +110,7 @@ static void claimers_at_once (void **state)
                 _exit (2);
             int code = epoch_claim (journal_folder, 0, &epoch, NULL);
             int64_t number = code == 0 ? epoch.number : code == EPOCH_LOST ? -1 : -2;
-            _exit (write (done[1], &number, sizeof (number)) != sizeof (number));
+            _exit (write (done[1], &number, sizeof (number)) == sizeof (number) ? 0 : 1);
         }
         close (start[0]);
         close (start[1]);
@@ -399,7 +399,7 @@ static void copy_notices_a_change (void **state)
     pid_t pid = fork ();
     if (pid == 0) {
         setenv ("POLLUX_FAULT", "copy-log:1:stop", 1);
-        _exit (store_copy (journal_path, copy, NULL) < 0);
+        _exit (store_copy (journal_path, copy, NULL) < 0 ? 1 : 0);
     }
     assert_int_equal (pid, waitpid (pid, &status, WUNTRACED));
     assert_true (WIFSTOPPED (status));

@@ -269,8 +269,8 @@ static int open_directory (const struct owner_request *request, const struct own
 static int read_file (const struct owner_request *request, const struct owner_account *account,
                       struct pollux_error *err)
 {
-    char *text;
-    size_t length;
+    char *text = NULL;
+    size_t length = 0;
     int directory;
     int code = open_directory (request, account, &directory, err);
     if (code == 0)

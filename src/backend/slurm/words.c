@@ -20,8 +20,9 @@ void words_add (struct words *words, const char *format, ...)
     /* The capacity is the next power of two of count + 2: it changes when count + 1 is one. */
     if (words->count == 0 || ((words->count + 1) & words->count) == 0) {
         char **list = realloc (words->list, 2 * (words->count + 1) * sizeof (*list));
-        words->failed = list == NULL;
-        words->list = list ? list : words->list;
+        words->failed = !list;
+        if (list)
+            words->list = list;
     }
     va_start (arguments, format);
     if (!words->failed && vasprintf (&word, format, arguments) < 0)
