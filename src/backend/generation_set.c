@@ -42,6 +42,48 @@ void generation_set_clear (struct generation_set *set)
     set->capacity = 0;
 }
 
+/* ---- Recovering --------------------------------------------------------------------------- */
+
+static int recover_job (struct generation_set *set, const struct cluster *cluster, int index,
+                        struct generation **ret, struct pollux_error *err)
+{
+    const struct job *job = cluster->jobs[index];
+    struct generation *generation = generation_add (set, job->spec.name, job->generation,
+                                                    job->placement, job->launch->launcher);
+    if (!generation)
+        return fail (err, -ENOMEM, "no memory for the runs of job %s", job->spec.name);
+    generation->job = index;
+    generation->recovered = true;
+    *ret = generation;
+    return 0;
+}
+
+int generation_set_recover (struct generation_set *set, const struct cluster *cluster,
+                            int (*adopt) (void *self, struct generation *generation,
+                                          struct pollux_error *err),
+                            void *self, struct pollux_error *err)
+{
+    size_t size = (size_t)cluster->live.count + 1;
+    struct generation **without_slots = calloc (size, sizeof (without_slots[0]));
+    int count = 0, code = 0;
+    if (!without_slots)
+        return fail (err, -ENOMEM, "no memory for %d jobs", cluster->live.count);
+    for (int i = 0; code >= 0 && i < cluster->live.count; i++) {
+        const struct job *job = cluster->live.jobs[i];
+        if (!job_runs (job) || !job->launch)
+            continue;
+        code = recover_job (set, cluster, cluster->live.indices[i], &without_slots[count], err);
+        if (code == 0)
+            code = adopt (self, without_slots[count], err);
+        count += code == 0;
+    }
+    for (int i = 0; code >= 0 && i < count; i++)
+        if (generation_take_slots (set, cluster, without_slots[i]) < 0)
+            generation_stop (set, without_slots[i], STOP_ASKED);
+    free (without_slots);
+    return code < 0 ? code : 0;
+}
+
 /* ---- Reconciling: what may start ---------------------------------------------------------- */
 
 /* The slots of an orphan are not known, so nothing is started beside it. */

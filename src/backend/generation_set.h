@@ -36,6 +36,13 @@ struct generation_set {
 /* Drops all generations. */
 void generation_set_clear (struct generation_set *set);
 
+/* Add the generations that run according to the journal.  adopt finds out how far one of them came: 1
+ * if it has its slots, 0 if it needs some, or an error.  These get slots that no other generation has. */
+int generation_set_recover (struct generation_set *set, const struct cluster *cluster,
+                            int (*adopt) (void *self, struct generation *generation,
+                                          struct pollux_error *err),
+                            void *self, struct pollux_error *err);
+
 int generation_set_reconcile (struct generation_set *set, struct loop *loop,
                               struct pollux_error *err);
 void generation_set_act (struct generation_set *set, const struct cluster *cluster);

@@ -108,23 +108,21 @@ static int look_at_all (struct local *local, const struct running *running,
     return 0;
 }
 
-/* *ret: NULL, or the generation if it still needs slots. */
-static int recover_job (struct local *local, const struct cluster *cluster,
-                        const struct running *running, int index, struct generation **ret,
-                        struct pollux_error *err)
+/* What adopt needs. */
+struct recovery {
+    struct local *local;
+    const struct running *running;
+};
+
+static int adopt (void *self, struct generation *generation, struct pollux_error *err)
 {
-    const struct job *job = cluster->jobs[index];
+    const struct recovery *recovery = self;
+    struct local *local = recovery->local;
     int none;
-    struct generation *generation = generation_add (&local->set, job->spec.name, job->generation,
-                                                    job->placement, job->launch->launcher);
-    if (!generation)
-        return fail (err, -ENOMEM, "no memory for the runs of job %s", job->spec.name);
-    generation->job = index;
-    generation->recovered = true;
     if (run_stop_marked (local->root, generation->name, generation->number))
         generation->stop = STOP_ASKED;
     bool has_slots = read_slot_map (local, generation);
-    int code = look_at_all (local, running, generation, &none, err);
+    int code = look_at_all (local, recovery->running, generation, &none, err);
     if (code < 0)
         return code;
     if (none < generation->runs) {
@@ -135,38 +133,7 @@ static int recover_job (struct local *local, const struct cluster *cluster,
     if (none > 0 && none < generation->runs && !has_slots)
         generation_stop (&local->set, generation,
                          STOP_FAILED); /* the rest cannot find the others' port */
-    *ret = has_slots ? NULL : generation;
-    return 0;
-}
-
-/* Slots that no other generation has. */
-static void take_slots (struct local *local, const struct cluster *cluster,
-                        struct generation *generation)
-{
-    if (generation_take_slots (&local->set, cluster, generation) < 0)
-        generation_stop (&local->set, generation, STOP_ASKED);
-}
-
-static int recover_jobs (struct local *local, const struct cluster *cluster,
-                         const struct running *running, struct pollux_error *err)
-{
-    size_t size = (size_t)cluster->live.count + 1;
-    struct generation **without_slots = calloc (size, sizeof (without_slots[0]));
-    int count = 0, code = 0;
-    if (!without_slots)
-        return fail (err, -ENOMEM, "no memory for %d jobs", cluster->live.count);
-    for (int i = 0; code == 0 && i < cluster->live.count; i++) {
-        const struct job *job = cluster->live.jobs[i];
-        if (!job_runs (job) || !job->launch)
-            continue;
-        code = recover_job (local, cluster, running, cluster->live.indices[i],
-                            &without_slots[count], err);
-        count += code == 0 && without_slots[count];
-    }
-    for (int i = 0; code == 0 && i < count; i++)
-        take_slots (local, cluster, without_slots[i]);
-    free (without_slots);
-    return code;
+    return has_slots;
 }
 
 /* ---- Directories of no generation that runs ----------------------------------------------- */
@@ -361,7 +328,8 @@ int local_recover (void *self, const struct cluster *cluster, struct pollux_erro
     if (code == 0)
         code = process_list_runs (&running.items, &running.count, err);
     if (code == 0)
-        code = recover_jobs (local, cluster, &running, err);
+        code = generation_set_recover (&local->set, cluster, adopt,
+                                       &(struct recovery){local, &running}, err);
     if (code == 0)
         code = safe_dir_list (local->root, &list, err);
     if (code == 0) {

@@ -20,8 +20,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 
-/* A file in memory with this text: its descriptor, or -errno. */
-static int memory_file (const char *name, const char *text, size_t length)
+int spawn_memory_file (const char *name, const char *text, size_t length)
 {
     int file = memfd_create (name, MFD_CLOEXEC);
     if (file < 0)
@@ -94,9 +93,9 @@ int spawn (char *const *words, const char *variable, const char *text, size_t le
 {
     int error = -1, pid = 0, code = 0;
     fault_point ("spawn");
-    int input = memory_file ("pollux-description", text, length);
+    int input = spawn_memory_file ("pollux-description", text, length);
     if (input >= 0)
-        error = memory_file ("pollux-error", "", 0);
+        error = spawn_memory_file ("pollux-error", "", 0);
     if (input < 0 || error < 0) {
         code = input < 0 ? input : error;
         code = fail (err, code, "no file in memory: %s", strerror (-code));

@@ -18,6 +18,10 @@ struct spawned {
 int spawn (char *const *words, const char *variable, const char *text, size_t length,
            struct spawned *ret, struct pollux_error *err);
 
+/* A file in memory with this text, to be read from its start: its descriptor, the caller's (close), or
+ * -errno. */
+int spawn_memory_file (const char *name, const char *text, size_t length);
+
 /* Reap a child by its pidfd if it has ended: 1 and its wait status; 0 if it lives; -ECHILD if it is
  * not a child of this process. */
 int spawn_reap (int pidfd, int *ret_status);

@@ -3,7 +3,7 @@
  * Starting a command.  Its environment is small and known: variables such as SQUEUE_FORMAT,
  * SLURM_CLUSTERS or, inside an allocation, SLURM_NTASKS would change what the Slurm commands do.
  */
-#define _GNU_SOURCE /* memfd_create, pipe2, posix_spawn_file_actions_addchdir_np */
+#define _GNU_SOURCE /* pipe2, posix_spawn_file_actions_addchdir_np */
 #include "backend/slurm/command_spawn.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/slurm/words.h"
+#include "backend/spawn.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -41,26 +41,6 @@ static int environment_make (const char *const *extra, struct words *ret)
     return words_check (ret);
 }
 
-/* A file in memory with this text, to be read from its start. */
-static int memory_file (const char *text, size_t length)
-{
-    int file = memfd_create ("pollux-command", MFD_CLOEXEC);
-    if (file < 0)
-        return -errno;
-    while (length > 0) {
-        ssize_t written = write (file, text, length);
-        if (written < 0) {
-            int code = -errno;
-            close (file);
-            return code;
-        }
-        text += written;
-        length -= (size_t)written;
-    }
-    lseek (file, 0, SEEK_SET);
-    return file;
-}
-
 /* The descriptors of a command: those of the child, and those that this process reads. */
 struct ends {
     int input, child[2], own[2]; /* output and error */
@@ -76,13 +56,13 @@ static void ends_close (struct ends *ends)
 
 static int ends_open (const struct command_request *request, struct ends *ends)
 {
-    ends->input = memory_file (request->input ? request->input : "",
-                               request->input ? request->input_length : 0);
+    ends->input = spawn_memory_file ("pollux-command", request->input ? request->input : "",
+                                     request->input ? request->input_length : 0);
     if (ends->input < 0)
         return ends->input;
     if (request->detached) {
         ends->child[0] = open ("/dev/null", O_WRONLY | O_CLOEXEC);
-        ends->own[1] = ends->child[0] < 0 ? -1 : memory_file ("", 0);
+        ends->own[1] = ends->child[0] < 0 ? -1 : spawn_memory_file ("pollux-command", "", 0);
         /* The same open file: what the child writes is read from its start. */
         ends->child[1] = ends->own[1] < 0 ? -1 : fcntl (ends->own[1], F_DUPFD_CLOEXEC, 0);
         return ends->child[1] < 0 ? -errno : 0;
