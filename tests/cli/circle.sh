@@ -54,18 +54,7 @@ holds "the job has no failure" is job '.failures == 0 and .restarts == 2'
 
 check "1, 4 and 2 replicas in turn" [ "$(column "$tmp/trace" replicas | uniq | tr '\n' ' ')" = "1 4 2 " ]
 check "no update is missing or made twice" cmp <(column "$tmp/trace" update) <(seq 0 $(($(updates "$tmp/trace") - 2)))
-seen()
-{
-    cat "$tmp"/trace/samples.* | awk '
-        { for (i = 2; i <= NF; i++) { seen[$i]++; all++ } }
-        END {
-            passes = int(all / 8192)
-            for (i = 0; i < 8192; i++)
-                if (seen[i] != passes && seen[i] != passes + 1) { print "sample", i, "was seen", seen[i] + 0, "times in", passes, "passes"; exit 1 }
-            exit passes < 1
-        }'
-}
-check "every sample was seen once per pass" seen
+check "every sample was seen once per pass" seen_once_per_pass "$tmp/trace"
 # The factor is the gain, (r + 1) / (r M0 / M + 1) with r the noise at M0 = 32 (shown as noise scale = 32 r).
 check "the learning rate follows AdaScale's rule at every update" awk -F, '
     NR > 1 {

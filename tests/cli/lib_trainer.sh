@@ -58,3 +58,16 @@ alike()
 
 # true_that EXPRESSION: whether an awk expression is true.
 true_that() { awk "BEGIN { exit !($1) }" || { echo "false: $1"; return 1; }; }
+
+# seen_once_per_pass DIR: whether every one of the 8192 samples was trained once per pass; the last pass may be a part.
+seen_once_per_pass()
+{
+    cat "$1"/samples.* | awk '
+        { for (i = 2; i <= NF; i++) { seen[$i]++; all++ } }
+        END {
+            passes = int(all / 8192)
+            for (i = 0; i < 8192; i++)
+                if (seen[i] != passes && seen[i] != passes + 1) { print "sample", i, "was seen", seen[i] + 0, "times in", passes, "passes"; exit 1 }
+            exit passes < 1
+        }'
+}

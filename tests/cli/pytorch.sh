@@ -2,6 +2,7 @@
 # A PyTorch script under polluxd, directly and started by a shell: the scheduler gives it a second replica and takes it
 # away; every sample is still seen once per epoch; the loss continues at its level; training survives a killed daemon.
 . tests/cli/lib_daemon.sh
+. tests/cli/lib_torch.sh
 # The flavour of the command makes no difference here: POLLUX_BRIEF skips this test, another run has it.
 [ -z "${POLLUX_BRIEF-}" ] || exit 0
 if ! python=$(tools/find-python torch numpy 2>"$tmp/why"); then
@@ -70,34 +71,9 @@ for job in plain wrapped; do
 {"generation":2,"kind":"stopped"}
 {"generation":3,"kind":"finished"}' ]
     check "$job: 1, then 2, then 1 replicas" [ "$(cut -d ' ' -f 3 "$tmp/$job/updates.0" | uniq | tr '\n' ' ')" = "1 2 1 " ]
-    check "$job: every sample was seen once per epoch" awk '
-        { for (i = 3; i <= NF; i++) { seen[$2, $i]++; all++ } if ($2 > last) last = $2 }
-        END {
-            for (epoch = 0; epoch <= last; epoch++)
-                for (i = 0; i < 300; i++)
-                    if (seen[epoch, i] != 1) { print "sample", i, "was seen", seen[epoch, i] + 0, "times in epoch", epoch; exit 1 }
-            exit all != 300 * (last + 1) || last < 3
-        }' "$tmp/$job"/samples.*
-    # Compare the mean losses of 15 updates before and after each change of replicas: the second may be larger by at most
-    # five standard errors.
-    check "$job: the loss does not jump at a change of replicas, and falls" awk '
-        { loss[NR] = $6; replicas[NR] = $3 }
-        function mean (from,    k, sum, square) {
-            for (k = 0; k < 15; k++) { sum += loss[from + k]; square += loss[from + k] ^ 2 }
-            variance = (square / 15 - (sum / 15) ^ 2) / 15
-            return sum / 15
-        }
-        END {
-            for (i = 16; i <= NR - 14; i++) {
-                if (replicas[i] == replicas[i - 1]) continue
-                before = mean(i - 15); spread = variance; after = mean(i); spread += variance
-                changes++
-                print "from", before, "to", after, "with", sqrt (spread)
-                if (after - before > 5 * sqrt (spread)) exit 1
-            }
-            print "from", mean(1), "to", mean(NR - 14)
-            exit changes != 2 || mean(NR - 14) > 0.7 * mean(1)
-        }' "$tmp/$job/updates.0"
+    check "$job: every sample was seen once per epoch" seen_once "$tmp/$job" 3
+    check "$job: the loss does not jump at a change of replicas" loss_is_smooth "$tmp/$job" 3 15 2
+    check "$job: the loss falls" loss_falls "$tmp/$job"
 done
 run pollux logs plain
 expect "pollux logs shows the output of the job" status=0 out~'^ended after epoch [0-9]+$'

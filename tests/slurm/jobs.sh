@@ -3,6 +3,7 @@
 # The service with a real Slurm: a PyTorch job through 1, 8, uneven 8 and 3 replicas, placed as planned, beside Slurm jobs of
 # others and a drained node; then jobs that Slurm or people end from outside.
 . tests/slurm/lib_service.sh
+. tests/cli/lib_torch.sh
 nodes_are() { [ "$(node_exec login sinfo -h -N -p main -o %T | grep -c "^$1\$")" = ${#nodes[@]} ]; } # there are two partitions
 mode=REQUEUE
 [ -z "${POLLUX_SOAK-}" ] || mode=CANCEL
@@ -66,32 +67,8 @@ soon "it finishes" is ranks '.phase == "finished"'
 holds "without a failure" is ranks '.failures == 0 and .restarts == 3'
 if [ -d "$tmp/torch" ]; then
     check "1, 8, 8 and 3 replicas in turn" [ "$(cut -d ' ' -f 2,3 "$tmp/torch/updates.0" | uniq | tr '\n' ' ')" = "1 1 2 8 3 8 4 3 " ]
-    check "every sample was seen once per epoch" awk '
-        { for (i = 3; i <= NF; i++) { seen[$2, $i]++; all++ } if ($2 > last) last = $2 }
-        END {
-            for (epoch = 0; epoch <= last; epoch++)
-                for (i = 0; i < 300; i++)
-                    if (seen[epoch, i] != 1) { print "sample", i, "was seen", seen[epoch, i] + 0, "times in epoch", epoch; exit 1 }
-            exit all != 300 * (last + 1) || last < 3
-        }' "$tmp/torch"/samples.*
-    # As in tests/cli/pytorch.sh: the mean loss of 15 updates rises by at most five standard errors.
-    check "the loss does not jump at a change of replicas" awk '
-        { loss[NR] = $6; generation[NR] = $2 }
-        function mean (from,    k, sum, square) {
-            for (k = 0; k < 15; k++) { sum += loss[from + k]; square += loss[from + k] ^ 2 }
-            variance = (square / 15 - (sum / 15) ^ 2) / 15
-            return sum / 15
-        }
-        END {
-            for (i = 16; i <= NR - 14; i++) {
-                if (generation[i] == generation[i - 1]) continue
-                before = mean(i - 15); spread = variance; after = mean(i); spread += variance
-                changes++
-                print "from", before, "to", after, "with", sqrt (spread)
-                if (after - before > 5 * sqrt (spread)) exit 1
-            }
-            exit changes != 3
-        }' "$tmp/torch/updates.0"
+    check "every sample was seen once per epoch" seen_once "$tmp/torch" 3
+    check "the loss does not jump at a change of replicas" loss_is_smooth "$tmp/torch" 2 15 3
 fi
 
 # ---- Ends from outside ----------------------------------------------------------------------------

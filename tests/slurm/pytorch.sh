@@ -2,6 +2,7 @@
 # A PyTorch job under a pilot through 1, 8, unevenly 8 and 3 replicas on separate nodes: every sample is seen once per epoch, and
 # the loss does not jump.
 . tests/slurm/lib_pilot.sh
+. tests/cli/lib_torch.sh
 if ! python=$(tools/find-python torch numpy 2>"$tmp/why"); then
     skip "$(cat "$tmp/why")"
     exit 0
@@ -32,31 +33,7 @@ soon "it trains with three" trains 3
 touch "$tmp/job/end"
 soon "it finishes" is job '.phase == "finished" and .failures == 0 and .restarts == 3'
 check "1, 8, 8 and 3 replicas in turn" [ "$(awk '{ print $2 ":" $3 }' "$tmp/job/updates.0" | uniq | tr '\n' ' ')" = "1:1 2:8 3:8 4:3 " ]
-check "every sample was seen once per epoch" awk '
-    { for (i = 3; i <= NF; i++) { seen[$2, $i]++; all++ } if ($2 > last) last = $2 }
-    END {
-        for (epoch = 0; epoch <= last; epoch++)
-            for (i = 0; i < 300; i++)
-                if (seen[epoch, i] != 1) { print "sample", i, "was seen", seen[epoch, i] + 0, "times in epoch", epoch; exit 1 }
-        exit all != 300 * (last + 1) || last < 1
-    }' "$tmp/job"/samples.*
-# The means of ten updates before and after a change: the second may be larger by at most five standard errors.
-check "the loss does not jump" awk '
-    { loss[NR] = $6; generation[NR] = $2 }
-    function mean (from,    k, sum, square) {
-        for (k = 0; k < 10; k++) { sum += loss[from + k]; square += loss[from + k] ^ 2 }
-        variance = (square / 10 - (sum / 10) ^ 2) / 10
-        return sum / 10
-    }
-    END {
-        for (i = 11; i <= NR - 9; i++) {
-            if (generation[i] == generation[i - 1]) continue
-            before = mean(i - 10); spread = variance; after = mean(i); spread += variance
-            changes++
-            print "from", before, "to", after, "with", sqrt (spread)
-            if (after - before > 5 * sqrt (spread)) exit 1
-        }
-        exit changes != 3
-    }' "$tmp/job/updates.0"
+check "every sample was seen once per epoch" seen_once "$tmp/job" 1
+check "the loss does not jump" loss_is_smooth "$tmp/job" 2 10 3
 on_login scancel "$pilot"
 soon "the allocation ends" nodes_are idle
