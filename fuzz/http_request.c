@@ -2,7 +2,8 @@
 /*
  * Fuzz target: the bytes that a client sends over a connection, in pieces, to a server with routes of
  * every kind.  The connection always ends when the client closes it or its time is up, and leaves
- * nothing behind.  A head with a NUL byte in it never gets to a handler.  The first byte selects the size of the pieces and what the client does at the end.
+ * nothing behind.  A head with a NUL byte in it never gets to a handler.  The first byte selects the size of the
+ * pieces and what the client does at the end.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -106,16 +107,20 @@ static bool is_line_end (uint8_t byte)
 }
 
 /* Has the first head certainly a NUL byte that matters?  It is not over before two line ends in a row.  For
- * libmicrohttpd a line that begins with NUL is empty, and NUL LF is a line end like CR LF: nothing is lost by that. */
+ * libmicrohttpd a line that begins with NUL is empty, wherever it ends, and NUL LF is a line end like CR LF, and NUL
+ * CR LF LF the end of a head: nothing is lost by that.  Heads with a NUL byte at the end of a line, and bytes that begin
+ * with one, are not judged. */
 static bool has_nul (const uint8_t *data, size_t size)
 {
     size_t at = 0;
-    while (at < size && (is_line_end (data[at]) || data[at] == '\0'))
-        for (bool nul = data[at++] == '\0'; nul && at < size && !is_line_end (data[at]);)
-            at++;
+    while (at < size && is_line_end (data[at]))
+        at++;
+    if (at < size && data[at] == '\0')
+        return false;
     while (at < size) {
         bool pair = at + 1 < size && data[at] != '\n' && data[at + 1] == '\n';
-        bool end = is_line_end (data[at]) || (data[at] == '\0' && pair);
+        bool last = at + 1 < size && is_line_end (data[at + 1]);
+        bool end = is_line_end (data[at]) || (data[at] == '\0' && last);
         if (!end && data[at] == '\0')
             return true;
         at += end && pair ? 2 : 1;

@@ -195,6 +195,8 @@ void *request_new (void *server, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result request_handle (void *server, struct MHD_Connection *mhd, const char *url,
                                 const char *method, const char *version, const char *data,
                                 size_t *data_size, void **context);
+/* NULL does nothing. */
+void request_free (struct http_request *request);
 void request_completed (void *server, struct MHD_Connection *mhd, void **context,
                         enum MHD_RequestTerminationCode code);
 

@@ -48,6 +48,20 @@ static void body_free (struct http_request *request)
     request->length = request->size = 0;
 }
 
+void request_free (struct http_request *request)
+{
+    if (request == NULL)
+        return;
+    request->connection->request = NULL;
+    signed_forget (request);
+    if (request->stream != NULL)
+        stream_leave (request->stream);
+    body_free (request);
+    answer_clear (request);
+    free (request->raw);
+    free (request);
+}
+
 void request_completed (void *self, struct MHD_Connection *mhd, void **context,
                         enum MHD_RequestTerminationCode code)
 {
@@ -59,16 +73,9 @@ void request_completed (void *self, struct MHD_Connection *mhd, void **context,
     if (request == NULL)
         return;
     struct connection *connection = request->connection;
-    connection->request = NULL;
-    signed_forget (request);
-    if (request->stream != NULL)
-        stream_leave (request->stream);
+    request_free (request);
     if (!connection->closing)
         connection_phase (connection, PHASE_HEAD);
-    body_free (request);
-    answer_clear (request);
-    free (request->raw);
-    free (request);
 }
 
 /* How many bytes to allocate: the announced length, or twice as many as before. */
