@@ -192,11 +192,12 @@ step_api()
     build_unit_gcc && scripts 1 build/gcc/pollux tests/api/*.sh
 }
 
-# Long tests that need a quiet machine, one by one; only with POLLUX_SOAK.
-step_soak()
-{
-    quiet_make FLAVOUR=gcc all examples && scripts 1 build/gcc/pollux tests/soak/*.sh
-}
+# Long tests that need a quiet machine, each a step of its own; only with POLLUX_SOAK.
+long_tests=$(printf 'long_%s ' $(basename -s .sh tests/soak/*.sh))
+run_long() { quiet_make FLAVOUR=gcc all examples && scripts 1 build/gcc/pollux "tests/soak/$1.sh"; }
+for name in $long_tests; do
+    eval "step_$name() { run_long ${name#long_}; }"
+done
 
 step_bench()
 {
@@ -205,4 +206,4 @@ step_bench()
 
 steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
 [ -z "${POLLUX_API-}" ] || steps+=" api"
-[ -z "$soak" ] || steps+=" soak bench"
+[ -z "$soak" ] || steps+=" $long_tests bench"
