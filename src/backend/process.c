@@ -137,6 +137,23 @@ int process_open (const struct run_process *process, const char *boot, int *ret,
     return code;
 }
 
+int process_of_pidfd (int pidfd)
+{
+    char path[48], text[1024];
+    int pid = 0;
+    snprintf (path, sizeof (path), "/proc/self/fdinfo/%d", pidfd);
+    if (read_small (path, text, sizeof (text)) <= 0)
+        return 0;
+    const char *line = strstr (text, "\nPid:\t");
+    return line && sscanf (line, " Pid: %d", &pid) == 1 && pid > 0 ? pid : 0;
+}
+
+bool process_is_halted (int pid)
+{
+    struct entry entry;
+    return pid > 0 && read_entry (pid, &entry) == 0 && entry.state == 'T';
+}
+
 /* A signal mask of /proc/PID/status; all bits set if it is missing. */
 static uint64_t signal_mask (const char *status, const char *name)
 {

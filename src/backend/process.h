@@ -20,6 +20,14 @@ int process_identify (int pid, struct run_process *ret, struct pollux_error *err
 int process_open (const struct run_process *process, const char *boot, int *ret,
                   struct pollux_error *err);
 
+/* The pid of a pidfd; 0 if it has ended, or if /proc does not say. */
+int process_of_pidfd (int pidfd);
+
+/* True if a signal has halted the process, so that it takes no other signal before SIGCONT.  Do not send
+ * SIGCONT to other processes: it cancels a SIGSTOP on its way, for which a debugger, or the leak check of
+ * a sanitizer at exit, then waits for ever. */
+bool process_is_halted (int pid);
+
 /* Processes to signal: the union of these, and their descendants. */
 struct process_tree {
     const char *id;     /* with POLLUX_RUN=id in their environment; NULL: none */

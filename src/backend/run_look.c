@@ -196,7 +196,8 @@ int run_stop (int supervisor, struct pollux_error *err)
     request.si_value.sival_int = RUN_STOP_VALUE;
     if (pidfd_send_signal (supervisor, SIGTERM, &request, 0) < 0)
         return fail (err, -errno, "cannot stop a supervisor: %s", strerror (errno));
-    pidfd_send_signal (supervisor, SIGCONT, NULL, 0); /* a halted process takes no other signal */
+    if (process_is_halted (process_of_pidfd (supervisor)))
+        pidfd_send_signal (supervisor, SIGCONT, NULL, 0);
     return 0;
 }
 

@@ -25,14 +25,15 @@
 #include "backend/supervisor_private.h"
 #include "base/error.h"
 
-/* Between passes of SIGKILL, doubling. */
-#define KILL_PAUSE_NS INT64_C (10000000)
-#define KILL_PAUSE_LIMIT_NS INT64_C (500000000)
+/* Between passes of SIGKILL or SIGCONT, doubling. */
+#define PAUSE_NS INT64_C (10000000)
+#define PAUSE_LIMIT_NS INT64_C (500000000)
 
 struct share {
     int *pids; /* of supervisors; 0: it has ended */
     int count;
     bool guardian; /* pass signals on as they are */
+    bool stopping; /* a signal was passed on */
     bool no_children;
     bool lost; /* a supervisor was killed */
     bool left; /* and processes of its run may be left */
@@ -45,14 +46,22 @@ static void pass_on (const struct share *share, int pid, const siginfo_t *signal
         sigqueue (pid, signal->si_signo, signal->si_value);
     else
         kill (pid, share->guardian ? signal->si_signo : SIGURG);
-    kill (pid, SIGCONT); /* a halted process takes no other signal */
 }
 
-static void stop_all (const struct share *share, const siginfo_t *signal)
+static void stop_all (struct share *share, const siginfo_t *signal)
 {
+    share->stopping = true;
     for (int i = 0; i < share->count; i++)
         if (share->pids[i] > 0)
             pass_on (share, share->pids[i], signal);
+}
+
+/* A halted supervisor does not take the signal that asks it to stop. */
+static void wake_halted (const struct share *share)
+{
+    for (int i = 0; i < share->count; i++)
+        if (process_is_halted (share->pids[i]))
+            kill (share->pids[i], SIGCONT);
 }
 
 static void start (struct share *share, int index, int (*run) (void *, int), void *self)
@@ -92,7 +101,7 @@ static void reap (struct share *share)
 }
 
 /* Returns after a signal, or after the pause. */
-static void wait_for_signal (const struct share *share, struct timespec *pause)
+static void wait_for_signal (struct share *share, struct timespec *pause)
 {
     sigset_t signals;
     siginfo_t info;
@@ -104,15 +113,18 @@ static void wait_for_signal (const struct share *share, struct timespec *pause)
 
 static void wait_for_all (struct share *share)
 {
-    struct timespec pause = {.tv_nsec = KILL_PAUSE_NS};
+    struct timespec pause = {.tv_nsec = PAUSE_NS};
     reap (share);
     while (!share->no_children) {
         struct process_tree tree = {
             .ancestor = getpid (), .spared = share->pids, .spared_count = share->count};
         if (share->left && process_signal_tree (&tree, SIGKILL, NULL) == 0)
             share->left = false;
-        wait_for_signal (share, share->left ? &pause : NULL);
-        if (share->left && pause.tv_nsec < KILL_PAUSE_LIMIT_NS)
+        if (share->stopping)
+            wake_halted (share);
+        bool again = share->left || share->stopping;
+        wait_for_signal (share, again ? &pause : NULL);
+        if (again && pause.tv_nsec < PAUSE_LIMIT_NS)
             pause.tv_nsec *= 2;
         reap (share);
     }
