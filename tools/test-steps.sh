@@ -66,10 +66,9 @@ step_unit_gcc()
     build_unit_gcc && quiet_unit FLAVOUR=gcc
 }
 
-# The full counts of POLLUX_SOAK are run with gcc, and with the sanitizers.
 step_unit_clang()
 {
-    build_unit_clang && POLLUX_SOAK= quiet_unit FLAVOUR=clang
+    build_unit_clang && quiet_unit FLAVOUR=clang
 }
 
 # POLLUX_BRIEF reduces the numbers of cases; gcc and clang run them in full.
@@ -87,12 +86,11 @@ step_unit_tsan()
 # Uninitialised values, which the sanitizers do not find.  Not run: test_number, because valgrind computes long
 # doubles with 53 bits; test_supervisor, test_backend, test_local, test_local_hostile, test_storm, test_command_set and
 # test_as_owner, because valgrind has no pidfds; test_epoch, whose processes suspend themselves; test_csv and test_sim,
-# which take long, except in `make soak`.
+# which take long.
 step_valgrind()
 {
     local without="test_number|test_supervisor|test_backend|test_local|test_local_hostile|test_storm" programs
-    without+="|test_command_set|test_as_owner|test_epoch"
-    [ -n "$soak" ] || without+="|test_csv|test_sim"
+    without+="|test_command_set|test_as_owner|test_epoch|test_csv|test_sim"
     programs=$(printf '%s\n' tests/unit/test_*.c | grep -v -E "/($without)\.c" |
         sed 's|tests/unit/\(.*\)\.c|build/gcc/tests/\1|')
     build_unit_gcc &&
@@ -135,7 +133,7 @@ step_cli()
 # With POLLUX_BRIEF the scripts omit long searches, which step_cli runs.
 step_cli_asan()
 {
-    POLLUX_SOAK= POLLUX_BRIEF=1 scripts $((2 * jobs)) build/asan/pollux tests/cli/*.sh
+    POLLUX_BRIEF=1 scripts $((2 * jobs)) build/asan/pollux tests/cli/*.sh
 }
 
 # With a real Slurm, a private cluster for each script (tests/slurm/lib_slurm.sh).  They mostly wait; the longest, whose
@@ -181,7 +179,7 @@ step_house()
 step_fuzz()
 {
     local seconds=5 seed=1
-    [ -z "$soak" ] || seconds=120 seed=0
+    [ -z "$soak" ] || seconds=60 seed=0
     build_fuzz && FUZZ_SECONDS=$seconds FUZZ_SEED=$seed tools/fuzz
 }
 
@@ -204,6 +202,9 @@ step_bench()
     quiet_make all benches && tools/bench --targets build/bench/* bench/*.py bench/*.sh
 }
 
+# With POLLUX_SOAK: the steps whose counts it raises.  The others are run on the same commit by tests/soak/fresh.sh, where
+# all of `make test` passes on a fresh Debian.
 steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
+[ -z "$soak" ] || steps="unit_gcc cli slurm python fuzz"
 [ -z "${POLLUX_API-}" ] || steps+=" api"
 [ -z "$soak" ] || steps+=" $long_tests bench"
