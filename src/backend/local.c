@@ -20,12 +20,10 @@
 #include "backend/run_spec.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "wire/submission.h"
 
 enum {
     KEEP_JOBS = 10000,
     PRUNE_EXITS = 1000, /* EXITs between prunings; one of 20,000 jobs takes 20 ms */
-    FAILURE_RANKS = 64, /* looked at for the first failure: all run the same program */
 };
 
 struct run_name local_run_name (const struct generation *generation, int rank)
@@ -227,32 +225,13 @@ static int local_count (const void *self)
 static int local_open_log (void *self, const char *job, int generation, int rank, int number,
                            int *ret, struct pollux_error *err)
 {
-    const struct local *local = self;
-    struct run_name name = {.generation = generation, .rank = rank};
-    if (!wire_is_job (job)) /* such a job never had a directory */
-        return fail (err, -ENOENT, "there are no logs of job %.63s", job);
-    snprintf (name.job, sizeof (name.job), "%s", job);
-    return run_open_log (local->root, &name, number, ret, err);
+    return run_open_job_log (((const struct local *)self)->root, job, generation, rank, number, ret,
+                             err);
 }
 
 static int local_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
-    const struct local *local = self;
-    struct run_view *view = malloc (sizeof (*view));
-    struct run_name name = {.generation = generation};
-    int code = 0;
-    *ret_rank = 0;
-    snprintf (name.job, sizeof (name.job), "%s", job);
-    for (; view && code == 0 && name.rank < FAILURE_RANKS; name.rank++) {
-        if (run_look (local->root, &name, view, NULL) < 0 || view->state == RUN_NONE)
-            break;
-        if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
-            *ret_rank = name.rank;
-            code = run_status_code (&view->status);
-        }
-    }
-    free (view);
-    return code;
+    return run_first_failure (((const struct local *)self)->root, job, generation, false, ret_rank);
 }
 
 /* ---- The tables --------------------------------------------------------------------------- */

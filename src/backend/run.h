@@ -180,6 +180,13 @@ int run_settle (int root, const struct run_name *name, const struct run_status *
 /* Open out.log (number 0) or a rotated one for reading: a descriptor. -ENOENT if there is none. */
 int run_open_log (int root, const struct run_name *name, int number, int *ret,
                   struct pollux_error *err);
+/* The same for a job's name from a request: it may be any text. */
+int run_open_job_log (int root, const char *job, int generation, int rank, int number, int *ret,
+                      struct pollux_error *err);
+
+/* The exit code of the first replica of a generation that failed by itself, and its rank; 0 and rank 0
+ * if none is known.  elsewhere: the runs are on other machines (run_read). */
+int run_first_failure (int root, const char *job, int generation, bool elsewhere, int *ret_rank);
 
 /* Remove JOB/GENERATION and all runs in it, and JOB if it was the last generation.  -EBUSY if a run
  * is RUN_RUNNING. */

@@ -19,6 +19,10 @@
 #include "base/safe_dir.h"
 #include "backend/run_open.h"
 #include "base/error.h"
+#include "wire/submission.h"
+
+/* Looked at for the first failure: all run the same program. */
+enum { FAILURE_RANKS = 64 };
 
 const char *const run_state_names[] = {"none", "running", "ended", "lost", "begun"};
 static_assert (sizeof (run_state_names) / sizeof (run_state_names[0]) == RUN_STATES,
@@ -183,6 +187,37 @@ int run_open_log (int root, const struct run_name *name, int number, int *ret,
         return code;
     code = safe_dir_open_file (directory, log, ret, err);
     close (directory);
+    return code;
+}
+
+int run_open_job_log (int root, const char *job, int generation, int rank, int number, int *ret,
+                      struct pollux_error *err)
+{
+    struct run_name name = {.generation = generation, .rank = rank};
+    if (!wire_is_job (job)) /* such a job never had a directory */
+        return fail (err, -ENOENT, "there are no logs of job %.63s", job);
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    return run_open_log (root, &name, number, ret, err);
+}
+
+int run_first_failure (int root, const char *job, int generation, bool elsewhere, int *ret_rank)
+{
+    struct run_view *view = malloc (sizeof (*view));
+    struct run_name name = {.generation = generation};
+    int code = 0;
+    *ret_rank = 0;
+    snprintf (name.job, sizeof (name.job), "%s", job);
+    for (; view && code == 0 && name.rank < FAILURE_RANKS; name.rank++) {
+        int rc =
+            elsewhere ? run_read (root, &name, view, NULL) : run_look (root, &name, view, NULL);
+        if (rc < 0 || view->state == RUN_NONE)
+            break;
+        if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
+            *ret_rank = name.rank;
+            code = run_status_code (&view->status);
+        }
+    }
+    free (view);
     return code;
 }
 

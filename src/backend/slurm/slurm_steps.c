@@ -16,12 +16,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "wire/submission.h"
 
-enum {
-    FAILURE_RANKS = 64, /* looked at for the first failure: all run the same program */
-    KEEP_JOBS = 10000,
-};
+enum { KEEP_JOBS = 10000 };
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -224,32 +220,13 @@ static int64_t steps_end_s (const void *self)
 static int steps_open_log (void *self, const char *job, int generation, int rank, int number,
                            int *ret, struct pollux_error *err)
 {
-    const struct steps *steps = self;
-    struct run_name name = {.generation = generation, .rank = rank};
-    if (!wire_is_job (job)) /* such a job never had a directory */
-        return fail (err, -ENOENT, "there are no logs of job %.63s", job);
-    snprintf (name.job, sizeof (name.job), "%s", job);
-    return run_open_log (steps->root, &name, number, ret, err);
+    return run_open_job_log (((const struct steps *)self)->root, job, generation, rank, number, ret,
+                             err);
 }
 
 static int steps_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
-    const struct steps *steps = self;
-    struct run_view *view = malloc (sizeof (*view));
-    struct run_name name = {.generation = generation};
-    int code = 0;
-    *ret_rank = 0;
-    snprintf (name.job, sizeof (name.job), "%s", job);
-    for (; view && code == 0 && name.rank < FAILURE_RANKS; name.rank++) {
-        if (run_read (steps->root, &name, view, NULL) < 0 || view->state == RUN_NONE)
-            break;
-        if (view->has_status && !view->status.stopped && run_status_code (&view->status) != 0) {
-            *ret_rank = name.rank;
-            code = run_status_code (&view->status);
-        }
-    }
-    free (view);
-    return code;
+    return run_first_failure (((const struct steps *)self)->root, job, generation, true, ret_rank);
 }
 
 const struct backend_ops slurm_steps_backend = {
