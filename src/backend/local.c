@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "backend/generation_ops.h"
 #include "backend/local_private.h"
 #include "backend/run_spec.h"
 #include "base/error.h"
@@ -149,11 +151,6 @@ static int local_fd (const void *self)
     return ((const struct local *)self)->epoll;
 }
 
-static int64_t local_due_us (const void *self)
-{
-    return generation_set_due_us (&((const struct local *)self)->set);
-}
-
 static void local_step (void *self, const struct cluster *cluster)
 {
     struct local *local = self;
@@ -174,50 +171,6 @@ static void local_step (void *self, const struct cluster *cluster)
         }
     } while (count == 64);
     generation_set_step (&local->set, cluster);
-}
-
-static int local_next_event (void *self, const struct cluster *cluster, struct event *ret)
-{
-    return generation_set_next_event (&((struct local *)self)->set, cluster, ret);
-}
-
-static bool local_wants_settle (const void *self)
-{
-    return generation_set_wants_settle (&((const struct local *)self)->set);
-}
-
-static int local_reconcile (void *self, struct loop *loop, struct pollux_error *err)
-{
-    return generation_set_reconcile (&((struct local *)self)->set, loop, err);
-}
-
-static int local_act (void *self, const struct cluster *cluster, struct pollux_error *err)
-{
-    (void)err;
-    generation_set_act (&((struct local *)self)->set, cluster);
-    return 0;
-}
-
-static void local_reported (void *self, const struct cluster *cluster, int job)
-{
-    generation_set_reported (&((struct local *)self)->set, cluster, job);
-}
-
-static int local_news (void *self, const struct cluster *cluster, int job,
-                       const struct run_news *news, struct pollux_error *err)
-{
-    (void)cluster;
-    return generation_set_news (&((struct local *)self)->set, job, news, err);
-}
-
-static void local_stop_all (void *self)
-{
-    ((struct local *)self)->set.stopping = true;
-}
-
-static int local_count (const void *self)
-{
-    return ((const struct local *)self)->set.count;
 }
 
 /* ---- Logs and exit codes ------------------------------------------------------------------ */
@@ -270,6 +223,9 @@ const struct carrier local_carrier = {
     .remove = local_remove,
 };
 
+/* For generation_ops.h. */
+_Static_assert(offsetof (struct local, set) == 0, "the set is the first member");
+
 const struct backend_ops local_backend = {
     .name = "local",
     .summary = "processes of this machine",
@@ -278,16 +234,16 @@ const struct backend_ops local_backend = {
     .nodes = local_nodes,
     .recover = local_recover,
     .fd = local_fd,
-    .due_us = local_due_us,
+    .due_us = generation_ops_due_us,
     .step = local_step,
-    .next_event = local_next_event,
-    .wants_settle = local_wants_settle,
-    .reconcile = local_reconcile,
-    .act = local_act,
-    .reported = local_reported,
-    .news = local_news,
-    .stop_all = local_stop_all,
-    .count = local_count,
+    .next_event = generation_ops_next_event,
+    .wants_settle = generation_ops_wants_settle,
+    .reconcile = generation_ops_reconcile,
+    .act = generation_ops_act,
+    .reported = generation_ops_reported,
+    .news = generation_ops_news,
+    .stop_all = generation_ops_stop_all,
+    .count = generation_ops_count,
     .open_log = local_open_log,
     .first_failure = local_first_failure,
 };

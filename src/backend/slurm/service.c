@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "backend/generation_ops.h"
 #include "backend/slurm/service_private.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -199,11 +201,6 @@ static int service_next_event (void *self, const struct cluster *cluster, struct
     return code != 0 ? code : service_next_node (service, cluster, ret);
 }
 
-static bool service_wants_settle (const void *self)
-{
-    return generation_set_wants_settle (&((const struct service *)self)->slurm.set);
-}
-
 /* The account of a job's owner is looked up before its first start. */
 static bool may_start (void *self, const struct job *job)
 {
@@ -234,28 +231,6 @@ static int service_act (void *self, const struct cluster *cluster, struct pollux
     return 0;
 }
 
-static void service_reported (void *self, const struct cluster *cluster, int job)
-{
-    generation_set_reported (&((struct service *)self)->slurm.set, cluster, job);
-}
-
-static int service_news (void *self, const struct cluster *cluster, int job,
-                         const struct run_news *news, struct pollux_error *err)
-{
-    (void)cluster;
-    return generation_set_news (&((struct service *)self)->slurm.set, job, news, err);
-}
-
-static void service_stop_all (void *self)
-{
-    ((struct service *)self)->slurm.set.stopping = true;
-}
-
-static int service_count (const void *self)
-{
-    return ((const struct service *)self)->slurm.set.count;
-}
-
 static int service_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
     const struct service *service = self;
@@ -271,6 +246,9 @@ static int service_first_failure (void *self, const char *job, int generation, i
     return 0;
 }
 
+/* For generation_ops.h. */
+_Static_assert(offsetof (struct service, slurm.set) == 0, "the set is the first member");
+
 const struct backend_ops slurm_backend = {
     .name = "slurm",
     .summary = "jobs of Slurm, for several users",
@@ -285,13 +263,13 @@ const struct backend_ops slurm_backend = {
     .due_us = service_due_us,
     .step = service_step,
     .next_event = service_next_event,
-    .wants_settle = service_wants_settle,
+    .wants_settle = generation_ops_wants_settle,
     .reconcile = service_reconcile,
     .act = service_act,
-    .reported = service_reported,
-    .news = service_news,
-    .stop_all = service_stop_all,
-    .count = service_count,
+    .reported = generation_ops_reported,
+    .news = generation_ops_news,
+    .stop_all = generation_ops_stop_all,
+    .count = generation_ops_count,
     .open_log = service_open_log,
     .first_failure = service_first_failure,
 };

@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/generation_ops.h"
 #include "backend/slurm/slurm_steps_private.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -168,46 +170,12 @@ static int steps_next_event (void *self, const struct cluster *cluster, struct e
     return code;
 }
 
-static bool steps_wants_settle (const void *self)
-{
-    return generation_set_wants_settle (&((const struct steps *)self)->slurm.set);
-}
-
 static int steps_reconcile (void *self, struct loop *loop, struct pollux_error *err)
 {
     struct steps *steps = self;
     if (steps->node_count < 0)
         return 0; /* nothing starts before the nodes are known */
     return generation_set_reconcile (&steps->slurm.set, loop, err);
-}
-
-static int steps_act (void *self, const struct cluster *cluster, struct pollux_error *err)
-{
-    (void)err;
-    generation_set_act (&((struct steps *)self)->slurm.set, cluster);
-    return 0;
-}
-
-static void steps_reported (void *self, const struct cluster *cluster, int job)
-{
-    generation_set_reported (&((struct steps *)self)->slurm.set, cluster, job);
-}
-
-static int steps_news (void *self, const struct cluster *cluster, int job,
-                       const struct run_news *news, struct pollux_error *err)
-{
-    (void)cluster;
-    return generation_set_news (&((struct steps *)self)->slurm.set, job, news, err);
-}
-
-static void steps_stop_all (void *self)
-{
-    ((struct steps *)self)->slurm.set.stopping = true;
-}
-
-static int steps_count (const void *self)
-{
-    return ((const struct steps *)self)->slurm.set.count;
 }
 
 static int64_t steps_end_s (const void *self)
@@ -229,6 +197,9 @@ static int steps_first_failure (void *self, const char *job, int generation, int
     return run_first_failure (((const struct steps *)self)->root, job, generation, true, ret_rank);
 }
 
+/* For generation_ops.h. */
+_Static_assert(offsetof (struct steps, slurm.set) == 0, "the set is the first member");
+
 const struct backend_ops slurm_steps_backend = {
     .name = "slurm-steps",
     .summary = "steps of the Slurm allocation that polluxd runs in",
@@ -242,13 +213,13 @@ const struct backend_ops slurm_steps_backend = {
     .due_us = steps_due_us,
     .step = steps_step,
     .next_event = steps_next_event,
-    .wants_settle = steps_wants_settle,
+    .wants_settle = generation_ops_wants_settle,
     .reconcile = steps_reconcile,
-    .act = steps_act,
-    .reported = steps_reported,
-    .news = steps_news,
-    .stop_all = steps_stop_all,
-    .count = steps_count,
+    .act = generation_ops_act,
+    .reported = generation_ops_reported,
+    .news = generation_ops_news,
+    .stop_all = generation_ops_stop_all,
+    .count = generation_ops_count,
     .end_s = steps_end_s,
     .open_log = steps_open_log,
     .first_failure = steps_first_failure,
