@@ -87,7 +87,7 @@ static void local_free (void *self)
     for (int i = 0; i < local->leaving_count; i++)
         close (local->leaving[i]);
     free (local->leaving);
-    free (local->collisions);
+    excuse_counts_clear (&local->collisions);
     free (local->directory);
     free (local->program);
     free (local->checkpoints);

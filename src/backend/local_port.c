@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE /* strcasestr */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,27 +65,9 @@ static bool log_has_collision (const struct local *local, const struct generatio
     return strcasestr (tail, words[0]) || strcasestr (tail, words[1]);
 }
 
-/* The job's entry, added if it is missing; NULL: no memory. */
-static struct collision *collision_of (struct local *local, int job)
-{
-    for (int i = 0; i < local->collision_count; i++)
-        if (local->collisions[i].job == job)
-            return &local->collisions[i];
-    size_t size = (size_t)(local->collision_count + 1) * sizeof (struct collision);
-    struct collision *collisions = realloc (local->collisions, size);
-    if (!collisions)
-        return NULL;
-    local->collisions = collisions;
-    collisions[local->collision_count] = (struct collision){.job = job};
-    return &collisions[local->collision_count++];
-}
-
 void local_forget_excuses (void *self, int job)
 {
-    struct local *local = self;
-    for (int i = 0; i < local->collision_count; i++)
-        if (local->collisions[i].job == job)
-            local->collisions[i--] = local->collisions[--local->collision_count];
+    excuse_counts_forget (&((struct local *)self)->collisions, job);
 }
 
 /* All processes of the generation are gone, so a port that is in use belongs to another program.
@@ -99,10 +80,10 @@ const char *local_excuse (void *self, const struct generation *generation,
     if (port == 0 || clock_monotonic_us () - generation->since_us > COLLISION_US ||
         (port_is_free (port) && !log_has_collision (local, generation)))
         return NULL;
-    struct collision *collision = collision_of (local, generation->job);
-    if (!collision || collision->count >= COLLISIONS)
+    int *count = excuse_counts_of (&local->collisions, generation->job);
+    if (!count || *count >= COLLISIONS)
         return NULL;
-    collision->count++;
+    ++*count;
     fail (text, 0, "port %d was taken by another program: started again on another one", port);
     return text->text;
 }

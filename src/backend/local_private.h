@@ -12,6 +12,7 @@
 #define BACKEND_LOCAL_PRIVATE_H
 
 #include "backend/backend.h"
+#include "backend/excuse_counts.h"
 #include "backend/generation.h"
 #include "backend/machine.h"
 #include "backend/run.h"
@@ -33,10 +34,7 @@ struct local {
     struct run_view *view; /* of the last look */
     int *leaving; /* pidfds of supervisors that were released before they ended; to be reaped */
     int leaving_count;
-    struct collision {
-        int job, count;
-    } * collisions; /* failures in succession because of a taken port */
-    int collision_count;
+    struct excuse_counts collisions; /* failures in succession because of a taken port */
 };
 
 /* Generations of a job whose logs are kept, including the running one. */

@@ -411,26 +411,9 @@ static void release (void *self, struct rank *rank)
 
 /* ---- Excuses ------------------------------------------------------------------------------ */
 
-static struct excuse_count *excuses_of (struct slurm *slurm, int job)
-{
-    for (int i = 0; i < slurm->excuse_count; i++)
-        if (slurm->excuses[i].job == job)
-            return &slurm->excuses[i];
-    size_t size = (size_t)(slurm->excuse_count + 1) * sizeof (struct excuse_count);
-    struct excuse_count *excuses = realloc (slurm->excuses, size);
-    if (!excuses)
-        return NULL;
-    slurm->excuses = excuses;
-    excuses[slurm->excuse_count] = (struct excuse_count){.job = job};
-    return &excuses[slurm->excuse_count++];
-}
-
 static void forget_excuses (void *self, int job)
 {
-    struct slurm *slurm = self;
-    for (int i = 0; i < slurm->excuse_count; i++)
-        if (slurm->excuses[i].job == job)
-            slurm->excuses[i--] = slurm->excuses[--slurm->excuse_count];
+    excuse_counts_forget (&((struct slurm *)self)->excuses, job);
 }
 
 /* Did a replica fail by itself, before Slurm or a person stopped others?  When one MPI rank dies, Slurm
@@ -479,12 +462,12 @@ static const char *excuse (void *self, const struct generation *generation,
 {
     struct slurm *slurm = self;
     const char *reason = outside_reason (slurm, generation);
-    struct excuse_count *count = reason ? excuses_of (slurm, generation->job) : NULL;
+    int *count = reason ? excuse_counts_of (&slurm->excuses, generation->job) : NULL;
     if (count && clock_monotonic_us () > generation->since_us + LONG_US)
-        count->count = 0; /* a time limit may end it any number of times */
-    if (!count || count->count >= EXCUSES)
+        *count = 0; /* a time limit may end it any number of times */
+    if (!count || *count >= EXCUSES)
         return NULL;
-    count->count++;
+    ++*count;
     fail (text, 0, "%s", reason);
     return text->text;
 }
@@ -545,7 +528,7 @@ void slurm_clear (struct slurm *slurm)
         slurm_table_drop (slurm, slurm->shares[slurm->count - 1]);
     command_set_free (slurm->commands);
     free (slurm->shares);
-    free (slurm->excuses);
+    excuse_counts_clear (&slurm->excuses);
     free (slurm->view);
 }
 

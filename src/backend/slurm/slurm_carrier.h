@@ -24,6 +24,7 @@
 #define BACKEND_SLURM_SLURM_CARRIER_H
 
 #include "backend/backend.h"
+#include "backend/excuse_counts.h"
 #include "backend/generation.h"
 #include "backend/run.h"
 #include "backend/run_spec.h"
@@ -134,11 +135,8 @@ struct slurm {
     char poll_key[SLURM_KEY_SIZE];
     int poll_failures; /* in succession */
 
-    struct run_view *view; /* of the last look */
-    struct excuse_count {
-        int job, count;
-    } * excuses; /* in succession */
-    int excuse_count;
+    struct run_view *view;        /* of the last look */
+    struct excuse_counts excuses; /* in succession */
 };
 
 extern const struct carrier slurm_carrier;
