@@ -187,6 +187,31 @@ struct generation *generation_find (const struct generation_set *set, int job)
     return NULL;
 }
 
+struct generation *generation_find_run (const struct generation_set *set,
+                                        const struct run_name *name)
+{
+    for (int i = 0; i < set->count; i++)
+        if (set->items[i]->number == name->generation &&
+            strcmp (set->items[i]->name, name->job) == 0)
+            return set->items[i];
+    return NULL;
+}
+
+struct run_name generation_run_name (const struct generation *generation, int rank)
+{
+    struct run_name name = {.generation = generation->number, .rank = rank};
+    memcpy (name.job, generation->name, NAME_SIZE);
+    return name;
+}
+
+struct generation_share *generation_share_of (const struct generation *generation, int rank)
+{
+    struct generation_share *share = generation->shares;
+    while (rank >= share->first + share->count)
+        share++;
+    return share;
+}
+
 void generation_carrier_failed (struct generation_set *set, struct generation *generation)
 {
     generation->carrier_failed = true;

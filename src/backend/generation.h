@@ -21,6 +21,7 @@
 
 #include "backend/exit_judgement.h"
 #include "backend/generation_set.h"
+#include "backend/run.h"
 
 enum rank_phase {
     RANK_WAITING, /* to be started */
@@ -116,6 +117,13 @@ void generation_look_soon (const struct generation_set *set, struct generation *
 bool generation_has_time (struct generation_set *set);
 /* The generation of a job that is in the set; NULL: none. */
 struct generation *generation_find (const struct generation_set *set, int job);
+/* The generation of a run that is in the set; NULL: none. */
+struct generation *generation_find_run (const struct generation_set *set,
+                                        const struct run_name *name);
+/* JOB/GENERATION/RANK of a run. */
+struct run_name generation_run_name (const struct generation *generation, int rank);
+/* The share that a run is in. */
+struct generation_share *generation_share_of (const struct generation *generation, int rank);
 /* The carrier, not the job, is to blame; nothing is started for some seconds. */
 void generation_carrier_failed (struct generation_set *set, struct generation *generation);
 /* Has the run ended, or lost its supervisor? */

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <syslog.h>
 #include <unistd.h>
 
+#include "backend/generation_files.h"
 #include "backend/generation_ops.h"
 #include "backend/local_private.h"
 #include "backend/run_spec.h"
@@ -27,13 +27,6 @@ enum {
     KEEP_JOBS = 10000,
     PRUNE_EXITS = 1000, /* EXITs between prunings; one of 20,000 jobs takes 20 ms */
 };
-
-struct run_name local_run_name (const struct generation *generation, int rank)
-{
-    struct run_name name = {.generation = generation->number, .rank = rank};
-    memcpy (name.job, generation->name, NAME_SIZE);
-    return name;
-}
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -194,15 +187,13 @@ static void local_clean_up (void *self, const struct cluster *cluster,
                             const struct generation *generation)
 {
     struct local *local = self;
-    struct pollux_error err;
     int old = generation->number - KEEP_GENERATIONS;
     if (generation_mpirun (generation))
         run_remove_descriptions (local->root, generation->name, generation->number,
                                  generation->replicas);
     run_tidy (local->root, generation->name, generation->number);
-    if (old > 0 && run_remove (local->root, generation->name, old, &err) < 0)
-        generation_log (&local->set, LOG_WARNING, "job %s: old logs are not removed: %s",
-                        generation->name, err.text);
+    if (old > 0)
+        generation_remove_old (&local->set, local->root, generation->name, old);
     if (++local->exits % PRUNE_EXITS == 0)
         local_prune (local, cluster);
 }

@@ -18,6 +18,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "backend/generation_files.h"
 #include "backend/local_private.h"
 #include "backend/spawn.h"
 #include "base/clock.h"
@@ -114,10 +115,7 @@ void local_stop (void *self, struct generation *generation, int share)
 void local_mark_stop (void *self, struct generation *generation)
 {
     const struct local *local = self;
-    struct pollux_error err = {.text = ""};
-    int code = run_mark_stop (local->root, generation->name, generation->number, &err);
-    if (code < 0 && code != -ENOENT)
-        generation_log (&local->set, LOG_WARNING, "job %s: %s", generation->name, err.text);
+    generation_mark_stop (&local->set, local->root, generation);
 }
 
 /* ---- Refusing ----------------------------------------------------------------------------- */
@@ -134,7 +132,7 @@ void local_refuse (void *self, struct generation *generation, int rank, bool sto
                    const char *why)
 {
     struct local *local = self;
-    struct run_name name = local_run_name (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     struct run_status status = {
         .code = stopped ? 143 : 126, .stopped = stopped, .at_us = clock_wall_us ()};
     struct pollux_error err = {.text = ""};
@@ -228,7 +226,7 @@ static void see_removed (struct local *local, struct generation *generation, int
                          int wait_status)
 {
     const struct rank *run = &generation->ranks[rank];
-    struct run_name name = local_run_name (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     int code = WEXITSTATUS (wait_status);
     bool by_signal = code > 128 && code <= 128 + 64 && code != 143; /* 143: saved, and exited */
     struct run_status status = {.started = true,
@@ -269,7 +267,7 @@ static void see_running (struct local *local, struct generation *generation, int
 static void see_lost (struct local *local, struct generation *generation, int rank)
 {
     struct rank *run = &generation->ranks[rank];
-    struct run_name name = local_run_name (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     struct pollux_error err = {.text = ""};
     struct run_status status = {.started = true, .signal = SIGKILL, .at_us = clock_wall_us ()};
     if (run->phase != RANK_KILLING) {
@@ -312,7 +310,7 @@ static bool replica_lives (const struct local *local, const struct run_name *nam
 static void see_alive (struct local *local, struct generation *generation, int rank)
 {
     struct rank *run = &generation->ranks[rank];
-    struct run_name name = local_run_name (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     if (local->view->state == RUN_RUNNING) {
         see_running (local, generation, rank);
         return;
@@ -395,7 +393,7 @@ static void see_files (struct local *local, struct generation *generation, int r
 int local_look (void *self, struct generation *generation, int rank, struct pollux_error *err)
 {
     struct local *local = self;
-    struct run_name name = local_run_name (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     const struct rank *run = &generation->ranks[rank];
     bool lives = supervisor_lives (run); /* before its files, which it writes before it ends */
     struct pollux_error why = {.text = ""};

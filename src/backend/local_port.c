@@ -48,7 +48,7 @@ int local_choose_port (struct local *local, struct pollux_error *err)
 static bool log_has_collision (const struct local *local, const struct generation *generation)
 {
     static const char *const words[] = {"address already in use", "EADDRINUSE"};
-    struct run_name name = local_run_name (generation, 0);
+    struct run_name name = generation_run_name (generation, 0);
     char tail[COLLISION_TAIL + 1];
     int file;
     if (run_open_log (local->root, &name, 0, &file, NULL) < 0)

@@ -40,9 +40,6 @@ struct local {
 /* Generations of a job whose logs are kept, including the running one. */
 enum { KEEP_GENERATIONS = 3 };
 
-/* JOB/GENERATION/RANK of a run. */
-struct run_name local_run_name (const struct generation *generation, int rank);
-
 /* ---- Functions of the carrier (carrier.h) ---- */
 
 extern const struct carrier local_carrier;

@@ -90,7 +90,7 @@ static int look_at_all (struct local *local, const struct running *running,
     *ret_none = 0;
     for (int i = 0; i < generation->runs; i++) {
         struct rank *run = &generation->ranks[i];
-        struct run_name name = local_run_name (generation, i);
+        struct run_name name = generation_run_name (generation, i);
         struct pollux_error why;
         int code = run_look (local->root, &name, local->view, &why);
         if (code == -EPROTO)

@@ -61,7 +61,7 @@ static int prepare (struct local *local, const struct cluster *cluster,
 static int spawn_run (struct local *local, struct generation *generation, int rank,
                       const char *text, size_t length, struct pollux_error *err)
 {
-    struct run_name name = local_run_name (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     struct rank *run = &generation->ranks[rank];
     struct spawned spawned;
     char *path, variable[RUN_ID_SIZE + 32];
@@ -86,7 +86,7 @@ static int write_descriptions (struct local *local, const struct run_spec *spec,
 {
     int code = 0;
     for (int i = 0; code == 0 && i < generation->replicas; i++) {
-        struct run_name name = local_run_name (generation, i);
+        struct run_name name = generation_run_name (generation, i);
         char *text;
         size_t length;
         code = run_spec_describe (spec, i, &text, &length, err);

@@ -82,11 +82,9 @@ int service_read (struct service *service, const struct run_name *name, int64_t 
 
 static void look_again (struct service *service, const struct run_name *name)
 {
-    struct generation_set *set = &service->slurm.set;
-    for (int i = 0; i < set->count; i++)
-        if (set->items[i]->number == name->generation &&
-            strcmp (set->items[i]->name, name->job) == 0)
-            set->items[i]->due_us = 0;
+    struct generation *generation = generation_find_run (&service->slurm.set, name);
+    if (generation)
+        generation->due_us = 0;
 }
 
 /* The status; without one, whether there is a run directory. */

@@ -330,36 +330,17 @@ static bool service_node_lost (void *self, int node)
 
 /* ---- Files -------------------------------------------------------------------------------- */
 
-static struct generation *find_generation (const struct service *service,
-                                           const struct run_name *name)
-{
-    const struct generation_set *set = &service->slurm.set;
-    for (int i = 0; i < set->count; i++)
-        if (set->items[i]->number == name->generation &&
-            strcmp (set->items[i]->name, name->job) == 0)
-            return set->items[i];
-    return NULL;
-}
-
-static struct carried_share *share_of (const struct generation *generation, int rank)
-{
-    int share = 0;
-    while (rank >= generation->shares[share].first + generation->shares[share].count)
-        share++;
-    return generation->shares[share].carried;
-}
-
 static int service_read_run (void *self, const struct run_name *name, struct run_view *ret,
                              struct pollux_error *err)
 {
     struct service *service = self;
-    const struct generation *generation = find_generation (service, name);
+    const struct generation *generation = generation_find_run (&service->slurm.set, name);
     (void)err;
     *ret = (struct run_view){.state = RUN_NONE};
     if (!generation)
         return 0;
     const struct rank *rank = &generation->ranks[name->rank];
-    const struct carried_share *share = share_of (generation, name->rank);
+    const struct carried_share *share = generation_share_of (generation, name->rank)->carried;
     if (!share)
         return 0;
     int64_t now_us = clock_monotonic_us ();
@@ -385,8 +366,9 @@ static int service_refuse (void *self, const struct run_name *name, const struct
                            struct pollux_error *err)
 {
     const struct service *service = self;
-    const struct generation *generation = find_generation (service, name);
-    const struct carried_share *share = generation ? share_of (generation, name->rank) : NULL;
+    const struct generation *generation = generation_find_run (&service->slurm.set, name);
+    const struct carried_share *share =
+        generation ? generation_share_of (generation, name->rank)->carried : NULL;
     (void)status;
     if (!share || slurm_share_is_gone (&service->slurm, share))
         return 0;

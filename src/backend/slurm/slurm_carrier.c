@@ -46,20 +46,10 @@ void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
     generation_log (&slurm->set, level, "%s", text.text);
 }
 
-static struct run_name name_of (const struct generation *generation, int rank)
-{
-    struct run_name name = {.generation = generation->number, .rank = rank};
-    memcpy (name.job, generation->name, NAME_SIZE);
-    return name;
-}
-
 /* The share of a rank, as it is in Slurm; NULL: not submitted. */
 static struct carried_share *share_of (const struct generation *generation, int rank)
 {
-    int share = 0;
-    while (rank >= generation->shares[share].first + generation->shares[share].count)
-        share++;
-    return generation->shares[share].carried;
+    return generation_share_of (generation, rank)->carried;
 }
 
 /* ---- Starting ----------------------------------------------------------------------------- */
@@ -181,7 +171,7 @@ static void refuse (void *self, struct generation *generation, int rank, bool st
                     const char *why)
 {
     struct slurm *slurm = self;
-    struct run_name name = name_of (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     const struct carried_share *share = share_of (generation, rank);
     struct run_status status = {.code = stopped ? 143 : 126,
                                 .stopped = stopped,
@@ -275,7 +265,7 @@ static int settle_unsure (struct slurm *slurm, struct carried_share *share,
     if (!slurm_share_is_gone (slurm, share) || !slurm->way->ready (slurm->way_self))
         return 1;
     for (int i = 0; none && i < ranks->count; i++) {
-        struct run_name name = name_of (generation, ranks->first + i);
+        struct run_name name = generation_run_name (generation, ranks->first + i);
         int code = slurm->way->read (slurm->way_self, &name, slurm->view, err);
         if (code < 0)
             return code == -EAGAIN ? 1 : code;
@@ -290,7 +280,7 @@ static int settle_unsure (struct slurm *slurm, struct carried_share *share,
 static int look (void *self, struct generation *generation, int rank, struct pollux_error *err)
 {
     struct slurm *slurm = self;
-    struct run_name name = name_of (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     struct carried_share *share = share_of (generation, rank);
     int unsure = share && share->unsure && generation->stop == STOP_NONE
                      ? settle_unsure (slurm, share, err)

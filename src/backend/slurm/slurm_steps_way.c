@@ -12,6 +12,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "backend/generation_files.h"
 #include "backend/old_jobs.h"
 #include "backend/run_open.h"
 #include "backend/slurm/slurm_steps_private.h"
@@ -315,19 +316,13 @@ static int steps_refuse (void *self, const struct run_name *name, const struct r
 static void steps_mark_stop (void *self, const struct generation *generation)
 {
     const struct steps *steps = self;
-    struct pollux_error err = {.text = ""};
-    int code = run_mark_stop (steps->root, generation->name, generation->number, &err);
-    if (code < 0 && code != -ENOENT)
-        slurm_log (&steps->slurm, LOG_WARNING, "job %s: %s", generation->name, err.text);
+    generation_mark_stop (&steps->slurm.set, steps->root, generation);
 }
 
 static void steps_remove (void *self, const char *job, int number)
 {
     const struct steps *steps = self;
-    struct pollux_error err;
-    if (run_remove (steps->root, job, number, &err) < 0)
-        slurm_log (&steps->slurm, LOG_WARNING, "job %s: old logs are not removed: %s", job,
-                   err.text);
+    generation_remove_old (&steps->slurm.set, steps->root, job, number);
 }
 
 /* The logs of a job: those of its last generations. */
