@@ -3,13 +3,11 @@
  * The ops of the local backend: the generation set (generation_set.h) above the processes of this
  * machine, whose pidfds are in one epoll.
  */
-#define _GNU_SOURCE /* asprintf */
+#define _GNU_SOURCE
 #include "backend/local.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -19,14 +17,10 @@
 #include "backend/generation_files.h"
 #include "backend/generation_ops.h"
 #include "backend/local_private.h"
-#include "backend/run_spec.h"
 #include "base/error.h"
-#include "base/file.h"
 
-enum {
-    KEEP_JOBS = 10000,
-    PRUNE_EXITS = 1000, /* EXITs between prunings; one of 20,000 jobs takes 20 ms */
-};
+/* EXITs between prunings; one of 20,000 jobs takes 20 ms. */
+enum { PRUNE_EXITS = 1000 };
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -46,29 +40,14 @@ static int find_machine (struct local *local, const struct backend_options *opti
     return 0;
 }
 
-static int set_paths (struct local *local, const struct backend_options *options,
-                      struct pollux_error *err)
+static int find_cgroup (struct local *local, const struct backend_options *options,
+                        struct pollux_error *err)
 {
-    char state[PATH_MAX], program[PATH_MAX], cgroup[RUN_PATH_SIZE];
-    if (!realpath (options->state, state))
-        return fail (err, -errno, "%s: %s", file_name (options->state).text, strerror (errno));
-    if (!realpath (options->program, program))
-        return fail (err, -errno, "%s: %s", file_name (options->program).text, strerror (errno));
-    bool has_cgroup = options->use_cgroups && machine_cgroup (cgroup, NULL) == 0;
-    if (asprintf (&local->directory, "%s/run", state) < 0)
-        local->directory = NULL;
-    if (options->checkpoints)
-        local->checkpoints = strdup (options->checkpoints);
-    else if (asprintf (&local->checkpoints, "%s/checkpoints", state) < 0)
-        local->checkpoints = NULL;
-    local->program = strdup (program);
-    local->url = options->url ? strdup (options->url) : NULL;
-    local->cgroup = has_cgroup ? strdup (cgroup) : NULL;
-    local->environment = run_spec_environment ();
-    if (!local->directory || !local->checkpoints || !local->program || !local->environment ||
-        (options->url && !local->url) || (has_cgroup && !local->cgroup))
-        return fail (err, -ENOMEM, "no memory for the local backend");
-    return 0;
+    char cgroup[RUN_PATH_SIZE];
+    if (!options->use_cgroups || machine_cgroup (cgroup, NULL) < 0)
+        return 0;
+    local->cgroup = strdup (cgroup);
+    return local->cgroup ? 0 : fail (err, -ENOMEM, "no memory for the local backend");
 }
 
 static void local_free (void *self)
@@ -81,17 +60,11 @@ static void local_free (void *self)
         close (local->leaving[i]);
     free (local->leaving);
     excuse_counts_clear (&local->collisions);
-    free (local->directory);
-    free (local->program);
-    free (local->checkpoints);
-    free (local->url);
+    run_settings_clear (&local->runs);
     free (local->cgroup);
     free (local->nodes);
     free (local->view);
-    run_spec_free (local->environment);
     machine_clear (&local->machine);
-    if (local->root >= 0)
-        close (local->root);
     if (local->epoll >= 0)
         close (local->epoll);
     free (local);
@@ -102,22 +75,19 @@ static int local_open (const struct backend_options *options, void **ret, struct
     struct local *local = calloc (1, sizeof (*local));
     if (!local)
         return fail (err, -ENOMEM, "no memory for the local backend");
-    local->root = local->epoll = -1;
+    local->runs.root = local->epoll = -1;
     local->set = (struct generation_set){.carrier = &local_carrier,
                                          .carrier_self = local,
                                          .log = options->log,
                                          .log_self = options->self};
-    local->token = options->token;
-    local->self = options->self;
-    local->keep_jobs = options->keep_jobs ? options->keep_jobs : KEEP_JOBS;
     unsigned short random = 0; /* daemons on one machine begin with different ports */
     if (getrandom (&random, sizeof (random), 0) == sizeof (random))
         local->next_port = random;
     int code = find_machine (local, options, err);
     if (code == 0)
-        code = set_paths (local, options, err);
+        code = run_settings_init (&local->runs, options, err);
     if (code == 0)
-        code = run_root_open (options->state, &local->root, err);
+        code = find_cgroup (local, options, err);
     if (code == 0 && (local->epoll = epoll_create1 (EPOLL_CLOEXEC)) < 0)
         code = fail (err, -errno, "epoll: %s", strerror (errno));
     if (code == 0 && !(local->view = calloc (1, sizeof (*local->view))))
@@ -171,13 +141,14 @@ static void local_step (void *self, const struct cluster *cluster)
 static int local_open_log (void *self, const char *job, int generation, int rank, int number,
                            int *ret, struct pollux_error *err)
 {
-    return run_open_job_log (((const struct local *)self)->root, job, generation, rank, number, ret,
-                             err);
+    return run_open_job_log (((const struct local *)self)->runs.root, job, generation, rank, number,
+                             ret, err);
 }
 
 static int local_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
-    return run_first_failure (((const struct local *)self)->root, job, generation, false, ret_rank);
+    return run_first_failure (((const struct local *)self)->runs.root, job, generation, false,
+                              ret_rank);
 }
 
 /* ---- The tables --------------------------------------------------------------------------- */
@@ -189,11 +160,11 @@ static void local_clean_up (void *self, const struct cluster *cluster,
     struct local *local = self;
     int old = generation->number - KEEP_GENERATIONS;
     if (generation_mpirun (generation))
-        run_remove_descriptions (local->root, generation->name, generation->number,
+        run_remove_descriptions (local->runs.root, generation->name, generation->number,
                                  generation->replicas);
-    run_tidy (local->root, generation->name, generation->number);
+    run_tidy (local->runs.root, generation->name, generation->number);
     if (old > 0)
-        generation_remove_old (&local->set, local->root, generation->name, old);
+        generation_remove_old (&local->set, local->runs.root, generation->name, old);
     if (++local->exits % PRUNE_EXITS == 0)
         local_prune (local, cluster);
 }

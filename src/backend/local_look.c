@@ -115,7 +115,7 @@ void local_stop (void *self, struct generation *generation, int share)
 void local_mark_stop (void *self, struct generation *generation)
 {
     const struct local *local = self;
-    generation_mark_stop (&local->set, local->root, generation);
+    generation_mark_stop (&local->set, local->runs.root, generation);
 }
 
 /* ---- Refusing ----------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ void local_refuse (void *self, struct generation *generation, int rank, bool sto
         .code = stopped ? 143 : 126, .stopped = stopped, .at_us = clock_wall_us ()};
     struct pollux_error err = {.text = ""};
     snprintf (status.why, sizeof (status.why), "%s", why);
-    int code = run_refuse (local->root, &name, &status, &err);
+    int code = run_refuse (local->runs.root, &name, &status, &err);
     if (code == -EEXIST) {
         generation->ranks[rank].phase = RANK_STARTING;
         generation_look_soon (&local->set, generation);
@@ -277,14 +277,15 @@ static void see_lost (struct local *local, struct generation *generation, int ra
         generation_look_soon (&local->set, generation);
     }
     run->phase = RANK_KILLING;
-    int left = run_kill (local->root, &name, local->view, &err);
+    int left = run_kill (local->runs.root, &name, local->view, &err);
     if (left < 0 && !run->error_logged) {
         run->error_logged = true;
         generation_log (&local->set, LOG_ERR, "%s; trying again", err.text);
     }
     if (left == 0) {
         snprintf (status.why, sizeof (status.why), "%s", local->view->why.text);
-        run_settle (local->root, &name, &status, NULL); /* on failure the next daemon repeats it */
+        run_settle (local->runs.root, &name, &status,
+                    NULL); /* on failure the next daemon repeats it */
         generation_end_rank (&local->set, generation, rank, &status, true);
     }
 }
@@ -294,7 +295,7 @@ static void see_lost (struct local *local, struct generation *generation, int ra
 /* Does a process of the run live that is no supervisor? */
 static bool replica_lives (const struct local *local, const struct run_name *name)
 {
-    struct run_family family = run_family (local->root, name);
+    struct run_family family = run_family (local->runs.root, name);
     struct process_of_run *list;
     bool lives = false;
     int count;
@@ -397,7 +398,7 @@ int local_look (void *self, struct generation *generation, int rank, struct poll
     const struct rank *run = &generation->ranks[rank];
     bool lives = supervisor_lives (run); /* before its files, which it writes before it ends */
     struct pollux_error why = {.text = ""};
-    int code = run_look (local->root, &name, local->view, &why);
+    int code = run_look (local->runs.root, &name, local->view, &why);
     if (code < 0 && (!run_is_damage (code) || (code == -EPROTO && lives)))
         return fail (err, code, "%s", why.text);
     if (code < 0) {

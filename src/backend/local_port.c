@@ -51,7 +51,7 @@ static bool log_has_collision (const struct local *local, const struct generatio
     struct run_name name = generation_run_name (generation, 0);
     char tail[COLLISION_TAIL + 1];
     int file;
-    if (run_open_log (local->root, &name, 0, &file, NULL) < 0)
+    if (run_open_log (local->runs.root, &name, 0, &file, NULL) < 0)
         return false;
     off_t size = lseek (file, 0, SEEK_END);
     off_t from = size > COLLISION_TAIL ? size - COLLISION_TAIL : 0;

@@ -16,21 +16,17 @@
 #include "backend/generation.h"
 #include "backend/machine.h"
 #include "backend/run.h"
+#include "backend/run_settings.h"
 
 struct local {
     struct generation_set set;
-    int root, epoll; /* descriptors; root: of STATE/run */
-    char *directory; /* STATE/run */
-    char *program, *checkpoints;
-    char *url, *cgroup; /* NULL: none */
-    char **environment; /* of all replicas, before the job's own; NULL at the end */
+    struct run_settings runs;
+    int epoll;    /* descriptor */
+    char *cgroup; /* NULL: none */
     struct machine machine;
-    struct node *nodes; /* the machine's */
-    int next_port;      /* offset from PORT_FIRST, modulo PORT_COUNT */
-    int keep_jobs;
-    int exits; /* reported so far */
-    int (*token) (void *self, const char *job, char *ret, size_t size);
-    void *self;            /* of token */
+    struct node *nodes;    /* the machine's */
+    int next_port;         /* offset from PORT_FIRST, modulo PORT_COUNT */
+    int exits;             /* reported so far */
     struct run_view *view; /* of the last look */
     int *leaving; /* pidfds of supervisors that were released before they ended; to be reaped */
     int leaving_count;

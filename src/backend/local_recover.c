@@ -44,7 +44,7 @@ static bool read_slot_map (struct local *local, struct generation *generation)
     struct run_slot_map slot_map;
     struct pollux_error err;
     int code =
-        run_read_slot_map (local->root, generation->name, generation->number, &slot_map, &err);
+        run_read_slot_map (local->runs.root, generation->name, generation->number, &slot_map, &err);
     if (code < 0 && code != -ENOENT)
         generation_log (&local->set, LOG_WARNING, "job %s, generation %d: %s", generation->name,
                         generation->number, err.text);
@@ -65,7 +65,7 @@ struct running {
 static bool take_processes (struct local *local, const struct running *running, struct rank *run,
                             const struct run_name *name)
 {
-    struct run_family family = run_family (local->root, name);
+    struct run_family family = run_family (local->runs.root, name);
     char boot[RUN_BOOT_SIZE];
     bool lives = false;
     int file;
@@ -92,7 +92,7 @@ static int look_at_all (struct local *local, const struct running *running,
         struct rank *run = &generation->ranks[i];
         struct run_name name = generation_run_name (generation, i);
         struct pollux_error why;
-        int code = run_look (local->root, &name, local->view, &why);
+        int code = run_look (local->runs.root, &name, local->view, &why);
         if (code == -EPROTO)
             return fail (err, code, "%s; start the newer polluxd, or stop the job first", why.text);
         bool lives = take_processes (local, running, run, &name);
@@ -119,7 +119,7 @@ static int adopt (void *self, struct generation *generation, struct pollux_error
     const struct recovery *recovery = self;
     struct local *local = recovery->local;
     int none;
-    if (run_stop_marked (local->root, generation->name, generation->number))
+    if (run_stop_marked (local->runs.root, generation->name, generation->number))
         generation->stop = STOP_ASKED;
     bool has_slots = read_slot_map (local, generation);
     int code = look_at_all (local, recovery->running, generation, &none, err);
@@ -154,14 +154,14 @@ static int highest_alive (struct local *local, const char *job, int generation)
     int directory, highest = -1;
     DIR *list;
     const char *entry;
-    if (run_open_generation (local->root, job, generation, &directory, NULL) < 0)
+    if (run_open_generation (local->runs.root, job, generation, &directory, NULL) < 0)
         return -1;
     if (safe_dir_list (directory, &list, NULL) == 0) {
         while ((entry = safe_dir_next (list))) {
             struct run_name name = {.generation = generation, .rank = parse (entry)};
             snprintf (name.job, NAME_SIZE, "%s", job);
             if (name.rank > highest && name.rank < RANKS_LIMIT &&
-                (run_look (local->root, &name, local->view, NULL) < 0 ||
+                (run_look (local->runs.root, &name, local->view, NULL) < 0 ||
                  local->view->state == RUN_RUNNING || local->view->state == RUN_LOST))
                 highest = name.rank;
         }
@@ -202,7 +202,7 @@ void local_remove (void *self, const char *job, int number)
     struct local *local = self;
     struct pollux_error err;
     int alive = highest_alive (local, job, number) + 1;
-    int code = alive > 0 ? -EBUSY : run_remove (local->root, job, number, &err);
+    int code = alive > 0 ? -EBUSY : run_remove (local->runs.root, job, number, &err);
     if (code == -EBUSY || code == -ENOTEMPTY) /* or a run is being made */
         kill_orphan (local, job, number, alive > 0 ? alive : 1, true);
     else if (code < 0)
@@ -233,7 +233,7 @@ static void sweep_job (struct local *local, const struct cluster *cluster, const
     bool expired = job && !job_live (job) && job->end_us < oldest_us;
     DIR *list;
     const char *entry;
-    if (!wire_is_job (name) || safe_dir_open (local->root, name, &directory, NULL) < 0)
+    if (!wire_is_job (name) || safe_dir_open (local->runs.root, name, &directory, NULL) < 0)
         return;
     if (safe_dir_list (directory, &list, NULL) == 0) {
         while ((entry = safe_dir_next (list)))
@@ -280,7 +280,7 @@ static void sweep_processes (struct local *local, const struct running *running)
         if (name.rank < 0 || name.rank >= RANKS_LIMIT || name.generation < 0 || !wire_is_job (text))
             continue;
         strcpy (name.job, text);
-        if (strcmp (run_family (local->root, &name).text, running->items[i].family) == 0 &&
+        if (strcmp (run_family (local->runs.root, &name).text, running->items[i].family) == 0 &&
             !is_known (local, &name))
             kill_orphan (local, name.job, name.generation, name.rank + 1, true);
     }
@@ -294,7 +294,7 @@ static int check_journal (const struct local *local, const struct cluster *clust
     const char *entry;
     if (cluster->job_count > 0 || cluster->node_count > 0)
         return 0;
-    int code = safe_dir_list (local->root, &list, err);
+    int code = safe_dir_list (local->runs.root, &list, err);
     if (code < 0)
         return code;
     while (code == 0 && (entry = safe_dir_next (list)))
@@ -303,14 +303,14 @@ static int check_journal (const struct local *local, const struct cluster *clust
                 fail (err, -EINVAL,
                       "journal.db is empty, but there are runs of job %s: restore a copy; or, to "
                       "begin anew, end what still runs (pollux exec) and remove %s",
-                      entry, file_name (local->directory).text);
+                      entry, file_name (local->runs.directory).text);
     closedir (list);
     return code;
 }
 
 void local_prune (struct local *local, const struct cluster *cluster)
 {
-    int64_t oldest_us = old_jobs_before_us (cluster, local->keep_jobs);
+    int64_t oldest_us = old_jobs_before_us (cluster, local->runs.keep_jobs);
     for (int i = 0; i < cluster->job_count; i++) {
         const struct job *job = cluster->jobs[i];
         if (!job_live (job) && job->end_us < oldest_us)
@@ -331,9 +331,9 @@ int local_recover (void *self, const struct cluster *cluster, struct pollux_erro
         code = generation_set_recover (&local->set, cluster, adopt,
                                        &(struct recovery){local, &running}, err);
     if (code == 0)
-        code = safe_dir_list (local->root, &list, err);
+        code = safe_dir_list (local->runs.root, &list, err);
     if (code == 0) {
-        int64_t oldest_us = old_jobs_before_us (cluster, local->keep_jobs);
+        int64_t oldest_us = old_jobs_before_us (cluster, local->runs.keep_jobs);
         while ((entry = safe_dir_next (list)))
             sweep_job (local, cluster, entry, oldest_us);
         closedir (list);

@@ -25,13 +25,13 @@ static struct run_spec run_spec_of (const struct local *local, const struct clus
         .job = cluster->jobs[generation->job],
         .machine = &local->machine,
         .slot_map = &generation->slot_map,
-        .environment = local->environment,
-        .checkpoint_dir = local->checkpoints,
-        .url = local->url,
+        .environment = local->runs.environment,
+        .checkpoint_dir = local->runs.checkpoints,
+        .url = local->runs.url,
         .cgroup = local->cgroup,
-        .program = local->program,
+        .program = local->runs.program,
         .mpirun = "mpirun",
-        .directory = local->directory,
+        .directory = local->runs.directory,
     };
 }
 
@@ -41,7 +41,7 @@ static int prepare (struct local *local, const struct cluster *cluster,
     struct run_spec spec = run_spec_of (local, cluster, generation);
     if (generation->prepared)
         return 0;
-    int code = run_prepare (local->root, generation->name, generation->number, err);
+    int code = run_prepare (local->runs.root, generation->name, generation->number, err);
     if (code == 0)
         code = run_spec_make_checkpoint (&spec, err);
     if (code == 0 && generation->slot_map.port == 0) {
@@ -50,7 +50,7 @@ static int prepare (struct local *local, const struct cluster *cluster,
         code = code > 0 ? 0 : code;
     }
     if (code == 0)
-        code = run_write_slot_map (local->root, generation->name, generation->number,
+        code = run_write_slot_map (local->runs.root, generation->name, generation->number,
                                    &generation->slot_map, err);
     generation->prepared = code == 0;
     return code;
@@ -66,10 +66,10 @@ static int spawn_run (struct local *local, struct generation *generation, int ra
     struct spawned spawned;
     char *path, variable[RUN_ID_SIZE + 32];
     snprintf (variable, sizeof (variable), "POLLUX_SUPERVISOR=%s",
-              run_family (local->root, &name).text);
-    if (asprintf (&path, "%s/%s", local->directory, run_path (&name).text) < 0)
+              run_family (local->runs.root, &name).text);
+    if (asprintf (&path, "%s/%s", local->runs.directory, run_path (&name).text) < 0)
         return fail (err, -ENOMEM, "not enough memory");
-    char *words[] = {local->program, "exec", "--run", path, NULL};
+    char *words[] = {local->runs.program, "exec", "--run", path, NULL};
     int code = spawn (words, variable, text, length, &spawned, err);
     free (path);
     if (code < 0)
@@ -92,7 +92,7 @@ static int write_descriptions (struct local *local, const struct run_spec *spec,
         code = run_spec_describe (spec, i, &text, &length, err);
         if (code < 0)
             break;
-        code = run_write_description (local->root, &name, text, length, err);
+        code = run_write_description (local->runs.root, &name, text, length, err);
         explicit_bzero (text, length); /* it contains the token */
         free (text);
     }
@@ -105,9 +105,7 @@ static int start_rank (struct local *local, const struct cluster *cluster,
     struct run_spec spec = run_spec_of (local, cluster, generation);
     char token[1025], *text;
     size_t length;
-    if (local->url && local->token &&
-        local->token (local->self, generation->name, token, sizeof (token)) == 0)
-        spec.token = token;
+    spec.token = run_settings_token (&local->runs, generation->name, token, sizeof (token));
     int code = prepare (local, cluster, generation, err);
     if (code == 0 && rank == generation->replicas)
         code = write_descriptions (local, &spec, generation, err);

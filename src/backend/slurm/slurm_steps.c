@@ -2,24 +2,17 @@
 /*
  * The ops of the backend `slurm-steps`: the generation set above steps of this allocation.
  */
-#define _GNU_SOURCE /* asprintf */
 #include "backend/slurm/slurm_steps.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/generation_ops.h"
 #include "backend/slurm/slurm_steps_private.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/number.h"
-
-enum { KEEP_JOBS = 10000 };
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -34,30 +27,6 @@ static int find_allocation (struct steps *steps, struct pollux_error *err)
             "is %s: start it with pollux slurm-pilot",
             id ? "not a job's number" : "not set");
     strcpy (steps->allocation, id);
-    return 0;
-}
-
-static int set_paths (struct steps *steps, const struct backend_options *options,
-                      struct pollux_error *err)
-{
-    char state[PATH_MAX], program[PATH_MAX];
-    if (!realpath (options->state, state))
-        return fail (err, -errno, "%s: %s", file_name (options->state).text, strerror (errno));
-    if (!realpath (options->program, program))
-        return fail (err, -errno, "%s: %s", file_name (options->program).text, strerror (errno));
-    if (asprintf (&steps->directory, "%s/run", state) < 0)
-        steps->directory = NULL;
-    if (options->checkpoints)
-        steps->checkpoints = strdup (options->checkpoints);
-    else if (asprintf (&steps->checkpoints, "%s/checkpoints", state) < 0)
-        steps->checkpoints = NULL;
-    steps->program = strdup (program);
-    steps->url = options->url ? strdup (options->url) : NULL;
-    steps->ca = options->ca ? strdup (options->ca) : NULL;
-    steps->environment = run_spec_environment ();
-    if (!steps->directory || !steps->checkpoints || !steps->program || !steps->environment ||
-        (options->url && !steps->url) || (options->ca && !steps->ca))
-        return fail (err, -ENOMEM, "no memory for the backend slurm-steps");
     return 0;
 }
 
@@ -80,20 +49,13 @@ static void steps_free (void *self)
     if (!steps)
         return;
     slurm_clear (&steps->slurm);
-    free (steps->directory);
-    free (steps->program);
-    free (steps->checkpoints);
-    free (steps->url);
-    free (steps->ca);
+    run_settings_clear (&steps->runs);
     free (steps->nodes);
     free (steps->details);
     free (steps->declared);
     free (steps->job_nodes);
     free (steps->job_gres);
-    run_spec_free (steps->environment);
     explicit_bzero (steps->token_text, sizeof (steps->token_text));
-    if (steps->root >= 0)
-        close (steps->root);
     free (steps);
 }
 
@@ -102,20 +64,15 @@ static int steps_open (const struct backend_options *options, void **ret, struct
     struct steps *steps = calloc (1, sizeof (*steps));
     if (!steps)
         return fail (err, -ENOMEM, "no memory for the backend slurm-steps");
-    steps->root = steps->node_count = -1;
+    steps->runs.root = steps->node_count = -1;
     steps->end_s = -1;
-    steps->token = options->token;
-    steps->self = options->self;
-    steps->keep_jobs = options->keep_jobs ? options->keep_jobs : KEEP_JOBS;
     int code = find_allocation (steps, err);
     if (code == 0)
         code = slurm_init (&steps->slurm, &steps_way, steps, options, err);
     if (code == 0)
-        code = set_paths (steps, options, err);
+        code = run_settings_init (&steps->runs, options, err);
     if (code == 0)
         code = copy_declared (steps, options, err);
-    if (code == 0)
-        code = run_root_open (options->state, &steps->root, err);
     if (code < 0)
         steps_free (steps);
     else
@@ -136,7 +93,7 @@ static int steps_recover (void *self, const struct cluster *cluster, struct poll
 {
     struct steps *steps = self;
     steps->cluster = cluster;
-    return slurm_recover (&steps->slurm, cluster, steps->root, err);
+    return slurm_recover (&steps->slurm, cluster, steps->runs.root, err);
 }
 
 /* ---- Steps and events --------------------------------------------------------------------- */
@@ -188,13 +145,14 @@ static int64_t steps_end_s (const void *self)
 static int steps_open_log (void *self, const char *job, int generation, int rank, int number,
                            int *ret, struct pollux_error *err)
 {
-    return run_open_job_log (((const struct steps *)self)->root, job, generation, rank, number, ret,
-                             err);
+    return run_open_job_log (((const struct steps *)self)->runs.root, job, generation, rank, number,
+                             ret, err);
 }
 
 static int steps_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
-    return run_first_failure (((const struct steps *)self)->root, job, generation, true, ret_rank);
+    return run_first_failure (((const struct steps *)self)->runs.root, job, generation, true,
+                              ret_rank);
 }
 
 /* For generation_ops.h. */

@@ -10,6 +10,7 @@
 #define BACKEND_SLURM_SLURM_STEPS_PRIVATE_H
 
 #include "backend/node_changes.h"
+#include "backend/run_settings.h"
 #include "backend/slurm/nodes.h"
 #include "backend/slurm/slurm_carrier.h"
 #include "backend/slurm/slurm_steps.h"
@@ -18,16 +19,9 @@ struct steps {
     struct slurm slurm;
     char allocation[24]; /* SLURM_JOB_ID */
     int64_t allocation_id;
-    int root;        /* descriptor of STATE/run */
-    char *directory; /* STATE/run */
-    char *program, *checkpoints;
-    char *url, *ca;     /* NULL: none */
-    char **environment; /* of all replicas, before the job's own; NULL at the end */
-    int (*token) (void *self, const char *job, char *ret, size_t size);
-    void *self; /* of token */
+    struct run_settings runs;
     char token_text[1025];
     const struct cluster *cluster;
-    int keep_jobs;       /* ended jobs whose logs are kept */
     int exits;           /* reported so far */
     int64_t unwanted_us; /* steps that no generation has are not cancelled again before this time */
     int64_t pruned_us;   /* logs of jobs that ended before this time were removed */

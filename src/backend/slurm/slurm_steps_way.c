@@ -42,33 +42,31 @@ static void steps_spec (void *self, const struct cluster *cluster,
     const char *first = cluster->nodes[generation->ranks[0].node].name;
     const struct steps_node *details = steps_find_node (steps, first, &node);
     ret->slot_map = &generation->slot_map;
-    ret->environment = steps->environment;
-    ret->checkpoint_dir = steps->checkpoints;
-    ret->url = steps->url;
-    ret->ca = steps->ca;
-    ret->program = steps->program;
-    ret->directory = steps->directory;
+    ret->environment = steps->runs.environment;
+    ret->checkpoint_dir = steps->runs.checkpoints;
+    ret->url = steps->runs.url;
+    ret->ca = steps->runs.ca;
+    ret->program = steps->runs.program;
+    ret->directory = steps->runs.directory;
     ret->master = details ? details->address : first;
     ret->devices = details && details->gpu;
     ret->cpus = 1;
-    if (steps->url && steps->token &&
-        steps->token (steps->self, generation->name, steps->token_text,
-                      sizeof (steps->token_text)) == 0)
-        ret->token = steps->token_text;
+    ret->token = run_settings_token (&steps->runs, generation->name, steps->token_text,
+                                     sizeof (steps->token_text));
 }
 
 static int prepare (struct steps *steps, const struct cluster *cluster,
                     struct generation *generation, struct pollux_error *err)
 {
     struct run_spec spec = {.job = cluster->jobs[generation->job],
-                            .checkpoint_dir = steps->checkpoints};
+                            .checkpoint_dir = steps->runs.checkpoints};
     if (generation->prepared)
         return 0;
-    int code = run_prepare (steps->root, generation->name, generation->number, err);
+    int code = run_prepare (steps->runs.root, generation->name, generation->number, err);
     if (code == 0)
         code = run_spec_make_checkpoint (&spec, err);
     if (code == 0)
-        code = run_write_slot_map (steps->root, generation->name, generation->number,
+        code = run_write_slot_map (steps->runs.root, generation->name, generation->number,
                                    &generation->slot_map, err);
     generation->prepared = code == 0;
     return code;
@@ -78,8 +76,8 @@ static int write_files (struct steps *steps, const struct generation *generation
                         const struct slurm_file *files, int count, struct pollux_error *err)
 {
     int directory;
-    int code =
-        run_open_generation (steps->root, generation->name, generation->number, &directory, err);
+    int code = run_open_generation (steps->runs.root, generation->name, generation->number,
+                                    &directory, err);
     if (code < 0)
         return code;
     for (int i = 0; code == 0 && i < count; i++)
@@ -127,7 +125,7 @@ static int run_srun (struct steps *steps, struct carried_share *share, const str
     const char *environment[] = {variable, NULL};
     struct command_request request = {.words = words_list (words),
                                       .environment = environment,
-                                      .directory = steps->directory,
+                                      .directory = steps->runs.directory,
                                       .detached = true,
                                       .done = srun_done,
                                       .user = share};
@@ -152,13 +150,13 @@ static int start_srun (struct steps *steps, const struct cluster *cluster,
     struct words words = {0};
     if (!details || node->slots == 0)
         return fail (err, -EHOSTDOWN, "node %s is not in the allocation any more", name);
-    if (asprintf (&directory, "%s/%s/%d", steps->directory, generation->name, generation->number) <
-            0 ||
+    if (asprintf (&directory, "%s/%s/%d", steps->runs.directory, generation->name,
+                  generation->number) < 0 ||
         asprintf (&variable, "SLURM_HOSTFILE=%s/%s", directory, hostfile) < 0)
         return fail (err, -ENOMEM, "not enough memory");
     struct slurm_share what = {.name = share->name,
                                .node = name,
-                               .pollux = steps->program,
+                               .pollux = steps->runs.program,
                                .directory = directory,
                                .first = ranks->first,
                                .count = ranks->count,
@@ -261,7 +259,7 @@ static bool is_ours (const struct steps *steps, const char *name)
     }
     if (sscanf (name + strlen (job), ".%9d.%9d%n", &number, &share, &length) != 2 ||
         name[strlen (job) + (size_t)length] ||
-        run_open_generation (steps->root, job, number, &directory, NULL) < 0)
+        run_open_generation (steps->runs.root, job, number, &directory, NULL) < 0)
         return false;
     close (directory);
     return true;
@@ -304,25 +302,25 @@ static bool steps_node_lost (void *self, int node)
 static int steps_read (void *self, const struct run_name *name, struct run_view *ret,
                        struct pollux_error *err)
 {
-    return run_read (((struct steps *)self)->root, name, ret, err);
+    return run_read (((struct steps *)self)->runs.root, name, ret, err);
 }
 
 static int steps_refuse (void *self, const struct run_name *name, const struct run_status *status,
                          struct pollux_error *err)
 {
-    return run_refuse (((struct steps *)self)->root, name, status, err);
+    return run_refuse (((struct steps *)self)->runs.root, name, status, err);
 }
 
 static void steps_mark_stop (void *self, const struct generation *generation)
 {
     const struct steps *steps = self;
-    generation_mark_stop (&steps->slurm.set, steps->root, generation);
+    generation_mark_stop (&steps->slurm.set, steps->runs.root, generation);
 }
 
 static void steps_remove (void *self, const char *job, int number)
 {
     const struct steps *steps = self;
-    generation_remove_old (&steps->slurm.set, steps->root, job, number);
+    generation_remove_old (&steps->slurm.set, steps->runs.root, job, number);
 }
 
 /* The logs of a job: those of its last generations. */
@@ -334,7 +332,7 @@ static void remove_job (struct steps *steps, const struct job *job)
 
 static void prune (struct steps *steps, const struct cluster *cluster)
 {
-    int64_t before_us = old_jobs_before_us (cluster, steps->keep_jobs);
+    int64_t before_us = old_jobs_before_us (cluster, steps->runs.keep_jobs);
     for (int i = 0; i < cluster->job_count; i++)
         if (!job_live (cluster->jobs[i]) && cluster->jobs[i]->end_us < before_us &&
             cluster->jobs[i]->end_us >= steps->pruned_us)
@@ -348,7 +346,7 @@ static void steps_clean_up (void *self, const struct cluster *cluster,
 {
     struct steps *steps = self;
     int old = generation->number - KEEP_GENERATIONS;
-    run_remove_descriptions (steps->root, generation->name, generation->number,
+    run_remove_descriptions (steps->runs.root, generation->name, generation->number,
                              generation->replicas);
     if (old > 0)
         steps_remove (self, generation->name, old);
