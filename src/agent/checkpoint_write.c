@@ -203,21 +203,6 @@ void pollux_checkpoint_close (struct pollux_checkpoint *checkpoint)
 
 /* ---- Files -------------------------------------------------------------------------------- */
 
-/* 0 or an errno value. */
-static int write_all (int file, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write (file, data, size);
-        if (written < 0 && errno != EINTR)
-            return errno;
-        if (written > 0) {
-            data += written;
-            size -= (size_t)written;
-        }
-    }
-    return 0;
-}
-
 /* Write a file, or replace it.  Not synced. */
 static int put_file (struct pollux_checkpoint *checkpoint, const char *name, const void *data,
                      size_t size, struct pollux_error *err)
@@ -226,7 +211,7 @@ static int put_file (struct pollux_checkpoint *checkpoint, const char *name, con
                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (file < 0)
         return fail_at (checkpoint, name, errno, err);
-    int error = write_all (file, data, size);
+    int error = -file_write_all (file, data, size);
     if (close (file) < 0 && error == 0)
         error = errno;
     fault_point ("checkpoint-write");

@@ -130,6 +130,20 @@ int file_copy_text (const char *name, const char *text, size_t length, size_t li
     return 0;
 }
 
+int file_write_all (int file, const void *data, size_t length)
+{
+    for (const char *at = data; length > 0;) {
+        ssize_t written = write (file, at, length);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        if (written > 0) {
+            at += written;
+            length -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
 int file_open_standard (struct pollux_error *err)
 {
     int lowest;

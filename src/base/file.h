@@ -24,6 +24,9 @@ int file_read (const char *path, size_t limit, char **ret, size_t *ret_length,
 int file_copy_text (const char *name, const char *text, size_t length, size_t limit, char **ret,
                     struct pollux_error *err);
 
+/* Write all bytes, also after signals and short writes.  0 or -errno. */
+int file_write_all (int file, const void *data, size_t length);
+
 /* Open /dev/null for each of the descriptors 0, 1 and 2 that is closed: otherwise the next file that the
  * program opens would get its number, and the program's output would be written into that file. */
 int file_open_standard (struct pollux_error *err);

@@ -156,20 +156,6 @@ int safe_dir_read (int directory, const char *name, size_t limit, char **ret, si
     return 0;
 }
 
-static int write_all (int file, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write (file, text, length);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        if (written > 0) {
-            text += written;
-            length -= (size_t)written;
-        }
-    }
-    return 0;
-}
-
 int safe_dir_write (int directory, const char *name, const char *text, size_t length,
                     struct pollux_error *err)
 {
@@ -180,7 +166,7 @@ int safe_dir_write (int directory, const char *name, const char *text, size_t le
     struct stat stat;
     int code = fstat (file, &stat) < 0 ? -errno : S_ISREG (stat.st_mode) ? 0 : -EINVAL;
     if (code == 0)
-        code = write_all (file, text, length);
+        code = file_write_all (file, text, length);
     if (code == 0 && (ftruncate (file, (off_t)length) < 0 || fsync (file) < 0))
         code = -errno;
     if (close (file) < 0 && code == 0)

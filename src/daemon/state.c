@@ -180,20 +180,6 @@ char *state_path (const struct state *state, const char *name)
     return asprintf (&path, "%s/%s", state->path, name) < 0 ? NULL : path;
 }
 
-static int write_all (int fd, const char *text)
-{
-    for (size_t left = strlen (text); left > 0;) {
-        ssize_t written = write (fd, text, left);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        if (written > 0) {
-            text += written;
-            left -= (size_t)written;
-        }
-    }
-    return 0;
-}
-
 int state_check (const struct state *state, const char *name, struct pollux_error *err)
 {
     struct stat stat;
@@ -223,7 +209,7 @@ int state_write (const struct state *state, const char *name, const char *text,
     if (rc == 0) {
         unlink (from);
         int fd = open (from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        rc = fd < 0 ? -errno : write_all (fd, text);
+        rc = fd < 0 ? -errno : file_write_all (fd, text, strlen (text));
         if (fd >= 0 && close (fd) < 0 && rc == 0)
             rc = -errno;
         if (rc == 0 && rename (from, path) < 0)

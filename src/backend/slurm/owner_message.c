@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "wire/submission.h"
 
@@ -287,20 +288,6 @@ int owner_answer_decode (const uint8_t *data, size_t size, struct owner_answer *
 
 /* ---- Payloads ----------------------------------------------------------------------------- */
 
-static int write_all (int file, const void *data, size_t length)
-{
-    for (const char *at = data; length > 0;) {
-        ssize_t count = write (file, at, length);
-        if (count < 0 && errno != EINTR)
-            return -errno;
-        if (count > 0) {
-            at += count;
-            length -= (size_t)count;
-        }
-    }
-    return 0;
-}
-
 int owner_payload_write (const struct owner_file *files, int count, struct pollux_error *err)
 {
     size_t total = 0;
@@ -317,9 +304,9 @@ int owner_payload_write (const struct owner_file *files, int count, struct pollu
         if (writer.full || total > OWNER_PAYLOAD_LIMIT || count > OWNER_PAYLOAD_FILES)
             code = fail (err, -EFBIG, "the descriptions of the replicas are too large");
         if (code == 0)
-            code = write_all (memory, head, writer.length);
+            code = file_write_all (memory, head, writer.length);
         if (code == 0)
-            code = write_all (memory, files[i].text, files[i].length);
+            code = file_write_all (memory, files[i].text, files[i].length);
         if (code < 0 && code != -EFBIG)
             fail (err, code, "cannot write to a file in memory: %s", strerror (-code));
     }
