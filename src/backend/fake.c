@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 struct fake_generation {
@@ -88,15 +89,11 @@ static int fake_nodes (void *self, const struct node **ret, struct pollux_error 
 static int add (struct fake *fake, const struct job *job, int index, struct pollux_error *err)
 {
     const char *command = job->launch->command[0];
-    if (fake->count == fake->capacity) {
-        int capacity = fake->capacity ? 2 * fake->capacity : 16;
-        struct fake_generation *generations =
-            realloc (fake->generations, (size_t)capacity * sizeof (generations[0]));
-        if (!generations)
-            return fail (err, -ENOMEM, "no memory to start job %s", job->spec.name);
-        fake->generations = generations;
-        fake->capacity = capacity;
-    }
+    struct fake_generation *generations =
+        array_grow (fake->generations, fake->count, &fake->capacity, sizeof (generations[0]));
+    if (!generations)
+        return fail (err, -ENOMEM, "no memory to start job %s", job->spec.name);
+    fake->generations = generations;
     bool fails = strcmp (command, "false") == 0;
     fake->generations[fake->count++] = (struct fake_generation){
         .job = index,

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -26,19 +27,6 @@
 #define HOLD_US INT64_C (10000000)
 
 /* ---- Adding and dropping ------------------------------------------------------------------ */
-
-static int grow (struct generation_set *set)
-{
-    if (set->count < set->capacity)
-        return 0;
-    int capacity = set->capacity ? 2 * set->capacity : 16;
-    struct generation **items = realloc (set->items, (size_t)capacity * sizeof (items[0]));
-    if (!items)
-        return -ENOMEM;
-    set->items = items;
-    set->capacity = capacity;
-    return 0;
-}
 
 static void generation_free (struct generation_set *set, struct generation *generation)
 {
@@ -80,8 +68,12 @@ static void set_shares (struct generation *generation, struct placement placemen
 struct generation *generation_add (struct generation_set *set, const char *name, int number,
                                    struct placement placement, enum launcher launcher)
 {
+    struct generation **items =
+        array_grow (set->items, set->count, &set->capacity, sizeof (items[0]));
     struct generation *generation = calloc (1, sizeof (*generation));
-    if (!generation || grow (set) < 0) {
+    if (items)
+        set->items = items;
+    if (!items || !generation) {
         free (generation);
         return NULL;
     }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 static const double US = 1e-6;
@@ -91,16 +92,12 @@ int cluster_find_node (const struct cluster *cluster, const char *name)
 
 static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
 {
-    if (cluster->node_count == cluster->node_capacity) {
-        int capacity = cluster->node_capacity ? 2 * cluster->node_capacity : 16;
-        struct node *nodes = realloc (cluster->nodes, (size_t)capacity * sizeof (nodes[0]));
-        if (!nodes)
-            return fail (err, -ENOMEM, "no memory for %d nodes", capacity);
+    struct node *nodes = array_grow (cluster->nodes, cluster->node_count, &cluster->node_capacity,
+                                     sizeof (nodes[0]));
+    if (nodes)
         cluster->nodes = nodes;
-        cluster->node_capacity = capacity;
-    }
-    if (name_table_reserve (&cluster->node_names, cluster->node_count + 1, node_name,
-                            cluster->nodes) < 0)
+    if (!nodes || name_table_reserve (&cluster->node_names, cluster->node_count + 1, node_name,
+                                      cluster->nodes) < 0)
         return fail (err, -ENOMEM, "no memory for %d nodes", cluster->node_count + 1);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 void reports_clear (struct reports *reports)
@@ -40,14 +41,11 @@ static int reserve_job (struct reports *reports, int job)
 
 static int reserve_report (struct reports *reports)
 {
-    if (reports->count < reports->capacity)
-        return 0;
-    int capacity = reports->capacity ? 2 * reports->capacity : 64;
-    struct report *grown = realloc (reports->reports, (size_t)capacity * sizeof (grown[0]));
+    struct report *grown =
+        array_grow (reports->reports, reports->count, &reports->capacity, sizeof (grown[0]));
     if (!grown)
         return -ENOMEM;
     reports->reports = grown;
-    reports->capacity = capacity;
     return 0;
 }
 

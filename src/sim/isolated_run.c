@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "sim/job_request.h"
 #include "sim/training.h"
@@ -61,15 +62,11 @@ int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_con
     int rc = train_alone (config, job, policy, entry.batch, entry.replicas, &entry.seconds, err);
     if (rc < 0)
         return rc;
-    if (cache->count == cache->capacity) {
-        int capacity = cache->capacity ? 2 * cache->capacity : 64;
-        struct isolated_run_entry *entries =
-            realloc (cache->entries, (size_t)capacity * sizeof (entries[0]));
-        if (!entries)
-            return fail (err, -ENOMEM, "no memory for %d results", capacity);
-        cache->entries = entries;
-        cache->capacity = capacity;
-    }
+    struct isolated_run_entry *entries =
+        array_grow (cache->entries, cache->count, &cache->capacity, sizeof (entries[0]));
+    if (!entries)
+        return fail (err, -ENOMEM, "no memory for %d results", cache->count + 1);
+    cache->entries = entries;
     cache->entries[cache->count++] = entry;
     *ret = entry.seconds;
     return 0;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "policy/policy_options.h"
@@ -380,14 +381,11 @@ static void sim_decided (void *self, const struct view *view, const struct plan 
     (void)view;
     (void)plan;
     struct sim *sim = self;
-    if (sim->rounds == sim->round_capacity) {
-        int capacity = sim->round_capacity ? 2 * sim->round_capacity : 1024;
-        double *decide_s = realloc (sim->decide_s, (size_t)capacity * sizeof (decide_s[0]));
-        if (!decide_s)
-            return; /* only this measurement is lost */
-        sim->decide_s = decide_s;
-        sim->round_capacity = capacity;
-    }
+    double *decide_s =
+        array_grow (sim->decide_s, sim->rounds, &sim->round_capacity, sizeof (decide_s[0]));
+    if (!decide_s)
+        return; /* only this measurement is lost */
+    sim->decide_s = decide_s;
     sim->decide_s[sim->rounds++] = seconds;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/random.h>
 
 #include "backend/slurm/lines.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/file.h"
@@ -167,14 +168,10 @@ static int parse_step (const struct slurm_lines *lines, char **fields, struct sl
 
 static int add_job (struct slurm_jobs *jobs, const struct slurm_job *job)
 {
-    /* The capacity is the power of two above count. */
-    if ((jobs->count & (jobs->count + 1)) == 0) {
-        size_t capacity = 2 * ((size_t)jobs->count + 1);
-        struct slurm_job *list = realloc (jobs->list, capacity * sizeof (*list));
-        if (!list)
-            return -ENOMEM;
-        jobs->list = list;
-    }
+    struct slurm_job *list = array_grow (jobs->list, jobs->count, &jobs->capacity, sizeof (*list));
+    if (!list)
+        return -ENOMEM;
+    jobs->list = list;
     jobs->list[jobs->count++] = *job;
     return 0;
 }

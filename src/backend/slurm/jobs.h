@@ -38,7 +38,7 @@ struct slurm_job {
 
 struct slurm_jobs {
     struct slurm_job *list; /* as squeue ordered them */
-    int count;
+    int count, capacity;
     char *text; /* what the pointers point into */
 };
 

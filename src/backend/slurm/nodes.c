@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "backend/slurm/lines.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/file.h"
@@ -137,14 +138,11 @@ static void sort_nodes (struct slurm_nodes *nodes)
 
 static int add_node (struct slurm_nodes *nodes, const struct slurm_node *node)
 {
-    /* The capacity is the power of two above count. */
-    if ((nodes->count & (nodes->count + 1)) == 0) {
-        size_t capacity = 2 * ((size_t)nodes->count + 1);
-        struct slurm_node *list = realloc (nodes->list, capacity * sizeof (*list));
-        if (!list)
-            return -ENOMEM;
-        nodes->list = list;
-    }
+    struct slurm_node *list =
+        array_grow (nodes->list, nodes->count, &nodes->capacity, sizeof (*list));
+    if (!list)
+        return -ENOMEM;
+    nodes->list = list;
     nodes->list[nodes->count++] = *node;
     return 0;
 }

@@ -21,7 +21,7 @@ struct slurm_node {
 
 struct slurm_nodes {
     struct slurm_node *list; /* in the order of their names; each once */
-    int count;
+    int count, capacity;
 };
 
 /* Which nodes: all of these that are not NULL must hold. */

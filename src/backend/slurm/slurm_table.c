@@ -11,6 +11,7 @@
 #include <syslog.h>
 
 #include "backend/slurm/slurm_carrier.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -27,15 +28,11 @@
 struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *generation,
                                        int share, enum carried_state state)
 {
-    if (slurm->count == slurm->capacity) {
-        int capacity = slurm->capacity ? 2 * slurm->capacity : 16;
-        struct carried_share **shares =
-            realloc (slurm->shares, (size_t)capacity * sizeof (shares[0]));
-        if (!shares)
-            return NULL;
-        slurm->shares = shares;
-        slurm->capacity = capacity;
-    }
+    struct carried_share **shares =
+        array_grow (slurm->shares, slurm->count, &slurm->capacity, sizeof (shares[0]));
+    if (!shares)
+        return NULL;
+    slurm->shares = shares;
     struct carried_share *added = calloc (1, sizeof (*added));
     if (!added)
         return NULL;
