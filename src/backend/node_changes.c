@@ -11,14 +11,6 @@ static bool same_node (const struct node *a, const struct node *b)
     return a->slots == b->slots && strcmp (a->type, b->type) == 0;
 }
 
-static bool has_node (const struct node *nodes, int count, const char *name)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp (nodes[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* True, and the node as it is to be, if the cluster has to change. */
 static bool change_found (const struct cluster *cluster, const struct node *node, struct node *ret)
 {
@@ -40,7 +32,7 @@ static bool change_missing (const struct cluster *cluster, const struct node_cha
                             int index, struct node *ret)
 {
     *ret = cluster->nodes[index];
-    if (ret->slots == 0 || has_node (changes->nodes, changes->count, ret->name))
+    if (ret->slots == 0 || node_find (changes->nodes, changes->count, ret->name))
         return false;
     ret->slots = 0;
     ret->available = false;

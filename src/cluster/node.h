@@ -20,4 +20,7 @@ struct node {
     bool available; /* false: drained or lost; gets no replicas */
 };
 
+/* The node of that name in a list; NULL: none. */
+const struct node *node_find (const struct node *nodes, int count, const char *name);
+
 #endif

@@ -322,10 +322,7 @@ static bool service_ready (void *self)
 static bool service_node_lost (void *self, int node)
 {
     const struct service *service = self;
-    const struct node *found = NULL;
-    return service->node_count >= 0 && service->cluster &&
-           (!service_find_node (service, service->cluster->nodes[node].name, &found) ||
-            found->slots == 0);
+    return slurm_lacks_node (service->nodes, service->node_count, service->cluster, node);
 }
 
 /* ---- Files -------------------------------------------------------------------------------- */

@@ -162,6 +162,11 @@ void slurm_poll_soon (struct slurm *slurm);
 void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
+/* Is a node of the cluster missing among those that Slurm has, or without slots?  Before they are known
+ * (count -1, cluster NULL): no. */
+bool slurm_lacks_node (const struct node *nodes, int count, const struct cluster *cluster,
+                       int node);
+
 /* ---- slurm_table.c ---- */
 
 struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *generation,

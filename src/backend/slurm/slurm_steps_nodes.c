@@ -27,12 +27,11 @@
 const struct steps_node *steps_find_node (const struct steps *steps, const char *name,
                                           const struct node **ret)
 {
-    for (int i = 0; i < steps->node_count; i++)
-        if (strcmp (steps->nodes[i].name, name) == 0) {
-            *ret = &steps->nodes[i];
-            return &steps->details[i];
-        }
-    return NULL;
+    const struct node *node = node_find (steps->nodes, steps->node_count, name);
+    if (!node)
+        return NULL;
+    *ret = node;
+    return &steps->details[node - steps->nodes];
 }
 
 /* ---- Slots -------------------------------------------------------------------------------- */
@@ -50,18 +49,10 @@ static int number_of (const char *variable)
     return number_int64 (digits, &number) == 0 && number <= INT32_MAX ? (int)number : 0;
 }
 
-static const struct node *find_declared (const struct steps *steps, const char *name)
-{
-    for (int i = 0; i < steps->declared_count; i++)
-        if (strcmp (steps->declared[i].name, name) == 0)
-            return &steps->declared[i];
-    return NULL;
-}
-
 static void set_slots (const struct steps *steps, const struct slurm_node *found, const char *gres,
                        struct node *node, struct steps_node *details)
 {
-    const struct node *declared = find_declared (steps, found->name);
+    const struct node *declared = node_find (steps->declared, steps->declared_count, found->name);
     struct slurm_gres asked = {.count = 0};
     int per_task = number_of ("SLURM_CPUS_PER_TASK"), cpus = number_of ("SLURM_CPUS_ON_NODE");
     if (strncmp (gres, "gres:", 5) == 0 || strncmp (gres, "gres/", 5) == 0)

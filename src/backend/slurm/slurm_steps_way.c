@@ -291,10 +291,7 @@ static bool steps_ready (void *self)
 static bool steps_node_lost (void *self, int node)
 {
     const struct steps *steps = self;
-    const struct node *found = NULL;
-    return steps->node_count >= 0 && steps->cluster &&
-           (!steps_find_node (steps, steps->cluster->nodes[node].name, &found) ||
-            found->slots == 0);
+    return slurm_lacks_node (steps->nodes, steps->node_count, steps->cluster, node);
 }
 
 /* ---- Files -------------------------------------------------------------------------------- */

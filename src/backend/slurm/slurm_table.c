@@ -23,6 +23,14 @@
 /* From the end of a share to the moment when its status must be visible to this host. */
 #define FILES_US SECOND_US
 
+bool slurm_lacks_node (const struct node *nodes, int count, const struct cluster *cluster, int node)
+{
+    if (count < 0 || !cluster)
+        return false;
+    const struct node *found = node_find (nodes, count, cluster->nodes[node].name);
+    return !found || found->slots == 0;
+}
+
 /* ---- The table ---------------------------------------------------------------------------- */
 
 struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *generation,
