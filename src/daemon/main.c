@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <grp.h>
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "backend/become_user.h"
 #include "backend/slurm/as_owner.h"
 #include "base/error.h"
 #include "base/excerpt.h"
@@ -399,11 +399,8 @@ static int become (const char *name, const char *state, struct pollux_error *err
     int rc = state_prepare (state, user->pw_uid, user->pw_gid, err);
     if (rc < 0)
         return rc;
-    if (initgroups (user->pw_name, user->pw_gid) < 0 ||
-        setresgid (user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
-        setresuid (user->pw_uid, user->pw_uid, user->pw_uid) < 0)
-        return fail (err, -errno, "run-as: cannot become %s: %s", name, strerror (errno));
-    return 0;
+    rc = become_user (user->pw_name, user->pw_uid, user->pw_gid);
+    return rc < 0 ? fail (err, rc, "run-as: cannot become %s: %s", name, strerror (-rc)) : 0;
 }
 
 /* The process that runs jobs as their owners.  It starts first: it stays root. */

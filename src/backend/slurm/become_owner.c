@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/become_user.h"
 #include "backend/slurm/as_owner_private.h"
 #include "base/error.h"
 #include "wire/slurm_config.h"
@@ -74,11 +74,8 @@ static int change (const char *name, const struct owner_account *account, struct
                      "of owner %s",
                      name);
     }
-    if (initgroups (name, account->gid) < 0 ||
-        setresgid (account->gid, account->gid, account->gid) < 0 ||
-        setresuid (account->uid, account->uid, account->uid) < 0)
-        return fail (err, -errno, "cannot become owner %s: %s", name, strerror (errno));
-    return 0;
+    int code = become_user (name, account->uid, account->gid);
+    return code < 0 ? fail (err, code, "cannot become owner %s: %s", name, strerror (-code)) : 0;
 }
 
 int become_owner (const char *name, unsigned min_uid, struct owner_account *ret,
