@@ -129,15 +129,6 @@ static int service_open (const struct backend_options *options, void **ret,
     return code;
 }
 
-/* Slurm is asked when the daemon runs. */
-static int service_nodes (void *self, const struct node **ret, struct pollux_error *err)
-{
-    (void)self;
-    (void)ret;
-    (void)err;
-    return -EAGAIN;
-}
-
 static int service_recover (void *self, const struct cluster *cluster, struct pollux_error *err)
 {
     struct service *service = self;
@@ -178,8 +169,7 @@ static int service_fd (const void *self)
 static int64_t service_due_us (const void *self)
 {
     const struct service *service = self;
-    int64_t due_us = slurm_due_us (&service->slurm);
-    return service->query == 0 && service->query_us < due_us ? service->query_us : due_us;
+    return slurm_due_us (&service->slurm, service->query == 0 ? service->query_us : INT64_MAX);
 }
 
 static void service_step (void *self, const struct cluster *cluster)
@@ -256,7 +246,7 @@ const struct backend_ops slurm_backend = {
     .for_owners = true,
     .open = service_open,
     .free = service_free,
-    .nodes = service_nodes,
+    .nodes = slurm_nodes_later,
     .recover = service_recover,
     .check = service_check,
     .fd = service_fd,

@@ -527,9 +527,18 @@ static int64_t earlier_us (int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-int64_t slurm_due_us (const struct slurm *slurm)
+/* Slurm is asked when the daemon runs. */
+int slurm_nodes_later (void *self, const struct node **ret, struct pollux_error *err)
 {
-    int64_t due_us = generation_set_due_us (&slurm->set);
+    (void)self;
+    (void)ret;
+    (void)err;
+    return -EAGAIN;
+}
+
+int64_t slurm_due_us (const struct slurm *slurm, int64_t query_us)
+{
+    int64_t due_us = earlier_us (query_us, generation_set_due_us (&slurm->set));
     due_us = earlier_us (due_us, command_set_due_us (slurm->commands));
     if (slurm->poll == 0)
         due_us = earlier_us (due_us, slurm->poll_us);

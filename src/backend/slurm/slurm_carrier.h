@@ -146,8 +146,9 @@ int slurm_init (struct slurm *slurm, const struct slurm_way *way, void *way_self
                 const struct backend_options *options, struct pollux_error *err);
 void slurm_clear (struct slurm *slurm);
 
-/* For the ops of backends. */
-int64_t slurm_due_us (const struct slurm *slurm);
+/* For the ops of backends.  query_us: when their next query of nodes is due; INT64_MAX: none. */
+int slurm_nodes_later (void *self, const struct node **ret, struct pollux_error *err);
+int64_t slurm_due_us (const struct slurm *slurm, int64_t query_us);
 void slurm_step (struct slurm *slurm, const struct cluster *cluster);
 int slurm_recover (struct slurm *slurm, const struct cluster *cluster, int root,
                    struct pollux_error *err);

@@ -80,15 +80,6 @@ static int steps_open (const struct backend_options *options, void **ret, struct
     return code;
 }
 
-/* Slurm is asked when the daemon runs. */
-static int steps_nodes (void *self, const struct node **ret, struct pollux_error *err)
-{
-    (void)self;
-    (void)ret;
-    (void)err;
-    return -EAGAIN;
-}
-
 static int steps_recover (void *self, const struct cluster *cluster, struct pollux_error *err)
 {
     struct steps *steps = self;
@@ -106,8 +97,7 @@ static int steps_fd (const void *self)
 static int64_t steps_due_us (const void *self)
 {
     const struct steps *steps = self;
-    int64_t due_us = slurm_due_us (&steps->slurm);
-    return steps->query == 0 && steps->query_us < due_us ? steps->query_us : due_us;
+    return slurm_due_us (&steps->slurm, steps->query == 0 ? steps->query_us : INT64_MAX);
 }
 
 static void steps_step (void *self, const struct cluster *cluster)
@@ -165,7 +155,7 @@ const struct backend_ops slurm_steps_backend = {
     .shared_state = true,
     .open = steps_open,
     .free = steps_free,
-    .nodes = steps_nodes,
+    .nodes = slurm_nodes_later,
     .recover = steps_recover,
     .fd = steps_fd,
     .due_us = steps_due_us,
