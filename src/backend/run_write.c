@@ -96,16 +96,23 @@ static int publish (const struct run_name *name, struct run *run, struct pollux_
     return 0;
 }
 
+/* Write a file of the run from a text, which is freed. */
+static int write_text (const struct run *run, const char *file, char *text, size_t length,
+                       struct pollux_error *err)
+{
+    int code = safe_dir_replace (run->directory, file, text, length, err);
+    free (text);
+    return code;
+}
+
 int run_publish (struct run *run, const struct run_name *name, const struct run_info *info,
                  struct pollux_error *err)
 {
     char *text;
     size_t length;
     int code = run_info_encode (info, &text, &length, err);
-    if (code < 0)
-        return code;
-    code = safe_dir_replace (run->directory, RUN_INFO, text, length, err);
-    free (text);
+    if (code == 0)
+        code = write_text (run, RUN_INFO, text, length, err);
     return code < 0 ? code : publish (name, run, err);
 }
 
@@ -114,11 +121,7 @@ int run_write_replica (struct run *run, const struct run_process *replica, struc
     char *text;
     size_t length;
     int code = run_replica_encode (replica, &text, &length, err);
-    if (code < 0)
-        return code;
-    code = safe_dir_replace (run->directory, RUN_REPLICA, text, length, err);
-    free (text);
-    return code;
+    return code < 0 ? code : write_text (run, RUN_REPLICA, text, length, err);
 }
 
 /* A job has put a directory, a pipe or a link in the place of its status, or has closed the
