@@ -42,10 +42,9 @@ void generation_set_clear (struct generation_set *set)
     set->capacity = 0;
 }
 
-/* ---- Recovering --------------------------------------------------------------------------- */
-
-static int recover_job (struct generation_set *set, const struct cluster *cluster, int index,
-                        struct generation **ret, struct pollux_error *err)
+/* Add the current generation of a job. */
+static int add_job (struct generation_set *set, const struct cluster *cluster, int index,
+                    struct generation **ret, struct pollux_error *err)
 {
     const struct job *job = cluster->jobs[index];
     struct generation *generation = generation_add (set, job->spec.name, job->generation,
@@ -53,10 +52,11 @@ static int recover_job (struct generation_set *set, const struct cluster *cluste
     if (!generation)
         return fail (err, -ENOMEM, "no memory for the runs of job %s", job->spec.name);
     generation->job = index;
-    generation->recovered = true;
     *ret = generation;
     return 0;
 }
+
+/* ---- Recovering --------------------------------------------------------------------------- */
 
 int generation_set_recover (struct generation_set *set, const struct cluster *cluster,
                             int (*adopt) (void *self, struct generation *generation,
@@ -72,9 +72,13 @@ int generation_set_recover (struct generation_set *set, const struct cluster *cl
         const struct job *job = cluster->live.jobs[i];
         if (!job_runs (job) || !job->launch)
             continue;
-        code = recover_job (set, cluster, cluster->live.indices[i], &without_slots[count], err);
-        if (code == 0)
-            code = adopt (self, without_slots[count], err);
+        struct generation *generation;
+        code = add_job (set, cluster, cluster->live.indices[i], &generation, err);
+        if (code < 0)
+            break;
+        generation->recovered = true;
+        without_slots[count] = generation;
+        code = adopt (self, generation, err);
         count += code == 0;
     }
     for (int i = 0; code >= 0 && i < count; i++)
@@ -121,13 +125,11 @@ static int start_job (struct generation_set *set, struct loop *loop, int index,
     event.start.generation = job->generation + 1;
     event.start.placement = job->desired;
     int code = loop_post (loop, &event, err);
+    struct generation *generation;
+    if (code == 0)
+        code = add_job (set, &loop->cluster, index, &generation, err);
     if (code < 0)
         return code;
-    struct generation *generation = generation_add (set, job->spec.name, job->generation,
-                                                    job->placement, job->launch->launcher);
-    if (!generation)
-        return fail (err, -ENOMEM, "no memory to start job %s", job->spec.name);
-    generation->job = index;
     code = generation_take_slots (set, &loop->cluster, generation);
     return code < 0 ? fail (err, code, "no slots for job %s", job->spec.name) : 0;
 }
