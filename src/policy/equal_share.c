@@ -42,17 +42,11 @@ static int equal_share_rank (const struct view *view, void *memory, struct prior
     return view->job_count;
 }
 
-static int equal_share_decide (const struct view *view, void *memory, struct plan *plan,
-                               struct pollux_error *err)
-{
-    return decide_in_order (view, memory, equal_share_rank, plan, err);
-}
-
 const struct policy policy_equal_share = {
     .name = "equal-share",
     .summary = "an equal share of the slots for every job; batches tuned to it",
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,
-    .decide = equal_share_decide,
+    .rank = equal_share_rank,
 };

@@ -34,14 +34,8 @@ static int fifo_rank (const struct view *view, void *memory, struct priority *pr
     return count;
 }
 
-static int fifo_decide (const struct view *view, void *memory, struct plan *plan,
-                        struct pollux_error *err)
-{
-    return decide_in_order (view, memory, fifo_rank, plan, err);
-}
-
 const struct policy policy_fifo = {
     .name = "fifo",
     .summary = "first in, first out; jobs run as requested until they end",
-    .decide = fifo_decide,
+    .rank = fifo_rank,
 };

@@ -37,15 +37,9 @@ static int las_rank (const struct view *view, void *memory, struct priority *pri
     return view->job_count;
 }
 
-static int las_decide (const struct view *view, void *memory, struct plan *plan,
-                       struct pollux_error *err)
-{
-    return decide_in_order (view, memory, las_rank, plan, err);
-}
-
 const struct policy policy_las = {
     .name = "las",
     .summary = "least attained service first; jobs run as requested",
     .options = las_options,
-    .decide = las_decide,
+    .rank = las_rank,
 };

@@ -66,16 +66,10 @@ static int optimus_rank (const struct view *view, void *memory, struct priority 
     return view->job_count;
 }
 
-static int optimus_decide (const struct view *view, void *memory, struct plan *plan,
-                           struct pollux_error *err)
-{
-    return decide_in_order (view, memory, optimus_rank, plan, err);
-}
-
 const struct policy policy_optimus = {
     .name = "optimus",
     .summary = "slots go where remaining time shrinks most, by an oracle; batches as requested",
     .elastic = true,
     .oracle = true,
-    .decide = optimus_decide,
+    .rank = optimus_rank,
 };

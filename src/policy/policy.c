@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "policy/policies.h"
 #include "policy/policy_options.h"
+#include "policy/priority_order.h"
 
 const struct policy *const policies[] = {
     &policy_pollux, &policy_pollux_jct, &policy_pollux_ga, &policy_tiresias,    &policy_optimus,
@@ -58,5 +59,8 @@ int decide (const struct policy *policy, const struct view *view, struct memory 
     if (plan_reset (plan, view->job_count) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
     int rc = policy_settings_check (&view->settings, &policy, 1, err);
-    return rc < 0 ? rc : policy->decide (view, memory->state, plan, err);
+    if (rc < 0)
+        return rc;
+    return policy->rank ? decide_in_order (view, memory->state, policy->rank, plan, err)
+                        : policy->decide (view, memory->state, plan, err);
 }

@@ -6,6 +6,7 @@
 #include "cluster/view.h"
 
 struct policy_option;
+struct priority;
 
 /* What one job contributes to a policy's objective. */
 struct job_value {
@@ -44,6 +45,10 @@ struct policy {
     /* Fill the plan, which was reset for the view's jobs. */
     int (*decide) (const struct view *view, void *memory, struct plan *plan,
                    struct pollux_error *err);
+    /* Instead of decide, for a policy that serves jobs one after the other: see decide_in_order
+     * (policy/priority_order.h). */
+    int (*rank) (const struct view *view, void *memory, struct priority *priorities,
+                 struct pollux_error *err);
 };
 
 /* All policies, the default first; ended by NULL. */

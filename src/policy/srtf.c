@@ -30,16 +30,10 @@ static int srtf_rank (const struct view *view, void *memory, struct priority *pr
     return view->job_count;
 }
 
-static int srtf_decide (const struct view *view, void *memory, struct plan *plan,
-                        struct pollux_error *err)
-{
-    return decide_in_order (view, memory, srtf_rank, plan, err);
-}
-
 const struct policy policy_srtf = {
     .name = "srtf",
     .summary =
         "shortest remaining time first; jobs run as requested, an oracle gives the time left",
     .oracle = true,
-    .decide = srtf_decide,
+    .rank = srtf_rank,
 };

@@ -122,17 +122,11 @@ static int tiresias_rank (const struct view *view, void *memory, struct priority
     return view->job_count;
 }
 
-static int tiresias_decide (const struct view *view, void *memory, struct plan *plan,
-                            struct pollux_error *err)
-{
-    return decide_in_order (view, memory, tiresias_rank, plan, err);
-}
-
 const struct policy policy_tiresias = {
     .name = "tiresias",
     .summary = "two queues by attained service; jobs run as requested",
     .options = tiresias_options,
     .memory_new = queues_new,
     .memory_free = queues_free,
-    .decide = tiresias_decide,
+    .rank = tiresias_rank,
 };
