@@ -17,6 +17,7 @@
 
 #include "agent/checksum.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/number.h"
 
 struct pollux_checkpoint *checkpoint_new (const char *directory)
@@ -127,21 +128,6 @@ int checkpoint_list (int parent, int64_t **ret, size_t *ret_count, struct pollux
     return code;
 }
 
-/* Read until the buffer is full or the file ends; bytes read, or -errno. */
-static ssize_t read_piece (int file, uint8_t ret[CHECKPOINT_PIECE])
-{
-    size_t filled = 0;
-    while (filled < CHECKPOINT_PIECE) {
-        ssize_t got = read (file, ret + filled, CHECKPOINT_PIECE - filled);
-        if (got < 0 && errno != EINTR)
-            return -errno;
-        if (got == 0)
-            break;
-        filled += got > 0 ? (size_t)got : 0;
-    }
-    return (ssize_t)filled;
-}
-
 /* Read a file to its end.  If ret is not NULL, a file longer than *size is an error. */
 static int sum_pieces (int file, const char *name, struct checksum *checksum, int64_t *size,
                        uint8_t *ret, struct pollux_error *err)
@@ -153,7 +139,7 @@ static int sum_pieces (int file, const char *name, struct checksum *checksum, in
     int64_t total = 0;
     ssize_t got = CHECKPOINT_PIECE;
     while (code == 0 && got == CHECKPOINT_PIECE) {
-        got = read_piece (file, piece);
+        got = file_read_full (file, piece, CHECKPOINT_PIECE);
         if (got < 0)
             code = fail (err, (int)got, "%s: cannot read: %s", name, strerror ((int)-got));
         else if (ret && total + got > *size)

@@ -130,6 +130,20 @@ int file_copy_text (const char *name, const char *text, size_t length, size_t li
     return 0;
 }
 
+ssize_t file_read_full (int file, void *ret, size_t size)
+{
+    size_t filled = 0;
+    while (filled < size) {
+        ssize_t got = read (file, (char *)ret + filled, size - filled);
+        if (got < 0 && errno != EINTR)
+            return -errno;
+        if (got == 0)
+            break;
+        filled += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)filled;
+}
+
 int file_write_all (int file, const void *data, size_t length)
 {
     for (const char *at = data; length > 0;) {

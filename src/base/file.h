@@ -3,6 +3,7 @@
 #define BASE_FILE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "pollux/pollux.h"
 
@@ -24,6 +25,8 @@ int file_read (const char *path, size_t limit, char **ret, size_t *ret_length,
 int file_copy_text (const char *name, const char *text, size_t length, size_t limit, char **ret,
                     struct pollux_error *err);
 
+/* Read until the buffer is full or the file ends.  Bytes read, or -errno. */
+ssize_t file_read_full (int file, void *ret, size_t size);
 /* Write all bytes, also after signals and short writes.  0 or -errno. */
 int file_write_all (int file, const void *data, size_t length);
 

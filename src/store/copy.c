@@ -36,39 +36,12 @@ struct pair {
     char buffer[2][CHUNK];
 };
 
-/* Read until the chunk is full or the file ends. */
-static ssize_t read_chunk (int file, char *buffer)
-{
-    size_t length = 0;
-    while (length < CHUNK) {
-        ssize_t got = read (file, buffer + length, CHUNK - length);
-        if (got < 0 && errno != EINTR)
-            return -errno;
-        if (got == 0)
-            break;
-        length += got > 0 ? (size_t)got : 0;
-    }
-    return (ssize_t)length;
-}
-
-static int write_chunk (int file, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write (file, text, length);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        text += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
-    }
-    return 0;
-}
-
 static int copy_open (struct pair *pair, int from, int to)
 {
     ssize_t got;
     int code = 0;
-    while (code == 0 && (got = read_chunk (from, pair->buffer[0])) != 0)
-        code = got < 0 ? (int)got : write_chunk (to, pair->buffer[0], (size_t)got);
+    while (code == 0 && (got = file_read_full (from, pair->buffer[0], CHUNK)) != 0)
+        code = got < 0 ? (int)got : file_write_all (to, pair->buffer[0], (size_t)got);
     return code == 0 && fsync (to) < 0 ? -errno : code;
 }
 
@@ -91,8 +64,8 @@ static int copy_file (struct pair *pair)
 static int compare_open (struct pair *pair, int from, int to)
 {
     for (;;) {
-        ssize_t length = read_chunk (from, pair->buffer[0]);
-        ssize_t other = read_chunk (to, pair->buffer[1]);
+        ssize_t length = file_read_full (from, pair->buffer[0], CHUNK);
+        ssize_t other = file_read_full (to, pair->buffer[1], CHUNK);
         if (length < 0 || other < 0)
             return (int)(length < 0 ? length : other);
         if (length != other || memcmp (pair->buffer[0], pair->buffer[1], (size_t)length) != 0)
