@@ -219,15 +219,16 @@ bool api_owns (struct http_request *request, const struct job *job)
            strcmp (asker->name, job->launch->owner) == 0;
 }
 
-bool api_may (struct api *api, struct http_request *request, const struct job *job,
-              const char *doing)
+int api_own_job (struct api *api, struct http_request *request, const char *doing)
 {
-    if (api_owns (request, job))
-        return true;
+    int index = api_job (api, request);
+    const struct job *job = index < 0 ? NULL : api->options.cluster->jobs[index];
+    if (!job || api_owns (request, job))
+        return index;
     const char *owner = job->launch && job->launch->owner[0] ? job->launch->owner : "no user";
     api_refuse (api, request, 403, "job %s belongs to %s: only its owner or an admin may %s",
                 job->spec.name, owner, doing);
-    return false;
+    return -1;
 }
 
 int api_query_int (struct api *api, struct http_request *request, const char *name, int64_t min,

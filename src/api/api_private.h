@@ -51,9 +51,8 @@ int api_signed_identity (char *const *admins, uid_t uid, const char *name,
 
 /* Is the client an admin, or the owner of the job? */
 bool api_owns (struct http_request *request, const struct job *job);
-/* The same; if not, answer 403.  doing: what only the owner may do. */
-bool api_may (struct api *api, struct http_request *request, const struct job *job,
-              const char *doing);
+/* As api_job; -1 after an answer 403, too, if not.  doing: what only the owner may do. */
+int api_own_job (struct api *api, struct http_request *request, const char *doing);
 
 /* Read an integer query parameter: 0 and *ret, which is unchanged if the parameter is not given; or a
  * negative errno value, after an answer 400. */

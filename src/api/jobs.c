@@ -197,11 +197,11 @@ static bool expect_live (struct api *api, struct http_request *request, const st
 
 void api_cancel (struct api *api, struct http_request *request)
 {
-    int index = api_job (api, request);
+    int index = api_own_job (api, request, "cancel it");
     if (index < 0)
         return;
     const struct job *job = api->options.cluster->jobs[index];
-    if (!api_may (api, request, job, "cancel it") || !expect_live (api, request, job))
+    if (!expect_live (api, request, job))
         return;
     if (job->phase == JOB_CANCELLING) { /* it was cancelled before */
         struct present present = api_present (api);
@@ -260,11 +260,11 @@ static int read_limits (const struct wire_place *object, struct job_spec *ret,
 
 void api_limits (struct api *api, struct http_request *request)
 {
-    int index = api_job (api, request);
+    int index = api_own_job (api, request, "change its limits");
     if (index < 0)
         return;
     const struct job *job = api->options.cluster->jobs[index];
-    if (!api_may (api, request, job, "change its limits") || !expect_live (api, request, job))
+    if (!expect_live (api, request, job))
         return;
     struct wire_document *document = api_body (api, request, "limits");
     if (!document)

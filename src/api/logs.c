@@ -149,12 +149,10 @@ static int read_request (struct api *api, struct http_request *request, const st
 
 void api_logs (struct api *api, struct http_request *request)
 {
-    int index = api_job (api, request);
+    int index = api_own_job (api, request, "see its logs");
     if (index < 0)
         return;
     const struct job *job = api->options.cluster->jobs[index];
-    if (!api_may (api, request, job, "see its logs"))
-        return;
     if (!api->options.open_log || !wire_is_job (job->spec.name)) {
         api_refuse (api, request, 404, "there are no logs of job %s", job->spec.name);
         return;
