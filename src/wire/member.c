@@ -159,16 +159,20 @@ static int decode_member (const struct wire_member *member, const struct wire_pl
     return code;
 }
 
-int wire_members_decode (const struct wire_member *members, const struct wire_place *object,
-                         void *base, struct pollux_error *err)
+/* keep: members that are missing keep their value. */
+static int decode_members (const struct wire_member *members, const struct wire_place *object,
+                           bool keep, void *base, struct pollux_error *err)
 {
     int ret = wire_expect_object (object, err);
     if (ret < 0)
         return ret;
     for (const struct wire_member *member = members; member->key; member++) {
         void *value = (char *)base + member->offset;
+        bool missing = !wire_has (object, member->key);
         int code = 0;
-        if (member->optional && !wire_has (object, member->key))
+        if (missing && keep)
+            continue;
+        if (missing && member->optional)
             decode_missing (member, value);
         else
             code = decode_member (member, object, value, err);
@@ -179,21 +183,16 @@ int wire_members_decode (const struct wire_member *members, const struct wire_pl
     return ret;
 }
 
+int wire_members_decode (const struct wire_member *members, const struct wire_place *object,
+                         void *base, struct pollux_error *err)
+{
+    return decode_members (members, object, false, base, err);
+}
+
 int wire_members_override (const struct wire_member *members, const struct wire_place *object,
                            void *base, struct pollux_error *err)
 {
-    int ret = wire_expect_object (object, err);
-    if (ret < 0)
-        return ret;
-    for (const struct wire_member *member = members; member->key; member++) {
-        if (!wire_has (object, member->key))
-            continue;
-        int code = decode_member (member, object, (char *)base + member->offset, err);
-        if (wire_stops (object, code))
-            return code;
-        ret = wire_worse (ret, code);
-    }
-    return ret;
+    return decode_members (members, object, true, base, err);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */
