@@ -97,13 +97,13 @@ int run_list_decode (const struct wire_place *object, const char *key, int limit
     return 0;
 }
 
-int run_list_put (json_t *object, const char *key, const struct run_list *list,
+int run_list_put (json_t *object, const char *key, const int *items, int count,
                   struct pollux_error *err)
 {
     json_t *array = json_array ();
     int code = wire_put (object, key, array, err);
-    for (int i = 0; code == 0 && i < list->count; i++)
-        if (json_array_append_new (array, json_integer (list->items[i])) < 0)
+    for (int i = 0; code == 0 && i < count; i++)
+        if (json_array_append_new (array, json_integer (items[i])) < 0)
             code = fail (err, -ENOMEM, "%s: not enough memory", key);
     return code;
 }
@@ -359,7 +359,7 @@ int run_info_encode (const struct run_info *info, char **ret, size_t *ret_length
     if (code == 0)
         code = run_text_put (object, "boot", info->boot, err);
     if (code == 0)
-        code = run_list_put (object, "slots", &info->slots, err);
+        code = run_list_put (object, "slots", info->slots.items, info->slots.count, err);
     if (code == 0)
         code = run_text_put (object, "socket", info->socket, err);
     if (code == 0)

@@ -235,9 +235,10 @@ int run_description_encode (const struct run_description *description, char **re
     if (code == 0)
         code = wire_string_put (object, "directory", description->directory, wire_wrong_path, err);
     if (code == 0)
-        code = run_list_put (object, "slots", &description->slots, err);
+        code =
+            run_list_put (object, "slots", description->slots.items, description->slots.count, err);
     if (code == 0)
-        code = run_list_put (object, "cpus", &description->cpus, err);
+        code = run_list_put (object, "cpus", description->cpus.items, description->cpus.count, err);
     if (code == 0)
         code = wire_signal_put (object, "stop_signal", description->stop_signal, err);
     if (code == 0)
@@ -253,7 +254,8 @@ int run_description_encode (const struct run_description *description, char **re
     if (code == 0)
         code = wire_string_put (object, "cgroup", description->cgroup, wire_wrong_path, err);
     if (code == 0 && description->devices.count > 0)
-        code = run_list_put (object, "devices", &description->devices, err);
+        code = run_list_put (object, "devices", description->devices.items,
+                             description->devices.count, err);
     if (code == 0)
         code = master_put (object, description, err);
     return run_object_text (object, code, RUN_DESCRIPTION_LIMIT, ret, ret_length, err);

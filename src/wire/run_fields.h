@@ -18,7 +18,7 @@ int run_text_put (json_t *object, const char *key, const char *text, struct poll
 /* Numbers from 0 to limit - 1; an absent list is empty. */
 int run_list_decode (const struct wire_place *object, const char *key, int limit,
                      struct run_list *ret, struct pollux_error *err);
-int run_list_put (json_t *object, const char *key, const struct run_list *list,
+int run_list_put (json_t *object, const char *key, const int *items, int count,
                   struct pollux_error *err);
 
 /* A status within another document.  On success *ret of run_status_object belongs to the caller. */

@@ -20,18 +20,13 @@ static const struct wire_member slot_map_members[] = {
 int run_slot_map_encode (const struct run_slot_map *slot_map, char **ret, size_t *ret_length,
                          struct pollux_error *err)
 {
-    json_t *object, *array = json_array ();
+    json_t *object;
     int code = run_object_new (&object, err);
-    if (code < 0) {
-        json_decref (array);
+    if (code < 0)
         return code;
-    }
-    code = wire_put (object, "slots", array, err);
+    code = run_list_put (object, "slots", slot_map->slots, slot_map->count, err);
     if (code == 0)
         code = wire_members_encode (slot_map_members, slot_map, object, err);
-    for (int i = 0; code == 0 && i < slot_map->count; i++)
-        if (json_array_append_new (array, json_integer (slot_map->slots[i])) < 0)
-            code = fail (err, -ENOMEM, "slots: not enough memory");
     return run_object_text (object, code, RUN_SLOT_MAP_LIMIT, ret, ret_length, err);
 }
 
