@@ -91,13 +91,21 @@ static int by_batch (const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
+/* The entries of a folder in alphabetical order: their number, or an error.  The caller frees each, and
+ * the array. */
+static int list_folder (const char *dir, struct dirent ***ret, struct pollux_error *err)
+{
+    int count = scandir (dir, ret, NULL, alphasort);
+    return count < 0 ? fail (err, -errno, "%s: %s", file_name (dir).text, strerror (errno)) : count;
+}
+
 static int list_batches (const char *dir, int64_t batches[TRAINING_CURVE_BATCHES_LIMIT], int *ret,
                          struct pollux_error *err)
 {
     struct dirent **entries;
-    int count = 0, code = 0, entry_count = scandir (dir, &entries, NULL, alphasort);
+    int count = 0, code = 0, entry_count = list_folder (dir, &entries, err);
     if (entry_count < 0)
-        return fail (err, -errno, "%s: %s", file_name (dir).text, strerror (errno));
+        return entry_count;
     for (int i = 0; i < entry_count; i++) {
         int64_t batch = validation_batch (entries[i]->d_name);
         free (entries[i]);
@@ -352,9 +360,9 @@ static bool is_app (const char *dir, const char *name)
 int ground_truth_from_traces (const char *dir, struct ground_truth **ret, struct pollux_error *err)
 {
     struct dirent **entries;
-    int count = 0, code = 0, entry_count = scandir (dir, &entries, NULL, alphasort);
+    int count = 0, code = 0, entry_count = list_folder (dir, &entries, err);
     if (entry_count < 0)
-        return fail (err, -errno, "%s: %s", file_name (dir).text, strerror (errno));
+        return entry_count;
     struct app *apps = calloc ((size_t)entry_count + 1, sizeof *apps);
     if (!apps)
         code = fail (err, -ENOMEM, "%s: no memory for its applications", file_name (dir).text);
