@@ -195,13 +195,22 @@ static bool expect_live (struct api *api, struct http_request *request, const st
     return false;
 }
 
+/* The live job that the path names and that the client owns; -1 after an answer, if it is not. */
+static int own_live_job (struct api *api, struct http_request *request, const char *doing,
+                         const struct job **ret)
+{
+    int index = api_own_job (api, request, doing);
+    if (index < 0 || !expect_live (api, request, api->options.cluster->jobs[index]))
+        return -1;
+    *ret = api->options.cluster->jobs[index];
+    return index;
+}
+
 void api_cancel (struct api *api, struct http_request *request)
 {
-    int index = api_own_job (api, request, "cancel it");
+    const struct job *job;
+    int index = own_live_job (api, request, "cancel it", &job);
     if (index < 0)
-        return;
-    const struct job *job = api->options.cluster->jobs[index];
-    if (!expect_live (api, request, job))
         return;
     if (job->phase == JOB_CANCELLING) { /* it was cancelled before */
         struct present present = api_present (api);
@@ -260,11 +269,9 @@ static int read_limits (const struct wire_place *object, struct job_spec *ret,
 
 void api_limits (struct api *api, struct http_request *request)
 {
-    int index = api_own_job (api, request, "change its limits");
+    const struct job *job;
+    int index = own_live_job (api, request, "change its limits", &job);
     if (index < 0)
-        return;
-    const struct job *job = api->options.cluster->jobs[index];
-    if (!expect_live (api, request, job))
         return;
     struct wire_document *document = api_body (api, request, "limits");
     if (!document)
