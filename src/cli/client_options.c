@@ -37,3 +37,10 @@ int client_options_no_operand (const struct options *options, struct pollux_erro
                      quote (operands[0]).text, options->command->name);
     return 0;
 }
+
+int client_options_connect (const struct options *options, const struct client_options *given,
+                            struct client **ret, struct pollux_error *err)
+{
+    int rc = client_options_no_operand (options, err);
+    return rc < 0 ? rc : client_open (&given->server, ret, err);
+}

@@ -39,5 +39,8 @@ int client_options_parse (struct options *options, struct client_options *ret,
 
 /* Refuse operands. */
 int client_options_no_operand (const struct options *options, struct pollux_error *err);
+/* Refuse operands, and connect.  *ret belongs to the caller (client_close). */
+int client_options_connect (const struct options *options, const struct client_options *given,
+                            struct client **ret, struct pollux_error *err);
 
 #endif

@@ -174,9 +174,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
             rc = client_options_take (&request, options, id);
     }
     if (rc == 0)
-        rc = client_options_no_operand (options, err);
-    if (rc == 0)
-        rc = client_open (&request.server, &client, err);
+        rc = client_options_connect (options, &request, &client, err);
     reader.json = request.json;
     reader.terminal = isatty (fileno (out));
     reader.width = (size_t)terminal_of (out).width;

@@ -60,9 +60,7 @@ static int run_nodes (struct options *options, FILE *out, struct pollux_error *e
         rc = client_options_take (&request, options, id);
     }
     if (rc == 0)
-        rc = client_options_no_operand (options, err);
-    if (rc == 0)
-        rc = client_open (&request.server, &client, err);
+        rc = client_options_connect (options, &request, &client, err);
     if (rc == 0)
         rc = client_get (client, "/v1/nodes", &answer, err);
     if (rc == 0 && request.json)

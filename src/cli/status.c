@@ -32,9 +32,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     json_t *status = NULL;
     int rc = client_options_parse (options, &request, err);
     if (rc == 0)
-        rc = client_options_no_operand (options, err);
-    if (rc == 0)
-        rc = client_open (&request.server, &client, err);
+        rc = client_options_connect (options, &request, &client, err);
     if (rc == 0)
         rc = client_get (client, "/v1/status", &status, err);
     if (rc == 0 && request.json) {

@@ -306,9 +306,7 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
             rc = client_options_take (&request, options, id);
     }
     if (rc == 0)
-        rc = client_options_no_operand (options, err);
-    if (rc == 0)
-        rc = client_open (&request.server, &top.client, err);
+        rc = client_options_connect (options, &request, &top.client, err);
     top.choice.unicode = terminal_of (out).unicode;
     top.choice.keys = !once;
     if (rc == 0)
