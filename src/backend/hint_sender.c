@@ -14,7 +14,6 @@
  */
 #include "backend/hint_sender.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "backend/curl_handles.h"
 #include "base/error.h"
 #include "wire/run.h"
 
@@ -127,31 +127,17 @@ static int set_up (struct hint_sender *sender, const struct hint_sender_options 
     CURL *easy = sender->easy;
     curl_multi_setopt (sender->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
     curl_multi_setopt (sender->multi, CURLMOPT_SOCKETDATA, sender);
-    curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt (easy, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt (easy, CURLOPT_TIMEOUT_MS,
                       options->deadline_ms > 0 ? (long)options->deadline_ms : DEADLINE_MS);
-    curl_easy_setopt (easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt (easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* the file may be replaced */
     curl_easy_setopt (easy, CURLOPT_WRITEFUNCTION, drop_answer);
     curl_easy_setopt (easy, CURLOPT_WRITEDATA, sender);
     int code = set_address (sender, options->url, err);
     if (code < 0)
         return code;
-    CURLcode ok = CURLE_OK;
-    if (options->ca) {
-        ok = curl_easy_setopt (easy, CURLOPT_CAINFO, options->ca);
-        curl_easy_setopt (easy, CURLOPT_CAPATH, NULL);
-    }
-    if (ok == CURLE_OK && options->token && !options->sign) {
-        curl_easy_setopt (easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        ok = curl_easy_setopt (easy, CURLOPT_XOAUTH2_BEARER, options->token);
-    }
-    return ok == CURLE_OK ? 0 : fail (err, -ENOMEM, "not enough memory");
+    return curl_handles_secure (easy, options->ca, options->sign ? NULL : options->token, err);
 }
 
 int hint_sender_new (const struct hint_sender_options *options, struct hint_sender **ret,
@@ -170,12 +156,8 @@ int hint_sender_new (const struct hint_sender_options *options, struct hint_send
     int code = 0;
     if (sender->events < 0 || epoll_ctl (options->epoll, EPOLL_CTL_ADD, sender->events, &event) < 0)
         code = fail (err, -errno, "epoll: %s", strerror (errno));
-    if (code == 0 && curl_global_init (CURL_GLOBAL_DEFAULT) == CURLE_OK) {
-        sender->easy = curl_easy_init ();
-        sender->multi = curl_multi_init ();
-    }
-    if (code == 0 && (!sender->easy || !sender->multi))
-        code = fail (err, -ENOMEM, "not enough memory");
+    if (code == 0)
+        code = curl_handles_new (&sender->easy, &sender->multi, err);
     if (code == 0)
         code = set_up (sender, options, err);
     if (code < 0)

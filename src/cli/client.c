@@ -6,11 +6,11 @@
  */
 #include "cli/client.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/curl_handles.h"
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/file.h"
@@ -47,30 +47,16 @@ static size_t take_bytes (char *bytes, size_t size, size_t count, void *self);
 static int set_up (struct client *client, struct pollux_error *err)
 {
     CURL *easy = client->easy;
-    curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt (easy, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt (easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     curl_easy_setopt (easy, CURLOPT_ERRORBUFFER, client->reason);
     curl_easy_setopt (easy, CURLOPT_USERAGENT, "pollux/" POLLUX_VERSION);
     curl_easy_setopt (easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt (easy, CURLOPT_WRITEDATA, client);
-    curl_easy_setopt (easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (client->access.socket[0])
         curl_easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, client->access.socket);
-    if (client->access.ca[0]) { /* these issuers only */
-        curl_easy_setopt (easy, CURLOPT_CAPATH, NULL);
-        if (curl_easy_setopt (easy, CURLOPT_CAINFO, client->access.ca) != CURLE_OK)
-            return fail (err, -ENOMEM, "not enough memory for a connection");
-    }
-    if (client->access.token[0]) {
-        curl_easy_setopt (easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        if (curl_easy_setopt (easy, CURLOPT_XOAUTH2_BEARER, client->access.token) != CURLE_OK)
-            return fail (err, -ENOMEM, "not enough memory for a connection");
-    }
-    return 0;
+    const char *ca = client->access.ca, *token = client->access.token;
+    return curl_handles_secure (easy, *ca ? ca : NULL, *token ? token : NULL, err);
 }
 
 int client_open (const struct client_server *server, struct client **ret, struct pollux_error *err)
@@ -79,12 +65,8 @@ int client_open (const struct client_server *server, struct client **ret, struct
     if (!client)
         return fail (err, -ENOMEM, "not enough memory for a connection");
     int rc = daemon_access_find (server->address, server->ca, &client->access, err);
-    if (rc == 0 && curl_global_init (CURL_GLOBAL_DEFAULT) == CURLE_OK) {
-        client->easy = curl_easy_init ();
-        client->multi = curl_multi_init ();
-    }
-    if (rc == 0 && (!client->easy || !client->multi))
-        rc = fail (err, -ENOMEM, "not enough memory for a connection");
+    if (rc == 0)
+        rc = curl_handles_new (&client->easy, &client->multi, err);
     if (rc == 0)
         rc = set_up (client, err);
     if (rc < 0) {
