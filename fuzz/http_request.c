@@ -106,10 +106,12 @@ static bool is_line_end (uint8_t byte)
     return byte == '\r' || byte == '\n';
 }
 
-/* Has the first head certainly a NUL byte that matters?  It is not over before two line ends in a row.  For
- * libmicrohttpd a line that begins with NUL is empty, wherever it ends, and NUL LF is a line end like CR LF, and NUL
- * CR LF LF the end of a head: nothing is lost by that.  Heads with a NUL byte at the end of a line, and bytes that begin
- * with one, are not judged. */
+/* True if the first head contains a NUL byte for which it must be refused.  A head ends with two line ends in a row.
+ * libmicrohttpd takes some NUL bytes as part of a line end, which is harmless; for these the result is false:
+ *
+ *     NUL at the start of the input or of a line     the line is empty, so the head may end here
+ *     NUL LF                                         a line end, like CR LF
+ *     NUL CR                                         the head may end here: NUL CR LF LF ends one */
 static bool has_nul (const uint8_t *data, size_t size)
 {
     size_t at = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes about tokens, for admins: list, make, delete.  A token's text is in the answer that makes it, and
- * nowhere else.
+ * Routes about tokens, for admins: list, make, delete.  Only the answer that makes a token has its
+ * text.
  */
 #include <errno.h>
 #include <string.h>

@@ -28,7 +28,7 @@ struct backend_options {
     const char *state;       /* the state directory; it exists and belongs to this user */
     const char *program;     /* the path of pollux, which supervises replicas */
     const char *checkpoints; /* (STATE/checkpoints), for jobs that name no directory */
-    const char *url;         /* where supervisors send hints (nowhere) */
+    const char *url;         /* where supervisors send hints (they do not) */
     const char *ca;          /* the file of certificates that they trust there (the system's) */
     const char *nvidia_smi;  /* lists the GPUs (nvidia-smi in the PATH); "": there are none */
     const struct wire_slurm_config *slurm; /* the section slurm of the configuration */

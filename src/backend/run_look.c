@@ -106,7 +106,7 @@ static int look (int directory, struct run_view *ret, struct pollux_error *err)
     int ended = look_status (directory, ret, &why), held = lock_held (directory, err);
     if (held < 0 && !run_is_damage (held))
         return held;
-    held = held > 0; /* a lock that is no file is held by nobody */
+    held = held > 0; /* a damaged lock, such as a link or a directory, counts as free */
     if (ended == 0 && !held)
         ended = look_status (directory, ret, &why);
     struct pollux_error identity_why = {.text = ""};
@@ -278,7 +278,7 @@ static int any_held (int generation, struct pollux_error *err)
         if (code > 0)
             code = fail (err, -EBUSY, "run %s still runs", name);
         else if (run_is_damage (code))
-            code = 0; /* what is no file is not locked */
+            code = 0; /* a damaged lock, such as a link or a directory, counts as free */
         close (directory);
     }
     closedir (list);

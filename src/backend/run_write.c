@@ -27,8 +27,8 @@
 
 /* A lock of the process (F_SETLK): a fork does not inherit it, so it is held exactly as long as the
  * supervisor lives.  It is also released when this process opens the file again and closes it: a
- * supervisor must not call run_look on its own run.  Some shared file systems have no locks; there
- * nobody asks for it. */
+ * supervisor must not call run_look on its own run.  On file systems without
+ * locks the run has none: for runs on shared file systems run_read is used, which ignores the lock. */
 static int take_lock (struct run *run, struct pollux_error *err)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

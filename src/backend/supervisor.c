@@ -245,7 +245,8 @@ static void drain (struct supervisor *supervisor)
     flush (supervisor);
 }
 
-/* Try until it is written, or until it cannot be written any more, or a signal that is not a mere repetition asks this process to end. */
+/* Retry until the status is written, the run directory is gone, or a plain termination signal arrives.  Stop
+ * requests that may be repeated (supervisor_stops_once) do not count. */
 static int write_status (struct supervisor *supervisor, struct pollux_error *err)
 {
     struct timespec pause = {.tv_nsec = STATUS_PAUSE_US * 1000};

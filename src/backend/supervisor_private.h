@@ -43,7 +43,7 @@ struct supervisor {
     struct run_status status;
     struct replica replica;
     struct log log;
-    struct hint_sender *sender; /* NULL: hints go nowhere */
+    struct hint_sender *sender; /* NULL: hints are not sent */
     struct munge_worker *munge; /* signs them; NULL: they have a token or nothing */
     int epoll, signals, output, agent;
     int warnings;                   /* in the log, about messages of the agent */

@@ -87,7 +87,7 @@ static void note_end (struct share *share, int pid, int wait_status)
         if (share->code == 0)
             share->code = code;
     }
-    /* Without its status nobody would learn of its end before the end of the share. */
+    /* A lost run has no status: polluxd sees its end only when the whole share ends.  So end it now. */
     if (share->lost && !share->guardian)
         stop_all (share, &(siginfo_t){.si_signo = SIGURG});
 }

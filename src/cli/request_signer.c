@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client's side of signed requests: munge_sign with the uid that the daemon tells.  A wrong uid does no harm: the
- * daemon cannot decode the credential, and nobody else can use it.
+ * The client's side of signed requests: munge_sign with the uid that the daemon tells.  A wrong uid makes requests
+ * fail: the daemon cannot decode the credential, so another user cannot use it either.
  */
 #define _GNU_SOURCE
 #include "cli/request_signer.h"
@@ -50,8 +50,8 @@ static bool find_challenge (CURL *easy, uid_t *ret)
     return false;
 }
 
-/* Ask the daemon whether it takes signatures, and its uid.  No answer is no failure here: the request itself will
- * fail, with the reason. */
+/* Ask the daemon whether it takes signatures, and its uid.  If it does not answer, no error is reported here: the
+ * request itself will fail, with the reason. */
 static void ask_daemon (struct request_signer *signer, const struct daemon_access *access,
                         CURL *easy, bool *ret)
 {

@@ -165,8 +165,8 @@ static int prepare (const struct epoch *epoch, int64_t order, const char *draft,
     return code < 0 ? fail_path (draft, "write it", -code, err) : 0;
 }
 
-/* Rename the draft to its number.  If the answer of a server was lost, the rename may have failed and yet
- * be done: the owner says so. */
+/* Rename the draft to its number.  If the answer of a file server is lost, rename reports an error although the
+ * server did it: the file `owner` tells. */
 static int publish (struct epoch *epoch, const char *draft, int64_t number,
                     struct pollux_error *err)
 {
@@ -270,7 +270,7 @@ int epoch_check (const struct epoch *epoch, struct pollux_error *err)
 
 /* ---- The journal -------------------------------------------------------------------------- */
 
-/* Move a journal that nobody writes any more.  -ENOENT: another claimer was faster. */
+/* Move the journal of a daemon that has closed it.  -ENOENT: another claimer was faster. */
 static int move_journal (const char *from, const char *to)
 {
     if (rename (from, to) < 0)

@@ -2,7 +2,7 @@
 /*
  * Where the daemon listens, with which certificate, and the address that clients find in the state directory.
  *
- *     unix:/PATH, loopback   plain: nobody else can read it
+ *     unix:/PATH, loopback   plain: the bytes do not leave this machine
  *     other addresses        TLS, with the configured certificate or one that is made in the state directory;
  *                            without one they are refused, unless the configuration says `insecure`, or
  *                            munge signs requests: then tokens are refused there

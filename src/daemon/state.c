@@ -22,7 +22,7 @@
 
 /* Open a directory, made if it is missing, and give up the descriptor of its parent.  *ret_new: it was
  * made here, and is still the same.  Another user who may write to the parent could replace it: so it
- * is not opened through a link, and must be as empty of rights as it was made. */
+ * is not opened through a link, must belong to this user, and only its owner may have write permission. */
 static int enter (int parent, const char *name, mode_t mode, bool *ret_new)
 {
     struct stat stat;

@@ -84,7 +84,8 @@ static void connection_begin (struct engine *engine, struct MHD_Connection *mhd,
 static void connection_end (struct connection *connection)
 {
     struct http_server *server = connection->server;
-    /* A request that MHD has refused itself, for too many words in its query, is completed by nobody. */
+    /* If MHD itself refuses a request (too many words in its query), it does not call the completion
+     * callback: free the request here. */
     request_free (connection->request);
     /* Explicitly: a child that has been forked but has not called exec yet would keep the
      * descriptor alive, and with it the event. */

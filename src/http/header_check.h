@@ -20,13 +20,13 @@ bool check_site (const char *origin, const char *site, const char *host);
 /* Is this the name of a header: letters, digits and some marks, no blank, not empty? */
 bool check_name (const char *name);
 
-/* Has the value of a header no control character but tabs? */
+/* True if the value of a header has no control characters, except tabs. */
 bool check_value (const char *value);
 
 /* The kind of a Content-Type's value: HTTP_JSON, HTTP_YAML, or 0 for any other. */
 unsigned check_type (const char *type);
 
-/* The token in the value of an Authorization header, "Bearer TOKEN"; NULL if it is none. */
+/* The token in the value of an Authorization header, "Bearer TOKEN"; NULL if it has another form. */
 const char *check_bearer (const char *authorization);
 
 #endif

@@ -243,7 +243,7 @@ struct http_counts http_server_counts (const struct http_server *server);
 /* ---- A request, inside its handler ---------------------------------------------------------- */
 
 /* The value of {name} in the route's pattern, decoded: 1..127 bytes of UTF-8 without control
- * characters and slashes, never "." or "..".  NULL if the pattern has none such. */
+ * characters and slashes, never "." or "..".  NULL if the pattern has no such parameter. */
 const char *http_param (const struct http_request *request, const char *name);
 
 /* The value of a query parameter, decoded UTF-8; "" without a value; NULL if it is not given. */

@@ -69,7 +69,7 @@ struct connection {
 /* The headers that this room reads. */
 struct head {
     const char *host, *origin, *site, *authorization, *type, *encoding, *length, *transfer, *expect;
-    bool malformed; /* one of them is repeated or has a NUL in it, or a name is none */
+    bool malformed; /* one of them is repeated or has a NUL in it, or a name is invalid */
     struct raw_head raw;
 };
 

@@ -29,7 +29,7 @@ bool raw_head_is_known (void);
 struct raw_head raw_head_begin (const char *method, const char *target, size_t target_length,
                                 const char *version, size_t size);
 void raw_head_add (struct raw_head *head, const char *name, const char *value);
-/* Was there nothing but the pieces and separators between them? */
+/* True if the head has only these pieces and the separators between them. */
 bool raw_head_end (const struct raw_head *head);
 
 #endif

@@ -26,8 +26,8 @@ bool signed_note (struct http_request *request)
     return true;
 }
 
-/* Anybody can send a body with a credential that is none.  One address must not take the memory for the bodies of
- * all others: it gets one eighth, or room for one body. */
+/* A client can send a large body with an invalid credential.  One address must not take the memory for the bodies
+ * of all others: it gets one eighth, or room for one body. */
 bool signed_has_room (const struct http_request *request, size_t size)
 {
     const struct http_server *server = request->connection->server;

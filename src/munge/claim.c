@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims: made, written, read, compared.  The text comes from a user whom munge has identified, but whom nothing
- * keeps from signing nonsense; so the parser is strict and bounded.
+ * Claims: made, written, read, compared.  munge has authenticated the user, but the
+ * user can sign any text; so the parser is strict and bounded.
  */
 #include "munge/claim.h"
 

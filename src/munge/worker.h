@@ -10,8 +10,8 @@
  *         munge_answer_free (answer)
  *
  * A frozen munged: libmunge gives up after 10 s.  Then all requests that wait behind that one get the same answer at
- * once; and while a call takes longer than MUNGE_PATIENCE_S, new requests are refused.  So nobody waits for more
- * than one attempt.  The caller's side of the worker belongs to one thread.
+ * once; and while a call takes longer than MUNGE_PATIENCE_S, new requests are refused.  So each request
+ * waits for one attempt at most.  The caller's side of the worker belongs to one thread.
  */
 #ifndef MUNGE_WORKER_H
 #define MUNGE_WORKER_H

@@ -74,7 +74,7 @@ static const double lasts_arrivals = 2;
 
 /* What is known of one job. */
 struct prospect {
-    double unit;   /* goodput per replica at its smallest size; 0 if it can run nowhere */
+    double unit;   /* goodput per replica at its smallest size; 0 if the cluster cannot hold it */
     double work_s; /* R: what is left, in seconds of one replica */
     double weight; /* w */
     double delay_s;

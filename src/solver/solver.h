@@ -14,7 +14,7 @@
 
 /* Where an option puts a job's replicas. */
 enum where {
-    WHERE_NONE,   /* nowhere: the job does not run */
+    WHERE_NONE,   /* on no node: the job does not run */
     WHERE_KEEP,   /* on its current placement */
     WHERE_ONE,    /* on one node: another one, or with another number of replicas */
     WHERE_MANY,   /* on two nodes or more, other than its current placement */

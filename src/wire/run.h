@@ -82,7 +82,7 @@ struct run_description {
     int64_t log_size;      /* bytes of out.log before it is rotated (10 MiB) */
     int log_files;         /* rotated ones that are kept besides out.log (5) */
     char *url;             /* where hints are sent: http://127.0.0.1:7467, https://HOST:PORT or
-                              unix:/path; NULL: nowhere */
+                              unix:/path; NULL: they are not sent */
     char *token;        /* for these reports; NULL: none.  Sent to this machine or by https only */
     char *ca;           /* file of the certificates that https trusts; NULL: the system's */
     enum run_auth auth; /* (RUN_AUTH_TOKEN: the token, if there is one) */

@@ -73,7 +73,7 @@ static bool starts (const char *text, const char *with)
     return strncmp (text, with, strlen (with)) == 0;
 }
 
-/* Is this an address of this machine?  127.0.0.1.example.com is none. */
+/* True for an address of this machine.  127.0.0.1.example.com is a name of another one. */
 static bool is_local_url (const char *text)
 {
     static const char four[] = "http://127.";

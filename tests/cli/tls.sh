@@ -66,8 +66,8 @@ start "a certificate that is missing" "$tmp/nosuch.pem" "$tmp/first.key" 'TLS ce
 start "a key that is missing" "$tmp/first.pem" "$tmp/nosuch.key" 'TLS key .*nosuch.key: No such file'
 echo nonsense >"$tmp/nonsense"
 chmod 600 "$tmp/nonsense"
-start "a certificate that is none" "$tmp/nonsense" "$tmp/first.key" 'nonsense: expected a certificate in PEM'
-start "a key that is none" "$tmp/first.pem" "$tmp/nonsense" 'nonsense: expected a key in PEM'
+start "a file that is not a certificate" "$tmp/nonsense" "$tmp/first.key" 'nonsense: expected a certificate in PEM'
+start "a file that is not a key" "$tmp/first.pem" "$tmp/nonsense" 'nonsense: expected a key in PEM'
 run $POLLUXD "${root[@]}" "${usual[@]}" --state "$tmp/r" --listen 0.0.0.0:0 --tls-self-signed
 expect "a made certificate without a name" status=2 err~'needs a name: .*host_names'
 
@@ -105,7 +105,7 @@ expect "a file of certificates that is missing" status=2 err~'--ca .*nosuch: exp
 run pollux status --server "http://127.0.0.1:$port"
 expect "http where https is served" status=3 err~'closed the connection; if it serves TLS, use https://'
 run pollux status --server "https://127.0.0.1:1" --ca "$tmp/first.pem"
-expect "https where nobody listens" status=3 err~'is polluxd running'
+expect "https to a port without a server" status=3 err~'is polluxd running'
 run pollux submit --server "https://127.0.0.1:$port" --ca "$tmp/second.pem" --name never -- true
 expect "nothing is sent before the certificate is checked" status=3 err~'nothing was sent'
 unset POLLUX_TOKEN_FILE

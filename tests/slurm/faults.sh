@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The daemons of Slurm die under a pilot, and with them what it wants to do: munged of polluxd's node and of a node of the job,
-# slurmctld, slurmd.  The job goes on, and no generation runs twice.  (steps_crash.sh kills polluxd, steps.sh the rest.)
+# Daemons of Slurm are killed while a pilot runs, so that its Slurm commands fail: munged of polluxd's node and of a node of
+# the job, slurmctld, slurmd.  The job goes on, and no generation runs twice.  (steps_crash.sh kills polluxd, steps.sh the rest.)
 . tests/slurm/lib_pilot.sh
 options=(-N3 --gpus-per-node=2 -- --interval 1 --restart-delay 0)
 cluster_up 3 2

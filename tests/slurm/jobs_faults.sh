@@ -128,7 +128,7 @@ sleep 2
 slurmctld_start
 survives "slurmctld was dead during a stop" 2
 munged_kill login STOP
-# Nobody can sign a request now, so an admin with a token asks for a change.
+# Users cannot sign requests now, so an admin with a token asks for a change.
 holds "polluxd answers while munged is stopped" node_exec login env POLLUX_STATE="$state" "$POLLUX" scale job --min 6 --max 6
 sleep 3
 munged_kill login CONT

@@ -91,7 +91,7 @@ until_daemon_is_gone()
 
 # share JOB N: the id of the Slurm job that has the N-th share of its running generation.
 share() { slurm squeue -h -t PD,R -n "$1.$(of "$1" .generation).$2" -o %i | head -n 1; }
-# foreign OPTION...: a Slurm job of somebody else; prints its id.
+# foreign OPTION...: a Slurm job that is not Pollux's; prints its id.
 foreign() { (cd / && slurm sbatch --parsable -J other -o /dev/null --mem=1 "$@" --wrap 'exec sleep 1000'); }
 slots_are() { pollux nodes --json | jq -e ".nodes | sort_by (.name) | map (if .available then .slots else 0 end) == $1"; }
 # started JOB GENERATION: its lines in $starts, in the order of ranks.

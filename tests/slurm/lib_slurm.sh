@@ -151,7 +151,7 @@ node_crash()
 }
 gone_from_router() { ! in_router ip link show "$1"; }
 
-# node_cut NODE [in|out]: drop the packets to the node, those from it, or both.  Nobody gets an error.
+# node_cut NODE [in|out]: drop the packets to the node, those from it, or both.  The senders get no error.
 node_cut()
 {
     [ "${2-in}" != in ] || in_router ip route replace blackhole "$(address "$1")/32"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A node is cut off from all others: for 5 s, which nobody need notice, and until Slurm gives it up; both ways, only to it and
-# only from it; during training, during a stop and during a start.  Every job goes on, and no generation runs twice.
+# A node is cut off from all others: for 5 s, during which Slurm keeps the node, and until Slurm declares it down; both ways,
+# only to it and only from it; during training, during a stop and during a start.  Every job goes on, and no generation runs twice.
 . tests/slurm/lib_pilot.sh
 if ! $separate; then
     skip "no namespaces: a node cannot be cut off"

@@ -31,7 +31,7 @@ submit_jobs()
 all_finished() { pollux list --all --json | jq -e "(.jobs // .) | length == $jobs and all (.phase == \"finished\")"; }
 one() { shuf -n 1 --random-source=<(yes $RANDOM); }
 
-# fault: one of them, at random.  What is killed is started again; a cut is shorter than Slurm's patience.
+# fault: one of them, at random.  What is killed is started again; a cut is shorter than SlurmdTimeout.
 fault()
 {
     local node=${nodes[RANDOM % count]} pid

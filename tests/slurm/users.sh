@@ -99,7 +99,7 @@ check "home, user and devices are the owner's" said ann a "home $tmp/home/ann us
 check "Slurm shows the jobs as theirs" [ "$(squeue -h -o '%j %u' | sort | tr '\n' ' ')" = "a.1.0 ann a.1.1 ann b.1.0 bob " ]
 check "the comment tells people what it is" grep -q 'job a, generation 1, replicas 0 to 3 of 6' <(squeue -h -n a.1.0 -o %k)
 
-# ---- Walls ----------------------------------------------------------------------------------------
+# ---- What other users cannot do --------------------------------------------------------------------
 
 run by bob logs a
 expect "bob cannot read ann's log" status=1 out= err~'belongs to ann'

@@ -51,7 +51,7 @@ make_system()
     cp -rL /etc/apt "$1/etc/apt"
     mkdir -p "$1/usr/share/keyrings" "$1/etc/ssl/certs" "$1/usr/local/share/ca-certificates"
     cp -rL /usr/share/keyrings/. "$1/usr/share/keyrings"
-    # Some links in there lead nowhere.
+    # Some links in there are broken.
     cp -rL /etc/ssl/certs/. "$1/etc/ssl/certs" 2>/dev/null
     cp -rL /usr/local/share/ca-certificates/. "$1/usr/local/share/ca-certificates" 2>/dev/null
     cp -L /etc/resolv.conf /etc/hosts "$1/etc"

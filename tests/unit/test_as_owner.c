@@ -425,7 +425,7 @@ static void test_open (void **state)
     assert_int_equal (ask_file (test, test->owner, 0, "a/b", &file).code, -EINVAL);
 }
 
-/* Whatever the owner puts there, nothing but their own regular files is opened. */
+/* Whatever the owner puts there, only their own regular files are opened. */
 static void test_planted (void **state)
 {
     struct fixture *test = *state;

@@ -406,8 +406,8 @@ static void warm_start_survives_anything (void **state)
 static void last_model_stays_if_samples_agree (void **state)
 {
     (void)state;
-    /* One sample on one node leaves gamma and alpha_local free to trade, but for the penalty on
-     * gamma; only the split between alpha_grad and beta_grad is the prior's. */
+    /* One sample on one node does not determine gamma and alpha_local separately; the penalty on
+     * gamma does.  Only the split between alpha_grad and beta_grad is the prior's. */
     const struct pollux_sample one = {{1, 1}, 10, 1, 1 + 1e-8, 1};
     struct pollux_fit first = fit (&one, 1, NULL);
     struct pollux_fit again = fit (&one, 1, &first.model);

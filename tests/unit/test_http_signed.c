@@ -231,7 +231,7 @@ static void clients_may_leave (void **state)
     int first = begin (fixture, get), second = begin (fixture, get);
     close (first);
     http_fixture_run (fixture);
-    admit (fixture, 0, 1, "ann"); /* its answer goes nowhere */
+    admit (fixture, 0, 1, "ann"); /* its answer is dropped */
     http_fixture_run (fixture);
     assert_null (waiting (fixture, 0));
     /* a server that stops refuses what waits */

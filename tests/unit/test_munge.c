@@ -402,7 +402,7 @@ static void the_worker_finds_the_user (void **state)
     assert_int_equal (answer->code, -EACCES);
     assert_non_null (strstr (answer->err.text, "used before"));
     munge_answer_free (answer);
-    munged.uid = 4000000000u; /* nobody's */
+    munged.uid = 4000000000u; /* without an account */
     assert_int_equal (munge_worker_decode (worker, 9, credential (9), NULL), 0);
     answer = wait_for (worker);
     assert_int_equal (answer->code, -EACCES);

@@ -161,7 +161,7 @@ static void test_lost_cgroup (void **state)
     assert_int_equal (access (cgroup, F_OK), -1); /* it was empty, so no process is left */
 }
 
-/* Kill supervisors at any moment: the run is none, lost or ended, and no process is left. */
+/* Kill supervisors at any moment: the run is RUN_NONE, RUN_LOST or RUN_ENDED, and no process is left. */
 static void test_killed_at_any_moment (void **state)
 {
     struct run_fixture *test = *state;

@@ -9,7 +9,7 @@
  *           polluxd <-- answers -+                     or open a file
  *
  * The root process takes a request (owner_message.h), starts a child for it, and sends the answer when
- * the child has ended.  It reads and writes no file itself, and parses nothing but messages of limited
+ * the child has ended.  It reads and writes no file itself, and parses only messages of limited
  * size.  The child becomes the owner (their uid, gid and groups, with no way back) before it touches
  * anything: links that the owner planted lead only where the owner may go anyway, and a home directory
  * on a file server that trusts no root can be used.
@@ -33,9 +33,9 @@ struct owner_helper_options {
     double deadline_s; /* of one request; 0: 30 */
 };
 
-/* Children at the same time, and at the same time for one owner: one owner with a home directory that
- * does not answer does not stop the others.  The second number is for requests that touch the owner's files,
- * and again for those that do not. */
+/* Children at the same time.  OWNER_CHILDREN: in total.  OWNER_CHILDREN_OF_ONE: per owner, counted separately for
+ * requests that touch the owner's files and for the others, so that a home directory that does not answer
+ * delays only the file requests of its owner. */
 enum { OWNER_CHILDREN = 32, OWNER_CHILDREN_OF_ONE = 4 };
 
 /* Start the root process.  *ret is polluxd's end of the socket, the caller's (close ends the process);

@@ -27,8 +27,7 @@ _Noreturn void owner_child_run (const struct owner_helper_options *options, cons
 int become_owner (const char *name, unsigned min_uid, struct owner_account *ret,
                   struct pollux_error *err);
 
-/* One descriptor beside bytes.  send: file < 0: none.  receive: *ret_file is -1 if there is none;
- * further ones are closed. */
+/* Send or receive bytes with at most one file descriptor; -1: none.  Further ones that arrive are closed. */
 ssize_t owner_socket_send (int socket, const void *data, size_t length, int file);
 ssize_t owner_socket_receive (int socket, void *data, size_t size, int *ret_file);
 

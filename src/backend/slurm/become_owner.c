@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The change from root to the owner of a job.  The order matters: groups and gid can only be changed
- * as root, so uid comes last; then everything is read back, and the way back to root is tried.
+ * as root, so uid comes last; then the ids are read back, and an attempt to become
+ * root again must fail.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -51,7 +51,7 @@ struct command_request {
     /* It is not killed by command_set_free, has no deadline, and lives on after this process.  Its standard
      * output is dropped, its standard error goes to a file in memory.  For srun of a share. */
     bool detached;
-    void (*done) (void *user, const struct command_result *result); /* NULL: nobody asks */
+    void (*done) (void *user, const struct command_result *result); /* NULL: no callback */
     void *user;
 };
 

@@ -2,8 +2,8 @@
 /*
  * Jobs and steps, as squeue lists them.
  *
- * Users may put any bytes, new lines too, into names and comments of their jobs.  So that nobody forges
- * a line, each line begins with a key: random digits that the caller chose for this query.
+ * Users may put any bytes, new lines too, into names and comments of their jobs.  Each line
+ * begins with a key, random digits that the caller chose for this query, so users cannot forge a line.
  */
 #ifndef BACKEND_SLURM_JOBS_H
 #define BACKEND_SLURM_JOBS_H
@@ -56,9 +56,9 @@ struct slurm_jobs_query {
 int slurm_jobs_words (const struct slurm_jobs_query *query, struct words *ret);
 int slurm_steps_words (const struct slurm_jobs_query *query, struct words *ret);
 
-/* The variable in the environment of the first command that has the format with the key.  All users can read
- * the words of a process; one who knew the key in time could forge a line.  Among the words of the second
- * command it does no harm: query.ids names an allocation of this user, where others have no steps. */
+/* The format with the key, as a variable for the environment of the first command.  All users can read the
+ * arguments of a process, and a user who knows the key in time can forge a line.  The second command has the
+ * key among its arguments.  That is safe: it lists only steps of query.ids, an allocation of this user. */
 void slurm_jobs_format (const char *key, char ret[SLURM_FORMAT_SIZE]);
 
 /* Parse it.  On success *ret is the caller's (slurm_jobs_clear).  -EPROTO: the output is something else;

@@ -18,7 +18,7 @@ struct slurm_lines {
  * missing up to `count` are "".  0: no more; -EPROTO: the line has fewer fields.  Empty lines are skipped. */
 int slurm_lines_next (struct slurm_lines *lines, char **fields, int least, int count);
 
-/* A field as a number of 0..max; -1: it is none. */
+/* A field as a number of 0..max; -1: it is not such a number. */
 int64_t slurm_field_number (const char *field, int64_t max);
 
 /* A field that may be missing: "(null)", "N/A", "n/a", "None assigned" become "". */

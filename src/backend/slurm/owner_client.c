@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * polluxd's side of the root process: a queue of requests that are sent as others are answered.  Few
- * are under way for one owner at a time, so that an owner whose home directory does not answer delays
- * nobody else.  Requests that touch no file of the owner do not wait behind those that do: an owner cannot
- * keep a job from being stopped by a file system that does not answer.
+ * polluxd's side of the root process: a queue of requests that are sent as others are answered.  One
+ * owner has few requests under way at a time, so a home directory that does not answer delays only the file
+ * requests of its owner.  Requests that touch no file, such as stops, have a limit of their own: a file
+ * system that does not answer does not delay them.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -18,7 +18,7 @@
 #define SECOND_US INT64_C (1000000)
 /* How long an open log is given out again: rotated files change their numbers. */
 #define LOG_US (2 * SECOND_US)
-/* Open logs, and those of one owner's jobs: nobody keeps the others from reading theirs. */
+/* Limits of open logs: in total, and per owner, so that one owner cannot use all of them. */
 enum { LOGS_LIMIT = 256, LOGS_OF_ONE = 64 };
 
 static bool same_run (const struct run_name *a, const struct run_name *b)
@@ -129,7 +129,7 @@ void service_forget_reads (struct service *service, const char *job, int generat
         struct service_read *read = service->reads[i];
         if (read->name.generation != generation || strcmp (read->name.job, job) != 0)
             continue;
-        free (read); /* an answer that comes later finds nobody */
+        free (read); /* a later answer has no entry here and is ignored */
         service->reads[i] = service->reads[--service->read_count];
     }
 }

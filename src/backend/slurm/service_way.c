@@ -208,7 +208,7 @@ static int stop_all (struct service *service, const struct carried_share *share,
     return code;
 }
 
-/* A job that waits in Slurm has nobody to signal. */
+/* A pending Slurm job has no processes to signal: it is cancelled instead. */
 static int service_signal (void *self, struct carried_share *share)
 {
     return stop_all (self, share, share->phase == SLURM_COMING ? 0 : SIGURG);
@@ -305,7 +305,7 @@ static void service_listed (void *self, const struct slurm_jobs *jobs)
         char name[NAME_SIZE];
         job_name (job->name, name);
         if (strcmp (service_owner_of (service, name), job->user) != 0)
-            continue; /* somebody else's, who copied our comment */
+            continue; /* another user's job with a copied comment */
         slurm_log (&service->slurm, LOG_WARNING,
                    "Slurm job %lld (%s) is not wanted: it is cancelled", (long long)job->id,
                    job->name);

@@ -29,7 +29,8 @@
 /* After the first cancel.  If a step's srun, slurmd and slurmctld die at the same time, Slurm may list the
  * step for ever.  Its runs cannot do harm: reports and checkpoints of old generations are refused. */
 #define GIVE_UP_US (60 * SECOND_US)
-/* Excuses of a job in succession: a node that kills everything must not restart it for ever. */
+/* How many ends of a job in succession do not count as its failures because they came from outside.  Without a
+ * limit, a node that kills every process would restart the job for ever. */
 enum { EXCUSES = 5 };
 /* A generation that ran longer than this has made progress. */
 #define LONG_US (600 * SECOND_US)

@@ -136,7 +136,7 @@ struct slurm {
     int poll_failures; /* in succession */
 
     struct run_view *view;        /* of the last look */
-    struct excuse_counts excuses; /* in succession */
+    struct excuse_counts excuses; /* ends in succession that came from outside, by job */
 };
 
 extern const struct carrier slurm_carrier;

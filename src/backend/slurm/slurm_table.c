@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of shares, and the queries that keep it up to date: one squeue for all shares, every
- * second while something changes and every 15 seconds otherwise.  Slurm that does not answer changes
- * nothing: no share is judged without it.
+ * second while something changes and every 15 seconds otherwise.  A query that fails changes no
+ * share.
  */
 #include <errno.h>
 #include <stdio.h>

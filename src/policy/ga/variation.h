@@ -21,7 +21,7 @@ int ga_variation_new (const struct ga_space *space, uint64_t seed, struct ga_var
                       struct pollux_error *err);
 void ga_variation_clear (struct ga_variation *variation);
 
-/* An integer in 0..bound-1, bound >= 1; uniform but for bound / 2^32. */
+/* A random integer in 0..bound-1, bound >= 1.  Each has the probability 1/bound, with an error below 2^-32. */
 int ga_draw (struct ga_variation *variation, int bound);
 
 /* One-point crossover: rows before a random one from a, the others from b. */
