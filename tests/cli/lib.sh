@@ -56,6 +56,7 @@ not_ok()
     [ $# = 0 ] || printf '%s\n' "$@" | head -n 40 | sed 's/^/    /'
 }
 
+# skip TEXT: what is not tested, and why.
 skip()
 {
     echo "ok $script: $1 # SKIP"

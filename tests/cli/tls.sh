@@ -167,7 +167,7 @@ if [ -n "$own" ]; then
     expect "the state directory's token is not sent without TLS" status=1 err~'wants a token: POLLUX_TOKEN_FILE is not set'
     stop_daemon
 else
-    skip "tokens over the network" "this machine has no address but loopback"
+    skip "tokens over the network: this machine has only loopback addresses"
 fi
 
 # ---- A made certificate -------------------------------------------------------------------------

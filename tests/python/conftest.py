@@ -81,8 +81,9 @@ class Lines:
                 for line in [*filter(None, [title]), *text.splitlines()]:
                     self.writer.line(f"    {line}")
         elif report.skipped:
-            self.writer.line(f"ok {name} # SKIP")
-            self.writer.line(f"    {report.longrepr[2] if report.longrepr else ''}")
+            reason = report.longrepr[2] if report.longrepr else "no reason is given"
+            reason = " ".join(reason.removeprefix("Skipped: ").split())
+            self.writer.line(f"ok {name}: {reason} # SKIP")
         elif report.when == "call":
             self.writer.line(f"ok {name}")
         self.writer.flush()
