@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A backend carries out plans: it starts, stops and watches the replicas of jobs.  All backends
- * are in one table; the daemon picks one by name and knows nothing else of it.  One thread:
+ * are in one table; the daemon picks one by name and calls its functions.  Besides, the daemon has
+ * the options of the backend `slurm` (daemon/main.c), starts its root process if for_owners is set,
+ * and if end_s is set stops all jobs before that time and writes the number of live jobs for the
+ * script of the pilot.  One thread:
  *
  *     ops->open (&options, &self);  ops->nodes (self)
  *     fold the journal;             ops->recover (self, &cluster)

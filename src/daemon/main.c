@@ -72,8 +72,7 @@ static const struct command_option polluxd_options[] = {
     {"tls-key", "FILE", OPT_TLS_KEY, "its key, which only polluxd's user can read"},
     {"tls-self-signed", NULL, OPT_TLS_SELF_SIGNED, "make a certificate in the state directory"},
     {"insecure", NULL, OPT_INSECURE, "listen on the network, and take tokens there, without TLS"},
-    {"backend", "NAME", OPT_BACKEND,
-     "what starts replicas: local, slurm-steps, slurm or fake (local)"},
+    {"backend", "NAME", OPT_BACKEND, "what starts replicas; see the list below (local)"},
     {"partition", "NAME", OPT_PARTITION, "backend slurm: use the nodes of this partition"},
     {"slurm-nodes", "LIST", OPT_SLURM_NODES, "backend slurm: use these nodes, as n[0-3],m1"},
     {"reservation", "NAME", OPT_RESERVATION, "backend slurm: use the nodes of this reservation"},
@@ -95,6 +94,13 @@ static const struct command_option polluxd_options[] = {
     {"version", NULL, OPT_VERSION, "print the version"},
 };
 
+static void print_backends (FILE *out)
+{
+    fputs ("\nBackends:\n", out);
+    for (const struct backend_ops *const *at = backends; *at; at++)
+        fprintf (out, "  %-28s %s\n", (*at)->name, (*at)->summary);
+}
+
 static const struct command polluxd_command = {
     .name = "polluxd",
     .program = "polluxd",
@@ -106,6 +112,7 @@ static const struct command polluxd_command = {
         "SIGTERM stops it and leaves jobs running, SIGHUP reads the configuration again.",
     .options = polluxd_options,
     .option_count = sizeof (polluxd_options) / sizeof (polluxd_options[0]),
+    .more_help = print_backends,
 };
 
 /* What only the command line can set. */

@@ -5,6 +5,8 @@
 
 run $POLLUXD --backend nosuch --check
 expect "an unknown backend" status=2 out= err~"no backend is called 'nosuch'; there are local, slurm-steps, slurm, fake"
+run $POLLUXD --help
+expect "--help lists all backends" status=0 out~'^  local  .* machine' out~'^  slurm-steps  ' out~'^  slurm  ' out~'^  fake  ' err=
 printf 'backend: nosuch\n' >"$tmp/bad.yaml"
 run $POLLUXD --config "$tmp/bad.yaml" --check
 expect "an unknown backend in the configuration" status=2 out= err~'bad.yaml:1:10: backend: expected "local", "slurm-steps", "slurm" or "fake", got .nosuch'
