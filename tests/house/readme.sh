@@ -113,6 +113,6 @@ links()
     done
     return $status
 }
-for page in $pages docs/slurm.md examples/README.md tests/data/README.md CONTRIBUTING.md; do
+for page in README.md docs/*.md examples/README.md tests/data/README.md CONTRIBUTING.md NEWS.md; do
     check "links of $page" links $page
 done
