@@ -113,12 +113,14 @@ static int find_name (struct munge_worker *worker, uid_t uid, char ret[MUNGE_NAM
     return 0;
 }
 
+/* *ret_silent: munged does not answer. */
 static int decode (struct munge_worker *worker, const struct task *task,
-                   struct munge_answer *answer)
+                   struct munge_answer *answer, bool *ret_silent)
 {
     struct pollux_error *err = &answer->err;
     int code =
         munge_decode_claim (worker->munge, task->credential, &answer->uid, &answer->claim, err);
+    *ret_silent = code == -EAGAIN;
     if (code == 0 && munge_replay_seen (worker->replay, answer->uid, &answer->claim,
                                         clock_monotonic_us () / 1000000))
         code = fail (err, -EACCES,
@@ -128,14 +130,20 @@ static int decode (struct munge_worker *worker, const struct task *task,
     return code;
 }
 
-static void run_task (struct munge_worker *worker, const struct task *task)
+/* True: munged does not answer, which holds for all tasks.  Other failures are of this one: a name service may fail
+ * for one user only. */
+static bool run_task (struct munge_worker *worker, const struct task *task)
 {
     struct munge_answer *answer = task->answer;
-    if (task->credential != NULL)
-        answer->code = decode (worker, task, answer);
-    else
+    bool silent;
+    if (task->credential != NULL) {
+        answer->code = decode (worker, task, answer, &silent);
+    } else {
         answer->code = munge_sign (worker->munge, task->reader, task->method, task->target,
                                    task->body, task->length, &answer->header, &answer->err);
+        silent = answer->code == -EAGAIN;
+    }
+    return silent;
 }
 
 /* Put the task's answer into the list, and free the task.  The lock is held. */
@@ -191,7 +199,7 @@ static void *work (void *self)
         worker->busy = true;
         worker->begin_us = clock_monotonic_us ();
         pthread_mutex_unlock (&worker->lock);
-        run_task (worker, task);
+        bool silent = run_task (worker, task);
         pthread_mutex_lock (&worker->lock);
         worker->busy = false;
         if (worker
@@ -204,7 +212,7 @@ static void *work (void *self)
         int code = task->answer->code;
         struct pollux_error err = task->answer->err;
         give (worker, task);
-        while (code == -EAGAIN && worker->tasks != NULL) { /* munged does not answer */
+        while (silent && worker->tasks != NULL) {
             task = take (worker);
             task->answer->code = code;
             task->answer->err = err;

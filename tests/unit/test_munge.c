@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdarg.h>
@@ -29,6 +30,7 @@
 
 static struct {
     uid_t uid;          /* of every credential */
+    uid_t first_uid;    /* of the first one that is decoded; 0: as all others */
     int error;          /* of the next calls; 0: none */
     atomic_bool blocks; /* a call waits for a post of go */
     sem_t begun, go;    /* begun: a call has begun to wait */
@@ -105,9 +107,24 @@ static int decode (const char *credential, void *context, void **payload, int *l
         return 8;
     *payload = strndup (credential + 6, size - 7);
     *length = (int)size - 7;
-    *uid = munged.uid;
+    *uid = munged.first_uid != 0 && munged.decodings == 1 ? munged.first_uid : munged.uid;
     *gid = 0;
     return MUNGE_SUCCESS;
+}
+
+/* In the place of the C library's: a name service that fails for one user. */
+enum { UID_WITHOUT_ANSWER = 4242 };
+int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret);
+int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret)
+{
+    *ret = NULL;
+    if (uid == UID_WITHOUT_ANSWER)
+        return EIO;
+    if (uid != 0 || size < sizeof ("root"))
+        return 0; /* there is no such user */
+    *user = (struct passwd){.pw_name = strcpy (memory, "root")};
+    *ret = user;
+    return 0;
 }
 
 static struct munge *open_munge (void)
@@ -453,6 +470,31 @@ static void a_frozen_munged_delays_nobody_twice (void **state)
     munge_worker_free (worker);
 }
 
+static void a_failing_name_service_concerns_one_user (void **state)
+{
+    struct munge *munge = open_munge ();
+    struct munge_worker *worker;
+    (void)state;
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    munged.blocks = true;
+    munged.first_uid = UID_WITHOUT_ANSWER;
+    assert_int_equal (munge_worker_decode (worker, 0, credential (0), NULL), 0);
+    sem_wait (&munged.begun);
+    for (int i = 1; i <= 3; i++)
+        assert_int_equal (munge_worker_decode (worker, (uint64_t)i, credential (i), NULL), 0);
+    munged.blocks = false;
+    sem_post (&munged.go);
+    for (int i = 0; i <= 3; i++) {
+        struct munge_answer *answer = wait_for (worker);
+        assert_int_equal (answer->ticket, i);
+        assert_int_equal (answer->code, i == 0 ? -EAGAIN : 0);
+        if (i == 0)
+            assert_non_null (strstr (answer->err.text, "uid 4242 cannot be looked up"));
+        munge_answer_free (answer);
+    }
+    munge_worker_free (worker);
+}
+
 static void a_worker_ends_with_work_left (void **state)
 {
     struct munge *munge = open_munge ();
@@ -565,6 +607,7 @@ int main (void)
         cmocka_unit_test (many_claims_are_remembered),
         cmocka_unit_test (the_worker_finds_the_user),
         cmocka_unit_test (a_frozen_munged_delays_nobody_twice),
+        cmocka_unit_test (a_failing_name_service_concerns_one_user),
         cmocka_unit_test (a_worker_ends_with_work_left),
         cmocka_unit_test (signed_soon_or_not_at_all),
         cmocka_unit_test (users_have_roles),
