@@ -19,23 +19,60 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/number.h"
+#include "base/safe_dir.h"
 
-/* Open a directory, made if it is missing, and give up the descriptor of its parent.  *ret_new: it was
- * made here, and is still the same.  Another user who may write to the parent could replace it: so it
- * is not opened through a link, must belong to this user, and only its owner may have write permission. */
-static int enter (int parent, const char *name, mode_t mode, bool *ret_new)
+/* What is known of a directory that was opened by its path. */
+struct opened {
+    bool is_new;  /* it was made here, and is still the same */
+    bool is_link; /* the last name is a link to it */
+    /* Only this process's user can have put it at this path: no directory on the way belongs to another user, and
+     * another one who may write to it (/tmp) can neither have made this one nor lead to it by a link. */
+    bool trusted;
+};
+
+/* True if only this user can add or replace names in the directory. */
+static bool is_ours (const struct stat *stat)
+{
+    return stat->st_uid == geteuid () && (stat->st_mode & 022) == 0;
+}
+
+/* Of a directory of this user in `parent`. */
+static bool is_trusted (const struct stat *parent, bool is_link)
+{
+    if (is_ours (parent))
+        return true;
+    /* In a sticky directory only its owner can rename it. */
+    return parent->st_uid == geteuid () && (parent->st_mode & S_ISVTX) && !is_link;
+}
+
+static void learn (int parent, const char *name, int fd, struct opened *about)
+{
+    struct stat above, entry, found;
+    bool known = fstat (parent, &above) == 0 && fstat (fd, &found) == 0 &&
+                 fstatat (parent, name, &entry, AT_SYMLINK_NOFOLLOW) == 0;
+    about->is_link = !known || entry.st_dev != found.st_dev || entry.st_ino != found.st_ino;
+    about->trusted = about->trusted && known && found.st_uid == geteuid () &&
+                     is_trusted (&above, about->is_link);
+}
+
+/* Open a directory, made if it is missing, and give up the descriptor of its parent.  Another user who may write to
+ * the parent could replace it: so a new one is not opened through a link, must belong to this user, and only its
+ * owner may have write permission. */
+static int enter (int parent, const char *name, mode_t mode, struct opened *about)
 {
     struct stat stat;
-    *ret_new = mkdirat (parent, name, mode) == 0;
-    int rc = *ret_new || errno == EEXIST ? 0 : -errno, follow = *ret_new ? O_NOFOLLOW : 0;
+    about->is_new = mkdirat (parent, name, mode) == 0;
+    int rc = about->is_new || errno == EEXIST ? 0 : -errno;
+    int follow = about->is_new ? O_NOFOLLOW : 0;
     int fd = rc < 0 ? -1 : openat (parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | follow);
     if (rc == 0 && fd < 0 && errno == EACCES) /* a directory that may be passed, but not listed */
         fd = openat (parent, name, O_PATH | O_DIRECTORY | O_CLOEXEC | follow);
     if (rc == 0 && fd < 0)
         rc = -errno;
-    if (rc == 0 && *ret_new &&
-        (fstat (fd, &stat) < 0 || stat.st_uid != geteuid () || (stat.st_mode & 022) != 0))
+    if (rc == 0 && about->is_new && (fstat (fd, &stat) < 0 || !is_ours (&stat)))
         rc = -EPERM;
+    if (rc == 0)
+        learn (parent, name, fd, about);
     close (parent);
     if (rc < 0 && fd >= 0)
         close (fd);
@@ -43,35 +80,70 @@ static int enter (int parent, const char *name, mode_t mode, bool *ret_new)
 }
 
 /* mkdir -p: missing parents get mode 0755, the directory itself 0700.  Returns a descriptor of it. */
-static int make_directories (const char *path, bool *ret_new)
+static int make_directories (const char *path, struct opened *about)
 {
     char *copy = strdup (path), *rest = NULL;
     int fd = copy ? open (*path == '/' ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     int rc = copy ? 0 : -ENOMEM;
     if (copy && fd < 0)
         rc = -errno;
-    *ret_new = false;
+    *about = (struct opened){.trusted = *path == '/'};
     char *name = rc == 0 ? strtok_r (copy, "/", &rest) : NULL;
     while (name && fd >= 0) {
         char *next = strtok_r (NULL, "/", &rest);
-        fd = enter (fd, name, next ? 0755 : 0700, ret_new);
+        fd = enter (fd, name, next ? 0755 : 0700, about);
         name = next;
     }
     free (copy);
     return rc < 0 ? rc : fd;
 }
 
+static int is_empty (int directory, bool *ret)
+{
+    DIR *list;
+    int code = safe_dir_list (directory, &list, NULL);
+    if (code < 0)
+        return code;
+    *ret = !safe_dir_next (list);
+    closedir (list);
+    return 0;
+}
+
+/* An existing directory is given to the user if it is root's and empty, as systemd or an administrator made it.
+ * It may be a name with files of somebody else, /etc for example: those are never given away. */
+static int hand_over (int fd, const char *path, const struct opened *about, unsigned uid,
+                      unsigned gid, struct pollux_error *err)
+{
+    struct stat stat;
+    bool empty = false;
+    int rc = fstat (fd, &stat) < 0 ? -errno : 0;
+    if (rc == 0 && stat.st_uid != geteuid ())
+        return 0; /* the user's, or state_open refuses it */
+    if (rc == 0 && !about->is_new)
+        rc = is_empty (fd, &empty);
+    bool safe = about->trusted && !about->is_link && is_ours (&stat);
+    if (rc == 0 && !about->is_new && (!empty || !safe))
+        return fail (err, -EPERM,
+                     "state directory %s belongs to root, and %s: give it to the user of --run-as "
+                     "(chown -R), or choose another with --state",
+                     file_name (path).text,
+                     empty ? "is a link, or other users can replace it" : "is not empty");
+    if (rc == 0 && fchown (fd, uid, gid) < 0)
+        rc = -errno;
+    return rc < 0 ? fail (err, rc, "state directory %s: %s", file_name (path).text, strerror (-rc))
+                  : 0;
+}
+
 int state_prepare (const char *path, unsigned uid, unsigned gid, struct pollux_error *err)
 {
-    bool is_new;
-    int fd = make_directories (path, &is_new), rc = fd < 0 ? fd : 0;
-    if (rc == 0 && is_new && fchown (fd, uid, gid) < 0)
-        rc = -errno;
-    if (fd >= 0)
-        close (fd);
-    return rc < 0 ? fail (err, rc, "cannot make the state directory %s: %s", file_name (path).text,
-                          strerror (-rc))
-                  : 0;
+    struct opened about;
+    int fd = make_directories (path, &about);
+    if (fd < 0)
+        return fail (err, fd, "cannot make the state directory %s: %s", file_name (path).text,
+                     strerror (-fd));
+    int rc = uid == geteuid () ? 0 : hand_over (fd, path, &about, uid, gid, err);
+    close (fd);
+    return rc;
 }
 
 /* Check that it is a directory of this user, and close it to other users. */
@@ -137,8 +209,8 @@ static int claim_directory (const struct state *state, bool shared, struct epoch
 
 int state_open (const char *path, bool shared, struct state *ret, struct pollux_error *err)
 {
-    bool is_new;
-    int rc = make_directories (path, &is_new);
+    struct opened about;
+    int rc = make_directories (path, &about);
     if (rc < 0 && rc != -ENOTDIR) /* if it is no directory, the next call says so */
         return fail (err, rc, "cannot make the state directory %s: %s", file_name (path).text,
                      strerror (-rc));

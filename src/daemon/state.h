@@ -23,8 +23,9 @@ struct state {
     struct epoch epoch;
 };
 
-/* For a daemon that starts as root and continues as another user: make the directory for that user,
- * if it is missing. */
+/* For a daemon that starts as root and continues as another user: make the directory for that user, if it is missing.
+ * One of root that is empty is given to the user, unless other users may have put it there; links are not followed
+ * to it then.  -EPERM: it is root's, and is not given away. */
 int state_prepare (const char *path, unsigned uid, unsigned gid, struct pollux_error *err);
 
 /* Make the directory if it is missing (0700; missing parents: 0755), check that it belongs to this user

@@ -481,6 +481,20 @@ if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
     start_daemon "${usual[@]}"
     holds "the next daemon knows the job" is who '.phase == "finished"'
     stop_daemon
+    # As systemd makes it (StateDirectory=), or an administrator.
+    state=$tmp/nobody/made
+    export POLLUX_STATE=$state
+    mkdir -m 700 "$state"
+    start_daemon "${usual[@]}"
+    holds "--run-as: an empty state directory of root becomes that user's" [ "$(stat -c '%U %a' "$state")" = 'nobody 700' ]
+    submit made -- true
+    soon "a job runs there" is made '.phase == "finished"'
+    stop_daemon
+    mkdir -m 700 "$tmp/nobody/full"
+    touch "$tmp/nobody/full/file"
+    run "$POLLUXD" --run-as nobody --state "$tmp/nobody/full"
+    expect "--run-as: a directory of root with files is refused" status=1 out= err~'belongs to root, and is not empty: .*chown -R.*--state'
+    check "and stays root's" [ "$(stat -c %U "$tmp/nobody/full")" = root ]
 else
     skip "--run-as (not root)"
 fi

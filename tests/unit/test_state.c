@@ -84,23 +84,78 @@ static void test_refused (void **state)
     assert_int_equal (mode_of ("real/inner"), 0700);
 }
 
-/* Only what is new is given away. */
+static uid_t owner_of (const char *path)
+{
+    struct stat stat;
+    assert_int_equal (lstat (path, &stat), 0);
+    return stat.st_uid;
+}
+
+/* Only the directory itself is given away, not the parents that were made. */
 static void test_prepared (void **state)
 {
     (void)state;
-    struct stat stat;
     unsigned uid = geteuid () == 0 ? 4711 : geteuid ();
     assert_int_equal (state_prepare ("parent/state", uid, getegid (), NULL), 0);
-    assert_int_equal (lstat ("parent/state", &stat), 0);
-    assert_int_equal (stat.st_uid, uid);
-    assert_int_equal (lstat ("parent", &stat), 0);
-    assert_int_equal (stat.st_uid, geteuid ());
-    assert_int_equal (mkdir ("old", 0700), 0);
-    assert_int_equal (symlink ("old", "alias"), 0);
-    assert_int_equal (state_prepare ("old", uid, getegid (), NULL), 0);
-    assert_int_equal (state_prepare ("alias", uid, getegid (), NULL), 0);
-    assert_int_equal (lstat ("old", &stat), 0);
-    assert_int_equal (stat.st_uid, geteuid ());
+    assert_int_equal (owner_of ("parent/state"), uid);
+    assert_int_equal (owner_of ("parent"), geteuid ());
+    assert_int_equal (state_prepare ("parent/state", uid, getegid (), NULL), 0); /* again */
+}
+
+/* An existing directory of root is given away if it is empty, and nobody else can have put it there. */
+static void test_handed_over (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool given;
+        const char *why;
+    } cases[] = {
+        {"empty", true, ""},
+        {"open", false, "other users"},  /* everybody may write to it */
+        {"full", false, "is not empty"}, /* somebody's files */
+        {"alias", false, "is a link"},
+        {"mine/inner", false, "other users"},      /* below a directory of another user */
+        {"mine/lead/inner", false, "other users"}, /* through another user's link */
+        {"sticky/inner", true, ""},
+        {"sticky/lead", false, "is a link"},
+        {"sticky/way/inner", false, "other users"},
+    };
+    char path[256];
+    struct pollux_error err = {.text = ""};
+    if (geteuid () != 0)
+        skip ();
+    umask (0);
+    assert_int_equal (chmod (folder, 0755), 0);
+    static const char *const made[] = {"empty",  "open",         "full", "full/x",
+                                       "target", "target/inner", "mine", "mine/inner",
+                                       "sticky", "sticky/inner"};
+    for (size_t i = 0; i < COUNT (made); i++)
+        assert_int_equal (mkdir (made[i], 0700), 0);
+    assert_int_equal (chmod ("open", 0777), 0);
+    assert_int_equal (chmod ("target", 0755), 0);
+    assert_int_equal (symlink ("empty", "alias"), 0);
+    assert_int_equal (symlink ("../target", "mine/lead"), 0);
+    assert_int_equal (symlink ("../target/inner", "sticky/lead"), 0);
+    assert_int_equal (symlink ("../target", "sticky/way"), 0);
+    assert_int_equal (lchown ("mine/lead", 4712, 4712), 0);
+    assert_int_equal (lchown ("sticky/lead", 4712, 4712), 0);
+    assert_int_equal (lchown ("sticky/way", 4712, 4712), 0);
+    assert_int_equal (chown ("mine", 4712, 4712), 0);
+    assert_int_equal (chmod ("sticky", 01777), 0);
+    for (int round = 0; round < 2; round++) /* refused ones first: "alias" leads to "empty" */
+        for (size_t i = 0; i < COUNT (cases); i++) {
+            if (cases[i].given != (round == 1))
+                continue;
+            snprintf (path, sizeof (path), "%s/%s", folder, cases[i].name);
+            int code = state_prepare (path, 4711, 4711, &err);
+            if (code != (cases[i].given ? 0 : -EPERM) ||
+                (code < 0 && !strstr (err.text, cases[i].why)))
+                fail_msg ("%s: %d %s", cases[i].name, code, err.text);
+            struct stat found;
+            assert_int_equal (stat (path, &found), 0);
+            assert_int_equal (found.st_uid, cases[i].given ? 4711 : 0);
+        }
 }
 
 int main (void)
@@ -109,6 +164,7 @@ int main (void)
         cmocka_unit_test (test_made),
         cmocka_unit_test (test_refused),
         cmocka_unit_test (test_prepared),
+        cmocka_unit_test (test_handed_over),
     };
     return cmocka_run_group_tests (tests, set_up, tear_down);
 }
