@@ -148,24 +148,73 @@ fi
 
 # ---- Broken commands ------------------------------------------------------------------------------
 
-# sbatch that answers nonsense, and one that fails, once each.
-real=$(command -v sbatch)
-cat >"$tmp/stub/sbatch" <<END
+# Every command of Slurm that the service runs, with faults: $tmp/stub/COMMAND.fault has one of the words below.
+for command in sbatch squeue sinfo scontrol scancel; do
+    cat >"$tmp/stub/$command" <<END
 #!/bin/sh
-[ -e "$tmp/stub/no-garbage" ] || { echo nonsense; exit 0; }
-[ -e "$tmp/stub/no-failure" ] || { echo 'sbatch: error: Unable to contact slurm controller (connect failure)' >&2; exit 1; }
-exec $real "\$@"
+case \$(cat "$tmp/stub/$command.fault" 2>/dev/null) in
+garbage) head -c 3000 /dev/urandom; exit 0 ;;
+nonsense) echo nonsense; exit 0 ;;
+failure) echo '$command: error: Batch job submission failed: Unable to contact slurm controller (connect failure)' >&2; exit 1 ;;
+hang) exec sleep 1000 ;;
+esac
+exec $(command -v $command) "\$@"
 END
-chmod 755 "$tmp/stub/sbatch"
+    chmod 755 "$tmp/stub/$command"
+done
+# fault WORD COMMAND...; mend COMMAND...
+fault() { local word=$1; shift; for command; do echo "$word" >"$tmp/stub/$command.fault"; done; }
+mend() { for command; do rm -f "$tmp/stub/$command.fault"; done; }
 stop_daemon
+fault nonsense sbatch
 PATH=$tmp/stub:$PATH service
 limit 4
 soon "sbatch answers nonsense: its generation ends" eval 'grep -q "sbatch did not answer" "$log"'
-: >"$tmp/stub/no-garbage"
+fault failure sbatch
 soon "sbatch fails: its generation ends" eval 'grep -q "Unable to contact" "$log"'
-: >"$tmp/stub/no-failure"
+mend sbatch
 soon "and the next one runs" running 4
 check "none of these is a failure of the job" blameless
+
+fault garbage scontrol
+soon "garbage of scontrol is refused" eval 'grep -q "nodes of Slurm are not known: scontrol" "$log"'
+mend scontrol
+scontrol update NodeName=n2 State=drain Reason=test
+soon "the nodes are known again" slots_are "4 4 0"
+scontrol update NodeName=n2 State=resume
+soon "all of them" slots_are "4 4 4"
+fault garbage squeue sinfo
+soon "garbage of squeue and sinfo is refused" eval 'grep -q "Slurm does not answer: squeue" "$log" && grep -q "nodes of Slurm are not known: sinfo" "$log"'
+limit 2
+check "the nodes stay known, and the job stays" eval 'slots_are "4 4 4" && is elastic ".phase == \"running\""'
+mend squeue sinfo
+soon "the change happens when they answer again" running 2
+generation=$(generation)
+fault hang squeue sinfo scontrol scancel
+limit 5
+hung() { pgrep -u "${daemon_user[1]-$owner}" -f "sleep 1000" | wc -l; }
+soon "commands hang" eval '[ "$(hung)" -ge 2 ]'
+for ((i = 0; i < 5; i++)); do holds "polluxd answers while commands hang" answers; done
+check "nothing new runs meanwhile" [ "$(of elastic .generation)" = "$generation" ]
+mend squeue sinfo scontrol scancel
+soon "hanging commands are killed, and the change happens" running 5
+soon "none of them is left" eval '[ "$(hung)" = 0 ]'
+check "none of these is a failure of the job" blameless
+
+# ---- A job that Slurm does not take ---------------------------------------------------------------
+
+# The words of a job are in sbatch's messages.  They are the job's failure, and nobody waits for them.
+sed -e 's/name: elastic/name: wrong/' -e '/preemptible/d' "$tmp/elastic.yaml" >"$tmp/wrong.yaml"
+echo 'max_failures: 2
+backoff: 1
+slurm: {partition: "munge"}' >>"$tmp/wrong.yaml"
+chmod 644 "$tmp/wrong.yaml"
+excuses() { pollux events --json | jq -s '[.[] | select (.type == "EXIT" and .body.kind == "again")] | length'; }
+before=$(excuses)
+pollux submit "$tmp/wrong.yaml" >/dev/null
+soon "a partition of that name is the job's failure" is wrong '.phase == "failed" and .failures == 3'
+check "with the words of sbatch" eval 'pollux show wrong | grep -q "Slurm did not take it: .*munge"'
+check "the failures of sbatch before were excused, these are not" eval "[ $before -ge 2 ] && [ \$(excuses) = $before ]"
 check "every rank of every generation started at most once" [ "$(awk '{ print $1, $2, $3 }' "$starts" | sort | uniq -d | wc -l)" = 0 ]
 
 end elastic

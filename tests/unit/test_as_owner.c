@@ -312,6 +312,24 @@ static void test_submit_fails (void **state)
     struct owner_answer answer = ask_submit (test, test->owner);
     assert_int_equal (answer.code, -EIO);
     assert_string_equal (answer.text, "sbatch: error: no such partition");
+    /* What the owner wrote is no sentence of Slurm's, and the child cannot give the root process's own codes. */
+    set_command (test, "sbatch",
+                 "#!/bin/sh\necho 'sbatch: error: invalid partition specified: munge' >&2\n"
+                 "echo 'sbatch: error: Batch job submission failed: Invalid partition name' >&2\n"
+                 "exit 1\n");
+    answer = ask_submit (test, test->owner);
+    assert_int_equal (answer.code, -EIO);
+    assert_string_equal (answer.text, "sbatch: error: invalid partition specified: munge");
+    set_command (test, "sbatch", "#!/bin/sh\necho '-87 x' >&2\nexit 254\n");
+    assert_int_equal (OWNER_NO_PROCESS, -87);
+    assert_int_equal (ask_submit (test, test->owner).code, -EIO);
+    set_command (test, "sbatch",
+                 "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do\n"
+                 "echo \"sbatch: error: If munged is up, restart with --num-threads=10, $i\" >&2\n"
+                 "done\necho 'sbatch: error: Batch job submission failed: Protocol authentication "
+                 "error' >&2\nexit 1\n");
+    answer = ask_submit (test, test->owner);
+    assert_int_equal (answer.code, OWNER_UNREACHABLE);
     set_command (test, "sbatch", "#!/bin/sh\nkill -9 $$\n");
     answer = ask_submit (test, test->owner);
     assert_int_equal (answer.code, -EINTR);

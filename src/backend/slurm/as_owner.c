@@ -20,12 +20,15 @@
 #include <unistd.h>
 
 #include "backend/slurm/as_owner_private.h"
+#include "backend/slurm/submission.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "wire/slurm_config.h"
 
 #define DEADLINE_S 30.0
+/* Of one command: sbatch writes a line for each attempt to reach munged, and then why it failed. */
+enum { MESSAGES_SIZE = 4096 };
 
 struct child {
     int pid; /* 0: this place is free */
@@ -126,6 +129,12 @@ static void refuse (const struct helper *helper, uint64_t number, int code, cons
     send_answer (helper, &answer, -1);
 }
 
+/* What a command wrote: its first line is for people, all of them tell whether Slurm could be asked. */
+static int command_code (const char *messages)
+{
+    return slurm_sbatch_unreachable (messages) ? OWNER_UNREACHABLE : -EIO;
+}
+
 /* Read what is there, without waiting; a NUL ends it. */
 static size_t read_rest (int file, char *ret, size_t size)
 {
@@ -157,12 +166,14 @@ static void take_failure (struct owner_answer *answer)
     if (!space)
         return;
     *space = '\0';
-    if (number_int64 (answer->text, &code) == 0 && code < 0 && code > -4096)
+    if (number_int64 (answer->text, &code) == 0 && code < 0 && code > -4096 &&
+        code != OWNER_NO_PROCESS && code != OWNER_UNREACHABLE)
         answer->code = (int)code;
     memmove (answer->text, space + 1, strlen (space + 1) + 1);
 }
 
-static void describe_end (const struct child *child, int status, struct owner_answer *answer)
+static void describe_end (const struct child *child, int status, const char *messages,
+                          struct owner_answer *answer)
 {
     if (child->killed) {
         answer->code = -ETIMEDOUT;
@@ -174,7 +185,7 @@ static void describe_end (const struct child *child, int status, struct owner_an
     } else if (WEXITSTATUS (status) == CHILD_FAILED) {
         take_failure (answer);
     } else if (WEXITSTATUS (status) != 0) {
-        answer->code = -EIO;
+        answer->code = command_code (messages);
         if (!answer->text[0])
             snprintf (answer->text, sizeof (answer->text), "it ended with exit code %d",
                       WEXITSTATUS (status));
@@ -184,6 +195,7 @@ static void describe_end (const struct child *child, int status, struct owner_an
 static void finish (const struct helper *helper, struct child *child)
 {
     struct owner_answer answer = {.number = child->number};
+    char messages[MESSAGES_SIZE];
     siginfo_t ended = {0};
     int status = 0, file = -1;
     if (waitid (P_PID, (id_t)child->pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 ||
@@ -193,7 +205,8 @@ static void finish (const struct helper *helper, struct child *child)
      * may belong to others. */
     kill (-child->pid, SIGKILL);
     waitpid (child->pid, &status, 0);
-    read_rest (child->error, answer.text, sizeof (answer.text));
+    read_rest (child->error, messages, sizeof (messages));
+    snprintf (answer.text, sizeof (answer.text), "%.*s", (int)sizeof (answer.text) - 1, messages);
     tidy (answer.text);
     if (child->opens) {
         char byte;
@@ -202,7 +215,7 @@ static void finish (const struct helper *helper, struct child *child)
     } else {
         read_rest (child->output, answer.output, sizeof (answer.output));
     }
-    describe_end (child, status, &answer);
+    describe_end (child, status, messages, &answer);
     if (answer.code == 0 && child->opens && file < 0) {
         answer.code = -EIO;
         snprintf (answer.text, sizeof (answer.text), "the file was not handed over");
@@ -311,11 +324,10 @@ static void take_request (struct helper *helper, const uint8_t *message, size_t 
         refuse (helper, 0, -EINVAL, "the request is damaged or has an unknown version");
         return;
     }
-    int code = child ? start_child (helper, child, message, length, payload) : -EAGAIN;
-    if (code < 0) {
-        refuse (helper, number, code,
-                code == -EAGAIN ? "too many requests at once"
-                                : "no process could be started for it");
+    int code = child ? start_child (helper, child, message, length, payload) : 0;
+    if (!child || code < 0) {
+        refuse (helper, number, OWNER_NO_PROCESS,
+                child ? "no process could be started for it" : "too many requests at once");
         return;
     }
     child->number = number;

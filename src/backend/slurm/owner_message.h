@@ -16,6 +16,7 @@
 #ifndef BACKEND_SLURM_OWNER_MESSAGE_H
 #define BACKEND_SLURM_OWNER_MESSAGE_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,9 +60,16 @@ struct owner_request {
     char storage[OWNER_MESSAGE_LIMIT]; /* words, when decoded */
 };
 
+/* Codes that the root process gives by itself.  All others come from a process of the owner, who can make it say
+ * anything: they concern this owner's request only. */
+enum {
+    OWNER_NO_PROCESS = -EUSERS,       /* the root process could not start a child */
+    OWNER_UNREACHABLE = -EHOSTUNREACH /* sbatch says that Slurm does not answer */
+};
+
 struct owner_answer {
     uint64_t number;
-    int code;                   /* 0 or -errno */
+    int code;                   /* 0, -errno of the owner's child, or one of the two below */
     char text[OWNER_TEXT_SIZE]; /* why it failed: one sentence; for warnings of sbatch, too */
     /* Of sbatch; of READ: the file up to a NUL; of LOOKUP: struct owner_account as text. */
     char output[OWNER_OUTPUT_SIZE];

@@ -143,6 +143,13 @@ static int service_recover (void *self, const struct cluster *cluster, struct po
     return code;
 }
 
+/* The owner's account is not known yet: it is being looked up, or the name service does not answer. */
+static bool is_transient (int code)
+{
+    return code == -EAGAIN || code == -EIO || code == -ETIMEDOUT || code == -EINTR ||
+           code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == OWNER_NO_PROCESS;
+}
+
 /* A program that MPI starts on other nodes would not be a process of this job there. */
 static int service_check (void *self, const struct launch *launch, struct pollux_error *err)
 {
@@ -156,7 +163,7 @@ static int service_check (void *self, const struct launch *launch, struct pollux
     if (strcmp (launch->owner, "root") == 0)
         return fail (err, -EPERM, "jobs of root are not run: submit as an ordinary user");
     int code = service_account (service, launch->owner, &account, err);
-    return code == -EAGAIN ? 0 : code; /* it is looked up; a start waits for it */
+    return is_transient (code) ? 0 : code; /* a start waits for it */
 }
 
 /* ---- Steps and events --------------------------------------------------------------------- */
@@ -191,11 +198,12 @@ static int service_next_event (void *self, const struct cluster *cluster, struct
     return code != 0 ? code : service_next_node (service, cluster, ret);
 }
 
-/* The account of a job's owner is looked up before its first start. */
+/* The account of a job's owner is looked up before its first start.  A start for an owner who is not served
+ * fails: that is the job's own fault. */
 static bool may_start (void *self, const struct job *job)
 {
     const struct service_account *account;
-    return service_account (self, job->launch->owner, &account, NULL) != -EAGAIN;
+    return !is_transient (service_account (self, job->launch->owner, &account, NULL));
 }
 
 static int service_reconcile (void *self, struct loop *loop, struct pollux_error *err)

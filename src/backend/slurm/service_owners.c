@@ -134,7 +134,7 @@ static void account_answer (struct service *service, struct service_account *acc
     if (owner_account_decode (answer->output, &account->account) < 0 ||
         set_environment (account) < 0)
         account->code =
-            fail (&account->why, -EIO, "owner %s: the account cannot be used", account->name);
+            fail (&account->why, -EPERM, "owner %s: the account cannot be used", account->name);
 }
 
 /* ---- Shares ------------------------------------------------------------------------------- */
@@ -158,37 +158,13 @@ int service_submit (struct service *service, const char *owner, struct carried_s
     return 0;
 }
 
-/* Slurm itself could not be asked: not the job's fault, and the same for all jobs. */
-static bool is_unreachable (const char *text)
+/* Was it not the job's fault?  Slurm did not answer, to sbatch or to this process; or there was no memory, or no
+ * sbatch, as while Slurm is being upgraded.  What sbatch says is in the hands of the owner, whose process it is.  So
+ * this is an excuse, of which a job has few, and never a reason to hold up the jobs of others. */
+static bool is_excused (const struct service *service, int code)
 {
-    static const char *const sentences[] = {
-        "Unable to contact slurm controller",
-        "Socket timed out",
-        "Zero Bytes were transmitted",
-        "Communication connection failure",
-        "Protocol authentication error",
-        "Unable to authenticate",
-        "Slurm backup controller",
-        "Connection refused",
-        "slurm_persist_conn",
-        "Transport endpoint",
-        "in standby mode",
-        "Munge",
-        "munge",
-        "Slurm temporarily unable to accept job",
-    };
-    for (size_t i = 0; i < sizeof (sentences) / sizeof (sentences[0]); i++)
-        if (strstr (text, sentences[i]))
-            return true;
-    return false;
-}
-
-/* Neither Slurm nor the owner's directory was asked: there was no process or no memory for it, or sbatch cannot be
- * run, as while Slurm is being upgraded. */
-static bool is_ours (int code)
-{
-    return code == -EAGAIN || code == -ENOMEM || code == -EMFILE || code == -ENFILE ||
-           code == -ENOEXEC;
+    return code == OWNER_UNREACHABLE || code == -ENOMEM || code == -EMFILE || code == -ENFILE ||
+           code == -ENOEXEC || service->slurm.poll_failures > 0;
 }
 
 static void submit_answer (struct service *service, struct carried_share *share,
@@ -213,11 +189,12 @@ static void submit_answer (struct service *service, struct carried_share *share,
     }
     result.code = answer->code;
     result.exit_code = 1;
-    bool unreachable = is_ours (answer->code) || is_unreachable (answer->text);
-    share->refused = !unreachable;
+    bool busy = answer->code == OWNER_NO_PROCESS; /* the same for all jobs */
+    share->excused = !busy && is_excused (service, answer->code);
+    share->refused = !busy && !share->excused;
     slurm_share_ended (&service->slurm, share, &result);
     snprintf (share->why, sizeof (share->why), "%s%.200s",
-              unreachable ? "" : "Slurm did not take it: ", answer->text);
+              share->refused ? "Slurm did not take it: " : "", answer->text);
 }
 
 int service_stop (struct service *service, const char *owner, int64_t id, int signal)

@@ -157,6 +157,15 @@ static int send (struct service *service, const struct cluster *cluster,
     return code;
 }
 
+/* Failures of this process concern all jobs; others come from what this job or its owner asks. */
+static int submit_code (int code)
+{
+    return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EPIPE ||
+                   code == -EAGAIN
+               ? code
+               : -EINVAL;
+}
+
 static int service_submit_share (void *self, const struct cluster *cluster,
                                  struct carried_share *share, const struct slurm_file *files,
                                  int count, struct pollux_error *err)
@@ -167,8 +176,6 @@ static int service_submit_share (void *self, const struct cluster *cluster,
     struct words words = {0};
     char *script = NULL;
     int code = service_account (service, job->launch->owner, &account, err);
-    if (code == -EPERM || code == -ENOENT)
-        return -EINVAL; /* the owner is not served: the job's own fault */
     if (code == 0)
         code = build (service, cluster, share, account, &words, &script, err);
     if (code == 0)
@@ -177,7 +184,7 @@ static int service_submit_share (void *self, const struct cluster *cluster,
                    : send (service, cluster, share, &words, script, files, count, err);
     words_clear (&words);
     free (script);
-    return code;
+    return code < 0 ? submit_code (code) : 0;
 }
 
 /* ---- Stopping ----------------------------------------------------------------------------- */

@@ -277,6 +277,55 @@ int slurm_hostfile (const char *const *nodes, const int *replicas, int count, ch
     return code;
 }
 
+/* ---- Messages of sbatch ------------------------------------------------------------------- */
+
+/* What follows "Batch job submission failed: " is a constant text of Slurm, or of the C library. */
+static bool is_unreachable (const char *sentence)
+{
+    static const char *const sentences[] = {
+        "Unable to contact slurm controller",
+        "Slurm backup controller in standby mode",
+        "Slurm temporarily unable to accept job",
+        "Socket timed out on send/recv operation",
+        "Zero Bytes were transmitted or received",
+        "Communication connection failure",
+        "Communication shutdown failure",
+        "Message receive failure",
+        "Message send failure",
+        "Transport endpoint is not connected",
+        "Protocol authentication error",
+        "Connection refused",
+        "Connection reset by peer",
+        "Connection timed out",
+        "No route to host",
+        "Network is unreachable",
+    };
+    for (size_t i = 0; i < sizeof (sentences) / sizeof (sentences[0]); i++)
+        if (strncmp (sentence, sentences[i], strlen (sentences[i])) == 0)
+            return true;
+    return false;
+}
+
+bool slurm_sbatch_unreachable (const char *messages)
+{
+    static const char error[] = "sbatch: error: ", failed[] = "Batch job submission failed: ";
+    static const char source[] = "sbatch: fatal: Could not establish a configuration source";
+    for (const char *line = messages, *next; line; line = next) {
+        const char *end = strchr (line, '\n');
+        next = end ? end + 1 : NULL;
+        if (strncmp (line, source, strlen (source)) == 0)
+            return true;
+        if (strncmp (line, error, strlen (error)) != 0)
+            continue;
+        const char *sentence = line + strlen (error);
+        if (strncmp (sentence, failed, strlen (failed)) == 0)
+            sentence += strlen (failed);
+        if (is_unreachable (sentence))
+            return true;
+    }
+    return false;
+}
+
 /* ---- Stopping ----------------------------------------------------------------------------- */
 
 static void begin_scancel (struct words *words, const char *signal)

@@ -59,6 +59,11 @@ int slurm_hostfile (const char *const *nodes, const int *replicas, int count, ch
 int slurm_scancel_job (int64_t id, const char *signal, struct words *ret);
 int slurm_scancel_step (int64_t id, const char *step, const char *signal, struct words *ret);
 
+/* Do the messages of sbatch say that Slurm could not be asked: slurmctld or munged does not answer, or takes no job
+ * now?  Only whole sentences at the beginnings of lines count, because lines may also contain words that a user has
+ * chosen, such as the name of a partition. */
+bool slurm_sbatch_unreachable (const char *messages);
+
 /* A word in single quotes for a shell script.  The caller frees it; NULL: no memory. */
 char *slurm_shell_quote (const char *text);
 
