@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: what sinfo and scontrol write, lists of resources and lists of hosts; the first byte selects
+ * Fuzz target: what sinfo and scontrol write (nodes, settings, reservations), lists of resources and lists of hosts; the first byte selects
  * which.
  * A refusal has a message; what is accepted is within its limits.
  */
@@ -12,6 +12,7 @@
 #include "backend/slurm/config.h"
 #include "backend/slurm/hostlist.h"
 #include "backend/slurm/nodes.h"
+#include "backend/slurm/reservations.h"
 #include "wire/submission.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
@@ -82,6 +83,26 @@ static void try_hosts (const char *text, size_t length)
     words_clear (&words);
 }
 
+static void try_reservations (const char *text, size_t length)
+{
+    struct slurm_reservations found;
+    struct pollux_error err = {.text = ""};
+    int code = slurm_reservations_parse (text, length, &found, &err);
+    if (code < 0) {
+        must ((code == -EPROTO || code == -E2BIG) && strncmp (err.text, "scontrol", 8) == 0);
+        return;
+    }
+    for (int i = 0; i < found.count; i++) {
+        const struct slurm_reserved_node *node = &found.list[i];
+        must (wire_is_job (node->node));
+        must (i == 0 || strcmp (found.list[i - 1].node, node->node) <= 0);
+        must (slurm_reservations_find (&found, "", node->node) == SLURM_RESERVED_FOR_OTHERS);
+        must (slurm_reservations_find (&found, node->reservation, node->node) ==
+              (node->reservation[0] ? SLURM_RESERVED_FOR_US : SLURM_RESERVED_FOR_OTHERS));
+    }
+    slurm_reservations_clear (&found);
+}
+
 static void try_config (const char *text, size_t length)
 {
     char value[8], part[8];
@@ -99,7 +120,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     const char *text = (const char *)data + 1;
-    switch (data[0] % 5) {
+    switch (data[0] % 6) {
     case 0:
         try_nodes (text, size - 1);
         break;
@@ -111,6 +132,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         break;
     case 3:
         try_config (text, size - 1);
+        break;
+    case 5:
+        try_reservations (text, size - 1);
         break;
     default:
         try_hosts (text, size - 1);

@@ -13,6 +13,7 @@
 #include "backend/slurm/hostlist.h"
 #include "backend/slurm/jobs.h"
 #include "backend/slurm/nodes.h"
+#include "backend/slurm/reservations.h"
 #include "backend/slurm/submission.h"
 #include "base/file.h"
 
@@ -406,6 +407,117 @@ static void test_submitted (void **state)
     free (text);
 }
 
+static void test_reservations (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ours, *node;
+        enum slurm_reserved reserved;
+    } cases[] = {
+        {"", "n0", SLURM_RESERVED_FOR_OTHERS},
+        {"", "n1", SLURM_RESERVED_FOR_OTHERS},
+        {"", "n2", SLURM_RESERVED_FOR_OTHERS},
+        {"", "n3", SLURM_RESERVED_FOR_OTHERS},
+        {"", "n4", SLURM_NOT_RESERVED},
+        /* later */ {"", "n", SLURM_NOT_RESERVED},
+        {"ours", "n0", SLURM_RESERVED_FOR_OTHERS},
+        {"ours", "n1", SLURM_RESERVED_FOR_US},
+        {"ours", "n2", SLURM_RESERVED_FOR_OTHERS},
+        {"our", "n1", SLURM_RESERVED_FOR_OTHERS},
+        {"theirs", "n2", SLURM_RESERVED_FOR_US},
+        {"maint", "n1", SLURM_RESERVED_FOR_US},
+        {"nowhere", "n1", SLURM_RESERVED_FOR_OTHERS},
+        {"later", "n4", SLURM_NOT_RESERVED},
+    };
+    struct slurm_reservations found = {0};
+    struct pollux_error err = {.text = ""};
+    struct words words;
+    size_t length;
+    char *text = recorded ("reservations.txt", &length);
+    assert_int_equal (slurm_reservations_parse (text, length, &found, &err), 0);
+    free (text);
+    assert_int_equal (found.count, 5);
+    for (size_t i = 0; i < COUNT (cases); i++)
+        if (slurm_reservations_find (&found, cases[i].ours, cases[i].node) != cases[i].reserved)
+            fail_msg ("%s for '%s'", cases[i].node, cases[i].ours);
+    slurm_reservations_clear (&found);
+    static const char *const empty[] = {"", "\n", "No reservations in the system\n",
+                                        "ReservationName=x Nodes=(null) State=ACTIVE\n"};
+    for (size_t i = 0; i < COUNT (empty); i++) {
+        assert_int_equal (slurm_reservations_parse (empty[i], strlen (empty[i]), &found, &err), 0);
+        assert_int_equal (found.count, 0);
+        assert_int_equal (slurm_reservations_find (&found, "ours", "n0"), SLURM_NOT_RESERVED);
+        slurm_reservations_clear (&found);
+    }
+    static const struct {
+        const char *text;
+        int code;
+    } refused[] = {
+        {"nonsense\n", -EPROTO},
+        {"ReservationName= Nodes=n1 State=ACTIVE\n", -EPROTO},
+        {"ReservationName=x State=ACTIVE\n", -EPROTO},
+        {"ReservationName=x Nodes=n1\n", -EPROTO},
+        {"ReservationName=x Nodes=n[1- State=ACTIVE\n", -EPROTO},
+        {"ReservationName=x Nodes=n[0-99999999] State=ACTIVE\n", -E2BIG},
+    };
+    for (size_t i = 0; i < COUNT (refused); i++) {
+        const char *line = refused[i].text;
+        assert_int_equal (slurm_reservations_parse (line, strlen (line), &found, &err),
+                          refused[i].code);
+        assert_non_null (strstr (err.text, "scontrol, line 1: "));
+    }
+    /* A name that is too long is somebody else's. */
+    char name[70], line[128];
+    memset (name, 'a', sizeof (name));
+    name[NAME_SIZE - 1] = '\0';
+    snprintf (line, sizeof (line), "ReservationName=%sb Nodes=n1 State=ACTIVE", name);
+    assert_int_equal (slurm_reservations_parse (line, strlen (line), &found, &err), 0);
+    assert_int_equal (slurm_reservations_find (&found, name, "n1"), SLURM_RESERVED_FOR_OTHERS);
+    slurm_reservations_clear (&found);
+    assert_int_equal (slurm_reservations_words (&words), 0);
+    assert_string_equal (words.list[0], "scontrol");
+    assert_int_equal (words.count, 4);
+    words_clear (&words);
+}
+
+static void test_unreachable (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool unreachable;
+    } cases[] = {
+        {"", false},
+        {"\n\n", false},
+        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
+         "failure)\n",
+         true},
+        {"sbatch: error: Unable to contact slurm controller (connect failure)", true},
+        {"sbatch: error: If munged is up, restart with --num-threads=10\nsbatch: error: Munge "
+         "encode failed: Failed to access \"/run/munge/munge.socket.2\": No such file or "
+         "directory\nsbatch: error: Batch job submission failed: Protocol authentication error\n",
+         true},
+        {"sbatch: error: Batch job submission failed: Slurm temporarily unable to accept job, "
+         "sleeping and retrying\n",
+         true},
+        {"sbatch: fatal: Could not establish a configuration source\n", true},
+        /* Words that users chose. */
+        {"sbatch: error: invalid partition specified: munge\nsbatch: error: Batch job submission "
+         "failed: Invalid partition name specified\n",
+         false},
+        {"sbatch: error: Munge\n", false},
+        {"sbatch: error: invalid partition specified: Connection,refused\n", false},
+        {"sbatch: error: x: Unable to contact slurm controller\n", false},
+        {"Unable to contact slurm controller\n", false},
+        {"sbatch: error: Batch job submission failed: Invalid account or account/partition "
+         "combination specified\n",
+         false},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++)
+        if (slurm_sbatch_unreachable (cases[i].text) != cases[i].unreachable)
+            fail_msg ("%s", cases[i].text);
+}
+
 static void test_hostlist (void **state)
 {
     (void)state;
@@ -678,6 +790,7 @@ int main (void)
         cmocka_unit_test (test_nodes),         cmocka_unit_test (test_nodes_forms),
         cmocka_unit_test (test_nodes_refused), cmocka_unit_test (test_jobs),
         cmocka_unit_test (test_steps),         cmocka_unit_test (test_jobs_refused),
+        cmocka_unit_test (test_unreachable),   cmocka_unit_test (test_reservations),
         cmocka_unit_test (test_submitted),     cmocka_unit_test (test_hostlist),
         cmocka_unit_test (test_start_words),   cmocka_unit_test (test_start_refused),
         cmocka_unit_test (test_other_words),   cmocka_unit_test (test_config),

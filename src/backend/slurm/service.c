@@ -17,7 +17,6 @@
 
 #include "backend/generation_ops.h"
 #include "backend/slurm/service_private.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/safe_dir.h"
@@ -87,6 +86,7 @@ static void service_free (void *self)
     struct service *service = self;
     if (!service)
         return;
+    service->cluster = NULL; /* the caller may have freed it */
     slurm_clear (&service->slurm);
     service_owners_clear (service);
     service_files_clear (service);
@@ -185,10 +185,7 @@ static void service_step (void *self, const struct cluster *cluster)
     service->cluster = cluster;
     service_take_answers (service);
     service_query_nodes (service);
-    int count = service->slurm.count;
     slurm_step (&service->slurm, cluster);
-    if (service->slurm.count < count)
-        service->changed_us = clock_monotonic_us ();
 }
 
 static int service_next_event (void *self, const struct cluster *cluster, struct event *ret)

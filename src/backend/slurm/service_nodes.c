@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes of the service.  sinfo tells their states and how many slots all Slurm jobs use; the list of
- * jobs tells how many of these are ours; the rest belongs to others:
+ * Nodes of the service.  sinfo tells their states and how many slots all Slurm jobs use; scontrol tells which are
+ * reserved; the list of jobs tells how many slots are ours; the rest belongs to others:
  *
  *     sinfo     n0: 8 GPUs, 5 used            slots of n0 = 8 - (5 - 3) = 6
  *     squeue    our shares on n0: 3 GPUs
  *
- * Both are asked one after the other, so they agree only on a node where nothing of ours has changed in
+ * They are asked one after the other, so they agree only on a node where nothing of ours has changed in
  * the meantime.  On other nodes the last known number stays until the next time.
  */
 #include <errno.h>
@@ -62,6 +62,14 @@ void service_block_node (struct service *service, int node)
     service->query_us = 0;
 }
 
+void service_share_left (struct service *service, int node)
+{
+    const char *name = service->cluster ? service->cluster->nodes[node].name : "";
+    int index = find_index (service, name);
+    if (index >= 0)
+        service->details[index].changed_us = clock_monotonic_us ();
+}
+
 /* ---- Slots -------------------------------------------------------------------------------- */
 
 /* Slots that our shares hold on a node; -1: something has changed after since_us. */
@@ -91,12 +99,16 @@ static void set_node (const struct service *service, const struct slurm_node *fo
     int total = gres ? found->gres.count : found->cpus;
     int used = gres ? found->gres_used : found->cpus_used;
     int held = held_slots (service, found->name, service->found_began_us - QUIET_US);
-    /* Shares that ended a moment ago may still be counted as used. */
-    bool quiet = held >= 0 && service->changed_us < service->found_began_us - QUIET_US;
-    enum slurm_node_use use = slurm_node_use (found->state, config->reservation[0] != '\0');
+    enum slurm_reserved reserved =
+        slurm_reservations_find (&service->reservations, config->reservation, found->name);
+    enum slurm_node_use use = slurm_node_use (found->state, reserved == SLURM_RESERVED_FOR_US);
+    if (reserved == SLURM_RESERVED_FOR_OTHERS && use == SLURM_NODE_USABLE)
+        use = SLURM_NODE_CLOSED;
     *details = (struct service_node){.reported = -1};
     if (old >= 0)
         *details = service->details[old];
+    /* Shares that ended here a moment ago may still be counted as used. */
+    bool quiet = held >= 0 && details->changed_us < service->found_began_us - QUIET_US;
     if (quiet || (old < 0 && held >= 0))
         details->foreign = used > held ? used - held : 0;
     if (held == 0 && gres && found->cpus > 0 && found->cpus_used >= found->cpus)
@@ -195,30 +207,90 @@ static void query_failed (struct service *service, const char *why)
     service->query_us = clock_monotonic_us () + QUERY_AGAIN_US;
 }
 
-static void nodes_done (void *user, const struct command_result *result)
+/* Start one of the two commands. */
+static int ask (struct service *service, const struct words *words,
+                void (*done) (void *user, const struct command_result *result),
+                struct pollux_error *err)
+{
+    int64_t now_us = clock_monotonic_us ();
+    struct command_request request = {.words = words_list (words),
+                                      .deadline_us = now_us + QUERY_DEADLINE_US,
+                                      .done = done,
+                                      .user = service};
+    return command_set_start (service->slurm.commands, &request, now_us, &service->query, err);
+}
+
+/* Only nodes of our reservation stay in the list, if we have one. */
+static void drop_others (struct service *service, struct slurm_nodes *nodes)
+{
+    const char *ours = service->config.reservation;
+    int kept = 0;
+    if (!*ours)
+        return;
+    for (int i = 0; i < nodes->count; i++)
+        if (slurm_reservations_find (&service->reservations, ours, nodes->list[i].name) ==
+            SLURM_RESERVED_FOR_US)
+            nodes->list[kept++] = nodes->list[i];
+    nodes->count = kept;
+    if (kept == 0 && !service->reservation_missing)
+        slurm_log (&service->slurm, LOG_WARNING,
+                   "reservation %s has no nodes for us now: it is not active, its nodes are not in "
+                   "the partition, or "
+                   "polluxd's user may not see it (PrivateData in slurm.conf)",
+                   ours);
+    service->reservation_missing = kept == 0;
+}
+
+static void reservations_done (void *user, const struct command_result *result)
 {
     struct service *service = user;
-    struct slurm_nodes_query query = query_of (service);
-    struct slurm_nodes found;
+    struct slurm_reservations reservations;
     struct pollux_error err = result->why;
     int code = result->code;
     service->query = 0;
     if (code == 0)
-        code = slurm_nodes_parse (&query, result->output, result->output_length, &found, &err);
+        code =
+            slurm_reservations_parse (result->output, result->output_length, &reservations, &err);
     if (code < 0) {
+        slurm_nodes_clear (&service->asked);
         query_failed (service, err.text);
         return;
     }
     service->query_failures = 0;
-    if (service->has_found)
-        slurm_nodes_clear (&service->found);
-    service->found = found;
+    slurm_nodes_clear (&service->found);
+    slurm_reservations_clear (&service->reservations);
+    service->reservations = reservations;
+    service->found = service->asked;
+    service->asked = (struct slurm_nodes){0};
+    drop_others (service, &service->found);
     service->found_began_us = service->query_began_us;
     service->has_found = true;
     if (service->slurm.count == 0 && service->slurm.listed_us > 0)
         take_nodes (service); /* nothing is ours */
     else
         slurm_poll_soon (&service->slurm);
+}
+
+static void nodes_done (void *user, const struct command_result *result)
+{
+    struct service *service = user;
+    struct slurm_nodes_query query = query_of (service);
+    struct pollux_error err = result->why;
+    struct words words = {0};
+    int code = result->code;
+    service->query = 0;
+    if (code == 0)
+        code = slurm_nodes_parse (&query, result->output, result->output_length, &service->asked,
+                                  &err);
+    if (code == 0)
+        code = slurm_reservations_words (&words) < 0
+                   ? fail (&err, -ENOMEM, "not enough memory")
+                   : ask (service, &words, reservations_done, &err);
+    words_clear (&words);
+    if (code < 0) {
+        slurm_nodes_clear (&service->asked);
+        query_failed (service, err.text);
+    }
 }
 
 void service_query_nodes (struct service *service)
@@ -232,13 +304,8 @@ void service_query_nodes (struct service *service)
     service->query_began_us = now_us;
     service->query_us = now_us + QUERY_US;
     int code = slurm_nodes_words (&query, &words);
-    if (code == 0) {
-        struct command_request request = {.words = words_list (&words),
-                                          .deadline_us = now_us + QUERY_DEADLINE_US,
-                                          .done = nodes_done,
-                                          .user = service};
-        code = command_set_start (service->slurm.commands, &request, now_us, &service->query, &err);
-    }
+    if (code == 0)
+        code = ask (service, &words, nodes_done, &err);
     words_clear (&words);
     if (code < 0)
         query_failed (service, err.text);
@@ -278,6 +345,7 @@ void service_nodes_clear (struct service *service)
 {
     free (service->nodes);
     free (service->details);
-    if (service->has_found)
-        slurm_nodes_clear (&service->found);
+    slurm_nodes_clear (&service->asked);
+    slurm_nodes_clear (&service->found);
+    slurm_reservations_clear (&service->reservations);
 }

@@ -13,6 +13,7 @@
 
 #include "backend/slurm/as_owner.h"
 #include "backend/slurm/nodes.h"
+#include "backend/slurm/reservations.h"
 #include "backend/slurm/service.h"
 #include "backend/slurm/slurm_carrier.h"
 #include "wire/slurm_config.h"
@@ -58,6 +59,7 @@ struct service_node {
     int foreign;        /* slots that other Slurm jobs use */
     int64_t blocked_us; /* a share waited here too long: not used before this time */
     int64_t lost_us;    /* since when it does not answer; 0: it does */
+    int64_t changed_us; /* when a share of ours left the table that had been here */
     int reported;       /* the availability that was reported last; -1: none */
 };
 
@@ -96,16 +98,18 @@ struct service {
     int failure_count;
 
     struct node *nodes;
-    struct service_node *details; /* by node */
-    int node_count;               /* -1: not known yet */
-    struct slurm_nodes found;     /* taken with the next list of jobs */
+    struct service_node *details;           /* by node */
+    int node_count;                         /* -1: not known yet */
+    struct slurm_nodes asked;               /* of sinfo, while scontrol is asked */
+    struct slurm_nodes found;               /* taken with the next list of jobs */
+    struct slurm_reservations reservations; /* of the same time */
     bool has_found;
+    bool reservation_missing; /* it was logged that our reservation has no nodes */
     int64_t found_began_us;
-    uint64_t query;   /* sinfo; 0: none under way */
+    uint64_t query;   /* sinfo or scontrol; 0: none under way */
     int64_t query_us; /* when the next one is due */
     int64_t query_began_us;
     int query_failures;
-    int64_t changed_us; /* when a share of ours left the table */
 };
 
 extern const struct slurm_way service_way;
@@ -144,6 +148,8 @@ const struct service_node *service_find_node (const struct service *service, con
 void service_query_nodes (struct service *service);
 /* Jobs were listed: count the slots that others use. */
 void service_nodes_listed (struct service *service);
+/* A share of ours left the table. */
+void service_share_left (struct service *service, int node);
 /* A share has waited too long on a node. */
 void service_block_node (struct service *service, int node);
 int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret);

@@ -321,6 +321,11 @@ static void service_listed (void *self, const struct slurm_jobs *jobs)
     service_nodes_listed (service);
 }
 
+static void service_left (void *self, const struct carried_share *share)
+{
+    service_share_left (self, share->node);
+}
+
 static bool service_ready (void *self)
 {
     return ((const struct service *)self)->node_count >= 0;
@@ -421,6 +426,7 @@ const struct slurm_way service_way = {
     .query = service_query,
     .owns = service_owns,
     .listed = service_listed,
+    .left = service_left,
     .ready = service_ready,
     .node_lost = service_node_lost,
     .read = service_read_run,

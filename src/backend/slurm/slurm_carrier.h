@@ -97,6 +97,8 @@ struct slurm_way {
     bool (*owns) (void *self, const struct carried_share *share, const struct slurm_job *job);
     /* A query has succeeded. */
     void (*listed) (void *self, const struct slurm_jobs *jobs);
+    /* A share leaves the table.  NULL: nobody asks. */
+    void (*left) (void *self, const struct carried_share *share);
     /* Are the nodes known?  Nothing is submitted before. */
     bool (*ready) (void *self);
     /* The node that a share runs on has failed, or is not ours any more. */

@@ -65,6 +65,8 @@ void slurm_table_drop (struct slurm *slurm, struct carried_share *share)
     slurm->shares[at] = slurm->shares[--slurm->count];
     if (share->generation)
         share->generation->shares[share->share].carried = NULL;
+    if (slurm->way->left)
+        slurm->way->left (slurm->way_self, share);
     free (share);
 }
 

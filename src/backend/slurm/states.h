@@ -30,7 +30,7 @@ enum slurm_node_use {
     SLURM_NODE_USE_COUNT
 };
 
-/* reserved: the daemon works in a reservation of its own, so that reserved nodes are usable. */
+/* reserved: the node is in the reservation that the daemon works in, so that it is usable when reserved. */
 enum slurm_node_use slurm_node_use (const char *state, bool reserved);
 
 const char *slurm_node_use_name (enum slurm_node_use use);
