@@ -92,6 +92,8 @@ expect "a control sequence that it does not know is an error" status=1 err~'unkn
 
 run polluxd --config examples/slurm/polluxd.yaml --check
 expect "the configuration of examples/slurm is good" status=0 out~'the configuration is good' err=
+# Without User=, systemd gives such a directory and its files to root at each start, and polluxd becomes another user.
+check "the unit of examples/slurm leaves the state directory to polluxd" eval '! grep -q "^StateDirectory=" examples/slurm/polluxd.service || grep -q "^User=" examples/slurm/polluxd.service'
 # Each line of examples/slurm/polluxd.yaml that docs/slurm.md shows without braces is there.
 check "docs/slurm.md shows lines of it" [ "$(sed -n '/^```yaml$/,/^```$/p' docs/slurm.md | grep -c -x -F -f <(grep -v '^ *#' examples/slurm/polluxd.yaml | grep .))" -ge 5 ]
 

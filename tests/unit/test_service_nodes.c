@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots of the service's nodes: what sinfo says is used, less what our own shares hold, belongs to others.  Where a share
+ * of ours has changed a moment ago the numbers do not agree yet, on that node only.
+ */
+#include "unit.h"
+
+#include "backend/slurm/service_private.h"
+#include "base/clock.h"
+
+#define SECOND_US INT64_C (1000000)
+
+struct fixture {
+    struct service service;
+    struct node nodes[3];
+    struct cluster cluster;
+};
+
+static int set_up (void **state)
+{
+    struct fixture *test = calloc (1, sizeof (*test));
+    if (!test)
+        return -1;
+    for (int i = 0; i < 3; i++)
+        snprintf (test->nodes[i].name, NAME_SIZE, "n%d", i);
+    test->cluster = (struct cluster){.nodes = test->nodes, .node_count = 3};
+    test->service.cluster = &test->cluster;
+    test->service.node_count = -1;
+    test->service.config = wire_slurm_config_default ();
+    *state = test;
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    struct fixture *test = *state;
+    service_nodes_clear (&test->service);
+    free (test);
+    return 0;
+}
+
+/* sinfo was asked at_us, and jobs were listed then: n0, n1 and n2 have four GPUs each, and this many are used. */
+static void list (struct fixture *test, int64_t at_us, const int used[3], const char *reservations)
+{
+    static const struct slurm_nodes_query query = {.gres = "gpu"};
+    struct service *service = &test->service;
+    char text[1024];
+    int length = 0;
+    for (int i = 0; i < 3; i++)
+        length +=
+            snprintf (text + length, sizeof (text) - (size_t)length,
+                      "n%d|mixed|gpu:a100:4|gpu:a100:%d(IDX:0)|10.0.0.%d|%d/12/0/16|4000|0|\n", i,
+                      used[i], i + 1, used[i]);
+    slurm_reservations_clear (&service->reservations);
+    assert_int_equal (slurm_reservations_parse (reservations, strlen (reservations),
+                                                &service->reservations, NULL),
+                      0);
+    assert_int_equal (slurm_nodes_parse (&query, text, (size_t)length, &service->found, NULL), 0);
+    service->has_found = true;
+    service->found_began_us = service->slurm.listed_us = at_us;
+    service_nodes_listed (service);
+    assert_int_equal (service->node_count, 3);
+}
+
+static void check (const struct fixture *test, int first, int second, int third)
+{
+    const int slots[] = {first, second, third};
+    for (int i = 0; i < 3; i++) {
+        const struct node *node = &test->service.nodes[i];
+        assert_int_equal (node->available ? node->slots : 0, slots[i]);
+    }
+}
+
+static void test_others (void **state)
+{
+    struct fixture *test = *state;
+    list (test, clock_monotonic_us (), (const int[]){1, 0, 4}, "");
+    check (test, 3, 4, 0);
+    list (test, clock_monotonic_us (), (const int[]){0, 3, 0}, "");
+    check (test, 4, 1, 4);
+}
+
+static void test_change_of_one_node (void **state)
+{
+    struct fixture *test = *state;
+    int64_t now_us = clock_monotonic_us ();
+    list (test, now_us, (const int[]){0, 0, 0}, "");
+    service_share_left (&test->service, 0);
+    /* Slurm may still count what ended on n0; n1 and n2 are others' for certain. */
+    list (test, clock_monotonic_us (), (const int[]){3, 2, 1}, "");
+    check (test, 4, 2, 3);
+    list (test, clock_monotonic_us () + 3 * SECOND_US, (const int[]){3, 0, 4}, "");
+    check (test, 1, 4, 0);
+}
+
+static void test_own_shares (void **state)
+{
+    struct fixture *test = *state;
+    int64_t now_us = clock_monotonic_us ();
+    struct carried_share share = {.state = CARRIED_LISTED,
+                                  .phase = SLURM_HELD,
+                                  .since_us = now_us - 9 * SECOND_US,
+                                  .phase_us = now_us - 9 * SECOND_US,
+                                  .node = 1,
+                                  .count = 2};
+    struct carried_share *shares[] = {&share};
+    list (test, now_us, (const int[]){0, 0, 0}, "");
+    test->service.slurm.shares = shares;
+    test->service.slurm.count = 1;
+    list (test, now_us, (const int[]){1, 3, 0}, "");
+    check (test, 3, 3, 4);
+    share.phase_us = now_us; /* it has just begun to run */
+    list (test, now_us, (const int[]){2, 4, 1}, "");
+    check (test, 2, 3, 3);
+    test->service.slurm.count = 0;
+}
+
+static void test_reserved (void **state)
+{
+    struct fixture *test = *state;
+    static const char reservations[] = "ReservationName=theirs Nodes=n[1-2] State=ACTIVE\n"
+                                       "ReservationName=later Nodes=n0 State=INACTIVE\n";
+    int64_t now_us = clock_monotonic_us ();
+    list (test, now_us, (const int[]){0, 1, 0}, reservations);
+    check (test, 4, 0, 0);
+    snprintf (test->service.config.reservation, NAME_SIZE, "theirs");
+    list (test, now_us, (const int[]){0, 1, 0}, reservations);
+    check (test, 4, 3, 4);
+}
+
+int main (void)
+{
+#define with_nodes(test) cmocka_unit_test_setup_teardown (test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        with_nodes (test_others),
+        with_nodes (test_change_of_one_node),
+        with_nodes (test_own_shares),
+        with_nodes (test_reserved),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
