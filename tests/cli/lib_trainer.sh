@@ -7,7 +7,7 @@
 #
 # Source lib.sh or lib_daemon.sh before it.  These tests do not depend on the flavour of the command: with
 # POLLUX_BRIEF they are not run.
-trainer=$PWD/$(dirname "$POLLUX")/examples/trainer
+trainer=$(cd "$(dirname "$POLLUX")" && pwd)/examples/trainer
 if [ -n "${POLLUX_BRIEF-}" ]; then
     exit 0
 elif ! command -v mpirun >/dev/null || [ ! -x "$trainer" ]; then

@@ -2,7 +2,7 @@
 # A zombie: slurmd dies, Slurm gives the node up, but the replica there trains on and sees the shared file system.  The next
 # generation starts elsewhere; the old one cannot publish a checkpoint or report, and the data stay whole.
 . tests/slurm/lib_pilot.sh
-. tests/cli/lib_trainer.sh
+. tests/slurm/lib_zombie.sh
 if ! $separate; then
     skip "no namespaces: a node cannot be cut off"
     exit 0
@@ -12,36 +12,6 @@ cluster_up 4 1
 start_pilot -N4 --gpus-per-node=1 -- --interval 1 --restart-delay 0
 soon "the nodes are known" eval "pollux nodes --json | jq -e '.nodes | length == 4'"
 pollux drain n0 >/dev/null # polluxd's own node
-
-# Each generation has its own trace: two may train at the same time.
-cat >"$tmp/train" <<END
-#!/bin/sh
-mkdir -p "$tmp/trace/\$POLLUX_JOB.\$POLLUX_GENERATION"
-echo "\$POLLUX_JOB \$POLLUX_GENERATION \$RANK \$WORLD_SIZE \$POLLUX_NODE \$\$ \$POLLUX_RUN" >>"$starts"
-exec "$trainer" mlp --total \$1 --rate 0.05 --max-batch 32 --samples 512 --report 1 --save 0.5 --pace-step 0.02 --trace "$tmp/trace/\$POLLUX_JOB.\$POLLUX_GENERATION"
-END
-chmod 755 "$tmp/train"
-# training JOB NODE: the trainer of a job on a node.
-training() { node_pids "$2" "trainer mlp .*trace/$1\\." | head -n 1; }
-newest() { ls "$tmp/saved/$1" 2>/dev/null | sed -n 's/^checkpoint-//p' | sort -n | tail -n 1; }
-saved_more() { [ "$(newest "$1")" != "$2" ]; }
-
-# one_line JOB FIRST SECOND: generation SECOND has continued a checkpoint of FIRST: the updates of FIRST before it and all of
-# SECOND are one sequence, in which every sample is trained once per pass.
-one_line()
-{
-    local job=$1 first=$tmp/trace/$1.$2 second=$tmp/trace/$1.$3 from
-    from=$(column "$second" update | head -n 1)
-    { awk -v from="$from" '$1 < from' "$first"/samples.*; cat "$second"/samples.*; } | awk '
-        { for (i = 2; i <= NF; i++) { seen[$i]++; all++ } updates[$1]++ }
-        END {
-            passes = int(all / 512)
-            for (i = 0; i < 512; i++)
-                if (seen[i] != passes && seen[i] != passes + 1) { print "sample", i, "was seen", seen[i] + 0, "times in", passes, "passes"; exit 1 }
-            for (u = 0; u in updates; u++) if (updates[u] != 1) { print "update", u, updates[u], "times"; exit 1 }
-            exit passes < 1 || length(updates) != u
-        }'
-}
 
 # ---- The node is cut off: the zombie learns nothing ---------------------------------------------
 
