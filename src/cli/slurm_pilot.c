@@ -162,63 +162,159 @@ static void put_head (FILE *out, const struct pilot *pilot)
     fputs (")\n", out);
 }
 
+/* clang-format off */ /* one line of the script in each line */
 static const char chain_text[] =
     "\n"
     "# The next allocation waits until this one ends, whatever its reason.\n"
     "next=$(sbatch --parsable --dependency=\"afterany:$SLURM_JOB_ID\" \"$0\") || next=\n"
-    "next=${next%%;*}\n"
-    "# Without jobs, or if another polluxd has taken over, the chain ends.\n"
-    "end_chain()\n"
+    "next=${next%%;*}\n";
+
+/* STATE/live has "running" from the moment when polluxd answers, and at its end the number of jobs that are
+ * left. */
+static const char end_text[] =
+    "\n"
+    "# The chain ends without jobs (live is 0), if another polluxd has taken over (4), and if\n"
+    "# polluxd cannot start.\n"
+    "cannot_start= guard_pid=\n"
+    "end()\n"
     "{\n"
-    "    [ $? != 4 ] && [ \"$(cat \"$state/live\" 2>/dev/null)\" != 0 ] || scancel $next\n"
+    "    local status=$?\n"
+    "    [ -z \"$guard_pid\" ] || { kill \"$guard_pid\" && wait \"$guard_pid\"; } 2>/dev/null\n"
+    "    [ -n \"$next\" ] || return\n"
+    "    [ $status != 4 ] && [ -z \"$cannot_start\" ] &&\n"
+    "        [ \"$(cat \"$state/live\" 2>/dev/null)\" != 0 ] || scancel \"$next\"\n"
     "}\n"
+    "fail() # STATUS SENTENCE\n"
+    "{\n"
+    "    echo \"pollux slurm-pilot: $2\" >&2\n"
+    "    cannot_start=1\n"
+    "    exit \"$1\"\n"
+    "}\n"
+    "trap end EXIT\n"
     "rm -f \"$state/live\"\n"
-    "[ -z \"$next\" ] || trap end_chain EXIT\n";
+    "node=${SLURMD_NODENAME:-$(hostname -s)}\n";
+
+static const char address_text[] =
+    "\n"
+    "# The address of this node: as Slurm knows it, else as the name service does.  A host may call\n"
+    "# itself 127.0.1.1, which others do not reach.  A loopback address is right if Slurm itself uses\n"
+    "# it, or if there is no other machine.\n"
+    "is_loopback() { case $1 in 127.* | ::1 | localhost | ip6-localhost) ;; *) false ;; esac; }\n"
+    "known=$(scontrol show node -o \"$node\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p')\n"
+    "loopback=\n"
+    "if is_loopback \"$known\" ||\n"
+    "    { [ \"${SLURM_JOB_NUM_NODES:-1}\" = 1 ] && [ \"$SLURM_SUBMIT_HOST\" = \"$(hostname)\" ]; }; then\n"
+    "    loopback=1\n"
+    "fi\n"
+    "addresses() { getent \"${@:2}\" ahosts \"$1\" | awk '!seen[$1]++ { print $1 }'; }\n"
+    "find_address() # NAME GETENT-OPTION...\n"
+    "{\n"
+    "    for address in $(addresses \"$@\"); do\n"
+    "        [ -z \"$loopback\" ] && is_loopback \"$address\" || return 0\n"
+    "    done\n"
+    "    return 1\n"
+    "}\n"
+    "name=${known:-$node}\n"
+    "if ! find_address \"$name\" && ! find_address \"$(hostname)\" && ! find_address \"$name\" -s dns; then\n"
+    "    fail 2 \"other machines reach no known address of $node ($name is $(addresses \"$name\" | xargs)):\n"
+    "    correct its /etc/hosts, or name an address: pollux slurm-pilot ... -- --listen ADDRESS:PORT\"\n"
+    "fi\n"
+    "case $address in *:*) address=[$address] ;; esac\n"
+    "listen=$address:0\n"
+    "daemon+=(--listen \"$listen\")\n";
+
+static const char tls_text[] =
+    "# Requests to it are encrypted; clients find the certificate in the state directory.\n"
+    "case $listen in\n"
+    "127.* | '[::1]:'* | localhost:* | unix:*) ;;\n"
+    "*) daemon+=(--tls-self-signed) ;;\n"
+    "esac\n";
 
 static const char body_text[] =
-    "\n"
-    "# The address of this node, as Slurm knows it.\n"
-    "node=${SLURMD_NODENAME:-$(hostname -s)}\n"
-    "address=$(scontrol show node -o \"$node\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p')\n"
-    "address=$(getent ahosts \"${address:-$node}\" | awk '{ print $1; exit }')\n"
-    "case $address in *:*) address=[$address] ;; esac\n"
-    "# Requests to it are encrypted; clients find the certificate in the state directory.\n"
-    "case $address in 127.*) ;; *) daemon+=(--tls-self-signed) ;; esac\n"
     "[ \"$(id -u)\" != 0 ] || daemon+=(--allow-root)\n"
     "\n"
-    "# If this node fails, the rest of the allocation would wait for the time limit: another node "
-    "ends it.\n"
-    "guard='while sleep 5; do\n"
+    "# If this node fails, the rest of the allocation would wait for the time limit: another node ends\n"
+    "# it.  All others watch, because each of them may fail, too; one after the other, so that Slurm\n"
+    "# gets one query in 5 s.\n"
+    "guard='pause=$((5 * (SLURM_PROCID + 1)))\n"
+    "while sleep $pause; do\n"
+    "    pause=$((5 * SLURM_NTASKS))\n"
     "    nodes=$(squeue -h -j \"$SLURM_JOB_ID\" -t R -o %N) && [ -n \"$nodes\" ] || continue\n"
     "    scontrol show hostnames \"$nodes\" | grep -qx \"$0\" || scancel \"$SLURM_JOB_ID\"\n"
     "done'\n"
+    "guard_all()\n"
+    "{\n"
+    "    local nodes\n"
+    "    while :; do\n"
+    "        nodes=$(squeue -h -j \"$SLURM_JOB_ID\" -o %N)\n"
+    "        nodes=$(scontrol show hostnames \"$nodes\" | grep -vx \"$node\" | paste -sd ,)\n"
+    "        set -- ${nodes//,/ }\n"
+    "        # Without the variables of this script: srun would read the allocation's options from them.\n"
+    "        [ $# = 0 ] || env -i PATH=\"$PATH\" ${SLURM_CONF:+SLURM_CONF=\"$SLURM_CONF\"} \\\n"
+    "            srun --jobid=\"$SLURM_JOB_ID\" --overlap --no-kill --wait=0 --kill-on-bad-exit=0 \\\n"
+    "            -N$# -n$# --nodelist=\"$nodes\" --job-name=guard --mem=0 --gres=none \\\n"
+    "            bash -c \"$guard\" \"$node\" </dev/null\n"
+    "        sleep 5\n"
+    "    done\n"
+    "}\n"
     "if [ \"${SLURM_JOB_NUM_NODES:-1}\" -gt 1 ]; then\n"
-    "    # Without the variables of this script: srun would read the allocation's options from "
-    "them.\n"
-    "    env -i PATH=\"$PATH\" ${SLURM_CONF:+SLURM_CONF=\"$SLURM_CONF\"} srun "
-    "--jobid=\"$SLURM_JOB_ID\" --overlap -N1 -n1 --relative=1 \\\n"
-    "        --job-name=guard --mem=0 --gres=none bash -c \"$guard\" \"$node\" </dev/null &\n"
+    "    guard_all &\n"
+    "    guard_pid=$!\n"
     "fi\n"
     "\n"
-    "# polluxd ends by itself, with 0, before the time limit.  Otherwise it is started again; jobs "
-    "go on meanwhile.\n"
+    "# polluxd ends by itself, with 0, before the time limit.  Otherwise it is started again; jobs go on\n"
+    "# meanwhile.  One that has never answered is started five times.\n"
+    "tries=0\n"
     "while :; do\n"
-    "    \"$bin/polluxd\" --listen \"$address:0\" \"${daemon[@]}\"\n"
+    "    \"$bin/polluxd\" \"${daemon[@]}\"\n"
     "    status=$?\n"
     "    case $status in\n"
     "    0) break ;;\n"
-    "    2) exit 2 ;; # a wrong option or configuration\n"
+    "    2) fail 2 'polluxd does not take its options or its configuration' ;;\n"
     "    4) exit 4 ;; # another polluxd has taken over the state directory\n"
     "    esac\n"
+    "    pause=1\n"
+    "    if [ ! -e \"$state/live\" ]; then\n"
+    "        pause=$((++tries))\n"
+    "        [ $tries -lt 5 ] || fail 1 \"polluxd ended $tries times before it answered\"\n"
+    "    fi\n"
     "    echo \"polluxd ended with status $status: it is started again\"\n"
-    "    sleep 1\n"
+    "    sleep $pause\n"
     "done\n";
+
+/* clang-format on */
+
+/* The first value of an option for polluxd; NULL: it is not given. */
+static const char *find_daemon_option (const struct pilot *pilot, const char *name)
+{
+    size_t length = strlen (name);
+    for (int i = 0; i < pilot->daemon_count; i++) {
+        const char *word = pilot->daemon[i];
+        if (strncmp (word, name, length) != 0)
+            continue;
+        if (word[length] == '=')
+            return word + length + 1;
+        if (word[length] == '\0' && i + 1 < pilot->daemon_count)
+            return pilot->daemon[i + 1];
+    }
+    return NULL;
+}
 
 static void put_script (FILE *out, const struct pilot *pilot)
 {
+    const char *listen = find_daemon_option (pilot, "--listen");
     put_head (out, pilot);
-    if (pilot->chain)
-        fputs (chain_text, out);
+    fputs (pilot->chain ? chain_text : "\nnext=\n", out);
+    fputs (end_text, out);
+    if (listen) { /* the first address is that of clients and jobs */
+        fputs ("\nlisten=", out);
+        put_quoted (out, listen);
+        fputc ('\n', out);
+    } else {
+        fputs (address_text, out);
+    }
+    if (!find_daemon_option (pilot, "--tls-cert"))
+        fputs (tls_text, out);
     fputs (body_text, out);
 }
 

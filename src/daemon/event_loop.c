@@ -320,11 +320,19 @@ static int explain_failure (struct daemon *daemon, int rc, struct pollux_error *
     return fail (err, EPOCH_LOST, "%s", why.text);
 }
 
+/* STATE/live, for the batch script of `pollux slurm-pilot`: "running", then how many jobs are left. */
+static int write_live (struct daemon *daemon, const char *text, struct pollux_error *err)
+{
+    return daemon->backend->end_s ? state_write (&daemon->state, "live", text, err) : 0;
+}
+
 int daemon_run (struct daemon *daemon, struct pollux_error *err)
 {
     const struct cluster *cluster = &daemon->loop.cluster;
     daemon->status.next_round_us = daemon->schedule.full_us;
     int rc = settle (daemon, err); /* NODE events, and exits that recovery has found */
+    if (rc == 0)
+        rc = write_live (daemon, "running\n", err);
     say (&daemon->logger, LOG_INFO, "polluxd " POLLUX_VERSION " listens",
          LOG_TEXT ("address", http_server_address (daemon->http, 0)),
          LOG_TEXT ("state", daemon->state.path), LOG_TEXT ("policy", daemon->round.policy),
@@ -340,10 +348,10 @@ int daemon_run (struct daemon *daemon, struct pollux_error *err)
         http_server_release (daemon->http, daemon->superseded ? 503 : 507, err->text);
     }
     finish_answers (daemon);
-    if (rc == 0 && daemon->backend->end_s) { /* the batch script reads it (pollux slurm-pilot) */
+    if (rc == 0) {
         char text[16];
         snprintf (text, sizeof (text), "%d\n", cluster->live.count);
-        rc = state_write (&daemon->state, "live", text, err);
+        rc = write_live (daemon, text, err);
     }
     return rc;
 }

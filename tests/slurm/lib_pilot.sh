@@ -29,7 +29,7 @@ start_pilot()
 
 # The node of the batch script, and the processes of polluxd and of a job's supervisors and replicas there.
 batch_node() { on_login squeue -h -j "$pilot" -o %B; }
-polluxd_pid() { node_pids "$(batch_node)" "polluxd --listen" | head -n 1; }
+polluxd_pid() { node_pids "$(batch_node)" "polluxd --backend" | head -n 1; }
 
 # pilot_is STATE: whether the allocation is RUNNING, COMPLETED, ...
 pilot_is() { [ "$(on_login squeue -h -t all -j "$pilot" -o %T)" = "$1" ]; }

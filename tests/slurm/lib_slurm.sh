@@ -15,6 +15,7 @@
 # process of this script; another one holds the router between them.  So nothing of the machine changes: no interface,
 # address, port or mount is visible outside, several scripts can run at the same time, and all of it ends with these
 # processes.  All nodes see the same files, except /proc, /run, /dev/shm and /etc/hosts: that is the shared file system.
+# /etc/hosts of a node is $cluster/etc/hosts.NODE, which a test may write before.
 # A Slurm or munged that this machine has is neither used nor disturbed.
 #
 #     10.77.0.1, .2, ...   n0, n1, ...         every packet goes to the router 10.77.0.254
@@ -40,6 +41,7 @@ slurm_user=$(id -un)
 router=                # the process that holds the router's namespace
 declare -A holder=()   # by node: the process that holds its namespaces
 nodes=()               # the names of the compute nodes
+node_addresses=        # NodeAddr of all of them, if it is not their address
 
 # ---- Nodes --------------------------------------------------------------------------------------
 
@@ -88,7 +90,8 @@ node_init()
     exec >>"$cluster/log/$name.init" 2>&1
     mount -t tmpfs tmpfs /run
     mount -t tmpfs tmpfs /dev/shm
-    mount --bind "$cluster/etc/hosts" /etc/hosts
+    [ -e "$cluster/etc/hosts.$name" ] || cp "$cluster/etc/hosts" "$cluster/etc/hosts.$name"
+    mount --bind "$cluster/etc/hosts.$name" /etc/hosts
     mkdir /run/munge
     hostname "$name"
     : >"$cluster/up/$name"
@@ -249,7 +252,7 @@ configure()
 	SlurmctldHost=ctl($(address ctl))
 	SlurmdPort=$((port + 1))
 	NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:a100:$gpus
-	NodeName=n[0-$last] NodeAddr=10.77.0.[1-$((last + 1))] State=UNKNOWN
+	NodeName=n[0-$last] NodeAddr=${node_addresses:-10.77.0.[1-$((last + 1))]} State=UNKNOWN
 	END
     else
         cat >>"$conf" <<-END

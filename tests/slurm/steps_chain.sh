@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# A chain of pilots: the node of polluxd crashes, or a person cancels the allocation.  The next allocation continues with the
+# A chain of pilots: the node of polluxd crashes, after one of the nodes that watch it, or a person cancels the allocation.  The next allocation continues with the
 # same state directory, and no job is lost.
 . tests/slurm/lib_slurm.sh
 $separate || { skip "no namespaces"; exit 0; }
-cluster_up 4 4
+cluster_up 5 4
 
 pollux() { node_exec login "$POLLUX" "$@"; }
 slurm() { node_exec login "$@"; }
@@ -18,7 +18,14 @@ soon "a job runs" started 1
 
 # ---- The node of polluxd crashes ----------------------------------------------------------------
 
+# Before that a node that watches it: the others do the same.
 first=$(slurm squeue -h -t R -o %i)
+guards() { node_pids n1 'bash.-c.pause' && node_pids n2 'bash.-c.pause'; }
+watch() { [ "$(guards | wc -l)" = 2 ]; }
+soon "both other nodes watch" watch
+node_crash n1
+leaves() { [ "$(slurm squeue -h -j "$first" -o %D)" = 2 ]; }
+soon "a node that watches leaves the allocation" leaves
 node_crash n0
 rm -f "$state/address"
 other() { [ -n "$(slurm squeue -h -t R -o %i)" ] && [ "$(slurm squeue -h -t R -o %i)" != "$first" ]; }
