@@ -50,12 +50,15 @@ struct carrier {
     /* The generation is dropped: release what its share holds (carried).  NULL: nothing. */
     void (*release_share) (void *self, struct generation *generation, int share);
 
-    /* Why the failure of a generation that is over is not the job's own: a sentence in *text, or
-     * NULL. */
+    /* Why a generation that is over failed, or was stopped, although neither the job nor the scheduler is
+     * the reason: a sentence in *text, or NULL. */
     const char *(*excuse) (void *self, const struct generation *generation,
                            struct pollux_error *text);
     /* The job's last failure was its own, or it did not fail: its excuses count from 0 again. */
     void (*forget_excuses) (void *self, int job);
+    /* May a job that was excused start again?  False: later, and wants_settle is set then.  NULL:
+     * always. */
+    bool (*may_restart) (void *self, int job);
     /* The generation is over: remove files that are not needed any more. */
     void (*clean_up) (void *self, const struct cluster *cluster,
                       const struct generation *generation);

@@ -80,6 +80,7 @@ struct generation *generation_add (struct generation_set *set, const char *name,
     int replicas = placement_replicas (placement);
     bool mpirun = launcher == LAUNCHER_MPI && set->carrier->mpirun;
     generation->number = number;
+    generation->launcher = launcher;
     generation->replicas = generation->slot_map.count = replicas;
     generation->runs = replicas + mpirun;
     generation->since_us = clock_monotonic_us ();
@@ -163,6 +164,7 @@ void generation_end_rank (struct generation_set *set, struct generation *generat
 {
     set->carrier->release (set->carrier_self, &generation->ranks[rank]);
     generation->ranks[rank].phase = RANK_ENDED;
+    generation->ranks[rank].ended_us = clock_monotonic_us ();
     generation->exits[rank] = (struct replica_exit){.status = *status, .lost = lost};
 }
 
@@ -436,16 +438,16 @@ void generation_exit (struct generation_set *set, const struct cluster *cluster,
         .failures = job->failures,
         .max_failures = job->launch->max_failures,
     };
-    struct pollux_error excuse;
-    bool failed = false;
+    struct pollux_error excuse = {.text = ""};
+    bool early = false;
     for (int i = 0; i < generation->replicas; i++)
-        failed |= replica_exit_failed (&generation->exits[i]);
+        early |= replica_exit_failed (&generation->exits[i]) || generation->exits[i].status.stopped;
     blame_mpirun (generation);
-    if (failed && !given.stop_asked && job->phase != JOB_CANCELLING)
+    if (early && !given.stop_asked && job->phase != JOB_CANCELLING)
         given.excuse = find_excuse (set, generation, &excuse);
     *ret = (struct event){.type = EVENT_EXIT, .job = generation->job};
     ret->exit.generation = generation->number;
     ret->exit.kind = exit_judgement (&given, ret->exit.detail);
-    if (ret->exit.kind != EXITED_AGAIN)
+    if (!given.excuse)
         set->carrier->forget_excuses (set->carrier_self, generation->job);
 }

@@ -42,6 +42,7 @@ struct rank {
     bool begun;           /* its run was seen: if that is missing later, it was removed */
     bool command_runs;
     bool stop_sent, error_logged;
+    int64_t ended_us; /* when this daemon learned of its end, by its monotonic clock */
 };
 
 /* Runs that start and stop as one. */
@@ -61,6 +62,7 @@ struct generation {
     int job; /* in the cluster; -1: an orphan, to be killed */
     char name[NAME_SIZE];
     int number;
+    enum launcher launcher;
     int replicas, runs;         /* runs: replicas, and mpirun under MPI */
     struct rank *ranks;         /* one per run, as exits */
     struct replica_exit *exits; /* valid where the phase is RANK_ENDED */

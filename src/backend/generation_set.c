@@ -134,6 +134,13 @@ static int start_job (struct generation_set *set, struct loop *loop, int index,
     return code < 0 ? fail (err, code, "no slots for job %s", job->spec.name) : 0;
 }
 
+static bool may_start (const struct generation_set *set, const struct job *job, int index)
+{
+    const struct carrier *carrier = set->carrier;
+    return (!set->may_start || set->may_start (set->may_start_self, job)) &&
+           (!carrier->may_restart || carrier->may_restart (set->carrier_self, index));
+}
+
 int generation_set_reconcile (struct generation_set *set, struct loop *loop,
                               struct pollux_error *err)
 {
@@ -147,11 +154,11 @@ int generation_set_reconcile (struct generation_set *set, struct loop *loop,
         return 0;
     for (int i = 0; code == 0 && i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
+        int index = cluster->live.indices[i];
         if (job->phase == JOB_PENDING && job->desired.count > 0 && job->launch &&
             job->retry_us <= cluster->now_us && is_free (set, cluster, job->desired) &&
-            !has_orphan (set, job->spec.name) &&
-            (!set->may_start || set->may_start (set->may_start_self, job)))
-            code = start_job (set, loop, cluster->live.indices[i], err);
+            !has_orphan (set, job->spec.name) && may_start (set, job, index))
+            code = start_job (set, loop, index, err);
     }
     return code;
 }

@@ -165,11 +165,17 @@ static void take_signals (struct supervisor *supervisor, int64_t now_us)
 {
     struct signalfd_siginfo signal;
     while (read (supervisor->signals, &signal, sizeof (signal)) == sizeof (signal))
-        if (signal.ssi_signo != SIGCHLD)
+        if (signal.ssi_signo != SIGCHLD) {
+            bool first = !supervisor->status.stopped;
             supervisor_request_stop (supervisor,
                                      supervisor_stops_once (supervisor, (int)signal.ssi_signo,
                                                             signal.ssi_code, signal.ssi_int),
                                      now_us);
+            /* The daemon sends SIGURG to steps. */
+            supervisor->status.outside |= first && supervisor->status.stopped &&
+                                          supervisor->options->in_step &&
+                                          signal.ssi_signo != SIGURG;
+        }
     supervisor_reap (supervisor);
 }
 

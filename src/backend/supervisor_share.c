@@ -32,7 +32,7 @@
 struct share {
     int *pids; /* of supervisors; 0: it has ended */
     int count;
-    bool guardian; /* pass signals on as they are */
+    bool guardian; /* pass the values of signals on, too */
     bool stopping; /* a signal was passed on */
     bool no_children;
     bool lost; /* a supervisor was killed */
@@ -45,7 +45,7 @@ static void pass_on (const struct share *share, int pid, const siginfo_t *signal
     if (share->guardian && signal->si_code == SI_QUEUE)
         sigqueue (pid, signal->si_signo, signal->si_value);
     else
-        kill (pid, share->guardian ? signal->si_signo : SIGURG);
+        kill (pid, signal->si_signo);
 }
 
 static void stop_all (struct share *share, const siginfo_t *signal)

@@ -32,6 +32,7 @@ static const struct wire_member status_members[] = {
     {WIRE_MEMBER (run_status, stopped, WIRE_BOOL)},
     {WIRE_MEMBER (run_status, killed, WIRE_BOOL)},
     {WIRE_MEMBER (run_status, excused, WIRE_BOOL), .optional = true},
+    {WIRE_MEMBER (run_status, outside, WIRE_BOOL), .optional = true},
     {WIRE_MEMBER (run_status, at_us, WIRE_INT64), .min = 0, .max = AT_US_LIMIT},
     {0},
 };

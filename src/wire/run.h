@@ -14,7 +14,8 @@
  *                   "socket": "/...", "cgroup": "/...", "guardian": {"pid": 4710, "start": "991826"}}
  *     replica      {"version": 1, "pid": 4712, "start": "991830"}
  *     status       {"version": 1, "started": true, "code": 0, "signal": 0, "stopped": false,
- *                   "killed": false, "excused": false, "at_us": 1731705000000000, "why": "..."}
+ *                   "killed": false, "excused": false, "outside": false,
+ *                   "at_us": 1731705000000000, "why": "..."}
  *     seats        {"version": 1, "port": 20001, "slots": [0, 1, 0]}
  *
  * Every reader accepts its own version and the one before (RUN_VERSION_OLDEST); unknown fields are
@@ -126,6 +127,7 @@ struct run_status {
     bool stopped;           /* a stop was requested before it ended */
     bool killed;            /* by SIGKILL after its grace, or after a second request */
     bool excused;           /* it could not be run because of its node, not because of the job */
+    bool outside;           /* the first request to stop came from Slurm, not from the daemon */
     int64_t at_us;          /* wall clock */
     char why[RUN_WHY_SIZE]; /* a sentence if it could not be run; "" otherwise */
 };

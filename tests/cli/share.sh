@@ -79,7 +79,17 @@ for signal in URG TERM INT; do
     end
     check "SIG$signal to a share, five times, is one request" \
         [ "$status $(of 0 code) $(of 0 stopped) $(of 0 killed) $(of 1 code) $(of 1 killed)" = "0 143 true false 143 false" ]
+    outside=true
+    [ $signal != URG ] || outside= # not written
+    check "SIG$signal to a share: the status says whether the daemon asked" [ "$(of 0 outside) $(of 1 outside)" = "$outside $outside" ]
 done
+share twice '' 0 1 sh -c 'trap "sleep 0.3; exit 143" TERM; echo ready; while :; do sleep 0.05; done'
+until_true all_have ready 0
+kill -URG "$pid"
+until_true grep -q 'ShdPnd.*0000000000000000' "/proc/$pid/status"
+kill -TERM "$pid"
+end
+check "a SIGTERM after the daemon's request changes nothing" [ "$status $(of 0 code) $(of 0 outside)" = "0 143 " ]
 share supervisors '' 0 2 sh -c "$saver"
 until_true all_have ready 0 1
 for i in 1 2 3; do kill -TERM "$(supervisor_of 0)" "$(supervisor_of 1)" 2>/dev/null; done

@@ -70,13 +70,14 @@ static void test_documents_round_trip (void **state)
                                        .signal = 9,
                                        .stopped = true,
                                        .killed = true,
+                                       .outside = true,
                                        .at_us = 1731705000000000};
     strcpy (status.why, "a sentence: \"quoted\", \xc3\xa9");
     assert_int_equal (run_status_encode (&status, &text, &length, NULL), 0);
     assert_int_equal (run_status_decode ("status", text, length, &other, NULL), 0);
     assert_memory_equal (&status.why, &other.why, sizeof (status.why));
     assert_int_equal (other.signal, 9);
-    assert_true (other.started && other.stopped && other.killed);
+    assert_true (other.started && other.stopped && other.killed && other.outside);
     assert_true (other.at_us == status.at_us);
     assert_int_equal (run_status_code (&other), 137);
     free (text);

@@ -29,9 +29,14 @@
 /* After the first cancel.  If a step's srun, slurmd and slurmctld die at the same time, Slurm may list the
  * step for ever.  Its runs cannot do harm: reports and checkpoints of old generations are refused. */
 #define GIVE_UP_US (60 * SECOND_US)
-/* How many ends of a job in succession do not count as its failures because they came from outside.  Without a
- * limit, a node that kills every process would restart the job for ever. */
-enum { EXCUSES = 5 };
+/* Ends from outside, in succession, after which a job starts again at once.  More of them have a pause in
+ * between: a partition that preempts all the time must not be asked all the time. */
+enum { FREE_RESTARTS = 5 };
+#define PAUSE_US (10 * SECOND_US)
+#define PAUSE_LIMIT_US (600 * SECOND_US)
+/* Ends in succession that nobody explains: supervisors are killed.  What kills them may be the job, for
+ * example if it takes all memory; so this many are excused. */
+enum { UNEXPLAINED = 5 };
 /* A generation that ran longer than this has made progress. */
 #define LONG_US (600 * SECOND_US)
 
@@ -144,7 +149,7 @@ void slurm_share_ended (struct slurm *slurm, struct carried_share *share,
             snprintf (share->why, sizeof (share->why), "srun ended with %d%s%s", result->exit_code,
                       *line ? ": " : "", line);
         utf8_disarm (share->why);
-        share->excused |= outside || result->signal;
+        share->excused |= (outside || result->signal) && share->cancel_us == 0;
     }
     /* A srun that was killed says nothing of its step. */
     if (result && result->exit_code >= 0 && share->listed_count <= 1)
@@ -155,13 +160,20 @@ void slurm_share_ended (struct slurm *slurm, struct carried_share *share,
 
 /* ---- Looking ------------------------------------------------------------------------------ */
 
-/* Ranks that end because they were asked to stop, and not by this daemon: Slurm's own SIGTERM. */
+/* Was a rank asked to stop, and not by this daemon: Slurm's own SIGTERM?  Its supervisor knows, unless it
+ * is of an earlier version. */
+static bool is_stopped_outside (const struct generation *generation,
+                                const struct carried_share *share, const struct run_status *status)
+{
+    return status->stopped && share->cancel_us == 0 &&
+           (status->outside || (share->stop_us == 0 && generation->stop != STOP_ASKED));
+}
+
 static void end_rank (struct slurm *slurm, struct generation *generation, int rank,
                       const struct run_status *status, bool lost)
 {
     struct carried_share *share = share_of (generation, rank);
-    if (share && status->stopped && share->stop_us == 0 && generation->stop != STOP_ASKED &&
-        !share->excused) {
+    if (share && !share->excused && is_stopped_outside (generation, share, status)) {
         share->excused = true;
         snprintf (share->why, sizeof (share->why), "Slurm, or a person with scancel, stopped it");
     }
@@ -402,63 +414,169 @@ static void release (void *self, struct rank *rank)
 
 /* ---- Excuses ------------------------------------------------------------------------------ */
 
-static void forget_excuses (void *self, int job)
+int64_t slurm_pause_us (int count)
 {
-    excuse_counts_forget (&((struct slurm *)self)->excuses, job);
+    int64_t pause_us = count > FREE_RESTARTS ? PAUSE_US : 0;
+    for (int i = FREE_RESTARTS + 1; i < count && pause_us < PAUSE_LIMIT_US; i++)
+        pause_us *= 2;
+    return pause_us < PAUSE_LIMIT_US ? pause_us : PAUSE_LIMIT_US;
 }
 
-/* Did a replica fail by itself, before Slurm or a person stopped others?  When one MPI rank dies, Slurm
- * cancels the step; when one replica disappears, others fail. */
+static struct slurm_excuses *excuses_of (struct slurm *slurm, int job)
+{
+    for (int i = 0; i < slurm->excuse_count; i++)
+        if (slurm->excuses[i].job == job)
+            return &slurm->excuses[i];
+    size_t size = (size_t)(slurm->excuse_count + 1) * sizeof (struct slurm_excuses);
+    struct slurm_excuses *excuses = realloc (slurm->excuses, size);
+    if (!excuses)
+        return NULL;
+    slurm->excuses = excuses;
+    excuses[slurm->excuse_count] = (struct slurm_excuses){.job = job};
+    return &excuses[slurm->excuse_count++];
+}
+
+static void forget_excuses (void *self, int job)
+{
+    struct slurm *slurm = self;
+    for (int i = 0; i < slurm->excuse_count; i++)
+        if (slurm->excuses[i].job == job)
+            slurm->excuses[i--] = slurm->excuses[--slurm->excuse_count];
+}
+
+static bool may_restart (void *self, int job)
+{
+    const struct slurm *slurm = self;
+    for (int i = 0; i < slurm->excuse_count; i++)
+        if (slurm->excuses[i].job == job)
+            return slurm->excuses[i].until_us == 0;
+    return true;
+}
+
+/* The pauses that have ended. */
+static void end_pauses (struct slurm *slurm, int64_t now_us)
+{
+    for (int i = 0; i < slurm->excuse_count; i++) {
+        struct slurm_excuses *excuses = &slurm->excuses[i];
+        if (excuses->until_us > 0 && excuses->until_us <= now_us) {
+            excuses->until_us = 0;
+            slurm->set.wants_settle = true;
+        }
+    }
+}
+
+/* Did a replica of a generation of one share fail by itself, before Slurm or a person stopped the others?  When
+ * one MPI rank dies, Slurm cancels the step; when one replica disappears, others fail.  The order is that in
+ * which this daemon heard of the ends: clocks of nodes differ. */
 static bool failed_first (const struct generation *generation)
 {
     int64_t failed_us = INT64_MAX, stopped_us = INT64_MAX;
     for (int i = 0; i < generation->replicas; i++) {
         const struct replica_exit *exit = &generation->exits[i];
         int64_t *first_us = exit->status.stopped ? &stopped_us : &failed_us;
+        int64_t at_us = generation->ranks[i].ended_us;
         if (!exit->lost && !exit->status.excused &&
-            (exit->status.stopped || replica_exit_failed (exit)) && exit->status.at_us < *first_us)
-            *first_us = exit->status.at_us;
+            (exit->status.stopped || replica_exit_failed (exit)) && at_us < *first_us)
+            *first_us = at_us;
     }
     return failed_us != INT64_MAX && failed_us <= stopped_us;
 }
 
-/* Why the generation ended from outside; NULL: it did not. */
-static const char *outside_reason (struct slurm *slurm, const struct generation *generation)
+/* Did a replica fail by itself? */
+static bool has_failure (const struct generation *generation)
 {
-    const struct carried_share *lost = NULL;
+    for (int i = 0; i < generation->replicas; i++) {
+        const struct replica_exit *exit = &generation->exits[i];
+        if (!exit->lost && !exit->status.excused && replica_exit_failed (exit))
+            return true;
+    }
+    return false;
+}
+
+/* A replica that was lost, with the share to blame: one that this daemon did not cancel, if there is one.  -1:
+ * none was lost. */
+static int find_lost (const struct generation *generation)
+{
+    int lost = -1;
     for (int i = 0; i < generation->replicas; i++) {
         const struct carried_share *share = share_of (generation, i);
         if (!generation->exits[i].lost)
             continue;
-        if (slurm->way->node_lost (slurm->way_self, generation->ranks[i].node))
-            return node_failed;
-        lost = lost ? lost : share;
+        if (!share || share->cancel_us == 0)
+            return i;
+        lost = i;
     }
-    if (failed_first (generation))
+    return lost;
+}
+
+/* Does Slurm's own word, besides that of a supervisor, say that a share was ended from outside?  When an MPI rank
+ * aborts, Slurm kills the step at once, and says the same as after a person's scancel: only the latter lets
+ * supervisors write that they were stopped. */
+static bool is_explained (const struct generation *generation, const struct carried_share *share)
+{
+    bool stopped = false;
+    for (int i = 0; i < generation->replicas; i++)
+        stopped |= !generation->exits[i].lost && generation->exits[i].status.stopped;
+    return generation->launcher != LAUNCHER_MPI || stopped || !strstr (share->why, "CANCELLED") ||
+           strstr (share->why, "DUE TO");
+}
+
+/* Why the generation ended from outside; NULL: it did not.
+ *
+ * Shares end together.  If Slurm stops one of them, replicas of the others may fail, and they may end earlier,
+ * because those that were asked to stop write checkpoints first.  If a replica fails, this daemon stops the
+ * other shares, and their supervisors know that it was not Slurm.  So any share that was ended from outside is
+ * the reason, whatever the times of the ends are.  Within one share the first end is the reason. */
+static const char *outside_reason (struct slurm *slurm, const struct generation *generation,
+                                   bool *ret_explained)
+{
+    *ret_explained = true;
+    for (int i = 0; i < generation->replicas; i++)
+        if (generation->exits[i].lost &&
+            slurm->way->node_lost (slurm->way_self, generation->ranks[i].node))
+            return node_failed;
+    if (generation->share_count == 1 && failed_first (generation))
         return NULL;
     for (int i = 0; i < generation->share_count; i++) {
         const struct carried_share *share = generation->shares[i].carried;
-        if (share && share->excused)
+        if (share && share->excused) {
+            *ret_explained = is_explained (generation, share);
             return share->why;
+        }
     }
     for (int i = 0; i < generation->replicas; i++)
         if (generation->exits[i].status.excused) /* its supervisor says so */
             return generation->exits[i].status.why;
-    /* Nothing of the job kills its supervisor. */
-    return !lost ? NULL : *lost->why ? lost->why : "its supervisor was killed";
+    int rank = find_lost (generation);
+    const struct carried_share *lost = rank >= 0 ? share_of (generation, rank) : NULL;
+    if (rank < 0 || (lost && lost->cancel_us > 0 && has_failure (generation)))
+        return NULL;
+    *ret_explained = false;
+    return lost && *lost->why ? lost->why : "its supervisor was killed";
 }
 
 static const char *excuse (void *self, const struct generation *generation,
                            struct pollux_error *text)
 {
     struct slurm *slurm = self;
-    const char *reason = outside_reason (slurm, generation);
-    int *count = reason ? excuse_counts_of (&slurm->excuses, generation->job) : NULL;
-    if (count && clock_monotonic_us () > generation->since_us + LONG_US)
-        *count = 0; /* a time limit may end it any number of times */
-    if (!count || *count >= EXCUSES)
+    bool explained;
+    const char *reason = outside_reason (slurm, generation, &explained);
+    struct slurm_excuses *excuses = reason ? excuses_of (slurm, generation->job) : NULL;
+    int64_t now_us = clock_monotonic_us ();
+    if (!excuses)
         return NULL;
-    ++*count;
+    if (now_us > generation->since_us + LONG_US)
+        excuses->count = excuses->unexplained = 0;
+    excuses->unexplained = explained ? 0 : excuses->unexplained + 1;
+    if (excuses->unexplained > UNEXPLAINED)
+        return NULL;
+    int64_t pause_us = slurm_pause_us (++excuses->count);
+    excuses->until_us = pause_us > 0 ? now_us + pause_us : 0;
+    if (pause_us > 0)
+        slurm_log (slurm, LOG_WARNING,
+                   "job %s was ended from outside %d times in succession (%s): it starts again in "
+                   "%d s",
+                   generation->name, excuses->count, reason, (int)(pause_us / SECOND_US));
     fail (text, 0, "%s", reason);
     return text->text;
 }
@@ -490,6 +608,7 @@ const struct carrier slurm_carrier = {
     .release_share = release_share,
     .excuse = excuse,
     .forget_excuses = forget_excuses,
+    .may_restart = may_restart,
     .clean_up = clean_up,
     .remove = remove_generation,
 };
@@ -545,6 +664,9 @@ int64_t slurm_due_us (const struct slurm *slurm, int64_t query_us)
         due_us = earlier_us (due_us, slurm->poll_us);
     for (int i = 0; i < slurm->count; i++)
         due_us = earlier_us (due_us, stop_due_us (slurm->shares[i]));
+    for (int i = 0; i < slurm->excuse_count; i++)
+        if (slurm->excuses[i].until_us > 0)
+            due_us = earlier_us (due_us, slurm->excuses[i].until_us);
     return due_us;
 }
 
@@ -562,6 +684,7 @@ void slurm_step (struct slurm *slurm, const struct cluster *cluster)
     slurm_table_poll (slurm);
     generation_set_step (&slurm->set, cluster);
     int64_t now_us = clock_monotonic_us ();
+    end_pauses (slurm, now_us);
     for (int i = 0; i < slurm->count; i++)
         stop_share (slurm, slurm->shares[i], now_us);
     for (int i = slurm->count - 1; i >= 0; i--) {

@@ -137,9 +137,18 @@ struct slurm {
     char poll_key[SLURM_KEY_SIZE];
     int poll_failures; /* in succession */
 
-    struct run_view *view;        /* of the last look */
-    struct excuse_counts excuses; /* ends in succession that came from outside, by job */
+    struct run_view *view; /* of the last look */
+    struct slurm_excuses {
+        int job;
+        int count;        /* ends from outside, in succession */
+        int unexplained;  /* of them: nobody says who ended it */
+        int64_t until_us; /* the job is not started before; 0: it may be */
+    } * excuses;
+    int excuse_count;
 };
+
+/* The pause before a job starts again after so many ends from outside in succession. */
+int64_t slurm_pause_us (int count);
 
 extern const struct carrier slurm_carrier;
 

@@ -143,7 +143,7 @@ static void take_listed (struct slurm *slurm, struct carried_share *share,
         set_phase (share, job->phase);
     }
     if (share->listed_count == 0 && ended && ended->phase == SLURM_EXCUSED && !share->excused &&
-        !share->refused) {
+        !share->refused && share->cancel_us == 0) {
         share->excused = true;
         snprintf (share->why, sizeof (share->why), "Slurm ended it: %s", ended->state);
     }

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who ended a generation: the job, or Slurm?  The carrier is given news of ranks, with clocks that differ, and what
+ * Slurm says; no command of Slurm is run.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "backend/slurm/slurm_carrier.h"
+#include "base/clock.h"
+#include "unit.h"
+
+static bool no_node_is_lost (void *self, int node)
+{
+    (void)self;
+    (void)node;
+    return false;
+}
+
+static const struct slurm_way way = {.steps = true, .node_lost = no_node_is_lost};
+
+/* Two nodes with one replica each. */
+struct fixture {
+    struct slurm slurm;
+    struct share shares[2];
+    struct generation *generation;
+};
+
+static void add_generation (struct fixture *fixture, enum launcher launcher)
+{
+    struct placement placement = {.shares = fixture->shares, .count = 2};
+    struct generation *generation =
+        generation_add (&fixture->slurm.set, "job", 1, placement, launcher);
+    assert_non_null (generation);
+    generation->job = 7;
+    for (int i = 0; i < generation->share_count; i++)
+        assert_non_null (slurm_table_add (&fixture->slurm, generation, i, CARRIED_LISTED));
+    for (int i = 0; i < generation->replicas; i++)
+        generation->ranks[i].phase = RANK_RUNNING;
+    fixture->generation = generation;
+}
+
+static void drop_generation (struct fixture *fixture)
+{
+    generation_drop (&fixture->slurm.set, fixture->generation);
+    while (fixture->slurm.count > 0)
+        slurm_table_drop (&fixture->slurm, fixture->slurm.shares[0]);
+    fixture->slurm.poll_us = INT64_MAX;
+}
+
+static int setup (void **state)
+{
+    static const struct backend_options options = {.state = ""};
+    struct fixture *fixture = calloc (1, sizeof (*fixture));
+    if (!fixture || slurm_init (&fixture->slurm, &way, fixture, &options, NULL) < 0)
+        return -1;
+    fixture->shares[0] = (struct share){.node = 0, .replicas = 1};
+    fixture->shares[1] = (struct share){.node = 1, .replicas = 1};
+    *state = fixture;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct fixture *fixture = *state;
+    slurm_clear (&fixture->slurm);
+    free (fixture);
+    return 0;
+}
+
+/* How a rank ends. */
+enum end {
+    FAILED,  /* by itself */
+    OUTSIDE, /* Slurm's SIGTERM came first */
+    OURS,    /* this daemon's request came first */
+    OLD,     /* it was stopped, and its supervisor does not say by whom */
+    LOST,    /* its supervisor was killed */
+};
+
+static void end_rank (struct fixture *fixture, int rank, enum end end, int64_t at_us)
+{
+    struct run_news news = {.generation = 1, .rank = rank, .ended = true};
+    news.status = (struct run_status){.started = true,
+                                      .code = end == FAILED ? 1 : 143,
+                                      .stopped = end != FAILED,
+                                      .outside = end == OUTSIDE,
+                                      .at_us = at_us};
+    if (end == LOST)
+        generation_end_rank (&fixture->slurm.set, fixture->generation, rank,
+                             &(struct run_status){.started = true, .signal = SIGKILL}, true);
+    else
+        slurm_carrier.news (&fixture->slurm, fixture->generation, &news);
+}
+
+static void stop_all (struct fixture *fixture)
+{
+    for (int i = 0; i < fixture->generation->share_count; i++)
+        slurm_carrier.stop (&fixture->slurm, fixture->generation, i);
+}
+
+static const char *excuse (struct fixture *fixture)
+{
+    static struct pollux_error text;
+    return slurm_carrier.excuse (&fixture->slurm, fixture->generation, &text);
+}
+
+/* The first end that arrives makes this daemon stop all other shares. */
+static void test_who_ended_it (void **state)
+{
+    static const struct {
+        const char *name;
+        enum launcher launcher;
+        int first;            /* the rank that ends first */
+        enum end ends[2];     /* by rank */
+        int64_t clocks_us[2]; /* of the nodes */
+        bool cancelled;       /* this daemon has cancelled the share that ends last */
+        bool excused;
+    } cases[] = {
+        {"a stop from outside, then a failure",
+         LAUNCHER_ENV,
+         0,
+         {OUTSIDE, FAILED},
+         {5, 9},
+         false,
+         true},
+        {"the same; the second clock is behind",
+         LAUNCHER_ENV,
+         0,
+         {OUTSIDE, FAILED},
+         {9, 5},
+         false,
+         true},
+        {"the failure ends first; the other writes a checkpoint",
+         LAUNCHER_ENV,
+         1,
+         {OUTSIDE, FAILED},
+         {9, 5},
+         false,
+         true},
+        {"a failure, then our stop", LAUNCHER_ENV, 1, {OURS, FAILED}, {9, 5}, false, false},
+        {"the same; the first clock is behind",
+         LAUNCHER_ENV,
+         1,
+         {OURS, FAILED},
+         {5, 9},
+         false,
+         false},
+        {"a failure, then our stop of an old supervisor",
+         LAUNCHER_ENV,
+         1,
+         {OLD, FAILED},
+         {5, 9},
+         false,
+         false},
+        {"an old supervisor was stopped, then a failure",
+         LAUNCHER_ENV,
+         0,
+         {OLD, FAILED},
+         {9, 5},
+         false,
+         true},
+        {"SIGTERM of our own scancel", LAUNCHER_ENV, 1, {OUTSIDE, FAILED}, {5, 9}, true, false},
+        {"a supervisor is killed, then a failure",
+         LAUNCHER_ENV,
+         0,
+         {LOST, FAILED},
+         {0, 1},
+         false,
+         true},
+        {"a failure, found before a killed supervisor",
+         LAUNCHER_ENV,
+         1,
+         {LOST, FAILED},
+         {0, 1},
+         false,
+         true},
+        {"a failure, then our scancel", LAUNCHER_ENV, 1, {LOST, FAILED}, {0, 1}, true, false},
+        {"MPI: a failure, then Slurm ends the step",
+         LAUNCHER_MPI,
+         1,
+         {OUTSIDE, FAILED},
+         {5, 9},
+         false,
+         false},
+        {"MPI: a failure, then Slurm kills the step",
+         LAUNCHER_MPI,
+         1,
+         {LOST, FAILED},
+         {0, 9},
+         false,
+         false},
+        {"MPI: a stop of the step, then a failure",
+         LAUNCHER_MPI,
+         0,
+         {OUTSIDE, FAILED},
+         {9, 5},
+         false,
+         true},
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        int first = cases[i].first, last = 1 - first;
+        add_generation (fixture, cases[i].launcher);
+        end_rank (fixture, first, cases[i].ends[first], cases[i].clocks_us[first]);
+        int64_t now_us = clock_monotonic_us ();
+        while (clock_monotonic_us () <= now_us)
+            ; /* the ends arrive one after the other */
+        generation_stop (&fixture->slurm.set, fixture->generation, STOP_FAILED);
+        stop_all (fixture);
+        if (cases[i].cancelled)
+            ((struct carried_share *)fixture->generation->shares[last].carried)->cancel_us = 1;
+        end_rank (fixture, last, cases[i].ends[last], cases[i].clocks_us[last]);
+        if (!excuse (fixture) != !cases[i].excused)
+            fail_msg ("%s: expected %s", cases[i].name, cases[i].excused ? "an excuse" : "none");
+        slurm_carrier.forget_excuses (&fixture->slurm, 7);
+        drop_generation (fixture);
+    }
+}
+
+/* Any number of ends from outside is no failure of the job; after some of them it waits. */
+static void test_pauses (void **state)
+{
+    struct fixture *fixture = *state;
+    for (int i = 1; i <= 40; i++) {
+        add_generation (fixture, LAUNCHER_ENV);
+        end_rank (fixture, 0, OUTSIDE, i);
+        end_rank (fixture, 1, FAILED, i);
+        assert_non_null (excuse (fixture));
+        assert_int_equal (slurm_carrier.may_restart (&fixture->slurm, 7), i <= 5);
+        assert_true (slurm_carrier.may_restart (&fixture->slurm, 8));
+        drop_generation (fixture);
+    }
+    int64_t due_us = slurm_due_us (&fixture->slurm);
+    assert_true (due_us > clock_monotonic_us () && due_us < INT64_MAX);
+    fixture->slurm.excuses[0].until_us = 1; /* it is over */
+    fixture->slurm.set.wants_settle = false;
+    slurm_step (&fixture->slurm, NULL);
+    assert_true (fixture->slurm.set.wants_settle);
+    assert_true (slurm_carrier.may_restart (&fixture->slurm, 7));
+    slurm_carrier.forget_excuses (&fixture->slurm, 7);
+    assert_int_equal (fixture->slurm.excuse_count, 0);
+}
+
+/* The pauses grow up to ten minutes. */
+static void test_pause_lengths (void **state)
+{
+    (void)state;
+    static const struct {
+        int count, seconds;
+    } cases[] = {{0, 0}, {1, 0}, {5, 0}, {6, 10}, {7, 20}, {11, 320}, {12, 600}, {1000000, 600}};
+    for (size_t i = 0; i < COUNT (cases); i++)
+        assert_int_equal (slurm_pause_us (cases[i].count), cases[i].seconds * INT64_C (1000000));
+}
+
+/* Nobody says who kills its supervisors: after five times that is the job's failure. */
+static void test_unexplained_losses (void **state)
+{
+    struct fixture *fixture = *state;
+    for (int i = 1; i <= 6; i++) {
+        add_generation (fixture, LAUNCHER_ENV);
+        end_rank (fixture, 0, LOST, 0);
+        end_rank (fixture, 1, LOST, 0);
+        assert_int_equal (excuse (fixture) != NULL, i <= 5);
+        drop_generation (fixture);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (test_who_ended_it, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_pauses, setup, teardown),
+        cmocka_unit_test (test_pause_lengths),
+        cmocka_unit_test_setup_teardown (test_unexplained_losses, setup, teardown),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
