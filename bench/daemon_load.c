@@ -361,7 +361,7 @@ static void find_reporters (struct load *load)
         snprintf (reporter->name, sizeof (reporter->name), "%s",
                   json_string_value (json_object_get (job, "name")));
         reporter->generation = (int)json_integer_value (json_object_get (job, "generation"));
-        tokens_job (tokens, reporter->name, reporter->token);
+        tokens_job (tokens, reporter->name, reporter->generation, reporter->token);
     }
     json_decref (list);
     tokens_free (tokens);

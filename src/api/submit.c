@@ -187,6 +187,17 @@ static int reporting_job (struct api *api, struct http_request *request)
     return index;
 }
 
+/* A job's token is that of one generation.  False: a request for another one has been refused. */
+static bool check_generation (struct api *api, struct http_request *request, int generation)
+{
+    const struct http_identity *asker = http_identity (request);
+    if (asker->role != ROLE_JOB || asker->number == generation)
+        return true;
+    api_refuse (api, request, 403, "this token is for reports of generation %d, not %d",
+                asker->number, generation);
+    return false;
+}
+
 void api_hints (struct api *api, struct http_request *request)
 {
     int index = reporting_job (api, request);
@@ -203,6 +214,8 @@ void api_hints (struct api *api, struct http_request *request)
         api_refuse (api, request, rc == -ENOMEM ? 503 : rc == -EFBIG ? 413 : 400, "%s", err.text);
         return;
     }
+    if (!check_generation (api, request, report.generation))
+        return;
     struct hints *hints = &report.report.hints;
     if (job->spec.adaptive && !hints->has_model && hints->max_profiled_replicas < 0)
         hints->max_profiled_replicas = 0; /* as in first_hints */
@@ -231,6 +244,8 @@ void api_news (struct api *api, struct http_request *request)
         api_refuse (api, request, rc == -ENOMEM ? 503 : rc == -EFBIG ? 413 : 400, "%s", err.text);
         return;
     }
+    if (!check_generation (api, request, news.generation))
+        return;
     rc = api->options.news ? api->options.news (api->options.self, index, &news, &err) : 0;
     if (rc < 0) {
         api_refuse (api, request, rc == -ESTALE ? 409 : rc == -EINVAL ? 400 : 503, "%s", err.text);

@@ -3,9 +3,11 @@
  * Tokens: only hashes are stored, in memory too, and a token's hash is compared with all of them in
  * constant time.  So neither STATE/tokens nor the time of an answer reveals a secret.
  */
+#define _GNU_SOURCE /* memrchr */
 #include "api/tokens.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 #include "base/safe_dir.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "wire/submission.h"
 
 #define ADMIN_FILE "admin.token"
@@ -102,10 +105,14 @@ static int make_secret (uint8_t ret[SECRET_BYTES], struct pollux_error *err)
     return 0;
 }
 
-static void job_mac (const struct tokens *tokens, const char *job, uint8_t ret[SHA256_DIGEST_SIZE])
+/* No name has a slash, so different pairs give different texts. */
+static void job_mac (const struct tokens *tokens, const char *job, int generation,
+                     uint8_t ret[SHA256_DIGEST_SIZE])
 {
     struct hmac_sha256_ctx key = tokens->key;
-    hmac_sha256_update (&key, strlen (job), (const uint8_t *)job);
+    char text[HTTP_NAME_SIZE + 12];
+    snprintf (text, sizeof (text), "%.63s/%d", job, generation);
+    hmac_sha256_update (&key, strlen (text), (const uint8_t *)text);
     hmac_sha256_digest (&key, SHA256_DIGEST_SIZE, ret);
 }
 
@@ -331,18 +338,32 @@ int tokens_reload (struct tokens *tokens, struct pollux_error *err)
 
 /* ---- Asking --------------------------------------------------------------------------------- */
 
+/* JOB.GENERATION of a token, whose last dot is given. */
+static bool parse_job (const char *token, const char *last, struct http_identity *ret)
+{
+    char digits[12] = "";
+    int64_t generation;
+    const char *dot = memrchr (token, '.', (size_t)(last - token));
+    size_t length = dot ? (size_t)(dot - token) : 0, count = dot ? (size_t)(last - dot) - 1 : 0;
+    if (!dot || length >= sizeof (ret->name) || count >= sizeof (digits) || dot[1] == '0')
+        return false;
+    memcpy (digits, dot + 1, count);
+    if (strspn (digits, "0123456789") != count || number_int64 (digits, &generation) < 0 ||
+        generation > INT_MAX)
+        return false;
+    ret->number = (int)generation;
+    memcpy (ret->name, token, length);
+    return wire_is_job (ret->name);
+}
+
 static int check_job (const struct tokens *tokens, const char *token, const char *dot,
                       struct http_identity *ret)
 {
     struct http_identity identity = {.role = ROLE_JOB};
     uint8_t given[SHA256_DIGEST_SIZE], right[SHA256_DIGEST_SIZE];
-    size_t length = (size_t)(dot - token);
-    if (length >= sizeof (identity.name) || !from_hex (dot + 1, given))
+    if (!from_hex (dot + 1, given) || !parse_job (token, dot, &identity))
         return -EACCES;
-    memcpy (identity.name, token, length);
-    if (!wire_is_job (identity.name))
-        return -EACCES;
-    job_mac (tokens, identity.name, right);
+    job_mac (tokens, identity.name, identity.number, right);
     if (!memeql_sec (given, right, sizeof (right)))
         return -EACCES;
     *ret = identity;
@@ -370,13 +391,14 @@ int tokens_check (const struct tokens *tokens, const char *token, struct http_id
     return 0;
 }
 
-void tokens_job (const struct tokens *tokens, const char *job, char ret[TOKEN_JOB_SIZE])
+void tokens_job (const struct tokens *tokens, const char *job, int generation,
+                 char ret[TOKEN_JOB_SIZE])
 {
     uint8_t mac[SHA256_DIGEST_SIZE];
     char digits[HEX + 1];
-    job_mac (tokens, job, mac);
+    job_mac (tokens, job, generation, mac);
     to_hex (mac, digits);
-    snprintf (ret, TOKEN_JOB_SIZE, "%.63s.%s", job, digits);
+    snprintf (ret, TOKEN_JOB_SIZE, "%.63s.%d.%s", job, generation, digits);
 }
 
 int tokens_count (const struct tokens *tokens)

@@ -4,8 +4,8 @@
  *
  *     STATE/admin.token   the admin's token, for commands of this user; made at the first start
  *     STATE/tokens        a line `ROLE NAME SHA256` for each named token, without its secret
- *     STATE/job.key       32 bytes, from which each job's token is computed:
- *                         JOB "." hex (HMAC-SHA256 (job.key, JOB))
+ *     STATE/job.key       32 bytes, from which the token of each generation of a job is computed:
+ *                         JOB "." GENERATION "." hex (HMAC-SHA256 (job.key, JOB "/" GENERATION))
  *
  * The directory has mode 0700.  The files must belong to this user, have mode 0600 and be no links;
  * otherwise they are refused, with the repair.  They are written atomically and durably.  A token has
@@ -27,9 +27,10 @@ const char *role_name (unsigned role);
 unsigned role_by_name (const char *name);
 
 enum {
-    TOKEN_SIZE = 65,                      /* of a named token's text, with its NUL */
-    TOKEN_JOB_SIZE = HTTP_NAME_SIZE + 65, /* of a job's */
-    TOKEN_NAMES_MAX = 1000,               /* named tokens */
+    TOKEN_SIZE = 65, /* of a named token's text, with its NUL */
+    TOKEN_JOB_SIZE =
+        HTTP_NAME_SIZE + 11 + 65, /* of a job's: ten digits at most for the generation */
+    TOKEN_NAMES_MAX = 1000,       /* named tokens */
 };
 
 /* Read the files of an existing state directory; admin.token and job.key are made if they are
@@ -41,8 +42,8 @@ void tokens_free (struct tokens *tokens);
 /* Read the files again (SIGHUP).  On failure nothing changes. */
 int tokens_reload (struct tokens *tokens, struct pollux_error *err);
 
-/* Find a token's identity: its role, and as name the owner ("admin" for STATE/admin.token) or the job.
- * -EACCES: unknown.  Takes the same time for every wrong secret. */
+/* Find a token's identity: its role, and as name the owner ("admin" for STATE/admin.token) or the job; the
+ * number is the generation of a job.  -EACCES: unknown.  Takes the same time for every wrong secret. */
 int tokens_check (const struct tokens *tokens, const char *token, struct http_identity *ret);
 
 /* Make a token for a name, durably; role: all but ROLE_JOB.  Its text is returned once and not stored.
@@ -57,7 +58,8 @@ int tokens_remove (struct tokens *tokens, const char *name, struct pollux_error 
 int tokens_count (const struct tokens *tokens);
 const struct http_identity *tokens_get (const struct tokens *tokens, int i);
 
-/* The token with which a job reports. */
-void tokens_job (const struct tokens *tokens, const char *job, char ret[TOKEN_JOB_SIZE]);
+/* The token with which a generation of a job reports. */
+void tokens_job (const struct tokens *tokens, const char *job, int generation,
+                 char ret[TOKEN_JOB_SIZE]);
 
 #endif

@@ -41,8 +41,8 @@ struct backend_options {
     int node_count;
     bool use_cgroups; /* one per run, where this user may make them */
     int keep_jobs;    /* ended jobs whose logs are kept (10000) */
-    /* Write the token with which a job's supervisors report: 0, or < 0 if there is none. */
-    int (*token) (void *self, const char *job, char *ret, size_t size);
+    /* Write the token with which supervisors of a generation report: 0, or < 0 if there is none. */
+    int (*token) (void *self, const char *job, int generation, char *ret, size_t size);
     /* Log a sentence with a level of syslog(3). */
     void (*log) (void *self, int level, const char *text);
     void *self; /* of token and log */

@@ -69,10 +69,10 @@ void run_settings_clear (struct run_settings *settings)
         close (settings->root);
 }
 
-const char *run_settings_token (const struct run_settings *settings, const char *job, char *ret,
-                                size_t size)
+const char *run_settings_token (const struct run_settings *settings, const char *job,
+                                int generation, char *ret, size_t size)
 {
     bool has =
-        settings->url && settings->token && settings->token (settings->self, job, ret, size) == 0;
+        settings->url && settings->token && settings->token (settings->self, job, generation, ret, size) == 0;
     return has ? ret : NULL;
 }

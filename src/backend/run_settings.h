@@ -12,7 +12,7 @@ struct run_settings {
     char *url, *ca;     /* NULL: none */
     char **environment; /* of all replicas, before the job's own; NULL at the end */
     int keep_jobs;      /* ended jobs whose logs are kept */
-    int (*token) (void *self, const char *job, char *ret, size_t size);
+    int (*token) (void *self, const char *job, int generation, char *ret, size_t size);
     void *self; /* of token */
 };
 
@@ -22,8 +22,9 @@ int run_settings_init (struct run_settings *settings, const struct backend_optio
                        struct pollux_error *err);
 void run_settings_clear (struct run_settings *settings);
 
-/* The token with which a job's supervisors report, written to ret; NULL: they send nothing or need none. */
-const char *run_settings_token (const struct run_settings *settings, const char *job, char *ret,
-                                size_t size);
+/* The token with which the supervisors of a generation report, written to ret; NULL: they send nothing or need
+ * none. */
+const char *run_settings_token (const struct run_settings *settings, const char *job,
+                                int generation, char *ret, size_t size);
 
 #endif

@@ -100,12 +100,12 @@ static int api_first_failure (void *self, const char *job, int generation, int *
     return daemon->backend->first_failure (daemon->backend_self, job, generation, ret_rank);
 }
 
-static int job_token (void *self, const char *job, char *ret, size_t size)
+static int job_token (void *self, const char *job, int generation, char *ret, size_t size)
 {
     struct daemon *daemon = self;
     if (size < TOKEN_JOB_SIZE)
         return -ENOSPC;
-    tokens_job (daemon->tokens, job, ret);
+    tokens_job (daemon->tokens, job, generation, ret);
     return 0;
 }
 

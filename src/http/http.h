@@ -65,6 +65,7 @@ enum {
 struct http_identity {
     unsigned role;
     char name[HTTP_NAME_SIZE];
+    int number; /* the caller's; 0 if it has none */
 };
 
 enum http_flags {

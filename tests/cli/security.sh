@@ -206,13 +206,13 @@ ask "$admin" GET /v1/tokens
 expect "the list has no secrets" status=200 out~'"ann"' out!"$ann" out!"$(printf %s "$ann" | sha256sum | cut -c1-64)"
 check "the file of tokens has no secrets" sh -c '! grep -q "$1" "$2"' - "$ann" "$state/tokens"
 
-# A job's token, computed with openssl.
+# The token of a generation of a job, computed with openssl.
 token_of()
 {
-    printf '%s.%s' "$1" "$(printf %s "$1" | openssl dgst -sha256 -mac HMAC \
+    printf '%s.%s.%s' "$1" "$2" "$(printf %s "$1/$2" | openssl dgst -sha256 -mac HMAC \
         -macopt "hexkey:$(od -An -v -tx1 "$state/job.key" | tr -d ' \n')" | sed 's/.*[ =]//')"
 }
-job=$(token_of adams)
+job=$(token_of adams 1)
 report='{"version": 1, "generation": 1, "progress": 5, "total": 10}'
 ask "$job" POST /v1/jobs/adams/hints "${json[@]}" -d "$report"
 expect "a job reports for itself" status=202
@@ -220,6 +220,12 @@ ask "$job" POST /v1/jobs/anns/hints "${json[@]}" -d "$report"
 expect "a job cannot report for another job" status=403
 ask "$job" POST /v1/jobs/nosuch/hints "${json[@]}" -d "$report"
 expect "a job cannot find out which jobs exist" status=403
+ask "$(token_of adams 2)" POST /v1/jobs/adams/hints "${json[@]}" -d "$report"
+expect "the token of another generation cannot report for this one" status=403 out~'generation 2, not 1'
+ask "$(token_of adams 2)" POST /v1/jobs/adams/hints "${json[@]}" -d "${report/generation\": 1/generation\": 2}"
+expect "a generation that does not run cannot report" status=409
+ask "adams.2.${job##*.}" POST /v1/jobs/adams/hints "${json[@]}" -d "$report"
+expect "a signature is not valid for another generation" status=401
 ask "anns.${job#*.}" POST /v1/jobs/anns/hints "${json[@]}" -d "$report"
 expect "a job's signature is not valid for another job" status=401
 for path in /v1/jobs /v1/jobs/adams /v1/jobs/adams/logs /v1/status /v1/nodes /v1/events /metrics /v1/tokens; do

@@ -52,10 +52,10 @@ static void append_log (void *self, int level, const char *text)
         snprintf (fixture->log + length, sizeof (fixture->log) - length, "%s\n", text);
 }
 
-static int give_token (void *self, const char *job, char *ret, size_t size)
+static int give_token (void *self, const char *job, int generation, char *ret, size_t size)
 {
     (void)self;
-    return snprintf (ret, size, "secret-of-%s", job) < (int)size ? 0 : -1;
+    return snprintf (ret, size, "secret-of-%s-%d", job, generation) < (int)size ? 0 : -1;
 }
 
 static int append (void *self, const struct cluster *cluster, const struct event *event,

@@ -80,8 +80,8 @@ static void every_route_checks_its_token (void **state)
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
     submit (fixture, fixture->bob, "name: b\ncommand: sleep 1\n");
     char job_a[TOKEN_JOB_SIZE], job_b[TOKEN_JOB_SIZE];
-    tokens_job (fixture->tokens, "a", job_a);
-    tokens_job (fixture->tokens, "b", job_b);
+    tokens_job (fixture->tokens, "a", 1, job_a);
+    tokens_job (fixture->tokens, "b", 1, job_b);
     start (fixture, 0, (struct share[]){{0, 1}}, 1);
     static const char hints[] = "{\"version\": 1, \"generation\": 1}";
     static const char news[] = "{\"generation\": 1, \"rank\": 0, \"state\": \"running\"}";
@@ -338,7 +338,7 @@ static void reports_become_one_event (void **state)
     struct api_fixture *fixture = *state;
     char token[TOKEN_JOB_SIZE];
     submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\nadaptive: true\nmax_replicas: 8\n");
-    tokens_job (fixture->tokens, "a", token);
+    tokens_job (fixture->tokens, "a", 1, token);
     assert_int_equal (409, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints", as_json,
                                                good_hints)); /* the job does not run */
     start (fixture, 0, (struct share[]){{0, 2}}, 1);
@@ -380,6 +380,17 @@ static void reports_become_one_event (void **state)
     start (fixture, 0, (struct share[]){{0, 1}}, 1);
     assert_int_equal (
         409, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints", as_json, good_hints));
+    /* Its token with the new number. */
+    static const char hints[] = "{\"version\": 1, \"generation\": 2}";
+    static const char news[] = "{\"generation\": 2, \"rank\": 0, \"state\": \"running\"}";
+    for (int i = 1; i <= 2; i++) {
+        int expected = i == 1 ? 403 : 202;
+        tokens_job (fixture->tokens, "a", i, token);
+        assert_int_equal (expected, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/hints",
+                                                        as_json, hints));
+        assert_int_equal (expected, api_fixture_status (fixture, token, "POST", "/v1/jobs/a/runs",
+                                                        as_json, news));
+    }
 }
 
 /* ---- Nodes, plans, rounds ----------------------------------------------------------------- */

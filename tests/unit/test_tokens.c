@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -149,21 +150,32 @@ static void test_job (void **state)
 {
     struct test *test = *state;
     char token[TOKEN_JOB_SIZE], other[TOKEN_JOB_SIZE], longest[HTTP_NAME_SIZE];
-    tokens_job (test->tokens, "train.7", token);
+    struct http_identity identity;
+    tokens_job (test->tokens, "train.7", 12, token);
+    assert_memory_equal (token, "train.7.12.", 11);
     expect (test, token, ROLE_JOB, "train.7");
     assert_int_equal (reopen (test), 0);
-    expect (test, token, ROLE_JOB, "train.7");
-    tokens_job (test->tokens, "train.8", other);
+    assert_int_equal (tokens_check (test->tokens, token, &identity), 0);
+    assert_int_equal (identity.number, 12);
+    tokens_job (test->tokens, "train.8", 12, other);
     memcpy (other, "train.7", 7); /* the other job's signature with this job's name */
     expect (test, other, 0, NULL);
     memset (longest, 'j', sizeof (longest));
     longest[sizeof (longest) - 1] = '\0';
-    tokens_job (test->tokens, longest, other);
+    tokens_job (test->tokens, longest, INT_MAX, other);
     expect (test, other, ROLE_JOB, longest);
+    /* The signature of one generation with the number of another, or with none. */
+    static const char *const heads[] = {"train.7.13",         "train.7.012", "train.7.-12",
+                                        "train.7.",           "train.7",     "train.7.12.1",
+                                        "train.7.99999999999"};
+    for (size_t i = 0; i < sizeof (heads) / sizeof (heads[0]); i++) {
+        snprintf (other, sizeof (other), "%s%s", heads[i], strrchr (token, '.'));
+        expect (test, other, 0, NULL);
+    }
     token[strlen (token) - 1] = '\0';
     expect (test, token, 0, NULL);
     /* A new key: tokens signed with the old one are refused. */
-    tokens_job (test->tokens, "train.7", token);
+    tokens_job (test->tokens, "train.7", 12, token);
     assert_int_equal (unlink (file (test, "job.key")), 0);
     assert_int_equal (tokens_reload (test->tokens, &test->err), 0);
     expect (test, token, 0, NULL);

@@ -69,7 +69,7 @@ struct service {
     char id[17]; /* of this state directory, in the comments of Slurm jobs */
     char *program, *url, *ca;
     bool munge; /* supervisors sign their reports */
-    int (*token) (void *self, const char *job, char *ret, size_t size);
+    int (*token) (void *self, const char *job, int generation, char *ret, size_t size);
     void *self; /* of token */
     char token_text[1025];
     const struct cluster *cluster;

@@ -55,7 +55,7 @@ static void service_spec (void *self, const struct cluster *cluster,
     ret->cpus = request.cpus > 0 ? request.cpus : 1;
     ret->munge = service->munge;
     if (!service->munge && service->url && service->token &&
-        service->token (service->self, generation->name, service->token_text,
+        service->token (service->self, generation->name, generation->number, service->token_text,
                         sizeof (service->token_text)) == 0)
         ret->token = service->token_text;
 }

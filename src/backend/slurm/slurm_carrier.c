@@ -638,7 +638,7 @@ void slurm_clear (struct slurm *slurm)
         slurm_table_drop (slurm, slurm->shares[slurm->count - 1]);
     command_set_free (slurm->commands);
     free (slurm->shares);
-    excuse_counts_clear (&slurm->excuses);
+    free (slurm->excuses);
     free (slurm->view);
 }
 

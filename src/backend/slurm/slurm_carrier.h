@@ -24,7 +24,6 @@
 #define BACKEND_SLURM_SLURM_CARRIER_H
 
 #include "backend/backend.h"
-#include "backend/excuse_counts.h"
 #include "backend/generation.h"
 #include "backend/run.h"
 #include "backend/run_spec.h"

@@ -51,8 +51,8 @@ static void steps_spec (void *self, const struct cluster *cluster,
     ret->master = details ? details->address : first;
     ret->devices = details && details->gpu;
     ret->cpus = 1;
-    ret->token = run_settings_token (&steps->runs, generation->name, steps->token_text,
-                                     sizeof (steps->token_text));
+    ret->token = run_settings_token (&steps->runs, generation->name, generation->number,
+                                     steps->token_text, sizeof (steps->token_text));
 }
 
 static int prepare (struct steps *steps, const struct cluster *cluster,
