@@ -98,6 +98,29 @@ static void curve (void *arg)
     bench_keep (sum);
 }
 
+/* A range of total batches so narrow that few numbers of micro-steps give a total inside, on many GPUs: the search
+ * must not try them all. */
+static void narrow (void *arg)
+{
+    const struct work *work = arg;
+    static const struct pollux_limits limits = {.init_batch = INT64_C (7999999999),
+                                                .max_batch = INT64_C (8000000000),
+                                                .min_local = 1,
+                                                .max_local = 1000000,
+                                                .accumulation = true};
+    double sum = 0;
+    for (int i = 0; i < JOBS; i++) {
+        const struct job *job = &work->jobs[i];
+        struct pollux_shape shape = {.nodes = 8000 + 497 * i, .replicas = 32000 + 1999 * i};
+        struct pollux_best best;
+        if (pollux_best_batch (&job->model, job->grad, &limits, work->search, shape, &best, NULL) <
+            0)
+            exit (1);
+        sum += best.goodput;
+    }
+    bench_keep (sum);
+}
+
 int main (void)
 {
     static struct work work;
@@ -111,6 +134,9 @@ int main (void)
     double curve_us = 1e6 / JOBS * bench_seconds (curve, &work);
     bench_print ("curve-2x64-exact", curve_us, "us");
     bench_target ("curve-2x64-exact", curve_us, 50);
+    double narrow_us = 1e6 / JOBS * bench_seconds (narrow, &work);
+    bench_print ("best-batch-narrow", narrow_us, "us");
+    bench_target ("best-batch-narrow", narrow_us, 60);
     work.search = POLLUX_REFERENCE;
     bench_print ("best-batch-reference", 1e6 / JOBS * bench_seconds (best_batch, &work), "us");
     bench_print ("curve-2x64-reference", 1e6 / JOBS * bench_seconds (curve, &work), "us");

@@ -50,6 +50,12 @@ for p in 1 0.5 0 -0.5 -5 -1000 '"-inf"'; do
     run pollux decide --json - < <(jq ".p = $p" $problem)
     expect "p = $p" status=0 err= out~'"fitness": 0\.[0-9]'
 done
+for p in -1e300 -1.7e308 1e-300; do
+    for policy in pollux pollux-ga pollux-jct; do
+        run pollux decide --explain --policy=$policy - < <(jq ".p = $p" $problem)
+        expect "p = $p, $policy" status=0 err= out!'nan|inf'
+    done
+done
 run pollux decide - < <(jq '.jobs = []' $problem)
 expect "nothing to do" status=0 err= out~'0 of 16 GPUs'
 run pollux decide - < <(jq '.nodes[].available = false' $problem)

@@ -44,7 +44,45 @@ if $separate; then
         POLLUX_STATE="$tmp/other" "$program" doctor --json --shared "$state"
     expect "with the address in the environment" status=0
     check "it is reached, too" [ "$(finding node-daemon)" = ok ]
+    # A node that has no way to it.
+    node_exec n1 ip route add blackhole 10.77.0.202/32
+    doctor --node n1
+    expect "a node does not reach the daemon" status=1
+    check "a problem, with the node" [ "$(finding node-daemon)" = problem ]
+    check "and its reason" grep -q '^polluxd is not reached from n1: ' <<<"$(text node-daemon)"
+    node_exec n1 ip route del blackhole 10.77.0.202/32
     stop_daemon
+    # A daemon that serves replicas on nodes and listens for its own machine only.
+    node_exec login env SLURM_JOB_ID=1 "$(realpath "$POLLUXD")" --state "$tmp/steps" --listen 127.0.0.1:0 --backend slurm-steps \
+        "${root[@]}" >>"$log" 2>&1 </dev/null &
+    daemon=$!
+    until_true node_exec login env POLLUX_STATE="$tmp/steps" "$program" status
+    run node_exec login env POLLUX_STATE="$tmp/steps" "$program" doctor --json --node n1
+    expect "a daemon that listens on loopback" status=1
+    check "nodes cannot report to it" grep -q 'listens for this machine only' <<<"$(text node-daemon)"
+    stop_daemon
+
+    # A node whose clock differs, and that sees no lock: a stub answers there instead of pollux.
+    cat >"$tmp/stub" <<-'END'
+	#!/bin/bash
+	directory=${2#--probe=}
+	now() { echo $(($(date +%s%N) / 1000 + $(cat "${0%/*}/skew") * 1000000)); }
+	put() { cat >"$directory/.$1" && mv "$directory/.$1" "$directory/$1"; }
+	printf 'host = n1\nsent_us = %s\n' "$(now)" | put started
+	until [ -e "$directory/reply" ]; do sleep 0.02; done
+	printf 'reply = seen\nreceived_us = %s\nlock = free\ndaemon =\n' "$(now)" | put answer
+	END
+    chmod 755 "$tmp/stub"
+    sed -i "s,\${0%/\*},$tmp," "$tmp/stub"
+    node_exec n1 mount --bind "$tmp/stub" "$program"
+    for skew in 0:ok 30:warning -30:warning 3600:problem -3600:problem; do
+        echo "${skew%:*}" >"$tmp/skew"
+        doctor --node n1
+        check "a clock that differs by ${skew%:*} s: ${skew#*:}" [ "$(finding clock)" = "${skew#*:}" ]
+    done
+    expect "a problem is the exit status" status=1 out~'differs by -3[56][0-9][0-9]\.'
+    check "a lock that is not seen is a warning" [ "$(finding locks)" = warning ]
+    node_exec n1 umount "$program"
     # A directory of the login node only.
     node_exec login sh -c 'mkdir -m 700 /run/here && "$0" doctor --json --shared /run/here' "$program" >"$tmp/out"
     check "a directory that nodes do not see: exit status" [ $? = 1 ]
