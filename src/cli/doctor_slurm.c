@@ -51,9 +51,11 @@ static bool check_commands (struct doctor *doctor)
                        "Is another program called sinfo first in PATH?",
                        "sinfo --version answers %s", quote (answer.output).text);
     else if (!good)
-        doctor_report (doctor, "slurm-commands", FINDING_PROBLEM,
-                       "Pollux needs Slurm 20.11 or later, for srun --overlap.", "%s is too old",
-                       answer.output);
+        doctor_report (
+            doctor, "slurm-commands", FINDING_PROBLEM,
+            "Pollux needs srun --overlap, which Slurm has from 20.11 on; it is tested with "
+            "22.05.",
+            "%s is too old", answer.output);
     else
         doctor_report (doctor, "slurm-commands", FINDING_OK, NULL, "%s", answer.output);
     doctor_answer_clear (&answer);
@@ -62,7 +64,7 @@ static bool check_commands (struct doctor *doctor)
 
 /* ---- Settings ----------------------------------------------------------------------------- */
 
-/* Two settings decide how fast a batch job starts: 2.6 s with their defaults, 0.3 to 0.6 s with these. */
+/* Two settings decide how fast a batch job starts: with their defaults it waits for seconds. */
 static void check_scheduler (struct doctor *doctor, const char *config, size_t length)
 {
     char parameters[1024], value[32];
