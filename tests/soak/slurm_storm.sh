@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Many jobs on a made-up cluster of Slurm while parts of it fail at random: polluxd, srun, supervisors, replicas, slurmd,
-# slurmctld, steps, jobs, nodes and their network.  At the end every job is done, none is lost, no generation ran twice, and every
-# sample was trained as often as it should be (storm_replica.c).
+# slurmctld, munged, steps, jobs, nodes and their network; jobs of others take GPUs.  At the end every job is done, none is
+# lost, no generation ran twice, and every sample was trained as often as it should be (storm_replica.c).
 #
 # The storm runs with the service (backend slurm), then with the pilot (slurm-steps), half of the jobs and faults each.  A small one of
 # two minutes:
@@ -129,13 +129,21 @@ fault_scancel()
         one_of $(slurm squeue -h -t R -o %i) && slurm scancel "$one"
     fi
 }
+fault_munged() { sound_node && munged_kill "$one" && breaks "$one" 1 8 munged_start; }
+# A job of somebody else takes GPUs for some seconds, or waits for them.
+fault_foreign()
+{
+    one=$(slurm sbatch --parsable -J foreign -N1 -n1 --mem=100 --gpus-per-node=$((1 + RANDOM % gpus)) -o /dev/null --wrap 'sleep 100') &&
+        breaks "foreign.$one" 3 15 end_foreign
+}
+end_foreign() { slurm scancel "${1#foreign.}"; }
 # Not a fault, but it divides anew.
 fault_scale() { one_of $(pollux list --phase running --quiet) && pollux scale "$one" --min 1 --max $((1 + RANDOM % 4)); }
 
 # The nodes that failed leave a pilot's allocation: at its end the next one of the chain continues.
 fault_allocation() { one_of $(slurm squeue -h -t R -n pollux -o %i) && slurm scancel "$one"; }
-kinds_service=(polluxd replica supervisor share slurmd slurmctld cut drain scancel scale)
-kinds_pilot=(polluxd replica supervisor share srun slurmd slurmctld cut drain scancel scale)
+kinds_service=(polluxd replica supervisor share slurmd slurmctld munged cut drain foreign scancel scale)
+kinds_pilot=(polluxd replica supervisor share srun slurmd slurmctld munged cut drain foreign scancel scale)
 
 # progress: one line.
 progress()
