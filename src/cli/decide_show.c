@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/decide.h"
 #include "cli/table.h"
+#include "policy/explain_text.h"
 
 /* Nodes of a placement that are listed; the rest is counted. */
 enum { LISTED_NODES = 6 };
@@ -117,11 +118,8 @@ static void change_cells (struct table *table, const struct decision *decision, 
     }
     table_cell (table, "%d", change->point.replicas);
     table_cell (table, "%+.2f", change->speedup - now);
-    double ratio = change->fitness / decision->plan.fitness;
-    if (isfinite (ratio))
-        table_cell (table, "%+.3f %%", 100 * (ratio - 1));
-    else /* the plan's fitness is 0 */
-        table_cell (table, "-");
+    /* Not known if the plan's fitness is 0. */
+    table_cell (table, "%s", change_text (change->fitness / decision->plan.fitness, 3).text);
 }
 
 static int print_explanations (const struct decision *decision,

@@ -14,6 +14,7 @@
 #include "cli/plot.h"
 #include "cli/simple_request.h"
 #include "cli/table.h"
+#include "policy/explain_text.h"
 
 static const struct command_option explain_options[] = {CLIENT_OPTION_ROWS};
 
@@ -84,11 +85,9 @@ static void add_row (struct table *table, const char *label, const json_t *point
     table_cell (table, "%s", answer_count (answer_number (point, "replicas")).text);
     table_cell (table, "%s", answer_batch (point).text);
     table_cell (table, "%s", answer_rate (answer_number (point, "goodput")).text);
-    table_cell (table, "%s%s", !now && factor > 1 ? "+" : "",
-                now ? "-" : answer_share (factor - 1).text);
+    table_cell (table, "%s", now ? "-" : change_text (factor, 1).text);
     table_cell (table, "%s", answer_duration (answer_number (point, "eta_s")).text);
-    table_cell (table, "%s%s", !now && fitness > 1 ? "+" : "",
-                now ? "-" : answer_share (fitness - 1).text);
+    table_cell (table, "%s", now ? "-" : change_text (fitness, 1).text);
     table_cell (table, "%s", now ? "-" : others_of (point).text);
 }
 

@@ -206,11 +206,15 @@ static void find_size_limits (const struct job *job, int replicas, struct explan
 {
     const struct job_spec *spec = &job->spec;
     int trusted = job_trusted_replicas (job), most = job_most_replicas (job);
+    bool held_by_trust = replicas > 0 && job->hints.has_model && trusted < spec->max_replicas &&
+                         job_next_replicas (job, replicas) > trusted;
     if (replicas > 0 && replicas == spec->max_replicas)
         add_limit (ret, "It has its maximum of %d replica%s.", spec->max_replicas,
                    explain_plural (spec->max_replicas));
-    else if (replicas > 0 && job->hints.has_model && trusted < spec->max_replicas &&
-             job_next_replicas (job, replicas) > trusted)
+    else if (held_by_trust && job->hints.max_profiled_replicas == 0)
+        add_limit (ret, "It is not measured yet: until then it gets the fewest replicas that it "
+                        "can run with.");
+    else if (held_by_trust)
         add_limit (ret,
                    "It has been measured with up to %d replica%s so far; it may have at most twice "
                    "as many until it has run with more.",

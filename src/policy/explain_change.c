@@ -214,6 +214,8 @@ static bool exceeds_limits (const struct explainer *explainer, const struct job 
         impossible (ret, "it is not preemptible, so it stays as it is until it ends");
     else if (to > explainer->slots)
         impossible (ret, "the nodes that take replicas have %d slots in all", explainer->slots);
+    else if (to > job_trusted_replicas (job) && job->hints.max_profiled_replicas == 0)
+        impossible (ret, "it is not measured yet");
     else if (to > job_trusted_replicas (job))
         impossible (ret,
                     "it has been measured with up to %d replica%s, and its model is trusted up to "

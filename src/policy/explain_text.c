@@ -34,11 +34,25 @@ struct figure_text {
     char text[32];
 };
 
-/* Three digits that count, and no exponent for what is large. */
+/* Three digits that count.  An exponent only from 10^15 on: nobody counts that many digits. */
 static struct figure_text figure (double value)
 {
     struct figure_text ret;
-    snprintf (ret.text, sizeof (ret.text), fabs (value) < 999.5 ? "%.3g" : "%.0f", value);
+    bool plain = fabs (value) >= 999.5 && fabs (value) < 1e15;
+    snprintf (ret.text, sizeof (ret.text), plain ? "%.0f" : "%.3g", value);
+    return ret;
+}
+
+struct change_text change_text (double factor, int digits)
+{
+    struct change_text ret = {"-"};
+    double percent = 100 * (factor - 1);
+    if (factor >= FACTOR_LEAST && isfinite (factor))
+        snprintf (ret.text, sizeof (ret.text), "%s times", figure (factor).text);
+    else if (fabs (percent) < 0.5 * pow (10, -digits)) /* without a sign, also below 0 */
+        snprintf (ret.text, sizeof (ret.text), "%.*f %%", digits, 0.0);
+    else if (isfinite (percent))
+        snprintf (ret.text, sizeof (ret.text), "%+.*f %%", digits, percent);
     return ret;
 }
 
@@ -71,18 +85,18 @@ static void end_sentence (struct explain_text *text)
         text->count++;
 }
 
-/* "15 % faster", "3 times as fast", "as fast as now"; of a factor. */
+/* "15 % faster", "3.2 times as fast", "as fast as now"; of a factor. */
 static void say_factor (struct explain_text *text, double factor)
 {
     double percent = 100 * (factor - 1);
-    if (factor >= 3)
+    if (factor >= FACTOR_LEAST)
         say (text, "%s times as fast", figure (factor).text);
     else if (percent >= 0.05)
         say (text, "%s %% faster", figure (percent).text);
     else if (percent > -0.05)
         say (text, "as fast as now");
     else
-        say (text, "%.3g %% slower", -percent);
+        say (text, "%s %% slower", figure (-percent).text);
 }
 
 static void say_current (struct explain_text *text, const struct explanation *all)
@@ -127,7 +141,7 @@ static void say_self (struct explain_text *text, const struct explanation *all,
         say (text, " at %.*f useful samples per second", decimals (change->point.goodput),
              change->point.goodput);
     } else {
-        say (text, " at a speed that is not known yet");
+        say (text, " at a speed that is not measured yet");
     }
     if (!isnan (change->point.eta_s) && !isnan (all->current.eta_s))
         say (text, " and end in %s instead of %s", duration_text (change->point.eta_s).text,
@@ -170,8 +184,11 @@ static void say_fitness (struct explain_text *text, const struct explanation *al
 {
     if (!(all->fitness > 0) || isnan (change->fitness))
         return;
-    double percent = 100 * (change->fitness / all->fitness - 1);
-    if (fabs (percent) < 0.05)
+    double factor = change->fitness / all->fitness, percent = 100 * (factor - 1);
+    if (factor >= FACTOR_LEAST)
+        say (text, "; for all jobs together that is %s times as good, restarts included",
+             figure (factor).text);
+    else if (fabs (percent) < 0.05)
         say (text, "; for all jobs together that is as good as now");
     else
         say (text, "; for all jobs together that is %s %% %s, restarts included",
@@ -206,11 +223,11 @@ static void say_price (struct explain_text *text, const struct round_summary *fu
         say (text, "Slots were free of charge in the last full round: no job needed more.");
     } else {
         say (text,
-             "The price of a slot in the last full round was %.3g: one slot more would add that "
+             "The price of a slot in the last full round was %s: one slot more would add that "
              "much to the fitness of all jobs",
-             full->price);
+             figure (full->price).text);
         if (full->fitness > 0)
-            say (text, ", which was %.3g", full->fitness);
+            say (text, ", which was %s", figure (full->fitness).text);
         say (text, ".");
     }
     end_sentence (text);

@@ -20,6 +20,16 @@ struct explain_text {
 void explain_text_make (const struct explanation *explanation, const struct round_summary *full,
                         const char *waits, struct explain_text *ret);
 
+/* From this factor on a change is said as a factor, "3.2 times as fast"; below, in per cent. */
+#define FACTOR_LEAST 2.0
+
+/* A change by a factor, for tables: "+23.6 %", "-1.0 %", "3.2 times"; "-" if it is not known.  digits:
+ * behind the point of percentages. */
+struct change_text {
+    char text[40];
+};
+struct change_text change_text (double factor, int digits);
+
 /* "40 s", "12 min", "3 h 20 min", "5 days"; "an unknown time" for NaN and negative seconds. */
 struct duration_text {
     char text[32];

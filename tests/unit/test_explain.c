@@ -256,7 +256,10 @@ static void limits_are_named (void **state)
         {8, 1, 2, ALLOWED_ANY, false, true, true, "measured with up to 1", "trusted"},
         {8, 8, 2, ALLOWED_POW2, false, true, true, "powers of two", NULL},
         {8, 8, 2, ALLOWED_ANY, true, true, true, "not preemptible", "not preemptible"},
-        {8, 0, 1, ALLOWED_ANY, false, false, true, "not reported a model", "measured"},
+        {8, 0, 1, ALLOWED_ANY, false, false, true, "not reported a model",
+         "it is not measured yet"},
+        {8, 0, 1, ALLOWED_ANY, false, true, true, "It is not measured yet",
+         "it is not measured yet"},
         {8, -1, 2, ALLOWED_ANY, false, false, false, "no model", NULL},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
@@ -438,6 +441,19 @@ static void sentences_for_users (void **state)
     for (size_t i = 0; i < COUNT (durations); i++)
         assert_string_equal (duration_text (durations[i].seconds).text, durations[i].text);
 
+    static const struct {
+        double factor;
+        int digits;
+        const char *text;
+    } changes[] = {{1, 1, "0.0 %"},           {1.236, 1, "+23.6 %"},   {0.5, 3, "-50.000 %"},
+                   {0.99999, 1, "0.0 %"},     {1.9999, 1, "+100.0 %"}, {2, 1, "2 times"},
+                   {3.204, 3, "3.2 times"},   {100.9, 1, "101 times"}, {123456, 1, "123456 times"},
+                   {0, 1, "-100.0 %"},        {NAN, 1, "-"},           {INFINITY, 1, "-"},
+                   {1e300, 1, "1e+300 times"}};
+    for (size_t i = 0; i < COUNT (changes); i++)
+        assert_string_equal (change_text (changes[i].factor, changes[i].digits).text,
+                             changes[i].text);
+
     struct cluster_fixture cluster_fixture;
     struct cluster_status *status = calloc (1, sizeof (*status));
     cluster_status_init (status);
@@ -465,6 +481,81 @@ static void sentences_for_users (void **state)
     cluster_fixture_clear (&cluster_fixture);
 }
 
+static bool says (const struct explain_text *text, const char *words)
+{
+    for (int i = 0; i < text->count; i++)
+        if (strstr (text->sentences[i], words))
+            return true;
+    return false;
+}
+
+static void expect_words (const struct explanation *all, const char *words)
+{
+    struct explain_text *text = calloc (1, sizeof (*text));
+    explain_text_make (all, NULL, NULL, text);
+    if (!says (text, words))
+        fail_msg ("no sentence says \"%s\"; the second is \"%s\"", words, text->sentences[1]);
+    free (text);
+}
+
+/* Large changes are said as factors, of the job, of other jobs and of all jobs together. */
+static void large_changes_are_factors (void **state)
+{
+    (void)state;
+    static const struct {
+        double factor;
+        const char *self, *together;
+    } cases[] = {
+        {1.5, "would train 50 % faster", "that is 50 % better"},
+        {2, "would train 2 times as fast", "that is 2 times as good"},
+        {3.2, "would train 3.2 times as fast", "that is 3.2 times as good"},
+        {100.9, "would train 101 times as fast", "that is 101 times as good"},
+        {0.25, "would train 75 % slower", "that is 75 % worse"},
+    };
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 8);
+    cluster_fixture.cluster.jobs[a]->hints = cluster_fixture_hints (0, 1000);
+    cluster_fixture_start (&cluster_fixture, a, "0:2");
+    struct explanation *all = explained (&cluster_fixture, a);
+    assert_true (all->more.possible);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        all->fitness = 1;
+        all->more.goodput = all->more.fitness = cases[i].factor;
+        all->more.other_count = 1;
+        all->more.others[0] =
+            (struct explain_other){.name = "b", .from = 2, .to = 3, .goodput = cases[i].factor};
+        expect_words (all, cases[i].self);
+        expect_words (all, cases[i].together);
+        char other[64];
+        snprintf (other, sizeof (other), "from 2 to 3 replicas (%s)",
+                  cases[i].self + strlen ("would train "));
+        expect_words (all, other);
+    }
+    free (all);
+    cluster_fixture_clear (&cluster_fixture);
+}
+
+/* A job that has run with no count yet: "up to 0 replicas" says nothing to its owner. */
+static void unmeasured_jobs_say_so (void **state)
+{
+    (void)state;
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 2, 4);
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 8);
+    struct job *job = cluster_fixture.cluster.jobs[a];
+    job->spec.adaptive = true;
+    job->hints.max_profiled_replicas = 0;
+    struct explanation *all = explained (&cluster_fixture, a);
+    expect_words (all, "With 1 replica it would train at a speed that is not measured yet");
+    free (all);
+    cluster_fixture_start (&cluster_fixture, a, "0:1");
+    all = explained (&cluster_fixture, a);
+    expect_words (all, "It cannot have more: it is not measured yet.");
+    free (all);
+    cluster_fixture_clear (&cluster_fixture);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,6 +568,8 @@ int main (void)
         cmocka_unit_test (explanations_agree_with_the_policy),
         cmocka_unit_test (policies_without_objective_say_so),
         cmocka_unit_test (sentences_for_users),
+        cmocka_unit_test (large_changes_are_factors),
+        cmocka_unit_test (unmeasured_jobs_say_so),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
