@@ -63,11 +63,14 @@ struct api_options {
     int (*news) (void *self, int job, const struct run_news *news, struct pollux_error *err);
     /* A report of the job was malformed; why is the error message (reports_refuse). */
     void (*report_refused) (void *self, int job, const char *why);
-    /* Open a file of a replica's log, as open_log of backend/backend.h; NULL: no logs. */
     /* Can the backend run this job?  < 0: a sentence for its owner.  NULL: every job. */
     int (*check) (void *self, const struct launch *launch, struct pollux_error *err);
+    /* Open a file of a replica's log, as open_log of backend/backend.h; NULL: no logs. */
     int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
                      struct pollux_error *err);
+    /* Where a job's checkpoints are, as checkpoint_dir of backend/backend.h; NULL: only its own
+     * directory is known. */
+    char *(*checkpoint_dir) (void *self, const struct job *job);
     /* The first replica that failed, as first_failure of backend/backend.h; NULL: unknown. */
     int (*first_failure) (void *self, const char *job, int generation, int *ret_rank);
     void *self;

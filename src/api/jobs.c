@@ -150,6 +150,16 @@ static json_t *describe_warning (const struct job *job)
     return strstr (job->detail, lost) ? json_string (lost) : json_null ();
 }
 
+/* Replace a job's own checkpoint directory by the one that the backend has for it, if it knows one. */
+static bool put_checkpoint_dir (const struct api *api, const struct job *job, json_t *object)
+{
+    const struct api_options *options = &api->options;
+    char *path = options->checkpoint_dir ? options->checkpoint_dir (options->self, job) : NULL;
+    json_t *text = path ? json_string (path) : NULL; /* NULL: the path is not UTF-8 */
+    free (path);
+    return !text || json_object_set_new (object, "checkpoint_dir", text) == 0;
+}
+
 void api_show_job (struct api *api, struct http_request *request)
 {
     int index = api_job (api, request);
@@ -164,7 +174,8 @@ void api_show_job (struct api *api, struct http_request *request)
         owns && job->failures > 0 ? api_last_lines (api, job, LAST_LINES) : json_null ();
     if (object && (json_object_set_new (object, "last_lines", lines) < 0 ||
                    json_object_set_new (object, "exit_code", api_exit_code (api, job)) < 0 ||
-                   json_object_set_new (object, "warning", describe_warning (job)) < 0)) {
+                   json_object_set_new (object, "warning", describe_warning (job)) < 0 ||
+                   !put_checkpoint_dir (api, job, object))) {
         json_decref (object);
         object = NULL;
     }

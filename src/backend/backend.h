@@ -112,6 +112,9 @@ struct backend_ops {
      * -ENOENT if there is none. */
     int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
                      struct pollux_error *err);
+    /* Where a job's checkpoints are: an absolute path, the caller's (free).  NULL: not known, or not
+     * yet. */
+    char *(*checkpoint_dir) (void *self, const struct job *job);
     /* The exit code of the first replica of a generation that failed, and its rank; 0 and rank 0 if
      * none is known. */
     int (*first_failure) (void *self, const char *job, int generation, int *ret_rank);

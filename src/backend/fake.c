@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backend/run_spec.h"
 #include "base/array.h"
 #include "base/error.h"
 
@@ -288,6 +289,12 @@ static int fake_open_log (void *self, const char *job, int generation, int rank,
     return 0;
 }
 
+static char *fake_checkpoint_dir (void *self, const struct job *job)
+{
+    (void)self;
+    return run_spec_checkpoint_dir (NULL, job); /* only a job's own */
+}
+
 static int fake_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
     (void)self;
@@ -316,5 +323,6 @@ const struct backend_ops fake_backend = {
     .stop_all = fake_stop_all,
     .count = fake_count,
     .open_log = fake_open_log,
+    .checkpoint_dir = fake_checkpoint_dir,
     .first_failure = fake_first_failure,
 };

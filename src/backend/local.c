@@ -145,6 +145,11 @@ static int local_open_log (void *self, const char *job, int generation, int rank
                              ret, err);
 }
 
+static char *local_checkpoint_dir (void *self, const struct job *job)
+{
+    return run_spec_checkpoint_dir (((const struct local *)self)->checkpoints, job);
+}
+
 static int local_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
     return run_first_failure (((const struct local *)self)->runs.root, job, generation, false,
@@ -207,5 +212,6 @@ const struct backend_ops local_backend = {
     .stop_all = generation_ops_stop_all,
     .count = generation_ops_count,
     .open_log = local_open_log,
+    .checkpoint_dir = local_checkpoint_dir,
     .first_failure = local_first_failure,
 };

@@ -204,12 +204,23 @@ static void put_position (struct list *list, const struct run_spec *spec,
     put (list, "POLLUX_NODES=%d", spec->job->placement.count);
 }
 
+char *run_spec_checkpoint_dir (const char *directory, const struct job *job)
+{
+    const char *own = job->launch ? job->launch->checkpoint_dir : NULL;
+    char *path = NULL;
+    if (own)
+        return strdup (own);
+    return directory && asprintf (&path, "%s/%s", directory, job->spec.name) >= 0 ? path : NULL;
+}
+
 static int checkpoint_path (const struct run_spec *spec, char ret[RUN_PATH_SIZE],
                             struct pollux_error *err)
 {
-    const char *own = spec->job->launch->checkpoint_dir, *name = spec->job->spec.name;
-    int length = own ? snprintf (ret, RUN_PATH_SIZE, "%s", own)
-                     : snprintf (ret, RUN_PATH_SIZE, "%s/%s", spec->checkpoint_dir, name);
+    char *path = run_spec_checkpoint_dir (spec->checkpoint_dir, spec->job);
+    if (!path)
+        return fail (err, -ENOMEM, "not enough memory");
+    int length = snprintf (ret, RUN_PATH_SIZE, "%s", path);
+    free (path);
     return length < RUN_PATH_SIZE
                ? 0
                : fail (err, -ENAMETOOLONG, "the checkpoint directory's path is too long");

@@ -36,6 +36,10 @@ int run_spec_describe (const struct run_spec *spec, int rank, char **ret, size_t
 char **run_spec_environment (void);
 void run_spec_free (char **list);
 
+/* Where a job's checkpoints are: its own directory, or DIRECTORY/JOB.  The caller's (free).  NULL: no
+ * memory, or neither is known (directory NULL). */
+char *run_spec_checkpoint_dir (const char *directory, const struct job *job);
+
 /* Make the job's checkpoint directory and those above it, with mode 0700.  -EINVAL: the job named
  * it, and it cannot be made; -EIO: the same with the daemon's own. */
 int run_spec_make_checkpoint (const struct run_spec *spec, struct pollux_error *err);

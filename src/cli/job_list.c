@@ -81,9 +81,9 @@ int job_list_get (struct client *client, const struct job_list_filter *filter, j
 int job_list_print (const json_t *jobs, struct terminal terminal, FILE *out,
                     struct pollux_error *err)
 {
-    static const char *const titles[] = {"<job",     "<phase",  "replicas",   "limits",
-                                         "batch",    "goodput", "efficiency", "ETA",
-                                         "restarts", "age",     "<owner"};
+    static const char *const titles[] = {"<job",     "<phase",   "replicas",   "limits",
+                                         "batch",    "goodput",  "efficiency", "ETA",
+                                         "restarts", "failures", "age",        "<owner"};
     struct table table = table_start (titles, sizeof (titles) / sizeof (titles[0]));
     json_t *job;
     size_t i;
@@ -102,6 +102,7 @@ int job_list_print (const json_t *jobs, struct terminal terminal, FILE *out,
         table_cell (&table, "%s", answer_share (answer_number (job, "efficiency")).text);
         table_cell (&table, "%s", answer_duration (answer_number (job, "eta_s")).text);
         table_cell (&table, "%s", answer_count (answer_number (job, "restarts")).text);
+        table_cell (&table, "%s", answer_count (answer_number (job, "failures")).text);
         table_cell (&table, "%s", answer_duration (answer_number (job, "age_s")).text);
         table_cell (&table, "%s", answer_or_dash (answer_text (job, "owner")).text);
     }

@@ -7,8 +7,8 @@
  *
  *     n0 aab.   n1 bbb.                            nodes, a letter for each slot
  *
- *       job      phase    replicas  batch  goodput  effic.    ETA  restarts    age
- *     a resnet   running         2    128      930  93.0 %  22 min        1  8 min
+ *       job      phase    repl  batch  goodput  effic.     ETA  rest  fail    age
+ *     a resnet   running     2    128      930  93.0 %  22 min     1     0  8 min
  *     ...
  *     resnet: waits for ...                        about the selected job
  *     q quit  arrows move  sort: ...
@@ -259,7 +259,7 @@ static json_t **sorted (const json_t *jobs, enum top_order order)
 /* The width of the longest name, limited by the room beside the numbers. */
 static int name_width_of (const json_t *jobs, int width)
 {
-    int widest = 12, room = width - 66;
+    int widest = 12, room = width - 71;
     json_t *job;
     size_t i;
     json_array_foreach ((json_t *)jobs, i, job)
@@ -279,7 +279,7 @@ static void draw_job (const struct top_state *state, const json_t *job, int line
     if (selected)
         screen_buffer_style_line (screen, line, style);
     screen_buffer_put (screen, line, 0, style_of (key), "%c", letter_of (key));
-    screen_buffer_put (screen, line, 2, style, "%-*.*s %-10.10s %4s %7s %8s %7s %7s %4s %7s",
+    screen_buffer_put (screen, line, 2, style, "%-*.*s %-10.10s %4s %7s %8s %7s %7s %4s %4s %7s",
                        name_width, name_width, answer_text (job, "name"),
                        answer_text (job, "phase"),
                        answer_count (answer_number (job, "replicas")).text, answer_batch (job).text,
@@ -287,14 +287,16 @@ static void draw_job (const struct top_state *state, const json_t *job, int line
                        answer_share (answer_number (job, "efficiency")).text,
                        answer_duration (answer_number (job, "eta_s")).text,
                        answer_count (answer_number (job, "restarts")).text,
+                       answer_count (answer_number (job, "failures")).text,
                        answer_duration (answer_number (job, "age_s")).text);
 }
 
 static void draw_titles (int line, int name_width, struct screen_buffer *screen)
 {
     screen_buffer_style_line (screen, line, bold);
-    screen_buffer_put (screen, line, 2, bold, "%-*s %-10s %4s %7s %8s %7s %7s %4s %7s", name_width,
-                       "job", "phase", "repl", "batch", "goodput", "effic.", "ETA", "rest", "age");
+    screen_buffer_put (screen, line, 2, bold, "%-*s %-10s %4s %7s %8s %7s %7s %4s %4s %7s",
+                       name_width, "job", "phase", "repl", "batch", "goodput", "effic.", "ETA",
+                       "rest", "fail", "age");
 }
 
 /* The list scrolls with the selection. */

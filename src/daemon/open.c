@@ -100,6 +100,12 @@ static int api_first_failure (void *self, const char *job, int generation, int *
     return daemon->backend->first_failure (daemon->backend_self, job, generation, ret_rank);
 }
 
+static char *api_checkpoint_dir (void *self, const struct job *job)
+{
+    struct daemon *daemon = self;
+    return daemon->backend->checkpoint_dir (daemon->backend_self, job);
+}
+
 static int job_token (void *self, const char *job, int generation, char *ret, size_t size)
 {
     struct daemon *daemon = self;
@@ -321,6 +327,7 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .report_refused = api_report_refused,
         .check = api_check,
         .open_log = api_open_log,
+        .checkpoint_dir = api_checkpoint_dir,
         .first_failure = api_first_failure,
         .self = daemon,
     };

@@ -63,7 +63,10 @@ expect "a name that is taken" status=1 out= err~'^pollux submit: .*hello'
 until_true is "$name" '.phase == "running"'
 run pollux show "$name"
 expect "show: a job that runs" status=0 out~'^phase +running$' out~'^placement +n[01]:1$' out~'^limits +0-?1? replicas' \
-    out~'^directory +/' out~"^owner +admin$" out~'^stop +by signal 15, SIGTERM' err=
+    out~'^directory +/' out~"^checkpoints +$POLLUX_STATE/checkpoints/$name\$" out~"^owner +admin$" out~'^stop +by signal 15, SIGTERM' err=
+run pollux submit --name kept --checkpoint-dir "$tmp/own" -- true
+run pollux show kept
+expect "show: a checkpoint directory of its own" status=0 out~"^checkpoints +$tmp/own\$"
 run pollux show nosuch
 expect "show: an unknown job" status=1 out= err~'nosuch'
 run pollux show helol
@@ -107,6 +110,15 @@ line 5" err=
 run pollux list
 expect "list" status=0 out~'^job +phase +replicas +limits ' out~'^hello +finished +0 ' out~'^sad +failed ' \
     out~"^$name +running +1 " out~' admin$' err=
+printf '%s\n' 'command: "exit 3"' 'max_failures: 5' 'backoff: 600' >"$tmp/again.yaml"
+pollux submit "$tmp/again.yaml" --name again >/dev/null
+until_true is again '.phase == "pending" and .failures == 1'
+run pollux list
+expect "list: a job that failed and waits has a count of failures" status=0 \
+    out~'^job .* restarts +failures +age +owner' out~'^again +pending +0 .* 0 +1 +[0-9]+ s +admin$' out~"^$name +running .* 0 +0 +[0-9]+ s +admin$"
+run pollux top --once
+expect "top: failures, too" status=0 out~' rest +fail +age' out~'again +pending +0 .* 0 +1 +[0-9]+ s$'
+check "a job that failed and waits can be cancelled" pollux cancel again
 run pollux list --phase running --quiet
 expect "list by phase" status=0 out="$name
 evil"
@@ -199,6 +211,8 @@ run pollux explain hers
 expect "explain a job without a model" status=0 out~'hers' err=
 pollux submit --name trains --adaptive --max 4 -- sleep 1000 >"$tmp/name"
 until_true is trains '.phase == "running"'
+run pollux explain trains
+expect "explain a job before its first report" status=0 out~'It cannot have more: it is not measured yet\.' out!'up to 0' err=
 generation=$(pollux show trains --json | jq .generation)
 answer=$(post /v1/jobs/trains/hints "{\"version\": 1, \"generation\": $generation, \"max_profiled_replicas\": 4,
     \"progress\": 100, \"total\": 1000, \"m\": 128, \"s\": 1,
@@ -216,7 +230,7 @@ expect "show: goodput and progress" out~'^goodput +[0-9.]+ useful samples/s = th
 
 run pollux top --once
 expect "top --once" status=0 out~'^polluxd .* slots in use' out~'^n0 [a-z.]{2} +n1 [a-z.]{2}$' \
-    out~'^[a-z] trains +running ' out~'^  job +phase +repl +batch +goodput +effic\. +ETA +rest +age$' err=
+    out~'^[a-z] trains +running ' out~'^  job +phase +repl +batch +goodput +effic\. +ETA +rest +fail +age$' err=
 check "top fits into 80 columns" awk 'length > 80 { exit 1 }' <<<"$out"
 mkfifo "$tmp/keys"
 TERM=xterm script -qefc "stty cols 80 rows 24; $POLLUX top --interval 0.2" "$tmp/screen" <"$tmp/keys" >/dev/null 2>&1 &

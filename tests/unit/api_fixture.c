@@ -65,6 +65,11 @@ static int first_failure (void *self, const char *job, int generation, int *ret_
                                         ret_rank);
 }
 
+static char *checkpoint_dir (void *self, const struct job *job)
+{
+    return local_backend.checkpoint_dir (((struct api_fixture *)self)->backend, job);
+}
+
 static int report (void *self, const struct report *report, int generation,
                    struct pollux_error *err)
 {
@@ -139,6 +144,7 @@ void api_fixture_open (struct api_fixture *fixture, int nodes, int slots)
                                   .now_us = now_us,
                                   .post = post,
                                   .open_log = open_log,
+                                  .checkpoint_dir = checkpoint_dir,
                                   .first_failure = first_failure,
                                   .report = report,
                                   .report_refused = report_refused,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/generation_ops.h"
+#include "backend/run_spec.h"
 #include "backend/slurm/service_private.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -226,6 +227,13 @@ static int service_act (void *self, const struct cluster *cluster, struct pollux
     return 0;
 }
 
+static char *service_checkpoint_dir (void *self, const struct job *job)
+{
+    const struct service_account *account = NULL;
+    bool known = job->launch && service_account (self, job->launch->owner, &account, NULL) == 0;
+    return run_spec_checkpoint_dir (known ? account->checkpoints : NULL, job);
+}
+
 static int service_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
     const struct service *service = self;
@@ -266,5 +274,6 @@ const struct backend_ops slurm_backend = {
     .stop_all = generation_ops_stop_all,
     .count = generation_ops_count,
     .open_log = service_open_log,
+    .checkpoint_dir = service_checkpoint_dir,
     .first_failure = service_first_failure,
 };

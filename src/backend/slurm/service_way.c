@@ -66,10 +66,8 @@ static void service_spec (void *self, const struct cluster *cluster,
 static int complete_script (const struct service_account *account, const struct job *job,
                             char **script, struct pollux_error *err)
 {
-    char *path = NULL, *text = NULL;
-    if (job->launch->checkpoint_dir
-            ? !(path = strdup (job->launch->checkpoint_dir))
-            : asprintf (&path, "%s/%s", account->checkpoints, job->spec.name) < 0)
+    char *path = run_spec_checkpoint_dir (account->checkpoints, job), *text = NULL;
+    if (!path)
         return fail (err, -ENOMEM, "not enough memory");
     char *quoted = slurm_shell_quote (path);
     free (path);

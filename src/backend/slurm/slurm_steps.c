@@ -139,6 +139,11 @@ static int steps_open_log (void *self, const char *job, int generation, int rank
                              ret, err);
 }
 
+static char *steps_checkpoint_dir (void *self, const struct job *job)
+{
+    return run_spec_checkpoint_dir (((const struct steps *)self)->checkpoints, job);
+}
+
 static int steps_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
     return run_first_failure (((const struct steps *)self)->runs.root, job, generation, true,
@@ -170,5 +175,6 @@ const struct backend_ops slurm_steps_backend = {
     .count = generation_ops_count,
     .end_s = steps_end_s,
     .open_log = steps_open_log,
+    .checkpoint_dir = steps_checkpoint_dir,
     .first_failure = steps_first_failure,
 };
