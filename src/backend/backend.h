@@ -39,8 +39,9 @@ struct backend_options {
     bool munge;       /* supervisors sign their reports with munge, instead of a token */
     const struct node *nodes; /* declared by the configuration (found by the backend) */
     int node_count;
-    bool use_cgroups; /* one per run, where this user may make them */
-    int keep_jobs;    /* ended jobs whose logs are kept (10000) */
+    bool use_cgroups;  /* one per run, where this user may make them */
+    int keep_jobs;     /* ended jobs whose logs are kept (10000) */
+    int64_t log_limit; /* bytes of a job's logs (RUN_JOB_LOG_DEFAULT) */
     /* Write the token with which supervisors of a generation report: 0, or < 0 if there is none. */
     int (*token) (void *self, const char *job, int generation, char *ret, size_t size);
     /* Log a sentence with a level of syslog(3). */
@@ -112,6 +113,9 @@ struct backend_ops {
      * -ENOENT if there is none. */
     int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
                      struct pollux_error *err);
+    /* The oldest generation of a job whose files are kept, up to `last`.  -ENOENT: there is none; -EAGAIN:
+     * ask again. */
+    int (*oldest_log) (void *self, const char *job, int last, int *ret);
     /* Where a job's checkpoints are: an absolute path, the caller's (free).  NULL: not known, or not
      * yet. */
     char *(*checkpoint_dir) (void *self, const struct job *job);

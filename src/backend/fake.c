@@ -289,6 +289,15 @@ static int fake_open_log (void *self, const char *job, int generation, int rank,
     return 0;
 }
 
+static int fake_oldest_log (void *self, const char *job, int last, int *ret)
+{
+    (void)self;
+    (void)job;
+    (void)last;
+    *ret = 1;
+    return 0;
+}
+
 static char *fake_checkpoint_dir (void *self, const struct job *job)
 {
     (void)self;
@@ -323,6 +332,7 @@ const struct backend_ops fake_backend = {
     .stop_all = fake_stop_all,
     .count = fake_count,
     .open_log = fake_open_log,
+    .oldest_log = fake_oldest_log,
     .checkpoint_dir = fake_checkpoint_dir,
     .first_failure = fake_first_failure,
 };

@@ -60,6 +60,7 @@ static void local_free (void *self)
         close (local->leaving[i]);
     free (local->leaving);
     excuse_counts_clear (&local->collisions);
+    kept_logs_clear (&local->kept);
     run_settings_clear (&local->runs);
     free (local->cgroup);
     free (local->nodes);
@@ -80,6 +81,7 @@ static int local_open (const struct backend_options *options, void **ret, struct
                                          .carrier_self = local,
                                          .log = options->log,
                                          .log_self = options->self};
+    local->kept.limit = options->log_limit ? options->log_limit : RUN_JOB_LOG_DEFAULT;
     unsigned short random = 0; /* daemons on one machine begin with different ports */
     if (getrandom (&random, sizeof (random), 0) == sizeof (random))
         local->next_port = random;
@@ -145,9 +147,16 @@ static int local_open_log (void *self, const char *job, int generation, int rank
                              ret, err);
 }
 
+static int local_oldest_log (void *self, const char *job, int last, int *ret)
+{
+    (void)last;
+    return wire_is_job (job) ? kept_logs_oldest (((const struct local *)self)->runs.root, job, ret, NULL)
+                             : -ENOENT;
+}
+
 static char *local_checkpoint_dir (void *self, const struct job *job)
 {
-    return run_spec_checkpoint_dir (((const struct local *)self)->checkpoints, job);
+    return run_spec_checkpoint_dir (((const struct local *)self)->runs.checkpoints, job);
 }
 
 static int local_first_failure (void *self, const char *job, int generation, int *ret_rank)
@@ -158,18 +167,23 @@ static int local_first_failure (void *self, const char *job, int generation, int
 
 /* ---- The tables --------------------------------------------------------------------------- */
 
+static void remove_old (void *self, const char *job, int number)
+{
+    struct local *local = self;
+    generation_remove_old (&local->set, local->runs.root, job, number);
+}
+
 /* Remove descriptions, which contain tokens, and the logs of old generations and jobs. */
 static void local_clean_up (void *self, const struct cluster *cluster,
                             const struct generation *generation)
 {
     struct local *local = self;
-    int old = generation->number - KEEP_GENERATIONS;
     if (generation_mpirun (generation))
         run_remove_descriptions (local->runs.root, generation->name, generation->number,
                                  generation->replicas);
     run_tidy (local->runs.root, generation->name, generation->number);
-    if (old > 0)
-        generation_remove_old (&local->set, local->runs.root, generation->name, old);
+    kept_logs_ended (&local->kept, local->runs.root, generation->name, generation->job,
+                     generation->number, remove_old, local);
     if (++local->exits % PRUNE_EXITS == 0)
         local_prune (local, cluster);
 }
@@ -212,6 +226,7 @@ const struct backend_ops local_backend = {
     .stop_all = generation_ops_stop_all,
     .count = generation_ops_count,
     .open_log = local_open_log,
+    .oldest_log = local_oldest_log,
     .checkpoint_dir = local_checkpoint_dir,
     .first_failure = local_first_failure,
 };

@@ -14,6 +14,7 @@
 #include "backend/backend.h"
 #include "backend/excuse_counts.h"
 #include "backend/generation.h"
+#include "backend/kept_logs.h"
 #include "backend/machine.h"
 #include "backend/run.h"
 #include "backend/run_settings.h"
@@ -24,8 +25,9 @@ struct local {
     int epoll;    /* descriptor */
     char *cgroup; /* NULL: none */
     struct machine machine;
-    struct node *nodes;    /* the machine's */
-    int next_port;         /* offset from PORT_FIRST, modulo PORT_COUNT */
+    struct node *nodes; /* the machine's */
+    int next_port;      /* offset from PORT_FIRST, modulo PORT_COUNT */
+    struct kept_logs kept;
     int exits;             /* reported so far */
     struct run_view *view; /* of the last look */
     int *leaving; /* pidfds of supervisors that were released before they ended; to be reaped */
@@ -33,8 +35,6 @@ struct local {
     struct excuse_counts collisions; /* failures in succession because of a taken port */
 };
 
-/* Generations of a job whose logs are kept, including the running one. */
-enum { KEEP_GENERATIONS = 3 };
 
 /* ---- Functions of the carrier (carrier.h) ---- */
 

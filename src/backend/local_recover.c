@@ -14,7 +14,6 @@
  * Every other run below STATE/run that lives is an orphan and is killed.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +26,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "base/safe_dir.h"
 #include "wire/submission.h"
 
 enum { RANKS_LIMIT = 1 << 16 }; /* more than the slots of any machine */
+/* Only the last generations are looked at for runs that live: a job may keep many.  What lives of an
+ * older one is found by the process table. */
+enum { LOOK_GENERATIONS = 3 };
 /* Before an orphan is looked at for the first time. */
 #define ORPHAN_PAUSE_US INT64_C (20000)
 
@@ -138,16 +139,6 @@ static int adopt (void *self, struct generation *generation, struct pollux_error
 
 /* ---- Directories of no generation that runs ----------------------------------------------- */
 
-/* A number as run directories are named, or -1. */
-static int parse (const char *name)
-{
-    int64_t number;
-    return number_int64 (name, &number) < 0 || number < 0 || number > INT_MAX ||
-                   strspn (name, "0123456789") != strlen (name)
-               ? -1
-               : (int)number;
-}
-
 /* The highest rank in a generation's directory that has not ended, or -1. */
 static int highest_alive (struct local *local, const char *job, int generation)
 {
@@ -158,7 +149,7 @@ static int highest_alive (struct local *local, const char *job, int generation)
         return -1;
     if (safe_dir_list (directory, &list, NULL) == 0) {
         while ((entry = safe_dir_next (list))) {
-            struct run_name name = {.generation = generation, .rank = parse (entry)};
+            struct run_name name = {.generation = generation, .rank = run_number (entry)};
             snprintf (name.job, NAME_SIZE, "%s", job);
             if (name.rank > highest && name.rank < RANKS_LIMIT &&
                 (run_look (local->runs.root, &name, local->view, NULL) < 0 ||
@@ -216,9 +207,9 @@ static void sweep_generation (struct local *local, const struct job *job, const 
     bool future = !job || number > job->generation;
     if (job && job_runs (job) && number == job->generation)
         return;
-    if (future || expired || number <= job->generation - KEEP_GENERATIONS) {
+    if (future || expired) {
         local_remove (local, name, number);
-    } else {
+    } else if (number > job->generation - LOOK_GENERATIONS) {
         int alive = highest_alive (local, name, number) + 1;
         if (alive > 0)
             kill_orphan (local, name, number, alive, false);
@@ -237,8 +228,8 @@ static void sweep_job (struct local *local, const struct cluster *cluster, const
         return;
     if (safe_dir_list (directory, &list, NULL) == 0) {
         while ((entry = safe_dir_next (list)))
-            if (parse (entry) >= 0)
-                sweep_generation (local, job, name, parse (entry), expired);
+            if (run_number (entry) >= 0)
+                sweep_generation (local, job, name, run_number (entry), expired);
         closedir (list);
     }
     close (directory);
@@ -261,7 +252,7 @@ static int cut_number (char *text)
     if (!dot)
         return -1;
     *dot = '\0';
-    return parse (dot + 1);
+    return run_number (dot + 1);
 }
 
 /* Processes whose directories were removed, of runs that the journal does not know. */

@@ -7,6 +7,7 @@
  *         seats                    slots and port of the replicas; by the daemon, before the first
  *         stop                     exists if the daemon asked the generation to stop
  *         RANK.json                a description, for a rank that mpirun or a share starts
+ *         oldest                   backend slurm: the oldest generation kept when this one was made
  *         master                   MASTER_PORT, where the node of the first rank chooses it
  *         RANK/                    run_create, run_publish: by the supervisor, atomically
  *           lock                   locked as long as the supervisor lives
@@ -55,6 +56,9 @@ int run_root_open (const char *state, int *ret, struct pollux_error *err);
 /* Parse a path ROOT/JOB/GENERATION/RANK and open ROOT (the caller closes it).  -EINVAL if it is no
  * such path. */
 int run_path_open (const char *path, int *ret_root, struct run_name *ret, struct pollux_error *err);
+
+/* The number of a generation or a rank, by the name of its directory; -1: it is no such name. */
+int run_number (const char *name);
 
 /* "JOB/GENERATION/RANK", for messages and below the root. */
 struct run_path {

@@ -97,6 +97,15 @@ int run_path_open (const char *path, int *ret_root, struct run_name *ret, struct
 
 /* ---- Directories above a run -------------------------------------------------------------- */
 
+int run_number (const char *name)
+{
+    int64_t number;
+    return number_int64 (name, &number) < 0 || number < 0 || number > INT_MAX ||
+                   strspn (name, "0123456789") != strlen (name)
+               ? -1
+               : (int)number;
+}
+
 int run_root_open (const char *state, int *ret, struct pollux_error *err)
 {
     int directory;

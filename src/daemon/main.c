@@ -416,7 +416,8 @@ static int start_owner_process (const struct wire_config *config, int *ret,
 {
     const struct backend_ops *backend;
     struct owner_helper_options options = {.min_uid = (unsigned)config->slurm.min_uid,
-                                           .directory = config->slurm.directory};
+                                           .directory = config->slurm.directory,
+                                           .log_limit = config->job_log_limit};
     *ret = -1;
     int rc = backend_find (config->backend, &backend, err);
     return rc < 0 || !backend->for_owners ? rc : owner_helper_start (&options, ret, NULL, err);

@@ -263,6 +263,7 @@ static int open_backend (struct daemon *daemon, struct pollux_error *err)
         .state = daemon->state.path,
         .program = daemon->options->program,
         .checkpoints = config->checkpoints,
+        .log_limit = config->job_log_limit,
         .url = has_url ? url : NULL,
         .ca = ca,
         .nvidia_smi = config->slots == WIRE_SLOTS_CPU ? "" : daemon->options->nvidia_smi,

@@ -56,6 +56,7 @@ static void warn_fixed (const struct logger *logger, const struct wire_config *o
         {"auth", old->auth == new->auth},
         {"admin_users", same_list (old->admin_users, new->admin_users)},
         {"log_format", old->log_format == new->log_format},
+        {"job_log_limit", old->job_log_limit == new->job_log_limit},
         {"max_body", old->max_body == new->max_body},
         {"rate", old->rate == new->rate},
         {"burst", old->burst == new->burst},

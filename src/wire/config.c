@@ -17,6 +17,7 @@
 #include "wire/member.h"
 #include "wire/node.h"
 #include "wire/policy_settings.h"
+#include "wire/run.h"
 #include "wire/strings.h"
 
 const char *const wire_log_levels[] = {"error", "warning", "info", "debug"};
@@ -47,42 +48,20 @@ static const struct wire_member config_members[] = {
     {WIRE_MEMBER (wire_config, burst, WIRE_DOUBLE), .min = 1, .max = 1e6},
     {WIRE_MEMBER (wire_config, connections, WIRE_INT), .min = 8, .max = 1 << 16},
     {WIRE_MEMBER (wire_config, connections_per_address, WIRE_INT), .min = 1, .max = 1 << 16},
+    {WIRE_MEMBER (wire_config, job_log_limit, WIRE_INT64), .min = (double)RUN_JOB_LOG_LEAST,
+     .max = (double)RUN_JOB_LOG_LIMIT},
     {WIRE_MEMBER (wire_config, keep_events, WIRE_INT64), .min = 1000, .max = 1e9},
     {0},
 };
 
 static const char *const known_keys[] = {
-    "state",
-    "listen",
-    "host_names",
-    "backend",
-    "nodes",
-    "slots",
-    "policy",
-    "checkpoints",
-    "interval",
-    "restart_delay",
-    "fairness",
-    "run_as",
-    "allow_root",
-    "log_level",
-    "log_format",
-    "max_body",
-    "rate",
-    "burst",
-    "connections",
-    "connections_per_address",
-    "keep_events",
-    "policy_options",
-    "access_log",
-    "auth",
-    "admin_users",
-    "slurm",
-    "tls_cert",
-    "tls_key",
-    "tls_self_signed",
-    "insecure",
-    NULL,
+    "state",         "listen",      "host_names",     "backend",     "nodes",
+    "slots",         "policy",      "checkpoints",    "interval",    "restart_delay",
+    "fairness",      "run_as",      "allow_root",     "log_level",   "log_format",
+    "max_body",      "rate",        "burst",          "connections", "connections_per_address",
+    "job_log_limit", "keep_events", "policy_options", "access_log",  "auth",
+    "admin_users",   "slurm",       "tls_cert",       "tls_key",     "tls_self_signed",
+    "insecure",      NULL,
 };
 
 /* ---- Defaults ----------------------------------------------------------------------------- */
@@ -115,6 +94,7 @@ int wire_config_default (struct wire_config *ret, struct pollux_error *err)
         .burst = 2000,
         .connections = 1024,
         .connections_per_address = 768,
+        .job_log_limit = RUN_JOB_LOG_DEFAULT,
         .keep_events = 100000,
         .slurm = wire_slurm_config_default (),
     };

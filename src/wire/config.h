@@ -53,7 +53,8 @@ struct wire_config {
     double rate, burst;        /* rate limit per identity: requests per second, and at once */
     int connections, connections_per_address;
     struct wire_slurm_config slurm;
-    int64_t keep_events; /* more events than this since the snapshot: compact the journal */
+    int64_t job_log_limit; /* bytes that the files of all generations of a job may have */
+    int64_t keep_events;   /* more events than this since the snapshot: compact the journal */
 };
 
 /* Set all defaults.  0 or -ENOMEM.  The caller owns *ret (wire_config_clear). */

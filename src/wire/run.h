@@ -57,6 +57,11 @@ enum {
 #define RUN_LOG_SIZE_LIMIT ((int64_t)1 << 40)
 #define RUN_LOG_SIZE_DEFAULT ((int64_t)10 << 20)
 #define RUN_LOG_FILES_DEFAULT 5
+/* Disk space for the files of all generations of a job: backend/kept_logs.h has the arithmetic.  The
+ * least holds a generation of a few replicas. */
+#define RUN_JOB_LOG_LEAST ((int64_t)1 << 20)
+#define RUN_JOB_LOG_LIMIT ((int64_t)1 << 50)
+#define RUN_JOB_LOG_DEFAULT ((int64_t)256 << 20)
 #define RUN_GRACE_DEFAULT 30.0
 
 /* Numbers of slots or CPUs; may be empty. */

@@ -121,6 +121,7 @@ int fixture_try_restart (struct fixture *fixture, struct pollux_error *err)
                                       .nodes = nodes,
                                       .node_count = 2,
                                       .keep_jobs = fixture->keep_jobs,
+                                      .log_limit = fixture->log_limit,
                                       .url = "http://127.0.0.1:9",
                                       .token = give_token,
                                       .log = append_log,

@@ -14,10 +14,11 @@ struct fixture {
     char program[128]; /* "": the pollux beside this test */
     struct loop loop;
     const struct backend_ops *ops;
-    void *backend;  /* self of ops */
-    int root;       /* descriptor of its run directories */
-    int keep_jobs;  /* 0: the default */
-    int64_t now_us; /* of events */
+    void *backend;     /* self of ops */
+    int root;          /* descriptor of its run directories */
+    int keep_jobs;     /* 0: the default */
+    int64_t log_limit; /* 0: the default */
+    int64_t now_us;    /* of events */
     struct fixture_event {
         enum event_type type;
         int job, generation;

@@ -35,6 +35,7 @@ struct fixture {
     const char *owner;
     uid_t uid;
     gid_t gid;
+    int64_t log_limit; /* 0: the default */
 };
 
 static const char sbatch[] =
@@ -69,8 +70,10 @@ static void start (struct fixture *test, unsigned min_uid, double deadline_s)
 {
     struct pollux_error err = {.text = ""};
     int socket;
-    test->options = (struct owner_helper_options){
-        .min_uid = min_uid, .directory = test->directory, .deadline_s = deadline_s};
+    test->options = (struct owner_helper_options){.min_uid = min_uid,
+                                                  .directory = test->directory,
+                                                  .deadline_s = deadline_s,
+                                                  .log_limit = test->log_limit};
     assert_int_equal (owner_helper_start (&test->options, &socket, &test->pid, &err), 0);
     assert_int_equal (owner_client_new (socket, &test->client, &err), 0);
 }
@@ -371,6 +374,9 @@ static void test_old_generations (void **state)
     struct fixture *test = *state;
     char path[256];
     struct stat stat;
+    stop (test);
+    test->log_limit = 6 * (16 << 10); /* 2 generations of a directory and 2 files */
+    start (test, test->options.min_uid, 0);
     for (int i = 1; i <= 5; i++) {
         struct owner_request request = {.kind = OWNER_SUBMIT, .job = "resnet", .generation = i};
         struct owner_answer answer = ask (test, request, two_files, 2, NULL);
@@ -380,6 +386,11 @@ static void test_old_generations (void **state)
         snprintf (path, sizeof (path), "%s/%s/.pollux/run/resnet/%d", test->base, test->owner, i);
         assert_int_equal (lstat (path, &stat), i <= 2 ? -1 : 0);
     }
+    struct owner_request request = {
+        .kind = OWNER_READ, .job = "resnet", .generation = 5, .rank = -1, .file = OWNER_OLDEST};
+    struct owner_answer answer = ask (test, request, NULL, 0, NULL);
+    assert_int_equal (answer.code, 0);
+    assert_string_equal (answer.output, "3\n");
 }
 
 static void test_signal_and_cancel (void **state)

@@ -89,6 +89,7 @@ static void test_whole (void **state)
                                "burst: 6\n"
                                "connections: 16\n"
                                "connections_per_address: 4\n"
+                               "job_log_limit: 1048576\n"
                                "keep_events: 5000\n"
                                "policy_options: {quantum: 60, p: -.inf}\n";
     static const char json[] =
@@ -103,7 +104,7 @@ static void test_whole (void **state)
         "level\":\"debug\","
         "\"log_format\":\"json\",\"access_log\":false,\"max_body\":65536,"
         "\"rate\":5.0,\"burst\":6.0,\"connections\":16,"
-        "\"connections_per_address\":4,\"keep_events\":5000,"
+        "\"connections_per_address\":4,\"job_log_limit\":1048576,\"keep_events\":5000,"
         "\"policy_options\":{\"quantum\":60.0,\"p\":\"-inf\"},"
         "\"slurm\":{\"partition\":\"\",\"nodes\":\"\",\"reservation\":\"\",\"gres\":\"gpu\",\"gres_"
         "type\":\"\","

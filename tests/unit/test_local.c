@@ -443,10 +443,11 @@ static void test_orphans (void **state)
     assert_int_equal (fixture_event_count (fixture, EVENT_EXIT, job), 0);
 }
 
-/* Logs of the last generations are kept, older ones are removed. */
+/* Logs are kept by their size: those of the last generations that fit, and all if they are small. */
 static void test_old_logs (void **state)
 {
     struct fixture *fixture = *state;
+    int oldest = 0;
     int job = fixture_submit (fixture, "j", SAVES "touch ready.$POLLUX_GENERATION; " LOOP, NULL);
     for (int i = 1; i <= 5; i++) {
         char ready[32];
@@ -457,12 +458,23 @@ static void test_old_logs (void **state)
         snprintf (ready, sizeof (ready), "ready.%d", i);
         AWAIT (fixture, fixture_has (fixture, ready));
     }
-    assert_false (fixture_has (fixture, "run/j/1"));
-    assert_true (fixture_has (fixture, "run/j/2/0/out.log"));
+    for (int i = 1; i <= 5; i++) {
+        char log[32];
+        snprintf (log, sizeof (log), "run/j/%d/0/out.log", i);
+        assert_true (fixture_has (fixture, log));
+    }
+    assert_int_equal (fixture->ops->oldest_log (fixture->backend, "j", 5, &oldest), 0);
+    assert_int_equal (oldest, 1);
+    fixture_end_daemon (fixture);
+    fixture->log_limit = 1; /* all but the newest go when the next generation ends */
+    fixture_restart_daemon (fixture);
+    assert_true (fixture_has (fixture, "run/j/1/0/out.log"));
     fixture_cancel (fixture, job);
     AWAIT (fixture, phase (fixture, job) == JOB_CANCELLED);
-    assert_false (fixture_has (fixture, "run/j/2"));
-    assert_true (fixture_has (fixture, "run/j/3/0/out.log"));
+    assert_false (fixture_has (fixture, "run/j/1") || fixture_has (fixture, "run/j/4"));
+    assert_true (fixture_has (fixture, "run/j/5/0/out.log"));
+    assert_int_equal (fixture->ops->oldest_log (fixture->backend, "j", 5, &oldest), 0);
+    assert_int_equal (oldest, 5);
 }
 
 /* The jobs that ended last keep their logs; the others lose them when a daemon starts. */

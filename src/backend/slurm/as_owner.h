@@ -31,7 +31,12 @@ struct owner_helper_options {
     /* Of an owner's files: %h is the home, %u the user, %% a percent sign (wire/slurm_config.h). */
     const char *directory;
     double deadline_s; /* of one request; 0: 30 */
+    int64_t log_limit; /* bytes of a job's logs; 0: RUN_JOB_LOG_DEFAULT */
 };
+
+/* A file in the directory of a generation: the number of the oldest generation that was kept when it was
+ * made. */
+#define OWNER_OLDEST "oldest"
 
 /* Children at the same time.  OWNER_CHILDREN: in total.  OWNER_CHILDREN_OF_ONE: per owner, counted separately for
  * requests that touch the owner's files and for the others, so that a home directory that does not answer

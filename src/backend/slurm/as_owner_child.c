@@ -18,14 +18,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "backend/kept_logs.h"
 #include "backend/slurm/as_owner_private.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "base/safe_dir.h"
-
-/* Generations of a job whose directories are kept, including the new one. */
-enum { KEEP_GENERATIONS = 3 };
+#include "wire/run.h"
 
 _Noreturn static void end (int code, const struct pollux_error *err)
 {
@@ -84,25 +82,49 @@ static int enter (int directory, const char *name, bool make, int *ret, struct p
     return code;
 }
 
-/* Directories of generations before the last ones are not needed any more.  Failures do no harm. */
-static void remove_old (int job, int generation)
+/* Before a generation is made: remove the oldest ones, beyond the limit.  Returns the oldest that is
+ * kept.  Failures do no harm. */
+static int remove_old (int job, int generation, int64_t limit)
 {
-    DIR *list;
-    const char *name;
-    int64_t number;
-    if (safe_dir_list (job, &list, NULL) < 0)
-        return;
-    while ((name = safe_dir_next (list)))
-        if (number_int64 (name, &number) == 0 && number >= 0 &&
-            number <= generation - KEEP_GENERATIONS)
+    int *numbers = NULL, first = generation - 1;
+    int64_t used;
+    if (kept_logs_first (job, generation - 1, limit, &first, &used, NULL) < 0)
+        return generation;
+    int count = kept_logs_list (job, &numbers, NULL), oldest = generation;
+    for (int i = count - 1; i >= 0; i--) {
+        char name[16];
+        snprintf (name, sizeof (name), "%d", numbers[i]);
+        if (numbers[i] < first)
             safe_dir_remove (job, name, NULL);
-    closedir (list);
+        else if (numbers[i] < generation)
+            oldest = numbers[i];
+    }
+    free (numbers);
+    return oldest;
 }
 
-static int open_generation (const struct owner_account *account,
-                            const struct owner_request *request, bool make, int *ret,
+/* Make the directory of a new generation, and write which generations before it are kept: polluxd, which
+ * cannot list the directory, reads that (service_files.c). */
+static int make_generation (int job, const char *name, int generation, int64_t limit, int *ret,
                             struct pollux_error *err)
 {
+    char text[16];
+    bool made = faccessat (job, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* by another share */
+    int oldest = made ? 0 : remove_old (job, generation, limit);
+    int code = enter (job, name, true, ret, err);
+    if (code == 0 && !made) {
+        snprintf (text, sizeof (text), "%d\n", oldest);
+        safe_dir_write (*ret, OWNER_OLDEST, text, strlen (text), NULL);
+    }
+    return code;
+}
+
+/* limit: make it, and leave that many bytes to older ones; 0: it exists. */
+static int open_generation (const struct owner_account *account,
+                            const struct owner_request *request, int64_t limit, int *ret,
+                            struct pollux_error *err)
+{
+    bool make = limit > 0;
     char number[16];
     int root, job;
     int code = open_run_root (account, make, &root, err);
@@ -110,10 +132,9 @@ static int open_generation (const struct owner_account *account,
         code = enter (root, request->job, make, &job, err);
     if (code < 0)
         return code;
-    if (make)
-        remove_old (job, request->generation);
     snprintf (number, sizeof (number), "%d", request->generation);
-    return enter (job, number, make, ret, err);
+    return make ? make_generation (job, number, request->generation, limit, ret, err)
+                : enter (job, number, false, ret, err);
 }
 
 /* ---- Commands ----------------------------------------------------------------------------- */
@@ -225,14 +246,14 @@ static int write_files (int directory, const uint8_t *data, size_t size, struct 
 }
 
 static int submit (const struct owner_request *request, const struct owner_account *account,
-                   int payload, struct pollux_error *err)
+                   int payload, int64_t log_limit, struct pollux_error *err)
 {
     uint8_t *data = NULL;
     size_t size = 0;
     int directory;
     int code = read_payload (payload, &data, &size, err);
     if (code == 0)
-        code = open_generation (account, request, true, &directory, err);
+        code = open_generation (account, request, log_limit, &directory, err);
     if (code == 0)
         code = write_files (directory, data, size, err);
     if (code == 0 && fchdir (directory) < 0)
@@ -258,7 +279,7 @@ static int open_directory (const struct owner_request *request, const struct own
                            int *ret, struct pollux_error *err)
 {
     char number[16];
-    int code = open_generation (account, request, false, ret, err);
+    int code = open_generation (account, request, 0, ret, err);
     if (code == 0 && request->rank >= 0) {
         snprintf (number, sizeof (number), "%d", request->rank);
         code = enter (*ret, number, false, ret, err);
@@ -339,13 +360,13 @@ static int look_up (const struct owner_account *account, struct pollux_error *er
 }
 
 static int act (const struct owner_request *request, const struct owner_account *account,
-                int payload, struct pollux_error *err)
+                int payload, int64_t log_limit, struct pollux_error *err)
 {
     switch (request->kind) {
     case OWNER_LOOKUP:
         return look_up (account, err);
     case OWNER_SUBMIT:
-        return submit (request, account, payload, err);
+        return submit (request, account, payload, log_limit, err);
     case OWNER_SIGNAL:
     case OWNER_CANCEL:
         return run_scancel (request, account, err);
@@ -373,7 +394,8 @@ void owner_child_run (const struct owner_helper_options *options, const uint8_t 
     if (code == 0 && chdir ("/") < 0)
         code = fail (&err, -errno, "/: %s", strerror (errno));
     if (code == 0)
-        code = act (&request, &account, payload, &err);
+        code = act (&request, &account, payload,
+                    options->log_limit > 0 ? options->log_limit : RUN_JOB_LOG_DEFAULT, &err);
     if (code < 0)
         end (code, &err);
     _exit (0);

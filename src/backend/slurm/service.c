@@ -274,6 +274,7 @@ const struct backend_ops slurm_backend = {
     .stop_all = generation_ops_stop_all,
     .count = generation_ops_count,
     .open_log = service_open_log,
+    .oldest_log = service_oldest_log,
     .checkpoint_dir = service_checkpoint_dir,
     .first_failure = service_first_failure,
 };

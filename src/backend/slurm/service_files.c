@@ -13,6 +13,7 @@
 #include "backend/slurm/service_private.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "wire/submission.h"
 
 #define SECOND_US INT64_C (1000000)
@@ -176,7 +177,9 @@ static int ask_log (struct service *service, const struct run_name *name, int nu
     if (!log)
         return fail (err, -ENOMEM, "not enough memory");
     *log = (struct service_log){.name = *name, .number = number, .file = -1};
-    if (number > 0)
+    if (name->rank < 0)
+        snprintf (file, sizeof (file), OWNER_OLDEST);
+    else if (number > 0)
         snprintf (file, sizeof (file), "out.log.%d", number);
     int code = ask (service, OWNER_OPEN, name, file, &log->request, err);
     if (code < 0) {
@@ -203,12 +206,33 @@ int service_open_log (void *self, const char *job, int generation, int rank, int
         if (log->request != 0)
             return fail (err, -EAGAIN, "the log is being opened");
         if (log->code < 0)
-            return fail (err, log->code, "there is no log %d of rank %d", number, rank);
+            return fail (err, log->code, "%s", log->why.text);
         int file = fcntl (log->file, F_DUPFD_CLOEXEC, 3); /* readers keep their own offset */
         *ret = file;
         return file < 0 ? fail (err, -errno, "out.log: %s", strerror (errno)) : 0;
     }
     return ask_log (service, &name, number, err);
+}
+
+/* From what the owner's process wrote when it made the last generation.  A generation of an older
+ * version has no such file: these versions kept three. */
+int service_oldest_log (void *self, const char *job, int last, int *ret)
+{
+    char text[16] = "";
+    int64_t number;
+    int file, code = service_open_log (self, job, last, -1, 0, &file, NULL);
+    *ret = last > 2 ? last - 2 : 1;
+    if (code == -ENOENT)
+        return 0;
+    if (code < 0)
+        return code;
+    ssize_t length = pread (file, text, sizeof (text) - 1, 0);
+    close (file);
+    text[length > 0 ? length : 0] = '\0';
+    text[strcspn (text, "\n")] = '\0';
+    if (number_int64 (text, &number) == 0 && number >= 1 && number <= last)
+        *ret = (int)number;
+    return 0;
 }
 
 bool service_log_answer (struct service *service, const struct owner_answer *answer, int file)
@@ -219,6 +243,7 @@ bool service_log_answer (struct service *service, const struct owner_answer *ans
             continue;
         log->request = 0;
         log->code = answer->code == 0 && file < 0 ? -EIO : answer->code;
+        fail (&log->why, 0, "%s", answer->code < 0 ? answer->text : "the log was not handed over");
         log->file = file;
         log->at_us = clock_monotonic_us ();
         return true;

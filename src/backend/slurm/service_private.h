@@ -43,10 +43,11 @@ struct service_read {
 /* An open log, kept for a moment: readers ask for it again and again. */
 struct service_log {
     struct run_name name;
-    int number;
+    int number;       /* of the rotated file; name.rank -1: the file OWNER_OLDEST */
     uint64_t request; /* 0: done */
     int code, file;   /* file: -1 if code < 0 */
-    int64_t at_us;    /* of the answer */
+    struct pollux_error why;
+    int64_t at_us; /* of the answer */
 };
 
 struct service_failure {
@@ -138,6 +139,7 @@ bool service_read_answer (struct service *service, const struct owner_answer *an
 void service_forget_reads (struct service *service, const char *job, int generation);
 int service_open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
                       struct pollux_error *err);
+int service_oldest_log (void *self, const char *job, int last, int *ret);
 bool service_log_answer (struct service *service, const struct owner_answer *answer, int file);
 void service_files_clear (struct service *service);
 

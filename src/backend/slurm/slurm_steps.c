@@ -49,6 +49,7 @@ static void steps_free (void *self)
     if (!steps)
         return;
     slurm_clear (&steps->slurm);
+    kept_logs_clear (&steps->kept);
     run_settings_clear (&steps->runs);
     free (steps->nodes);
     free (steps->details);
@@ -66,6 +67,7 @@ static int steps_open (const struct backend_options *options, void **ret, struct
         return fail (err, -ENOMEM, "no memory for the backend slurm-steps");
     steps->runs.root = steps->node_count = -1;
     steps->end_s = -1;
+    steps->kept.limit = options->log_limit ? options->log_limit : RUN_JOB_LOG_DEFAULT;
     int code = find_allocation (steps, err);
     if (code == 0)
         code = slurm_init (&steps->slurm, &steps_way, steps, options, err);
@@ -139,9 +141,16 @@ static int steps_open_log (void *self, const char *job, int generation, int rank
                              ret, err);
 }
 
+static int steps_oldest_log (void *self, const char *job, int last, int *ret)
+{
+    (void)last;
+    return wire_is_job (job) ? kept_logs_oldest (((const struct steps *)self)->runs.root, job, ret, NULL)
+                             : -ENOENT;
+}
+
 static char *steps_checkpoint_dir (void *self, const struct job *job)
 {
-    return run_spec_checkpoint_dir (((const struct steps *)self)->checkpoints, job);
+    return run_spec_checkpoint_dir (((const struct steps *)self)->runs.checkpoints, job);
 }
 
 static int steps_first_failure (void *self, const char *job, int generation, int *ret_rank)
@@ -175,6 +184,7 @@ const struct backend_ops slurm_steps_backend = {
     .count = generation_ops_count,
     .end_s = steps_end_s,
     .open_log = steps_open_log,
+    .oldest_log = steps_oldest_log,
     .checkpoint_dir = steps_checkpoint_dir,
     .first_failure = steps_first_failure,
 };

@@ -13,6 +13,7 @@
 #include "backend/run_settings.h"
 #include "backend/slurm/nodes.h"
 #include "backend/slurm/slurm_carrier.h"
+#include "backend/kept_logs.h"
 #include "backend/slurm/slurm_steps.h"
 
 struct steps {
@@ -22,6 +23,7 @@ struct steps {
     struct run_settings runs;
     char token_text[1025];
     const struct cluster *cluster;
+    struct kept_logs kept;
     int exits;           /* reported so far */
     int64_t unwanted_us; /* steps that no generation has are not cancelled again before this time */
     int64_t pruned_us;   /* logs of jobs that ended before this time were removed */

@@ -26,8 +26,7 @@
 /* Between cancels of steps that no generation has.  Slurm may list a step for ever that has ended. */
 #define UNWANTED_US INT64_C (30000000)
 enum {
-    KEEP_GENERATIONS = 3, /* of a job whose logs are kept, including the running one */
-    PRUNE_EXITS = 1000,   /* EXITs between removals of old jobs */
+    PRUNE_EXITS = 1000, /* EXITs between removals of old jobs */
 };
 
 static const char hostfile[] = "hosts";
@@ -320,11 +319,17 @@ static void steps_remove (void *self, const char *job, int number)
     generation_remove_old (&steps->slurm.set, steps->runs.root, job, number);
 }
 
-/* The logs of a job: those of its last generations. */
+/* All logs of a job. */
 static void remove_job (struct steps *steps, const struct job *job)
 {
-    for (int i = 0; i <= KEEP_GENERATIONS && i < job->generation; i++)
-        steps_remove (steps, job->spec.name, job->generation - i);
+    int directory, *numbers = NULL;
+    if (safe_dir_open (steps->runs.root, job->spec.name, &directory, NULL) < 0)
+        return;
+    int count = kept_logs_list (directory, &numbers, NULL);
+    close (directory);
+    for (int i = 0; i < count; i++)
+        steps_remove (steps, job->spec.name, numbers[i]);
+    free (numbers);
 }
 
 static void prune (struct steps *steps, const struct cluster *cluster)
@@ -342,11 +347,10 @@ static void steps_clean_up (void *self, const struct cluster *cluster,
                             const struct generation *generation)
 {
     struct steps *steps = self;
-    int old = generation->number - KEEP_GENERATIONS;
     run_remove_descriptions (steps->runs.root, generation->name, generation->number,
                              generation->replicas);
-    if (old > 0)
-        steps_remove (self, generation->name, old);
+    kept_logs_ended (&steps->kept, steps->runs.root, generation->name, generation->job,
+                     generation->number, steps_remove, steps);
     if (++steps->exits % PRUNE_EXITS == 0)
         prune (steps, cluster);
 }
