@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/kept_logs.h"
 #include "backend/run.h"
 #include "api/api.h"
 #include "api/tokens.h"
@@ -73,6 +74,13 @@ static int open_log (void *self, const char *job, int generation, int rank, int 
     (void)self;
     snprintf (name.job, sizeof (name.job), "%s", job);
     return run_open_log (runs, &name, number, ret, err);
+}
+
+static int oldest_log (void *self, const char *job, int last, int *ret)
+{
+    (void)self;
+    (void)last;
+    return kept_logs_oldest (runs, job, ret, NULL);
 }
 
 static int64_t now_us (void *self)
@@ -224,6 +232,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
                                   .now_us = now_us,
                                   .post = post,
                                   .open_log = open_log,
+                                  .oldest_log = oldest_log,
                                   .report = report,
                                   .report_refused = report_refused,
                                   .self = &fixture};

@@ -68,6 +68,10 @@ struct api_options {
     /* Open a file of a replica's log, as open_log of backend/backend.h; NULL: no logs. */
     int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
                      struct pollux_error *err);
+    /* The oldest generation with files, as oldest_log of backend/backend.h; NULL: the first.  And the
+     * bytes that a job's logs may have, for messages. */
+    int (*oldest_log) (void *self, const char *job, int last, int *ret);
+    int64_t log_limit;
     /* Where a job's checkpoints are, as checkpoint_dir of backend/backend.h; NULL: only its own
      * directory is known. */
     char *(*checkpoint_dir) (void *self, const struct job *job);

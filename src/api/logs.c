@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GET /v1/jobs/{name}/logs: the output of a replica, unchanged.  follow=1 continues until the generation
- * has ended; with generation=last it continues with each new generation until the job has ended.  Files
- * are read only as fast as the client reads.
+ * has ended; with generation=last it continues with each new generation until the job has ended.
+ * generation=all: the logs of all generations that are kept, in order, each after a line of its own
+ * (log_headers.h).  Files are read only as fast as the client reads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +12,14 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "api/api_private.h"
+#include "api/log_headers.h"
 #include "api/log_tail.h"
 #include "wire/submission.h"
 
 /* Bytes per call, so that one client does not delay the others. */
 enum { LOGS_BLOCK = 1 << 16, LOGS_BLOCKS = 4, LOGS_TAIL_MOST = 1000000 };
+/* A sentence, and room in the stream for one with what belongs to it. */
+enum { LOGS_SENTENCE = 512, LOGS_ROOM = 2048 };
 
 struct logs {
     struct follower follower;
@@ -23,6 +27,11 @@ struct logs {
     int job;
     int64_t lines;     /* with which it is to be opened; -1: all */
     bool follow, last; /* last: continue with the next generation */
+    bool all;          /* all kept generations, with a line before each */
+    bool begun;        /* what precedes the log of this generation is sent, or why it has none */
+    bool look;         /* all: the oldest generation is not known yet */
+    int removed;       /* all: generations before the oldest one, not told yet */
+    struct log_lines written;
 };
 
 static struct log_tail new_tail (const struct api *api, const struct job *job)
@@ -52,18 +61,191 @@ static bool has_ended (const struct logs *logs)
     return job->generation != logs->tail.generation || !job_runs (job);
 }
 
+/* ---- Why there is no log ------------------------------------------------------------------ */
+
+/* The oldest generation whose files are kept: 0, -EAGAIN, or -ENOENT if there is none. */
+static int oldest_kept (const struct api *api, const struct job *job, int *ret)
+{
+    const struct api_options *options = &api->options;
+    *ret = 1;
+    return options->oldest_log && job->generation > 0
+               ? options->oldest_log (options->self, job->spec.name, job->generation, ret)
+               : 0;
+}
+
+/* "256 MiB" */
+static void size_text (int64_t bytes, char *ret, size_t size)
+{
+    if (bytes >= 1 << 20)
+        snprintf (ret, size, "%.4g MiB", (double)bytes / (1 << 20));
+    else
+        snprintf (ret, size, "%lld bytes", (long long)bytes);
+}
+
+/* Why a job that never started has no log. */
+static void why_not_started (const struct api *api, const struct job *job, char *ret, size_t size)
+{
+    struct present present = api_present (api);
+    char waits[WAIT_REASON_SIZE];
+    if (wait_reason (present.cluster, present.totals, job, present.now_us, present.next_round_us,
+                     waits))
+        snprintf (ret, size, "job %s has not started yet: it is %s, and %s", job->spec.name,
+                  job_phase_names[job->phase], waits);
+    else
+        snprintf (ret, size, "job %s never started: it is %s%s%s", job->spec.name,
+                  job_phase_names[job->phase], job->detail[0] ? ": " : "", job->detail);
+}
+
+/* Why a generation that was started has no log; code and why: of the attempt to open it. */
+static void why_no_log (const struct api *api, const struct job *job, const struct log_tail *tail,
+                        int code, const char *why, char *ret, size_t size)
+{
+    bool now = tail->generation == job->generation && job_runs (job);
+    bool latest = tail->generation == job->generation && job->detail[0];
+    int oldest, replicas = placement_replicas (job->placement);
+    char most[32];
+    int found = oldest_kept (api, job, &oldest);
+    size_text (api->options.log_limit, most, sizeof (most));
+    if (code != -ENOENT)
+        snprintf (ret, size, "its log cannot be read: %s", why);
+    else if (found == 0 && oldest > tail->generation)
+        snprintf (ret, size,
+                  "its logs were removed: those of a job may have %s (job_log_limit), and the "
+                  "oldest ones go first",
+                  most);
+    else if (found == -ENOENT && !job_live (job))
+        snprintf (ret, size, "its logs were removed: only the jobs that ended last keep theirs");
+    else if (now && tail->rank >= replicas)
+        snprintf (ret, size, "there is no log: it has %d replica%s, and ranks begin with 0",
+                  replicas, replicas == 1 ? "" : "s");
+    else if (now)
+        snprintf (ret, size, "there is no log yet: the replica is being started");
+    else if (tail->rank > 0)
+        snprintf (ret, size, "there is no log: it had no replica of this rank%s%s",
+                  latest ? ", or the replica did not start: " : ", or the replica did not start",
+                  latest ? job->detail : "");
+    else
+        snprintf (ret, size, "there is no log: the replica did not start%s%s", latest ? ": " : "",
+                  latest ? job->detail : "");
+}
+
+/* ---- Sending ------------------------------------------------------------------------------ */
+
+static int push (struct logs *logs, const char *text, size_t length)
+{
+    return http_stream_push (logs->follower.stream, text, length);
+}
+
+/* End the log before, if any, and send a line: between the marks of log_headers.h if all logs are sent,
+ * else as supervisors write theirs. */
+static int push_line (struct logs *logs, const char *sentence)
+{
+    char line[LOGS_SENTENCE + 64];
+    size_t used = log_lines_end (&logs->written, line);
+    used += (size_t)snprintf (line + used, sizeof (line) - used,
+                              logs->all ? "==> %s <==\n" : "pollux: %s\n", sentence);
+    return push (logs, line, used);
+}
+
+static int push_removed (struct logs *logs)
+{
+    const struct job *job = job_of (logs);
+    char sentence[LOGS_SENTENCE], why[LOGS_SENTENCE / 2];
+    struct log_tail first = {.generation = 1};
+    int count = logs->removed;
+    logs->removed = 0;
+    if (count == 0)
+        return 0;
+    why_no_log (logs->follower.api, job, &first, -ENOENT, "", why, sizeof (why));
+    if (count == 1)
+        snprintf (sentence, sizeof (sentence), "job %s, generation 1: %s", job->spec.name, why);
+    else
+        snprintf (sentence, sizeof (sentence), "job %s, generations 1 to %d: %s", job->spec.name,
+                  count, why);
+    return push_line (logs, sentence);
+}
+
+/* Send what precedes the log of this generation.  code and why: of the attempt to open it. */
+static int begin (struct logs *logs, int code, const char *why)
+{
+    const struct job *job = job_of (logs);
+    char sentence[LOGS_SENTENCE], reason[LOGS_SENTENCE / 2];
+    logs->begun = true;
+    int rc = push_removed (logs);
+    if (rc < 0 || (code == 0 && !logs->all))
+        return rc;
+    int used = snprintf (sentence, sizeof (sentence), "job %s, generation %d, rank %d",
+                         job->spec.name, logs->tail.generation, logs->tail.rank);
+    if (code < 0) {
+        why_no_log (logs->follower.api, job, &logs->tail, code, why, reason, sizeof (reason));
+        snprintf (sentence + used, sizeof (sentence) - (size_t)used, ": %s", reason);
+    }
+    return push_line (logs, sentence);
+}
+
+static int push_block (struct logs *logs, const char *block, size_t length)
+{
+    char text[LOGS_BLOCK + LOGS_BLOCK / 3 + 3];
+    if (!logs->all)
+        return push (logs, block, length);
+    return push (logs, text, log_lines_copy (&logs->written, block, length, text));
+}
+
 /* Go to the next generation, if there is one.  False: there will be none. */
 static bool go_on (struct logs *logs)
 {
     const struct job *job = job_of (logs);
-    if (!logs->last)
+    bool next = job->generation > logs->tail.generation;
+    if (!logs->last || (!next && !logs->follow) || (!next && !job_live (job)))
         return false;
-    if (job->generation == logs->tail.generation)
-        return job_live (job); /* it waits for slots */
+    if (!next)
+        return true; /* it waits for slots */
     logs->tail.generation++;
-    logs->lines = -1;
+    logs->begun = false;
+    logs->lines = logs->all && !logs->follow ? logs->lines : -1;
     log_tail_close (&logs->tail);
     return true;
+}
+
+/* Find the oldest generation.  -EAGAIN: call again. */
+static int find_oldest (struct logs *logs)
+{
+    const struct job *job = job_of (logs);
+    int oldest, rc = oldest_kept (logs->follower.api, job, &oldest);
+    if (rc == -EAGAIN)
+        return rc;
+    /* Without any files, say so about the last one. */
+    logs->tail.generation = rc == 0 && oldest < job->generation ? oldest : job->generation;
+    logs->removed = rc == 0 && logs->tail.generation > 1 ? logs->tail.generation - 1 : 0;
+    logs->look = false;
+    return 0;
+}
+
+/* Open the log of this generation and send what precedes it, unless that was done.  -EAGAIN: call
+ * again. */
+static int open_log (struct logs *logs, bool ended)
+{
+    struct pollux_error err = {""};
+    if (logs->look && find_oldest (logs) == -EAGAIN)
+        return -EAGAIN;
+    if (logs->tail.generation == 0 || (logs->begun && logs->tail.file < 0))
+        return 0;
+    int rc = logs->tail.file < 0 ? log_tail_open (&logs->tail, logs->lines, &err) : 0;
+    int oldest;                                                       /* the reason needs it */
+    if (rc == -EAGAIN || (rc == -ENOENT && logs->follow && !ended) || /* it may appear soon */
+        (rc < 0 && oldest_kept (logs->follower.api, job_of (logs), &oldest) == -EAGAIN))
+        return -EAGAIN;
+    return logs->begun ? 0 : begin (logs, rc, err.text);
+}
+
+/* All is sent. */
+static bool logs_end (struct logs *logs)
+{
+    char rest[8];
+    size_t length = logs->all ? log_lines_end (&logs->written, rest) : 0;
+    if (push (logs, rest, length) < 0)
+        return follower_drop (&logs->follower);
+    return follower_end (&logs->follower);
 }
 
 static bool logs_feed (struct follower *follower)
@@ -72,27 +254,26 @@ static bool logs_feed (struct follower *follower)
     char block[LOGS_BLOCK];
     for (int turn = 0; turn < LOGS_BLOCKS; turn++) {
         bool ended = has_ended (logs); /* check before the last read, so that no output is missed */
-        if (logs->tail.file < 0 && logs->tail.generation > 0 &&
-            log_tail_open (&logs->tail, logs->lines, NULL) == -EAGAIN)
-            return true; /* api_step calls this again */
         size_t room = http_stream_room (follower->stream);
-        if (room == 0)
+        if (room < LOGS_ROOM)
             return true; /* drained calls this again */
-        ssize_t got = log_tail_read (&logs->tail, block, room < LOGS_BLOCK ? room : LOGS_BLOCK);
-        if (got < 0)
+        int rc = open_log (logs, ended);
+        if (rc == -EAGAIN)
+            return true; /* api_step calls this again */
+        room = http_stream_room (follower->stream) / 2;
+        ssize_t got =
+            rc < 0 ? rc : log_tail_read (&logs->tail, block, room < LOGS_BLOCK ? room : LOGS_BLOCK);
+        if (got < 0 || (got > 0 && push_block (logs, block, (size_t)got) < 0))
             return follower_drop (follower);
-        if (got > 0) {
-            if (http_stream_push (follower->stream, block, (size_t)got) < 0)
-                return follower_drop (follower);
+        if (got > 0)
             continue;
-        }
-        if (!logs->follow)
+        if (!logs->follow && !logs->all)
             return follower_end (follower);
-        if (!ended)
+        if (!ended && logs->follow)
             return true;
         int generation = logs->tail.generation;
         if (!go_on (logs))
-            return follower_end (follower);
+            return logs_end (logs);
         if (generation == logs->tail.generation)
             return true;
     }
@@ -101,23 +282,30 @@ static bool logs_feed (struct follower *follower)
 
 /* ---- The request -------------------------------------------------------------------------- */
 
-/* Read generation=last or a number; 0 means that the job has not started yet. */
+/* Read generation=last, all or a number; 0 means that the job has not started yet. */
 static int read_generation (struct api *api, struct http_request *request, const struct job *job,
                             struct logs *logs)
 {
     const char *text = http_query (request, "generation");
     int64_t generation = job->generation;
-    logs->last = !text || strcmp (text, "last") == 0;
+    logs->all = logs->look = text && strcmp (text, "all") == 0;
+    logs->last = logs->all || !text || strcmp (text, "last") == 0;
     if (!logs->last && (number_int64 (text, &generation) < 0 || generation < 1)) {
         api_refuse (api, request, 400,
-                    "generation: expected \"last\" or a number from 1 on, got \"%.40s\"", text);
+                    "generation: expected \"last\", \"all\" or a number from 1 on, got \"%.40s\"",
+                    text);
         return -EINVAL;
     }
-    if (generation > job->generation || (generation == 0 && !logs->follow)) {
+    if (job->generation == 0 && !(logs->follow && generation == 0 && job_live (job))) {
+        char why[LOGS_SENTENCE];
+        why_not_started (api, job, why, sizeof (why));
+        api_refuse (api, request, 404, "%s", why);
+        return -ENOENT;
+    }
+    if (generation > job->generation) {
         api_refuse (api, request, 404,
-                    job->generation ? "job %s has run %d times so far: there is no generation %lld"
-                                    : "job %s has not started yet",
-                    job->spec.name, job->generation, (long long)generation);
+                    "job %s has run %d time%s so far: there is no generation %lld", job->spec.name,
+                    job->generation, job->generation == 1 ? "" : "s", (long long)generation);
         return -ENOENT;
     }
     logs->tail.generation = (int)generation;
@@ -128,6 +316,7 @@ static int read_request (struct api *api, struct http_request *request, const st
                          struct logs *logs)
 {
     int64_t rank = 0, lines = -1;
+    char why[LOGS_SENTENCE];
     if (api_query_flag (api, request, "follow", &logs->follow) < 0 ||
         api_query_int (api, request, "rank", 0, POLLUX_REPLICAS_LIMIT - 1, &rank) < 0 ||
         api_query_int (api, request, "tail", 0, LOGS_TAIL_MOST, &lines) < 0 ||
@@ -135,15 +324,18 @@ static int read_request (struct api *api, struct http_request *request, const st
         return -EINVAL;
     logs->tail.rank = (int)rank;
     logs->lines = lines;
-    struct pollux_error err = {"it has not started yet"};
-    int rc = logs->tail.generation > 0 ? log_tail_open (&logs->tail, lines, &err) : -ENOENT;
+    if (logs->all || logs->tail.generation == 0)
+        return 0; /* what is missing is said between the logs */
+    struct pollux_error err = {""};
+    int oldest, rc = log_tail_open (&logs->tail, lines, &err);
     /* The log of a running generation may appear soon. */
     if (rc == 0 || rc == -EAGAIN || (rc == -ENOENT && logs->follow && !has_ended (logs)) ||
-        (logs->follow && logs->last && job_live (job)))
+        (logs->follow && logs->last && job_live (job)) ||
+        oldest_kept (api, job, &oldest) == -EAGAIN)
         return 0;
-    api_refuse (api, request, rc == -ENOENT ? 404 : 503, "job %s, generation %d, rank %lld: %.200s",
-                job->spec.name, logs->tail.generation, (long long)rank,
-                rc == -ENOENT ? "there is no log" : err.text);
+    why_no_log (api, job, &logs->tail, rc, err.text, why, sizeof (why));
+    api_refuse (api, request, rc == -ENOENT ? 404 : 503, "job %s, generation %d, rank %lld: %.400s",
+                job->spec.name, logs->tail.generation, (long long)rank, why);
     return rc;
 }
 

@@ -10,12 +10,20 @@
 #include "cli/client_options.h"
 #include "cli/safe_print.h"
 
-enum { LOGS_FOLLOW = 'f', LOGS_RANK = CLIENT_OPTION_NEXT, LOGS_GENERATION, LOGS_TAIL, LOGS_RAW };
+enum {
+    LOGS_FOLLOW = 'f',
+    LOGS_RANK = CLIENT_OPTION_NEXT,
+    LOGS_GENERATION,
+    LOGS_ALL,
+    LOGS_TAIL,
+    LOGS_RAW
+};
 
 static const struct command_option logs_options[] = {
     {"follow", NULL, LOGS_FOLLOW, "keep printing until the job has ended"},
     {"rank", "N", LOGS_RANK, "the replica (0)"},
     {"generation", "N|last", LOGS_GENERATION, "the generation (last)"},
+    {"all", NULL, LOGS_ALL, "all generations that are kept, with a line before each"},
     {"tail", "LINES", LOGS_TAIL, "only the last lines"},
     {"raw", NULL, LOGS_RAW, "do not replace control characters on a terminal"},
     CLIENT_OPTION_SERVER_ROW,
@@ -24,7 +32,7 @@ static const struct command_option logs_options[] = {
 struct logs_request {
     struct client_options client;
     const char *name;
-    bool follow, raw;
+    bool follow, raw, all;
     int64_t rank, generation, tail; /* generation 0: the last; tail -1: all */
 };
 
@@ -53,6 +61,9 @@ static int parse (struct options *options, struct logs_request *ret, struct poll
         case LOGS_GENERATION:
             rc = parse_generation (options, &ret->generation, err);
             break;
+        case LOGS_ALL:
+            ret->all = true;
+            break;
         case LOGS_TAIL:
             rc = options_int64 (options, 0, 1000000, &ret->tail, err);
             break;
@@ -60,12 +71,15 @@ static int parse (struct options *options, struct logs_request *ret, struct poll
             rc = client_options_take (&ret->client, options, id);
         }
     }
+    if (rc == 0 && ret->all && ret->generation > 0)
+        rc = fail (err, -EINVAL, "--all and --generation: give one of them");
     return rc < 0 ? rc : options_operand (options, &ret->name, err);
 }
 
 static struct client_path path_of (const struct logs_request *request)
 {
-    char query[128], generation[24] = "last", tail[32] = "";
+    char query[128], generation[24], tail[32] = "";
+    snprintf (generation, sizeof (generation), request->all ? "all" : "last");
     if (request->generation > 0)
         snprintf (generation, sizeof (generation), "%lld", (long long)request->generation);
     if (request->tail >= 0)
@@ -106,8 +120,10 @@ const struct command logs_command = {
     .operands = "JOB",
     .summary = "print a job's output",
     .description =
-        "Prints the output, standard error included, of one replica of a job's last run, or of an\n"
-        "earlier one.  On a terminal control characters are shown as question marks.",
+        "Prints the output, standard error included, of one replica of a job's last run, of an\n"
+        "earlier one, or of all that are kept.  On a terminal control characters are shown as "
+        "question\n"
+        "marks.",
     .options = logs_options,
     .option_count = sizeof (logs_options) / sizeof (logs_options[0]),
     .run = run,

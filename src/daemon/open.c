@@ -100,6 +100,12 @@ static int api_first_failure (void *self, const char *job, int generation, int *
     return daemon->backend->first_failure (daemon->backend_self, job, generation, ret_rank);
 }
 
+static int api_oldest_log (void *self, const char *job, int last, int *ret)
+{
+    struct daemon *daemon = self;
+    return daemon->backend->oldest_log (daemon->backend_self, job, last, ret);
+}
+
 static char *api_checkpoint_dir (void *self, const struct job *job)
 {
     struct daemon *daemon = self;
@@ -328,6 +334,8 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .report_refused = api_report_refused,
         .check = api_check,
         .open_log = api_open_log,
+        .oldest_log = api_oldest_log,
+        .log_limit = daemon->config.job_log_limit,
         .checkpoint_dir = api_checkpoint_dir,
         .first_failure = api_first_failure,
         .self = daemon,

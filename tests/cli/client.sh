@@ -22,6 +22,7 @@ list --quiet
 show a
 logs a
 logs -f a
+logs --all a
 explain a
 cancel a b
 scale a --max 2
@@ -101,6 +102,7 @@ show a b|unexpected argument 'b'
 logs|expected JOB
 logs a --rank=-1|--rank: expected an integer from 0
 logs a --generation=0|--generation: expected an integer from 1
+logs a --all --generation=1|--all and --generation: give one of them
 logs a --tail=x|--tail: expected
 cancel|expected JOB
 scale a|expected --min, --max or --weight

@@ -47,6 +47,17 @@ run pollux logs hello --generation 2
 expect "a run that does not exist" status=1 out= err~'^pollux logs: .*hello'
 run pollux logs hello --rank 5
 expect "a replica that does not exist" status=1 out= err~'^pollux logs: .*hello'
+run pollux logs --all hello
+expect "logs of all generations" status=0 out="==> job hello, generation 1, rank 0 <==
+hello
+there" err=
+run pollux submit --name waits --min 5 --max 5 -- true
+run pollux logs waits
+expect "logs of a job that waits: why" status=1 out= \
+    err='pollux logs: job waits has not started yet: it is pending, and too large: needs 5 slots, and the nodes that take replicas have 4'
+check "a job that waits can be cancelled" pollux cancel waits
+run pollux logs waits
+expect "logs of a job that never started" status=1 out= err='pollux logs: job waits never started: it is cancelled'
 run pollux logs nosuch
 expect "logs of an unknown job" status=1 out= err~"^pollux logs: .*nosuch"
 
@@ -119,6 +130,27 @@ expect "list: a job that failed and waits has a count of failures" status=0 \
 run pollux top --once
 expect "top: failures, too" status=0 out~' rest +fail +age' out~'again +pending +0 .* 0 +1 +[0-9]+ s$'
 check "a job that failed and waits can be cancelled" pollux cancel again
+
+# ---- Generations -------------------------------------------------------------------------------
+
+printf '%s\n' 'command: "echo run $POLLUX_GENERATION; echo \"==> no mark\"; [ $POLLUX_GENERATION = 5 ]"' 'max_failures: 9' 'backoff: 0' >"$tmp/five.yaml"
+run pollux submit --wait "$tmp/five.yaml" --name five
+expect "a job that needs five attempts" status=0 err~'^pollux submit: five: finished'
+run pollux logs --all --tail 2 five
+expect "the logs of all generations are kept, in order" status=0 err= \
+    out="$(for i in 1 2 3 4 5; do printf '==> job five, generation %d, rank 0 <==\nrun %d\n ==> no mark\n' $i $i; done)"
+run pollux logs --all -f five
+expect "the same, followed to the end of the job" status=0 err= out~'^==> job five, generation 5, rank 0 <==$'
+run pollux logs --generation 4 five
+expect "one of them, unchanged" status=0 err= out="run 4
+==> no mark"
+rm -r "$POLLUX_STATE/run/five/1" "$POLLUX_STATE/run/five/2"
+run pollux logs --generation 2 five
+expect "a log that was removed: why" status=1 out= \
+    err~'^pollux logs: job five, generation 2, rank 0: its logs were removed: those of a job may have 256 MiB \(job_log_limit\)'
+run pollux logs --all --tail 0 five
+expect "all that is left, and what was removed" status=0 err= \
+    out~'^==> job five, generations 1 to 2: its logs were removed: .* <==$' out~'^==> job five, generation 3, rank 0 <==$' out!'generation 2, rank'
 run pollux list --phase running --quiet
 expect "list by phase" status=0 out="$name
 evil"

@@ -336,9 +336,17 @@ fi
 stop_daemon
 cat >"$tmp/config.yaml" <<END
 interval: 1
+job_log_limit: 1048576
 keep_events: 100000
 END
 start_daemon --config "$tmp/config.yaml" "${nodes[@]}"
+# A generation of one replica has 8 or 9 files, which count as 16 KiB each: 1 MiB is room for 7 or 8.
+submit often --max-failures 14 --backoff 0 -- sh -c 'echo run $POLLUX_GENERATION; exit 1'
+soon "a job fails often" is often '.phase == "failed" and .generation == 15'
+kept() { find "$POLLUX_STATE/run/often" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | tr '\n' ' '; }
+holds "its newest logs are kept, up to the limit, and no older ones" eval '[[ " 8 9 10 11 12 13 14 15 " == *" $(kept)" ]] && [[ $(kept) == *"13 14 15 " ]]'
+holds "the command says which are removed, and why" eval 'pollux logs --all often | grep -qE "^==> job often, generations 1 to [0-9]+: its logs were removed: those of a job may have 1 MiB"'
+holds "the last one can be read" eval '[ "$(pollux logs often)" = "run 15" ]'
 sed -i 's/interval: 1/interval: 2/' "$tmp/config.yaml"
 kill -HUP "$daemon"
 reloaded() { pollux status --json | jq -e '.interval_s == 2'; }

@@ -59,6 +59,11 @@ static int open_log (void *self, const char *job, int generation, int rank, int 
     return local_backend.open_log (fixture->backend, job, generation, rank, number, ret, err);
 }
 
+static int oldest_log (void *self, const char *job, int last, int *ret)
+{
+    return local_backend.oldest_log (((struct api_fixture *)self)->backend, job, last, ret);
+}
+
 static int first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
     return local_backend.first_failure (((struct api_fixture *)self)->backend, job, generation,
@@ -144,6 +149,8 @@ void api_fixture_open (struct api_fixture *fixture, int nodes, int slots)
                                   .now_us = now_us,
                                   .post = post,
                                   .open_log = open_log,
+                                  .oldest_log = oldest_log,
+                                  .log_limit = 256 << 20,
                                   .checkpoint_dir = checkpoint_dir,
                                   .first_failure = first_failure,
                                   .report = report,

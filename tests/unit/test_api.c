@@ -687,6 +687,108 @@ static void logs_are_tailed (void **state)
             api_fixture_status (fixture, fixture->admin, "GET", bad[i], NULL, NULL) / 100 == 4);
 }
 
+/* The body must contain the text; with status 200 it must be the text. */
+static void expect_logs (struct api_fixture *fixture, const char *target, int status,
+                         const char *text)
+{
+    struct reply reply = api_fixture_ask (fixture, fixture->ann, "GET", target, NULL, NULL);
+    if (reply.status != status ||
+        (status == 200 ? strcmp (reply.body, text) != 0 : !strstr (reply.body, text)))
+        fail_msg ("%s: got %d \"%s\"", target, reply.status, reply.body);
+    reply_clear (&reply);
+}
+
+#define LOGS_A "/v1/jobs/a/logs?generation="
+#define REMOVED                                                                                    \
+    "its logs were removed: those of a job may have 256 MiB (job_log_limit), and the oldest ones " \
+    "go first"
+
+static void logs_of_all_generations (void **state)
+{
+    struct api_fixture *fixture = *state;
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    write_log (fixture, 1, 1, "first\n");
+    write_log (fixture, 1, 0, "==> job a, generation 7, rank 0 <==\nlast");
+    end (fixture, 0, EXITED_STOPPED);
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    expect_logs (fixture, LOGS_A "2", 404, "there is no log yet: the replica is being started");
+    expect_logs (fixture, LOGS_A "2&rank=1", 404, "it has 1 replica, and ranks begin with 0");
+    write_log (fixture, 2, 0, "again\nand again\n");
+    expect_logs (fixture, LOGS_A "all", 200,
+                 "==> job a, generation 1, rank 0 <==\nfirst\n"
+                 " ==> job a, generation 7, rank 0 <==\nlast\n"
+                 "==> job a, generation 2, rank 0 <==\nagain\nand again\n");
+    expect_logs (fixture, LOGS_A "all&tail=1", 200,
+                 "==> job a, generation 1, rank 0 <==\nlast\n"
+                 "==> job a, generation 2, rank 0 <==\nand again\n");
+    expect_logs (
+        fixture, LOGS_A "all&rank=1", 200,
+        "==> job a, generation 1, rank 1: there is no log: it had no replica of this rank, "
+        "or the replica did not start <==\n"
+        "==> job a, generation 2, rank 1: there is no log: it has 1 replica, and ranks "
+        "begin with 0 <==\n");
+    /* Followed: continues with the next generation, and ends with the job. */
+    int socket = api_fixture_stream (fixture, fixture->ann, LOGS_A "all&follow=1");
+    end (fixture, 0, EXITED_STOPPED);
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    fixture->cluster_fixture.now_us += S;
+    api_fixture_step (fixture);
+    write_log (fixture, 3, 0, "third");
+    end (fixture, 0, EXITED_FINISHED);
+    fixture->cluster_fixture.now_us += S;
+    api_fixture_step (fixture);
+    char *received = api_fixture_received (fixture, socket);
+    const char *third = strstr (received, "==> job a, generation 3, rank 0 <==\n");
+    assert_non_null (third);
+    assert_non_null (strstr (third, "third"));
+    assert_non_null (strstr (received, "\r\n0\r\n"));
+    free (received);
+    close (socket);
+    /* The oldest ones are removed. */
+    assert_int_equal (0, run_remove (fixture->runs, "a", 1, NULL));
+    expect_logs (fixture, LOGS_A "1", 404, "job a, generation 1, rank 0: " REMOVED);
+    expect_logs (fixture, LOGS_A "all&tail=0", 200,
+                 "==> job a, generation 1: " REMOVED " <==\n"
+                 "==> job a, generation 2, rank 0 <==\n==> job a, generation 3, rank 0 <==\n");
+    assert_int_equal (0, run_remove (fixture->runs, "a", 2, NULL));
+    expect_logs (fixture, LOGS_A "all", 200,
+                 "==> job a, generations 1 to 2: " REMOVED " <==\n"
+                 "==> job a, generation 3, rank 0 <==\nthird\n");
+    assert_int_equal (0, run_remove (fixture->runs, "a", 3, NULL));
+    expect_logs (fixture, LOGS_A "3", 404, "only the jobs that ended last keep theirs");
+    expect_logs (fixture, LOGS_A "all", 200,
+                 "==> job a, generation 3, rank 0: its logs were removed: only the jobs that ended "
+                 "last keep theirs <==\n");
+}
+
+static void missing_logs_have_a_reason (void **state)
+{
+    struct api_fixture *fixture = *state;
+    char path[160];
+    submit (fixture, fixture->ann, "name: a\ncommand: sleep 1\n");
+    submit (fixture, fixture->ann, "name: b\ncommand: sleep 1\n");
+    expect_logs (fixture, LOGS_A "last", 404,
+                 "job a has not started yet: it is pending, and waits for the next round");
+    expect_logs (fixture, LOGS_A "all", 404, "job a has not started yet: it is pending");
+    expect_logs (fixture, LOGS_A "1", 404, "job a has not started yet: it is pending");
+    assert_int_equal (
+        202, api_fixture_status (fixture, fixture->ann, "POST", "/v1/jobs/b/cancel", NULL, NULL));
+    expect_logs (fixture, "/v1/jobs/b/logs", 404, "job b never started: it is cancelled");
+    expect_logs (fixture, "/v1/jobs/b/logs?follow=1", 404, "job b never started: it is cancelled");
+    start (fixture, 0, (struct share[]){{0, 1}}, 1);
+    expect_logs (fixture, LOGS_A "2", 404, "job a has run 1 time so far: there is no generation 2");
+    /* A run that ended before it wrote anything. */
+    assert_int_equal (0, run_prepare (fixture->runs, "a", 1, NULL));
+    end (fixture, 0, EXITED_FAILED);
+    expect_logs (fixture, LOGS_A "1", 404, "there is no log: the replica did not start");
+    expect_logs (fixture, LOGS_A "1&rank=3", 404, "it had no replica of this rank");
+    /* A directory that is none of this user's. */
+    snprintf (path, sizeof (path), "%s/run/a/1/0", fixture->folder);
+    assert_int_equal (0, symlink ("/", path));
+    expect_logs (fixture, LOGS_A "1", 503, "its log cannot be read: ");
+}
+
 static void advance_and_step (struct api_fixture *fixture)
 {
     fixture->cluster_fixture.now_us += S;
@@ -802,6 +904,8 @@ int main (void)
         TEST (deleted_tokens_end_their_streams),
         TEST (slow_followers_lose_nothing),
         TEST (logs_are_tailed),
+        TEST (logs_of_all_generations),
+        TEST (missing_logs_have_a_reason),
         TEST (logs_are_followed_over_rotation),
         TEST (failures_show_their_last_lines),
         TEST (last_lines_of_a_growing_log_are_limited),
