@@ -73,6 +73,14 @@ expect "a job is submitted" status=0 out=elastic
 soon "one replica runs" running 1
 limit 8
 soon "eight run on two nodes" placed 8 "4 4"
+run pollux logs --all elastic
+expect "the logs of all generations, from the owner's directory" status=0 out~'^==> job elastic, generation 1, rank 0 <==$' \
+    out~"^==> job elastic, generation $(generation), rank 0 <==\$" out!'removed'
+check "the oldest generation that is kept is written down" [ "$(cat "$tmp/files/run/elastic/$(generation)/oldest")" = 1 ]
+run pollux logs --generation 1 --rank 5 elastic
+expect "a log that is not there: why" status=0 out~'^pollux: job elastic, generation 1, rank 5: there is no log: it had no replica of this rank'
+run pollux show elastic
+expect "show: its checkpoints" status=0 out~"^checkpoints +$tmp/files/checkpoints/elastic\$"
 
 # ---- Others, ends from outside, faults ------------------------------------------------------------
 
