@@ -17,7 +17,9 @@
 #include "backend/generation_files.h"
 #include "backend/generation_ops.h"
 #include "backend/local_private.h"
+#include "backend/run_spec.h"
 #include "base/error.h"
+#include "wire/submission.h"
 
 /* EXITs between prunings; one of 20,000 jobs takes 20 ms. */
 enum { PRUNE_EXITS = 1000 };
@@ -150,8 +152,9 @@ static int local_open_log (void *self, const char *job, int generation, int rank
 static int local_oldest_log (void *self, const char *job, int last, int *ret)
 {
     (void)last;
-    return wire_is_job (job) ? kept_logs_oldest (((const struct local *)self)->runs.root, job, ret, NULL)
-                             : -ENOENT;
+    return wire_is_job (job)
+               ? kept_logs_oldest (((const struct local *)self)->runs.root, job, ret, NULL)
+               : -ENOENT;
 }
 
 static char *local_checkpoint_dir (void *self, const struct job *job)

@@ -35,7 +35,6 @@ struct local {
     struct excuse_counts collisions; /* failures in succession because of a taken port */
 };
 
-
 /* ---- Functions of the carrier (carrier.h) ---- */
 
 extern const struct carrier local_carrier;

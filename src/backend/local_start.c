@@ -105,7 +105,8 @@ static int start_rank (struct local *local, const struct cluster *cluster,
     struct run_spec spec = run_spec_of (local, cluster, generation);
     char token[1025], *text;
     size_t length;
-    spec.token = run_settings_token (&local->runs, generation->name, generation->number, token, sizeof (token));
+    spec.token = run_settings_token (&local->runs, generation->name, generation->number, token,
+                                     sizeof (token));
     int code = prepare (local, cluster, generation, err);
     if (code == 0 && rank == generation->replicas)
         code = write_descriptions (local, &spec, generation, err);

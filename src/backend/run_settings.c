@@ -72,7 +72,7 @@ void run_settings_clear (struct run_settings *settings)
 const char *run_settings_token (const struct run_settings *settings, const char *job,
                                 int generation, char *ret, size_t size)
 {
-    bool has =
-        settings->url && settings->token && settings->token (settings->self, job, generation, ret, size) == 0;
+    bool has = settings->url && settings->token &&
+               settings->token (settings->self, job, generation, ret, size) == 0;
     return has ? ret : NULL;
 }

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "backend/generation_ops.h"
+#include "backend/run_spec.h"
 #include "backend/slurm/slurm_steps_private.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "wire/submission.h"
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -144,8 +146,9 @@ static int steps_open_log (void *self, const char *job, int generation, int rank
 static int steps_oldest_log (void *self, const char *job, int last, int *ret)
 {
     (void)last;
-    return wire_is_job (job) ? kept_logs_oldest (((const struct steps *)self)->runs.root, job, ret, NULL)
-                             : -ENOENT;
+    return wire_is_job (job)
+               ? kept_logs_oldest (((const struct steps *)self)->runs.root, job, ret, NULL)
+               : -ENOENT;
 }
 
 static char *steps_checkpoint_dir (void *self, const struct job *job)
