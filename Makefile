@@ -210,6 +210,11 @@ test-api: $(B)/pollux $(B)/polluxd ## docs/openapi.json against a daemon, by sch
 	@tools/setup test
 	@POLLUX=$(B)/pollux bash tests/api/schemathesis.sh
 
+.PHONY: test-torch
+test-torch: ## the tests of the Python package with PyTorch 2.13 from PyPI; minutes
+	@tools/setup test
+	@tools/test torch
+
 # See tools/subreaper.c: the test scripts and the demo run under it.
 $(B)/tools/subreaper: tools/subreaper.c $(B)/flags | $(B)/checked
 	@mkdir -p $(@D)

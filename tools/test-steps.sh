@@ -144,18 +144,25 @@ step_slurm()
     quiet_make FLAVOUR=gcc all examples && scripts $((3 * jobs)) build/gcc/pollux $(ls -r tests/slurm/*.sh)
 }
 
-# The Python package, with a Python that has torch.  Some replicas of these tests end with os._exit(): Python then does not
+# run_pytest PYTHON: the tests of the Python package.  Some of their replicas end with os._exit(): Python then does not
 # remove its temporary files, hence a folder for them.
-step_python()
+run_pytest()
 {
-    local python status=1 shape="flake8 finds nothing"
-    flake8 --max-line-length 100 bindings/python tests/python bench examples && echo "ok $shape" || echo "not ok $shape"
+    local status=1
     mkdir "$TMPDIR/pytest"
-    quiet_make FLAVOUR=gcc all && python=$(tools/find-python torch numpy pytest) &&
-        POLLUX_BUILD=$PWD/build/gcc TMPDIR=$TMPDIR/pytest "$python" -m pytest -q -p no:cacheprovider --no-summary \
+    quiet_make FLAVOUR=gcc all &&
+        POLLUX_BUILD=$PWD/build/gcc TMPDIR=$TMPDIR/pytest "$1" -m pytest -q -p no:cacheprovider --no-summary \
             --basetemp="$TMPDIR/pytest/base" tests/python && status=0
     rm -rf "$TMPDIR/pytest"
     return $status
+}
+
+# With a Python that has torch: Debian's, or that of the user.
+step_python()
+{
+    local python shape="flake8 finds nothing"
+    flake8 --max-line-length 100 bindings/python tests/python bench examples && echo "ok $shape" || echo "not ok $shape"
+    python=$(tools/find-python torch numpy pytest) && run_pytest "$python"
 }
 
 # Tools, installation, packages, man pages, documents.  The demo mostly waits, so it runs at the same time as the others;
@@ -183,11 +190,18 @@ step_fuzz()
     build_fuzz && FUZZ_SECONDS=$seconds FUZZ_SEED=$seed tools/fuzz
 }
 
-# docs/openapi.json against a daemon, by schemathesis.  It needs PyPI, so it is run with POLLUX_API=1 only,
-# as .ci/run does.
+# The steps that need PyPI are run with POLLUX_PYPI=1 only, as .ci/run does.
+
+# docs/openapi.json against a daemon, by schemathesis.
 step_api()
 {
     build_unit_gcc && scripts 1 build/gcc/pollux tests/api/*.sh
+}
+
+# The tests of the Python package with PyTorch 2.x.
+step_torch()
+{
+    tools/venv build/torch tests/python/requirements.txt && run_pytest build/torch/bin/python
 }
 
 # Long tests that need a quiet machine, each a step of its own; only with POLLUX_SOAK.
@@ -206,5 +220,5 @@ step_bench()
 # all of `make test` passes on a fresh Debian.
 steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
 [ -z "$soak" ] || steps="unit_gcc cli slurm python fuzz"
-[ -z "${POLLUX_API-}" ] || steps+=" api"
+[ -z "${POLLUX_PYPI-}" ] || steps+=" api torch"
 [ -z "$soak" ] || steps+=" $long_tests bench"

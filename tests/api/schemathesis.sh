@@ -9,18 +9,9 @@ seconds=${POLLUX_API_SECONDS-60}
 
 # ---- schemathesis -------------------------------------------------------------------------------
 
-# Complete if the list of packages is the one that was installed.
-if ! cmp -s tests/api/requirements.txt "$environment/installed"; then
-    rm -rf "$environment"
-    if ! python3 -m venv "$environment" >"$tmp/venv" 2>&1; then
-        not_ok "a virtual environment for schemathesis" "python3 -m venv failed; \`tools/setup test\` installs python3-venv" "$(tail -n 3 "$tmp/venv")"
-        exit 1
-    fi
-    if ! "$environment/bin/pip" install -q --disable-pip-version-check -r tests/api/requirements.txt >"$tmp/pip" 2>&1; then
-        not_ok "schemathesis is installed from PyPI" "pip failed: is PyPI reachable from here?" "$(grep -v WARNING "$tmp/pip" | tail -n 5)"
-        exit 1
-    fi
-    cp tests/api/requirements.txt "$environment/installed"
+if ! tools/venv "$environment" tests/api/requirements.txt >"$tmp/out" 2>&1; then
+    not_ok "schemathesis is installed from PyPI" "$(cat "$tmp/out")"
+    exit 1
 fi
 
 # ---- A daemon with jobs in all states -----------------------------------------------------------

@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Callable
 
-MODULES = ("noise", "weights", "patches", "gradients", "programs", "observing")
+MODULES = ("noise", "weights", "patches", "gradients", "programs", "observing", "versions")
 MARK = "outcome of case "
 CASES: dict[str, Callable[[], None]] = {}
 REPLICAS: dict[str, tuple[int, ...]] = {}

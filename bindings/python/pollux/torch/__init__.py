@@ -32,6 +32,7 @@ from .loop import epochs as _epochs, steps as _steps
 from .report import Accumulator
 from .batches import samples_in
 from .session import STOPPED, Session
+from .states import ddp_of, unwrapped
 
 __all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe",
            "prepare", "rank", "replicas", "save", "session", "steps", "track"]
@@ -110,7 +111,8 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
     fixed = None if it.adapt else split_batch(init_batch, it.world.replicas, high)
-    static_graph = getattr(model, "static_graph", (ddp or {}).get("static_graph"))
+    own_ddp = ddp_of(model)
+    static_graph = getattr(own_ddp, "static_graph", (ddp or {}).get("static_graph"))
     indivisible = _why_indivisible(optimizer, static_graph)
     accumulation = accumulation and not indivisible
     if indivisible and high * it.world.replicas < init_batch:
@@ -121,14 +123,13 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
         groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer),
         observe=not it.adapt, fixed=fixed, warmup_epochs=warmup_epochs,
         dataset_size=it.pass_samples, period_s=it.period_s, world=it.world)
-    module = model.module if isinstance(model, DistributedDataParallel) else model
+    module = unwrapped(model)
     it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
-    if it.world.replicas > 1 and not isinstance(model, DistributedDataParallel):
-        model = DistributedDataParallel(model, **(ddp or {}))
-    if isinstance(model, DistributedDataParallel):
-        it.ddp = model  # also with one replica: it must not synchronise in every micro-step
+    if it.world.replicas > 1 and own_ddp is None:
+        model = own_ddp = DistributedDataParallel(model, **(ddp or {}))
+    it.ddp = own_ddp  # also with one replica: it must not synchronise in every micro-step
     if it.world.replicas > 1:
-        it.gradients.attach(model)
+        it.gradients.attach(own_ddp, it.patches)
     if scheduler is not None:
         it.patches.scheduler(scheduler, by_progress=True)
     if scaler is not None:

@@ -71,11 +71,15 @@ class Collectives:
     def mean_later(self, tensor: Tensor) -> "torch.futures.Future[Tensor]":
         """Start averaging in place over the replicas.  Returns a future, as DDP's hook must."""
         tensor.div_(self.replicas)
+        return self.called_later(dist.all_reduce(tensor, async_op=True).get_future())
 
-        def result(done: "torch.futures.Future[list[Tensor]]") -> Tensor:
-            return done.value()[0]
+    def called_later(self, future: "torch.futures.Future[Any]") -> "torch.futures.Future[Tensor]":
+        """The tensor of this future.  let_go() waits for it, and for the callbacks before it."""
+        def result(done: "torch.futures.Future[Any]") -> Tensor:
+            value = done.value()
+            return value if isinstance(value, Tensor) else value[0]
         self._called_later.add(result)
-        return dist.all_reduce(tensor, async_op=True).get_future().then(result)
+        return future.then(result)
 
     def mean(self, tensor: Tensor) -> None:
         """Average in place over the replicas, and wait."""

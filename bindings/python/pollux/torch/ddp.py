@@ -10,8 +10,9 @@
 """
 from __future__ import annotations
 
+import functools
 import time
-from typing import Callable, Iterable, NamedTuple, Optional
+from typing import Any, Callable, Iterable, NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -21,6 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .collectives import Collectives, Sum
 from .gradients import Gradients, Measured, MicroStep, add_grad, at_end_of_backward
 from .norms import Norms
+from .patches import Patches
 
 
 class Piece(NamedTuple):
@@ -51,17 +53,32 @@ class Ddp(Gradients):
         self._stopping = stopping
         self._on_sync = on_sync
         self._in_ddp: Optional[set[Parameter]] = None
+        self._finds_unused = False
         self._late: list[Parameter] = []    # parameters that DDP does not know
+        self._own_hook: Optional[Callable[..., Any]] = None     # of the program: averages
         super().__init__(optimizer, loss_scale)
 
-    def attach(self, ddp: DistributedDataParallel) -> None:
+    def attach(self, ddp: DistributedDataParallel, patches: Patches) -> None:
         """Measure the buckets of a DDP module.  Its communication hook cannot be removed; between
-        updates it only averages."""
+        updates it only averages.  A hook that the program registers later is called after it."""
         ignored = set(getattr(ddp, "parameters_to_ignore", ()))
         self._in_ddp = {parameter for name, parameter in ddp.module.named_parameters()
                         if parameter.requires_grad and name not in ignored}
-        ddp.register_comm_hook(None, self._bucket)
+        self._finds_unused = bool(ddp.find_unused_parameters)
+        try:
+            ddp.register_comm_hook(None, self._bucket)
+        except RuntimeError as error:
+            raise RuntimeError(
+                "px.prepare(): DDP has a communication hook already and takes one only; call "
+                "register_comm_hook() after px.prepare(), then both are called") from error
+        patches.override(ddp, {"register_comm_hook": self._chain})
         self._adopt(self._hooks)
+
+    def _chain(self, _original: Callable[..., None], state: Any, hook: Callable[..., Any]) -> None:
+        """Replaces DDP's register_comm_hook()."""
+        if self._own_hook is not None:
+            raise RuntimeError("register_comm_hook() was called before: DDP takes one hook")
+        self._own_hook = functools.partial(hook, state)
 
     def _watch(self) -> list[Parameter]:
         new = super()._watch()
@@ -96,6 +113,13 @@ class Ddp(Gradients):
 
     # ---- A backward ------------------------------------------------------------------------
 
+    def _begun(self) -> None:
+        """DDP that finds unused parameters knows which were used in earlier micro-steps, and takes
+        their .grad although the last one does not use them: it must be there."""
+        if self._finds_unused and self._micro_step.last:
+            for parameter in [each for each in self._kept if each in self._in_ddp]:
+                add_grad(parameter, self._rest(parameter))
+
     def _arrived(self, parameter: Parameter, gradient: Tensor,
                  micro_step: MicroStep) -> Optional[Tensor]:
         total = self._total(parameter, gradient, micro_step)
@@ -114,6 +138,8 @@ class Ddp(Gradients):
                 self._add_pieces(self._micro, pieces)
             if self._collectives.rank == 0:
                 self._pieces += pieces
+        if self._own_hook is not None:
+            return self._collectives.called_later(self._own_hook(bucket))
         return self._collectives.mean_later(bucket.buffer())
 
     def _pieces_of(self, bucket) -> list[Piece]:
@@ -121,7 +147,7 @@ class Ddp(Gradients):
         groups = [self._group_of.get(parameter) for parameter in parameters]
         first = groups[0]
         alike = first is not None and groups.count(first) == len(groups)
-        if alike and not self._precondition.active:
+        if alike and not self._precondition.active and self._own_hook is None:
             return [Piece(first, bucket.buffer(), None)]
         return [Piece(group, gradient, parameter) for group, gradient, parameter
                 in zip(groups, bucket.gradients(), parameters) if group is not None]
@@ -130,6 +156,14 @@ class Ddp(Gradients):
         for group, gradient, parameter in pieces:
             scaling = self._precondition(parameter) if parameter is not None else None
             norms.add(group, gradient, scaling)
+
+    def _reduced_pieces(self) -> list[Piece]:
+        """The pieces with the mean.  The program's own hook may return it in another tensor than
+        the bucket's; DDP copies it to .grad."""
+        if self._own_hook is None:
+            return self._pieces
+        return [Piece(group, parameter.grad, parameter) for group, _gradient, parameter
+                in self._pieces if parameter.grad is not None]
 
     def _finish(self) -> None:
         self._computed_s = time.monotonic()
@@ -155,7 +189,7 @@ class Ddp(Gradients):
                 self._average(parameter, gradient)
         self._on_sync(time.monotonic() - self._computed_s)
         if self._collectives.rank == 0:
-            self._add_pieces(self._mean, self._pieces)
+            self._add_pieces(self._mean, self._reduced_pieces())
             self._add_grads(self._mean, self._late)
         self._pieces = []
 

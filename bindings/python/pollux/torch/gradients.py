@@ -62,6 +62,7 @@ class Gradients:
         self._hooks: dict[Parameter, RemovableHandle] = {}
         self._group_of: dict[Parameter, int] = {}
         self._kept: dict[Parameter, Tensor] = {}    # sums of earlier micro-steps
+        self._passes = Passes()
         self._micro_step: Optional[MicroStep] = None
         self.begin_update(False, False)
 
@@ -99,7 +100,7 @@ class Gradients:
     def _hook(self, parameter: Parameter) -> Callable[[Tensor], Optional[Tensor]]:
         def arrived(gradient: Tensor) -> Optional[Tensor]:
             micro_step = self._micro_step
-            if micro_step is None:
+            if micro_step is None or not self._passes.accumulates(parameter):
                 return None
             if not self._queued:
                 self._queued = True
@@ -219,6 +220,37 @@ def is_finite(*lists: list[float]) -> bool:
 def at_end_of_backward(callback: Callable[[], None]) -> None:
     """Call it at the end of the running backward pass, after the callbacks queued before."""
     torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+
+class Passes:
+    """Tells backward passes that add to .grad from torch.autograd.grad(): from torch 2.0 on that
+    calls hooks of parameters, too, and its results are not for the optimizer."""
+
+    _current = getattr(torch._C, "_current_graph_task_id", None)
+    _will_execute = getattr(torch._C, "_will_engine_execute_node", None)
+
+    def __init__(self) -> None:
+        self._tells = self._current is not None and self._will_execute is not None
+        self._pass = -1             # the number of the pass that was looked at last
+        self._accumulates = True
+
+    def accumulates(self, parameter: Parameter) -> bool:
+        """Whether the running pass, which has called a hook of this parameter, adds to .grad."""
+        if self._tells:
+            current = Passes._current()
+            if current != self._pass:
+                self._pass, self._accumulates = current, self._ask(parameter)
+        return self._accumulates
+
+    @staticmethod
+    def _ask(parameter: Parameter) -> bool:
+        with torch.enable_grad():
+            node = parameter.view_as(parameter).grad_fn.next_functions[0][0]
+        try:
+            Passes._will_execute(node)
+        except RuntimeError:  # "... currently running autograd.grad().  This is ... not supported"
+            return False
+        return True
 
 
 def is_nested_backward() -> bool:

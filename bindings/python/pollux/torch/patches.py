@@ -7,13 +7,14 @@ when they are made; give others to px.prepare().
 """
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import functools
 import math
 import sys
 import types
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import torch
 
@@ -71,10 +72,10 @@ class Patches:
         progress."""
         if not _known(scheduler, self.schedulers):
             self.schedulers.append(weakref.ref(scheduler))
-            self._undo.append(_override(scheduler, {"step": self._unless_accumulating}))
+            self.override(scheduler, {"step": self._unless_accumulating})
         if by_progress:
             self.by_progress = ProgressClock(scheduler, self._accumulating, self._progress)
-            self._undo.append(_override(scheduler, {"step": self.by_progress.step}))
+            self.override(scheduler, {"step": self.by_progress.step})
 
     def warn_of_unknown_scheduler(self, optimizer: torch.optim.Optimizer, tell: bool) -> None:
         """Warn if a scheduler was made before px.init().  It cannot be found: torch only marks its
@@ -92,9 +93,13 @@ class Patches:
         accumulated."""
         if not _known(scaler, self.scalers):
             self.scalers.append(weakref.ref(scaler))
-            self._undo.append(_override(scaler, {
+            self.override(scaler, {
                 name: self._unless_accumulating for name in ("unscale_", "step", "update")
-                if hasattr(scaler, name)}))
+                if hasattr(scaler, name)})
+
+    def override(self, thing: Any, methods: dict[str, Callable[..., Any]]) -> None:
+        """Replace thing.name(...) by method(original, ...)."""
+        self._undo.append(_override(thing, methods))
 
     def loss_scale(self) -> float:
         """The factor on all gradients that the last enabled scaler applies."""
@@ -106,6 +111,29 @@ class Patches:
 
     def _unless_accumulating(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return None if self._accumulating() else original(*args, **options)
+
+
+@contextlib.contextmanager
+def scaled_rates(groups: list[dict], factor: Callable[[int], float]) -> Iterator[None]:
+    """Multiply the learning rate of group i by factor(i), for a while.  A rate that is a tensor is
+    changed in place, where a compiled step reads it.  Groups may share one tensor: all but the
+    first get another one for that while."""
+    rates = [group["lr"] for group in groups]
+    tensors: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by id: the tensor, its value
+    try:
+        for index, (group, rate) in enumerate(zip(groups, rates)):
+            if isinstance(rate, torch.Tensor) and id(rate) not in tensors:
+                tensors[id(rate)] = rate, rate.clone()
+                rate.mul_(factor(index))
+            else:
+                value = tensors[id(rate)][1] if isinstance(rate, torch.Tensor) else rate
+                group["lr"] = value * factor(index)
+        yield
+    finally:
+        for rate, value in tensors.values():
+            rate.copy_(value)
+        for group, rate in zip(groups, rates):
+            group["lr"] = rate
 
 
 class ProgressClock:

@@ -2,7 +2,9 @@
 """How replicas find each other: makes the process group of torch.distributed."""
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 from typing import Mapping, Optional
 
 import torch
@@ -26,8 +28,16 @@ def join(world: World, backend: Optional[str]) -> None:
         torch.cuda.set_device(world.local_rank % torch.cuda.device_count())
     os.environ.setdefault("MASTER_ADDR", _address(world, os.environ))
     os.environ.setdefault("MASTER_PORT", str(_port(os.environ)))
+    atexit.register(_leave)
     dist.init_process_group(backend or ("nccl" if torch.cuda.is_available() else "gloo"),
                             rank=world.rank, world_size=world.replicas)
+
+
+def _leave() -> None:
+    """Destroy the process group at the end of the program, as torch asks for.  Not after an error:
+    other replicas may wait in a collective operation, and the destruction could wait for them."""
+    if dist.is_initialized() and getattr(sys, "last_value", None) is None:
+        dist.destroy_process_group()
 
 
 def _check(world: World, rank: int, replicas: int) -> None:

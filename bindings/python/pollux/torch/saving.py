@@ -23,7 +23,8 @@ import torch
 from .._library import PolluxError
 from ..checkpoint import Checkpoint
 from .report import Sums, total
-from .states import copied, random_state, revived, without_code, write_file
+from .states import (copied, load_plain_state, plain_state, random_state, revived, without_code,
+                     write_file)
 
 KEEP = 3
 FORMAT = 1
@@ -66,7 +67,7 @@ class Saver:
         if not session.leads:
             return True
         files = {
-            "model.pt": copied(session.model.state_dict()),
+            "model.pt": copied(plain_state(session.model)),
             "optimizer.pt": copied(session.optimizer.state_dict()),
             "extra.pt": copied(self._extra(session, parts)),
         }
@@ -106,7 +107,7 @@ class Saver:
                            for scheduler in alive(session.patches.schedulers)],
             "clock": clock.steps if clock is not None else None,
             "scalers": [scaler.state_dict() for scaler in alive(session.patches.scalers)],
-            "tracked": {**self._found, **{name: thing.state_dict()
+            "tracked": {**self._found, **{name: plain_state(thing)
                                           for name, thing in self._tracked.items()}},
         }
 
@@ -160,7 +161,7 @@ class Saver:
         if extra.get("format") != FORMAT:
             raise RuntimeError(f"{checkpoint.path} was written by another version of pollux: this "
                                f"one reads format {FORMAT}, not {extra.get('format')}")
-        session.model.load_state_dict(_load(checkpoint, "model.pt"))
+        load_plain_state(session.model, _load(checkpoint, "model.pt"))
         session.optimizer.load_state_dict(_load(checkpoint, "optimizer.pt"))
         session.agent.restore_state(checkpoint.read("pollux-agent"))
         _give("schedulers", alive(session.patches.schedulers), extra["schedulers"])
@@ -191,7 +192,7 @@ class Saver:
 
     def _give_found(self, name: str, thing: Any) -> None:
         if name in self._found:
-            thing.load_state_dict(self._found.pop(name))
+            load_plain_state(thing, self._found.pop(name))
 
 
 def alive(references: list[weakref.ref]) -> list[Any]:

@@ -35,7 +35,7 @@ from .report import Reporter
 from .saving import Saver
 from .ddp import Ddp
 from .states import random_state, restore_random_state
-from .patches import Patches
+from .patches import Patches, scaled_rates
 
 STOPPED = 143  # exit status after a request to stop: the work is saved
 UNSAVED = 1    # exit status after a request to stop: the work could not be saved
@@ -177,7 +177,8 @@ class Session:
         if not self.finished:
             self._finish(skipped=False)
         if not self.advice.skip:
-            with self._scaled_rates():
+            # schedulers see the rates of M0 before and after
+            with scaled_rates(self.optimizer.param_groups, self.factor):
                 if several:
                     loss = original(closure)
                 else:
@@ -218,20 +219,6 @@ class Session:
             self.agent.gradients_single(measured.micro, measured.mean)
         else:
             self.agent.gradients(measured.parts, measured.micro, measured.mean)
-
-    @contextlib.contextmanager
-    def _scaled_rates(self) -> Iterator[None]:
-        """Scale the learning rates for this update.  Schedulers see the rates of M0 before and
-        after."""
-        groups = self.optimizer.param_groups
-        rates = [group["lr"] for group in groups]
-        try:
-            for index, group in enumerate(groups):
-                group["lr"] = rates[index] * self.factor(index)
-            yield
-        finally:
-            for group, rate in zip(groups, rates):
-                group["lr"] = rate
 
     def factor(self, group: int) -> float:
         """The factor on the learning rate of a group in the current or the last update."""

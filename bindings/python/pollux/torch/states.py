@@ -12,6 +12,7 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 
 SIMPLE = (bool, int, float, str)  # tried in this order
 
@@ -92,6 +93,80 @@ class _ErrorKeepingFile:
 
     def flush(self) -> None:
         pass
+
+
+# ---- Modules ------------------------------------------------------------------------------------
+
+
+def is_wrapper(module: torch.nn.Module) -> bool:
+    """Whether a module only wraps another one: DDP, or the result of torch.compile()."""
+    return isinstance(module, DistributedDataParallel) or "_orig_mod" in module._modules
+
+
+def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+    """The module itself, without DDP and torch.compile() around it."""
+    while is_wrapper(module):
+        module = next(iter(module._modules.values()))  # type: ignore[assignment]
+    return module
+
+
+def ddp_of(module: torch.nn.Module) -> Optional[DistributedDataParallel]:
+    """The program's own DDP around a module; None if there is none."""
+    while is_wrapper(module):
+        if isinstance(module, DistributedDataParallel):
+            return module
+        module = next(iter(module._modules.values()))  # type: ignore[assignment]
+    return None
+
+
+def plain_state(thing: Any) -> Any:
+    """The state_dict(), that of a module with the names that it has without wrappers."""
+    state = thing.state_dict()
+    if not isinstance(thing, torch.nn.Module):
+        return state
+    return _renamed(state, _plain_names(thing, state))
+
+
+def load_plain_state(thing: Any, state: Any) -> None:
+    """Load a state_dict().  That of a module may be of one that is wrapped otherwise."""
+    if isinstance(thing, torch.nn.Module):
+        own = thing.state_dict()
+        if state.keys() != own.keys():
+            names = {plain: name for name, plain in _plain_names(thing, own).items()}
+            state = _renamed(state, {name: name.replace(COMPILED, "") for name in state})
+            state = _renamed(state, names)
+    thing.load_state_dict(state)
+
+
+COMPILED = "_orig_mod."  # the prefix of torch.compile()
+
+
+def _plain_names(module: torch.nn.Module, state: dict[str, Any]) -> dict[str, str]:
+    """The plain name of each entry of state_dict(), and of each module as its metadata has it."""
+    prefixes: dict[str, str] = {}
+
+    def visit(inner: torch.nn.Module, path: str, plain: str) -> None:
+        prefixes[path] = plain
+        wrapper = is_wrapper(inner)
+        for name, child in inner._modules.items():
+            if child is not None:
+                visit(child, f"{path}{name}.", plain if wrapper else f"{plain}{name}.")
+    visit(module, "", "")
+    names = {path[:-1]: plain[:-1] for path, plain in prefixes.items()}
+    for name in state:
+        path = name[:name.rfind(".") + 1]
+        while path not in prefixes:  # a state_dict() of the program's own may have any names
+            path = path[:path.rfind(".", 0, -1) + 1]
+        names[name] = prefixes[path] + name[len(path):]
+    return names
+
+
+def _renamed(state: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    renamed = collections.OrderedDict((names.get(name, name), part) for name, part in state.items())
+    if hasattr(state, "_metadata"):
+        renamed._metadata = collections.OrderedDict(  # type: ignore[attr-defined]
+            (names.get(name, name), part) for name, part in state._metadata.items())
+    return renamed
 
 
 # ---- Schedulers ---------------------------------------------------------------------------------
