@@ -114,11 +114,12 @@ class Ddp(Gradients):
     # ---- A backward ------------------------------------------------------------------------
 
     def _begun(self) -> None:
-        """DDP that finds unused parameters knows which were used in earlier micro-steps, and takes
-        their .grad although the last one does not use them: it must be there."""
+        """DDP of torch 2.x that finds unused parameters knows which were used in earlier
+        micro-steps, and wants their .grad although the last one does not use them."""
         if self._finds_unused and self._micro_step.last:
-            for parameter in [each for each in self._kept if each in self._in_ddp]:
-                add_grad(parameter, self._rest(parameter))
+            for parameter, kept in self._kept.items():
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(kept)
 
     def _arrived(self, parameter: Parameter, gradient: Tensor,
                  micro_step: MicroStep) -> Optional[Tensor]:
