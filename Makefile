@@ -211,9 +211,9 @@ test-api: $(B)/pollux $(B)/polluxd ## docs/openapi.json against a daemon, by sch
 	@POLLUX=$(B)/pollux bash tests/api/schemathesis.sh
 
 .PHONY: test-torch
-test-torch: ## the tests of the Python package with PyTorch 2.13 from PyPI; minutes
+test-torch: ## the Python package with PyTorch 2.13 from PyPI, and its wheel; minutes
 	@tools/setup test
-	@tools/test torch
+	@tools/test torch wheel
 
 # See tools/subreaper.c: the test scripts and the demo run under it.
 $(B)/tools/subreaper: tools/subreaper.c $(B)/flags | $(B)/checked

@@ -204,6 +204,12 @@ step_torch()
     tools/venv build/torch tests/python/requirements.txt && run_pytest build/torch/bin/python
 }
 
+# The wheel of the Python package.
+step_wheel()
+{
+    build_unit_gcc && scripts 1 build/gcc/pollux tests/wheel/*.sh
+}
+
 # Long tests that need a quiet machine, each a step of its own; only with POLLUX_SOAK.
 long_tests=$(printf 'long_%s ' $(basename -s .sh tests/soak/*.sh))
 run_long() { quiet_make FLAVOUR=gcc all examples && scripts 1 build/gcc/pollux "tests/soak/$1.sh"; }
@@ -220,5 +226,5 @@ step_bench()
 # all of `make test` passes on a fresh Debian.
 steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan python unit_tsan valgrind cppcheck house fuzz"
 [ -z "$soak" ] || steps="unit_gcc cli slurm python fuzz"
-[ -z "${POLLUX_PYPI-}" ] || steps+=" api torch"
+[ -z "${POLLUX_PYPI-}" ] || steps+=" api torch wheel"
 [ -z "$soak" ] || steps+=" $long_tests bench"

@@ -337,6 +337,7 @@ def _candidates() -> Iterator[str]:
     if build:
         yield str(build / "libpollux.so")
         yield str(build / SONAME)
+    yield str(Path(__file__).resolve().parent / SONAME)  # in a wheel
     for parent in Path(__file__).resolve().parents:
         if parent.name in ("lib", "lib64"):  # PREFIX/lib/python3/dist-packages/pollux
             yield str(parent / SONAME)
