@@ -93,7 +93,7 @@ static void agent_open (struct work *work, int groups, int replicas)
 static void fit (void *arg)
 {
     struct work *work = arg;
-    struct pollux_grad grad = {1, 8};
+    struct pollux_grad grad = {.sqr = 1, .var = 8};
     work->profile.steps += 100;
     work->clock_s += 30;
     bench_keep (tuner_refit (&work->tuner, &work->profile, grad, work->clock_s));

@@ -78,7 +78,7 @@ static struct hints make_hints (int i)
     double kind = 1 + i % 7;
     return (struct hints){.has_model = true,
                           .model = {0.05 * kind, 0.001 * kind, 0.2, 0.002, 0.05, 0.001, 2},
-                          .grad = {0.01, 0.1 * kind},
+                          .grad = {.sqr = 0.01, .var = 0.1 * kind},
                           .limits = {128, 8192, 16, 512, true},
                           .max_profiled_replicas = 8,
                           .progress = 100 * kind,

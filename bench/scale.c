@@ -82,7 +82,8 @@ static void job_new (struct instance *instance, int index, double age_s)
                   .model = {model.alpha_grad * speed, model.beta_grad * speed,
                             model.alpha_node * network, model.beta_node * network,
                             model.alpha_local * network, model.beta_local * network, model.gamma},
-                  .grad = {1, kinds[kind].noise_scale * pow (10, rng_uniform (rng)) *
+                  .grad = {.sqr = 1,
+                           .var = kinds[kind].noise_scale * pow (10, rng_uniform (rng)) *
                                   jitter (rng, 0.3) / (double)kinds[kind].limits.init_batch},
                   .limits = kinds[kind].limits,
                   .max_profiled_replicas = -1,

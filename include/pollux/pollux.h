@@ -54,9 +54,13 @@ struct pollux_model {
 };
 
 /* Gradient statistics at batch M0.  sqr: squared norm of the true gradient; var: total variance of
- * its estimate.  The noise scale is phi = M0 var / sqr, in samples. */
+ * its estimate.  The noise scale is phi = M0 var / sqr, in samples.
+ * gain_max is the largest gain that the job uses, at least 1; 0: no limit.  A job with such a limit
+ * probes its noise now and then (pollux/agent.h), so one replica needs no accumulation to measure it:
+ * POLLUX_EXACT then allows every s. */
 struct pollux_grad {
     double sqr, var;
+    double gain_max;
 };
 
 /* A placement as the model sees it: 1 <= nodes <= replicas. */
@@ -103,8 +107,8 @@ double pollux_throughput (const struct pollux_model *model, struct pollux_shape 
 double pollux_noise_scale (struct pollux_grad grad, int64_t init_batch);
 
 /* Progress of one update with batch `scale` x M0, counted in updates with batch M0:
- * in [1, scale], up to rounding, for scale >= 1.  1 if var / scale + sqr <= 0, where the formula is
- * undefined.  Domain: scale > 0, var >= 0, sqr + var finite. */
+ * in [1, scale], up to rounding, for scale >= 1, and at most gain_max.  1 if var / scale + sqr <= 0,
+ * where the formula is undefined.  Domain: scale > 0, var >= 0, sqr + var finite. */
 double pollux_gain (struct pollux_grad grad, double scale);
 
 /* Progress per sample relative to M0, in (0, 1], for a finite total batch >= init_batch >= 1 and

@@ -78,6 +78,8 @@ static void put_model (struct text *text, const struct pollux_model *model, stru
     put_value (text, grad.sqr);
     put_number (text, "var", grad.var);
     put (text, "}");
+    if (grad.gain_max >= 1 && grad.gain_max <= MODEL_GAIN_LIMIT)
+        put_number (text, "gain_max", grad.gain_max);
 }
 
 /* Scale both statistics down: only their ratio is used. */

@@ -62,6 +62,9 @@ static int check_job (const struct pollux_model *model, struct pollux_grad grad,
     if (!(grad.sqr >= 0) || !(grad.var >= 0) || !isfinite (grad.sqr + grad.var))
         return fail (err, -EINVAL, "grad: sqr and var must be at least 0 and finite, got %g and %g",
                      grad.sqr, grad.var);
+    if (grad.gain_max != 0 && (!(grad.gain_max >= 1) || !isfinite (grad.gain_max)))
+        return fail (err, -EINVAL, "grad: gain_max must be 0 (no limit) or at least 1, got %g",
+                     grad.gain_max);
     if (search != POLLUX_EXACT && search != POLLUX_REFERENCE)
         return fail (err, -EINVAL, "search: want exact or reference, got %d", (int)search);
     return 0;

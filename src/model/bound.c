@@ -56,6 +56,8 @@ struct model_ceiling model_ceiling (const struct pollux_model *model, struct pol
     /* The published search rounds m up, and starts at lo K even if that exceeds Mmax. */
     double most = fmax ((double)limits->max_batch, (double)limits->min_local * k);
     most = most * (1 + 1 / hi) + k;
+    /* Beyond the limit of the gain a larger batch only takes longer. */
+    most = fmin (most, model_gain_limit_total (grad, limits->init_batch));
     double statistics = grad.sqr + grad.var;
     double v = statistics > 0 ? m0 * (grad.var / statistics) : 0;
     double q = statistics > 0 ? grad.sqr / statistics : 1;

@@ -5,9 +5,11 @@
  *     gain       = (var + sqr) / (var / (M/M0) + sqr)       progress of one update, in updates at M0
  *     efficiency = gain / (M/M0) = (phi + M0) / (phi + M)   phi = M0 var / sqr
  *
+ * A job may limit its gain (gain_max); its efficiency is lower beyond the batch that reaches the limit.
+ *
  * The formulas use sqr and var instead of phi, so that sqr = 0 is no special case.
  */
-#include "pollux/pollux.h"
+#include "model/model.h"
 
 #include <math.h>
 
@@ -23,7 +25,17 @@ double pollux_gain (struct pollux_grad grad, double scale)
     if (!(scale > 0) || !(grad.var >= 0) || !isfinite (grad.var + grad.sqr))
         return NAN;
     double denominator = grad.var / scale + grad.sqr;
-    return denominator <= 0 ? 1 : (grad.var + grad.sqr) / denominator;
+    double gain = denominator <= 0 ? 1 : (grad.var + grad.sqr) / denominator;
+    return grad.gain_max > 0 && gain > grad.gain_max ? grad.gain_max : gain;
+}
+
+/* (var + sqr) / (var / c + sqr) = gain_max, solved for c = M/M0. */
+double model_gain_limit_total (struct pollux_grad grad, int64_t init_batch)
+{
+    if (!(grad.gain_max > 0) || !(grad.var > 0))
+        return INFINITY;
+    double rest = (grad.var + grad.sqr) / grad.gain_max - grad.sqr;
+    return rest > 0 ? (double)init_batch * fmax (grad.var / rest, 1) : INFINITY;
 }
 
 double pollux_efficiency (struct pollux_grad grad, int64_t init_batch, double total_batch)

@@ -22,6 +22,10 @@ static inline bool model_keeps_digits (double sum)
     return sum >= DBL_MIN && sum <= DBL_MAX;
 }
 
+/* The total batch at which the gain reaches gain_max; infinite if no batch does.  A larger batch takes
+ * longer and gains no more. */
+double model_gain_limit_total (struct pollux_grad grad, int64_t init_batch);
+
 /* The two searches of pollux_best_batch.  Inputs must be legal.  guess is an m near the best one, or
  * 0: a good guess saves time; the result does not depend on it. */
 struct pollux_best search_exact (const struct pollux_model *model, struct pollux_grad grad,

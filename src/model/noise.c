@@ -85,8 +85,8 @@ static int next_set (struct pollux_noise *noise, int group, struct blend blend,
                      struct pollux_grad value, struct pollux_error *err)
 {
     const struct pollux_grad *average = &noise->average[group];
-    struct pollux_grad next = {blend.keep * average->sqr + blend.take * value.sqr,
-                               blend.keep * average->var + blend.take * value.var};
+    struct pollux_grad next = {.sqr = blend.keep * average->sqr + blend.take * value.sqr,
+                               .var = blend.keep * average->var + blend.take * value.var};
     if (!isfinite (next.sqr) || !isfinite (next.var))
         return fail_skip (err, group, "the variance, out of the range of doubles,", next.var);
     noise->next[group] = next;
@@ -103,7 +103,7 @@ static void next_commit (struct pollux_noise *noise, struct blend blend)
 static struct pollux_grad group_estimate (double micro_sqr, double mean_sqr, double n, double scale)
 {
     double excess = (micro_sqr - mean_sqr) / (n - 1);
-    return (struct pollux_grad){mean_sqr - excess, excess * scale};
+    return (struct pollux_grad){.sqr = mean_sqr - excess, .var = excess * scale};
 }
 
 static int group_check (int group, double micro_sqr, double mean_sqr, struct pollux_error *err)
@@ -164,7 +164,7 @@ int pollux_noise_update (struct pollux_noise *noise, int replicas, struct pollux
  * so its weight is that of the samples of both. */
 static struct pollux_grad group_difference (double dot, double diff_sqr, double scale)
 {
-    return (struct pollux_grad){dot, scale * diff_sqr / 2};
+    return (struct pollux_grad){.sqr = dot, .var = scale * diff_sqr / 2};
 }
 
 static int difference_check (int group, double dot, double diff_sqr, struct pollux_error *err)
@@ -218,17 +218,17 @@ bool pollux_noise_paired (const struct pollux_noise *noise, int64_t m)
 static struct pollux_grad grad_clip (struct pollux_grad average)
 {
     double sqr = fmax (average.sqr, 0), var = fmax (average.var, 0);
-    return (struct pollux_grad){sqr, fmax (var, var_floor * sqr + var_floor * var)};
+    return (struct pollux_grad){.sqr = sqr, .var = fmax (var, var_floor * sqr + var_floor * var)};
 }
 
 /* Before the first estimate: no noise, so that no batch larger than M0 has an advantage. */
-static const struct pollux_grad unknown = {1, 0};
+static const struct pollux_grad unknown = {.sqr = 1, .var = 0};
 
 struct pollux_grad pollux_noise_grad (const struct pollux_noise *noise)
 {
     if (!(noise->weight > 0))
         return unknown;
-    struct pollux_grad sum = {0, 0};
+    struct pollux_grad sum = {.sqr = 0, .var = 0};
     for (int g = 0; g < noise->groups; g++) {
         struct pollux_grad grad = grad_clip (noise->average[g]);
         sum.sqr += grad.sqr;
@@ -240,7 +240,7 @@ struct pollux_grad pollux_noise_grad (const struct pollux_noise *noise)
 struct pollux_grad pollux_noise_group (const struct pollux_noise *noise, int group)
 {
     if (group < 0 || group >= noise->groups)
-        return (struct pollux_grad){NAN, NAN};
+        return (struct pollux_grad){.sqr = NAN, .var = NAN};
     return noise->weight > 0 ? grad_clip (noise->average[group]) : unknown;
 }
 

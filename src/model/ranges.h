@@ -12,6 +12,7 @@
 #define MODEL_TIME_LIMIT 1e12     /* seconds: 30,000 years */
 #define MODEL_GAMMA_LIMIT 1e3     /* fitted values are at most 10 */
 #define MODEL_GRAD_LIMIT 1e300    /* sqr and var: their sum stays finite */
+#define MODEL_GAIN_LIMIT 1e12     /* gain_max: the largest total batch has 1e12 samples */
 #define MODEL_PROGRESS_LIMIT 1e18 /* iterations: 30 million years at a thousand per second */
 
 /* True if a computation takes any time at all: alpha_grad + beta_grad > 0. */

@@ -23,6 +23,10 @@
  *                                                       a tangent's bound is not above the best
  *
  * The same tangents end the search for the best integer m of a given A.
+ *
+ * A limit of the gain (gain_max) is reached at a total batch C.  Beyond it a batch takes longer and gains
+ * no more, so for fixed A goodput is still unimodal, with its maximum at min (m*, C / (K A)), and C
+ * keeps m below hi from A = C / (K hi) on, as Mmax does.
  */
 #include "model/model.h"
 
@@ -44,7 +48,8 @@ struct search {
     struct pollux_grad grad;
     double noise, signal; /* v and q, scaled so that their ratio is phi and neither overflows */
     double sync_s, sync_power;
-    double guess; /* an m near the best one, or 0 */
+    double guess;       /* an m near the best one, or 0 */
+    double limit_total; /* C: the total batch at which the gain reaches its limit */
     struct pollux_best best;
 };
 
@@ -93,13 +98,20 @@ static struct line tangent (const struct search *search, const struct step *step
     return (struct line){.c = c > rounding * all ? c : 0, .d = d};
 }
 
+/* The m at which the gain reaches its limit; infinite without a limit. */
+static double limit_m (const struct search *search, int64_t a)
+{
+    return search->limit_total / ((double)search->shape.replicas * (double)a);
+}
+
 /* The best m if an iteration takes c + d m; infinite if more is always better. */
 static double summit (const struct search *search, struct line line, int64_t a)
 {
     if (!(search->noise > 0) || !(line.c > 0))
         return 0;
     double per_m = search->signal * line.d * search->shape.replicas * (double)a;
-    return per_m > 0 ? sqrt (search->noise * line.c / per_m) : INFINITY;
+    double free_m = per_m > 0 ? sqrt (search->noise * line.c / per_m) : INFINITY;
+    return fmin (free_m, limit_m (search, a));
 }
 
 /* Upper bound of goodput for given A and least <= m <= most, by the tangent. */
@@ -220,6 +232,7 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
         .signal = statistics > 0 ? grad.sqr / statistics : 1,
         .sync_s = model_sync_time (model, shape),
         .guess = (double)guess,
+        .limit_total = model_gain_limit_total (grad, limits->init_batch),
     };
     if (isnan (search.sync_s)) /* overflow */
         return search.best;
@@ -228,8 +241,9 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
     int64_t k = shape.replicas, lo = limits->min_local, hi = limits->max_local;
     int64_t a_least = ceil_div (limits->init_batch, k * hi);
     int64_t a_most = limits->accumulation ? limits->max_batch / k / lo : 1;
-    if (k == 1 && limits->accumulation) {
-        /* One sample of gradient noise needs two micro-batches, except at the user's batch. */
+    if (k == 1 && limits->accumulation && !(grad.gain_max > 0)) {
+        /* One sample of gradient noise needs two micro-batches, except at the user's batch.  Jobs with
+         * a limit of the gain probe their noise instead. */
         if (lo <= limits->init_batch && limits->init_batch <= hi) {
             struct step plain = step_at (&search, (double)limits->init_batch);
             consider (&search, &plain, 1);
@@ -239,9 +253,10 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
     if (a_least > a_most || k * lo > limits->max_batch)
         return search.best;
 
-    /* From ceil (Mmax / (K hi)) on it is Mmax that keeps m below hi. */
+    /* From ceil (Mmax / (K hi)) on it is Mmax that keeps m below hi, and likewise C. */
     struct step step = step_at (&search, (double)hi);
     double a_interior = first_interior (&search, &step, (double)a_least);
+    a_interior = fmin (a_interior, ceil (search.limit_total / ((double)k * (double)hi)));
     int64_t a_first = ceil_div (limits->max_batch, k * hi);
     a_first = a_interior < (double)a_first ? (int64_t)a_interior : a_first;
     a_first = a_first < a_least ? a_least : a_first;
@@ -255,6 +270,9 @@ struct pollux_best search_exact (const struct pollux_model *model, struct pollux
         int64_t least = ceil_div (limits->init_batch, k * a);
         least = least < lo ? lo : least;
         most = most > hi ? hi : most;
+        double enough = ceil (limit_m (&search, a)); /* a larger m gains no more */
+        if (enough < (double)most && least <= most)
+            most = enough > (double)least ? (int64_t)enough : least;
         double reach = fmin ((double)limits->max_batch / (double)(k * a), (double)hi);
         double from = fmax ((double)limits->init_batch / (double)(k * a), (double)lo);
         if (bound (&search, tangent (&search, &step, a), a, from, reach) <= search.best.goodput)

@@ -35,6 +35,13 @@ static const struct wire_member grad_members[] = {
     {0},
 };
 
+/* Fields of the job object itself.  0: no limit of the gain. */
+static const struct wire_member job_members[] = {
+    {WIRE_FIELD ("gain_max", wire_job, grad.gain_max, WIRE_DOUBLE), .optional = true, .min = 1,
+     .max = MODEL_GAIN_LIMIT},
+    {0},
+};
+
 /* An unknown batch is 0. */
 #define BATCH .optional = true, .min = 1, .max = (double)POLLUX_BATCH_LIMIT
 static const struct wire_member limits_members[] = {
@@ -79,6 +86,8 @@ int wire_job_decode (const struct wire_place *place, struct wire_job *ret, struc
     if (code == 0 && job.has_grad)
         code = wire_members_decode (grad_members, &grad, &job.grad, err);
     if (code == 0)
+        code = wire_members_decode (job_members, place, &job, err);
+    if (code == 0)
         code = wire_members_decode (limits_members, place, &job.limits, err);
     if (code == 0 && (field = broken_rule (&job, &why))) {
         struct wire_place broken = wire_field (place, field);
@@ -110,6 +119,8 @@ int wire_job_put (const struct wire_job *job, json_t *object, struct pollux_erro
         code = put_members (object, "model", model_members, &job->model, err);
     if (code == 0 && job->has_grad)
         code = put_members (object, "grad", grad_members, &job->grad, err);
+    if (code == 0 && job->has_grad)
+        code = wire_members_encode (job_members, job, object, err);
     if (code == 0)
         code = wire_members_encode (limits_members, &job->limits, object, err);
     /* wire_members_encode leaves out false; with a batch, false is written. */

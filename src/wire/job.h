@@ -5,12 +5,12 @@
  *     {
  *       "model": {"alpha_grad": 0.03, "beta_grad": 0.001, "alpha_node": 0.08, "beta_node": 0.001,
  *                 "alpha_local": 0.01, "beta_local": 0.0005, "gamma": 1.6},
- *       "grad": {"sqr": 0.3, "var": 4.1},
+ *       "grad": {"sqr": 0.3, "var": 4.1}, "gain_max": 8,
  *       "init_batch": 128, "max_batch": 8192, "min_local": 16, "max_local": 512,
  *       "accumulation": true
  *     }
  *
- * Every field may be missing or null: unknown.  Other fields are ignored.  Numbers have the ranges
+ * Every field may be missing or null: unknown, and for gain_max no limit.  Other fields are ignored.  Numbers have the ranges
  * of model/ranges.h.
  */
 #ifndef WIRE_JOB_H

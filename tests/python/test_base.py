@@ -268,7 +268,7 @@ def test_single_gradients():
         agent.follow()
         agent.step_end()
     status = agent.status()
-    assert status.noise_biased and status.grad == (0.5, 1.0) and status.noise_scale == 128
+    assert status.noise_biased and status.grad == (0.5, 1.0, 0.0) and status.noise_scale == 128
 
 
 def test_numbers_are_broadcast_in_place():
@@ -292,7 +292,7 @@ def test_status_and_fit():
     status = agent.status()
     assert status.fit.model.gamma >= 1 and status.best.goodput > 0
     assert status.samples == 1 and status.max_profiled_replicas == 2
-    assert status.grad == pytest.approx((1.0, 0.5)) and status.progress == 30
+    assert status.grad == pytest.approx((1.0, 0.5, 0.0)) and status.progress == 30
     assert status.report_error == 0
 
 

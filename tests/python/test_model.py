@@ -280,3 +280,12 @@ def test_finding_the_command(monkeypatch, tmp_path, build):
     with pytest.raises(PolluxError, match="pollux decide ended with 1") as caught:
         pollux.decide(PROBLEM)
     assert caught.value.code == 5
+
+
+def test_limit_of_the_gain():
+    """phi = 3 M0: the gain of 3 M0 is 2."""
+    free, limited = Grad(1.0, 3.0), Grad(1.0, 3.0, 2.0)
+    assert gain(free, 3) == gain(limited, 3) == 2
+    assert gain(free, 9) == 3 and gain(limited, 9) == 2
+    assert gain({"sqr": 1, "var": 3}, 9) == 3
+    assert gain({"sqr": 1, "var": 3, "gain_max": 2}, 9) == 2

@@ -32,7 +32,7 @@ static struct hints some_hints (struct rng *rng, double progress)
     return (struct hints){
         .has_model = rng_below (rng, 3) > 0,
         .model = {0.02 + 0.1 * rng_uniform (rng), 0.001, 0.08, 0.001, 0.01, 0.0005, 1.6},
-        .grad = {rng_uniform (rng), 1 + rng_uniform (rng)},
+        .grad = {.sqr = rng_uniform (rng), .var = 1 + rng_uniform (rng)},
         .limits = {128, 8192, 16, 512, true},
         .max_profiled_replicas = below (rng, 9),
         .progress = progress,

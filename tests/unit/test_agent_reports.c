@@ -33,7 +33,7 @@ static struct message message_of (const struct pollux_model *model)
 {
     return (struct message){.generation = 3,
                             .model = model,
-                            .grad = {0.3, 4.1},
+                            .grad = {.sqr = 0.3, .var = 4.1, .gain_max = 8},
                             .limits = {128, 8192, 16, 512, true},
                             .max_profiled_replicas = 4,
                             .progress = 1000.5,
@@ -54,7 +54,7 @@ static void test_message_comes_back (void **unused)
     assert_int_equal (report.generation, 3);
     assert_true (hints->has_model);
     assert_memory_equal (&hints->model, &model, sizeof (model));
-    assert_true (hints->grad.sqr == 0.3 && hints->grad.var == 4.1);
+    assert_true (hints->grad.sqr == 0.3 && hints->grad.var == 4.1 && hints->grad.gain_max == 8);
     assert_true (hints->limits.init_batch == 128 && hints->limits.max_batch == 8192 &&
                  hints->limits.min_local == 16 && hints->limits.max_local == 512 &&
                  hints->limits.accumulation);
@@ -85,7 +85,7 @@ static void test_message_of_any_numbers (void **unused)
                                        : log_uniform (&rng, 1e-300, 1e300);
         const struct pollux_model model = {x[0], x[1], x[2], x[3], x[4], x[5], x[6]};
         struct message message = message_of (&model);
-        message.grad = (struct pollux_grad){x[7], x[8]};
+        message.grad = (struct pollux_grad){.sqr = x[7], .var = x[8]};
         message.progress = x[9];
         message.total = x[10];
         message.batch = (struct pollux_batch){(int64_t)rng_below (&rng, 3), -1};

@@ -212,7 +212,7 @@ static void test_five_per_cent (void **unused)
     (void)unused;
     const struct pollux_limits limits = {64, 8192, 1, 512, true};
     const struct pollux_shape shape = {1, 2};
-    const struct pollux_grad grad = {1, 10};
+    const struct pollux_grad grad = {.sqr = 1, .var = 10};
     int kept = 0, changed = 0;
     for (int64_t m = 32; m <= 512; m++)
         for (int adopted = 0; adopted < 2; adopted++) {

@@ -26,7 +26,7 @@ static void golden_best_batch (void **state)
     int rows = 0;
     while (golden_row (file, v, COUNT (v))) {
         struct pollux_model model = {v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
-        struct pollux_grad grad = {v[7], v[8]};
+        struct pollux_grad grad = {.sqr = v[7], .var = v[8]};
         struct pollux_limits limits = {(int64_t)v[9], (int64_t)v[10], (int64_t)v[11],
                                        (int64_t)v[12], v[13] != 0};
         struct pollux_shape shape = {(int)v[14], (int)v[15]};
@@ -57,7 +57,7 @@ static struct job random_job (struct rng *rng, double init_most, double growth_m
                   .alpha_local = log_uniform (rng, 1e-4, 1),
                   .beta_local = log_uniform (rng, 1e-7, 1e-1),
                   .gamma = 1 + 9 * rng_uniform (rng)},
-        .grad = {log_uniform (rng, 1e-6, 1e2), log_uniform (rng, 1e-4, 1e3)},
+        .grad = {.sqr = log_uniform (rng, 1e-6, 1e2), .var = log_uniform (rng, 1e-4, 1e3)},
     };
     struct pollux_limits *limits = &job.limits;
     limits->init_batch = (int64_t)log_uniform (rng, 1, init_most);
@@ -65,6 +65,8 @@ static struct job random_job (struct rng *rng, double init_most, double growth_m
     limits->max_local = 1 + (int64_t)rng_below (rng, 2 * (uint64_t)limits->init_batch);
     limits->min_local = 1 + (int64_t)rng_below (rng, (uint64_t)limits->max_local);
     limits->accumulation = rng_below (rng, 4) > 0;
+    if (limits->max_batch % 3 == 0)
+        job.grad.gain_max = 1 + (double)(limits->max_batch % 97) / 7;
     switch (rng_below (rng, 20)) {
     case 0:
         job.grad.sqr = 0;
@@ -109,7 +111,8 @@ static double brute_force (const struct job *job, struct pollux_shape shape)
             int64_t total = shape.replicas * m * (s + 1);
             if (total < limits->init_batch || total > limits->max_batch)
                 continue;
-            if (shape.replicas == 1 && limits->accumulation && s == 0 && total > limits->init_batch)
+            if (shape.replicas == 1 && limits->accumulation && s == 0 &&
+                total > limits->init_batch && !(job->grad.gain_max > 0))
                 continue;
             best = fmax (best, pollux_goodput (&job->model, job->grad, limits->init_batch, shape,
                                                (struct pollux_batch){m, s}));
@@ -203,15 +206,15 @@ static void ties_go_to_the_smaller_batch (void **state)
         struct pollux_batch want;
     } cases[] = {
         /* The step time does not depend on the batch, and a larger batch gains nothing. */
-        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {1, 0}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
-        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {0, 0}, {64, 4096, 1, 256, true}}, 4, {16, 0}},
-        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {1, 0}, {64, 4096, 40, 256, true}}, 4, {40, 0}},
+        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {.sqr = 1, .var = 0}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
+        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {.sqr = 0, .var = 0}, {64, 4096, 1, 256, true}}, 4, {16, 0}},
+        {{{0.5, 0, 0, 0, 0.25, 0, 1}, {.sqr = 1, .var = 0}, {64, 4096, 40, 256, true}}, 4, {40, 0}},
         /* Only noise, and the step time is proportional to the samples. */
-        {{{0, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
-        {{{0, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 4, true}}, 4, {4, 3}},
+        {{{0, 0.25, 0, 0, 0, 0, 1}, {.sqr = 0, .var = 1}, {64, 4096, 1, 256, false}}, 4, {16, 0}},
+        {{{0, 0.25, 0, 0, 0, 0, 1}, {.sqr = 0, .var = 1}, {64, 4096, 1, 4, true}}, 4, {4, 3}},
         /* The largest m is best, and accumulation costs nothing. */
-        {{{0.5, 0.25, 0, 0, 0, 0, 1}, {0, 1}, {64, 4096, 1, 8, true}}, 4, {8, 1}},
-        {{{0.5, 0.25, 0, 0, 0, 0, 3}, {0, 1}, {64, 4096, 1, 8, true}}, 4, {8, 1}},
+        {{{0.5, 0.25, 0, 0, 0, 0, 1}, {.sqr = 0, .var = 1}, {64, 4096, 1, 8, true}}, 4, {8, 1}},
+        {{{0.5, 0.25, 0, 0, 0, 0, 3}, {.sqr = 0, .var = 1}, {64, 4096, 1, 8, true}}, 4, {8, 1}},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         const struct job *job = &cases[i].job;
@@ -257,14 +260,16 @@ static void extremes_return (void **state)
     (void)state;
     const int64_t most = POLLUX_BATCH_LIMIT;
     const struct job jobs[] = {
-        {{1e-8, 1e-8, 1e-8, 1e-8, 1e-8, 1e-8, 1}, {1e-300, 1e300}, {1, most, 1, most, true}},
-        {{1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 10}, {1e300, 1e-300}, {1, most, 1, 1, true}},
-        {{0, 1e-9, 0, 0, 0, 0, 1}, {1, 1}, {most - 1, most, 1, 1000003, true}},
-        {{1e-9, 0, 0, 0, 0, 0, 3}, {0, 0}, {1, most, 1, most, true}},
-        {{1e-300, 1e-300, 1e300, 1e300, 1e-300, 0, 50}, {1, 1}, {7, 7, 7, 7, false}},
+        {{1e-8, 1e-8, 1e-8, 1e-8, 1e-8, 1e-8, 1},
+         {.sqr = 1e-300, .var = 1e300},
+         {1, most, 1, most, true}},
+        {{1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 10}, {.sqr = 1e300, .var = 1e-300}, {1, most, 1, 1, true}},
+        {{0, 1e-9, 0, 0, 0, 0, 1}, {.sqr = 1, .var = 1}, {most - 1, most, 1, 1000003, true}},
+        {{1e-9, 0, 0, 0, 0, 0, 3}, {.sqr = 0, .var = 0}, {1, most, 1, most, true}},
+        {{1e-300, 1e-300, 1e300, 1e300, 1e-300, 0, 50}, {.sqr = 1, .var = 1}, {7, 7, 7, 7, false}},
         /* Synchronisation, then also computation, overflows. */
-        {{0.1, 0.01, 1e308, 1e308, 1e308, 1e308, 2}, {1, 1}, {8, most, 1, 64, true}},
-        {{1e308, 1e308, 1, 1, 1, 1, 2}, {1, 1}, {8, most, 1, 64, true}},
+        {{0.1, 0.01, 1e308, 1e308, 1e308, 1e308, 2}, {.sqr = 1, .var = 1}, {8, most, 1, 64, true}},
+        {{1e308, 1e308, 1, 1, 1, 1, 2}, {.sqr = 1, .var = 1}, {8, most, 1, 64, true}},
     };
     for (size_t i = 0; i < COUNT (jobs); i++)
         for (int k = 1; k <= POLLUX_REPLICAS_LIMIT; k *= 8)
@@ -289,7 +294,7 @@ static void unlimited_is_as_good_as_large (void **state)
 {
     (void)state;
     const struct pollux_model model = {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2};
-    const struct pollux_grad grad = {1, 10};
+    const struct pollux_grad grad = {.sqr = 1, .var = 10};
     for (int search = POLLUX_EXACT; search <= POLLUX_REFERENCE; search++)
         for (int k = 1; k <= 8; k++) {
             struct pollux_best large, unlimited;
@@ -310,24 +315,40 @@ static void illegal_inputs_are_named (void **state)
 {
     (void)state;
     const struct job good = {
-        {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {128, 1024, 16, 64, true}};
+        {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {128, 1024, 16, 64, true}};
     struct pollux_best best;
     const struct {
         struct job job;
         const char *name;
     } cases[] = {
-        {{{-1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {128, 1024, 16, 64, true}}, "alpha_grad"},
-        {{{0.1, NAN, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {128, 1024, 16, 64, true}}, "beta_grad"},
-        {{{0, 0, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {128, 1024, 16, 64, true}}, "beta_grad"},
-        {{{0.1, 0.01, 0.2, 0.02, INFINITY, 0.01, 2}, {1, 1}, {128, 1024, 16, 64, true}},
+        {{{-1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {128, 1024, 16, 64, true}},
+         "alpha_grad"},
+        {{{0.1, NAN, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {128, 1024, 16, 64, true}},
+         "beta_grad"},
+        {{{0, 0, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {128, 1024, 16, 64, true}},
+         "beta_grad"},
+        {{{0.1, 0.01, 0.2, 0.02, INFINITY, 0.01, 2},
+          {.sqr = 1, .var = 1},
+          {128, 1024, 16, 64, true}},
          "alpha_local"},
-        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 0.5}, {1, 1}, {128, 1024, 16, 64, true}}, "gamma"},
-        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {-1, 1}, {128, 1024, 16, 64, true}}, "sqr"},
-        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, NAN}, {128, 1024, 16, 64, true}}, "var"},
-        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {128, 127, 16, 64, true}}, "max_batch"},
-        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {0, 127, 16, 64, true}}, "init_batch"},
-        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {128, 1024, 65, 64, true}}, "min_local"},
-        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1}, {128, 1024, 0, 64, true}}, "min_local"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 0.5}, {.sqr = 1, .var = 1}, {128, 1024, 16, 64, true}},
+         "gamma"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = -1, .var = 1}, {128, 1024, 16, 64, true}},
+         "sqr"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = NAN}, {128, 1024, 16, 64, true}},
+         "var"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1, 0.5}, {128, 1024, 16, 64, true}},
+         "gain_max"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {1, 1, INFINITY}, {128, 1024, 16, 64, true}},
+         "gain_max"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {128, 127, 16, 64, true}},
+         "max_batch"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {0, 127, 16, 64, true}},
+         "init_batch"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {128, 1024, 65, 64, true}},
+         "min_local"},
+        {{{0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2}, {.sqr = 1, .var = 1}, {128, 1024, 0, 64, true}},
+         "min_local"},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct pollux_error err = {""};

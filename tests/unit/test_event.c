@@ -55,7 +55,7 @@ static struct hints random_hints (struct rng *rng)
         hints.model = (struct pollux_model){
             real (rng, 1e-300, 1e12), real (rng, 0, 1e12), real (rng, 0, 1e12), real (rng, 0, 1e12),
             real (rng, 0, 1e12),      real (rng, 0, 1e12), real (rng, 1, 1000)};
-        hints.grad = (struct pollux_grad){real (rng, 0, 1e300), real (rng, 0, 1e300)};
+        hints.grad = (struct pollux_grad){.sqr = real (rng, 0, 1e300), .var = real (rng, 0, 1e300)};
     }
     if (hints.has_model || maybe (rng)) {
         int64_t init = 1 + (int64_t)rng_below (rng, POLLUX_BATCH_LIMIT),

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 #include "base/rng.h"
+#include "model/model.h"
 #include "pollux/pollux.h"
 
 static struct pollux_model model_of (const double *v)
@@ -22,7 +23,7 @@ static void golden_goodput (void **state)
     int rows = 0;
     while (golden_row (file, v, COUNT (v))) {
         struct pollux_model model = model_of (v);
-        struct pollux_grad grad = {v[7], v[8]};
+        struct pollux_grad grad = {.sqr = v[7], .var = v[8]};
         int64_t init = (int64_t)v[9];
         struct pollux_shape shape = {(int)v[10], (int)v[11]};
         struct pollux_batch batch = {(int64_t)v[12], (int64_t)v[13]};
@@ -54,8 +55,8 @@ static void efficiency_falls_with_batch (void **state)
     (void)state;
     struct rng rng = rng_seed (1);
     for (int i = 0; i < 20000; i++) {
-        struct pollux_grad grad = {log_uniform (&rng, 1e-20, 1e20),
-                                   log_uniform (&rng, 1e-20, 1e20)};
+        struct pollux_grad grad = {.sqr = log_uniform (&rng, 1e-20, 1e20),
+                                   .var = log_uniform (&rng, 1e-20, 1e20)};
         int64_t init = 1 + (int64_t)rng_below (&rng, 10000);
         double last = 2;
         for (double total = (double)init; total < 1e9; total *= 1.7) {
@@ -118,7 +119,7 @@ static void outside_the_domain (void **state)
     const struct pollux_model good = {0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2};
     const struct pollux_shape shape = {1, 4}, nodes = {2, 4};
     const struct pollux_batch batch = {32, 0};
-    const struct pollux_grad grad = {1, 1};
+    const struct pollux_grad grad = {.sqr = 1, .var = 1};
 
     const struct pollux_shape shapes[] = {{2, 1}, {0, 1}, {1, 0}, {-1, -1}};
     for (size_t i = 0; i < COUNT (shapes); i++) {
@@ -157,16 +158,18 @@ static void outside_the_domain (void **state)
     assert_true (relative (pollux_iter_time (&local, shape, batch), 0.42) < 1e-15);
 
     const struct {
-        struct pollux_grad grad;
+        double sqr, var;
         int64_t init;
         double total;
     } cases[] = {
-        {{1, 1}, 128, 127},    {{1, 1}, 0, 128},        {{1, 1}, -1, 128}, {{1, 1}, -1, -5},
-        {{1, 1}, 128, NAN},    {{1, 1}, 128, INFINITY}, {{NAN, 1}, 1, 2},  {{1, NAN}, 1, 2},
-        {{INFINITY, 1}, 1, 2}, {{1, INFINITY}, 1, 2},   {{1, -0.5}, 1, 2}, {{1e308, 1e308}, 1, 2},
+        {1, 1, 128, 127},    {1, 1, 0, 128},        {1, 1, -1, 128}, {1, 1, -1, -5},
+        {1, 1, 128, NAN},    {1, 1, 128, INFINITY}, {NAN, 1, 1, 2},  {1, NAN, 1, 2},
+        {INFINITY, 1, 1, 2}, {1, INFINITY, 1, 2},   {1, -0.5, 1, 2}, {1e308, 1e308, 1, 2},
     };
     for (size_t i = 0; i < COUNT (cases); i++)
-        if (!isnan (pollux_efficiency (cases[i].grad, cases[i].init, cases[i].total)))
+        if (!isnan (
+                pollux_efficiency ((struct pollux_grad){.sqr = cases[i].sqr, .var = cases[i].var},
+                                   cases[i].init, cases[i].total)))
             fail_msg ("efficiency: case %zu is a number", i);
     assert_true (isnan (pollux_goodput (&good, grad, 0, shape, batch)));
     assert_true (isnan (pollux_goodput (&good, grad, 129, shape, batch)));
@@ -174,16 +177,48 @@ static void outside_the_domain (void **state)
     assert_true (isnan (pollux_gain (grad, 0)));
     assert_true (isnan (pollux_gain (grad, -1)));
     assert_true (isnan (pollux_gain (grad, NAN)));
-    assert_true (isnan (pollux_gain ((struct pollux_grad){1e308, 1e308}, 4)));
-    assert_true (pollux_gain ((struct pollux_grad){0, 0}, 4) == 1);
-    assert_true (pollux_gain ((struct pollux_grad){-2, 1}, 4) == 1);
+    assert_true (isnan (pollux_gain ((struct pollux_grad){.sqr = 1e308, .var = 1e308}, 4)));
+    assert_true (pollux_gain ((struct pollux_grad){.sqr = 0, .var = 0}, 4) == 1);
+    assert_true (pollux_gain ((struct pollux_grad){.sqr = -2, .var = 1}, 4) == 1);
 
-    assert_true (isinf (pollux_noise_scale ((struct pollux_grad){0, 1}, 128)));
-    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){0, 0}, 128)));
+    assert_true (isinf (pollux_noise_scale ((struct pollux_grad){.sqr = 0, .var = 1}, 128)));
+    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){.sqr = 0, .var = 0}, 128)));
     assert_true (isnan (pollux_noise_scale (grad, 0)));
-    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){-1, 1}, 128)));
-    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){1, -1}, 128)));
+    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){.sqr = -1, .var = 1}, 128)));
+    assert_true (isnan (pollux_noise_scale ((struct pollux_grad){.sqr = 1, .var = -1}, 128)));
     assert_string_equal (pollux_version (), POLLUX_VERSION);
+}
+
+/* M0 = 100, phi = 300: the gain of M is M (300 + 100) / (100 (300 + M)). */
+static void gain_has_a_limit (void **state)
+{
+    (void)state;
+    const struct pollux_grad free_grad = {.sqr = 1, .var = 3};
+    struct pollux_grad grad = free_grad;
+    static const struct {
+        double gain_max, scale, gain;
+    } cases[] = {
+        {2, 1, 1},  {2, 2, 1.6}, {2, 3, 2},        {2, 3.001, 2},
+        {2, 50, 2}, {1, 8, 1},   {4, 8, 32 / 11.}, /* never reached: below (var + sqr) / sqr */
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        grad.gain_max = cases[i].gain_max;
+        double gain = pollux_gain (grad, cases[i].scale);
+        if (relative (gain, cases[i].gain) > 1e-14)
+            fail_msg ("case %zu: gain %.17g", i, gain);
+        assert_true (relative (pollux_efficiency (grad, 100, 100 * cases[i].scale),
+                               cases[i].gain / cases[i].scale) < 1e-14);
+    }
+    /* The total batch at which the limit is reached. */
+    grad.gain_max = 2;
+    assert_true (relative (model_gain_limit_total (grad, 100), 300) < 1e-14);
+    grad.gain_max = 1;
+    assert_true (relative (model_gain_limit_total (grad, 100), 100) < 1e-14);
+    grad.gain_max = 4;
+    assert_true (isinf (model_gain_limit_total (grad, 100)));
+    assert_true (isinf (model_gain_limit_total (free_grad, 100)));
+    grad = (struct pollux_grad){.sqr = 1, .var = 0, .gain_max = 2};
+    assert_true (isinf (model_gain_limit_total (grad, 100)));
 }
 
 int main (void)
@@ -191,7 +226,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (golden_goodput),          cmocka_unit_test (efficiency_falls_with_batch),
         cmocka_unit_test (throughput_grows_with_m), cmocka_unit_test (overlap_out_of_range),
-        cmocka_unit_test (outside_the_domain),
+        cmocka_unit_test (outside_the_domain),      cmocka_unit_test (gain_has_a_limit),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -91,8 +91,9 @@ static void test_factors (void **unused)
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct pollux_rate rate = {100, cases[i].total_batch, cases[i].progress,
                                    cases[i].warmup_epochs, 1000};
-        double factor = pollux_rule_factor (rule (cases[i].rule), &rate,
-                                            (struct pollux_grad){cases[i].sqr, cases[i].var});
+        double factor =
+            pollux_rule_factor (rule (cases[i].rule), &rate,
+                                (struct pollux_grad){.sqr = cases[i].sqr, .var = cases[i].var});
         if (!(relative (factor, cases[i].factor) < 1e-14))
             fail_msg ("case %zu, %s: got %.17g, want %.17g", i, cases[i].rule, factor,
                       cases[i].factor);
@@ -102,7 +103,7 @@ static void test_factors (void **unused)
 static void test_domain (void **unused)
 {
     (void)unused;
-    const struct pollux_grad fine = {1, 1};
+    const struct pollux_grad fine = {.sqr = 1, .var = 1};
     static const struct pollux_rate legal = {100, 400, 0, 5, 1000};
     static const struct pollux_rate illegal[] = {
         {0, 400, 0, 5, 1000},
@@ -119,7 +120,9 @@ static void test_domain (void **unused)
         {100, 400, 0, 5, 0},     {100, 400, 0, 5, -1},     {100, 400, 0, 5, POLLUX_BATCH_LIMIT + 1},
     };
     static const struct pollux_grad illegal_grad[] = {
-        {-1, 1}, {1, -1}, {NAN, 1}, {1, NAN}, {INFINITY, 1}, {1, INFINITY}, {1e308, 1e308},
+        {.sqr = -1, .var = 1},        {.sqr = 1, .var = -1},       {.sqr = NAN, .var = 1},
+        {.sqr = 1, .var = NAN},       {.sqr = INFINITY, .var = 1}, {.sqr = 1, .var = INFINITY},
+        {.sqr = 1e308, .var = 1e308},
     };
     for (size_t r = 0; pollux_rule_at (r); r++) {
         const struct pollux_rule *each = pollux_rule_at (r);
@@ -148,7 +151,7 @@ static void test_domain (void **unused)
 static void test_progress (void **unused)
 {
     (void)unused;
-    const struct pollux_grad grad = {1, 3}; /* gain at 4 M0: 4 / 1.75 */
+    const struct pollux_grad grad = {.sqr = 1, .var = 3}; /* gain at 4 M0: 4 / 1.75 */
     struct pollux_rate rate = {.init_batch = 100, .total_batch = 100};
     for (int i = 0; i < 1000; i++)
         assert_true (pollux_rate_advance (&rate, grad) == 1);
@@ -159,10 +162,10 @@ static void test_progress (void **unused)
     assert_true (relative (rate.progress, 1000 + 1600) < 1e-12);
     /* Noise only: progress is samples seen over M0.  No noise: it is updates. */
     rate = (struct pollux_rate){.init_batch = 100, .total_batch = 6400};
-    pollux_rate_advance (&rate, (struct pollux_grad){0, 2});
+    pollux_rate_advance (&rate, (struct pollux_grad){.sqr = 0, .var = 2});
     assert_true (rate.progress == 64);
-    pollux_rate_advance (&rate, (struct pollux_grad){2, 0});
-    pollux_rate_advance (&rate, (struct pollux_grad){0, 0});
+    pollux_rate_advance (&rate, (struct pollux_grad){.sqr = 2, .var = 0});
+    pollux_rate_advance (&rate, (struct pollux_grad){.sqr = 0, .var = 0});
     assert_true (rate.progress == 66);
     /* A pass of 640 samples at M0 is 6.4, its short last update included. */
     rate = (struct pollux_rate){.init_batch = 100, .total_batch = 100};

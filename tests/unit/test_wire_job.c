@@ -121,6 +121,8 @@ static const struct {
      "job.json:3:20: model.gamma: expected a number from 1 to 1000, got '0.99'"},
     {TEXT ("{\"grad\": {\"sqr\": 1, \"var\": 1e301}}"),
      "job.json:1:28: grad.var: expected a number from 0 to 1e+300, got '1e301'"},
+    {TEXT ("{\"grad\": {\"sqr\": 1, \"var\": 1}, \"gain_max\": 0.5}"),
+     "job.json:1:44: gain_max: expected a number from 1 to 1e+12, got '0.5'"},
     {TEXT ("{\"init_batch\": 0}"),
      "job.json:1:16: init_batch: expected an integer from 1 to 1099511627776, got '0'"},
     {TEXT ("{\"init_batch\": 1.5}"),
@@ -204,7 +206,9 @@ static void test_round_trip (void **state)
                                               times[5],
                                               1 + 9 * rng_uniform (&rng)};
         if (job.has_grad)
-            job.grad = (struct pollux_grad){exp (50 * rng_gaussian (&rng)), rng_uniform (&rng)};
+            job.grad = (struct pollux_grad){.sqr = exp (50 * rng_gaussian (&rng)),
+                                            .var = rng_uniform (&rng),
+                                            .gain_max = i % 2 ? 1 + rng_uniform (&rng) : 0};
         if (rng_below (&rng, 2))
             job.limits = (struct pollux_limits){1 + (int64_t)rng_below (&rng, 1 << 20), 1 << 21,
                                                 1 + (int64_t)rng_below (&rng, 64), 1 << 10,

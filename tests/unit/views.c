@@ -150,7 +150,8 @@ static void random_hints (struct hints *hints, struct rng *rng)
         0.01 + 0.1 * rng_uniform (rng), 0.001 + 0.01 * rng_uniform (rng), 0.1 * rng_uniform (rng),
         0.01 * rng_uniform (rng),       0.05 * rng_uniform (rng),         0.005 * rng_uniform (rng),
         1 + 3 * rng_uniform (rng)};
-    hints->grad = (struct pollux_grad){0.1 + rng_uniform (rng), 10 * rng_uniform (rng)};
+    hints->grad =
+        (struct pollux_grad){.sqr = 0.1 + rng_uniform (rng), .var = 10 * rng_uniform (rng)};
 }
 
 static void random_oracle (struct oracle *oracle, struct rng *rng)

@@ -62,7 +62,7 @@ class CModel(Structure):
 
 
 class CGrad(Structure):
-    _fields_ = [("sqr", c_double), ("var", c_double)]
+    _fields_ = [("sqr", c_double), ("var", c_double), ("gain_max", c_double)]
 
 
 class CShape(Structure):

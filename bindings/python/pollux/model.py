@@ -41,15 +41,16 @@ class Model(NamedTuple):
 
 class Grad(NamedTuple):
     """Gradient statistics at batch M0: squared norm of the true gradient, and total variance of
-    its estimate."""
+    its estimate.  gain_max is the largest gain that the job uses, at least 1; 0: no limit."""
 
     sqr: float
     var: float
+    gain_max: float = 0.0
 
     @classmethod
     def of(cls, c: Any) -> Grad:
         """From the structure in C."""
-        return cls(c.sqr, c.var)
+        return cls(c.sqr, c.var, c.gain_max)
 
 
 class Batch(NamedTuple):
@@ -120,10 +121,11 @@ def _fields(kind: Any, value: Any) -> Tuple[Any, ...]:
     """The fields of a value that comes as itself, as a sequence, or as a mapping of a problem file,
     which may have others besides."""
     if isinstance(value, Mapping):
-        missing = [name for name in kind._fields if name not in value]
+        known = {**kind._field_defaults, **value}
+        missing = [name for name in kind._fields if name not in known]
         if missing:
             raise TypeError(f"{kind.__name__} has no {missing[0]}: {dict(value)!r}")
-        return tuple(value[name] for name in kind._fields)
+        return tuple(known[name] for name in kind._fields)
     return tuple(kind(*value))
 
 
@@ -197,21 +199,21 @@ def noise_scale(grad: GradLike, init_batch: Any) -> Any:
     """M0 var / sqr, in samples."""
     c = library().pollux_noise_scale
     return _each(
-        lambda sqr, var, m0: c(CGrad(sqr, var), _whole(m0)), *_fields(Grad, grad), init_batch
+        lambda *row: c(CGrad(*row[:3]), _whole(row[3])), *_fields(Grad, grad), init_batch
     )
 
 
 def gain(grad: GradLike, scale: Any) -> Any:
     """Progress of one update with batch scale x M0, counted in updates with batch M0."""
     c = library().pollux_gain
-    return _each(lambda sqr, var, x: c(CGrad(sqr, var), x), *_fields(Grad, grad), scale)
+    return _each(lambda *row: c(CGrad(*row[:3]), row[3]), *_fields(Grad, grad), scale)
 
 
 def efficiency(grad: GradLike, init_batch: Any, total_batch: Any) -> Any:
     """Progress per sample relative to M0, in (0, 1], for total_batch >= init_batch."""
     c = library().pollux_efficiency
     return _each(
-        lambda sqr, var, m0, total: c(CGrad(sqr, var), _whole(m0), total),
+        lambda *row: c(CGrad(*row[:3]), _whole(row[3]), row[4]),
         *_fields(Grad, grad),
         init_batch,
         total_batch,
@@ -232,7 +234,7 @@ def goodput(
     c = library().pollux_goodput
 
     def one(*row: Any) -> float:
-        return c(CModel(*row[:7]), CGrad(*row[7:9]), _whole(row[9]), *_placement(*row[10:]))
+        return c(CModel(*row[:7]), CGrad(*row[7:10]), _whole(row[10]), *_placement(*row[11:]))
 
     return _each(
         one, *_fields(Model, model), *_fields(Grad, grad), init_batch, replicas, nodes, m, s
@@ -269,8 +271,8 @@ def best_batch(
     best, error = CBest(), CError()
 
     def one(*row: Any) -> Tuple[int, int, float]:
-        shape = CShape(_whole(row[15], 32), _whole(row[14], 32))
-        code = c(CModel(*row[:7]), CGrad(*row[7:9]), _limits(*row[9:14]), how, shape, best, error)
+        shape = CShape(_whole(row[16], 32), _whole(row[15], 32))
+        code = c(CModel(*row[:7]), CGrad(*row[7:10]), _limits(*row[10:15]), how, shape, best, error)
         check(code, error)
         return best.batch.m, best.batch.s, best.goodput
 
