@@ -78,11 +78,14 @@ struct pollux_setup {
     const char *rule;            /* name of the learning-rate rule; NULL: adascale */
     double total;                /* length of the training in updates with batch M0; 0: unknown */
     double warmup_epochs;        /* legw only */
-    int64_t dataset_size;        /* samples in a pass; legw only */
+    int64_t dataset_size;        /* samples in a pass; 0: unknown, a stream */
+    double beta2;                /* of Adam and AdamW; 0: another optimizer */
     struct pollux_batch fixed;   /* train with this batch; m = 0: choose the best */
     bool observe;    /* only measure and report: all factors are 1, the batch does not change */
     double period_s; /* shortest time between fits, and between reports; at least 1 s; 0: 30 s */
-    struct pollux_world world; /* shape.replicas = 0: read the environment */
+    struct pollux_world world;       /* shape.replicas = 0: read the environment */
+    double (*clock_s) (void *clock); /* seconds, never going back; NULL: the monotonic clock */
+    void *clock;
 };
 
 /* Set the defaults: one group, adascale, only the batch M0 (max_batch and max_local are M0,
@@ -126,8 +129,7 @@ int pollux_agent_set_fixed (struct pollux_agent *agent, struct pollux_batch batc
 
 /* ---- Measuring -------------------------------------------------------------------------- */
 
-/* A pass over the data begins, or continues after a restart: the next decision chooses the batch, and
- * the first step is not measured.  If a program never calls this, the batch is chosen every period. */
+/* A pass over the data begins, or continues after a restart: its first step is not measured. */
 void pollux_agent_pass_begin (struct pollux_agent *agent);
 
 /* Begin and end of one update of the parameters, with the last advised batch. */
@@ -160,8 +162,14 @@ int pollux_agent_samples (struct pollux_agent *agent, int64_t samples, struct po
 int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const double *micro_sqr,
                             const double *mean_sqr, struct pollux_error *err);
 
-/* The same for n = 1 (pollux_noise_update_single), compared with the gradient of the previous update;
- * NULL for both arrays if there is none. */
+/* For Adam, optional: the squared norm of this update's mean gradient as it is, without P and before
+ * clipping.  With it the factors follow what Adam's averages remember more exactly; every eighth update
+ * is enough.  Call it within a step, before the decision.  Has an effect on replica 0 only. */
+void pollux_agent_energy (struct pollux_agent *agent, double mean_sqr);
+
+/* pollux_agent_gradients for n = 1 (pollux_noise_update_single): compared with the gradient of the
+ * previous update; NULL for both arrays if there is none.  Such statistics are shown, but nothing is
+ * decided by them. */
 int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot,
                                    const double *diff_sqr, struct pollux_error *err);
 
@@ -190,8 +198,12 @@ struct pollux_advice {
     double progress; /* updates with batch M0, including this one */
 };
 
+/* The batch of the update that follows `updates` others, if the present choice stays: programs that
+ * prepare data in advance ask for it.  Without probes it is always the same. */
+struct pollux_batch pollux_agent_batch_after (const struct pollux_agent *agent, uint64_t updates);
+
 /* Decide on replica 0: within a step on its update and on the next batch, outside of a step on the
- * batch only.  Returns a buffer of the agent with the *ret_count = 7 + groups numbers to broadcast.
+ * batch only.  Returns a buffer of the agent with the *ret_count = 8 + groups numbers to broadcast.
  * On other replicas it only returns the buffer. */
 double *pollux_agent_decide (struct pollux_agent *agent, size_t *ret_count);
 

@@ -295,8 +295,9 @@ int pollux_noise_save (const struct pollux_noise *noise, void *ret, size_t size,
 int pollux_noise_restore (struct pollux_noise *noise, const void *data, size_t size,
                           struct pollux_error *err);
 
-/* Adam's preconditioner P = sqrt (exp_avg_sq / (1 - beta2^step)) + eps, element by element;
- * P = 1 for step < 5.  step is the number of updates in exp_avg_sq.  All norms of one update use P
+/* Adam's preconditioner P = sqrt (v / (1 - beta2^step)) + eps, element by element, where v is exp_avg_sq,
+ * but at least 1 % of its mean over the array: else an element that is almost always 0 would be divided
+ * by eps and exceed all others.  P = 1 for step < 5.  step is the number of updates in exp_avg_sq.  All norms of one update use P
  * from before that update.  Legal: 0 <= beta2 < 1, eps >= 0, step >= 0. */
 struct pollux_adam {
     double beta2, eps;
@@ -328,14 +329,17 @@ struct pollux_pair pollux_pair_f64 (const double *g0, const double *g1, size_t l
 /* Adapt the user's learning rate, which was chosen for batch M0, to a batch M.  A rule gives a factor
  * on the rate of one optimizer step; learning-rate schedulers still see the base rate:
  *
- *     adascale    gain of the parameter group      SGD, and the default for other optimizers
- *     adamscale   sqrt (gain) of the group         the default for Adam and AdamW
- *     linear      M/M0
- *     sqrt        sqrt (M/M0)
- *     legw        sqrt (M/M0) min (1, progress / (warm-up epochs x M/M0 x dataset/M0))
+ *     adascale          gain                          SGD, and the default for other optimizers
+ *     adascale-groups   gain of the parameter group
+ *     adamscale         sqrt (gain)                   the default for Adam and AdamW.  The agent
+ *                                                     knows which batches Adam's averages remember:
+ *                                                     its factor is between sqrt (gain) and gain
+ *     linear            M/M0
+ *     sqrt              sqrt (M/M0)
+ *     legw              sqrt (M/M0) min (1, progress / (warm-up epochs x M/M0 x dataset/M0))
  *
- * M may be less than M0, for example in the last update of a pass.  Then the gain is M/M0, here and
- * in progress.
+ * M may be less than M0, for example in the last update of a pass.  Then the gain is 1, here and in
+ * progress, as without Pollux.
  */
 struct pollux_rule;
 
@@ -358,7 +362,12 @@ int pollux_rule_by_name (const char *name, const struct pollux_rule **ret,
 const struct pollux_rule *pollux_rule_at (size_t index);
 const char *pollux_rule_name (const struct pollux_rule *rule);
 
-/* The factor for a parameter group whose estimate is grad (pollux_noise_group).  Legal:
+/* Whether its factor is for the estimate of each group (pollux_noise_group) instead of their sum, and
+ * whether it is for Adam. */
+bool pollux_rule_is_by_group (const struct pollux_rule *rule);
+bool pollux_rule_is_adam (const struct pollux_rule *rule);
+
+/* The factor for the estimate grad (pollux_noise_grad, or pollux_noise_group).  Legal:
  * init_batch, total_batch and, for legw, dataset_size in 1..POLLUX_BATCH_LIMIT, progress >= 0,
  * warmup_epochs >= 0, sqr >= 0, var >= 0; all of them and sqr + var finite.  Else NaN.  legw gives 0
  * at progress 0. */

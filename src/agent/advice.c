@@ -11,8 +11,31 @@
 
 #include "base/error.h"
 
-/* The first number: identifies advice of version 1. */
-static const double mark = 20210714001.;
+/* The first number: identifies advice of version 2. */
+static const double mark = 20210714002.;
+
+/* The steadiness that raises the limit of the gain: the standard error against the mean. */
+static const double steady_error = 0.5;
+
+static bool is_steady (const struct evidence *evidence)
+{
+    return evidence_error (evidence) <= steady_error * evidence->sqr;
+}
+
+/* The factor of a group: one gain for all groups, except with a rule by group. */
+static double factor_of (const struct pollux_agent *agent, const struct pollux_rate *rate,
+                         struct pollux_grad grad, int group)
+{
+    if (agent->observe)
+        return 1;
+    if (pollux_rule_is_by_group (agent->rule)) {
+        double most = grad.gain_max;
+        grad = pollux_noise_group (agent->noise, group);
+        grad.gain_max = most;
+    }
+    double factor = pollux_rule_factor (agent->rule, rate, grad);
+    return isfinite (factor) ? factor : 1;
+}
 
 /* Factors and progress of the update with this step's batch. */
 static double decide_update (struct pollux_agent *agent, double *factors)
@@ -24,16 +47,23 @@ static double decide_update (struct pollux_agent *agent, double *factors)
         .warmup_epochs = agent->warmup_epochs,
         .dataset_size = agent->dataset_size,
     };
-    for (int g = 0; g < agent->groups; g++) {
-        double factor = 1;
-        if (!agent->observe)
-            factor = pollux_rule_factor (agent->rule, &rate, pollux_noise_group (agent->noise, g));
-        factors[g] = isfinite (factor) ? factor : 1;
-    }
-    double gain = pollux_rate_advance (&rate, pollux_noise_grad (agent->noise));
+    struct pollux_grad grad = agent_grad (agent);
+    for (int g = 0; g < agent->groups; g++)
+        factors[g] = factor_of (agent, &rate, grad, g);
+    double gain = pollux_rate_advance (&rate, grad);
     if (!isfinite (gain))
         return 0;
+    if (agent->beta2 > 0) {
+        agent->moment = second_moment_next (agent->moment, agent->beta2, fmax (gain, 1));
+        for (int g = 0; pollux_rule_is_adam (agent->rule) && !agent->observe && g < agent->groups;
+             g++)
+            factors[g] = second_moment_factor (agent->moment, gain);
+    }
     agent->progress = rate.progress;
+    agent->updates++;
+    evidence_age (&agent->evidence, gain);
+    gain_limit_advance (&agent->gain_limit, gain, is_steady (&agent->evidence));
+    tuner_count (&agent->tuner);
     return gain;
 }
 
@@ -53,6 +83,22 @@ static void report_if_due (struct pollux_agent *agent, enum pollux_verdict verdi
     agent->said_last = verdict != POLLUX_GO;
 }
 
+/* Is the update after `updates` others a probe, if the batch stays? */
+static bool probes_after (const struct pollux_agent *agent, uint64_t updates)
+{
+    const struct tuner *tuner = &agent->tuner;
+    return agent->world.shape.replicas == 1 && !tuner->fixed &&
+           tuner->limits.max_batch > tuner->limits.init_batch &&
+           probe_is_due (agent->updates + updates, agent->beta2 > 0);
+}
+
+struct pollux_batch pollux_agent_batch_after (const struct pollux_agent *agent, uint64_t updates)
+{
+    const struct tuner *tuner = &agent->tuner;
+    return probes_after (agent, updates) ? probe_batch (&tuner->limits, tuner->batch)
+                                         : tuner->batch;
+}
+
 static void decide (struct pollux_agent *agent)
 {
     double now_s = agent->now_s (agent->clock), gain = 0;
@@ -63,14 +109,15 @@ static void decide (struct pollux_agent *agent)
     if (updates)
         gain = decide_update (agent, factors);
     agent->decided = true; /* a second call in this step does not count the update again */
-    struct pollux_grad grad = pollux_noise_grad (agent->noise);
+    struct pollux_grad grad = agent_grad (agent);
     agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, now_s);
-    agent->news |= tuner_choose (&agent->tuner, grad, now_s);
+    agent->news |= tuner_choose (&agent->tuner, grad, agent_has_evidence (agent));
     enum pollux_verdict verdict = verdict_of (agent);
     report_if_due (agent, verdict, now_s);
     numbers[NUMBER_MARK] = mark;
     numbers[NUMBER_M] = (double)agent->tuner.batch.m;
     numbers[NUMBER_S] = (double)agent->tuner.batch.s;
+    numbers[NUMBER_PROBE] = probes_after (agent, 0);
     numbers[NUMBER_VERDICT] = verdict;
     numbers[NUMBER_SKIP] = agent->watch.open && agent->skip;
     numbers[NUMBER_GAIN] = gain;
@@ -104,6 +151,7 @@ static int check_numbers (const struct pollux_agent *agent, struct pollux_error 
                  numbers[NUMBER_M] * (numbers[NUMBER_S] + 1) <= 2 * (double)POLLUX_BATCH_LIMIT &&
                  (verdict == POLLUX_GO || verdict == POLLUX_STOP || verdict == POLLUX_DONE) &&
                  (numbers[NUMBER_SKIP] == 0 || numbers[NUMBER_SKIP] == 1) &&
+                 (numbers[NUMBER_PROBE] == 0 || numbers[NUMBER_PROBE] == 1) &&
                  isfinite (numbers[NUMBER_GAIN]) && numbers[NUMBER_PROGRESS] >= 0 &&
                  isfinite (numbers[NUMBER_PROGRESS]);
     for (int g = 0; legal && g < agent->groups; g++)
@@ -126,9 +174,11 @@ int pollux_agent_follow (struct pollux_agent *agent, struct pollux_advice *ret,
     if (code < 0)
         return code;
     const double *numbers = agent->numbers;
-    struct pollux_batch before = agent->advice.batch;
+    struct pollux_batch before = agent->followed;
+    struct pollux_batch batch = {(int64_t)numbers[NUMBER_M], (int64_t)numbers[NUMBER_S]};
+    bool probe = numbers[NUMBER_PROBE] != 0;
     agent->advice = (struct pollux_advice){
-        .batch = {(int64_t)numbers[NUMBER_M], (int64_t)numbers[NUMBER_S]},
+        .batch = probe ? probe_batch (&agent->tuner.limits, batch) : batch,
         .verdict = (int)numbers[NUMBER_VERDICT],
         .skip = numbers[NUMBER_SKIP] != 0,
         .gain = numbers[NUMBER_GAIN],
@@ -137,9 +187,11 @@ int pollux_agent_follow (struct pollux_agent *agent, struct pollux_advice *ret,
     for (int g = 0; g < agent->groups; g++)
         agent->factors[g] = numbers[NUMBER_FACTORS + g];
     agent->progress = agent->advice.progress;
-    agent->tuner.batch = agent->advice.batch;
-    if (before.m != agent->advice.batch.m || before.s != agent->advice.batch.s)
-        agent->unmeasured |= !agent->watch.open;
+    agent->tuner.batch = agent->followed = batch;
+    /* A batch that changes within a step is for the next one, which is then not measured. */
+    bool changed = before.m != batch.m || before.s != batch.s;
+    agent->changed |= changed && agent->watch.open;
+    agent->unmeasured |= changed && !agent->watch.open;
     agent->numbers[NUMBER_MARK] = 0; /* the same numbers are not followed twice */
     *ret = agent->advice;
     return 0;

@@ -20,6 +20,7 @@
 #include "agent/message.h"
 #include "agent/signals.h"
 #include "base/error.h"
+#include "model/noise.h"
 
 static const double default_period_s = 30, least_period_s = 1;
 
@@ -94,13 +95,16 @@ static int check_setup (const struct pollux_setup *setup, struct pollux_error *e
           (setup->period_s >= least_period_s && isfinite (setup->period_s))))
         return fail (err, -EINVAL, "agent: the period is %g s at least, or 0 for %g s, got %g",
                      least_period_s, default_period_s, setup->period_s);
+    if (!(setup->beta2 >= 0 && setup->beta2 < 1))
+        return fail (err, -EINVAL, "agent: beta2 is at least 0 and below 1, got %g", setup->beta2);
+    if (setup->dataset_size < 0 || setup->dataset_size > POLLUX_BATCH_LIMIT)
+        return fail (err, -EINVAL, "agent: dataset_size is 0 to 2^40 samples, got %lld",
+                     (long long)setup->dataset_size);
     if (setup->observe && setup->fixed.m < 1)
         return fail (err, -EINVAL,
                      "agent: to observe, it must know the batch: set fixed to the m and s in use");
-    if (setup->rule && strcmp (setup->rule, "legw") == 0 &&
-        (setup->dataset_size < 1 || setup->dataset_size > POLLUX_BATCH_LIMIT))
-        return fail (err, -EINVAL, "agent: legw needs dataset_size, 1..2^40 samples, got %lld",
-                     (long long)setup->dataset_size);
+    if (setup->rule && strcmp (setup->rule, "legw") == 0 && setup->dataset_size == 0)
+        return fail (err, -EINVAL, "agent: legw needs dataset_size, 1..2^40 samples");
     return 0;
 }
 
@@ -133,11 +137,14 @@ static int agent_init (struct pollux_agent *agent, const struct pollux_setup *se
     agent->total = setup->total;
     agent->warmup_epochs = setup->warmup_epochs;
     agent->dataset_size = setup->dataset_size;
+    agent->beta2 = setup->beta2;
+    agent->gain_limit = gain_limit_start ();
     agent->unmeasured = true;
     tuner_start (&agent->tuner, &setup->limits, agent->world.shape,
                  setup->period_s > 0 ? setup->period_s : default_period_s);
     tuner_fix (&agent->tuner, setup->fixed);
     agent->advice = (struct pollux_advice){.batch = agent->tuner.batch};
+    agent->followed = agent->tuner.batch;
     if (agent_decides (agent) && agent->world.generation > 0)
         reporter_open (&agent->reporter, getenv ("POLLUX_SOCKET"));
     return 0;
@@ -153,7 +160,8 @@ int pollux_agent_open (const struct pollux_setup *setup, struct pollux_agent **r
     if (!agent)
         return fail (err, -ENOMEM, "agent: no memory");
     agent->pid = getpid ();
-    agent->now_s = monotonic_s;
+    agent->now_s = setup->clock_s ? setup->clock_s : monotonic_s;
+    agent->clock = setup->clock;
     reporter_open (&agent->reporter, NULL);
     code = agent_init (agent, setup, err);
     if (code < 0)
@@ -207,7 +215,7 @@ int pollux_agent_set_fixed (struct pollux_agent *agent, struct pollux_batch batc
     if (code < 0 || !agent_is_here (agent))
         return code;
     tuner_fix (&agent->tuner, batch);
-    agent->advice.batch = agent->tuner.batch;
+    agent->advice.batch = agent->followed = agent->tuner.batch;
     agent->unmeasured = true;
     return 0;
 }
@@ -244,7 +252,6 @@ void pollux_agent_pass_begin (struct pollux_agent *agent)
 {
     if (!agent_is_here (agent))
         return;
-    agent->tuner.has_passes = agent->tuner.pass_begun = true;
     agent->unmeasured = true;
 }
 
@@ -252,7 +259,7 @@ void pollux_agent_step_begin (struct pollux_agent *agent)
 {
     if (!agent_is_here (agent))
         return;
-    agent->skip = agent->decided = false;
+    agent->skip = agent->decided = agent->changed = false;
     agent->samples = 0;
     stopwatch_begin (&agent->watch, agent->advice.batch, now_s (agent));
 }
@@ -316,9 +323,7 @@ void pollux_agent_step_end (struct pollux_agent *agent)
     if (agent_decides (agent) && !agent->unmeasured && step_is_full (agent))
         profile_add (&agent->profile, agent->world.shape, agent->watch.batch.m, step.grad_s,
                      step.step_s);
-    /* A batch that changed within this step is for the next one, which is then not measured. */
-    agent->unmeasured = agent->watch.batch.m != agent->advice.batch.m ||
-                        agent->watch.batch.s != agent->advice.batch.s;
+    agent->unmeasured = agent->changed;
 }
 
 /* Samples per micro-gradient for n of them, rounded to the nearest integer. */
@@ -326,6 +331,40 @@ static int64_t samples_in (const struct pollux_agent *agent, int64_t n)
 {
     int64_t m = (agent_samples (agent) + n / 2) / n;
     return m > 1 ? m : 1;
+}
+
+/* Enough values for a standard error that means something. */
+static const double evidence_enough = 16;
+
+bool agent_has_evidence (const struct pollux_agent *agent)
+{
+    return evidence_count (&agent->evidence) >= evidence_enough;
+}
+
+struct pollux_grad agent_grad (const struct pollux_agent *agent)
+{
+    struct pollux_grad grad =
+        evidence_grad (&agent->evidence, agent->tuner.limits.init_batch, agent->dataset_size);
+    grad.gain_max = agent_has_evidence (agent) ? agent->gain_limit.most : 1;
+    return grad;
+}
+
+/* Add the statistics of an update with n micro-gradients, summed over the groups.  The first averages of
+ * Adam are not usable. */
+static void add_evidence (struct pollux_agent *agent, double n, const double *micro_sqr,
+                          const double *mean_sqr)
+{
+    double scale = (double)agent_samples (agent) / (double)agent->tuner.limits.init_batch;
+    struct pollux_grad sum = {0};
+    if (agent->beta2 > 0 && agent->updates < PROBE_FIRST_ADAM)
+        return;
+    for (int g = 0; g < agent->groups; g++) {
+        struct pollux_grad value = noise_estimate (micro_sqr[g], mean_sqr[g], n, scale);
+        sum.sqr += value.sqr;
+        sum.var += value.var;
+    }
+    if (isfinite (sum.sqr) && isfinite (sum.var))
+        evidence_add (&agent->evidence, sum.sqr, sum.var, scale);
 }
 
 int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const double *micro_sqr,
@@ -343,7 +382,17 @@ int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const dou
     struct pollux_batch batch = {samples_in (agent, replicas * parts), parts - 1};
     int code = pollux_noise_update (agent->noise, replicas, batch, micro_sqr, mean_sqr, err);
     agent->skip = code == -EDOM;
+    if (code == 0)
+        add_evidence (agent, (double)replicas * (double)parts, micro_sqr, mean_sqr);
     return code;
+}
+
+void pollux_agent_energy (struct pollux_agent *agent, double mean_sqr)
+{
+    double scale = (double)agent_samples (agent) / (double)agent->tuner.limits.init_batch;
+    if (agent_is_here (agent) && agent_decides (agent) && agent->watch.open)
+        second_moment_measure (&agent->moment, mean_sqr,
+                               pollux_gain (agent_grad (agent), fmax (scale, 1)));
 }
 
 /* Samples of the only micro-gradient of a step with n = 1. */
@@ -376,7 +425,8 @@ void pollux_agent_skip (struct pollux_agent *agent)
 
 bool pollux_agent_paired (const struct pollux_agent *agent)
 {
-    return agent->world.shape.replicas == 1 && pollux_noise_paired (agent->noise, single_m (agent));
+    return agent->world.shape.replicas == 1 && !(agent->evidence.weight > 0) &&
+           pollux_noise_paired (agent->noise, single_m (agent));
 }
 
 /* ---- Telling ------------------------------------------------------------------------------ */
@@ -388,7 +438,7 @@ void agent_report (struct pollux_agent *agent, double at_s)
     struct message message = {
         .generation = agent->world.generation,
         .model = tuner->fitted ? &tuner->fit.model : NULL,
-        .grad = pollux_noise_grad (agent->noise),
+        .grad = agent_grad (agent),
         .limits = tuner->limits,
         .max_profiled_replicas = agent->profile.max_replicas,
         .progress = agent->progress,
@@ -404,6 +454,7 @@ void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status
 {
     struct pollux_grad grad = pollux_noise_grad (agent->noise);
     double weight = pollux_noise_weight (agent->noise);
+    grad.gain_max = agent_grad (agent).gain_max;
     *ret = (struct pollux_status){
         .batch = agent->advice.batch,
         .progress = agent->progress,

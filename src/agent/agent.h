@@ -5,19 +5,21 @@
 
 #include <sys/types.h>
 
+#include "agent/evidence.h"
+#include "agent/gain_limit.h"
+#include "agent/probe.h"
 #include "agent/profile.h"
 #include "agent/reporter.h"
+#include "agent/second_moment.h"
 #include "agent/stopwatch.h"
 #include "agent/tuner.h"
-
-/* Seconds on a clock that does not go back. */
-typedef double clock_fn (void *context);
 
 /* Indices of the numbers that replica 0 broadcasts. */
 enum {
     NUMBER_MARK, /* identifies the numbers as advice */
-    NUMBER_M,
+    NUMBER_M,    /* of the batch that was chosen */
     NUMBER_S,
+    NUMBER_PROBE, /* the next update is a probe */
     NUMBER_VERDICT,
     NUMBER_SKIP,
     NUMBER_GAIN,
@@ -27,7 +29,7 @@ enum {
 
 struct pollux_agent {
     pid_t pid; /* of the process that opened it; in others it is inert */
-    clock_fn *now_s;
+    double (*now_s) (void *clock);
     void *clock;
 
     struct pollux_world world;
@@ -36,15 +38,21 @@ struct pollux_agent {
     bool observe;
     double total, warmup_epochs;
     int64_t dataset_size;
+    double beta2;         /* Adam's; 0: another optimizer */
     char *checkpoint_dir; /* owned, or NULL */
 
-    struct pollux_noise *noise; /* owned */
+    struct pollux_noise *noise; /* owned; for the status, and for rules by group */
+    struct evidence evidence;   /* for decisions */
+    struct gain_limit gain_limit;
+    struct second_moment moment;
+    uint64_t updates; /* since the training began */
     struct profile profile;
     struct tuner tuner;
     struct reporter reporter;
 
     struct stopwatch watch;
     bool unmeasured; /* the next step is not representative */
+    bool changed;    /* the batch was changed in this step, for the next one */
     bool skip;       /* the update of this step is not finite */
     bool decided;    /* progress includes this step */
     int64_t samples; /* of this step, from pollux_agent_samples; 0: K m (s+1) */
@@ -52,18 +60,25 @@ struct pollux_agent {
 
     int signal; /* caught; 0: none */
     unsigned signal_count;
-    bool stop;                   /* requested by pollux_agent_stop */
-    bool news;                   /* report without waiting for the end of the period */
-    bool said_last;              /* the last report was sent */
-    struct pollux_advice advice; /* the last one followed */
-    double *factors;             /* of that advice; owned */
-    double *numbers;             /* to broadcast; owned */
+    bool stop;                    /* requested by pollux_agent_stop */
+    bool news;                    /* report without waiting for the end of the period */
+    bool said_last;               /* the last report was sent */
+    struct pollux_advice advice;  /* the last one followed */
+    struct pollux_batch followed; /* its batch, or the one that a probe divides */
+    double *factors;              /* of that advice; owned */
+    double *numbers;              /* to broadcast; owned */
 };
 
 static inline bool agent_decides (const struct pollux_agent *agent)
 {
     return agent->world.rank == 0;
 }
+
+/* The statistics to decide by.  gain_max is 1 while there is too little evidence. */
+struct pollux_grad agent_grad (const struct pollux_agent *agent);
+
+/* True if there is enough evidence to choose a batch. */
+bool agent_has_evidence (const struct pollux_agent *agent);
 
 /* Samples of this step's update, over all replicas. */
 int64_t agent_samples (const struct pollux_agent *agent);

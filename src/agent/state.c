@@ -4,8 +4,11 @@
  * of replicas.
  *
  *     magic "plxagent" | version | progress | max_replicas | steps | fitted | the model's seven
- *     | entries | nodes, replicas, m, steps, met_at, grad_s, step_s of each
+ *     | entries | updates, total batch | limit of the gain (2) | second moment (3) | evidence (7)
+ *     | nodes, replicas, m, steps, met_at, grad_s, step_s of each entry
  *     | the noise estimator (model/noise_save.c) | checksum of all before
+ *
+ * Version 1 has no fields from updates to evidence: an agent that reads it starts without evidence.
  *
  * Every field takes eight bytes, little-endian.  The reader checks the length, the checksum, then
  * every field, before it changes the agent.
@@ -20,19 +23,29 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-enum { FIELD = 8, VERSION = 1, MODEL_FIELDS = 7, HEAD_FIELDS = 7 + MODEL_FIELDS, ENTRY_FIELDS = 7 };
+enum {
+    FIELD = 8,
+    VERSION = 2,
+    MODEL_FIELDS = 7,
+    ENTRY_FIELDS = 7,
+    HEAD_FIELDS = 7 + MODEL_FIELDS,
+    EVIDENCE_FIELDS = 7,
+    TRUST_FIELDS = 7 + EVIDENCE_FIELDS, /* since version 2 */
+};
 
 static const uint8_t magic[FIELD] = {'p', 'l', 'x', 'a', 'g', 'e', 'n', 't'};
 static const char file_name[] = "pollux-agent";
 
-static size_t entries_size (int count)
+/* Up to the end of the entries. */
+static size_t entries_size (uint64_t version, int count)
 {
-    return (size_t)FIELD * (HEAD_FIELDS + ENTRY_FIELDS * (size_t)count);
+    size_t head = HEAD_FIELDS + (version > 1 ? TRUST_FIELDS : 0);
+    return FIELD * (head + ENTRY_FIELDS * (size_t)count);
 }
 
 size_t pollux_agent_state_size (const struct pollux_agent *agent)
 {
-    return entries_size (agent->profile.count) + pollux_noise_size (agent->noise) + FIELD;
+    return entries_size (VERSION, agent->profile.count) + pollux_noise_size (agent->noise) + FIELD;
 }
 
 /* ---- Saving ------------------------------------------------------------------------------- */
@@ -43,6 +56,21 @@ static uint8_t *put_model (uint8_t *at, const struct pollux_model *model)
                                          model->beta_node,  model->alpha_local, model->beta_local,
                                          model->gamma};
     for (int i = 0; i < MODEL_FIELDS; i++)
+        at = bytes_put_double (at, values[i]);
+    return at;
+}
+
+static uint8_t *put_trust (uint8_t *at, const struct pollux_agent *agent)
+{
+    const struct evidence *evidence = &agent->evidence;
+    const double values[] = {agent->gain_limit.most, agent->gain_limit.trial, agent->moment.now,
+                             agent->moment.init,     evidence->weight,        evidence->weight2,
+                             evidence->sqr,          evidence->var,           evidence->size,
+                             evidence->sqr2,         evidence->root2};
+    double total = pollux_total_batch (agent->world.shape, agent->tuner.batch);
+    at = bytes_put_u64 (at, agent->updates);
+    at = bytes_put_u64 (at, (uint64_t)total);
+    for (size_t i = 0; i < sizeof (values) / sizeof (values[0]); i++)
         at = bytes_put_double (at, values[i]);
     return at;
 }
@@ -75,6 +103,7 @@ int pollux_agent_state_save (const struct pollux_agent *agent, void *ret, size_t
     at = bytes_put_u64 (at, agent->tuner.fitted);
     at = put_model (at, &agent->tuner.fit.model);
     at = bytes_put_u64 (at, (uint64_t)profile->count);
+    at = put_trust (at, agent);
     for (int i = 0; i < profile->count; i++)
         at = put_entry (at, &profile->entries[i]);
     int code = pollux_noise_save (agent->noise, at, noise, err);
@@ -90,6 +119,10 @@ struct state {
     double progress;
     uint64_t max_replicas, steps, fitted, count;
     double model[MODEL_FIELDS];
+    uint64_t updates, total_batch; /* total_batch 0: unknown */
+    struct gain_limit gain_limit;
+    struct second_moment moment;
+    struct evidence evidence;
     struct profile_entry entries[PROFILE_LIMIT];
 };
 
@@ -104,12 +137,38 @@ static const uint8_t *get_head (const uint8_t *at, struct state *ret)
     return bytes_get_u64 (at, &ret->count);
 }
 
+/* The fields since version 2. */
+static const uint8_t *get_trust (const uint8_t *at, struct state *ret)
+{
+    struct evidence *evidence = &ret->evidence;
+    double *const values[] = {&ret->gain_limit.most, &ret->gain_limit.trial, &ret->moment.now,
+                              &ret->moment.init,     &ret->moment.energy,    &evidence->weight,
+                              &evidence->weight2,    &evidence->sqr,         &evidence->var,
+                              &evidence->size,       &evidence->sqr2,        &evidence->root2};
+    at = bytes_get_u64 (at, &ret->updates);
+    at = bytes_get_u64 (at, &ret->total_batch);
+    for (size_t i = 0; i < sizeof (values) / sizeof (values[0]); i++)
+        at = bytes_get_double (at, values[i]);
+    return at;
+}
+
+static bool trust_is_legal (const struct state *state)
+{
+    const struct gain_limit *limit = &state->gain_limit;
+    const struct second_moment *moment = &state->moment;
+    return state->updates <= INT64_MAX && state->total_batch <= 2 * (uint64_t)POLLUX_BATCH_LIMIT &&
+           limit->most >= GAIN_LIMIT_FIRST && limit->most <= GAIN_LIMIT_LAST && limit->trial >= 0 &&
+           isfinite (limit->trial) && second_moment_is_legal (moment) &&
+           evidence_is_legal (&state->evidence);
+}
+
 static int check_head (const struct state *state, struct pollux_error *err)
 {
     bool legal = state->progress >= 0 && isfinite (state->progress) &&
                  state->max_replicas <= POLLUX_REPLICAS_LIMIT && state->fitted <= 1 &&
                  state->count <= PROFILE_LIMIT && state->steps >= state->count &&
-                 state->steps <= INT64_MAX && (state->count > 0 || !state->fitted);
+                 state->steps <= INT64_MAX && (state->count > 0 || !state->fitted) &&
+                 trust_is_legal (state);
     for (int i = 0; legal && state->fitted && i < MODEL_FIELDS; i++)
         legal = isfinite (state->model[i]) && state->model[i] > 0;
     return legal && !(state->fitted && state->model[MODEL_FIELDS - 1] < 1)
@@ -163,27 +222,40 @@ static void adopt (struct pollux_agent *agent, const struct state *state)
                                                .step_error = NAN};
     agent->tuner.fitted_steps = 0;
     agent->tuner.fitted_at_s = -INFINITY;
-    agent->tuner.adopted = false;
+    agent->tuner.waits = 0;
+    agent->updates = state->updates;
+    agent->gain_limit = state->gain_limit;
+    agent->moment = state->moment;
+    agent->evidence = state->evidence;
+    if (agent_has_evidence (agent))
+        tuner_resume (&agent->tuner, (int64_t)state->total_batch);
+    agent->advice.batch = agent->followed = agent->tuner.batch;
 }
 
 int pollux_agent_state_restore (struct pollux_agent *agent, const void *data, size_t size,
                                 struct pollux_error *err)
 {
-    struct state state;
-    int code = bytes_check_state (data, size, entries_size (0) + FIELD, magic, VERSION,
-                                  "saved agent", err);
+    struct state state = {.gain_limit = gain_limit_start ()};
+    uint64_t version = VERSION;
+    if (size >= entries_size (1, 0) + FIELD)
+        bytes_get_u64 ((const uint8_t *)data + FIELD, &version);
+    version = version == 1 ? 1 : VERSION;
+    int code = bytes_check_state (data, size, entries_size (version, 0) + FIELD, magic,
+                                  (unsigned)version, "saved agent", err);
     if (code < 0)
         return code;
     const uint8_t *at = get_head ((const uint8_t *)data + 2 * FIELD, &state);
+    if (version > 1)
+        at = get_trust (at, &state);
     code = check_head (&state, err);
-    if (code == 0 && size < entries_size ((int)state.count) + FIELD)
+    size_t entries = code == 0 ? entries_size (version, (int)state.count) : 0;
+    if (code == 0 && size < entries + FIELD)
         code = fail (err, -EINVAL, "saved agent: %zu bytes are too few for %llu samples", size,
                      (unsigned long long)state.count);
     for (uint64_t i = 0; code == 0 && i < state.count; i++)
         code = get_entry (&at, &state, &state.entries[i], err);
     if (code == 0)
-        code = pollux_noise_restore (agent->noise, at,
-                                     size - entries_size ((int)state.count) - FIELD, err);
+        code = pollux_noise_restore (agent->noise, at, size - entries - FIELD, err);
     if (code == 0 && agent_is_here (agent))
         adopt (agent, &state);
     return code;
@@ -210,7 +282,7 @@ int pollux_agent_restore (struct pollux_agent *agent, const struct pollux_checkp
 {
     int64_t size = pollux_checkpoint_size (checkpoint, file_name);
     int64_t most =
-        (int64_t)(entries_size (PROFILE_LIMIT) + pollux_noise_size (agent->noise) + FIELD);
+        (int64_t)(entries_size (VERSION, PROFILE_LIMIT) + pollux_noise_size (agent->noise) + FIELD);
     if (size < 0)
         return fail (err, (int)size, "checkpoint %s: there is no file %s in it",
                      pollux_checkpoint_path (checkpoint), file_name);

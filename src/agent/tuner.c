@@ -2,14 +2,15 @@
 /*
  * When the agent fits the model and changes the batch.
  *
- * It fits at most once per period, if new steps were measured.  The first fit of a generation comes
- * after a few steps, or at once if a checkpoint contains measurements.  A batch is chosen when a pass
- * over the data begins, or every period in a loop without passes.  The first choice with a model is
- * used; later ones must predict 5 % more goodput (hysteresis), because every change has a cost:
- * buffers, and with n = 1 the comparison with the previous gradient.
+ * It fits at most once per period, and before a choice of the batch, if new steps were measured.  The
+ * first fit of a generation comes after a few steps, or at once if a checkpoint contains measurements.
  *
- * This runs on the training thread.  A fit takes a fraction of a millisecond every 30 s
- * (bench/agent.c); a separate thread would cost more than it saves.
+ * A batch is chosen every TUNER_UPDATES updates, once there is enough evidence of the noise.  It at most
+ * doubles each time, so that a wrong estimate does little harm before it is corrected.  A choice must
+ * predict 5 % more goodput (hysteresis), because every change has a cost, for example buffers.
+ *
+ * This runs on the training thread.  A fit takes a fraction of a millisecond (bench/agent.c); a
+ * separate thread would cost more than it saves.
  */
 #include "agent/tuner.h"
 
@@ -40,8 +41,16 @@ void tuner_start (struct tuner *tuner, const struct pollux_limits *limits,
         .period_s = period_s,
         .batch = first_batch (limits, shape.replicas),
         .fitted_at_s = -INFINITY,
-        .chosen_at_s = -INFINITY,
     };
+}
+
+void tuner_resume (struct tuner *tuner, int64_t total_batch)
+{
+    struct pollux_limits limits = tuner->limits;
+    if (tuner->fixed || total_batch <= limits.init_batch || total_batch > limits.max_batch)
+        return;
+    limits.init_batch = total_batch;
+    tuner->batch = first_batch (&limits, tuner->shape.replicas);
 }
 
 void tuner_fix (struct tuner *tuner, struct pollux_batch batch)
@@ -59,13 +68,18 @@ static void predict (struct tuner *tuner, struct pollux_grad grad)
         tuner->best = best;
 }
 
-/* True if there are enough new steps and the period is over. */
+void tuner_count (struct tuner *tuner)
+{
+    tuner->waits -= tuner->waits > 0;
+}
+
+/* True if there are enough new steps, and the period is over or a batch is to be chosen. */
 static bool fit_due (const struct tuner *tuner, const struct profile *profile, double now_s)
 {
     if (profile->steps == tuner->fitted_steps)
         return false;
     if (tuner->fitted_at_s > -INFINITY)
-        return now_s - tuner->fitted_at_s >= tuner->period_s;
+        return tuner->waits == 0 || now_s - tuner->fitted_at_s >= tuner->period_s;
     return profile->steps - tuner->fitted_steps >= first_steps;
 }
 
@@ -87,30 +101,34 @@ bool tuner_refit (struct tuner *tuner, const struct profile *profile, struct pol
     return true;
 }
 
-/* At the begin of a pass; every period if the program does not announce passes. */
-static bool choice_due (const struct tuner *tuner, double now_s)
+/* The best batch with at most twice the present samples. */
+static struct pollux_best best_within_reach (const struct tuner *tuner, struct pollux_grad grad)
 {
-    return tuner->has_passes ? tuner->pass_begun : now_s - tuner->chosen_at_s >= tuner->period_s;
+    struct pollux_limits limits = tuner->limits;
+    struct pollux_best best = {0};
+    double reach = 2 * pollux_total_batch (tuner->shape, tuner->batch);
+    if (reach < (double)limits.max_batch)
+        limits.max_batch = reach > (double)limits.init_batch ? (int64_t)reach : limits.init_batch;
+    (void)pollux_best_batch (&tuner->fit.model, grad, &limits, POLLUX_EXACT, tuner->shape, &best,
+                             NULL);
+    return best;
 }
 
-bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, double now_s)
+bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, bool enough)
 {
-    if (!tuner->fitted || !choice_due (tuner, now_s)) {
-        tuner->pass_begun = false; /* without a model this chance is lost */
+    if (!tuner->fitted || !enough || tuner->waits > 0)
         return false;
-    }
-    tuner->pass_begun = false;
-    tuner->chosen_at_s = now_s;
+    tuner->waits = TUNER_UPDATES;
     predict (tuner, grad);
-    struct pollux_batch best = tuner->best.batch, now = tuner->batch;
-    if (tuner->fixed || !(tuner->best.goodput > 0))
+    struct pollux_best best = best_within_reach (tuner, grad);
+    struct pollux_batch now = tuner->batch;
+    if (tuner->fixed || !(best.goodput > 0))
         return false;
     double goodput =
         pollux_goodput (&tuner->fit.model, grad, tuner->limits.init_batch, tuner->shape, now);
     /* A first batch below M0 has no predicted goodput (NaN). */
-    if (tuner->adopted && tuner->best.goodput <= improvement * goodput)
+    if (best.goodput <= improvement * goodput)
         return false;
-    tuner->adopted = true;
-    tuner->batch = best;
-    return best.m != now.m || best.s != now.s;
+    tuner->batch = best.batch;
+    return best.batch.m != now.m || best.batch.s != now.s;
 }

@@ -8,6 +8,9 @@
 
 #include "agent/profile.h"
 
+/* Updates between two choices of the batch. */
+enum { TUNER_UPDATES = 50 };
+
 struct tuner {
     struct pollux_limits limits;
     struct pollux_shape shape;
@@ -21,24 +24,27 @@ struct tuner {
     uint64_t fitted_steps;   /* profile.steps at the last fit */
     double fitted_at_s;      /* -INFINITY: no fit in this generation */
 
-    bool adopted;       /* a batch was chosen since the start */
-    bool has_passes;    /* the program announces passes */
-    bool pass_begun;    /* a pass began since the last choice */
-    double chosen_at_s; /* -INFINITY: never */
+    uint64_t waits; /* updates until the next choice; 0: it is due */
 };
 
 /* Start.  The first batch is M0 divided among the replicas, as near as the limits allow. */
 void tuner_start (struct tuner *tuner, const struct pollux_limits *limits,
                   struct pollux_shape shape, double period_s);
 
+/* Continue with a total batch of an earlier generation, divided among the replicas. */
+void tuner_resume (struct tuner *tuner, int64_t total_batch);
+
 /* Fix the batch; m = 0: choose it again. */
 void tuner_fix (struct tuner *tuner, struct pollux_batch batch);
+
+/* An update was made. */
+void tuner_count (struct tuner *tuner);
 
 /* Fit if it is due and there are new steps.  True: there is a new fit. */
 bool tuner_refit (struct tuner *tuner, const struct profile *profile, struct pollux_grad grad,
                   double now_s);
 
-/* Choose the batch if it is due.  True: it has changed. */
-bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, double now_s);
+/* Choose the batch if it is due.  enough: there is evidence to choose by.  True: it has changed. */
+bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, bool enough);
 
 #endif

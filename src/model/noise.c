@@ -99,8 +99,7 @@ static void next_commit (struct pollux_noise *noise, struct blend blend)
     noise->weight = blend.weight;
 }
 
-/* The value of one group in an update of n micro-gradients, scale = M/M0. */
-static struct pollux_grad group_estimate (double micro_sqr, double mean_sqr, double n, double scale)
+struct pollux_grad noise_estimate (double micro_sqr, double mean_sqr, double n, double scale)
 {
     double excess = (micro_sqr - mean_sqr) / (n - 1);
     return (struct pollux_grad){.sqr = mean_sqr - excess, .var = excess * scale};
@@ -149,7 +148,7 @@ int pollux_noise_update (struct pollux_noise *noise, int replicas, struct pollux
     for (int g = 0; g < noise->groups; g++) {
         int rc = group_check (g, micro_sqr[g], mean_sqr[g], err);
         if (rc == 0)
-            rc = next_set (noise, g, blend, group_estimate (micro_sqr[g], mean_sqr[g], n, scale),
+            rc = next_set (noise, g, blend, noise_estimate (micro_sqr[g], mean_sqr[g], n, scale),
                            err);
         if (rc < 0)
             return rc;

@@ -4,6 +4,9 @@
 
 #include "pollux/pollux.h"
 
+/* The unbiased values of one group in an update of n >= 2 micro-gradients, scale = M/M0. */
+struct pollux_grad noise_estimate (double micro_sqr, double mean_sqr, double n, double scale);
+
 /* Private to noise.c and noise_save.c.
  *
  *     weight      w in [0, 1]: the part of the averaging window that is filled

@@ -31,19 +31,38 @@ static struct array array_f64 (const double *data)
     return (struct array){data, &norm_block_here ()->f64};
 }
 
-/* Adam's P, reduced to what an element needs: P = sqrt (exp_avg_sq x unbias) + eps. */
+/* Adam's P, reduced to what an element needs: P = sqrt (max (exp_avg_sq, floor) x unbias) + eps. */
 struct precondition {
     bool active; /* else P = 1 */
     struct array exp_avg_sq;
-    double unbias, eps;
+    double floor, unbias, eps;
 };
+
+/* An element that is almost always 0 has a moment near 0, and would then be divided by eps: one such
+ * gradient would exceed all others by many orders.  This part of the array's mean moment is the
+ * least. */
+static const double least_moment = 0.01;
+
+static double array_mean (struct array array, size_t length)
+{
+    double x[BLOCK], sum = 0;
+    for (size_t start = 0; start < length; start += BLOCK) {
+        size_t count = length - start < BLOCK ? length - start : BLOCK;
+        array.kind->load (array.data, start, count, x);
+        double block = 0;
+        for (size_t i = 0; i < count; i++)
+            block += x[i];
+        sum += block;
+    }
+    return length > 0 ? sum / (double)length : 0;
+}
 
 /* Second moments of the first steps are not reliable: P = 1 before step 5. */
 static const int64_t first_adam_step = 5;
 
 /* False outside the domain. */
-static bool precondition_init (struct array exp_avg_sq, const struct pollux_adam *adam,
-                               struct precondition *ret)
+static bool precondition_init (struct array exp_avg_sq, size_t length,
+                               const struct pollux_adam *adam, struct precondition *ret)
 {
     *ret = (struct precondition){.active = false};
     if (!adam)
@@ -57,7 +76,11 @@ static bool precondition_init (struct array exp_avg_sq, const struct pollux_adam
         return false;
     /* 1 - beta2^step, accurate also if beta2 is very close to 1. */
     double correction = -expm1 ((double)adam->step * log (adam->beta2));
-    *ret = (struct precondition){true, exp_avg_sq, 1 / correction, adam->eps};
+    *ret = (struct precondition){.active = true,
+                                 .exp_avg_sq = exp_avg_sq,
+                                 .floor = least_moment * array_mean (exp_avg_sq, length),
+                                 .unbias = 1 / correction,
+                                 .eps = adam->eps};
     return true;
 }
 
@@ -66,6 +89,8 @@ static void block_inverse (const struct precondition *pre, size_t start, size_t 
                            double ret[BLOCK])
 {
     pre->exp_avg_sq.kind->load (pre->exp_avg_sq.data, start, count, ret);
+    for (size_t i = 0; i < BLOCK; i++)
+        ret[i] = ret[i] < pre->floor ? pre->floor : ret[i];
     norm_block_here ()->invert (ret, pre->unbias, pre->eps);
     for (size_t i = count; i < BLOCK; i++)
         ret[i] = 1;
@@ -99,7 +124,7 @@ static double array_sqr (struct array g, size_t length, struct array exp_avg_sq,
                          const struct pollux_adam *adam)
 {
     struct precondition pre;
-    if (!precondition_init (exp_avg_sq, adam, &pre))
+    if (!precondition_init (exp_avg_sq, length, adam, &pre))
         return NAN;
     const struct norm_kind *doubles = &norm_block_here ()->f64;
     struct sum sqr = {0, 0};
@@ -122,7 +147,7 @@ static struct pollux_pair array_pair (struct array g0, struct array g1, size_t l
                                       struct array exp_avg_sq, const struct pollux_adam *adam)
 {
     struct precondition pre;
-    if (!precondition_init (exp_avg_sq, adam, &pre))
+    if (!precondition_init (exp_avg_sq, length, adam, &pre))
         return (struct pollux_pair){NAN, NAN};
     const struct norm_kind *doubles = &norm_block_here ()->f64;
     struct sum dot = {0, 0}, diff = {0, 0};

@@ -11,6 +11,7 @@
 
 struct pollux_rule {
     const char *name;
+    bool by_group, adam;
     double (*factor) (const struct pollux_rate *rate, struct pollux_grad grad);
 };
 
@@ -19,12 +20,10 @@ static double rate_scale (const struct pollux_rate *rate)
     return (double)rate->total_batch / (double)rate->init_batch;
 }
 
-/* The gain of a batch below M0, for example the last one of a pass, is M/M0.  The formula would give
- * almost a whole update if the estimated noise is small or not known yet. */
+/* A batch below M0, for example the last one of a pass, is one update, as without Pollux. */
 static double rate_gain (const struct pollux_rate *rate, struct pollux_grad grad)
 {
-    double scale = rate_scale (rate);
-    return scale < 1 ? scale : pollux_gain (grad, scale);
+    return pollux_gain (grad, fmax (rate_scale (rate), 1));
 }
 
 /* Johnson et al., AdaScale SGD (2020): the number of steps with batch M0 that this step replaces. */
@@ -67,8 +66,12 @@ static double legw (const struct pollux_rate *rate, struct pollux_grad grad)
 }
 
 static const struct pollux_rule rules[] = {
-    {"adascale", adascale}, {"adamscale", adamscale}, {"linear", linear},
-    {"sqrt", square_root},  {"legw", legw},
+    {.name = "adascale", .factor = adascale},
+    {.name = "adascale-groups", .factor = adascale, .by_group = true},
+    {.name = "adamscale", .factor = adamscale, .adam = true},
+    {.name = "linear", .factor = linear},
+    {.name = "sqrt", .factor = square_root},
+    {.name = "legw", .factor = legw},
 };
 
 static const size_t rule_count = sizeof (rules) / sizeof (rules[0]);
@@ -81,6 +84,16 @@ const struct pollux_rule *pollux_rule_at (size_t index)
 const char *pollux_rule_name (const struct pollux_rule *rule)
 {
     return rule->name;
+}
+
+bool pollux_rule_is_by_group (const struct pollux_rule *rule)
+{
+    return rule->by_group;
+}
+
+bool pollux_rule_is_adam (const struct pollux_rule *rule)
+{
+    return rule->adam;
 }
 
 int pollux_rule_by_name (const char *name, const struct pollux_rule **ret, struct pollux_error *err)

@@ -14,10 +14,12 @@ from torch.nn import Parameter
 from .._library import CAdam, library
 
 FIRST_STEP = 5  # before this step Adam's averages are too noisy to use
+LEAST_MOMENT = 0.01
 
 
 class Scaling:
-    """Adam's preconditioner of one parameter: P = sqrt(exp_avg_sq / (1 - beta2^step)) + eps."""
+    """Adam's preconditioner of one parameter: P = sqrt(v / (1 - beta2^step)) + eps, where v is
+    exp_avg_sq, but at least LEAST_MOMENT of its mean."""
 
     __slots__ = ("average", "beta2", "eps", "step", "native")
 
@@ -29,7 +31,9 @@ class Scaling:
         self.native = average.data_ptr(), ctypes.byref(CAdam(beta2, eps, step))
 
     def divide(self, gradient: Tensor) -> Tensor:
-        average = _real(self.average).double() / (1.0 - self.beta2 ** self.step)
+        average = _real(self.average).double()
+        average = average.clamp(min=LEAST_MOMENT * average.mean())
+        average /= 1.0 - self.beta2 ** self.step
         return _real(gradient).double() / (average.sqrt() + self.eps)
 
 

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the agent's decisions rest on: evidence of the noise on Gaussian gradients of known noise scale, the
+ * limit of the gain, the factor for Adam, probes.
+ */
+#include "unit.h"
+
+#include "agent/evidence.h"
+#include "agent/gain_limit.h"
+#include "agent/probe.h"
+#include "agent/second_moment.h"
+#include "base/rng.h"
+
+/* ---- Evidence ------------------------------------------------------------------------------- */
+
+/* The formulas of evidence.h, over all values. */
+static void test_by_the_book (void **unused)
+{
+    (void)unused;
+    enum { COUNT_OF = 40 };
+    struct rng rng = rng_seed (1);
+    struct evidence evidence = {0};
+    double q[COUNT_OF], u[COUNT_OF], w[COUNT_OF];
+    for (int n = 0; n < COUNT_OF; n++) {
+        double scale = 1 + (double)(n % 5), progress = 1 + rng_uniform (&rng);
+        q[n] = 1 + rng_gaussian (&rng);
+        u[n] = 5 * rng_uniform (&rng);
+        w[n] = scale;
+        evidence_add (&evidence, q[n], u[n], scale);
+        double sum = 0, sum2 = 0, mean = 0, var = 0, spread = 0;
+        for (int i = 0; i <= n; i++) {
+            sum += w[i];
+            sum2 += w[i] * w[i];
+            mean += w[i] * q[i];
+            var += w[i] * u[i];
+        }
+        mean /= sum;
+        var /= sum;
+        for (int i = 0; i <= n; i++)
+            spread += w[i] * w[i] * (q[i] - mean) * (q[i] - mean);
+        double error = sqrt (spread) / sum;
+        assert_true (relative (evidence_count (&evidence), sum * sum / sum2) < 1e-12);
+        assert_true (fabs (evidence_error (&evidence) - error) < 1e-7);
+        struct pollux_grad grad = evidence_grad (&evidence, 32, 1000);
+        assert_true (relative (grad.var, var) < 1e-12);
+        assert_true (fabs (grad.sqr - (fmax (mean, 0) + error + 32 * var / 1000)) < 1e-6);
+        assert_true (fabs (evidence_grad (&evidence, 32, 0).sqr - fmax (mean, 0) - error) < 1e-6);
+        assert_true (evidence_is_legal (&evidence));
+        for (int i = 0; i <= n; i++)
+            w[i] *= pow (0.999, progress);
+        evidence_age (&evidence, progress);
+    }
+}
+
+static void test_without_evidence (void **unused)
+{
+    (void)unused;
+    struct evidence evidence = {0};
+    struct pollux_grad grad = evidence_grad (&evidence, 32, 1000);
+    assert_true (grad.sqr == 1 && grad.var == 0);
+    assert_true (evidence_count (&evidence) == 0 && evidence_error (&evidence) == 0);
+    assert_true (evidence_is_legal (&evidence));
+    /* Evidence of long ago is forgotten, not kept with weights of 0. */
+    evidence_add (&evidence, 1, 1, 1);
+    evidence_age (&evidence, 1e9);
+    assert_true (evidence_count (&evidence) == 0 && evidence_is_legal (&evidence));
+    /* Gradients of any size. */
+    for (double size = 1e-150; size < 1e150; size *= 1e50) {
+        evidence = (struct evidence){0};
+        for (int i = 0; i < 10; i++)
+            evidence_add (&evidence, size * (i % 2 ? 3 : -1), size, 1);
+        grad = evidence_grad (&evidence, 32, 0);
+        assert_true (relative (grad.sqr, size * (1 + 2 / sqrt (10))) < 1e-6);
+        assert_true (evidence_is_legal (&evidence));
+    }
+}
+
+/* One value 1e6 times as large as the others moves the means by a few times their size at most. */
+static void test_outlier (void **unused)
+{
+    (void)unused;
+    struct evidence evidence = {0};
+    for (int i = 0; i < 64; i++)
+        evidence_add (&evidence, 1, 2, 1);
+    evidence_add (&evidence, 1e6, 2e6, 1);
+    assert_true (evidence.sqr < 1.2 && evidence.var < 2.4);
+    evidence_add (&evidence, -1e6, 0, 1);
+    assert_true (evidence.sqr > 0.8);
+}
+
+/* Updates of two halves with M0 samples.  In D dimensions the gradient of a half has the mean 1/sqrt (D) per
+ * element, so that |G|^2 = 1, and the variance 2 phi/M0 / D. */
+static double lower_bound (struct rng *rng, double ratio, int updates)
+{
+    enum { D = 50 };
+    struct evidence evidence = {0};
+    double deviation = sqrt (2 * ratio / D), mean = 1 / sqrt ((double)D);
+    for (int i = 0; i < updates; i++) {
+        double q = 0, u = 0;
+        for (int d = 0; d < D; d++) {
+            double a = mean + deviation * rng_gaussian (rng);
+            double b = mean + deviation * rng_gaussian (rng);
+            q += a * b;
+            u += (a - b) * (a - b) / 4;
+        }
+        evidence_add (&evidence, q, u, 1);
+        evidence_age (&evidence, 1);
+    }
+    struct pollux_grad grad = evidence_grad (&evidence, 1, 0);
+    return grad.var / grad.sqr; /* phi/M0 */
+}
+
+static int compare (const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lower bound of phi exceeds 2 phi in at most 5 % of the runs, and is not too low. */
+static void test_gaussian (void **unused)
+{
+    (void)unused;
+    static const double ratios[] = {1, 10, 100};
+    static const int counts[] = {64, 200, 600};
+    enum { RUNS = 400 };
+    struct rng rng = rng_seed (5);
+    int runs = soak_count (RUNS) < 100 ? 100 : soak_count (RUNS);
+    double bounds[RUNS];
+    for (size_t r = 0; r < COUNT (ratios); r++)
+        for (size_t c = 0; c < COUNT (counts); c++) {
+            int high = 0;
+            for (int i = 0; i < runs; i++) {
+                bounds[i] = lower_bound (&rng, ratios[r], counts[c]);
+                high += bounds[i] > 2 * ratios[r];
+            }
+            qsort (bounds, (size_t)runs, sizeof (double), compare);
+            if (high > runs / 20)
+                fail_msg ("phi/M0 %g, %d updates: above twice in %d of %d runs", ratios[r],
+                          counts[c], high, runs);
+            if (counts[c] == 600 && bounds[runs / 2] < ratios[r] / 3)
+                fail_msg ("phi/M0 %g: median of the bound %g", ratios[r], bounds[runs / 2]);
+        }
+}
+
+/* ---- The limit of the gain ------------------------------------------------------------------ */
+
+static void test_gain_limit (void **unused)
+{
+    (void)unused;
+    struct gain_limit limit = gain_limit_start ();
+    for (int i = 0; i < 10000; i++)
+        gain_limit_advance (&limit, 3, true); /* far below: nothing is learned about more */
+    assert_true (limit.most == 4);
+    for (int i = 0; i < 10000; i++)
+        gain_limit_advance (&limit, 4, false);
+    assert_true (limit.most == 4);
+    for (int i = 0; i < 249; i++)
+        gain_limit_advance (&limit, 4, true);
+    assert_true (limit.most == 4);
+    gain_limit_advance (&limit, 4, true);
+    assert_true (limit.most == 8);
+    for (int i = 0; i < 100000; i++)
+        gain_limit_advance (&limit, limit.most, true);
+    assert_true (limit.most == GAIN_LIMIT_LAST);
+}
+
+/* ---- Adam ----------------------------------------------------------------------------------- */
+
+/* Adam on gradients of constant mean with Gaussian noise of known sqr and var: it advances as far per unit
+ * of progress as with M0 per update, in every 100 of progress, while the batch changes. */
+static void test_adam_displacement (void **unused)
+{
+    (void)unused;
+    enum { D = 4000, WINDOW = 100 };
+    static const double betas[] = {0.99, 0.999};
+    static const struct {
+        double scale, until; /* progress */
+    } phases[] = {{1, 2000}, {4, 4000}, {16, 6000}, {2, 8000}};
+    const double sqr = 1, var = 12, beta1 = 0.9, eps = 1e-8; /* per element */
+    struct rng rng = rng_seed (3);
+    double *m = malloc (D * sizeof (double)), *v = malloc (D * sizeof (double));
+    for (size_t k = 0; k < COUNT (betas); k++) {
+        double beta2 = betas[k], progress = 0, moved = 0, begun = 0, b1 = 1, b2 = 1;
+        double unit = 1 / sqrt (sqr + var); /* displacement of an update with M0 */
+        struct second_moment moment = {0};
+        for (int d = 0; d < D; d++)
+            m[d] = v[d] = 0;
+        for (size_t phase = 0; phase < COUNT (phases); phase++)
+            while (progress < phases[phase].until) {
+                double scale = phases[phase].scale, norm = 0, sum = 0;
+                double gain = (sqr + var) / (sqr + var / scale);
+                b1 *= beta1;
+                b2 *= beta2;
+                for (int d = 0; d < D; d++) {
+                    double g = sqrt (sqr) + sqrt (var / scale) * rng_gaussian (&rng);
+                    m[d] = beta1 * m[d] + (1 - beta1) * g;
+                    v[d] = beta2 * v[d] + (1 - beta2) * g * g;
+                    norm += g * g;
+                    sum += m[d] / (1 - b1) / (sqrt (v[d] / (1 - b2)) + eps);
+                }
+                second_moment_measure (&moment, norm, gain);
+                moment = second_moment_next (moment, beta2, gain);
+                moved += second_moment_factor (moment, gain) * sum / D;
+                progress += gain;
+                if (progress - begun < WINDOW)
+                    continue;
+                double ratio = moved / (progress - begun) / unit;
+                if (ratio < 0.9 || ratio > 1.1)
+                    fail_msg ("beta2 %g, progress %g: %g of the displacement of M0", beta2,
+                              progress, ratio);
+                begun = progress;
+                moved = 0;
+            }
+    }
+    free (m);
+    free (v);
+}
+
+/* At once after a change the factor is the gain; in the end its square root. */
+static void test_second_moment (void **unused)
+{
+    (void)unused;
+    struct second_moment moment = {0};
+    for (int i = 0; i < 20000; i++)
+        moment = second_moment_next (moment, 0.999, 1);
+    assert_true (relative (second_moment_factor (moment, 1), 1) < 1e-12);
+    moment = second_moment_next (moment, 0.999, 9);
+    assert_true (relative (second_moment_factor (moment, 9), 9) < 1e-3);
+    for (int i = 0; i < 20000; i++)
+        moment = second_moment_next (moment, 0.999, 9);
+    assert_true (relative (second_moment_factor (moment, 9), 3) < 1e-6);
+    /* beta2 = 0 remembers nothing. */
+    moment = second_moment_next ((struct second_moment){0}, 0, 9);
+    assert_true (relative (second_moment_factor (moment, 9), 3) < 1e-12);
+    /* Old gradients that were ten times as large are remembered longer. */
+    struct second_moment large = {0}, equal = {0};
+    for (int i = 0; i < 1000; i++) {
+        second_moment_measure (&large, i < 500 ? 100 : 1, 1);
+        large = second_moment_next (large, 0.999, i < 500 ? 1 : 4);
+        equal = second_moment_next (equal, 0.999, i < 500 ? 1 : 4);
+    }
+    assert_true (second_moment_factor (large, 4) > second_moment_factor (equal, 4) + 0.3);
+    second_moment_measure (&large, NAN, 1);
+    second_moment_measure (&large, INFINITY, 1);
+    second_moment_measure (&large, 0, 1);
+    assert_true (second_moment_is_legal (&large));
+}
+
+/* ---- Probes --------------------------------------------------------------------------------- */
+
+static void test_probes (void **unused)
+{
+    (void)unused;
+    for (uint64_t update = 0; update < 100; update++) {
+        assert_int_equal (probe_is_due (update, false), update < 16 || update % 8 == 0);
+        assert_int_equal (probe_is_due (update, true),
+                          update >= 10 && (update < 26 || update % 8 == 0));
+    }
+    static const struct {
+        struct pollux_limits limits;
+        struct pollux_batch batch, probe;
+    } cases[] = {
+        {{32, 1024, 1, 64, true}, {32, 0}, {16, 1}},  {{33, 1024, 1, 64, true}, {33, 0}, {17, 1}},
+        {{33, 33, 1, 64, true}, {33, 0}, {16, 1}},    {{32, 1024, 32, 64, true}, {32, 0}, {32, 1}},
+        {{32, 40, 32, 64, true}, {32, 0}, {32, 0}},   {{1, 64, 1, 64, true}, {1, 0}, {1, 1}},
+        {{32, 1024, 1, 64, false}, {32, 0}, {32, 0}}, {{32, 1024, 1, 64, true}, {32, 1}, {32, 1}},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct pollux_batch probe = probe_batch (&cases[i].limits, cases[i].batch);
+        if (probe.m != cases[i].probe.m || probe.s != cases[i].probe.s)
+            fail_msg ("case %zu: m %d, s %d", i, (int)probe.m, (int)probe.s);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_by_the_book),   cmocka_unit_test (test_without_evidence),
+        cmocka_unit_test (test_outlier),       cmocka_unit_test (test_gaussian),
+        cmocka_unit_test (test_gain_limit),    cmocka_unit_test (test_adam_displacement),
+        cmocka_unit_test (test_second_moment), cmocka_unit_test (test_probes),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
