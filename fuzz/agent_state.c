@@ -55,7 +55,7 @@ static void restore (const uint8_t *data, size_t size)
     demand (pollux_agent_open (&setup, &agent, NULL) == 0);
     int code = pollux_agent_state_restore (agent, data, size, &err);
     demand (code == 0 || (code == -EINVAL && *err.text));
-    if (code == 0) {
+    if (code == 0 && data[8] == 2) { /* version 1 is saved as version 2 */
         uint8_t *again = malloc (size);
         demand (again && pollux_agent_state_size (agent) == size);
         demand (pollux_agent_state_save (agent, again, size, NULL) == 0);

@@ -110,7 +110,8 @@ static void decide (struct pollux_agent *agent)
         gain = decide_update (agent, factors);
     agent->decided = true; /* a second call in this step does not count the update again */
     struct pollux_grad grad = agent_grad (agent);
-    agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, now_s);
+    bool fitted = agent->tuner.fitted;
+    agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, now_s) && !fitted;
     agent->news |= tuner_choose (&agent->tuner, grad, agent_has_evidence (agent));
     enum pollux_verdict verdict = verdict_of (agent);
     report_if_due (agent, verdict, now_s);

@@ -64,9 +64,9 @@ static uint8_t *put_trust (uint8_t *at, const struct pollux_agent *agent)
 {
     const struct evidence *evidence = &agent->evidence;
     const double values[] = {agent->gain_limit.most, agent->gain_limit.trial, agent->moment.now,
-                             agent->moment.init,     evidence->weight,        evidence->weight2,
-                             evidence->sqr,          evidence->var,           evidence->size,
-                             evidence->sqr2,         evidence->root2};
+                             agent->moment.init,     agent->moment.energy,    evidence->weight,
+                             evidence->weight2,      evidence->sqr,           evidence->var,
+                             evidence->size,         evidence->sqr2,          evidence->root2};
     double total = pollux_total_batch (agent->world.shape, agent->tuner.batch);
     at = bytes_put_u64 (at, agent->updates);
     at = bytes_put_u64 (at, (uint64_t)total);

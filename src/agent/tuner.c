@@ -73,13 +73,15 @@ void tuner_count (struct tuner *tuner)
     tuner->waits -= tuner->waits > 0;
 }
 
-/* True if there are enough new steps, and the period is over or a batch is to be chosen. */
+/* True if there are enough new steps, and the period is over, or a batch is to be chosen and one more
+ * configuration was measured. */
 static bool fit_due (const struct tuner *tuner, const struct profile *profile, double now_s)
 {
     if (profile->steps == tuner->fitted_steps)
         return false;
     if (tuner->fitted_at_s > -INFINITY)
-        return tuner->waits == 0 || now_s - tuner->fitted_at_s >= tuner->period_s;
+        return (tuner->waits == 0 && profile->count != tuner->fitted_count) ||
+               now_s - tuner->fitted_at_s >= tuner->period_s;
     return profile->steps - tuner->fitted_steps >= first_steps;
 }
 
@@ -93,6 +95,7 @@ bool tuner_refit (struct tuner *tuner, const struct profile *profile, struct pol
     size_t count = profile_samples (profile, samples);
     tuner->fitted_at_s = now_s;
     tuner->fitted_steps = profile->steps;
+    tuner->fitted_count = profile->count;
     if (pollux_fit (samples, count, tuner->fitted ? &tuner->fit.model : NULL, &fit, NULL) < 0)
         return false; /* no memory: keep the last fit */
     tuner->fit = fit;

@@ -22,6 +22,7 @@ struct tuner {
     struct pollux_fit fit;
     struct pollux_best best; /* predicted by the fit */
     uint64_t fitted_steps;   /* profile.steps at the last fit */
+    int fitted_count;        /* profile.count at the last fit */
     double fitted_at_s;      /* -INFINITY: no fit in this generation */
 
     uint64_t waits; /* updates until the next choice; 0: it is due */

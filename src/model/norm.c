@@ -90,7 +90,7 @@ static void block_inverse (const struct precondition *pre, size_t start, size_t 
 {
     pre->exp_avg_sq.kind->load (pre->exp_avg_sq.data, start, count, ret);
     for (size_t i = 0; i < BLOCK; i++)
-        ret[i] = ret[i] < pre->floor ? pre->floor : ret[i];
+        ret[i] = ret[i] >= 0 && ret[i] < pre->floor ? pre->floor : ret[i];
     norm_block_here ()->invert (ret, pre->unbias, pre->eps);
     for (size_t i = count; i < BLOCK; i++)
         ret[i] = 1;

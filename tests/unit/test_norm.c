@@ -36,13 +36,16 @@ struct expected {
 static struct expected plain (const struct arrays *arrays, size_t length,
                               const struct pollux_adam *adam)
 {
-    long double sqr = 0, dot = 0, dot_size = 0, diff = 0;
+    long double sqr = 0, dot = 0, dot_size = 0, diff = 0, mean = 0;
+    for (size_t i = 0; i < length; i++)
+        mean += (long double)arrays->f64[2][i] / (long double)length;
     for (size_t i = 0; i < length; i++) {
         long double p = 1;
         if (adam && adam->step >= 5) {
             long double log_beta2 = log1pl ((long double)adam->beta2 - 1);
             long double correction = -expm1l ((long double)adam->step * log_beta2);
-            p = sqrtl ((long double)arrays->f64[2][i] / correction) + (long double)adam->eps;
+            long double v = fmaxl ((long double)arrays->f64[2][i], mean / 100);
+            p = sqrtl (v / correction) + (long double)adam->eps;
         }
         long double x = (long double)arrays->f64[0][i] / p;
         long double y = (long double)arrays->f64[1][i] / p;
