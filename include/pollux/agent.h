@@ -198,9 +198,9 @@ struct pollux_advice {
     double progress; /* updates with batch M0, including this one */
 };
 
-/* The batch of the update that follows `updates` others, if the present choice stays: programs that
- * prepare data in advance ask for it.  Without probes it is always the same. */
-struct pollux_batch pollux_agent_batch_after (const struct pollux_agent *agent, uint64_t updates);
+/* The batch of an update, counted from 0 since the training began (pollux_status), if the present choice
+ * stays: programs that prepare data in advance ask for it.  Without probes it is always the same. */
+struct pollux_batch pollux_agent_batch_at (const struct pollux_agent *agent, int64_t update);
 
 /* Decide on replica 0: within a step on its update and on the next batch, outside of a step on the
  * batch only.  Returns a buffer of the agent with the *ret_count = 8 + groups numbers to broadcast.
@@ -220,8 +220,9 @@ double pollux_agent_factor (const struct pollux_agent *agent, int group);
 
 /* The state of the agent.  Only replica 0 measures. */
 struct pollux_status {
-    struct pollux_batch batch;
-    double progress, total; /* total 0: unknown */
+    struct pollux_batch batch; /* the choice; a probe divides it */
+    int64_t updates;           /* since the training began */
+    double progress, total;    /* total 0: unknown */
     struct pollux_grad grad;
     double noise_scale;  /* samples; NaN: unknown */
     double noise_weight; /* pollux_noise_weight */

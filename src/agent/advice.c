@@ -83,20 +83,21 @@ static void report_if_due (struct pollux_agent *agent, enum pollux_verdict verdi
     agent->said_last = verdict != POLLUX_GO;
 }
 
-/* Is the update after `updates` others a probe, if the batch stays? */
-static bool probes_after (const struct pollux_agent *agent, uint64_t updates)
+/* Is this update a probe, counted from 0 since the training began? */
+static bool is_probe (const struct pollux_agent *agent, uint64_t update)
 {
     const struct tuner *tuner = &agent->tuner;
     return agent->world.shape.replicas == 1 && !tuner->fixed &&
            tuner->limits.max_batch > tuner->limits.init_batch &&
-           probe_is_due (agent->updates + updates, agent->beta2 > 0);
+           probe_is_due (update, agent->beta2 > 0);
 }
 
-struct pollux_batch pollux_agent_batch_after (const struct pollux_agent *agent, uint64_t updates)
+struct pollux_batch pollux_agent_batch_at (const struct pollux_agent *agent, int64_t update)
 {
     const struct tuner *tuner = &agent->tuner;
-    return probes_after (agent, updates) ? probe_batch (&tuner->limits, tuner->batch)
-                                         : tuner->batch;
+    return update >= 0 && is_probe (agent, (uint64_t)update)
+               ? probe_batch (&tuner->limits, tuner->batch)
+               : tuner->batch;
 }
 
 static void decide (struct pollux_agent *agent)
@@ -118,7 +119,7 @@ static void decide (struct pollux_agent *agent)
     numbers[NUMBER_MARK] = mark;
     numbers[NUMBER_M] = (double)agent->tuner.batch.m;
     numbers[NUMBER_S] = (double)agent->tuner.batch.s;
-    numbers[NUMBER_PROBE] = probes_after (agent, 0);
+    numbers[NUMBER_PROBE] = is_probe (agent, agent->updates);
     numbers[NUMBER_VERDICT] = verdict;
     numbers[NUMBER_SKIP] = agent->watch.open && agent->skip;
     numbers[NUMBER_GAIN] = gain;

@@ -456,7 +456,8 @@ void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status
     double weight = pollux_noise_weight (agent->noise);
     grad.gain_max = agent_grad (agent).gain_max;
     *ret = (struct pollux_status){
-        .batch = agent->advice.batch,
+        .batch = agent->followed,
+        .updates = (int64_t)agent->updates,
         .progress = agent->progress,
         .total = agent->total,
         .grad = grad,

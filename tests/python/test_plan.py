@@ -26,7 +26,7 @@ def assigned(update_of_rank: list) -> Counter:
 
 def all_ranks(length, offset, samples, batch, replicas, least=1):
     """The updates of a pass; each is a tuple over the replicas."""
-    of_rank = [list(plan.updates(length, offset, samples, batch, replicas, rank, least))
+    of_rank = [list(plan.updates(length, offset, lambda k: (samples, batch), replicas, rank, least))
                for rank in range(replicas)]
     assert len({len(row) for row in of_rank}) == 1
     return list(zip(*of_rank))
@@ -89,6 +89,14 @@ def test_a_tail_too_small_for_all_replicas_is_shared_with_the_update_before():
     sizes = [row[0].samples for row in all_ranks(10, 0, 4, Batch(1, 0), 4)]
     assert sizes == [4, 6]                                          # nor 4, 3, 3
     assert all(row[0].weight(0) > 0 for row in all_ranks(26, 0, 8, Batch(2, 0), 4))
+
+
+def test_batches_that_alternate_cover_the_pass():
+    """As with probes: every third update has two micro-steps."""
+    batches = [Batch(4, 1), Batch(8, 0), Batch(8, 0)]
+    found = list(plan.updates(30, 3, lambda k: (8, batches[k % 3]), 1, 0))
+    assert [update.micro_steps for update in found] == [2, 1, 1, 1]
+    assert [(each.start, each.samples) for each in found] == [(3, 8), (11, 8), (19, 8), (27, 3)]
 
 
 def test_weights_with_fewer_samples_than_replicas():

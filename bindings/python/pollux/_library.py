@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import (
+    CFUNCTYPE,
     POINTER,
     Structure,
     c_bool,
@@ -133,6 +134,9 @@ class CWorld(Structure):
     ]
 
 
+CClock = CFUNCTYPE(c_double, c_void_p)
+
+
 class CSetup(Structure):
     _fields_ = [
         ("limits", CLimits),
@@ -141,10 +145,13 @@ class CSetup(Structure):
         ("total", c_double),
         ("warmup_epochs", c_double),
         ("dataset_size", c_int64),
+        ("beta2", c_double),
         ("fixed", CBatch),
         ("observe", c_bool),
         ("period_s", c_double),
         ("world", CWorld),
+        ("clock_s", CClock),
+        ("clock", c_void_p),
     ]
 
 
@@ -161,6 +168,7 @@ class CAdvice(Structure):
 class CStatus(Structure):
     _fields_ = [
         ("batch", CBatch),
+        ("updates", c_int64),
         ("progress", c_double),
         ("total", c_double),
         ("grad", CGrad),
@@ -264,6 +272,8 @@ SIGNATURES = {
     "pollux_rule_by_name": (c_int, [c_char_p, _handles, _error]),
     "pollux_rule_at": (c_void_p, [c_size_t]),
     "pollux_rule_name": (c_char_p, [_handle]),
+    "pollux_rule_is_by_group": (c_bool, [_handle]),
+    "pollux_rule_is_adam": (c_bool, [_handle]),
     "pollux_rule_factor": (c_double, [_handle, POINTER(CRate), CGrad]),
     "pollux_rate_advance": (c_double, [POINTER(CRate), CGrad]),
     # The agent
@@ -288,8 +298,10 @@ SIGNATURES = {
     "pollux_agent_samples": (c_int, [_handle, c_int64, _error]),
     "pollux_agent_gradients": (c_int, [_handle, c_int64, _doubles, _doubles, _error]),
     "pollux_agent_gradients_single": (c_int, [_handle, _doubles, _doubles, _error]),
+    "pollux_agent_energy": (None, [_handle, c_double]),
     "pollux_agent_skip": (None, [_handle]),
     "pollux_agent_paired": (c_bool, [_handle]),
+    "pollux_agent_batch_at": (CBatch, [_handle, c_int64]),
     "pollux_agent_decide": (c_void_p, [_handle, POINTER(c_size_t)]),
     "pollux_agent_follow": (c_int, [_handle, POINTER(CAdvice), _error]),
     "pollux_agent_factor": (c_double, [_handle, c_int]),

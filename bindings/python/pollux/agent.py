@@ -12,11 +12,12 @@ import os
 import weakref
 from enum import IntEnum
 from errno import EDOM
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple
 
 from ._library import (
     CAdvice,
     CBatch,
+    CClock,
     CError,
     CLimits,
     CSetup,
@@ -65,7 +66,8 @@ class Status(NamedTuple):
     """The state of the agent.  Only replica 0 measures.  fit and best are None before the first
     fit."""
 
-    batch: Batch
+    batch: Batch  # the choice; a probe divides it
+    updates: int  # since the training began
     progress: float
     total: float  # 0: unknown
     grad: Grad
@@ -97,6 +99,7 @@ class Agent:
     """One per process.  Defaults: max_batch M0, local_batch (1, M0), rule adascale.  total: in
     updates with batch M0 (0: unknown).  fixed: train with this batch.  observe: measure and report
     only.  period_s: seconds between fits and reports (0: 30 s).  world None: read the environment.
+    beta2: of Adam; 0: another optimizer.  clock: seconds (default: the monotonic clock).
     Used by one thread at a time; does nothing in a child of fork."""
 
     def __init__(
@@ -111,10 +114,12 @@ class Agent:
         total: float = 0.0,
         warmup_epochs: float = 0.0,
         dataset_size: int = 0,
+        beta2: float = 0.0,
         fixed: Optional[Batch] = None,
         observe: bool = False,
         period_s: float = 0.0,
         world: Optional[World] = None,
+        clock: Optional[Callable[[], float]] = None,
     ) -> None:
         lib = library()
         low, high = local_batch or (1, init_batch)
@@ -126,6 +131,7 @@ class Agent:
             total=total,
             warmup_epochs=warmup_epochs,
             dataset_size=dataset_size,
+            beta2=beta2,
             fixed=CBatch(*fixed) if fixed else CBatch(0, 0),
             observe=observe,
             period_s=period_s,
@@ -133,6 +139,8 @@ class Agent:
         if world:
             shape = CShape(world.nodes, world.replicas)
             setup.world = CWorld(world.rank, world.local_rank, shape, world.generation)
+        if clock is not None:
+            self._clock = setup.clock_s = CClock(lambda _context: clock())  # kept as long as self
         self._library = lib
         self._error = CError()
         self._err = ctypes.byref(self._error)
@@ -216,8 +224,8 @@ class Agent:
     # ---- Measuring ----------------------------------------------------------------------------
 
     def pass_begin(self) -> None:
-        """A pass over the data begins, or continues after a restart: the agent chooses a new
-        batch."""
+        """A pass over the data begins, or continues after a restart: its first step is not
+        measured."""
         self._library.pollux_agent_pass_begin(self._handle)
 
     def step_begin(self) -> None:
@@ -275,6 +283,11 @@ class Agent:
         """Skip this update; call it instead of gradients().  Does nothing except on replica 0."""
         self._library.pollux_agent_skip(self._handle)
 
+    def energy(self, mean_sqr: float) -> None:
+        """For Adam: the squared norm of this update's mean gradient as it is, without Adam's
+        preconditioner."""
+        self._library.pollux_agent_energy(self._handle, mean_sqr)
+
     @property
     def paired(self) -> bool:
         """Whether the gradient of the update before can be used for a comparison."""
@@ -290,6 +303,11 @@ class Agent:
             self._numbers = (ctypes.c_double * self._count.value).from_address(at)
             self._numbers_at = at
         return self._numbers
+
+    def batch_at(self, update: int) -> Batch:
+        """The batch of an update, counted from 0 since the training began, if the present choice
+        stays."""
+        return Batch.of(self._library.pollux_agent_batch_at(self._handle, update))
 
     def follow(self) -> Advice:
         """Take over the broadcast numbers, on every replica.  PolluxError if they are not valid."""
@@ -314,6 +332,7 @@ class Agent:
         self._library.pollux_agent_status(self._handle, ctypes.byref(c))
         return Status(
             Batch.of(c.batch),
+            c.updates,
             c.progress,
             c.total,
             Grad.of(c.grad),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any, Iterable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterable, Iterator, Optional, Tuple
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -49,7 +49,8 @@ def session() -> Session:
 
 def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None,
          log: Optional[str] = None, writer: Any = None, save_every: float = 300.0,
-         report_every: float = 30.0, adapt: bool = True, seed: int = 0) -> None:
+         report_every: float = 30.0, adapt: bool = True, seed: int = 0,
+         clock: Optional[Callable[[], float]] = None) -> None:
     """Start a session.  The environment variables of polluxd, torchrun, Open MPI or Slurm say which
     replica this process is; without them there is one replica.
 
@@ -61,12 +62,13 @@ def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None,
     save_every    seconds between checkpoints; a request to stop writes one in any case
     adapt         False: measure, save and stop, but do not change batch and learning rate
     seed          of the order of the samples
+    clock         seconds by which steps are measured (default: the monotonic clock)
     """
     global _session
     if _session is not None:
         raise RuntimeError("px.init() was called before")
     _session = Session(checkpoint, backend=backend, log=log, writer=writer, save_every=save_every,
-                       report_every=report_every, adapt=adapt, seed=seed)
+                       report_every=report_every, adapt=adapt, seed=seed, clock=clock)
 
 
 def close() -> None:
@@ -110,6 +112,8 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     it.pass_samples = samples_in(loader)
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
+    if not it.adapt:
+        most = init_batch  # larger batches would be promised to the scheduler
     fixed = None if it.adapt else split_batch(init_batch, it.world.replicas, high)
     own_ddp = ddp_of(model)
     static_graph = getattr(own_ddp, "static_graph", (ddp or {}).get("static_graph"))
@@ -122,7 +126,8 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
         groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer),
         observe=not it.adapt, fixed=fixed, warmup_epochs=warmup_epochs,
-        dataset_size=it.pass_samples, period_s=it.period_s, world=it.world)
+        dataset_size=it.pass_samples, beta2=_beta2_of(optimizer), period_s=it.period_s,
+        world=it.world, clock=it.clock)
     module = unwrapped(model)
     it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
     if it.world.replicas > 1 and own_ddp is None:
@@ -216,6 +221,13 @@ def replicas() -> int:
 
 def _rule_of(optimizer: torch.optim.Optimizer) -> str:
     return "adamscale" if all("betas" in group for group in optimizer.param_groups) else "adascale"
+
+
+def _beta2_of(optimizer: torch.optim.Optimizer) -> float:
+    """Adam's beta2, the largest of all groups; 0 for other optimizers."""
+    if _rule_of(optimizer) != "adamscale":
+        return 0.0
+    return max(float(group["betas"][1]) for group in optimizer.param_groups)
 
 
 def _why_indivisible(optimizer: torch.optim.Optimizer, static_graph: Optional[bool]) -> str:

@@ -22,13 +22,14 @@ from .plan import Update, iterations, updates
 from .workers import like, sigterm_blocked
 
 Updates = Iterator["tuple[Update, Iterator[Any]]"]
+Advised = Callable[[int], "tuple[int, Batch]"]  # samples and batch of the k-th update from now on
 
 
 class Source:
     """The interface of both.  state() is that of one replica; restore() takes the states of all
     replicas that wrote the checkpoint."""
 
-    def rest_of_pass(self, batch: Batch) -> Updates:
+    def rest_of_pass(self, advised: Advised) -> Updates:
         """The remaining updates of the pass, each with an iterator over its micro-batches."""
         raise NotImplementedError
 
@@ -120,13 +121,11 @@ class IndexedSource(Source):
         self._generator = torch.Generator()
         self._loader = like(loader, batch_sampler=self._index_lists, generator=self._generator)
 
-    def rest_of_pass(self, batch: Batch) -> Updates:
+    def rest_of_pass(self, advised: Advised) -> Updates:
         session, position = self._session, self._session.position
         self._order.prepare(position.number)
-        samples = session.samples_of(batch)
-        plan = functools.partial(
-            updates, self._order.length, position.offset, samples, batch, session.world.replicas,
-            session.world.rank, min(self._min_samples, samples))
+        plan = functools.partial(updates, self._order.length, position.offset, advised,
+                                 session.world.replicas, session.world.rank, self._min_samples)
         batches = self._fetch(plan, position.number, position.offset)
         for update in plan():
             yield update, batches
@@ -144,7 +143,7 @@ class IndexedSource(Source):
 
     def iterations(self, batch: Batch, samples: int) -> int:
         return iterations(self._order.length, samples, batch, self._session.world.replicas,
-                          min(self._min_samples, samples))
+                          self._min_samples)
 
     def state(self) -> Any:
         return self._order.state()
@@ -207,19 +206,21 @@ class StreamSource(Source):
         self._stream_of = -1
         self._pending: list[Any] = []   # samples of the next update
 
-    def rest_of_pass(self, batch: Batch) -> Updates:
+    def rest_of_pass(self, advised: Advised) -> Updates:
         position, world = self._session.position, self._session.world
         if self._stream_of != position.number:
             self._begin(position.number)
-        wanted = batch.m * (batch.s + 1)
-        have = wanted
-        while have == wanted:
+        for k in itertools.count():
+            _samples, batch = advised(k)
+            wanted = batch.m * (batch.s + 1)
             have = self._gather(wanted)
             if have < (wanted if self._drop_last else 1):
                 break
             update = Update(position.offset, world.replicas * have, batch, world.replicas,
                             world.rank)
             yield update, self._micro_batches(update)
+            if have < wanted:
+                break
         self._pending = []
 
     def _begin(self, number: int) -> None:

@@ -52,7 +52,7 @@ class ElasticLoader:
     def _batch(self) -> Batch:
         session = self._session
         if self._begun():
-            return session.advice.batch
+            return session.status().batch
         return Batch(-(-session.init_batch // session.world.replicas), 0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -76,10 +76,11 @@ class ElasticLoader:
                 session.reporter.pause()
 
     def _updates_of_batch(self, turn: int) -> Iterator[Any]:
-        """Updates with one batch size, until the pass ends or the advice changes."""
+        """Updates as advised, until the pass ends or the advice changes."""
         session = self._session
-        batch = session.advice.batch
-        for update, batches in self._source.rest_of_pass(batch):
+        for update, batches in self._source.rest_of_pass(session.advised_from_now()):
+            if update.batch != session.advice.batch:
+                return  # data that was fetched in advance is fetched again in the new sizes
             session.begin_update(update)
             for micro in range(update.micro_steps):
                 data = next(batches)
@@ -92,8 +93,6 @@ class ElasticLoader:
             session.boundary()
             if session.done:
                 break
-            if session.advice.batch != batch:
-                return
         session.position.ended = True
 
     def state(self) -> Any:

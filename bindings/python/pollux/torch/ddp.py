@@ -25,6 +25,9 @@ from .norms import Norms
 from .patches import Patches
 
 
+ENERGY_EVERY = 8  # updates between two measurements of the gradient without preconditioner
+
+
 class Piece(NamedTuple):
     """Part of a bucket: one parameter, or the whole bucket if all its parameters are in one
     group."""
@@ -54,6 +57,7 @@ class Ddp(Gradients):
         self._on_sync = on_sync
         self._in_ddp: Optional[set[Parameter]] = None
         self._finds_unused = False
+        self._updates = 0
         self._late: list[Parameter] = []    # parameters that DDP does not know
         self._own_hook: Optional[Callable[..., Any]] = None     # of the program: averages
         super().__init__(optimizer, loss_scale)
@@ -190,8 +194,13 @@ class Ddp(Gradients):
                 self._average(parameter, gradient)
         self._on_sync(time.monotonic() - self._computed_s)
         if self._collectives.rank == 0:
-            self._add_pieces(self._mean, self._reduced_pieces())
+            pieces = self._reduced_pieces()
+            self._add_pieces(self._mean, pieces)
             self._add_grads(self._mean, self._late)
+            self._updates += 1
+            if self._precondition.active and self._updates % ENERGY_EVERY == 1:
+                for group, gradient, _parameter in pieces:
+                    self._plain.add(group, gradient)
         self._pieces = []
 
     def _average(self, parameter: Parameter, gradient: Optional[Tensor]) -> None:

@@ -47,6 +47,7 @@ class Measured(NamedTuple):
     single: bool                    # one micro-gradient, compared with the last update's
     complete: bool                  # the noise can be estimated from them
     finite: bool
+    energy: float = 0.0             # squared norm of the mean without preconditioner; 0: unknown
 
 
 class Gradients:
@@ -119,6 +120,7 @@ class Gradients:
         self._measure = measure
         self._micro = Norms(self.groups)
         self._mean = Norms(self.groups)
+        self._plain = Norms(self.groups)    # of the mean, without preconditioner
         self._done = False          # a backward pass has ended
         self._mixed = False         # several backward passes in a micro-step: not measurable
         self.begin_micro(None)
@@ -196,6 +198,11 @@ class Gradients:
     def _add(self, norms: Norms, parameter: Parameter, gradient: Tensor) -> None:
         norms.add(self._group_of[parameter], gradient, self._precondition(parameter))
 
+    def _add_mean(self, parameter: Parameter, gradient: Tensor) -> None:
+        self._add(self._mean, parameter, gradient)
+        if self._precondition.active:
+            self._plain.add(self._group_of[parameter], gradient)
+
     def _add_grads(self, norms: Norms, parameters: Iterable[Parameter]) -> None:
         for parameter in parameters:
             if parameter.grad is not None:
@@ -210,7 +217,7 @@ class Gradients:
         scale = self._loss_scale() ** 2
         return Measured([a / scale for a in micro],
                         [min(a, b) / scale for a, b in zip(micro, mean)],
-                        parts, False, complete, finite)
+                        parts, False, complete, finite, sum(self._plain.values()) / scale)
 
 
 def is_finite(*lists: list[float]) -> bool:

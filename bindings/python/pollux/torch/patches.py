@@ -114,6 +114,23 @@ class Patches:
 
 
 @contextlib.contextmanager
+def scaled_decay(optimizer: torch.optim.Optimizer, factor: Callable[[int], float],
+                 gain: float) -> Iterator[None]:
+    """Let the weights of AdamW decay as in `gain` updates with M0, whatever the factor of the
+    learning rate, by which AdamW multiplies the decay, is."""
+    groups = optimizer.param_groups if isinstance(optimizer, torch.optim.AdamW) else []
+    before = [group["weight_decay"] for group in groups]
+    try:
+        for index, group in enumerate(groups):
+            if factor(index) > 0:
+                group["weight_decay"] = before[index] * gain / factor(index)
+        yield
+    finally:
+        for group, decay in zip(groups, before):
+            group["weight_decay"] = decay
+
+
+@contextlib.contextmanager
 def scaled_rates(groups: list[dict], factor: Callable[[int], float]) -> Iterator[None]:
     """Multiply the learning rate of group i by factor(i), for a while.  A rate that is a tensor is
     changed in place, where a compiled step reads it.  Groups may share one tensor: all but the

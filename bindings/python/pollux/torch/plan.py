@@ -7,7 +7,7 @@ pass.  """
 from __future__ import annotations
 
 import itertools
-from typing import Iterator
+from typing import Callable, Iterator
 
 from ..agent import Batch
 
@@ -18,10 +18,11 @@ class Update:
     """`samples` consecutive positions from `start`, divided among the micro-steps of all replicas
     so that the sizes of two shares differ by at most one."""
 
-    __slots__ = ("start", "samples", "replicas", "rank", "micro_steps", "full")
+    __slots__ = ("start", "samples", "batch", "replicas", "rank", "micro_steps", "full")
 
     def __init__(self, start: int, samples: int, batch: Batch, replicas: int, rank: int) -> None:
         self.start = start
+        self.batch = batch
         self.samples = samples
         self.replicas = replicas
         self.rank = rank
@@ -112,19 +113,24 @@ class Position:
         self._resumed = self.begun
 
 
-def updates(length: int, offset: int, samples: int, batch: Batch, replicas: int, rank: int,
-            least: int = 1) -> Iterator[Update]:
-    """The updates of a pass from an offset on, of `samples` samples each except the last ones.
-    Fewer than `least` samples at the end are dropped."""
-    whole, last = _split(length - offset, samples, replicas, least)
-    for size in itertools.chain(itertools.repeat(samples, whole), last):
-        yield Update(offset, size, batch, replicas, rank)
-        offset += size
+def updates(length: int, offset: int, advised: Callable[[int], tuple[int, Batch]], replicas: int,
+            rank: int, least: int = 1) -> Iterator[Update]:
+    """The updates of a pass from an offset on.  advised(k) is the size and the batch of the k-th of
+    them; the last ones may have fewer samples.  Fewer than `least` samples at the end are
+    dropped."""
+    for k in itertools.count():
+        samples, batch = advised(k)
+        whole, last = _split(length - offset, samples, replicas, min(least, samples))
+        for size in ([samples] if whole else last):
+            yield Update(offset, size, batch, replicas, rank)
+            offset += size
+        if not whole:
+            return
 
 
 def iterations(length: int, samples: int, batch: Batch, replicas: int, least: int = 1) -> int:
     """Micro-steps of a whole pass in each replica."""
-    whole, last = _split(length, samples, replicas, least)
+    whole, last = _split(length, samples, replicas, min(least, samples))
 
     def of(size: int) -> int:
         return Update(0, size, batch, replicas, 0).micro_steps

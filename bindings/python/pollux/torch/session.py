@@ -35,7 +35,7 @@ from .report import Reporter
 from .saving import Saver
 from .ddp import Ddp
 from .states import random_state, restore_random_state
-from .patches import Patches, scaled_rates
+from .patches import Patches, scaled_decay, scaled_rates
 
 STOPPED = 143  # exit status after a request to stop: the work is saved
 UNSAVED = 1    # exit status after a request to stop: the work could not be saved
@@ -45,8 +45,9 @@ class Session:
     """The state of pollux.torch in this process."""
 
     def __init__(self, checkpoint: Optional[str], *, backend: Optional[str], log: Optional[str],
-                 writer: Any, save_every: float, report_every: float, adapt: bool,
-                 seed: int) -> None:
+                 writer: Any, save_every: float, report_every: float, adapt: bool, seed: int,
+                 clock: Optional[Callable[[], float]] = None) -> None:
+        self.clock = clock
         self.world = read_world()
         join(self.world, backend)
         self.collectives = Collectives(self.world.rank, self.world.replicas)
@@ -178,7 +179,8 @@ class Session:
             self._finish(skipped=False)
         if not self.advice.skip:
             # schedulers see the rates of M0 before and after
-            with scaled_rates(self.optimizer.param_groups, self.factor):
+            with scaled_rates(self.optimizer.param_groups, self.factor), \
+                    scaled_decay(self.optimizer, self.factor, self.advice.gain):
                 if several:
                     loss = original(closure)
                 else:
@@ -215,6 +217,8 @@ class Session:
         self.advise()
 
     def _pass_to_agent(self, measured: Measured) -> None:
+        if measured.energy > 0:
+            self.agent.energy(measured.energy)
         if measured.single:
             self.agent.gradients_single(measured.micro, measured.mean)
         else:
@@ -361,9 +365,18 @@ class Session:
             return self.init_batch
         return self.world.replicas * batch.m * (batch.s + 1)
 
+    def advised_from_now(self) -> Callable[[int], tuple[int, Batch]]:
+        """Samples and batch of the k-th update from now on, if the choice of the agent stays."""
+        first = self.status().updates
+
+        def advised(k: int) -> tuple[int, Batch]:
+            batch = self.agent.batch_at(first + k)
+            return self.samples_of(batch), batch
+        return advised
+
     def efficiency(self) -> float:
         """The efficiency of the current batch; 1 while the noise is unknown."""
-        total = self.samples_of(self.advice.batch)
+        total = self.samples_of(self.status().batch)
         if self._grad == (1.0, 0.0) or total < self.init_batch:
             return 1.0
         return float(model.efficiency(self._grad, self.init_batch, total))

@@ -92,7 +92,7 @@ class Single(Gradients):
                 self._differences.add(parameter, self._group_of[parameter], mean,
                                       self._precondition(parameter))
             else:
-                self._add(self._mean, parameter, mean)
+                self._add_mean(parameter, mean)
         return total
 
     def _finish(self) -> None:
@@ -104,7 +104,7 @@ class Single(Gradients):
         for parameter in list(self._kept):
             kept = self._rest(parameter)
             self._restored.add(parameter)
-            self._add(self._mean, parameter, kept)
+            self._add_mean(parameter, kept)
             add_grad(parameter, kept)
 
     def take(self) -> Measured:
