@@ -216,17 +216,19 @@ def update(agent, samples=None, micro=2.0, mean=1.5):
 def test_defaults():
     agent = Agent(64, world=TWO_REPLICAS)
     assert agent.world() == TWO_REPLICAS and agent.checkpoint_dir() is None
-    assert len(agent.decide()) == 7 + agent.groups
+    assert len(agent.decide()) == 8 + agent.groups
     assert agent.follow() == (Batch(32, 0), Verdict.GO, False, 0.0, 0.0)
 
 
 def test_a_full_update_and_a_short_one():
     agent = agent_of(fixed=Batch(64, 1))  # 4 times M0
+    for number in range(15):  # without evidence the gain is 1
+        assert update(agent) == (True, (Batch(64, 1), Verdict.GO, False, 1.0, number + 1.0))
     finite, advice = update(agent)
     assert finite and 1 < advice.gain < 4 and agent.factor(0) == advice.gain
     _, short = update(agent, samples=16)
-    assert short.gain == 0.25 and agent.factor(0) == 0.25
-    assert short.progress == advice.progress + 0.25
+    assert short.gain == 1 and agent.factor(0) == 1
+    assert short.progress == advice.progress + 1
     with pytest.raises(PolluxError, match="step_begin"):
         agent.samples(16)
 
@@ -268,7 +270,7 @@ def test_single_gradients():
         agent.follow()
         agent.step_end()
     status = agent.status()
-    assert status.noise_biased and status.grad == (0.5, 1.0, 0.0) and status.noise_scale == 128
+    assert status.noise_biased and status.grad == (0.5, 1.0, 1.0) and status.noise_scale == 128
 
 
 def test_numbers_are_broadcast_in_place():
@@ -292,7 +294,7 @@ def test_status_and_fit():
     status = agent.status()
     assert status.fit.model.gamma >= 1 and status.best.goodput > 0
     assert status.samples == 1 and status.max_profiled_replicas == 2
-    assert status.grad == pytest.approx((1.0, 0.5, 0.0)) and status.progress == 30
+    assert status.grad == pytest.approx((1.0, 0.5, 4.0)) and status.progress == 30
     assert status.report_error == 0
 
 

@@ -16,7 +16,7 @@ import pollux.torch as px
 from pollux.agent import Batch
 
 from . import case
-from .reference import Reference, adam, close
+from .reference import ENOUGH, Reference, adam, close
 from .tasks import noise
 
 M0 = 12
@@ -163,22 +163,30 @@ def factors(rule: str, expected: Callable[[SimpleNamespace, int], float]) -> Non
     seen_factors = []
 
     def seen(now: SimpleNamespace) -> None:
+        evidence = now.reference.evidence
         for group, base in enumerate((0.1, 0.02)):
             assert now.opt.param_groups[group]["lr"] == base
             factor = now.opt.rates[group] / base
             assert close([factor], [expected(now, group)]), (rule, group, factor)
-            seen_factors.append(factor)
+            if len(evidence.values) >= ENOUGH:
+                seen_factors.append(factor)
         gain = px.metrics()["progress"] - now.before
-        assert close([gain], [now.reference.total_gain(now.scale)]), (rule, gain)
-    run(Batch(12, 1), lambda model: Recording(by_group(model), lr=0.1), rule=rule, seen=seen)
+        assert close([gain], [now.reference.gain(now.scale, M0 / now.dataset)]), (rule, gain)
+        assert (gain > 1.01) == (len(evidence.values) >= ENOUGH)
+        evidence.progress += gain
+    run(Batch(12, 1), lambda model: Recording(by_group(model), lr=0.1), rule=rule, seen=seen,
+        updates=24)
     assert len(set(seen_factors)) > 1 or rule in ("linear", "sqrt")
-    assert all(factor != 1.0 for factor in seen_factors)
+    assert len(seen_factors) == 18 and all(factor != 1.0 for factor in seen_factors)
 
 
 @case(1, 2)
 def rates_by_each_rule():
-    factors("adascale", lambda now, group: now.reference.gain(group, now.scale))
-    factors("adamscale", lambda now, group: math.sqrt(now.reference.gain(group, now.scale)))
+    def gain(now: SimpleNamespace) -> float:
+        return now.reference.gain(now.scale, M0 / now.dataset)
+    factors("adascale", lambda now, group: gain(now))
+    factors("adascale-groups", lambda now, group: now.reference.group_gain(group, now.scale))
+    factors("adamscale", lambda now, group: math.sqrt(gain(now)))
     factors("linear", lambda now, group: now.scale)
     factors("sqrt", lambda now, group: math.sqrt(now.scale))
     factors("legw", lambda now, group: math.sqrt(now.scale) * min(

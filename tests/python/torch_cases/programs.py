@@ -132,7 +132,7 @@ def invalid_arguments():
     refused(prepare(scaler=object()), "scaler", "object", "state_dict()")
     prepare(max_batch=1e2, local_batch=[1, 8])()
     refused(prepare(), "called before")
-    assert px.session().pass_samples == 44
+    assert px.session().pass_samples == 44 and px.session().pass_updates == 6
 
 
 @case(1)

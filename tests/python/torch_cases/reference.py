@@ -8,6 +8,8 @@ from typing import Optional, Sequence
 import torch
 
 MEMORY = 0.999
+ENOUGH, OUTLIER = 16, 10
+LEAST_MOMENT = 0.01
 
 
 def square(tensors: Sequence[torch.Tensor]) -> float:
@@ -25,6 +27,7 @@ class Reference:
         self.var = [0.0] * self.count
         self.weight = 0.0
         self.previous: Optional[list[torch.Tensor]] = None
+        self.evidence = Evidence()
 
     def update(self, micro: Sequence[Sequence[torch.Tensor]], scale: float,
                divisors: Optional[Sequence[torch.Tensor]] = None) -> None:
@@ -48,6 +51,7 @@ class Reference:
             t = square(self._of(mean, group))
             values.append(((n * t - s) / (n - 1), (s - t) * scale / (n - 1)))
         self._average(values, scale)
+        self.evidence.add(sum(q for q, _u in values), sum(u for _q, u in values), scale)
 
     def _difference(self, before: list, now: list, scale: float) -> None:
         values = []
@@ -80,13 +84,54 @@ class Reference:
         pairs = [self.group(group) for group in range(self.count)]
         return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
 
-    def gain(self, group: int, scale: float) -> float:
-        sqr, var = self.group(group)
-        return (var + sqr) / (var / scale + sqr)
+    def group_gain(self, group: int, scale: float) -> float:
+        return self.evidence.gain(*self.group(group), scale)
 
-    def total_gain(self, scale: float) -> float:
-        sqr, var = self.total()
-        return (var + sqr) / (var / scale + sqr)
+    def gain(self, scale: float, share: float) -> float:
+        """share: of M0 in the data."""
+        return self.evidence.gain(*self.evidence.bounds(share), scale)
+
+
+class Evidence:
+    """Keeps all values, with the progress at which they were met."""
+
+    def __init__(self) -> None:
+        self.values: list[tuple[float, float, float, float]] = []  # q, u, M/M0, progress
+        self.progress = 0.0
+
+    def add(self, q: float, u: float, scale: float) -> None:
+        if self.count() >= 4:
+            size = self._mean([abs(value[0]) for value in self.values])
+            most = OUTLIER * self._mean([value[1] for value in self.values])
+            q = math.copysign(min(abs(q), OUTLIER * size), q)
+            u = min(u, most)
+        self.values.append((q, u, scale, self.progress))
+
+    def _weights(self) -> list[float]:
+        return [scale * MEMORY ** (self.progress - at) for _q, _u, scale, at in self.values]
+
+    def _mean(self, values: Sequence[float]) -> float:
+        weights = self._weights()
+        return sum(w * value for w, value in zip(weights, values)) / sum(weights)
+
+    def count(self) -> float:
+        weights = self._weights()
+        return sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
+
+    def bounds(self, share: float) -> tuple[float, float]:
+        """sqr+ and var."""
+        weights = self._weights()
+        if not weights:
+            return 1.0, 0.0
+        q = self._mean([value[0] for value in self.values])
+        var = max(self._mean([value[1] for value in self.values]), 0.0)
+        error = math.sqrt(sum((w * (value[0] - q)) ** 2 for w, value in zip(weights, self.values)))
+        return max(q, 0.0) + error / sum(weights) + share * var, var
+
+    def gain(self, sqr: float, var: float, scale: float) -> float:
+        """Progress of an update, limited by the evidence, for a training that has just begun."""
+        most = 4.0 if self.count() >= ENOUGH - 1e-9 else 1.0
+        return min((var + sqr) / (var / scale + sqr), most)
 
 
 def adam(optimizer: torch.optim.Optimizer) -> Optional[list[torch.Tensor]]:
@@ -98,8 +143,9 @@ def adam(optimizer: torch.optim.Optimizer) -> Optional[list[torch.Tensor]]:
             step = int(state.get("step", 0))
             if step < 5:
                 return None
-            average = state["exp_avg_sq"].double() / (1 - group["betas"][1] ** step)
-            divisors.append(average.sqrt() + group["eps"])
+            average = state["exp_avg_sq"].double()
+            average = torch.maximum(average, LEAST_MOMENT * average.mean())
+            divisors.append((average / (1 - group["betas"][1] ** step)).sqrt() + group["eps"])
     return divisors
 
 

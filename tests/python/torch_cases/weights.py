@@ -23,7 +23,7 @@ def adamw(parameters):
 @case(1, 2, 3)
 def sgd_with_momentum():
     run = assert_equals_plain(epochs=3)
-    assert abs(px.metrics()["progress"] - 3 * 44 / 8) < 1e-9
+    assert px.metrics()["progress"] == 3 * 6  # the short last batch is one update as well
     assert run.loader.batch_size == -(-8 // px.replicas())
 
 

@@ -30,7 +30,7 @@ from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
 from .report import Accumulator
-from .batches import samples_in
+from .batches import samples_in, updates_in
 from .session import STOPPED, Session
 from .states import ddp_of, unwrapped
 
@@ -110,6 +110,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     most = max_batch_of(max_batch, init_batch)
     low, high = local_batch_of(local_batch, init_batch)
     it.pass_samples = samples_in(loader)
+    it.pass_updates = updates_in(loader, it.pass_samples)
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
     if not it.adapt:

@@ -6,7 +6,6 @@ micro-batches.  When the batch size changes, the caller drops that iteration and
 """
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import sys
@@ -124,16 +123,18 @@ class IndexedSource(Source):
     def rest_of_pass(self, advised: Advised) -> Updates:
         session, position = self._session, self._session.position
         self._order.prepare(position.number)
-        plan = functools.partial(updates, self._order.length, position.offset, advised,
-                                 session.world.replicas, session.world.rank, self._min_samples)
-        batches = self._fetch(plan, position.number, position.offset)
-        for update in plan():
+        # Workers fetch ahead of the loop.  Both must see the same updates, also if the advice
+        # changes in between, so they are planned once.
+        plan, ahead = itertools.tee(updates(
+            self._order.length, position.offset, advised, session.world.replicas,
+            session.world.rank, self._min_samples))
+        batches = self._fetch(ahead, position.number, position.offset)
+        for update in plan:
             yield update, batches
 
-    def _fetch(self, plan: Callable[[], Iterator[Update]], number: int,
-               offset: int) -> Iterator[Any]:
+    def _fetch(self, plan: Iterator[Update], number: int, offset: int) -> Iterator[Any]:
         self._index_lists.lists = (self._order.take(number, *update.share(micro))
-                                   for update in plan() for micro in range(update.micro_steps))
+                                   for update in plan for micro in range(update.micro_steps))
         # The workers' random numbers differ by replica and pass, and do not touch the global state.
         seed = hash((self._session.seed, number, offset, self._session.world.rank))
         self._generator.manual_seed(seed & (1 << 63) - 1)
@@ -161,6 +162,12 @@ def samples_in(loader: DataLoader) -> int:
         return len(_source(loader.sampler))
     sampler: Any = loader.sampler
     return len(sampler) if hasattr(sampler, "__len__") else 0
+
+
+def updates_in(loader: DataLoader, samples: int) -> int:
+    """Updates of a pass of so many samples with batch M0, as without Pollux."""
+    whole, rest = divmod(samples, int(loader.batch_size))  # type: ignore[arg-type]
+    return whole + (rest > 0 and not loader.drop_last)
 
 
 def takes_all(sampler: Any) -> bool:

@@ -43,8 +43,7 @@ class ElasticLoader:
             return self._source.iterations(self._batch(), session.samples_of(self._batch()))
         if not session.pass_samples:
             return len(self._given)
-        whole, rest = divmod(session.pass_samples, session.init_batch)
-        return whole + (rest > 0 and not self._given.drop_last)
+        return session.pass_updates
 
     def _begun(self) -> bool:
         return self._session.advice.batch.m > 0

@@ -32,7 +32,7 @@ def _epochs_of_passes(session: Any, count: int) -> Iterator[int]:
 
 
 def _epochs_of_progress(session: Any, count: int) -> Iterator[int]:
-    session.aim(count * session.pass_samples / session.init_batch)
+    session.aim(count * session.pass_updates)
     while not session.done:
         yield session.epoch
         session.end_epoch()
@@ -45,7 +45,7 @@ def _expected_total(session: Any, count: int) -> float:
     if not session.pass_samples:
         return 0.0
     begun = session.position.offset / session.pass_samples if session.position.begun else 0.0
-    left = (count - session.epoch - begun) * session.pass_samples / session.init_batch
+    left = (count - session.epoch - begun) * session.pass_updates
     return session.progress + max(left, 0.0) * session.efficiency()
 
 

@@ -65,6 +65,7 @@ class Session:
         self.ddp: Optional[torch.nn.parallel.DistributedDataParallel] = None
         self.position = Position()
         self.pass_samples = 0  # samples in a pass over the data; 0: unknown
+        self.pass_updates = 0  # updates in a pass with batch M0; 0: unknown
         self.init_batch = 0
         self.epoch = 0
         self.until_progress = False
