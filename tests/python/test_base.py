@@ -222,7 +222,7 @@ def test_defaults():
 
 def test_a_full_update_and_a_short_one():
     agent = agent_of(fixed=Batch(64, 1))  # 4 times M0
-    for number in range(15):  # without evidence the gain is 1
+    for number in range(16):  # without evidence the gain is 1
         assert update(agent) == (True, (Batch(64, 1), Verdict.GO, False, 1.0, number + 1.0))
     finite, advice = update(agent)
     assert finite and 1 < advice.gain < 4 and agent.factor(0) == advice.gain

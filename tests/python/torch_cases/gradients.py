@@ -294,7 +294,7 @@ def lbfgs():
             return loss
         run.opt.step(closure)
     assert_equals_plain(made, each)
-    assert abs(px.metrics()["progress"] - 11) < 1e-9
+    assert px.metrics()["progress"] == 12
     prepared(made, each, adapt=True, max_batch=32, local_batch=(1, 32), epochs=5)
     assert px.metrics()["batch"] == 8 and noise() == (1.0, 0.0)
     try:
@@ -378,8 +378,7 @@ def a_gradient_that_is_nan():
             others = [i for i in range(44) if i // 8 != place // 8]
             expected = plain(epochs=1, data=torch.utils.data.Subset(table(), others))
             assert_same(expected, run)
-            progress = len(others) / 8
-            assert abs(px.metrics()["progress"] - progress) < 1e-9, (place, px.metrics())
+            assert px.metrics()["progress"] == 5, (place, px.metrics())
             assert all(map(math.isfinite, noise()))
 
 

@@ -106,24 +106,24 @@ def a_scheduler_advances_with_progress():
         if not px.session().accumulating:
             assert run.scheduler.last_epoch == int(progress + 1e-6)
             seen.append(progress)
-    prepared(made, each, data=table(160), adapt=True, max_batch=32, rule="linear",
+    prepared(made, each, data=table(160), epochs=5, adapt=True, max_batch=32, rule="linear",
              local_batch=(1, 16), started=fixed(16 // REPLICAS, 1), scheduler="scheduler")
-    assert len(seen) == 10 and seen[-1] > 11, seen  # otherwise progress and updates would be equal
+    assert len(seen) == 25 and seen[-1] > 26, seen  # otherwise progress and updates would be equal
 
 
 @case(1)
 def a_scheduler_stops_at_its_last_step():
     def made():
         run = make()
-        run.scheduler = lr_scheduler.OneCycleLR(run.opt, 0.1, total_steps=10)
+        run.scheduler = lr_scheduler.OneCycleLR(run.opt, 0.1, total_steps=25)
         return run
 
     def each(run, x, y):
         body(run, x, y)
         run.scheduler.step()
-    run = prepared(made, each, data=table(160), adapt=True, max_batch=32, rule="linear",
+    run = prepared(made, each, data=table(160), epochs=5, adapt=True, max_batch=32, rule="linear",
                    local_batch=(1, 16), started=fixed(16 // REPLICAS, 1), scheduler="scheduler")
-    assert px.metrics()["progress"] > 11 and run.scheduler.last_epoch == 10
+    assert px.metrics()["progress"] > 26 and run.scheduler.last_epoch == 25
 
 
 @case(1)
@@ -136,11 +136,11 @@ def a_scheduler_stops_at_the_goal_of_the_loop():
                                     rule="linear", local_batch=(1, 16), scheduler=run.scheduler)
     px.session().agent.set_fixed(Batch(8, 1))
     batches = iter(loader)
-    for _ in px.steps(5):
+    for _ in px.steps(20):
         run.model, (x, y) = model, next(batches)
         body(run, x, y)
         run.scheduler.step()
-    assert px.metrics()["progress"] > 5 and run.scheduler.last_epoch == 5, px.metrics()
+    assert px.metrics()["progress"] > 20 and run.scheduler.last_epoch == 20, px.metrics()
 
 
 @case(1)

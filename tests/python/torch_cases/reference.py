@@ -130,7 +130,7 @@ class Evidence:
 
     def gain(self, sqr: float, var: float, scale: float) -> float:
         """Progress of an update, limited by the evidence, for a training that has just begun."""
-        most = 4.0 if self.count() >= ENOUGH - 1e-9 else 1.0
+        most = 4.0 if self.count() >= ENOUGH else 1.0
         return min((var + sqr) / (var / scale + sqr), most)
 
 
