@@ -119,7 +119,7 @@ bool pollux_agent_stopping (const struct pollux_agent *agent);
 /* Ask to stop.  On replica 0, the next decision is POLLUX_STOP. */
 void pollux_agent_stop (struct pollux_agent *agent);
 
-/* Set the total work in updates with batch M0: epochs x dataset / M0.  0: unknown. */
+/* Set the total work in updates with batch M0: epochs x (dataset / M0, rounded up).  0: unknown. */
 void pollux_agent_set_total (struct pollux_agent *agent, double total);
 
 /* Set the batch that an observed program trains with, or a fixed batch; m = 0: choose again.
