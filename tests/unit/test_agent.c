@@ -647,6 +647,40 @@ static void test_state (void **unused)
     free (now);
 }
 
+/* A state of version 1 has the average and the profile, and no evidence. */
+static void test_state_of_version_1 (void **unused)
+{
+    (void)unused;
+    double clock_s = 0;
+    uint8_t data[512], again[1024];
+    struct pollux_setup setup = setup_of (2, 1);
+    struct pollux_error err = {.text = ""};
+    FILE *file = fopen ("fuzz/corpus/agent_state/trained", "r");
+    assert_non_null (file);
+    size_t size = fread (data, 1, sizeof (data), file);
+    fclose (file);
+    assert_int_equal (data[8], 1);
+    setup.groups = 2;
+    setup.limits = (struct pollux_limits){64, 4096, 1, 512, true};
+    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    if (pollux_agent_state_restore (agent, data, size, &err) < 0)
+        fail_msg ("%s", err.text);
+    struct pollux_grad grad = pollux_noise_grad (agent->noise);
+    assert_true (agent->progress > 92 && agent->progress < 93);
+    assert_true (agent->profile.count == 2 && agent->profile.steps == 18 && agent->tuner.fitted);
+    assert_true (grad.sqr > 0 && grad.var > 0 && pollux_noise_weight (agent->noise) > 0);
+    assert_true (evidence_count (&agent->evidence) == 0 && agent->updates == 0);
+    assert_true (agent_grad (agent).gain_max == 1 && agent->gain_limit.most == GAIN_LIMIT_FIRST);
+    assert_int_equal (agent->tuner.batch.m, 32);
+    /* It is saved as version 2, and that is read. */
+    size = pollux_agent_state_size (agent);
+    assert_true (size <= sizeof (again));
+    assert_int_equal (pollux_agent_state_save (agent, again, size, &err), 0);
+    assert_int_equal (again[8], 2);
+    assert_int_equal (pollux_agent_state_restore (agent, again, size, &err), 0);
+    pollux_agent_close (agent);
+}
+
 /* Stopped at a random step and resumed from the saved bytes, training is the same to the last bit. */
 static void test_resumed_is_the_same (void **unused)
 {
@@ -759,6 +793,7 @@ int main (void)
         cmocka_unit_test (test_threads),
         cmocka_unit_test (test_inert_after_fork),
         cmocka_unit_test (test_state),
+        cmocka_unit_test (test_state_of_version_1),
         cmocka_unit_test (test_resumed_is_the_same),
         cmocka_unit_test (test_state_in_a_checkpoint),
         cmocka_unit_test (test_setups_that_cannot_be),
