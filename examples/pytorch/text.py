@@ -23,7 +23,8 @@ class Transformer(nn.Module):
         self.positions = nn.Parameter(torch.zeros(length, width))
         layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True,
                                            norm_first=True)
-        self.layers = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width))
+        self.layers = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width),
+                                            enable_nested_tensor=False)
         self.out = nn.Linear(width, len(LETTERS))
         mask = torch.full((length, length), float("-inf")).triu(1)
         self.register_buffer("mask", mask)
