@@ -48,7 +48,8 @@ for case in mlp:1.2:0.02:2048 cnn:1.4:0.1:4096; do
     read -r progress_own updates_own < <(reach "with its own batch" "$network" "$target" --rate "$rate" --pace-step 0.02)
     check "$network with 8 M0: progress $progress8 instead of $progress" \
         true_that "$progress8 > 0 && $progress8 <= 1.1 * $progress"
-    check "$network with 8 M0: $updates8 updates instead of $updates" true_that "$updates8 < 0.5 * $updates"
+    # The evidence remembers the smaller noise of the beginning, and adds the standard error: fewer updates are saved than the noise at the end allows.
+    check "$network with 8 M0: $updates8 updates instead of $updates" true_that "$updates8 < 0.65 * $updates"
     check "$network with the batch it chooses: progress $progress_own" \
         true_that "$progress_own > 0 && $progress_own <= 1.1 * $progress"
     check "$network with the batch it chooses: $updates_own updates" true_that "$updates_own < 0.8 * $updates"

@@ -125,7 +125,7 @@ static void test_gaussian (void **unused)
     enum { RUNS = 400 };
     struct rng rng = rng_seed (5);
     int runs = soak_count (RUNS) < 100 ? 100 : soak_count (RUNS);
-    double bounds[RUNS];
+    double bounds[RUNS] = {0};
     for (size_t r = 0; r < COUNT (ratios); r++)
         for (size_t c = 0; c < COUNT (counts); c++) {
             int high = 0;
