@@ -70,7 +70,8 @@ def test_metrics_are_consistent():
     seen = []
     train(*prepared(), after_update=lambda: seen.append(px.metrics()))
     # The first updates of one replica are probes, in two micro-steps.
-    assert [metrics["progress"] for metrics in seen] == [each for k in range(8) for each in (k, k + 1)]
+    expected = [progress for k in range(8) for progress in (k, k + 1)]
+    assert [metrics["progress"] for metrics in seen] == expected
     last = seen[-1]
     assert set(last) == KEYS and None not in last.values()
     assert last["batch"] == last["replicas"] * last["local_batch"] * (last["accumulation"] + 1) == 8
