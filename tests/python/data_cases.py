@@ -246,6 +246,28 @@ def case_the_batch_can_change_within_a_pass(_folder: Path) -> None:
         assert len(sizes) > 1
 
 
+class Workers(Numbers):
+    """Each sample is the process that fetched it."""
+
+    def __getitem__(self, _index: int) -> int:
+        return os.getpid()
+
+
+def case_probes_do_not_restart_workers(_folder: Path) -> None:
+    """One replica: updates 0 to 15 and every eighth have two micro-steps."""
+    training = Training(DataLoader(Workers(40 * 4 * K), batch_size=4 * K, num_workers=1),
+                        adapt=True, max_batch=4 * K + 1, local_batch=(1, 4))
+    sizes, workers = [], set()
+    for x in training.loader:
+        sizes.append(len(x))
+        workers.update(x.tolist())
+        training.step(x)
+    probes = [update for update in range(40) if update < 16 or update % 8 == 0]
+    expected = [size for update in range(40) for size in ([2, 2] if update in probes else [4])]
+    assert sizes == (expected if K == 1 else [4] * 40), sizes
+    assert len(workers) == 1 and os.getpid() not in workers
+
+
 def case_steps_continue_from_pass_to_pass(_folder: Path) -> None:
     random.seed(6)
     training = Training(DataLoader(Numbers(50), batch_size=4 * K, shuffle=True), adapt=True,
