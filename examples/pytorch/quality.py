@@ -112,7 +112,7 @@ TASKS = {
     "wrong": Task(lambda: perceptron(64, CLASSES), lambda seed: digits(1437, seed, wrong=0.1),
                   lambda seed: digits(2000, seed), adam, 20),
     "cnn": Task(convolutions, lambda seed: digits(1437, seed), lambda seed: digits(2000, seed),
-                sgd(0.02), 12),
+                sgd(0.02), 20),
     "text": Task(lambda: text.Transformer(16, 2, 1, 16), lambda seed: sentences(4096, seed, 16),
                  lambda seed: sentences(1024, seed, 16), adamw(4e-3), 6, of_letters, "loss",
                  warm_up, 1.0),

@@ -29,7 +29,7 @@ def test_quick(tmp_path):
     output = run(EXAMPLES / "quality.py", 1, "--quick", "--json", file, timeout=600).check()[0]
     tasks = json.loads(file.read_text())["tasks"]
     assert tasks.keys() == {"digits", "cnn"}
-    for name, epochs in (("digits", 4), ("cnn", 3)):
+    for name, epochs in (("digits", 4), ("cnn", 4)):
         assert f"| {name} |" in output
         task = tasks[name]
         seconds = epochs * (45 * 0.010 + 1437 * 0.00005)
