@@ -79,7 +79,7 @@ if $separate; then
     node_join n1
     soon "it comes back by itself" node_is n1 idle
     check "and works" on_login srun -w n1 true
-    on_login sbatch -Q -w n3 --wrap "exec sleep 1000" -o /dev/null
+    on_login sbatch -Q --no-requeue -w n3 --wrap "exec sleep 1000" -o /dev/null
     soon "a task runs" eval '[ -n "$(node_pids n3 "^sleep 1000")" ]'
     task=$(node_pids n3 "^sleep 1000")
     node_crash n3
