@@ -140,13 +140,16 @@ check "after many reloads it serves" serves "$tmp/second.pem"
 kill "$stream"
 wait "$stream" 2>/dev/null
 
-# Clients that do not speak TLS, or stop in the middle of it, do not disturb others.
+# Clients that do not speak TLS, or stop in the middle of it, do not disturb others.  In subshells: if polluxd has closed the
+# connection already, SIGPIPE ends only these.
 exec 7<>"/dev/tcp/127.0.0.1/$port"
-printf 'GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n' >&7
-check "bytes that are not TLS close the connection" timeout 60 cat <&7
+(printf 'GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n' >&7)
+# By an end or by a reset; 124: it is still open.
+timeout 60 cat <&7 >/dev/null 2>&1
+check "bytes that are not TLS close the connection" [ $? != 124 ]
 exec 7>&-
 exec 8<>"/dev/tcp/127.0.0.1/$port"
-printf '\x16\x03\x01\x02\x00' >&8
+(printf '\x16\x03\x01\x02\x00' >&8)
 check "an unfinished handshake does not block others" serves "$tmp/second.pem"
 exec 8>&-
 stop_daemon
