@@ -22,9 +22,9 @@ const struct wire_member wire_spec_members[] = {
     {WIRE_MEMBER (job_spec, adaptive, WIRE_BOOL)},
     {WIRE_FIELD ("restart_delay", job_spec, restart_delay_s, WIRE_DOUBLE), .optional = true,
      .missing = NAN, .max = MODEL_TIME_LIMIT},
-    {WIRE_MEMBER (job_spec, fixed_replicas, WIRE_INT), .optional = true,
+    {WIRE_MEMBER (job_spec, fixed_replicas, WIRE_INT), .optional = true, .min = 1,
      .max = POLLUX_REPLICAS_LIMIT},
-    {WIRE_MEMBER (job_spec, fixed_batch, WIRE_INT64), .optional = true,
+    {WIRE_MEMBER (job_spec, fixed_batch, WIRE_INT64), .optional = true, .min = 1,
      .max = (double)POLLUX_BATCH_LIMIT},
     {0},
 };

@@ -259,6 +259,8 @@ static void test_refused (void **state)
         {"a\n", "job:1:1: expected an object, got 'a'"},
         {"command: a\ncommand: b\n", "job:2:1: expected every key once, got 'command' again"},
         {"command: ' '\n", "job:1:10: command: expected a command, got '' ''"},
+        {"command: a\nfixed_replicas: 0\n",
+         "job:2:17: fixed_replicas: expected an integer from 1 to 1048576, got '0'"},
         {"command: []\n", "job:1:10: command: expected a list of 1 to 65536 texts, got an array"},
         {"command: ['', b]\n",
          "job:1:10: command: expected a program as the first word, got an array"},
