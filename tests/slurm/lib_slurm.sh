@@ -240,7 +240,7 @@ configure()
 	JobRequeue=0
 	KillWait=5
 	SlurmctldTimeout=6
-	SlurmdTimeout=6
+	SlurmdTimeout=${slurmd_timeout_s-6}
 	MessageTimeout=5
 	InactiveLimit=0
 	MinJobAge=300

@@ -9,6 +9,8 @@ fi
 ways="both"
 [ -z "${POLLUX_SOAK-}" ] || ways="both in out"
 
+# Slurm must not give the node up because of three cuts of 5 s in a row, between which it may not have asked the node.
+slurmd_timeout_s=20
 cluster_up 3 2
 start_pilot -N3 --gpus-per-node=2 -- --interval 1 --restart-delay 0
 soon "the nodes are known" eval "pollux nodes --json | jq -e '.nodes | length == 3'"
