@@ -110,7 +110,7 @@ static int is_empty (int directory, bool *ret)
 }
 
 /* An existing directory is given to the user if it is root's and empty, as systemd or an administrator made it.
- * It may be a name with files of somebody else, /etc for example: those are never given away. */
+ * The path may name a directory of the system, /etc for example: such a directory is never given away. */
 static int hand_over (int fd, const char *path, const struct opened *about, unsigned uid,
                       unsigned gid, struct pollux_error *err)
 {

@@ -34,7 +34,7 @@ struct figure_text {
     char text[32];
 };
 
-/* Three digits that count.  An exponent only from 10^15 on: nobody counts that many digits. */
+/* Three digits that count.  An exponent only from 10^15 on: so many digits cannot be read. */
 static struct figure_text figure (double value)
 {
     struct figure_text ret;

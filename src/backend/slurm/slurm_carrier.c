@@ -34,7 +34,7 @@
 enum { FREE_RESTARTS = 5 };
 #define PAUSE_US (10 * SECOND_US)
 #define PAUSE_LIMIT_US (600 * SECOND_US)
-/* Ends in succession that nobody explains: supervisors are killed.  What kills them may be the job, for
+/* Ends in succession without a known reason: supervisors are killed.  What kills them may be the job, for
  * example if it takes all memory; so this many are excused. */
 enum { UNEXPLAINED = 5 };
 /* A generation that ran longer than this has made progress. */

@@ -96,7 +96,7 @@ struct slurm_way {
     bool (*owns) (void *self, const struct carried_share *share, const struct slurm_job *job);
     /* A query has succeeded. */
     void (*listed) (void *self, const struct slurm_jobs *jobs);
-    /* A share leaves the table.  NULL: nobody asks. */
+    /* A share leaves the table.  NULL: no callback. */
     void (*left) (void *self, const struct carried_share *share);
     /* Are the nodes known?  Nothing is submitted before. */
     bool (*ready) (void *self);
@@ -140,7 +140,7 @@ struct slurm {
     struct slurm_excuses {
         int job;
         int count;        /* ends from outside, in succession */
-        int unexplained;  /* of them: nobody says who ended it */
+        int unexplained;  /* of them: without a known reason */
         int64_t until_us; /* the job is not started before; 0: it may be */
     } * excuses;
     int excuse_count;
