@@ -20,26 +20,26 @@ def check_objects(where: str, model: Any, optimizer: Any, loader: Any) -> None:
     check_whole(where, model, optimizer)
 
 
-# What divides a model or its optimizer among processes: the name of the class, the package that
-# defines it, what it is.
-SHARDED = (("FullyShardedDataParallel", "torch", "FSDP"),
-           ("FSDPModule", "torch", "FSDP"),
-           ("DTensor", "torch", "parameters that are DTensors"),
-           ("ZeroRedundancyOptimizer", "torch", "ZeroRedundancyOptimizer"),
-           ("DeepSpeedEngine", "deepspeed", "DeepSpeed"),
-           ("DeepSpeedOptimizer", "deepspeed", "DeepSpeed"))
+# What divides a model or its optimizer among processes: the package, the class that it defines,
+# what it is.  The first that is found is named: the parameters of FSDP's modules are DTensors.
+SHARDED = (("torch", "FullyShardedDataParallel", "FSDP"),
+           ("torch", "FSDPModule", "FSDP"),
+           ("torch", "DTensor", "parameters that are DTensors"),
+           ("torch", "ZeroRedundancyOptimizer", "ZeroRedundancyOptimizer"),
+           ("deepspeed", "DeepSpeedEngine", "DeepSpeed"),
+           ("deepspeed", "DeepSpeedOptimizer", "DeepSpeed"))
 
 
 def check_whole(where: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """TypeError if a process holds a part of the model or of the optimizer's state only."""
-    things = [optimizer, *model.modules(), *model.parameters()]
-    for cls in {cls for kind in set(map(type, things)) for cls in kind.__mro__}:
-        for name, package, what in SHARDED:
-            if cls.__name__ == name and cls.__module__.split(".")[0] == package:
-                raise TypeError(
-                    f"{where}: {what} is not supported: a replica is one process with the whole "
-                    "model and the whole state of its optimizer; give px.prepare() the plain "
-                    "model and a plain optimizer of torch.optim")
+    kinds = set(map(type, (optimizer, *model.modules(), *model.parameters())))
+    found = {(cls.__module__.split(".")[0], cls.__name__) for kind in kinds for cls in kind.__mro__}
+    for package, name, what in SHARDED:
+        if (package, name) in found:
+            raise TypeError(
+                f"{where}: {what}: not supported: a replica is one process with the whole model "
+                "and the whole state of its optimizer; give px.prepare() the plain model and a "
+                "plain optimizer of torch.optim")
 
 
 def check_methods(where: str, thing: Any, names: Sequence[str]) -> None:
