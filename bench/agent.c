@@ -96,7 +96,7 @@ static void fit (void *arg)
     struct pollux_grad grad = {.sqr = 1, .var = 8};
     work->profile.steps += 100;
     work->clock_s += 30;
-    bench_keep (tuner_refit (&work->tuner, &work->profile, grad, work->clock_s));
+    bench_keep (tuner_refit (&work->tuner, &work->profile, grad, false, work->clock_s));
 }
 
 static void sum (void *arg)

@@ -14,14 +14,6 @@
 /* The first number: identifies advice of version 2. */
 static const double mark = 20210714002.;
 
-/* The steadiness that raises the limit of the gain: the standard error against the mean. */
-static const double steady_error = 0.5;
-
-static bool is_steady (const struct evidence *evidence)
-{
-    return evidence_error (evidence) <= steady_error * evidence->sqr;
-}
-
 /* The factor of a group: one gain for all groups, except with a rule by group. */
 static double factor_of (const struct pollux_agent *agent, const struct pollux_rate *rate,
                          struct pollux_grad grad, int group)
@@ -60,10 +52,7 @@ static double decide_update (struct pollux_agent *agent, double *factors)
             factors[g] = second_moment_factor (agent->moment, gain);
     }
     agent->progress = rate.progress;
-    agent->updates++;
-    evidence_age (&agent->evidence, gain);
-    gain_limit_advance (&agent->gain_limit, gain, is_steady (&agent->evidence));
-    tuner_count (&agent->tuner);
+    adaptation_advance (&agent->adaptation, gain);
     return gain;
 }
 
@@ -87,8 +76,7 @@ static void report_if_due (struct pollux_agent *agent, enum pollux_verdict verdi
 static bool is_probe (const struct pollux_agent *agent, uint64_t update)
 {
     const struct tuner *tuner = &agent->tuner;
-    return agent->world.shape.replicas == 1 && !tuner->fixed &&
-           tuner->limits.max_batch > tuner->limits.init_batch &&
+    return !tuner->fixed && probe_is_needed (&tuner->limits, agent->world.shape.replicas) &&
            probe_is_due (update, agent->beta2 > 0);
 }
 
@@ -112,14 +100,16 @@ static void decide (struct pollux_agent *agent)
     agent->decided = true; /* a second call in this step does not count the update again */
     struct pollux_grad grad = agent_grad (agent);
     bool fitted = agent->tuner.fitted;
-    agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, now_s) && !fitted;
-    agent->news |= tuner_choose (&agent->tuner, grad, agent_has_evidence (agent));
+    bool due = agent->adaptation.waits == 0;
+    agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, due, now_s) && !fitted;
+    if (agent->tuner.fitted && adaptation_take_turn (&agent->adaptation))
+        agent->news |= tuner_choose (&agent->tuner, grad);
     enum pollux_verdict verdict = verdict_of (agent);
     report_if_due (agent, verdict, now_s);
     numbers[NUMBER_MARK] = mark;
     numbers[NUMBER_M] = (double)agent->tuner.batch.m;
     numbers[NUMBER_S] = (double)agent->tuner.batch.s;
-    numbers[NUMBER_PROBE] = is_probe (agent, agent->updates);
+    numbers[NUMBER_PROBE] = is_probe (agent, agent->adaptation.updates);
     numbers[NUMBER_VERDICT] = verdict;
     numbers[NUMBER_SKIP] = agent->watch.open && agent->skip;
     numbers[NUMBER_GAIN] = gain;

@@ -138,7 +138,7 @@ static int agent_init (struct pollux_agent *agent, const struct pollux_setup *se
     agent->warmup_epochs = setup->warmup_epochs;
     agent->dataset_size = setup->dataset_size;
     agent->beta2 = setup->beta2;
-    agent->gain_limit = gain_limit_start ();
+    agent->adaptation = adaptation_start ();
     agent->unmeasured = true;
     tuner_start (&agent->tuner, &setup->limits, agent->world.shape,
                  setup->period_s > 0 ? setup->period_s : default_period_s);
@@ -333,38 +333,24 @@ static int64_t samples_in (const struct pollux_agent *agent, int64_t n)
     return m > 1 ? m : 1;
 }
 
-/* Enough values for a standard error that means something. */
-static const double evidence_enough = 16;
-
-bool agent_has_evidence (const struct pollux_agent *agent)
-{
-    return evidence_count (&agent->evidence) >= evidence_enough;
-}
-
 struct pollux_grad agent_grad (const struct pollux_agent *agent)
 {
-    struct pollux_grad grad =
-        evidence_grad (&agent->evidence, agent->tuner.limits.init_batch, agent->dataset_size);
-    grad.gain_max = agent_has_evidence (agent) ? agent->gain_limit.most : 1;
-    return grad;
+    return adaptation_grad (&agent->adaptation, agent->tuner.limits.init_batch,
+                            agent->dataset_size);
 }
 
-/* Add the statistics of an update with n micro-gradients, summed over the groups.  The first averages of
- * Adam are not usable. */
+/* Add the statistics of an update with n micro-gradients, summed over the groups. */
 static void add_evidence (struct pollux_agent *agent, double n, const double *micro_sqr,
                           const double *mean_sqr)
 {
     double scale = (double)agent_samples (agent) / (double)agent->tuner.limits.init_batch;
     struct pollux_grad sum = {0};
-    if (agent->beta2 > 0 && agent->updates < PROBE_FIRST_ADAM)
-        return;
     for (int g = 0; g < agent->groups; g++) {
         struct pollux_grad value = noise_estimate (micro_sqr[g], mean_sqr[g], n, scale);
         sum.sqr += value.sqr;
         sum.var += value.var;
     }
-    if (isfinite (sum.sqr) && isfinite (sum.var))
-        evidence_add (&agent->evidence, sum.sqr, sum.var, scale);
+    adaptation_measure (&agent->adaptation, sum, scale, agent->beta2 > 0);
 }
 
 int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const double *micro_sqr,
@@ -425,7 +411,7 @@ void pollux_agent_skip (struct pollux_agent *agent)
 
 bool pollux_agent_paired (const struct pollux_agent *agent)
 {
-    return agent->world.shape.replicas == 1 && !(agent->evidence.weight > 0) &&
+    return agent->world.shape.replicas == 1 && !(agent->adaptation.evidence.weight > 0) &&
            pollux_noise_paired (agent->noise, single_m (agent));
 }
 
@@ -457,7 +443,7 @@ void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status
     grad.gain_max = agent_grad (agent).gain_max;
     *ret = (struct pollux_status){
         .batch = agent->followed,
-        .updates = (int64_t)agent->updates,
+        .updates = (int64_t)agent->adaptation.updates,
         .progress = agent->progress,
         .total = agent->total,
         .grad = grad,

@@ -5,9 +5,6 @@
 
 #include <sys/types.h>
 
-#include "agent/evidence.h"
-#include "agent/gain_limit.h"
-#include "agent/probe.h"
 #include "agent/profile.h"
 #include "agent/reporter.h"
 #include "agent/second_moment.h"
@@ -41,11 +38,9 @@ struct pollux_agent {
     double beta2;         /* Adam's; 0: another optimizer */
     char *checkpoint_dir; /* owned, or NULL */
 
-    struct pollux_noise *noise; /* owned; for the status, and for rules by group */
-    struct evidence evidence;   /* for decisions */
-    struct gain_limit gain_limit;
+    struct pollux_noise *noise;   /* owned; for the status, and for rules by group */
+    struct adaptation adaptation; /* for decisions */
     struct second_moment moment;
-    uint64_t updates; /* since the training began */
     struct profile profile;
     struct tuner tuner;
     struct reporter reporter;
@@ -74,11 +69,8 @@ static inline bool agent_decides (const struct pollux_agent *agent)
     return agent->world.rank == 0;
 }
 
-/* The statistics to decide by.  gain_max is 1 while there is too little evidence. */
+/* The statistics to decide by (adaptation_grad). */
 struct pollux_grad agent_grad (const struct pollux_agent *agent);
-
-/* True if there is enough evidence to choose a batch. */
-bool agent_has_evidence (const struct pollux_agent *agent);
 
 /* Samples of this step's update, over all replicas. */
 int64_t agent_samples (const struct pollux_agent *agent);

@@ -62,13 +62,14 @@ static uint8_t *put_model (uint8_t *at, const struct pollux_model *model)
 
 static uint8_t *put_trust (uint8_t *at, const struct pollux_agent *agent)
 {
-    const struct evidence *evidence = &agent->evidence;
-    const double values[] = {agent->gain_limit.most, agent->gain_limit.trial, agent->moment.now,
-                             agent->moment.init,     agent->moment.energy,    evidence->weight,
-                             evidence->weight2,      evidence->sqr,           evidence->var,
-                             evidence->size,         evidence->sqr2,          evidence->root2};
+    const struct evidence *evidence = &agent->adaptation.evidence;
+    const struct gain_limit *limit = &agent->adaptation.gain_limit;
+    const double values[] = {limit->most,        limit->trial,         agent->moment.now,
+                             agent->moment.init, agent->moment.energy, evidence->weight,
+                             evidence->weight2,  evidence->sqr,        evidence->var,
+                             evidence->size,     evidence->sqr2,       evidence->root2};
     double total = pollux_total_batch (agent->world.shape, agent->tuner.batch);
-    at = bytes_put_u64 (at, agent->updates);
+    at = bytes_put_u64 (at, agent->adaptation.updates);
     at = bytes_put_u64 (at, (uint64_t)total);
     for (size_t i = 0; i < sizeof (values) / sizeof (values[0]); i++)
         at = bytes_put_double (at, values[i]);
@@ -222,12 +223,10 @@ static void adopt (struct pollux_agent *agent, const struct state *state)
                                                .step_error = NAN};
     agent->tuner.fitted_steps = 0;
     agent->tuner.fitted_at_s = -INFINITY;
-    agent->tuner.waits = 0;
-    agent->updates = state->updates;
-    agent->gain_limit = state->gain_limit;
+    agent->adaptation = (struct adaptation){
+        .evidence = state->evidence, .gain_limit = state->gain_limit, .updates = state->updates};
     agent->moment = state->moment;
-    agent->evidence = state->evidence;
-    if (agent_has_evidence (agent))
+    if (adaptation_has_evidence (&agent->adaptation))
         tuner_resume (&agent->tuner, (int64_t)state->total_batch);
     agent->advice.batch = agent->followed = agent->tuner.batch;
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tuner: when to fit, when to choose a batch, when to change it.  Time is an argument, in seconds
+ * The tuner: when to fit, and the present batch.  Time is an argument, in seconds
  * of any monotonic clock.
  */
 #ifndef AGENT_TUNER_H
 #define AGENT_TUNER_H
 
 #include "agent/profile.h"
-
-/* Updates between two choices of the batch. */
-enum { TUNER_UPDATES = 50 };
+#include "model/adaptation.h"
 
 struct tuner {
     struct pollux_limits limits;
@@ -24,8 +22,6 @@ struct tuner {
     uint64_t fitted_steps;   /* profile.steps at the last fit */
     int fitted_count;        /* profile.count at the last fit */
     double fitted_at_s;      /* -INFINITY: no fit in this generation */
-
-    uint64_t waits; /* updates until the next choice; 0: it is due */
 };
 
 /* Start.  The first batch is M0 divided among the replicas, as near as the limits allow. */
@@ -38,14 +34,11 @@ void tuner_resume (struct tuner *tuner, int64_t total_batch);
 /* Fix the batch; m = 0: choose it again. */
 void tuner_fix (struct tuner *tuner, struct pollux_batch batch);
 
-/* An update was made. */
-void tuner_count (struct tuner *tuner);
-
-/* Fit if it is due and there are new steps.  True: there is a new fit. */
+/* Fit if it is due and there are new steps.  choice_due: a batch is to be chosen.  True: there is a new fit. */
 bool tuner_refit (struct tuner *tuner, const struct profile *profile, struct pollux_grad grad,
-                  double now_s);
+                  bool choice_due, double now_s);
 
-/* Choose the batch if it is due.  enough: there is evidence to choose by.  True: it has changed. */
-bool tuner_choose (struct tuner *tuner, struct pollux_grad grad, bool enough);
+/* Choose the batch; needs a fit.  True: it has changed. */
+bool tuner_choose (struct tuner *tuner, struct pollux_grad grad);
 
 #endif

@@ -669,8 +669,10 @@ static void test_state_of_version_1 (void **unused)
     assert_true (agent->progress > 92 && agent->progress < 93);
     assert_true (agent->profile.count == 2 && agent->profile.steps == 18 && agent->tuner.fitted);
     assert_true (grad.sqr > 0 && grad.var > 0 && pollux_noise_weight (agent->noise) > 0);
-    assert_true (evidence_count (&agent->evidence) == 0 && agent->updates == 0);
-    assert_true (agent_grad (agent).gain_max == 1 && agent->gain_limit.most == GAIN_LIMIT_FIRST);
+    const struct adaptation *adaptation = &agent->adaptation;
+    assert_true (evidence_count (&adaptation->evidence) == 0 && adaptation->updates == 0);
+    assert_true (agent_grad (agent).gain_max == 1 &&
+                 adaptation->gain_limit.most == GAIN_LIMIT_FIRST);
     assert_int_equal (agent->tuner.batch.m, 32);
     /* It is saved as version 2, and that is read. */
     size = pollux_agent_state_size (agent);

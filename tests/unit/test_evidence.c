@@ -5,11 +5,9 @@
  */
 #include "unit.h"
 
-#include "agent/evidence.h"
-#include "agent/gain_limit.h"
-#include "agent/probe.h"
 #include "agent/second_moment.h"
 #include "base/rng.h"
+#include "model/adaptation.h"
 
 /* ---- Evidence ------------------------------------------------------------------------------- */
 
@@ -164,6 +162,33 @@ static void test_gain_limit (void **unused)
     assert_true (limit.most == GAIN_LIMIT_LAST);
 }
 
+/* A turn to choose: after 16 values, then after every 50 updates; at once on another placement. */
+static void test_turns (void **unused)
+{
+    (void)unused;
+    struct adaptation adaptation = adaptation_start ();
+    for (int i = 0; i < 26; i++) {
+        bool enough = i == 25; /* the first 10 do not count with Adam */
+        adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1, true);
+        assert_int_equal (adaptation_has_evidence (&adaptation), enough);
+        assert_true (adaptation_grad (&adaptation, 32, 0).gain_max == (enough ? 4 : 1));
+        assert_int_equal (adaptation_take_turn (&adaptation), enough);
+        adaptation_advance (&adaptation, 0);
+    }
+    adaptation_measure (&adaptation, (struct pollux_grad){.sqr = NAN, .var = 1}, 1, true);
+    adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = INFINITY}, 1, true);
+    assert_true (evidence_count (&adaptation.evidence) == 16);
+    for (int i = 1; i < 50; i++) {
+        assert_false (adaptation_take_turn (&adaptation));
+        adaptation_advance (&adaptation, 0);
+    }
+    assert_true (adaptation_take_turn (&adaptation));
+    assert_false (adaptation_take_turn (&adaptation));
+    adaptation_place (&adaptation);
+    assert_true (adaptation_take_turn (&adaptation));
+    assert_int_equal (adaptation.updates, 75);
+}
+
 /* ---- Adam ----------------------------------------------------------------------------------- */
 
 /* Adam on gradients of constant mean with Gaussian noise of known sqr and var: it advances as far per unit
@@ -279,6 +304,7 @@ int main (void)
         cmocka_unit_test (test_outlier),       cmocka_unit_test (test_gaussian),
         cmocka_unit_test (test_gain_limit),    cmocka_unit_test (test_adam_displacement),
         cmocka_unit_test (test_second_moment), cmocka_unit_test (test_probes),
+        cmocka_unit_test (test_turns),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

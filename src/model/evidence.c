@@ -4,7 +4,7 @@
  * the weights, and the mean of one value is exactly that value.  The mean of q^2 is stored as its root,
  * so that squares do not overflow.
  */
-#include "agent/evidence.h"
+#include "model/evidence.h"
 
 #include <math.h>
 

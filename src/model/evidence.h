@@ -14,8 +14,8 @@
  * and decisions use sqr+ = max (mean q, 0) + SE + M0 var / N instead of the mean of q: the last term
  * is the noise of a mean over all N samples of the data, below which no gradient is known.
  */
-#ifndef AGENT_EVIDENCE_H
-#define AGENT_EVIDENCE_H
+#ifndef MODEL_EVIDENCE_H
+#define MODEL_EVIDENCE_H
 
 #include "pollux/pollux.h"
 

@@ -4,8 +4,8 @@
  * of progress that was made close to it while the estimate was steady.  So short trainings stay
  * careful, and long ones on much data soon use the gain that their noise allows.
  */
-#ifndef AGENT_GAIN_LIMIT_H
-#define AGENT_GAIN_LIMIT_H
+#ifndef MODEL_GAIN_LIMIT_H
+#define MODEL_GAIN_LIMIT_H
 
 #include <stdbool.h>
 

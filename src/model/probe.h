@@ -4,8 +4,8 @@
  * In a probe the update has two micro-steps, each with half of the samples, so that their gradients can
  * be compared.  It costs one more start of a micro-step.
  */
-#ifndef AGENT_PROBE_H
-#define AGENT_PROBE_H
+#ifndef MODEL_PROBE_H
+#define MODEL_PROBE_H
 
 #include <stdint.h>
 
@@ -17,6 +17,9 @@ enum { PROBE_FIRST_ADAM = 10, PROBE_FIRST_COUNT = 16, PROBE_PERIOD = 8 };
 /* True if this update, counted from 0 since the training began, is a probe: the first ones, then every
  * eighth. */
 bool probe_is_due (uint64_t update, bool adam);
+
+/* True if a job on these replicas probes: there is one replica, and the batch may grow. */
+bool probe_is_needed (const struct pollux_limits *limits, int replicas);
 
 /* The batch of a probe instead of {m, 0}: two halves, or, if they would be below min_local, two
  * micro-steps of m.  The batch itself if neither is legal. */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which updates are probes, and their batch. */
-#include "agent/probe.h"
+#include "model/probe.h"
 
 bool probe_is_due (uint64_t update, bool adam)
 {
     uint64_t first = adam ? PROBE_FIRST_ADAM : 0;
     return update >= first && (update < first + PROBE_FIRST_COUNT || update % PROBE_PERIOD == 0);
+}
+
+bool probe_is_needed (const struct pollux_limits *limits, int replicas)
+{
+    return replicas == 1 && limits->max_batch > limits->init_batch;
 }
 
 struct pollux_batch probe_batch (const struct pollux_limits *limits, struct pollux_batch batch)

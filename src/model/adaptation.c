@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When and how a job changes its batch: evidence, steps of at most a factor of 2, hysteresis. */
+#include "model/adaptation.h"
+
+#include <math.h>
+
+/* Enough values for a standard error that means something. */
+static const double evidence_enough = 16;
+
+/* The steadiness that raises the limit of the gain: the standard error against the mean. */
+static const double steady_error = 0.5;
+
+/* The batch changes only for more goodput than this factor. */
+static const double improvement = 1.05;
+
+struct adaptation adaptation_start (void)
+{
+    return (struct adaptation){.gain_limit = gain_limit_start ()};
+}
+
+void adaptation_place (struct adaptation *adaptation)
+{
+    adaptation->waits = 0;
+}
+
+void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad, double scale,
+                         bool adam)
+{
+    if (adam && adaptation->updates < PROBE_FIRST_ADAM)
+        return;
+    if (isfinite (grad.sqr) && isfinite (grad.var))
+        evidence_add (&adaptation->evidence, grad.sqr, grad.var, scale);
+}
+
+static bool is_steady (const struct evidence *evidence)
+{
+    return evidence_error (evidence) <= steady_error * evidence->sqr;
+}
+
+void adaptation_advance (struct adaptation *adaptation, double gain)
+{
+    adaptation->updates++;
+    evidence_age (&adaptation->evidence, gain);
+    gain_limit_advance (&adaptation->gain_limit, gain, is_steady (&adaptation->evidence));
+    adaptation->waits -= adaptation->waits > 0;
+}
+
+bool adaptation_has_evidence (const struct adaptation *adaptation)
+{
+    return evidence_count (&adaptation->evidence) >= evidence_enough;
+}
+
+struct pollux_grad adaptation_grad (const struct adaptation *adaptation, int64_t init_batch,
+                                    int64_t dataset_size)
+{
+    struct pollux_grad grad = evidence_grad (&adaptation->evidence, init_batch, dataset_size);
+    grad.gain_max = adaptation_has_evidence (adaptation) ? adaptation->gain_limit.most : 1;
+    return grad;
+}
+
+bool adaptation_take_turn (struct adaptation *adaptation)
+{
+    if (adaptation->waits > 0 || !adaptation_has_evidence (adaptation))
+        return false;
+    adaptation->waits = ADAPTATION_UPDATES;
+    return true;
+}
+
+/* The best batch with at most twice the present samples. */
+static struct pollux_best best_within_reach (const struct pollux_model *model,
+                                             struct pollux_grad grad, struct pollux_limits limits,
+                                             struct pollux_shape shape, struct pollux_batch now)
+{
+    struct pollux_best best = {0};
+    double reach = 2 * pollux_total_batch (shape, now);
+    if (reach < (double)limits.max_batch)
+        limits.max_batch = reach > (double)limits.init_batch ? (int64_t)reach : limits.init_batch;
+    (void)pollux_best_batch (model, grad, &limits, POLLUX_EXACT, shape, &best, NULL);
+    return best;
+}
+
+bool adaptation_choose (const struct pollux_model *model, struct pollux_grad grad,
+                        const struct pollux_limits *limits, struct pollux_shape shape,
+                        struct pollux_batch *batch)
+{
+    struct pollux_batch now = *batch;
+    struct pollux_best best = best_within_reach (model, grad, *limits, shape, now);
+    if (!(best.goodput > 0))
+        return false;
+    double goodput = pollux_goodput (model, grad, limits->init_batch, shape, now);
+    /* A first batch below M0 has no predicted goodput (NaN). */
+    if (best.goodput <= improvement * goodput)
+        return false;
+    *batch = best.batch;
+    return best.batch.m != now.m || best.batch.s != now.s;
+}
+
+struct pollux_batch adaptation_first_batch (const struct pollux_limits *limits, int64_t total_batch,
+                                            int replicas)
+{
+    int64_t most = limits->accumulation ? limits->max_local : INT64_MAX;
+    if (total_batch < limits->init_batch || total_batch > limits->max_batch)
+        total_batch = limits->init_batch;
+    struct pollux_batch batch = pollux_split_batch (total_batch, replicas, most, 1);
+    batch.m = batch.m < limits->min_local ? limits->min_local : batch.m;
+    batch.m = batch.m > limits->max_local ? limits->max_local : batch.m;
+    return batch;
+}
