@@ -227,7 +227,8 @@ struct pollux_status {
     double noise_scale;  /* samples; NaN: unknown */
     double noise_weight; /* pollux_noise_weight */
     bool noise_biased;
-    bool fitted; /* fit and best are set */
+    double noise_unbiased; /* samples: of what decides, without allowances; NaN: unknown */
+    bool fitted;           /* fit and best are set */
     struct pollux_fit fit;
     struct pollux_best best; /* for this placement, at the last fit or choice */
     int samples;             /* configurations measured */

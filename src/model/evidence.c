@@ -79,6 +79,13 @@ struct pollux_grad evidence_grad (const struct evidence *evidence, int64_t init_
     return (struct pollux_grad){.sqr = sqr, .var = fmax (var, var_floor * sqr + var_floor * var)};
 }
 
+double evidence_noise (const struct evidence *evidence, int64_t init_batch)
+{
+    if (!(evidence->weight > 0) || !(evidence->sqr > 0))
+        return (double)NAN;
+    return (double)init_batch * evidence->var / evidence->sqr;
+}
+
 bool evidence_is_legal (const struct evidence *evidence)
 {
     const double values[] = {evidence->weight, evidence->weight2, evidence->sqr,  evidence->var,

@@ -45,6 +45,9 @@ double evidence_error (const struct evidence *evidence);
 struct pollux_grad evidence_grad (const struct evidence *evidence, int64_t init_batch,
                                   int64_t dataset_size);
 
+/* M0 mean(u) / mean(q), the noise scale in samples.  NaN if it is unknown: no updates, or q <= 0. */
+double evidence_noise (const struct evidence *evidence, int64_t init_batch);
+
 /* True if the sums are possible: read from a file, they may be anything. */
 bool evidence_is_legal (const struct evidence *evidence);
 

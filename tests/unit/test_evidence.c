@@ -43,6 +43,8 @@ static void test_by_the_book (void **unused)
         assert_true (relative (grad.var, var) < 1e-12);
         assert_true (fabs (grad.sqr - (fmax (mean, 0) + error + 32 * var / 1000)) < 1e-6);
         assert_true (fabs (evidence_grad (&evidence, 32, 0).sqr - fmax (mean, 0) - error) < 1e-6);
+        double noise = evidence_noise (&evidence, 32);
+        assert_true (mean > 0 ? relative (noise, 32 * var / mean) < 1e-9 : isnan (noise));
         assert_true (evidence_is_legal (&evidence));
         for (int i = 0; i <= n; i++)
             w[i] *= pow (0.999, progress);
@@ -57,6 +59,7 @@ static void test_without_evidence (void **unused)
     struct pollux_grad grad = evidence_grad (&evidence, 32, 1000);
     assert_true (grad.sqr == 1 && grad.var == 0);
     assert_true (evidence_count (&evidence) == 0 && evidence_error (&evidence) == 0);
+    assert_true (isnan (evidence_noise (&evidence, 32)));
     assert_true (evidence_is_legal (&evidence));
     /* Evidence of long ago is forgotten, not kept with weights of 0. */
     evidence_add (&evidence, 1, 1, 1);

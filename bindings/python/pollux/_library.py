@@ -175,6 +175,7 @@ class CStatus(Structure):
         ("noise_scale", c_double),
         ("noise_weight", c_double),
         ("noise_biased", c_bool),
+        ("noise_unbiased", c_double),
         ("fitted", c_bool),
         ("fit", CFit),
         ("best", CBest),

@@ -74,6 +74,7 @@ class Status(NamedTuple):
     noise_scale: float  # samples; NaN: unknown
     noise_weight: float
     noise_biased: bool
+    noise_unbiased: float  # samples, by the measurements that decide; NaN: unknown
     fit: Optional[Fit]
     best: Optional[Best]
     samples: int  # configurations measured
@@ -339,6 +340,7 @@ class Agent:
             c.noise_scale,
             c.noise_weight,
             c.noise_biased,
+            c.noise_unbiased,
             Fit.of(c.fit) if c.fitted else None,
             Best.of(c.best) if c.fitted else None,
             c.samples,

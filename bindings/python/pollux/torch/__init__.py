@@ -206,8 +206,8 @@ def track(name: str, thing: Any) -> Any:
 
 def metrics() -> dict[str, Any]:
     """epoch, progress, replicas, batch (total), local_batch, accumulation, throughput, efficiency,
-    goodput, noise_scale, gain (of the last update) and lr_factor (per parameter group).  A value
-    that is not known yet is None."""
+    goodput, noise_scale, noise_unbiased, gain (of the last update) and lr_factor (per parameter
+    group).  A value that is not known yet is None."""
     return session().metrics()
 
 

@@ -59,6 +59,7 @@ class Reporter:
             "efficiency": efficiency,
             "goodput": throughput * efficiency if throughput and efficiency else None,
             "noise_scale": _finite(model.noise_scale(grad, session.init_batch)) if known else None,
+            "noise_unbiased": _finite(session.status().noise_unbiased),
             "gain": advice.gain,
             "lr_factor": [session.factor(group)
                           for group in range(len(session.optimizer.param_groups))],
