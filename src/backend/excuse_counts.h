@@ -3,16 +3,23 @@
 #ifndef BACKEND_EXCUSE_COUNTS_H
 #define BACKEND_EXCUSE_COUNTS_H
 
+#include <stdint.h>
+
 /* Zero it; excuse_counts_clear frees it. */
 struct excuse_counts {
     struct excuse_count {
-        int job, count;
-    } * items; /* in no order */
+        int job;
+        int count;
+        int unexplained;  /* of them: without a known reason */
+        int64_t until_us; /* the job is not started before; 0: it may be */
+    } * items;            /* in no order */
     int count;
 };
 
-/* The job's count, added as 0 if it is missing; valid until the next call.  NULL: no memory. */
-int *excuse_counts_of (struct excuse_counts *counts, int job);
+/* The job's entry; NULL: it has none. */
+struct excuse_count *excuse_counts_find (const struct excuse_counts *counts, int job);
+/* The same, added as 0 if it is missing; valid until the next call.  NULL: no memory. */
+struct excuse_count *excuse_counts_of (struct excuse_counts *counts, int job);
 /* The job's excuses count from 0 again. */
 void excuse_counts_forget (struct excuse_counts *counts, int job);
 void excuse_counts_clear (struct excuse_counts *counts);

@@ -7,6 +7,11 @@
 #include <errno.h>
 #include <syslog.h>
 
+#include "backend/run_settings.h"
+
+/* Ends between removals of old jobs; looking for them among 20,000 takes 20 ms. */
+enum { PRUNE_EXITS = 1000 };
+
 void generation_mark_stop (const struct generation_set *set, int root,
                            const struct generation *generation)
 {
@@ -21,4 +26,18 @@ void generation_remove_old (const struct generation_set *set, int root, const ch
     struct pollux_error err;
     if (run_remove (root, job, number, &err) < 0)
         generation_log (set, LOG_WARNING, "job %s: old logs are not removed: %s", job, err.text);
+}
+
+static void remove_old (void *self, const char *job, int number)
+{
+    const struct generation_set *set = self;
+    generation_remove_old (set, set->runs->root, job, number);
+}
+
+bool generation_keep_logs (const struct generation_set *set, const struct generation *generation)
+{
+    struct run_settings *runs = set->runs;
+    kept_logs_ended (&runs->kept, runs->root, generation->name, generation->job, generation->number,
+                     remove_old, (void *)set);
+    return ++runs->exits % PRUNE_EXITS == 0;
 }

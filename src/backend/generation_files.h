@@ -11,5 +11,8 @@ void generation_mark_stop (const struct generation_set *set, int root,
 /* Remove an old generation of a job, with its logs. */
 void generation_remove_old (const struct generation_set *set, int root, const char *job,
                             int number);
+/* A generation has ended: remove those of its job that are too much.  True at every thousandth end: now
+ * the logs of old jobs are to be removed. */
+bool generation_keep_logs (const struct generation_set *set, const struct generation *generation);
 
 #endif

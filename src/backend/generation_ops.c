@@ -4,6 +4,19 @@
  */
 #include "backend/generation_ops.h"
 
+#include <errno.h>
+
+#include "backend/kept_logs.h"
+#include "backend/run.h"
+#include "backend/run_settings.h"
+#include "backend/run_spec.h"
+#include "wire/submission.h"
+
+static const struct run_settings *runs_of (const void *self)
+{
+    return ((const struct generation_set *)self)->runs;
+}
+
 int64_t generation_ops_due_us (const void *self)
 {
     return generation_set_due_us (self);
@@ -51,4 +64,21 @@ void generation_ops_stop_all (void *self)
 int generation_ops_count (const void *self)
 {
     return ((const struct generation_set *)self)->count;
+}
+
+int generation_ops_open_log (void *self, const char *job, int generation, int rank, int number,
+                             int *ret, struct pollux_error *err)
+{
+    return run_open_job_log (runs_of (self)->root, job, generation, rank, number, ret, err);
+}
+
+int generation_ops_oldest_log (void *self, const char *job, int last, int *ret)
+{
+    (void)last;
+    return wire_is_job (job) ? kept_logs_oldest (runs_of (self)->root, job, ret, NULL) : -ENOENT;
+}
+
+char *generation_ops_checkpoint_dir (void *self, const struct job *job)
+{
+    return run_spec_checkpoint_dir (runs_of (self)->checkpoints, job);
 }

@@ -19,4 +19,10 @@ int generation_ops_news (void *self, const struct cluster *cluster, int job,
 void generation_ops_stop_all (void *self);
 int generation_ops_count (const void *self);
 
+/* For backends whose run directories are in the state directory: set.runs is not NULL. */
+int generation_ops_open_log (void *self, const char *job, int generation, int rank, int number,
+                             int *ret, struct pollux_error *err);
+int generation_ops_oldest_log (void *self, const char *job, int last, int *ret);
+char *generation_ops_checkpoint_dir (void *self, const struct job *job);
+
 #endif

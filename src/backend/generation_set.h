@@ -15,12 +15,15 @@
 #include "loop/loop.h"
 #include "wire/run_news.h"
 
-/* Fill carrier, carrier_self, log and log_self; zero the rest. */
+struct run_settings;
+
+/* Fill carrier, carrier_self, log, log_self and runs; zero the rest. */
 struct generation_set {
     const struct carrier *carrier;
     void *carrier_self;
     void (*log) (void *self, int level, const char *text); /* NULL: none */
     void *log_self;
+    struct run_settings *runs; /* NULL: run directories are elsewhere */
     /* May a job be started now?  False: not yet; wants_settle is set later.  NULL: always. */
     bool (*may_start) (void *self, const struct job *job);
     void *may_start_self;

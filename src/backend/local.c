@@ -17,12 +17,7 @@
 #include "backend/generation_files.h"
 #include "backend/generation_ops.h"
 #include "backend/local_private.h"
-#include "backend/run_spec.h"
 #include "base/error.h"
-#include "wire/submission.h"
-
-/* EXITs between prunings; one of 20,000 jobs takes 20 ms. */
-enum { PRUNE_EXITS = 1000 };
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -62,7 +57,6 @@ static void local_free (void *self)
         close (local->leaving[i]);
     free (local->leaving);
     excuse_counts_clear (&local->collisions);
-    kept_logs_clear (&local->kept);
     run_settings_clear (&local->runs);
     free (local->cgroup);
     free (local->nodes);
@@ -82,8 +76,8 @@ static int local_open (const struct backend_options *options, void **ret, struct
     local->set = (struct generation_set){.carrier = &local_carrier,
                                          .carrier_self = local,
                                          .log = options->log,
-                                         .log_self = options->self};
-    local->kept.limit = options->log_limit ? options->log_limit : RUN_JOB_LOG_DEFAULT;
+                                         .log_self = options->self,
+                                         .runs = &local->runs};
     unsigned short random = 0; /* daemons on one machine begin with different ports */
     if (getrandom (&random, sizeof (random), 0) == sizeof (random))
         local->next_port = random;
@@ -140,27 +134,7 @@ static void local_step (void *self, const struct cluster *cluster)
     generation_set_step (&local->set, cluster);
 }
 
-/* ---- Logs and exit codes ------------------------------------------------------------------ */
-
-static int local_open_log (void *self, const char *job, int generation, int rank, int number,
-                           int *ret, struct pollux_error *err)
-{
-    return run_open_job_log (((const struct local *)self)->runs.root, job, generation, rank, number,
-                             ret, err);
-}
-
-static int local_oldest_log (void *self, const char *job, int last, int *ret)
-{
-    (void)last;
-    return wire_is_job (job)
-               ? kept_logs_oldest (((const struct local *)self)->runs.root, job, ret, NULL)
-               : -ENOENT;
-}
-
-static char *local_checkpoint_dir (void *self, const struct job *job)
-{
-    return run_spec_checkpoint_dir (((const struct local *)self)->runs.checkpoints, job);
-}
+/* ---- Exit codes ------------------------------------------------------------------------- */
 
 static int local_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
@@ -169,12 +143,6 @@ static int local_first_failure (void *self, const char *job, int generation, int
 }
 
 /* ---- The tables --------------------------------------------------------------------------- */
-
-static void remove_old (void *self, const char *job, int number)
-{
-    struct local *local = self;
-    generation_remove_old (&local->set, local->runs.root, job, number);
-}
 
 /* Remove descriptions, which contain tokens, and the logs of old generations and jobs. */
 static void local_clean_up (void *self, const struct cluster *cluster,
@@ -185,9 +153,7 @@ static void local_clean_up (void *self, const struct cluster *cluster,
         run_remove_descriptions (local->runs.root, generation->name, generation->number,
                                  generation->replicas);
     run_tidy (local->runs.root, generation->name, generation->number);
-    kept_logs_ended (&local->kept, local->runs.root, generation->name, generation->job,
-                     generation->number, remove_old, local);
-    if (++local->exits % PRUNE_EXITS == 0)
+    if (generation_keep_logs (&local->set, generation))
         local_prune (local, cluster);
 }
 
@@ -228,8 +194,8 @@ const struct backend_ops local_backend = {
     .news = generation_ops_news,
     .stop_all = generation_ops_stop_all,
     .count = generation_ops_count,
-    .open_log = local_open_log,
-    .oldest_log = local_oldest_log,
-    .checkpoint_dir = local_checkpoint_dir,
+    .open_log = generation_ops_open_log,
+    .oldest_log = generation_ops_oldest_log,
+    .checkpoint_dir = generation_ops_checkpoint_dir,
     .first_failure = local_first_failure,
 };

@@ -80,10 +80,10 @@ const char *local_excuse (void *self, const struct generation *generation,
     if (port == 0 || clock_monotonic_us () - generation->since_us > COLLISION_US ||
         (port_is_free (port) && !log_has_collision (local, generation)))
         return NULL;
-    int *count = excuse_counts_of (&local->collisions, generation->job);
-    if (!count || *count >= COLLISIONS)
+    struct excuse_count *excuses = excuse_counts_of (&local->collisions, generation->job);
+    if (!excuses || excuses->count >= COLLISIONS)
         return NULL;
-    ++*count;
+    excuses->count++;
     fail (text, 0, "port %d was taken by another program: started again on another one", port);
     return text->text;
 }

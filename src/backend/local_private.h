@@ -14,7 +14,6 @@
 #include "backend/backend.h"
 #include "backend/excuse_counts.h"
 #include "backend/generation.h"
-#include "backend/kept_logs.h"
 #include "backend/machine.h"
 #include "backend/run.h"
 #include "backend/run_settings.h"
@@ -25,10 +24,8 @@ struct local {
     int epoll;    /* descriptor */
     char *cgroup; /* NULL: none */
     struct machine machine;
-    struct node *nodes; /* the machine's */
-    int next_port;      /* offset from PORT_FIRST, modulo PORT_COUNT */
-    struct kept_logs kept;
-    int exits;             /* reported so far */
+    struct node *nodes;    /* the machine's */
+    int next_port;         /* offset from PORT_FIRST, modulo PORT_COUNT */
     struct run_view *view; /* of the last look */
     int *leaving; /* pidfds of supervisors that were released before they ended; to be reaped */
     int leaving_count;

@@ -50,6 +50,7 @@ int run_settings_init (struct run_settings *settings, const struct backend_optio
     *settings = (struct run_settings){
         .root = -1,
         .keep_jobs = options->keep_jobs ? options->keep_jobs : KEEP_JOBS,
+        .kept = {.limit = options->log_limit ? options->log_limit : RUN_JOB_LOG_DEFAULT},
         .token = options->token,
         .self = options->self,
     };
@@ -65,6 +66,7 @@ void run_settings_clear (struct run_settings *settings)
     free (settings->url);
     free (settings->ca);
     run_spec_free (settings->environment);
+    kept_logs_clear (&settings->kept);
     if (settings->root >= 0)
         close (settings->root);
 }

@@ -4,6 +4,7 @@
 #define BACKEND_RUN_SETTINGS_H
 
 #include "backend/backend.h"
+#include "backend/kept_logs.h"
 
 struct run_settings {
     int root;        /* descriptor of STATE/run; -1: not opened */
@@ -12,6 +13,8 @@ struct run_settings {
     char *url, *ca;     /* NULL: none */
     char **environment; /* of all replicas, before the job's own; NULL at the end */
     int keep_jobs;      /* ended jobs whose logs are kept */
+    struct kept_logs kept;
+    int exits; /* reported so far */
     int (*token) (void *self, const char *job, int generation, char *ret, size_t size);
     void *self; /* of token */
 };

@@ -35,6 +35,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policies.h"
@@ -135,9 +136,8 @@ struct rank {
 static int by_work_descending (const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    if (x->work_s != y->work_s)
-        return x->work_s > y->work_s ? -1 : 1;
-    return x->job - y->job;
+    int order = compare_doubles (y->work_s, x->work_s);
+    return order ? order : x->job - y->job;
 }
 
 static int weigh (const struct round *round)

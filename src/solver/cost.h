@@ -22,4 +22,10 @@ __extension__ typedef __int128 cost;
 /* With at most 2^20 jobs and 2^20 slots no field above overflows into the next. */
 enum { COST_JOBS_LIMIT = 1 << 20, COST_SLOTS_LIMIT = 1 << 20 };
 
+/* -1, 0 or 1: a is less than b, equal, or greater. */
+static inline int compare_costs (cost a, cost b)
+{
+    return (a > b) - (a < b);
+}
+
 #endif

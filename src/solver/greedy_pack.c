@@ -21,9 +21,8 @@ struct rank {
 static int by_key_descending (const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key > y->key ? -1 : 1;
-    return x->job - y->job;
+    int order = compare_costs (y->key, x->key);
+    return order ? order : x->job - y->job;
 }
 
 enum { SPREAD_PENALTY_PART = 4 }; /* the penalty is this part of the price of a slot */

@@ -76,9 +76,8 @@ static int candidates_make (const struct packing *packing, struct candidates *re
 static int by_potential (const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    if (x->potential != y->potential)
-        return x->potential > y->potential ? -1 : 1;
-    return x->node - y->node;
+    int order = compare_costs (y->potential, x->potential);
+    return order ? order : x->node - y->node;
 }
 
 static cost potential_of (const struct option_lists *lists, const struct packing *packing, int node)

@@ -94,9 +94,8 @@ cost option_list_price (const struct option_list *list, const struct priced_opti
 static int by_regret (const void *a, const void *b)
 {
     const struct priced_option *x = a, *y = b;
-    if (x->regret != y->regret)
-        return x->regret < y->regret ? -1 : 1;
-    return (int)x->where - (int)y->where;
+    int order = compare_costs (x->regret, y->regret);
+    return order ? order : (int)x->where - (int)y->where;
 }
 
 /* Kept in any case, for when no option with small regret fits. */

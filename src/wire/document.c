@@ -173,6 +173,21 @@ int wire_document_parse (const char *name, const char *text, size_t length, size
     return wire_document_open_text (name, text, length, limit, WIRE_JSON, NULL, ret, err);
 }
 
+int wire_document_decode (const char *name, const char *text, size_t length, size_t limit,
+                          int (*decode) (const struct wire_place *root, void *ret,
+                                         struct pollux_error *err),
+                          void *ret, struct pollux_error *err)
+{
+    struct wire_document *document;
+    int code = wire_document_parse (name, text, length, limit, &document, err);
+    if (code < 0)
+        return code;
+    struct wire_place root = wire_root (document);
+    code = decode (&root, ret, err);
+    wire_document_free (document);
+    return code;
+}
+
 void wire_document_free (struct wire_document *document)
 {
     if (!document)

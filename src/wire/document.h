@@ -41,4 +41,11 @@ int wire_document_read (const char *path, size_t limit, struct wire_document **r
 int wire_document_parse (const char *name, const char *text, size_t length, size_t limit,
                          struct wire_document **ret, struct pollux_error *err);
 
+struct wire_place;
+/* Parse text as JSON and decode it; the document is freed.  decode gets its root, and writes to ret. */
+int wire_document_decode (const char *name, const char *text, size_t length, size_t limit,
+                          int (*decode) (const struct wire_place *root, void *ret,
+                                         struct pollux_error *err),
+                          void *ret, struct pollux_error *err);
+
 #endif

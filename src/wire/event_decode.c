@@ -48,10 +48,8 @@ static int reserve (void **array, int *capacity, size_t count, size_t size,
 static int decode_times (const struct wire_place *times, struct wire_event *ret,
                          struct pollux_error *err)
 {
-    int code = wire_expect_array (times, err);
-    size_t count = json_array_size (times->value);
-    if (code == 0 && count > POLLUX_REPLICAS_LIMIT)
-        code = wire_fail (times, err, "expected at most %d times", POLLUX_REPLICAS_LIMIT);
+    size_t count = 0;
+    int code = wire_array (times, POLLUX_REPLICAS_LIMIT, "times", &count, err);
     void *array = ret->iter_s;
     if (code == 0)
         code = reserve (&array, &ret->iter_capacity, count, sizeof (ret->iter_s[0]), err);

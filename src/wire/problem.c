@@ -88,23 +88,12 @@ static int read_node (struct reader *reader, const struct wire_place *place,
     return 0;
 }
 
-/* The number of elements of an array, which must not exceed limit. */
-static int count_elements (const struct wire_place *place, int limit, const char *what, size_t *ret,
-                           struct pollux_error *err)
-{
-    int rc = wire_expect_array (place, err);
-    if (rc < 0)
-        return rc;
-    *ret = json_array_size (place->value);
-    return *ret > (size_t)limit ? wire_fail (place, err, "expected at most %d %s", limit, what) : 0;
-}
-
 static int read_nodes (struct reader *reader, const struct wire_place *place,
                        struct pollux_error *err)
 {
     struct problem *problem = reader->problem;
     size_t count;
-    int rc = count_elements (place, PROBLEM_NODES_LIMIT, "nodes", &count, err);
+    int rc = wire_array (place, PROBLEM_NODES_LIMIT, "nodes", &count, err);
     if (rc < 0)
         return rc;
     problem->nodes = calloc (count + 1, sizeof (problem->nodes[0]));
@@ -256,7 +245,7 @@ static int read_jobs (struct reader *reader, const struct wire_place *place,
 {
     struct problem *problem = reader->problem;
     size_t count;
-    int rc = count_elements (place, PROBLEM_JOBS_LIMIT, "jobs", &count, err);
+    int rc = wire_array (place, PROBLEM_JOBS_LIMIT, "jobs", &count, err);
     if (rc < 0)
         return rc;
     problem->jobs = calloc (count + 1, sizeof (problem->jobs[0]));

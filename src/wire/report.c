@@ -49,15 +49,13 @@ int wire_report_decode (const struct wire_place *object, struct wire_report *ret
     return code;
 }
 
+static int decode_root (const struct wire_place *root, void *ret, struct pollux_error *err)
+{
+    return wire_report_decode (root, ret, err);
+}
+
 int wire_report_parse (const char *name, const char *text, size_t length, struct wire_report *ret,
                        struct pollux_error *err)
 {
-    struct wire_document *document;
-    int code = wire_document_parse (name, text, length, WIRE_REPORT_LIMIT, &document, err);
-    if (code < 0)
-        return code;
-    struct wire_place root = wire_root (document);
-    code = wire_report_decode (&root, ret, err);
-    wire_document_free (document);
-    return code;
+    return wire_document_decode (name, text, length, WIRE_REPORT_LIMIT, decode_root, ret, err);
 }

@@ -188,17 +188,15 @@ int run_status_fields (const struct wire_place *object, struct run_status *ret,
     return code;
 }
 
+static int decode_status (const struct wire_place *root, void *ret, struct pollux_error *err)
+{
+    return run_status_fields (root, ret, err);
+}
+
 int run_status_decode (const char *name, const char *text, size_t length, struct run_status *ret,
                        struct pollux_error *err)
 {
-    struct wire_document *document;
-    int code = wire_document_parse (name, text, length, RUN_FILE_LIMIT, &document, err);
-    if (code < 0)
-        return code;
-    struct wire_place root = wire_root (document);
-    code = run_status_fields (&root, ret, err);
-    wire_document_free (document);
-    return code;
+    return wire_document_decode (name, text, length, RUN_FILE_LIMIT, decode_status, ret, err);
 }
 
 int run_status_object (const struct run_status *status, json_t **ret, struct pollux_error *err)
@@ -372,14 +370,14 @@ int run_info_encode (const struct run_info *info, char **ret, size_t *ret_length
 
 /* ---- Messages ----------------------------------------------------------------------------- */
 
+static int check_message (const struct wire_place *root, void *ret, struct pollux_error *err)
+{
+    (void)ret;
+    return wire_expect_object (root, err);
+}
+
 int run_message_check (const char *text, size_t length, struct pollux_error *err)
 {
-    struct wire_document *document;
-    int code = wire_document_parse ("message", text, length, RUN_MESSAGE_LIMIT, &document, err);
-    if (code < 0)
-        return code;
-    struct wire_place root = wire_root (document);
-    code = wire_expect_object (&root, err);
-    wire_document_free (document);
-    return code;
+    return wire_document_decode ("message", text, length, RUN_MESSAGE_LIMIT, check_message, NULL,
+                                 err);
 }

@@ -146,9 +146,9 @@ static int master_decode (const struct wire_place *root, struct run_description 
     return code;
 }
 
-static int decode (const struct wire_place *root, struct run_description *ret,
-                   struct pollux_error *err)
+static int decode (const struct wire_place *root, void *description, struct pollux_error *err)
 {
+    struct run_description *ret = description;
     int code = run_version_decode (root, err);
     if (code == 0)
         code = wire_members_decode (description_members, root, ret, err);
@@ -187,15 +187,10 @@ static int decode (const struct wire_place *root, struct run_description *ret,
 int run_description_decode (const char *name, const char *text, size_t length,
                             struct run_description **ret, struct pollux_error *err)
 {
-    struct wire_document *document;
-    int code = wire_document_parse (name, text, length, RUN_DESCRIPTION_LIMIT, &document, err);
-    if (code < 0)
-        return code;
     struct run_description *description = calloc (1, sizeof (*description));
-    struct wire_place root = wire_root (document);
-    code = description ? decode (&root, description, err)
-                       : fail (err, -ENOMEM, "%s: not enough memory", name);
-    wire_document_free (document);
+    int code = description ? wire_document_decode (name, text, length, RUN_DESCRIPTION_LIMIT,
+                                                   decode, description, err)
+                           : fail (err, -ENOMEM, "%s: not enough memory", name);
     if (code < 0)
         run_description_free (description);
     else

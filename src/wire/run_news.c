@@ -19,8 +19,9 @@ static const struct wire_member news_members[] = {
     {0},
 };
 
-static int decode (const struct wire_place *root, struct run_news *ret, struct pollux_error *err)
+static int decode (const struct wire_place *root, void *news, struct pollux_error *err)
 {
+    struct run_news *ret = news;
     int state = 0;
     int code = wire_expect_object (root, err);
     if (code == 0)
@@ -39,13 +40,7 @@ int run_news_decode (const char *name, const char *text, size_t length, struct r
                      struct pollux_error *err)
 {
     struct run_news news = {0};
-    struct wire_document *document;
-    int code = wire_document_parse (name, text, length, RUN_FILE_LIMIT, &document, err);
-    if (code < 0)
-        return code;
-    struct wire_place root = wire_root (document);
-    code = decode (&root, &news, err);
-    wire_document_free (document);
+    int code = wire_document_decode (name, text, length, RUN_FILE_LIMIT, decode, &news, err);
     if (code == 0)
         *ret = news;
     return code;

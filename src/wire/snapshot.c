@@ -158,10 +158,8 @@ static int decode_nodes (const struct wire_place *list, struct cluster *cluster,
 static int decode_rounds (const struct wire_place *list, struct wire_past *ret,
                           struct pollux_error *err)
 {
-    int code = wire_expect_array (list, err);
-    size_t count = json_array_size (list->value);
-    if (code == 0 && count > WIRE_ROUNDS_LIMIT)
-        code = wire_fail (list, err, "expected at most %d rounds", WIRE_ROUNDS_LIMIT);
+    size_t count;
+    int code = wire_array (list, WIRE_ROUNDS_LIMIT, "rounds", &count, err);
     if (code < 0)
         return code;
     ret->rounds = calloc (count + 1, sizeof (ret->rounds[0]));

@@ -24,8 +24,8 @@ static int set_up (void **state)
     for (int i = 0; i < 3; i++)
         snprintf (test->nodes[i].name, NAME_SIZE, "n%d", i);
     test->cluster = (struct cluster){.nodes = test->nodes, .node_count = 3};
-    test->service.cluster = &test->cluster;
-    test->service.node_count = -1;
+    test->service.slurm.cluster = &test->cluster;
+    test->service.slurm.node_count = -1;
     test->service.config = wire_slurm_config_default ();
     *state = test;
     return 0;
@@ -35,6 +35,7 @@ static int tear_down (void **state)
 {
     struct fixture *test = *state;
     service_nodes_clear (&test->service);
+    free (test->service.slurm.nodes);
     free (test);
     return 0;
 }
@@ -59,14 +60,14 @@ static void list (struct fixture *test, int64_t at_us, const int used[3], const 
     service->has_found = true;
     service->found_began_us = service->slurm.listed_us = at_us;
     service_nodes_listed (service);
-    assert_int_equal (service->node_count, 3);
+    assert_int_equal (service->slurm.node_count, 3);
 }
 
 static void check (const struct fixture *test, int first, int second, int third)
 {
     const int slots[] = {first, second, third};
     for (int i = 0; i < 3; i++) {
-        const struct node *node = &test->service.nodes[i];
+        const struct node *node = &test->service.slurm.nodes[i];
         assert_int_equal (node->available ? node->slots : 0, slots[i]);
     }
 }

@@ -10,14 +10,7 @@
 #include "base/clock.h"
 #include "unit.h"
 
-static bool no_node_is_lost (void *self, int node)
-{
-    (void)self;
-    (void)node;
-    return false;
-}
-
-static const struct slurm_way way = {.steps = true, .node_lost = no_node_is_lost};
+static const struct slurm_way way = {.steps = true};
 
 /* Two nodes with one replica each. */
 struct fixture {
@@ -45,7 +38,7 @@ static void drop_generation (struct fixture *fixture)
     generation_drop (&fixture->slurm.set, fixture->generation);
     while (fixture->slurm.count > 0)
         slurm_table_drop (&fixture->slurm, fixture->slurm.shares[0]);
-    fixture->slurm.poll_us = INT64_MAX;
+    fixture->slurm.poll_us = fixture->slurm.query_us = INT64_MAX;
 }
 
 static int setup (void **state)
@@ -230,15 +223,15 @@ static void test_pauses (void **state)
         assert_true (slurm_carrier.may_restart (&fixture->slurm, 8));
         drop_generation (fixture);
     }
-    int64_t due_us = slurm_due_us (&fixture->slurm, INT64_MAX);
+    int64_t due_us = slurm_due_us (&fixture->slurm);
     assert_true (due_us > clock_monotonic_us () && due_us < INT64_MAX);
-    fixture->slurm.excuses[0].until_us = 1; /* it is over */
+    fixture->slurm.excuses.items[0].until_us = 1; /* it is over */
     fixture->slurm.set.wants_settle = false;
     slurm_step (&fixture->slurm, NULL);
     assert_true (fixture->slurm.set.wants_settle);
     assert_true (slurm_carrier.may_restart (&fixture->slurm, 7));
     slurm_carrier.forget_excuses (&fixture->slurm, 7);
-    assert_int_equal (fixture->slurm.excuse_count, 0);
+    assert_int_equal (fixture->slurm.excuses.count, 0);
 }
 
 /* The pauses grow up to ten minutes. */

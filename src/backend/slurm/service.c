@@ -87,7 +87,6 @@ static void service_free (void *self)
     struct service *service = self;
     if (!service)
         return;
-    service->cluster = NULL; /* the caller may have freed it */
     slurm_clear (&service->slurm);
     service_owners_clear (service);
     service_files_clear (service);
@@ -101,6 +100,21 @@ static void service_free (void *self)
     free (service);
 }
 
+/* The owner's account is not known yet: it is being looked up, or the name service does not answer. */
+static bool is_transient (int code)
+{
+    return code == -EAGAIN || code == -EIO || code == -ETIMEDOUT || code == -EINTR ||
+           code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == OWNER_NO_PROCESS;
+}
+
+/* The account of a job's owner is looked up before its first start.  A start for an owner who is not served
+ * fails: that is the job's own fault. */
+static bool may_start (void *self, const struct job *job)
+{
+    const struct service_account *account;
+    return !is_transient (service_account (self, job->launch->owner, &account, NULL));
+}
+
 static int service_open (const struct backend_options *options, void **ret,
                          struct pollux_error *err)
 {
@@ -109,7 +123,7 @@ static int service_open (const struct backend_options *options, void **ret,
     struct service *service = calloc (1, sizeof (*service));
     if (!service)
         return fail (err, -ENOMEM, "no memory for the backend slurm");
-    service->epoll = service->node_count = -1;
+    service->epoll = -1;
     service->config = *options->slurm;
     service->munge = options->munge;
     service->token = options->token;
@@ -117,6 +131,8 @@ static int service_open (const struct backend_options *options, void **ret,
     int code = owner_client_new (options->owner_socket, &service->client, err);
     if (code == 0)
         code = slurm_init (&service->slurm, &service_way, service, options, err);
+    service->slurm.set.may_start = may_start;
+    service->slurm.set.may_start_self = service;
     if (code == 0)
         code = set_texts (service, options, err);
     if (code == 0)
@@ -134,7 +150,7 @@ static int service_recover (void *self, const struct cluster *cluster, struct po
 {
     struct service *service = self;
     const struct service_account *account;
-    service->cluster = cluster;
+    service->slurm.cluster = cluster;
     int code = slurm_recover (&service->slurm, cluster, -1, err);
     struct generation_set *set = &service->slurm.set;
     for (int i = 0; code == 0 && i < set->count; i++) {
@@ -142,13 +158,6 @@ static int service_recover (void *self, const struct cluster *cluster, struct po
         service_account (service, service_owner_of (service, set->items[i]->name), &account, NULL);
     }
     return code;
-}
-
-/* The owner's account is not known yet: it is being looked up, or the name service does not answer. */
-static bool is_transient (int code)
-{
-    return code == -EAGAIN || code == -EIO || code == -ETIMEDOUT || code == -EINTR ||
-           code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == OWNER_NO_PROCESS;
 }
 
 /* A program that MPI starts on other nodes would not be a process of this job there. */
@@ -174,16 +183,10 @@ static int service_fd (const void *self)
     return ((const struct service *)self)->epoll;
 }
 
-static int64_t service_due_us (const void *self)
-{
-    const struct service *service = self;
-    return slurm_due_us (&service->slurm, service->query == 0 ? service->query_us : INT64_MAX);
-}
-
 static void service_step (void *self, const struct cluster *cluster)
 {
     struct service *service = self;
-    service->cluster = cluster;
+    service->slurm.cluster = cluster;
     service_take_answers (service);
     service_query_nodes (service);
     slurm_step (&service->slurm, cluster);
@@ -196,25 +199,6 @@ static int service_next_event (void *self, const struct cluster *cluster, struct
     return code != 0 ? code : service_next_node (service, cluster, ret);
 }
 
-/* The account of a job's owner is looked up before its first start.  A start for an owner who is not served
- * fails: that is the job's own fault. */
-static bool may_start (void *self, const struct job *job)
-{
-    const struct service_account *account;
-    return !is_transient (service_account (self, job->launch->owner, &account, NULL));
-}
-
-static int service_reconcile (void *self, struct loop *loop, struct pollux_error *err)
-{
-    struct service *service = self;
-    service->cluster = &loop->cluster;
-    if (service->node_count < 0)
-        return 0; /* nothing starts before the nodes are known */
-    service->slurm.set.may_start = may_start;
-    service->slurm.set.may_start_self = service;
-    return generation_set_reconcile (&service->slurm.set, loop, err);
-}
-
 static int service_act (void *self, const struct cluster *cluster, struct pollux_error *err)
 {
     struct service *service = self;
@@ -222,7 +206,7 @@ static int service_act (void *self, const struct cluster *cluster, struct pollux
         return fail (err, -EPIPE,
                      "the root process, which acts for owners, has ended; restart polluxd: jobs go "
                      "on meanwhile");
-    service->cluster = cluster;
+    service->slurm.cluster = cluster;
     generation_set_act (&service->slurm.set, cluster);
     return 0;
 }
@@ -263,11 +247,11 @@ const struct backend_ops slurm_backend = {
     .recover = service_recover,
     .check = service_check,
     .fd = service_fd,
-    .due_us = service_due_us,
+    .due_us = slurm_due_us,
     .step = service_step,
     .next_event = service_next_event,
     .wants_settle = generation_ops_wants_settle,
-    .reconcile = service_reconcile,
+    .reconcile = slurm_reconcile,
     .act = service_act,
     .reported = generation_ops_reported,
     .news = generation_ops_news,

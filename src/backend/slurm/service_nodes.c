@@ -34,8 +34,8 @@
 
 static int find_index (const struct service *service, const char *name)
 {
-    for (int i = 0; i < service->node_count; i++)
-        if (strcmp (service->nodes[i].name, name) == 0)
+    for (int i = 0; i < service->slurm.node_count; i++)
+        if (strcmp (service->slurm.nodes[i].name, name) == 0)
             return i;
     return -1;
 }
@@ -46,25 +46,25 @@ const struct service_node *service_find_node (const struct service *service, con
     int index = find_index (service, name);
     if (index < 0)
         return NULL;
-    *ret = &service->nodes[index];
+    *ret = &service->slurm.nodes[index];
     return &service->details[index];
 }
 
 void service_block_node (struct service *service, int node)
 {
-    const char *name = service->cluster ? service->cluster->nodes[node].name : "";
+    const char *name = service->slurm.cluster ? service->slurm.cluster->nodes[node].name : "";
     int index = find_index (service, name);
     if (index < 0 || service->details[index].blocked_us > clock_monotonic_us ())
         return;
     slurm_log (&service->slurm, LOG_WARNING,
                "node %s: Slurm does not start our job there; it is not used for two minutes", name);
     service->details[index].blocked_us = clock_monotonic_us () + BLOCKED_US;
-    service->query_us = 0;
+    service->slurm.query_us = 0;
 }
 
 void service_share_left (struct service *service, int node)
 {
-    const char *name = service->cluster ? service->cluster->nodes[node].name : "";
+    const char *name = service->slurm.cluster ? service->slurm.cluster->nodes[node].name : "";
     int index = find_index (service, name);
     if (index >= 0)
         service->details[index].changed_us = clock_monotonic_us ();
@@ -78,7 +78,8 @@ static int held_slots (const struct service *service, const char *name, int64_t 
     int held = 0;
     for (int i = 0; i < service->slurm.count; i++) {
         const struct carried_share *share = service->slurm.shares[i];
-        if (!service->cluster || strcmp (service->cluster->nodes[share->node].name, name) != 0)
+        if (!service->slurm.cluster ||
+            strcmp (service->slurm.cluster->nodes[share->node].name, name) != 0)
             continue;
         if (share->state != CARRIED_LISTED || share->since_us > since_us ||
             share->phase_us > since_us)
@@ -119,7 +120,7 @@ static void set_node (const struct service *service, const struct slurm_node *fo
         details->lost_us = now_us;
     memcpy (details->address, found->address, SLURM_ADDRESS_SIZE);
     if (use == SLURM_NODE_LOST && old >= 0 && now_us < details->lost_us + LOST_US) {
-        *node = service->nodes[old];
+        *node = service->slurm.nodes[old];
         return;
     }
     *node = (struct node){.slots = total - details->foreign};
@@ -139,8 +140,8 @@ static void set_node (const struct service *service, const struct slurm_node *fo
 static int count_gone (const struct service *service)
 {
     int count = 0;
-    for (int i = 0; i < service->node_count; i++)
-        count += !slurm_nodes_find (&service->found, service->nodes[i].name);
+    for (int i = 0; i < service->slurm.node_count; i++)
+        count += !slurm_nodes_find (&service->found, service->slurm.nodes[i].name);
     return count;
 }
 
@@ -156,19 +157,19 @@ static void take_nodes (struct service *service)
     }
     for (int i = 0; i < count; i++)
         set_node (service, &service->found.list[i], &nodes[i], &details[i]);
-    for (int i = 0, at = count; i < service->node_count; i++)
-        if (!slurm_nodes_find (&service->found, service->nodes[i].name)) {
-            nodes[at] = service->nodes[i];
+    for (int i = 0, at = count; i < service->slurm.node_count; i++)
+        if (!slurm_nodes_find (&service->found, service->slurm.nodes[i].name)) {
+            nodes[at] = service->slurm.nodes[i];
             details[at] = service->details[i];
             nodes[at].slots = 0;
             nodes[at++].available = false;
         }
-    service->slurm.set.wants_settle |= service->node_count < 0;
-    free (service->nodes);
+    service->slurm.set.wants_settle |= service->slurm.node_count < 0;
+    free (service->slurm.nodes);
     free (service->details);
-    service->nodes = nodes;
+    service->slurm.nodes = nodes;
     service->details = details;
-    service->node_count = count + gone;
+    service->slurm.node_count = count + gone;
     slurm_nodes_clear (&service->found);
     service->has_found = false;
 }
@@ -180,10 +181,10 @@ void service_nodes_listed (struct service *service)
     bool soon = false;
     for (int i = 0; i < service->slurm.count; i++)
         soon |= service->slurm.shares[i]->phase == SLURM_COMING;
-    for (int i = 0; i < service->node_count; i++)
-        soon |= service->details[i].lost_us > 0 && service->nodes[i].slots > 0;
-    if (soon && service->query_us > service->query_began_us + QUERY_WAITING_US)
-        service->query_us = service->query_began_us + QUERY_WAITING_US;
+    for (int i = 0; i < service->slurm.node_count; i++)
+        soon |= service->details[i].lost_us > 0 && service->slurm.nodes[i].slots > 0;
+    if (soon && service->slurm.query_us > service->query_began_us + QUERY_WAITING_US)
+        service->slurm.query_us = service->query_began_us + QUERY_WAITING_US;
 }
 
 /* ---- Asking ------------------------------------------------------------------------------- */
@@ -201,10 +202,10 @@ static struct slurm_nodes_query query_of (const struct service *service)
 
 static void query_failed (struct service *service, const char *why)
 {
-    if (service->query_failures++ == 0)
+    if (service->slurm.query_failures++ == 0)
         slurm_log (&service->slurm, LOG_WARNING,
                    "the nodes of Slurm are not known: %s; asking again", why);
-    service->query_us = clock_monotonic_us () + QUERY_AGAIN_US;
+    service->slurm.query_us = clock_monotonic_us () + QUERY_AGAIN_US;
 }
 
 /* Start one of the two commands. */
@@ -217,7 +218,8 @@ static int ask (struct service *service, const struct words *words,
                                       .deadline_us = now_us + QUERY_DEADLINE_US,
                                       .done = done,
                                       .user = service};
-    return command_set_start (service->slurm.commands, &request, now_us, &service->query, err);
+    return command_set_start (service->slurm.commands, &request, now_us, &service->slurm.query,
+                              err);
 }
 
 /* Only nodes of our reservation stay in the list, if we have one. */
@@ -247,7 +249,7 @@ static void reservations_done (void *user, const struct command_result *result)
     struct slurm_reservations reservations;
     struct pollux_error err = result->why;
     int code = result->code;
-    service->query = 0;
+    service->slurm.query = 0;
     if (code == 0)
         code =
             slurm_reservations_parse (result->output, result->output_length, &reservations, &err);
@@ -256,7 +258,7 @@ static void reservations_done (void *user, const struct command_result *result)
         query_failed (service, err.text);
         return;
     }
-    service->query_failures = 0;
+    service->slurm.query_failures = 0;
     slurm_nodes_clear (&service->found);
     slurm_reservations_clear (&service->reservations);
     service->reservations = reservations;
@@ -278,7 +280,7 @@ static void nodes_done (void *user, const struct command_result *result)
     struct pollux_error err = result->why;
     struct words words = {0};
     int code = result->code;
-    service->query = 0;
+    service->slurm.query = 0;
     if (code == 0)
         code = slurm_nodes_parse (&query, result->output, result->output_length, &service->asked,
                                   &err);
@@ -299,10 +301,10 @@ void service_query_nodes (struct service *service)
     struct pollux_error err = {.text = "not enough memory"};
     struct words words = {0};
     int64_t now_us = clock_monotonic_us ();
-    if (service->query != 0 || now_us < service->query_us)
+    if (service->slurm.query != 0 || now_us < service->slurm.query_us)
         return;
     service->query_began_us = now_us;
-    service->query_us = now_us + QUERY_US;
+    service->slurm.query_us = now_us + QUERY_US;
     int code = slurm_nodes_words (&query, &words);
     if (code == 0)
         code = ask (service, &words, nodes_done, &err);
@@ -317,9 +319,9 @@ void service_query_nodes (struct service *service)
  * that an admin drained in Pollux stays so until Slurm closes and opens it. */
 int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret)
 {
-    for (int i = 0; i < service->node_count; i++) {
+    for (int i = 0; i < service->slurm.node_count; i++) {
         struct service_node *details = &service->details[i];
-        const struct node *node = &service->nodes[i];
+        const struct node *node = &service->slurm.nodes[i];
         int index = cluster_find_node (cluster, node->name);
         const struct node *known = index >= 0 ? &cluster->nodes[index] : NULL;
         bool same = known ? known->slots == node->slots &&
@@ -343,7 +345,6 @@ int service_next_node (struct service *service, const struct cluster *cluster, s
 
 void service_nodes_clear (struct service *service)
 {
-    free (service->nodes);
     free (service->details);
     slurm_nodes_clear (&service->asked);
     slurm_nodes_clear (&service->found);

@@ -31,8 +31,8 @@ static void *grow (void *list, int count, size_t size)
 
 const char *service_owner_of (const struct service *service, const char *job)
 {
-    int index = service->cluster ? cluster_find_job (service->cluster, job) : -1;
-    const struct job *found = index >= 0 ? service->cluster->jobs[index] : NULL;
+    int index = service->slurm.cluster ? cluster_find_job (service->slurm.cluster, job) : -1;
+    const struct job *found = index >= 0 ? service->slurm.cluster->jobs[index] : NULL;
     return found && found->launch ? found->launch->owner : "";
 }
 

@@ -73,7 +73,6 @@ struct service {
     int (*token) (void *self, const char *job, int generation, char *ret, size_t size);
     void *self; /* of token */
     char token_text[1025];
-    const struct cluster *cluster;
     int epoll;
 
     struct owner_client *client;
@@ -98,19 +97,14 @@ struct service {
     struct service_failure failures[256]; /* of generations that ended last; a ring */
     int failure_count;
 
-    struct node *nodes;
     struct service_node *details;           /* by node */
-    int node_count;                         /* -1: not known yet */
     struct slurm_nodes asked;               /* of sinfo, while scontrol is asked */
     struct slurm_nodes found;               /* taken with the next list of jobs */
     struct slurm_reservations reservations; /* of the same time */
     bool has_found;
     bool reservation_missing; /* it was logged that our reservation has no nodes */
     int64_t found_began_us;
-    uint64_t query;   /* sinfo or scontrol; 0: none under way */
-    int64_t query_us; /* when the next one is due */
     int64_t query_began_us;
-    int query_failures;
 };
 
 extern const struct slurm_way service_way;

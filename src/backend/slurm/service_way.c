@@ -324,17 +324,6 @@ static void service_left (void *self, const struct carried_share *share)
     service_share_left (self, share->node);
 }
 
-static bool service_ready (void *self)
-{
-    return ((const struct service *)self)->node_count >= 0;
-}
-
-static bool service_node_lost (void *self, int node)
-{
-    const struct service *service = self;
-    return slurm_lacks_node (service->nodes, service->node_count, service->cluster, node);
-}
-
 /* ---- Files -------------------------------------------------------------------------------- */
 
 static int service_read_run (void *self, const struct run_name *name, struct run_view *ret,
@@ -425,8 +414,6 @@ const struct slurm_way service_way = {
     .owns = service_owns,
     .listed = service_listed,
     .left = service_left,
-    .ready = service_ready,
-    .node_lost = service_node_lost,
     .read = service_read_run,
     .refuse = service_refuse,
     .mark_stop = service_mark_stop,

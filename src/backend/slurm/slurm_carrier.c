@@ -208,7 +208,7 @@ static void refuse (void *self, struct generation *generation, int rank, bool st
 
 static bool has_failed (const struct slurm *slurm, int node)
 {
-    return slurm->way->node_failed && slurm->way->node_failed (slurm->way_self, node);
+    return slurm->way->lists_failed && slurm_lacks_node (slurm, node);
 }
 
 /* Is nothing more to be expected of the share: has it ended, or does Slurm list it in vain? */
@@ -275,7 +275,7 @@ static int settle_unsure (struct slurm *slurm, struct carried_share *share,
         share->unsure = false;
         return 0;
     }
-    if (!slurm_share_is_gone (slurm, share) || !slurm->way->ready (slurm->way_self))
+    if (!slurm_share_is_gone (slurm, share) || slurm->node_count < 0)
         return 1;
     for (int i = 0; none && i < ranks->count; i++) {
         struct run_name name = generation_run_name (generation, ranks->first + i);
@@ -422,42 +422,23 @@ int64_t slurm_pause_us (int count)
     return pause_us < PAUSE_LIMIT_US ? pause_us : PAUSE_LIMIT_US;
 }
 
-static struct slurm_excuses *excuses_of (struct slurm *slurm, int job)
-{
-    for (int i = 0; i < slurm->excuse_count; i++)
-        if (slurm->excuses[i].job == job)
-            return &slurm->excuses[i];
-    size_t size = (size_t)(slurm->excuse_count + 1) * sizeof (struct slurm_excuses);
-    struct slurm_excuses *excuses = realloc (slurm->excuses, size);
-    if (!excuses)
-        return NULL;
-    slurm->excuses = excuses;
-    excuses[slurm->excuse_count] = (struct slurm_excuses){.job = job};
-    return &excuses[slurm->excuse_count++];
-}
-
 static void forget_excuses (void *self, int job)
 {
-    struct slurm *slurm = self;
-    for (int i = 0; i < slurm->excuse_count; i++)
-        if (slurm->excuses[i].job == job)
-            slurm->excuses[i--] = slurm->excuses[--slurm->excuse_count];
+    excuse_counts_forget (&((struct slurm *)self)->excuses, job);
 }
 
 static bool may_restart (void *self, int job)
 {
     const struct slurm *slurm = self;
-    for (int i = 0; i < slurm->excuse_count; i++)
-        if (slurm->excuses[i].job == job)
-            return slurm->excuses[i].until_us == 0;
-    return true;
+    const struct excuse_count *excuses = excuse_counts_find (&slurm->excuses, job);
+    return !excuses || excuses->until_us == 0;
 }
 
 /* The pauses that have ended. */
 static void end_pauses (struct slurm *slurm, int64_t now_us)
 {
-    for (int i = 0; i < slurm->excuse_count; i++) {
-        struct slurm_excuses *excuses = &slurm->excuses[i];
+    for (int i = 0; i < slurm->excuses.count; i++) {
+        struct excuse_count *excuses = &slurm->excuses.items[i];
         if (excuses->until_us > 0 && excuses->until_us <= now_us) {
             excuses->until_us = 0;
             slurm->set.wants_settle = true;
@@ -532,8 +513,7 @@ static const char *outside_reason (struct slurm *slurm, const struct generation 
 {
     *ret_explained = true;
     for (int i = 0; i < generation->replicas; i++)
-        if (generation->exits[i].lost &&
-            slurm->way->node_lost (slurm->way_self, generation->ranks[i].node))
+        if (generation->exits[i].lost && slurm_lacks_node (slurm, generation->ranks[i].node))
             return node_failed;
     if (generation->share_count == 1 && failed_first (generation))
         return NULL;
@@ -561,7 +541,8 @@ static const char *excuse (void *self, const struct generation *generation,
     struct slurm *slurm = self;
     bool explained;
     const char *reason = outside_reason (slurm, generation, &explained);
-    struct slurm_excuses *excuses = reason ? excuses_of (slurm, generation->job) : NULL;
+    struct excuse_count *excuses =
+        reason ? excuse_counts_of (&slurm->excuses, generation->job) : NULL;
     int64_t now_us = clock_monotonic_us ();
     if (!excuses)
         return NULL;
@@ -623,6 +604,7 @@ int slurm_init (struct slurm *slurm, const struct slurm_way *way, void *way_self
                                          .log = options->log,
                                          .log_self = options->self};
     slurm->way = way;
+    slurm->node_count = -1;
     slurm->way_self = way_self;
     slurm->view = calloc (1, sizeof (*slurm->view));
     if (!slurm->view)
@@ -632,13 +614,15 @@ int slurm_init (struct slurm *slurm, const struct slurm_way *way, void *way_self
 
 void slurm_clear (struct slurm *slurm)
 {
+    slurm->cluster = NULL; /* the caller may have freed it */
     if (slurm->set.carrier)
         generation_set_clear (&slurm->set);
     while (slurm->count > 0)
         slurm_table_drop (slurm, slurm->shares[slurm->count - 1]);
     command_set_free (slurm->commands);
     free (slurm->shares);
-    free (slurm->excuses);
+    excuse_counts_clear (&slurm->excuses);
+    free (slurm->nodes);
     free (slurm->view);
 }
 
@@ -656,17 +640,20 @@ int slurm_nodes_later (void *self, const struct node **ret, struct pollux_error 
     return -EAGAIN;
 }
 
-int64_t slurm_due_us (const struct slurm *slurm, int64_t query_us)
+int64_t slurm_due_us (const void *self)
 {
-    int64_t due_us = earlier_us (query_us, generation_set_due_us (&slurm->set));
+    const struct slurm *slurm = self;
+    int64_t due_us = generation_set_due_us (&slurm->set);
+    if (slurm->query == 0)
+        due_us = earlier_us (due_us, slurm->query_us);
     due_us = earlier_us (due_us, command_set_due_us (slurm->commands));
     if (slurm->poll == 0)
         due_us = earlier_us (due_us, slurm->poll_us);
     for (int i = 0; i < slurm->count; i++)
         due_us = earlier_us (due_us, stop_due_us (slurm->shares[i]));
-    for (int i = 0; i < slurm->excuse_count; i++)
-        if (slurm->excuses[i].until_us > 0)
-            due_us = earlier_us (due_us, slurm->excuses[i].until_us);
+    for (int i = 0; i < slurm->excuses.count; i++)
+        if (slurm->excuses.items[i].until_us > 0)
+            due_us = earlier_us (due_us, slurm->excuses.items[i].until_us);
     return due_us;
 }
 
@@ -678,8 +665,18 @@ static void abandon (struct slurm *slurm, struct carried_share *share)
         share->command = 0;
 }
 
+int slurm_reconcile (void *self, struct loop *loop, struct pollux_error *err)
+{
+    struct slurm *slurm = self;
+    slurm->cluster = &loop->cluster;
+    if (slurm->node_count < 0)
+        return 0; /* nothing starts before the nodes are known */
+    return generation_set_reconcile (&slurm->set, loop, err);
+}
+
 void slurm_step (struct slurm *slurm, const struct cluster *cluster)
 {
+    slurm->cluster = cluster;
     command_set_turn (slurm->commands, clock_monotonic_us ());
     slurm_table_poll (slurm);
     generation_set_step (&slurm->set, cluster);

@@ -24,6 +24,7 @@
 #define BACKEND_SLURM_SLURM_CARRIER_H
 
 #include "backend/backend.h"
+#include "backend/excuse_counts.h"
 #include "backend/generation.h"
 #include "backend/run.h"
 #include "backend/run_spec.h"
@@ -82,6 +83,9 @@ struct slurm_file {
 /* How shares are carried out.  self is slurm->way_self.  No function waits. */
 struct slurm_way {
     bool steps; /* squeue lists steps, not jobs */
+    bool
+        lists_failed; /* Slurm may list shares of a node for ever that has failed or is not ours any
+                        * more: they count as ended */
 
     /* Submit a share: write its files, then start the command.  share->command may be set; then its
      * end is reported with slurm_share_ended, or slurm_share_sent.  -EINVAL: the job's own fault. */
@@ -98,13 +102,6 @@ struct slurm_way {
     void (*listed) (void *self, const struct slurm_jobs *jobs);
     /* A share leaves the table.  NULL: no callback. */
     void (*left) (void *self, const struct carried_share *share);
-    /* Are the nodes known?  Nothing is submitted before. */
-    bool (*ready) (void *self);
-    /* The node that a share runs on has failed, or is not ours any more. */
-    bool (*node_lost) (void *self, int node);
-    /* The same; then Slurm may list its shares for ever, and they count as ended.  NULL: Slurm ends
-     * shares of failed nodes. */
-    bool (*node_failed) (void *self, int node);
 
     /* Read the state of a run: 0; -EAGAIN: it is being read, look again. */
     int (*read) (void *self, const struct run_name *name, struct run_view *ret,
@@ -136,14 +133,16 @@ struct slurm {
     char poll_key[SLURM_KEY_SIZE];
     int poll_failures; /* in succession */
 
-    struct run_view *view; /* of the last look */
-    struct slurm_excuses {
-        int job;
-        int count;        /* ends from outside, in succession */
-        int unexplained;  /* of them: without a known reason */
-        int64_t until_us; /* the job is not started before; 0: it may be */
-    } * excuses;
-    int excuse_count;
+    struct run_view *view;        /* of the last look */
+    struct excuse_counts excuses; /* ends from outside, in succession */
+
+    const struct cluster *cluster; /* of the last call; NULL: none so far */
+    /* The nodes that Slurm has, by the backend's queries.  One that is lost has 0 slots. */
+    struct node *nodes;
+    int node_count;   /* -1: not known yet */
+    uint64_t query;   /* the query of nodes under way; 0: none */
+    int64_t query_us; /* when the next one is due */
+    int query_failures;
 };
 
 /* The pause before a job starts again after so many ends from outside in succession. */
@@ -156,9 +155,10 @@ int slurm_init (struct slurm *slurm, const struct slurm_way *way, void *way_self
                 const struct backend_options *options, struct pollux_error *err);
 void slurm_clear (struct slurm *slurm);
 
-/* For the ops of backends.  query_us: when their next query of nodes is due; INT64_MAX: none. */
+/* For the ops of backends.  self: a backend whose first member is its struct slurm. */
 int slurm_nodes_later (void *self, const struct node **ret, struct pollux_error *err);
-int64_t slurm_due_us (const struct slurm *slurm, int64_t query_us);
+int64_t slurm_due_us (const void *self);
+int slurm_reconcile (void *self, struct loop *loop, struct pollux_error *err);
 void slurm_step (struct slurm *slurm, const struct cluster *cluster);
 int slurm_recover (struct slurm *slurm, const struct cluster *cluster, int root,
                    struct pollux_error *err);
@@ -173,10 +173,8 @@ void slurm_poll_soon (struct slurm *slurm);
 void slurm_log (const struct slurm *slurm, int level, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Is a node of the cluster missing among those that Slurm has, or without slots?  Before they are known
- * (count -1, cluster NULL): no. */
-bool slurm_lacks_node (const struct node *nodes, int count, const struct cluster *cluster,
-                       int node);
+/* Is a node of the cluster missing among those that Slurm has, or without slots?  Before they are known: no. */
+bool slurm_lacks_node (const struct slurm *slurm, int node);
 
 /* ---- slurm_table.c ---- */
 

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "backend/generation_ops.h"
-#include "backend/run_spec.h"
 #include "backend/slurm/slurm_steps_private.h"
 #include "base/error.h"
 #include "base/number.h"
-#include "wire/submission.h"
 
 /* ---- Opening and freeing ------------------------------------------------------------------ */
 
@@ -51,9 +49,7 @@ static void steps_free (void *self)
     if (!steps)
         return;
     slurm_clear (&steps->slurm);
-    kept_logs_clear (&steps->kept);
     run_settings_clear (&steps->runs);
-    free (steps->nodes);
     free (steps->details);
     free (steps->declared);
     free (steps->job_nodes);
@@ -67,12 +63,12 @@ static int steps_open (const struct backend_options *options, void **ret, struct
     struct steps *steps = calloc (1, sizeof (*steps));
     if (!steps)
         return fail (err, -ENOMEM, "no memory for the backend slurm-steps");
-    steps->runs.root = steps->node_count = -1;
+    steps->runs.root = -1;
     steps->end_s = -1;
-    steps->kept.limit = options->log_limit ? options->log_limit : RUN_JOB_LOG_DEFAULT;
     int code = find_allocation (steps, err);
     if (code == 0)
         code = slurm_init (&steps->slurm, &steps_way, steps, options, err);
+    steps->slurm.set.runs = &steps->runs;
     if (code == 0)
         code = run_settings_init (&steps->runs, options, err);
     if (code == 0)
@@ -87,7 +83,7 @@ static int steps_open (const struct backend_options *options, void **ret, struct
 static int steps_recover (void *self, const struct cluster *cluster, struct pollux_error *err)
 {
     struct steps *steps = self;
-    steps->cluster = cluster;
+    steps->slurm.cluster = cluster;
     return slurm_recover (&steps->slurm, cluster, steps->runs.root, err);
 }
 
@@ -98,16 +94,10 @@ static int steps_fd (const void *self)
     return command_set_descriptor (((const struct steps *)self)->slurm.commands);
 }
 
-static int64_t steps_due_us (const void *self)
-{
-    const struct steps *steps = self;
-    return slurm_due_us (&steps->slurm, steps->query == 0 ? steps->query_us : INT64_MAX);
-}
-
 static void steps_step (void *self, const struct cluster *cluster)
 {
     struct steps *steps = self;
-    steps->cluster = cluster;
+    steps->slurm.cluster = cluster;
     steps_query_nodes (steps);
     slurm_step (&steps->slurm, cluster);
 }
@@ -116,17 +106,9 @@ static int steps_next_event (void *self, const struct cluster *cluster, struct e
 {
     struct steps *steps = self;
     int code = generation_set_next_event (&steps->slurm.set, cluster, ret);
-    if (code == 0 && steps->node_count >= 0)
+    if (code == 0 && steps->slurm.node_count >= 0)
         code = node_changes_next (&steps->changes, cluster, ret);
     return code;
-}
-
-static int steps_reconcile (void *self, struct loop *loop, struct pollux_error *err)
-{
-    struct steps *steps = self;
-    if (steps->node_count < 0)
-        return 0; /* nothing starts before the nodes are known */
-    return generation_set_reconcile (&steps->slurm.set, loop, err);
 }
 
 static int64_t steps_end_s (const void *self)
@@ -134,27 +116,7 @@ static int64_t steps_end_s (const void *self)
     return ((const struct steps *)self)->end_s;
 }
 
-/* ---- Logs and exit codes ------------------------------------------------------------------ */
-
-static int steps_open_log (void *self, const char *job, int generation, int rank, int number,
-                           int *ret, struct pollux_error *err)
-{
-    return run_open_job_log (((const struct steps *)self)->runs.root, job, generation, rank, number,
-                             ret, err);
-}
-
-static int steps_oldest_log (void *self, const char *job, int last, int *ret)
-{
-    (void)last;
-    return wire_is_job (job)
-               ? kept_logs_oldest (((const struct steps *)self)->runs.root, job, ret, NULL)
-               : -ENOENT;
-}
-
-static char *steps_checkpoint_dir (void *self, const struct job *job)
-{
-    return run_spec_checkpoint_dir (((const struct steps *)self)->runs.checkpoints, job);
-}
+/* ---- Exit codes ------------------------------------------------------------------------- */
 
 static int steps_first_failure (void *self, const char *job, int generation, int *ret_rank)
 {
@@ -175,19 +137,19 @@ const struct backend_ops slurm_steps_backend = {
     .nodes = slurm_nodes_later,
     .recover = steps_recover,
     .fd = steps_fd,
-    .due_us = steps_due_us,
+    .due_us = slurm_due_us,
     .step = steps_step,
     .next_event = steps_next_event,
     .wants_settle = generation_ops_wants_settle,
-    .reconcile = steps_reconcile,
+    .reconcile = slurm_reconcile,
     .act = generation_ops_act,
     .reported = generation_ops_reported,
     .news = generation_ops_news,
     .stop_all = generation_ops_stop_all,
     .count = generation_ops_count,
     .end_s = steps_end_s,
-    .open_log = steps_open_log,
-    .oldest_log = steps_oldest_log,
-    .checkpoint_dir = steps_checkpoint_dir,
+    .open_log = generation_ops_open_log,
+    .oldest_log = generation_ops_oldest_log,
+    .checkpoint_dir = generation_ops_checkpoint_dir,
     .first_failure = steps_first_failure,
 };

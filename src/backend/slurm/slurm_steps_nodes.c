@@ -27,11 +27,11 @@
 const struct steps_node *steps_find_node (const struct steps *steps, const char *name,
                                           const struct node **ret)
 {
-    const struct node *node = node_find (steps->nodes, steps->node_count, name);
+    const struct node *node = node_find (steps->slurm.nodes, steps->slurm.node_count, name);
     if (!node)
         return NULL;
     *ret = node;
-    return &steps->details[node - steps->nodes];
+    return &steps->details[node - steps->slurm.nodes];
 }
 
 /* ---- Slots -------------------------------------------------------------------------------- */
@@ -97,12 +97,12 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
         if (slurm_node_use (node->state, true) == SLURM_NODE_LOST)
             nodes[i].slots = 0;
     }
-    free (steps->nodes);
+    free (steps->slurm.nodes);
     free (steps->details);
-    steps->slurm.set.wants_settle |= steps->node_count < 0; /* starts waited for this */
-    steps->nodes = nodes;
+    steps->slurm.set.wants_settle |= steps->slurm.node_count < 0; /* starts waited for this */
+    steps->slurm.nodes = nodes;
     steps->details = details;
-    steps->node_count = found->count;
+    steps->slurm.node_count = found->count;
     steps->changes = (struct node_changes){.nodes = nodes, .count = found->count};
     return 0;
 }
@@ -111,11 +111,11 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
 
 static void query_failed (struct steps *steps, const char *why)
 {
-    if (steps->query_failures++ == 0)
+    if (steps->slurm.query_failures++ == 0)
         slurm_log (&steps->slurm, LOG_WARNING,
                    "the nodes of allocation %s are not known: %s; asking again", steps->allocation,
                    why);
-    steps->query_us = clock_monotonic_us () + QUERY_AGAIN_US;
+    steps->slurm.query_us = clock_monotonic_us () + QUERY_AGAIN_US;
 }
 
 /* format: a variable of its environment, or NULL. */
@@ -128,7 +128,7 @@ static int ask (struct steps *steps, const struct words *words, const char *form
                                       .deadline_us = now_us + QUERY_DEADLINE_US,
                                       .done = done,
                                       .user = steps};
-    return command_set_start (steps->slurm.commands, &request, now_us, &steps->query, err);
+    return command_set_start (steps->slurm.commands, &request, now_us, &steps->slurm.query, err);
 }
 
 static void nodes_done (void *user, const struct command_result *result)
@@ -138,7 +138,7 @@ static void nodes_done (void *user, const struct command_result *result)
     struct slurm_nodes found;
     struct pollux_error err = result->why;
     int code = result->code;
-    steps->query = 0;
+    steps->slurm.query = 0;
     if (code == 0)
         code = slurm_nodes_parse (&query, result->output, result->output_length, &found, &err);
     if (code == 0) {
@@ -149,8 +149,8 @@ static void nodes_done (void *user, const struct command_result *result)
         query_failed (steps, err.text);
         return;
     }
-    steps->query_failures = 0;
-    steps->query_us = clock_monotonic_us () + QUERY_US;
+    steps->slurm.query_failures = 0;
+    steps->slurm.query_us = clock_monotonic_us () + QUERY_US;
 }
 
 static int ask_nodes (struct steps *steps, struct pollux_error *err)
@@ -188,7 +188,7 @@ static void job_done (void *user, const struct command_result *result)
     struct slurm_jobs jobs = {0};
     struct pollux_error err = result->why;
     int code = result->code;
-    steps->query = 0;
+    steps->slurm.query = 0;
     if (code == 0)
         code =
             slurm_jobs_parse (steps->query_key, result->output, result->output_length, &jobs, &err);
@@ -207,7 +207,7 @@ void steps_query_nodes (struct steps *steps)
     struct words words = {0};
     char format[SLURM_FORMAT_SIZE];
     struct pollux_error err = {.text = "not enough memory"};
-    if (steps->query != 0 || clock_monotonic_us () < steps->query_us)
+    if (steps->slurm.query != 0 || clock_monotonic_us () < steps->slurm.query_us)
         return;
     int code = slurm_key_make (steps->query_key, &err);
     if (code == 0)

@@ -13,7 +13,6 @@
 #include "backend/run_settings.h"
 #include "backend/slurm/nodes.h"
 #include "backend/slurm/slurm_carrier.h"
-#include "backend/kept_logs.h"
 #include "backend/slurm/slurm_steps.h"
 
 struct steps {
@@ -22,28 +21,20 @@ struct steps {
     int64_t allocation_id;
     struct run_settings runs;
     char token_text[1025];
-    const struct cluster *cluster;
-    struct kept_logs kept;
-    int exits;           /* reported so far */
     int64_t unwanted_us; /* steps that no generation has are not cancelled again before this time */
     int64_t pruned_us;   /* logs of jobs that ended before this time were removed */
 
-    /* The allocation.  Nodes are by name; a node that is lost has 0 slots. */
+    /* The allocation. */
     struct steps_node {
         char address[SLURM_ADDRESS_SIZE];
         bool gpu;
     } * details; /* by node */
-    struct node *nodes;
-    int node_count; /* -1: not known yet */
     struct node_changes changes;
     struct node *declared; /* by the configuration: their slots count */
     int declared_count;
-    uint64_t query;   /* the command under way; 0: none */
-    int64_t query_us; /* when the next one is due */
     char query_key[SLURM_KEY_SIZE];
     char *job_nodes, *job_gres; /* as squeue wrote them */
     int64_t end_s;              /* when Slurm ends the allocation, since 1970; -1: not known */
-    int query_failures;
 };
 
 extern const struct slurm_way steps_way;

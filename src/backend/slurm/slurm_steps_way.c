@@ -25,9 +25,6 @@
 #define SCANCEL_US INT64_C (10000000)
 /* Between cancels of steps that no generation has.  Slurm may list a step for ever that has ended. */
 #define UNWANTED_US INT64_C (30000000)
-enum {
-    PRUNE_EXITS = 1000, /* EXITs between removals of old jobs */
-};
 
 static const char hostfile[] = "hosts";
 
@@ -282,17 +279,6 @@ static void steps_listed (void *self, const struct slurm_jobs *jobs)
     }
 }
 
-static bool steps_ready (void *self)
-{
-    return ((const struct steps *)self)->node_count >= 0;
-}
-
-static bool steps_node_lost (void *self, int node)
-{
-    const struct steps *steps = self;
-    return slurm_lacks_node (steps->nodes, steps->node_count, steps->cluster, node);
-}
-
 /* ---- Files -------------------------------------------------------------------------------- */
 
 static int steps_read (void *self, const struct run_name *name, struct run_view *ret,
@@ -349,22 +335,18 @@ static void steps_clean_up (void *self, const struct cluster *cluster,
     struct steps *steps = self;
     run_remove_descriptions (steps->runs.root, generation->name, generation->number,
                              generation->replicas);
-    kept_logs_ended (&steps->kept, steps->runs.root, generation->name, generation->job,
-                     generation->number, steps_remove, steps);
-    if (++steps->exits % PRUNE_EXITS == 0)
+    if (generation_keep_logs (&steps->slurm.set, generation))
         prune (steps, cluster);
 }
 
 const struct slurm_way steps_way = {
     .steps = true,
+    .lists_failed = true,
     .submit = steps_submit,
     .signal = steps_signal,
     .cancel = steps_cancel,
     .query = steps_list_query,
     .listed = steps_listed,
-    .ready = steps_ready,
-    .node_lost = steps_node_lost,
-    .node_failed = steps_node_lost,
     .read = steps_read,
     .refuse = steps_refuse,
     .mark_stop = steps_mark_stop,

@@ -23,11 +23,12 @@
 /* From the end of a share to the moment when its status must be visible to this host. */
 #define FILES_US SECOND_US
 
-bool slurm_lacks_node (const struct node *nodes, int count, const struct cluster *cluster, int node)
+bool slurm_lacks_node (const struct slurm *slurm, int node)
 {
-    if (count < 0 || !cluster)
+    if (slurm->node_count < 0 || !slurm->cluster)
         return false;
-    const struct node *found = node_find (nodes, count, cluster->nodes[node].name);
+    const struct node *found =
+        node_find (slurm->nodes, slurm->node_count, slurm->cluster->nodes[node].name);
     return !found || found->slots == 0;
 }
 

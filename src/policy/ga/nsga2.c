@@ -15,29 +15,27 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
+
 struct key {
     double first, second;
     int index;
 };
 
-/* First objective falling, then the second, then the index rising. */
-static int by_first (const void *left, const void *right)
-{
-    const struct key *a = left, *b = right;
-    if (a->first != b->first)
-        return a->first > b->first ? -1 : 1;
-    if (a->second != b->second)
-        return a->second > b->second ? -1 : 1;
-    return a->index - b->index;
-}
-
 /* Second objective falling, then the index rising. */
 static int by_second (const void *left, const void *right)
 {
     const struct key *a = left, *b = right;
-    if (a->second != b->second)
-        return a->second > b->second ? -1 : 1;
-    return a->index - b->index;
+    int order = compare_doubles (b->second, a->second);
+    return order ? order : a->index - b->index;
+}
+
+/* First objective falling, then the second, then the index rising. */
+static int by_first (const void *left, const void *right)
+{
+    const struct key *a = left, *b = right;
+    int order = compare_doubles (b->first, a->first);
+    return order ? order : by_second (left, right);
 }
 
 /* Does a dominate b?  a does not come after b in the sweep. */
