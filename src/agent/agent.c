@@ -451,7 +451,8 @@ void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status
             weight > 0 ? pollux_noise_scale (grad, agent->tuner.limits.init_batch) : (double)NAN,
         .noise_weight = weight,
         .noise_biased = pollux_noise_biased (agent->noise),
-        .noise_unbiased = evidence_noise (&agent->evidence, agent->tuner.limits.init_batch),
+        .noise_unbiased =
+            evidence_noise (&agent->adaptation.evidence, agent->tuner.limits.init_batch),
         .fitted = agent->tuner.fitted,
         .fit = agent->tuner.fit,
         .best = agent->tuner.best,
