@@ -48,12 +48,20 @@ weights()
     echo "$1/checkpoint-$newest/weights"
 }
 
-# alike FILE FILE TOLERANCE: the floats differ by less than TOLERANCE times their root mean square.
+# largest_difference FILE FILE: between their floats, as a part of the root mean square of the first.
+largest_difference()
+{
+    paste <(od -An -v -w4 -tf4 "$1") <(od -An -v -w4 -tf4 "$2") | awk '
+        { d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d; sum += $1 * $1 }
+        END { print most / sqrt(sum / NR) }'
+}
+
+# alike FILE FILE TOLERANCE: the largest difference is smaller.
 alike()
 {
-    paste <(od -An -v -w4 -tf4 "$1") <(od -An -v -w4 -tf4 "$2") | awk -v tolerance="$3" '
-        { d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d; sum += $1 * $1; n++ }
-        END { rms = sqrt(sum / n); print "largest difference", most, "of", rms; exit !(n > 0 && most < tolerance * rms) }'
+    local difference
+    difference=$(largest_difference "$1" "$2")
+    true_that "${difference:-1} < $3"
 }
 
 # true_that EXPRESSION: whether an awk expression is true.
