@@ -329,9 +329,9 @@ struct pollux_pair pollux_pair_f64 (const double *g0, const double *g1, size_t l
 /* Adapt the user's learning rate, which was chosen for batch M0, to a batch M.  A rule gives a factor
  * on the rate of one optimizer step; learning-rate schedulers still see the base rate:
  *
- *     adascale          gain                          SGD, and the default for other optimizers
+ *     adascale          gain                          SGD
  *     adascale-groups   gain of the parameter group
- *     adamscale         sqrt (gain)                   the default for Adam and AdamW.  The agent
+ *     adamscale         sqrt (gain)                   Adam, AdamW and RMSprop.  The agent
  *                                                     knows which batches Adam's averages remember:
  *                                                     its factor is between sqrt (gain) and gain
  *     linear            M/M0

@@ -8,6 +8,6 @@ import torch_cases
 
 
 @pytest.mark.parametrize("name, replicas", torch_cases.names(
-    "weights", "patches", "gradients", "programs", "observing", "versions"))
+    "weights", "patches", "gradients", "programs", "observing", "versions", "optimizers"))
 def test_steps(name: str, replicas: int) -> None:
     torch_cases.outcome(name, replicas)

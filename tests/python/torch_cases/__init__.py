@@ -18,7 +18,8 @@ import traceback
 from pathlib import Path
 from typing import Any, Callable
 
-MODULES = ("noise", "weights", "patches", "gradients", "programs", "observing", "versions")
+MODULES = ("noise", "weights", "patches", "gradients", "programs", "observing", "versions",
+           "optimizers")
 MARK = "outcome of case "
 CASES: dict[str, Callable[[], None]] = {}
 REPLICAS: dict[str, tuple[int, ...]] = {}

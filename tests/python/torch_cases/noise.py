@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import pollux.torch as px
 from pollux.agent import Batch
+from pollux.torch.optimizers import rule_of
 
 from . import case
 from .reference import ENOUGH, Reference, adam, close
@@ -90,7 +91,7 @@ def run(batch: Batch, make: Callable[[Linear], torch.optim.Optimizer] = sgd, upd
             if iterations % (batch.s + 1) == 0:
                 its = x[done * total:(done + 1) * total]
                 reference.update(gradients(its, replicas, batch), total / M0, adam(opt)
-                                 if "betas" in opt.defaults else None)
+                                 if {"betas", "alpha"} & opt.defaults.keys() else None)
                 done += 1
                 before = px.metrics()["progress"]
             opt.step()
@@ -136,6 +137,12 @@ def preconditioned():
 def preconditioned_by_others():
     run(Batch(6, 1), lambda model: torch.optim.NAdam(by_group(model)))
     run(Batch(6, 1), lambda model: torch.optim.RAdam(by_group(model)))
+
+
+@case(1, 2)
+def preconditioned_by_rmsprop():
+    run(Batch(6, 0), lambda model: torch.optim.RMSprop(by_group(model), alpha=0.9, eps=1e-3))
+    run(Batch(6, 1), lambda model: torch.optim.RMSprop(by_group(model), momentum=0.9))
 
 
 @case(1)
@@ -195,8 +202,19 @@ def rates_by_each_rule():
 
 @case(1)
 def default_rules():
-    for kind, rule in ((torch.optim.SGD, "adascale"), (torch.optim.AdamW, "adamscale")):
-        assert px._rule_of(kind(Linear(torch.float32).parameters(), lr=0.1)) == rule
+    optim = torch.optim
+    expected = {"SGD": "adascale", **dict.fromkeys(
+        ("Adam", "AdamW", "NAdam", "RAdam", "SparseAdam", "RMSprop"), "adamscale")}
+    kinds = [kind for kind in vars(optim).values()
+             if isinstance(kind, type) and issubclass(kind, optim.Optimizer)]
+    assert len(kinds) > 10
+    for kind in kinds:
+        if kind is not optim.Optimizer:
+            opt = kind([nn.Parameter(torch.ones(2, 2))], lr=0.1)
+            assert rule_of(opt) == expected.get(kind.__name__), kind
+    assert rule_of(optim.RMSprop([torch.ones(2)], centered=True)) is None
+    assert rule_of(type("Own", (optim.SGD,), {})([torch.ones(2)], lr=0.1)) == "adascale"
+    assert rule_of(type("Own", (optim.Optimizer,), {})([torch.ones(2)], {"betas": (0, 1)})) is None
 
 
 # ---- Per-sample gradients -----------------------------------------------------------------------

@@ -135,7 +135,7 @@ class Evidence:
 
 
 def adam(optimizer: torch.optim.Optimizer) -> Optional[list[torch.Tensor]]:
-    """The current preconditioner of an Adam optimizer, per parameter; None before step 5."""
+    """The current preconditioner of Adam or RMSprop, per parameter; None before step 5."""
     divisors = []
     for group in optimizer.param_groups:
         for parameter in group["params"]:
@@ -143,9 +143,10 @@ def adam(optimizer: torch.optim.Optimizer) -> Optional[list[torch.Tensor]]:
             step = int(state.get("step", 0))
             if step < 5:
                 return None
-            average = state["exp_avg_sq"].double()
+            average = state.get("exp_avg_sq", state.get("square_avg")).double()
             average = torch.maximum(average, LEAST_MOMENT * average.mean())
-            divisors.append((average / (1 - group["betas"][1] ** step)).sqrt() + group["eps"])
+            beta2 = group["betas"][1] if "betas" in group else group["alpha"]
+            divisors.append((average / (1 - beta2 ** step)).sqrt() + group["eps"])
     return divisors
 
 

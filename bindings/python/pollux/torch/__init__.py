@@ -29,6 +29,7 @@ from .arguments import check_methods, check_objects, local_batch_of, max_batch_o
 from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
+from .optimizers import beta2_of, note_of_no_rule, rule_of
 from .report import Accumulator
 from .batches import samples_in, updates_in
 from .session import STOPPED, Session
@@ -92,8 +93,8 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     max_batch     largest total batch (default: M0)
     local_batch   smallest and largest batch of one replica's micro-step (default: 1 and M0)
     accumulation  whether an update may have several micro-steps
-    rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw (default: adamscale
-                  for Adam and AdamW, otherwise adascale)
+    rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw (default: adascale
+                  for SGD, adamscale for Adam, AdamW and RMSprop; others keep M0)
     scheduler     a learning-rate scheduler that the program steps after every update.  It is put
                   on the progress clock: one step per update with batch M0
     scaler        a gradient scaler that was made before px.init() or is not a class of torch
@@ -113,6 +114,10 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     it.pass_updates = updates_in(loader, it.pass_samples)
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
+    if rule is None and rule_of(optimizer) is None:
+        it.adapt = False
+        if most > init_batch and it.leads:
+            print(note_of_no_rule(optimizer, init_batch), file=sys.stderr, flush=True)
     if not it.adapt:
         most = init_batch  # larger batches would be promised to the scheduler
     fixed = None if it.adapt else split_batch(init_batch, it.world.replicas, high)
@@ -125,9 +130,9 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
                          f"must reach {-(-init_batch // it.world.replicas)}, not {high}")
     agent = Agent(
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
-        groups=len(optimizer.param_groups) + 1, rule=rule or _rule_of(optimizer),
+        groups=len(optimizer.param_groups) + 1, rule=rule or rule_of(optimizer),
         observe=not it.adapt, fixed=fixed, warmup_epochs=warmup_epochs,
-        dataset_size=it.pass_samples, beta2=_beta2_of(optimizer), period_s=it.period_s,
+        dataset_size=it.pass_samples, beta2=beta2_of(optimizer), period_s=it.period_s,
         world=it.world, clock=it.clock)
     module = unwrapped(model)
     it.open(module, optimizer, agent, init_batch=init_batch, observe=False)
@@ -159,7 +164,7 @@ def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     local = int(loader.batch_size or 1)
     init_batch = local * it.world.replicas
     agent = Agent(init_batch, max_batch=init_batch, local_batch=(1, init_batch), observe=True,
-                  groups=len(optimizer.param_groups) + 1, rule=_rule_of(optimizer),
+                  groups=len(optimizer.param_groups) + 1, rule=rule_of(optimizer),
                   fixed=Batch(local, 0), period_s=it.period_s, world=it.world)
     it.open(model, optimizer, agent, init_batch=init_batch, observe=True)
     agent.pass_begin()
@@ -218,17 +223,6 @@ def rank() -> int:
 
 def replicas() -> int:
     return session().world.replicas
-
-
-def _rule_of(optimizer: torch.optim.Optimizer) -> str:
-    return "adamscale" if all("betas" in group for group in optimizer.param_groups) else "adascale"
-
-
-def _beta2_of(optimizer: torch.optim.Optimizer) -> float:
-    """Adam's beta2, the largest of all groups; 0 for other optimizers."""
-    if _rule_of(optimizer) != "adamscale":
-        return 0.0
-    return max(float(group["betas"][1]) for group in optimizer.param_groups)
 
 
 def _why_indivisible(optimizer: torch.optim.Optimizer, static_graph: Optional[bool]) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from .._library import CAdam, library
+from .optimizers import second_moment_of
 
 FIRST_STEP = 5  # before this step Adam's averages are too noisy to use
 LEAST_MOMENT = 0.01
@@ -19,7 +20,8 @@ LEAST_MOMENT = 0.01
 
 class Scaling:
     """Adam's preconditioner of one parameter: P = sqrt(v / (1 - beta2^step)) + eps, where v is
-    exp_avg_sq, but at least LEAST_MOMENT of its mean."""
+    the second moment, but at least LEAST_MOMENT of its mean.  RMSprop does not divide by
+    1 - beta2^step; that only multiplies P, and all norms with it, by a number."""
 
     __slots__ = ("average", "beta2", "eps", "step", "native")
 
@@ -38,12 +40,13 @@ class Scaling:
 
 
 class Preconditioner:
-    """Finds the Scaling of a parameter in an optimizer that keeps exp_avg_sq, such as Adam or
-    AdamW."""
+    """Finds the Scaling of a parameter in an optimizer that keeps second moments, such as Adam or
+    RMSprop."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
-        self.active = all("betas" in group for group in optimizer.param_groups)
+        self._moment = second_moment_of(optimizer)
+        self.active = self._moment is not None
         self._found: dict[Parameter, Optional[Scaling]] = {}
         self._groups: dict[Parameter, dict] = {}
         self._groups_in = optimizer.param_groups
@@ -64,13 +67,14 @@ class Preconditioner:
 
     def _find(self, parameter: Parameter) -> Optional[Scaling]:
         state = self.optimizer.state.get(parameter)
-        if not state or "exp_avg_sq" not in state or "step" not in state:
+        if not state or self._moment.key not in state or "step" not in state:
             return None
         step = int(state["step"])
         if step < FIRST_STEP:
             return None
         group = self._group(parameter)
-        return Scaling(state["exp_avg_sq"], float(group["betas"][1]), float(group["eps"]), step)
+        moment = self._moment
+        return Scaling(state[moment.key], moment.beta2(group), float(group["eps"]), step)
 
     def _group(self, parameter: Parameter) -> dict:
         if parameter not in self._groups:

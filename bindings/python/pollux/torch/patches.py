@@ -18,6 +18,8 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 
+from .optimizers import decays_apart
+
 SCHEDULED = ("_with_counter", "_wrapped_by_lr_sched")  # how torch marks a scheduled opt.step
 TOLERANCE = 1e-6  # rounding errors of progress, which is a long sum
 
@@ -118,16 +120,16 @@ def scaled_decay(optimizer: torch.optim.Optimizer, factor: Callable[[int], float
                  gain: float) -> Iterator[None]:
     """Let the weights of AdamW decay as in `gain` updates with M0, whatever the factor of the
     learning rate, by which AdamW multiplies the decay, is."""
-    groups = optimizer.param_groups if isinstance(optimizer, torch.optim.AdamW) else []
-    before = [group["weight_decay"] for group in groups]
+    groups = optimizer.param_groups
+    before = {index: groups[index]["weight_decay"] for index in decays_apart(optimizer)}
     try:
-        for index, group in enumerate(groups):
+        for index, decay in before.items():
             if factor(index) > 0:
-                group["weight_decay"] = before[index] * gain / factor(index)
+                groups[index]["weight_decay"] = decay * gain / factor(index)
         yield
     finally:
-        for group, decay in zip(groups, before):
-            group["weight_decay"] = decay
+        for index, decay in before.items():
+            groups[index]["weight_decay"] = decay
 
 
 @contextlib.contextmanager

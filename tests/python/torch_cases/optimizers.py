@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizers that no learning-rate rule suits keep M0 and say so; the decay of weights follows the
+gain."""
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import socket
+import tempfile
+from typing import Any, Iterator
+
+import torch
+
+import pollux.torch as px
+from pollux.torch.patches import scaled_decay, scaled_rates
+
+from . import case
+from .programs import REPLICAS
+from .tasks import BATCH, assert_same, make, plain, prepared
+
+MOST: dict = {"max_batch": 4 * BATCH, "local_batch": (1, 4 * BATCH)}
+
+
+class Own(torch.optim.Optimizer):
+    """An optimizer of the program: a step in the direction of the gradient's signs."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {"lr": 0.01})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter -= group["lr"] * parameter.grad.sign()
+
+
+def without_rule() -> list:
+    some = [Own, lambda some: torch.optim.RMSprop(some, lr=0.01, centered=True)]
+    for name in ("Adagrad", "Adamax", "Adadelta", "Rprop", "Adafactor"):
+        kind = getattr(torch.optim, name, None)  # Adafactor is of PyTorch 2.x
+        if kind is not None:
+            some.append(lambda some, kind=kind: kind(some, lr=0.01))
+    return some
+
+
+@contextlib.contextmanager
+def reports() -> Iterator[list[dict]]:
+    """The list gets what the agent reports inside the block, until the session is closed."""
+    found: list[dict] = []
+    with tempfile.TemporaryDirectory() as folder, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(f"{folder}/socket")
+        server.setblocking(False)
+        os.environ.update(POLLUX_SOCKET=f"{folder}/socket", POLLUX_GENERATION="1")
+        try:
+            yield found
+            px.close()
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    found.append(json.loads(server.recv(65536)))
+        finally:
+            del os.environ["POLLUX_SOCKET"], os.environ["POLLUX_GENERATION"]
+
+
+@case(1)
+def an_optimizer_without_a_rule_keeps_m0():
+    """As without Pollux, and the scheduler is not promised larger batches."""
+    for optimizer in without_rule():
+        def made():
+            return make(optimizer)
+        expected = plain(made)
+        with contextlib.redirect_stderr(io.StringIO()) as stderr, reports() as found:
+            run = prepared(made, adapt=True, **MOST)
+            assert px.metrics()["progress"] == 12 and px.metrics()["lr_factor"] == [1.0]
+        assert_same(expected, run)
+        assert found[-1]["max_batch"] == BATCH, found[-1]
+        said = stderr.getvalue()
+        assert said.count("\n") == 1 and "M0 = 8" in said, said
+        assert type(run.opt).__name__ in said and "rule=" in said, said
+
+
+@case(1)
+def a_rule_of_the_programs_choice():
+    """It is used with any optimizer.  Nothing is said, nor if only M0 is allowed or there is a
+    rule."""
+    def max_batch(optimizer: Any, **options: Any) -> int:
+        with contextlib.redirect_stderr(io.StringIO()) as stderr, reports() as found:
+            prepared(lambda: make(optimizer), adapt=True, **options)
+        assert not stderr.getvalue(), stderr.getvalue()
+        return found[-1]["max_batch"]
+    assert max_batch(Own, rule="sqrt", **MOST) == 4 * BATCH
+    assert max_batch(Own) == BATCH
+    assert max_batch(lambda some: torch.optim.RMSprop(some, lr=0.01), **MOST) == 4 * BATCH
+
+
+@case(2)
+def replicas_without_a_rule_keep_m0():
+    def made():
+        return make(lambda some: torch.optim.Adagrad(some, lr=0.01))
+    with contextlib.redirect_stderr(io.StringIO()) as stderr:
+        run = prepared(made, adapt=True, **MOST)
+    assert_same(plain(made), run)
+    assert px.metrics()["batch"] == BATCH and REPLICAS == px.replicas()
+    assert ("Adagrad" in stderr.getvalue()) == (px.rank() == 0)
+
+
+@case(1)
+def weights_decay_as_in_updates_with_m0():
+    """lr x factor x decay is gain x lr x decay in groups whose weights decay beside the step."""
+    def groups() -> list[dict]:
+        return [{"params": [torch.nn.Parameter(torch.ones(2))], "weight_decay": decay}
+                for decay in (0.1, 0.0, 0.3)]
+    kinds = {torch.optim.AdamW: True, torch.optim.Adam: False, torch.optim.SGD: False}
+    for kind, apart in kinds.items():
+        opt = kind(groups(), lr=0.5)
+        before = [group["weight_decay"] for group in opt.param_groups]
+        with scaled_rates(opt.param_groups, lambda index: 2.0 + index), \
+                scaled_decay(opt, lambda index: 2.0 + index, 3.0):
+            for group, decay in zip(opt.param_groups, before):
+                expected = 3.0 * 0.5 * decay if apart else group["lr"] * decay
+                assert abs(group["lr"] * group["weight_decay"] - expected) < 1e-12, kind
+        assert [group["weight_decay"] for group in opt.param_groups] == before
+    opt = torch.optim.SGD(groups(), lr=0.5)
+    opt.param_groups[2]["decoupled_weight_decay"] = True  # as NAdam of PyTorch 2.x has it
+    with scaled_decay(opt, lambda index: 2.0 + index, 3.0):
+        assert [group["weight_decay"] for group in opt.param_groups] == [0.1, 0.0, 0.3 * 3.0 / 4.0]
