@@ -1,5 +1,5 @@
 -- A journal of version 1 as its software wrote it: `pollux sim` of two jobs on two nodes under
--- tiresias, 125 events and 39 rounds.  test_snapshot.c opens it with the software of today.
+-- tiresias, 125 events and 39 rounds.  test_old_journals.c opens it with the software of today.
 PRAGMA application_id = 1349282936;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE events (seq INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, type TEXT NOT NULL, job TEXT, body TEXT NOT NULL) STRICT;

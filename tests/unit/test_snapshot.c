@@ -390,46 +390,6 @@ static void changed_snapshots_are_refused (void **state)
     }
 }
 
-/* ---- Version 1 ------------------------------------------------------------------------------ */
-
-static void version_1_is_read (void **state)
-{
-    (void)state;
-    char statements[1 << 16] = "";
-    FILE *file = fopen ("tests/unit/journal-1.sql", "r");
-    assert_non_null (file);
-    assert_true (fread (statements, 1, sizeof (statements) - 1, file) > 10000);
-    fclose (file);
-    journal_sql (statements);
-    struct cluster as_reader = journal_cluster (), as_writer = {0};
-    assert_int_equal (as_reader.job_count, 2);
-    assert_int_equal (as_reader.jobs[0]->phase, JOB_FINISHED);
-    assert_int_equal (as_reader.jobs[1]->phase, JOB_FINISHED);
-
-    struct replay replay = {0};
-    struct event event;
-    struct pollux_error err = {""};
-    struct store *store = journal_open (STORE_READ);
-    struct source source = store_source (store);
-    while (source.next (source.self, &replay.cluster, &event, &err) == 1)
-        assert_int_equal (0, replay_event (&replay, &event, &err));
-    assert_true (replay.rounds == 39 && !replay.differs && !replay.waiting);
-    replay_clear (&replay);
-    journal_close (store);
-
-    store = journal_open (STORE_DURABLE);
-    assert_int_equal (0, store_restore (store, &as_writer, NULL, &err));
-    assert_int_equal (125, journal_fold (store, &as_writer, &err));
-    clusters_equal (&as_reader, &as_writer);
-    assert_int_equal (0, store_compact (store, &as_writer, NULL, 0, &err));
-    journal_close (store);
-    cluster_clear (&as_writer);
-    as_writer = journal_cluster ();
-    clusters_alike (&as_reader, &as_writer);
-    cluster_clear (&as_reader);
-    cluster_clear (&as_writer);
-}
-
 /* ---- Killed at any moment ------------------------------------------------------------------- */
 
 static const struct random_journal endless = {
@@ -579,7 +539,6 @@ int main (void)
         TEST (no_compaction_before_the_plan),
         TEST (unwritable_cluster),
         TEST (changed_snapshots_are_refused),
-        TEST (version_1_is_read),
         TEST (killed_at_random),
         TEST (killed_at_every_point),
         TEST (full_disk),
