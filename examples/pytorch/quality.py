@@ -177,7 +177,7 @@ def train_adaptive(task: Task, seed: int) -> Result:
             it.net, it.optimizer, it.loader, max_batch=MAX_BATCH, local_batch=(1, MAX_BATCH),
             scheduler=it.schedule)
         it = Setup(net, optimizer, it.schedule, loader)
-        for _ in px.epochs(task.epochs, by="progress"):
+        for _ in px.epochs(task.epochs):
             train_epoch(task, it, clock)
     finally:
         px.close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A PyTorch script under polluxd, directly and started by a shell: the scheduler gives it a second replica and takes it
-# away; every sample is still seen once per epoch; the loss continues at its level; training survives a killed daemon.
+# away; every sample is still seen once per pass; the loss continues at its level; training survives a killed daemon.
 . tests/cli/lib_daemon.sh
 . tests/cli/lib_torch.sh
 # The flavour of the command makes no difference here: POLLUX_BRIEF skips this test, another run has it.
@@ -71,7 +71,7 @@ for job in plain wrapped; do
 {"generation":2,"kind":"stopped"}
 {"generation":3,"kind":"finished"}' ]
     check "$job: 1, then 2, then 1 replicas" [ "$(cut -d ' ' -f 3 "$tmp/$job/updates.0" | uniq | tr '\n' ' ')" = "1 2 1 " ]
-    check "$job: every sample was seen once per epoch" seen_once "$tmp/$job" 3
+    check "$job: every sample was seen once per pass" seen_once "$tmp/$job" 3
     check "$job: the loss does not jump at a change of replicas" loss_is_smooth "$tmp/$job" 3 15 2
     check "$job: the loss falls" loss_falls "$tmp/$job"
 done

@@ -6,7 +6,7 @@ trains until FOLDER has a file named `end`.
     WORKERS=0                           in the environment: samples are made by the replica itself
 
     FOLDER/updates.RANK     a line per update: time, generation, replicas, batch, epoch, loss
-    FOLDER/samples.RANK     a line per update: generation, epoch, the samples of this replica
+    FOLDER/samples.RANK     a line per update: generation, pass, the samples of this replica
 """
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ for epoch in px.epochs(100000):
             taken += index.tolist()
         losses.append(loss.item())
         if not session.accumulating:  # the last micro-step of an update
-            print(generation, epoch, *taken, file=samples)
+            print(generation, session.position.number, *taken, file=samples)
             print(time.time(), generation, px.replicas(), px.metrics()["batch"], epoch,
                   sum(losses) / len(losses), file=updates)
             taken, losses = [], []

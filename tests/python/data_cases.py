@@ -302,23 +302,6 @@ def case_a_for_loop_inside_steps_ends(_folder: Path) -> None:
     assert iterations == 7
 
 
-def case_epochs_by_progress_end_at_that_progress(_folder: Path) -> None:
-    training = Training(DataLoader(Numbers(8 * K), batch_size=2 * K), adapt=True,
-                        max_batch=100, local_batch=(1, 100))
-    px.session().agent.set_fixed(Batch(4, 0))  # 2 M0, less progress than two updates with M0
-    epochs = []
-    for epoch in px.epochs(3, by="progress"):
-        epochs.append(epoch)
-        updates = 0
-        for x in training.loader:
-            assert px.metrics()["progress"] < 3 * 4
-            training.step(x)
-            updates += 1
-        assert updates == 2 or px.metrics()["progress"] >= 3 * 4
-    assert epochs == list(range(len(epochs))) and 3 <= len(epochs) <= 6, epochs
-    assert 3 * 4 <= px.metrics()["progress"] < 3 * 4 + 2
-
-
 def case_steps_without_data_are_an_error(_folder: Path) -> None:
     for dataset in (Numbers(5), Stream(0)):
         training = Training(DataLoader(dataset, batch_size=8 * K, drop_last=True))
@@ -428,10 +411,9 @@ def case_streams_of_unequal_length_end_together(_folder: Path) -> None:
                       of_all_replicas(training.one_pass()))
 
 
-def case_a_stream_has_no_len_and_no_epochs_by_progress(_folder: Path) -> None:
+def case_a_stream_has_no_len_and_no_total(_folder: Path) -> None:
     training = Training(DataLoader(Stream(23), batch_size=4 * K))
     raises(TypeError, "len", lambda: len(training.loader))
-    raises(ValueError, "px.steps()", lambda: next(px.epochs(2, by="progress")))
     for _epoch in px.epochs(1):
         assert px.session().status().total == 0
         training.one_pass()

@@ -81,7 +81,7 @@ def test_metrics_are_consistent():
     assert last["noise_scale"] >= 0 and last["gain"] == 1 and last["lr_factor"] == [1.0]
 
 
-def test_a_short_update_reports_the_factor_it_used():
+def test_a_short_update_counts_as_one():
     train(*prepared(samples=68))
     metrics = px.metrics()
     assert metrics["gain"] == 1 and metrics["lr_factor"] == [1.0] and metrics["progress"] == 9

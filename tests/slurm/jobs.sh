@@ -67,7 +67,7 @@ soon "it finishes" is ranks '.phase == "finished"'
 holds "without a failure" is ranks '.failures == 0 and .restarts == 3'
 if [ -d "$tmp/torch" ]; then
     check "1, 8, 8 and 3 replicas in turn" [ "$(cut -d ' ' -f 2,3 "$tmp/torch/updates.0" | uniq | tr '\n' ' ')" = "1 1 2 8 3 8 4 3 " ]
-    check "every sample was seen once per epoch" seen_once "$tmp/torch" 3
+    check "every sample was seen once per pass" seen_once "$tmp/torch" 3
     check "the loss does not jump at a change of replicas" loss_is_smooth "$tmp/torch" 2 15 3
 fi
 

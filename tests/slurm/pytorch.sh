@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A PyTorch job under a pilot through 1, 8, unevenly 8 and 3 replicas on separate nodes: every sample is seen once per epoch, and
+# A PyTorch job under a pilot through 1, 8, unevenly 8 and 3 replicas on separate nodes: every sample is seen once per pass, and
 # the loss does not jump.
 . tests/slurm/lib_pilot.sh
 . tests/cli/lib_torch.sh
@@ -33,7 +33,7 @@ soon "it trains with three" trains 3
 touch "$tmp/job/end"
 soon "it finishes" is job '.phase == "finished" and .failures == 0 and .restarts == 3'
 check "1, 8, 8 and 3 replicas in turn" [ "$(awk '{ print $2 ":" $3 }' "$tmp/job/updates.0" | uniq | tr '\n' ' ')" = "1:1 2:8 3:8 4:3 " ]
-check "every sample was seen once per epoch" seen_once "$tmp/job" 1
+check "every sample was seen once per pass" seen_once "$tmp/job" 1
 check "the loss does not jump" loss_is_smooth "$tmp/job" 2 10 3
 on_login scancel "$pilot"
 soon "the allocation ends" nodes_are idle

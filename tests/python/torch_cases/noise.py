@@ -83,7 +83,7 @@ def run(batch: Batch, make: Callable[[Linear], torch.optim.Optimizer] = sgd, upd
     groups = [0, 0, 1][:len(Linear.SHAPES)] if len(opt.param_groups) > 1 else [0, 0, 0]
     reference = Reference(groups)
     done = iterations = 0
-    for _epoch in px.epochs(1):
+    for _epoch in px.epochs(1, by="passes"):
         for part, in loader:
             iterations += 1
             opt.zero_grad()

@@ -86,7 +86,7 @@ def prepared(made: Callable[[], SimpleNamespace] = make, each: Body = body, *, e
     run.model, run.opt, run.loader = px.prepare(run.model, run.opt, elastic, **options)
     if started is not None:
         started(run)
-    for epoch in px.epochs(epochs):
+    for epoch in px.epochs(epochs, by="passes"):
         if between is not None:
             between(run, epoch)
         for x, y in run.loader:

@@ -173,9 +173,17 @@ def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     return model, optimizer, loader
 
 
-def epochs(count: int, by: str = "passes") -> Iterator[int]:
-    """The epochs that are left to train.  by="passes": `count` passes over the data.
-    by="progress": as many passes as are needed for the progress of `count` passes with batch M0."""
+def epochs(count: int, by: Optional[str] = None) -> Iterator[int]:
+    """The epochs that are left to train, `count` in all.
+
+    by="progress"   an epoch is the progress of a pass over the data with batch M0: as many updates
+                    as with M0, or fewer that count more.  A larger batch makes less progress per
+                    sample, so the next pass may begin within an epoch.  The next epoch continues
+                    with the samples after its last one
+    by="passes"     an epoch is a pass over the data
+
+    The default is progress; passes for a dataset without a length and with px.init(adapt=False).
+    """
     return _epochs(session(), count, by)
 
 

@@ -85,9 +85,11 @@ class Order:
         """If the order has changed, the offset means nothing: an interrupted pass starts again."""
         if self._sampler is not None and "drawn" in state:
             self._set_drawn(state["drawn"].tolist(), state["pass"])
-        elif state != self._rule() and self._session.position.again() and self._session.leads:
-            print("pollux: the data, its order or the seed is not that of the checkpoint: the "
-                  "epoch starts again", file=sys.stderr, flush=True)
+        elif state != self._rule() and self._session.position.again():
+            self._session.epochs.again()
+            if self._session.leads:
+                print("pollux: the data, its order or the seed is not that of the checkpoint: the "
+                      "pass over the data starts again", file=sys.stderr, flush=True)
 
     def _rule(self) -> dict[str, Any]:
         """What the order of a pass depends on, without a sampler of the user's."""

@@ -15,8 +15,9 @@ from .batches import IndexedSource, Source, StreamSource
 
 
 class ElasticLoader:
-    """Iterating begins a pass over the data, or continues an interrupted one.  Within px.steps()
-    the next pass follows at once, without end.  Other attributes are those of the given loader."""
+    """Iterating begins a pass over the data, or continues an interrupted one.  Within px.steps(),
+    and within an epoch that is counted by progress, the next pass follows at once.  Other
+    attributes are those of the given loader."""
 
     def __init__(self, loader: DataLoader, session: Any) -> None:
         self._given = loader
@@ -36,11 +37,15 @@ class ElasticLoader:
         return self._batch().m
 
     def __len__(self) -> int:
-        """Iterations of a whole pass with the current batch.  Before training begins: those with
-        batch M0 on one replica, which learning-rate schedules need."""
+        """Iterations of an epoch with the current batch; by progress, an estimate.  Before training
+        begins: those with batch M0 on one replica, which learning-rate schedules need."""
         session = self._session
         if self._begun():
-            return self._source.iterations(self._batch(), session.samples_of(self._batch()))
+            batch = self._batch()
+            samples = session.samples_of(batch)
+            if session.epochs.by_progress and samples > session.init_batch:
+                return session.epochs.updates(session.expected_gain(samples)) * (batch.s + 1)
+            return self._source.iterations(batch, samples)
         if not session.pass_samples:
             return len(self._given)
         return session.pass_updates
@@ -59,23 +64,27 @@ class ElasticLoader:
         self._turn = turn = self._turn + 1
         session.restore()
         session.abandon()
+        session.epochs.begin_iteration()
         position.begin()
         session.begin_pass(choose=not session.endless)
         session.before_data()
+        passes_follow = session.endless or session.epochs.by_progress
         try:
-            while not session.done and (session.endless or not position.ended):
+            while not session.done and (passes_follow or not position.ended):
                 if position.ended:
                     position.begin()
+                    if not session.endless:
+                        session.agent.pass_begin()
                 yield from self._updates_of_batch(turn)
-                if session.endless and position.ended and position.offset == 0:
-                    raise RuntimeError("the loader has no batch: px.steps() would never end")
+                if passes_follow and position.ended and position.offset == 0:
+                    raise RuntimeError("the loader has no batch: training would never end")
         finally:
             if self._turn == turn:
                 session.abandon()
                 session.reporter.pause()
 
     def _updates_of_batch(self, turn: int) -> Iterator[Any]:
-        """Updates as advised, until the pass ends or the advice changes."""
+        """Updates as advised, until the pass or the epoch ends or the advice changes."""
         session = self._session
         for update, batches in self._source.rest_of_pass(session.advised_from_now()):
             if update.batch != session.advice.batch:
@@ -91,7 +100,7 @@ class ElasticLoader:
             session.settle()
             session.boundary()
             if session.done:
-                break
+                return
         session.position.ended = True
 
     def state(self) -> Any:

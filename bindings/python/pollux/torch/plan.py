@@ -80,28 +80,31 @@ class Position:
         self.offset = 0
         self.ended = True       # all samples of the pass were returned
         self.begun = False      # the pass belongs to the current epoch
-        self._resumed = False   # the pass was begun in an earlier generation
+        self.resumed = False    # the epoch was begun in an earlier generation
+        self.continuous = False     # a pass may go on in the next epoch
 
     def begin(self) -> None:
         """Begin the next pass, or continue an interrupted one."""
-        if not self._resumed:
+        if not self.resumed and (self.ended or not self.continuous):
             self.number, self.offset, self.ended = self.number + 1, 0, False
-        self._resumed = False
+        self.resumed = False
         self.begun = True
 
     def advance(self, samples: int) -> None:
         self.offset += samples
 
     def again(self) -> bool:
-        """Return to the beginning of the pass.  Returns whether that changes the position."""
-        within = self.begun and self.offset > 0 and not self.ended
+        """Return to the beginning of the pass.  Returns whether it would have been continued
+        elsewhere."""
+        within = self.offset > 0 and not self.ended
         if within:
             self.offset = 0
-        return within
+        return within and (self.begun or self.continuous)
 
     def end_epoch(self) -> None:
-        """The next begin() starts a new pass, also after a restart."""
-        self.begun = self._resumed = False
+        """The next begin() starts a new pass, also after a restart, unless passes are
+        continuous."""
+        self.begun = self.resumed = False
 
     def state(self) -> dict[str, int]:
         return {"pass": self.number, "offset": self.offset, "ended": int(self.ended),
@@ -110,7 +113,7 @@ class Position:
     def restore(self, state: dict[str, int]) -> None:
         self.number, self.offset = state["pass"], state["offset"]
         self.ended, self.begun = bool(state["ended"]), bool(state["begun"])
-        self._resumed = self.begun
+        self.resumed = self.begun
 
 
 def updates(length: int, offset: int, advised: Callable[[int], tuple[int, Batch]], replicas: int,

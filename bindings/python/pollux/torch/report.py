@@ -46,6 +46,7 @@ class Reporter:
         begun, known = advice.batch.m > 0, grad != (1.0, 0.0)
         samples = session.samples_of(advice.batch) if begun else None
         throughput, efficiency = self.throughput(), None
+        gain, factors = session.whole or (session.gain, session.factors())
         if known and begun and samples >= session.init_batch:
             efficiency = model.efficiency(grad, session.init_batch, samples)
         return {
@@ -60,9 +61,8 @@ class Reporter:
             "goodput": throughput * efficiency if throughput and efficiency else None,
             "noise_scale": _finite(model.noise_scale(grad, session.init_batch)) if known else None,
             "noise_unbiased": _finite(session.status().noise_unbiased),
-            "gain": advice.gain,
-            "lr_factor": [session.factor(group)
-                          for group in range(len(session.optimizer.param_groups))],
+            "gain": gain,
+            "lr_factor": factors,
         }
 
     def report(self, metrics: Callable[[], dict[str, Any]], last: bool = False) -> None:

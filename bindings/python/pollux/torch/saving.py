@@ -98,6 +98,7 @@ class Saver:
         return {
             "format": FORMAT,
             "epoch": session.epoch,
+            "epochs": session.epochs.state(),
             "position": session.position.state(),
             "data": [part["data"] for part in parts],
             "rng": [part["rng"] for part in parts],
@@ -170,6 +171,7 @@ class Saver:
             session.patches.by_progress.steps = extra["clock"]
         session.epoch = extra["epoch"]
         session.position.restore(extra["position"])
+        session.epochs.restore(extra.get("epochs"))
         if session.loader is not None:
             session.loader.restore(extra["data"])
         if len(extra["rng"]) == session.world.replicas:

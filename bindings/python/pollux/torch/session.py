@@ -28,6 +28,7 @@ from ..agent import Advice, Agent, Batch, Status, Verdict, world as read_world
 from .single import Single
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
+from .loop import TOLERANCE, EpochClock
 from .rendezvous import join
 from .observed import Observed
 from .plan import Position, Update
@@ -57,7 +58,7 @@ class Session:
         self.reporter = Reporter(log if self.leads else None, writer if self.leads else None,
                                  report_every)
         self.saver = Saver(checkpoint or os.environ.get("POLLUX_CHECKPOINT_DIR"), save_every)
-        self.patches = Patches(lambda: self.accumulating, lambda: min(self.progress, self.goal))
+        self.patches = Patches(lambda: self.accumulating, lambda: min(self.progress, self.total))
         self.agent: Optional[Agent] = None
         self.model: Optional[torch.nn.Module] = None
         self.optimizer: Optional[torch.optim.Optimizer] = None
@@ -68,12 +69,14 @@ class Session:
         self.pass_updates = 0  # updates in a pass with batch M0; 0: unknown
         self.init_batch = 0
         self.epoch = 0
-        self.until_progress = False
-        self.goal = math.inf  # the progress to train until; the last update may exceed it
-        self.endless = False
+        self.epochs = EpochClock(self)
+        self.total = math.inf   # the progress to train until; the last update may exceed it
+        self.endless = False    # passes follow each other until then
         self.advice = Advice(Batch(0, 0), Verdict.GO, False, 0.0, 0.0)
         self.update: Optional[Update] = None
         self.samples = 0        # of the current or the last update
+        self.gain = 0.0         # of the last update
+        self.whole: Optional[tuple[float, list[float]]] = None  # see begin_update
         self.micro = 0
         self.finished = False
         self.save_asked = False
@@ -102,7 +105,12 @@ class Session:
 
     @property
     def done(self) -> bool:
-        return self.until_progress and self.advice.verdict == Verdict.DONE
+        """Whether px.steps(), or the epoch if it is counted by progress, has reached its end."""
+        return self.epochs.ended or self.finished_steps
+
+    @property
+    def finished_steps(self) -> bool:
+        return self.endless and self.progress + TOLERANCE >= self.total
 
     def check_prepared(self) -> None:
         if self.agent is None:
@@ -146,6 +154,11 @@ class Session:
     # ---- The update ------------------------------------------------------------------------
 
     def begin_update(self, update: Update) -> None:
+        # A short last batch of a pass says little: metrics are those of the update before.
+        if update.samples >= self.samples_of(update.batch):
+            self.whole = None
+        elif self.whole is None and self.gain > 0:
+            self.whole = self.gain, self.factors()
         self.update, self.micro, self.finished = update, 0, False
         self.samples = update.samples
         self.agent.step_begin()
@@ -216,6 +229,9 @@ class Session:
             self._pass_to_agent(measured)
         self.finished = True
         self.advise()
+        self.gain = self.advice.gain
+        if self.advice.skip:
+            self.epochs.idle += 1
 
     def _pass_to_agent(self, measured: Measured) -> None:
         if measured.energy > 0:
@@ -230,6 +246,9 @@ class Session:
         if 0 < self.samples < self.init_batch:
             return 1.0  # a short last batch of a pass: the same rate as without Pollux
         return self.agent.factor(min(group, self.gradients.groups - 1))
+
+    def factors(self) -> list[float]:
+        return [self.factor(group) for group in range(len(self.optimizer.param_groups))]
 
     # ---- Advice ----------------------------------------------------------------------------
 
@@ -249,7 +268,7 @@ class Session:
 
     def boundary(self) -> None:
         """Between updates: stop if a replica was asked to, save if it is time."""
-        if self.stop_agreed and not self.done:
+        if self.stop_agreed and not self.finished_steps:
             self.leave()
         if self.save_agreed:
             self.save_agreed = False
@@ -297,7 +316,7 @@ class Session:
 
     def end(self) -> None:
         """Training has ended: save the final state."""
-        self.until_progress = self.endless = False
+        self.endless = False
         self.reporter.report(self.metrics, last=True)
         self.saver.save_at_end(self)
 
@@ -306,8 +325,8 @@ class Session:
     def begin_loop(self) -> None:
         """px.epochs() or px.steps() has begun."""
         self.check_prepared()
-        self.until_progress = self.endless = False  # an earlier loop may have been left early
-        self.goal = math.inf
+        self.endless = False  # an earlier loop may have been left early
+        self.total = math.inf
         self.restore()
         if not self.position.begun:
             self.resume_random_state()
@@ -315,10 +334,8 @@ class Session:
 
     def aim(self, total: float) -> None:
         """Train until this progress."""
-        self.until_progress = True
-        self.goal = total
+        self.total = total
         self.agent.set_total(total)
-        self.advise()
 
     def end_epoch(self) -> None:
         self.epoch += 1
@@ -381,6 +398,15 @@ class Session:
         if self._grad == (1.0, 0.0) or total < self.init_batch:
             return 1.0
         return float(model.efficiency(self._grad, self.init_batch, total))
+
+    def expected_gain(self, samples: int) -> float:
+        """The progress of an update of so many samples, as far as it can be predicted."""
+        if samples <= self.init_batch or self._grad == (1.0, 0.0):
+            return 1.0
+        if samples == self.samples and self.gain > 0:
+            return self.gain
+        efficiency = float(model.efficiency(self._grad, self.init_batch, samples))
+        return max(efficiency * samples / self.init_batch, 1.0)
 
     # ---- px.observe() -----------------------------------------------------------------------
 
