@@ -7,10 +7,8 @@
 #include <errno.h>
 #include <syslog.h>
 
+#include "backend/old_jobs.h"
 #include "backend/run_settings.h"
-
-/* Ends between removals of old jobs; looking for them among 20,000 takes 20 ms. */
-enum { PRUNE_EXITS = 1000 };
 
 void generation_mark_stop (const struct generation_set *set, int root,
                            const struct generation *generation)
@@ -39,5 +37,5 @@ bool generation_keep_logs (const struct generation_set *set, const struct genera
     struct run_settings *runs = set->runs;
     kept_logs_ended (&runs->kept, runs->root, generation->name, generation->job, generation->number,
                      remove_old, (void *)set);
-    return ++runs->exits % PRUNE_EXITS == 0;
+    return ++runs->exits % OLD_JOBS_EXITS == 0;
 }

@@ -12,12 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/old_jobs.h"
 #include "backend/run.h"
 #include "backend/run_spec.h"
 #include "base/error.h"
 #include "base/file.h"
-
-enum { KEEP_JOBS = 10000 };
 
 static int copy_texts (struct run_settings *settings, const struct backend_options *options,
                        struct pollux_error *err)
@@ -49,7 +48,7 @@ int run_settings_init (struct run_settings *settings, const struct backend_optio
 {
     *settings = (struct run_settings){
         .root = -1,
-        .keep_jobs = options->keep_jobs ? options->keep_jobs : KEEP_JOBS,
+        .keep_jobs = options->keep_jobs ? options->keep_jobs : OLD_JOBS_KEEP,
         .kept = {.limit = options->log_limit ? options->log_limit : RUN_JOB_LOG_DEFAULT},
         .token = options->token,
         .self = options->self,

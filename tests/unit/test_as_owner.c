@@ -393,6 +393,56 @@ static void test_old_generations (void **state)
     assert_string_equal (answer.output, "3\n");
 }
 
+/* All generations up to one are removed, with what the owner has put there; what links lead to stays. */
+static void test_remove (void **state)
+{
+    struct fixture *test = *state;
+    char run[160], path[256], other[256];
+    struct stat stat;
+    for (int i = 1; i <= 3; i++) {
+        struct owner_request request = {.kind = OWNER_SUBMIT, .job = "resnet", .generation = i};
+        assert_int_equal (ask (test, request, two_files, 2, NULL).code, 0);
+    }
+    snprintf (run, sizeof (run), "%s/%s/.pollux/run", test->base, test->owner);
+    snprintf (other, sizeof (other), "%s/precious", test->base);
+    assert_int_equal (mkdir (other, 0755), 0);
+    snprintf (path, sizeof (path), "%s/resnet/1/link", run);
+    assert_int_equal (symlink (other, path), 0);
+    struct owner_request request = {.kind = OWNER_REMOVE, .job = "resnet", .generation = 2};
+    assert_int_equal (ask (test, request, NULL, 0, NULL).code, 0);
+    for (int i = 1; i <= 3; i++) {
+        snprintf (path, sizeof (path), "%s/resnet/%d", run, i);
+        assert_int_equal (lstat (path, &stat), i <= 2 ? -1 : 0); /* 3: of another daemon */
+    }
+    request.generation = 3;
+    assert_int_equal (ask (test, request, NULL, 0, NULL).code, 0);
+    snprintf (path, sizeof (path), "%s/resnet", run);
+    assert_int_equal (lstat (path, &stat), -1);
+    assert_int_equal (ask (test, request, NULL, 0, NULL).code, -ENOENT);
+    assert_int_equal (symlink (other, path), 0); /* in place of the job's directory */
+    assert_true (ask (test, request, NULL, 0, NULL).code < 0);
+    assert_int_equal (lstat (other, &stat), 0);
+    request.generation = 0;
+    assert_int_equal (ask (test, request, NULL, 0, NULL).code, -EINVAL);
+}
+
+/* Another user's files are out of reach: the process that removes is the owner's. */
+static void test_remove_as_owner (void **state)
+{
+    struct fixture *test = *state;
+    char path[256];
+    struct stat stat;
+    if (skip_unless_root ())
+        return;
+    assert_int_equal (ask_submit (test, test->owner).code, 0);
+    snprintf (path, sizeof (path), "%s/%s/.pollux/run/resnet", test->base, test->owner);
+    assert_int_equal (chown (path, 0, 0), 0);
+    chmod (path, 0755);
+    struct owner_request request = {.kind = OWNER_REMOVE, .job = "resnet", .generation = 4};
+    assert_true (ask (test, request, NULL, 0, NULL).code < 0);
+    assert_int_equal (lstat (path, &stat), 0);
+}
+
 static void test_signal_and_cancel (void **state)
 {
     struct fixture *test = *state;
@@ -882,6 +932,8 @@ int main (void)
         with_process (test_submit_fails),
         cmocka_unit_test (test_refused_words),
         with_process (test_old_generations),
+        with_process (test_remove),
+        with_process (test_remove_as_owner),
         with_process (test_signal_and_cancel),
         with_process (test_open),
         with_process (test_planted),

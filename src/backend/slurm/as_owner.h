@@ -6,7 +6,7 @@
  *             |                  |                     becomes an ordinary user
  *             | socket           |--fork--> child      becomes the owner, then does one thing:
  *             v                  |                     write files and exec sbatch, exec scancel,
- *           polluxd <-- answers -+                     or open a file
+ *           polluxd <-- answers -+                     open a file, or remove old ones
  *
  * The root process takes a request (owner_message.h), starts a child for it, and sends the answer when
  * the child has ended.  It reads and writes no file itself, and parses only messages of limited

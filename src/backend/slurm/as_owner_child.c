@@ -349,6 +349,32 @@ static int open_file (const struct owner_request *request, const struct owner_ac
     return 0;
 }
 
+/* ---- Removing ----------------------------------------------------------------------------- */
+
+/* Generations after the given one belong to another daemon's job of that name: they stay. */
+static int remove_job (const struct owner_request *request, const struct owner_account *account,
+                       struct pollux_error *err)
+{
+    int root, job, *numbers = NULL;
+    int code = open_run_root (account, false, &root, err);
+    if (code < 0)
+        return code;
+    code = safe_dir_open (root, request->job, &job, err);
+    int count = code == 0 ? kept_logs_list (job, &numbers, err) : code;
+    code = count < 0 ? count : 0;
+    for (int i = 0; i < count && numbers[i] <= request->generation; i++) {
+        char name[16];
+        snprintf (name, sizeof (name), "%d", numbers[i]);
+        int rc = safe_dir_remove (job, name, err);
+        code = rc < 0 ? rc : code;
+    }
+    free (numbers);
+    if (code == 0 && unlinkat (root, request->job, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY &&
+        errno != EEXIST)
+        code = fail (err, -errno, "%s: %s", request->job, strerror (errno));
+    return code;
+}
+
 /* ---- All ---------------------------------------------------------------------------------- */
 
 static int look_up (const struct owner_account *account, struct pollux_error *err)
@@ -374,6 +400,8 @@ static int act (const struct owner_request *request, const struct owner_account 
         return open_file (request, account, err);
     case OWNER_READ:
         return read_file (request, account, err);
+    case OWNER_REMOVE:
+        return remove_job (request, account, err);
     }
     return fail (err, -EINVAL, "unknown request");
 }

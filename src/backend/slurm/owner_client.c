@@ -84,7 +84,7 @@ int owner_client_fd (const struct owner_client *client)
 
 static bool touches_files (enum owner_request_kind kind)
 {
-    return kind == OWNER_SUBMIT || kind == OWNER_OPEN || kind == OWNER_READ;
+    return kind == OWNER_SUBMIT || kind == OWNER_OPEN || kind == OWNER_READ || kind == OWNER_REMOVE;
 }
 
 static bool may_send (const struct owner_client *client, const struct pending *pending)

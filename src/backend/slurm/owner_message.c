@@ -19,7 +19,8 @@
 
 static const char request_magic[4] = "PlxR", answer_magic[4] = "PlxA";
 
-const char *const owner_request_names[] = {"lookup", "submit", "signal", "cancel", "open", "read"};
+const char *const owner_request_names[] = {"lookup", "submit", "signal", "cancel",
+                                           "open",   "read",   "remove"};
 _Static_assert(sizeof (owner_request_names) / sizeof (owner_request_names[0]) ==
                    OWNER_REQUEST_KINDS,
                "a name each");
@@ -153,7 +154,7 @@ static void expect (struct reader *reader, const char magic[4])
 static bool request_is_valid (const struct owner_request *request)
 {
     bool names_file = request->kind == OWNER_OPEN || request->kind == OWNER_READ;
-    bool names_run = request->kind == OWNER_SUBMIT || names_file;
+    bool names_run = request->kind == OWNER_SUBMIT || request->kind == OWNER_REMOVE || names_file;
     bool names_job = request->kind == OWNER_SIGNAL || request->kind == OWNER_CANCEL;
     if (!owner_name_is_valid (request->owner))
         return false;

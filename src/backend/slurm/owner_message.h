@@ -34,8 +34,9 @@ enum owner_request_kind {
      * root mounted it */
     OWNER_OPEN,
     OWNER_READ, /* read it: polluxd never waits for the owner's file system */
+    OWNER_REMOVE, /* remove RUN_ROOT/JOB/1 to RUN_ROOT/JOB/GENERATION, and RUN_ROOT/JOB if it is empty then */
 };
-enum { OWNER_REQUEST_KINDS = OWNER_READ + 1 };
+enum { OWNER_REQUEST_KINDS = OWNER_REMOVE + 1 };
 extern const char *const owner_request_names[OWNER_REQUEST_KINDS];
 
 /* 64 words of at most 4096 bytes would be more; sbatch gets about 20 short ones. */
@@ -49,7 +50,7 @@ struct owner_request {
     uint64_t number;
     enum owner_request_kind kind;
     char owner[NAME_SIZE];
-    char job[NAME_SIZE]; /* SUBMIT, OPEN, READ; else "" */
+    char job[NAME_SIZE]; /* SUBMIT, OPEN, READ, REMOVE; else "" */
     int generation;      /* as above; else 0 */
     int rank;            /* OPEN, READ; -1: the file is not one of a rank; else 0 */
     char file[OWNER_FILE_SIZE];

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/generation_ops.h"
+#include "backend/old_jobs.h"
 #include "backend/run_spec.h"
 #include "backend/slurm/service_private.h"
 #include "base/error.h"
@@ -127,6 +128,8 @@ static int service_open (const struct backend_options *options, void **ret,
     service->config = *options->slurm;
     service->munge = options->munge;
     service->token = options->token;
+    service->old.keep = options->keep_jobs ? options->keep_jobs : OLD_JOBS_KEEP;
+    service->old.before_us = INT64_MIN;
     service->self = options->self;
     int code = owner_client_new (options->owner_socket, &service->client, err);
     if (code == 0)
@@ -157,6 +160,8 @@ static int service_recover (void *self, const struct cluster *cluster, struct po
         set->items[i]->started = true; /* STARTED may be in the journal already */
         service_account (service, service_owner_of (service, set->items[i]->name), &account, NULL);
     }
+    if (code == 0)
+        service_begin_removal (service);
     return code;
 }
 
@@ -189,6 +194,7 @@ static void service_step (void *self, const struct cluster *cluster)
     service->slurm.cluster = cluster;
     service_take_answers (service);
     service_query_nodes (service);
+    service_remove_next (service);
     slurm_step (&service->slurm, cluster);
 }
 

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
+#include "backend/old_jobs.h"
 #include "backend/slurm/service_private.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -251,6 +253,52 @@ bool service_log_answer (struct service *service, const struct owner_answer *ans
     if (file >= 0)
         close (file);
     return false;
+}
+
+/* ---- Old jobs ----------------------------------------------------------------------------- */
+
+void service_begin_removal (struct service *service)
+{
+    const struct cluster *cluster = service->slurm.cluster;
+    if (service->old.next < service->old.end)
+        return; /* the last one is not done */
+    service->old.done_us = service->old.before_us;
+    service->old.before_us = old_jobs_before_us (cluster, service->old.keep);
+    service->old.next = 0;
+    service->old.end = service->old.before_us > INT64_MIN ? cluster->job_count : 0;
+}
+
+static bool is_old (const struct service *service, const struct job *job)
+{
+    return !job_live (job) && job->end_us < service->old.before_us &&
+           job->end_us >= service->old.done_us && job->generation > 0 && job->launch &&
+           owner_name_is_valid (job->launch->owner);
+}
+
+/* One at a time: other requests of the owner do not wait for many of these. */
+void service_remove_next (struct service *service)
+{
+    while (service->old.request == 0 && service->old.next < service->old.end) {
+        const struct job *job = service->slurm.cluster->jobs[service->old.next];
+        struct run_name name = {.generation = job->generation};
+        memcpy (name.job, job->spec.name, sizeof (name.job));
+        if (is_old (service, job) &&
+            ask (service, OWNER_REMOVE, &name, "", &service->old.request, NULL) == -EAGAIN)
+            return; /* too many requests wait */
+        service->old.next++;
+    }
+}
+
+bool service_removal_answer (struct service *service, const struct owner_answer *answer)
+{
+    if (service->old.request == 0 || answer->number != service->old.request)
+        return false;
+    service->old.request = 0;
+    if (answer->code < 0 && answer->code != -ENOENT)
+        slurm_log (&service->slurm, LOG_WARNING, "old logs of a job are not removed: %s",
+                   answer->text);
+    service_remove_next (service);
+    return true;
 }
 
 void service_files_clear (struct service *service)

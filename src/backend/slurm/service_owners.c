@@ -252,7 +252,7 @@ static void take_answer (struct service *service, const struct owner_answer *ans
             stop_answer (service, &stop, answer);
             return;
         }
-    if (!service_read_answer (service, answer))
+    if (!service_removal_answer (service, answer) && !service_read_answer (service, answer))
         service_log_answer (service, answer, file);
 }
 

@@ -94,6 +94,15 @@ struct service {
     int read_count;
     struct service_log **logs;
     int log_count;
+    /* Ended jobs, by their numbers in the cluster, whose files are removed one after the other. */
+    struct {
+        int keep;          /* jobs that ended last */
+        int exits;         /* of generations so far */
+        int next, end;     /* the next job to look at, and the first that is not */
+        int64_t before_us; /* files of jobs that ended before this time are removed */
+        int64_t done_us;   /* those that ended before this one were */
+        uint64_t request;  /* 0: none is under way */
+    } old;
     struct service_failure failures[256]; /* of generations that ended last; a ring */
     int failure_count;
 
@@ -135,6 +144,11 @@ int service_open_log (void *self, const char *job, int generation, int rank, int
                       struct pollux_error *err);
 int service_oldest_log (void *self, const char *job, int last, int *ret);
 bool service_log_answer (struct service *service, const struct owner_answer *answer, int file);
+/* Begin to remove the files of all ended jobs but the newest (old.keep); send the next request, if none is
+ * under way; take its answer. */
+void service_begin_removal (struct service *service);
+void service_remove_next (struct service *service);
+bool service_removal_answer (struct service *service, const struct owner_answer *answer);
 void service_files_clear (struct service *service);
 
 /* ---- service_nodes.c ---- */

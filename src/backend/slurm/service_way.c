@@ -15,6 +15,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "backend/old_jobs.h"
 #include "backend/slurm/service_private.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -378,13 +379,15 @@ static void service_mark_stop (void *self, const struct generation *generation)
     (void)generation;
 }
 
-/* Remember the first failure; the next submission removes old directories. */
+/* Remember the first failure.  The next submission removes old generations of the job. */
 static void service_clean_up (void *self, const struct cluster *cluster,
                               const struct generation *generation)
 {
     struct service *service = self;
     (void)cluster;
     service_forget_reads (service, generation->name, generation->number);
+    if (++service->old.exits % OLD_JOBS_EXITS == 0)
+        service_begin_removal (service);
     for (int i = 0; i < generation->replicas; i++) {
         const struct run_status *status = &generation->exits[i].status;
         if (status->stopped || run_status_code (status) == 0)
