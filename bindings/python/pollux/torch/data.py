@@ -6,7 +6,7 @@ begin and end.  plan.py computes which samples these are, batches.py fetches the
 """
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from torch.utils.data import DataLoader, IterableDataset
 
@@ -25,6 +25,11 @@ class ElasticLoader:
         self._turn = 0  # number of the current iteration
         self._source: Source = StreamSource(loader, session) \
             if isinstance(loader.dataset, IterableDataset) else IndexedSource(loader, session)
+
+        def noted(original: Callable[[], Any]) -> Any:
+            session.misuse.given_loader_iterated()
+            return original()
+        session.patches.override(loader, {"__iter__": noted})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -62,6 +67,7 @@ class ElasticLoader:
     def __iter__(self) -> Iterator[Any]:
         session, position = self._session, self._session.position
         self._turn = turn = self._turn + 1
+        session.misuse.iterated(session.endless or session.epochs.by is not None)
         session.restore()
         session.abandon()
         session.epochs.begin_iteration()

@@ -131,6 +131,11 @@ class Gradients:
         self._fired: set = set()    # parameters whose gradient has arrived
         self._queued = False
 
+    @property
+    def computed(self) -> bool:
+        """Whether a backward pass of the last micro-step has ended."""
+        return self._done
+
     def end(self) -> None:
         """The update has ended or was given up."""
         self.begin_micro(None)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import copyreg
 import functools
-import math
 import sys
 import types
 import weakref
@@ -20,18 +19,21 @@ import torch
 
 from .optimizers import decays_apart
 
+from .schedules import ProgressClock, Steppers
+
 SCHEDULED = ("_with_counter", "_wrapped_by_lr_sched")  # how torch marks a scheduled opt.step
-TOLERANCE = 1e-6  # rounding errors of progress, which is a long sum
 
 
 class Patches:
     """The patched objects of one session.  close() restores them."""
 
-    def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float]) -> None:
+    def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float],
+                 update: Callable[[], Optional[int]] = lambda: None,
+                 noticed: Callable[[], None] = lambda: None) -> None:
         self._accumulating = accumulating
-        self._progress = progress
         self._undo: list[Callable[[], None]] = []
         self.schedulers: list[weakref.ref] = []
+        self.steppers = Steppers(accumulating, progress, update, noticed)
         self.scalers: list[weakref.ref] = []
         self.by_progress: Optional[ProgressClock] = None
         for cls in _scheduler_classes():
@@ -74,10 +76,9 @@ class Patches:
         progress."""
         if not _known(scheduler, self.schedulers):
             self.schedulers.append(weakref.ref(scheduler))
-            self.override(scheduler, {"step": self._unless_accumulating})
+            self.override(scheduler, {"step": self.steppers.add(scheduler).step})
         if by_progress:
-            self.by_progress = ProgressClock(scheduler, self._accumulating, self._progress)
-            self.override(scheduler, {"step": self.by_progress.step})
+            self.by_progress = self.steppers.put_on_clock(scheduler)
 
     def warn_of_unknown_scheduler(self, optimizer: torch.optim.Optimizer, tell: bool) -> None:
         """Warn if a scheduler was made before px.init().  It cannot be found: torch only marks its
@@ -153,26 +154,6 @@ def scaled_rates(groups: list[dict], factor: Callable[[int], float]) -> Iterator
             rate.copy_(value)
         for group, rate in zip(groups, rates):
             group["lr"] = rate
-
-
-class ProgressClock:
-    """Steps a scheduler by progress: one step per update with batch M0, so one call may make
-    several steps or none."""
-
-    def __init__(self, scheduler: Any, accumulating: Callable[[], bool],
-                 progress: Callable[[], float]) -> None:
-        self.steps = 0
-        self._end = getattr(scheduler, "total_steps", None) or math.inf  # of OneCycleLR
-        self._accumulating = accumulating
-        self._progress = progress
-
-    def step(self, original: Callable[..., Any], *args: Any, **options: Any) -> None:
-        if self._accumulating():
-            return
-        due = min(int(self._progress() + TOLERANCE), self._end)
-        while self.steps < due:
-            self.steps += 1
-            original(*args, **options)
 
 
 def _override(thing: Any, methods: dict[str, Callable[..., Any]]) -> Callable[[], None]:

@@ -107,6 +107,7 @@ class Saver:
             "schedulers": [without_code(scheduler.state_dict())
                            for scheduler in alive(session.patches.schedulers)],
             "clock": clock.steps if clock is not None else None,
+            "clocks": session.patches.steppers.state(),
             "scalers": [scaler.state_dict() for scaler in alive(session.patches.scalers)],
             "tracked": {**self._found, **{name: plain_state(thing)
                                           for name, thing in self._tracked.items()}},
@@ -169,6 +170,7 @@ class Saver:
         _give("scalers", alive(session.patches.scalers), extra["scalers"])
         if session.patches.by_progress is not None and extra["clock"] is not None:
             session.patches.by_progress.steps = extra["clock"]
+        session.patches.steppers.restore(extra.get("clocks", []))
         session.epoch = extra["epoch"]
         session.position.restore(extra["position"])
         session.epochs.restore(extra.get("epochs"))

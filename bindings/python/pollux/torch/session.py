@@ -29,6 +29,7 @@ from .single import Single
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
 from .loop import TOLERANCE, EpochClock
+from .misuse import Misuse
 from .rendezvous import join
 from .observed import Observed
 from .plan import Position, Update
@@ -58,7 +59,9 @@ class Session:
         self.reporter = Reporter(log if self.leads else None, writer if self.leads else None,
                                  report_every)
         self.saver = Saver(checkpoint or os.environ.get("POLLUX_CHECKPOINT_DIR"), save_every)
-        self.patches = Patches(lambda: self.accumulating, lambda: min(self.progress, self.total))
+        self.misuse = Misuse(self.leads)
+        self.patches = Patches(lambda: self.accumulating, lambda: min(self.progress, self.total),
+                               self.number_of_update, self.misuse.scheduler_noticed)
         self.agent: Optional[Agent] = None
         self.model: Optional[torch.nn.Module] = None
         self.optimizer: Optional[torch.optim.Optimizer] = None
@@ -74,6 +77,7 @@ class Session:
         self.endless = False    # passes follow each other until then
         self.advice = Advice(Batch(0, 0), Verdict.GO, False, 0.0, 0.0)
         self.update: Optional[Update] = None
+        self.number = 0         # of the current or the last update, in this process
         self.samples = 0        # of the current or the last update
         self.gain = 0.0         # of the last update
         self.whole: Optional[tuple[float, list[float]]] = None  # see begin_update
@@ -85,6 +89,7 @@ class Session:
         self.evaluations = 0    # that are running
         self.restored = False
         self._grad = (1.0, 0.0)
+        self.observing = False
         self.loader: Any = None
         self.random_state: Optional[dict] = None  # from a checkpoint, not applied yet
 
@@ -112,6 +117,20 @@ class Session:
     def finished_steps(self) -> bool:
         return self.endless and self.progress + TOLERANCE >= self.total
 
+    @property
+    def updating(self) -> bool:
+        """See pollux.torch.updating."""
+        self.check_prepared()
+        if self.observing:
+            return True
+        return self.update is not None and not self.accumulating \
+            and not (self.finished and self.advice.skip)
+
+    def number_of_update(self) -> Optional[int]:
+        """The number of the current update; None: there is none, or batches do not adapt, so that
+        updates and progress are the same."""
+        return self.number if self.update is not None and self.adapt else None
+
     def check_prepared(self) -> None:
         if self.agent is None:
             raise RuntimeError("call px.prepare() first")
@@ -125,6 +144,7 @@ class Session:
              init_batch: int, observe: bool) -> None:
         self.agent, self.model, self.optimizer = agent, model, optimizer
         self.init_batch = init_batch
+        self.observing = observe
         if not observe:
             agent.catch(signal.SIGTERM)
         self.gradients = self._gradients_of(optimizer, agent, observe)
@@ -161,6 +181,7 @@ class Session:
             self.whole = self.gain, self.factors()
         self.update, self.micro, self.finished = update, 0, False
         self.samples = update.samples
+        self.number += 1
         self.agent.step_begin()
         if update.short:
             self.agent.samples(update.samples)
@@ -180,6 +201,7 @@ class Session:
     def step(self, original: Callable[..., Any], closure: Optional[Callable[[], Any]]) -> Any:
         """Replaces opt.step()."""
         if self.update is None:
+            self.misuse.step_outside()
             return original(closure) if closure is not None else original()
         if self.accumulating:
             return closure() if closure is not None else None
@@ -190,6 +212,7 @@ class Session:
             with torch.enable_grad():
                 loss = closure()
         if not self.finished:
+            self.misuse.stepped()
             self._finish(skipped=False)
         if not self.advice.skip:
             # schedulers see the rates of M0 before and after
@@ -206,6 +229,8 @@ class Session:
         """The user asks for the next batch: the update has ended.  Without opt.step() it was
         skipped."""
         if self.update is not None and not self.finished:
+            if self.gradients.computed:
+                self.misuse.unstepped()
             self._finish(skipped=True)
             self.agent.step_end()
         self.abandon()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings of programs that do something else than their authors expect, without an error.  Replica
+0 warns of each kind once and names the line to change."""
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+import warnings
+from types import FrameType
+from typing import NamedTuple, Optional
+
+import torch
+
+LIBRARIES = tuple(os.path.dirname(os.path.abspath(file)) + os.sep
+                  for file in (os.path.dirname(__file__), torch.__file__, warnings.__file__))
+ENOUGH = 3  # equal signs of a mistake; fewer may be deliberate
+RANGE_LOOP = re.compile(r"\s*for\b.*\bin\b.*\brange\s*\(")
+
+
+class Place(NamedTuple):
+    """A line of the program."""
+
+    file: str
+    line: int
+
+
+class Misuse:
+    """Counts the signs of each kind of misuse."""
+
+    def __init__(self, tell: bool) -> None:
+        self._tell = tell
+        self._told: set[str] = set()
+        self._given_loader: Optional[Place] = None  # where the loader of the program is iterated
+        self._outside = 0       # steps of the optimizer without a batch of Pollux, in succession
+        self._unstepped = 0     # updates with a gradient and without a step, in succession
+        self._accumulated = 0   # steps after such updates, in succession
+        self._iterations = 0    # of the elastic loader, without a loop of Pollux
+
+    def given_loader_iterated(self) -> None:
+        """The program iterates the loader that it gave to px.prepare()."""
+        self._given_loader = here()
+
+    def step_outside(self) -> None:
+        """opt.step() is called, and there is no batch of the elastic loader."""
+        self._outside += 1
+        if self._outside == ENOUGH:
+            self._warn("loader", "this loop does not train with the loader that px.prepare() has "
+                       "returned, so Pollux does nothing: iterate that one "
+                       "(model, opt, loader = px.prepare(model, opt, loader, ...))",
+                       self._given_loader or here())
+
+    def stepped(self) -> None:
+        """opt.step() is called in the last micro-step of an update."""
+        self._accumulated = self._accumulated + 1 if self._unstepped > 0 else 0
+        self._unstepped = 0
+        if self._accumulated == ENOUGH:
+            self._warn("accumulation", "opt.step() is not called in every iteration: remove your "
+                       "own gradient accumulation, also the division of the loss; Pollux "
+                       "accumulates, and a batch without opt.step() is lost", here())
+
+    def unstepped(self) -> None:
+        """An update has a gradient, and opt.step() was not called."""
+        self._unstepped += 1
+
+    def iterated(self, in_loop: bool) -> None:
+        """The elastic loader is iterated."""
+        self._outside = 0
+        if in_loop:
+            self._iterations = 0
+            return
+        self._iterations += 1
+        if self._iterations == 2:
+            self._warn("range", "the loader is iterated again without px.epochs(): epochs are not "
+                       "counted, so that training does not resume in the right one; write "
+                       "`for epoch in px.epochs(n)` instead of `range(n)`",
+                       range_loop() or here())
+
+    def scheduler_noticed(self) -> None:
+        """A scheduler was found to count updates."""
+        self._warn("scheduler", "this scheduler is stepped after every update: from now on it "
+                   "counts progress, in updates with M0; give it to px.prepare(scheduler=...), so "
+                   "that it does from the start", here())
+
+    def _warn(self, kind: str, message: str, place: Place) -> None:
+        if self._tell and kind not in self._told:
+            warnings.warn_explicit(f"pollux: {message}", UserWarning, *place)
+        self._told.add(kind)
+
+
+def here() -> Place:
+    """The line of the program that has called Pollux."""
+    frame = _caller()
+    return Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def range_loop() -> Optional[Place]:
+    """The line of the loop over a range around the line of the program, or around its callers."""
+    frame: Optional[FrameType] = _caller()
+    while frame is not None:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        indent = _indent(linecache.getline(file, line))
+        for number in range(line, frame.f_code.co_firstlineno - 1, -1):
+            text = linecache.getline(file, number)
+            if text.strip() and _indent(text) < indent:
+                indent = _indent(text)
+                if RANGE_LOOP.match(text):
+                    return Place(file, number)
+        frame = frame.f_back
+    return None
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _caller() -> FrameType:
+    """The innermost frame that is not of Pollux, torch or Python's own library."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
+        frame = frame.f_back
+    return frame
