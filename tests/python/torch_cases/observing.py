@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, Subset
+from torch.utils.data import BatchSampler, DataLoader, SequentialSampler, Subset
 
 import pollux.torch as px
 
 from . import case
+from .programs import refused
 from .reference import Reference, close
 from .tasks import make, noise, prepared, table
 from .weights import adamw
@@ -132,3 +133,21 @@ def gradients_never_zeroed_are_not_measured():
         run.opt.step()
         found.append(noise())
     assert found[0] != (1.0, 0.0) and found[-1] == found[3], found
+
+
+@case(1, 2)
+def the_batch_of_a_batch_sampler():
+    for sampler, options, expected in (
+            (BatchSampler(SequentialSampler(table(ROWS)), 6, False), {}, 6),
+            ([[0, 1, 2], [3, 4, 5]], {"batch_size": 3}, 3)):
+        px.close()
+        run = make()
+        px.init()
+        px.observe(run.model, run.opt, DataLoader(table(ROWS), batch_sampler=sampler), **options)
+        assert px.session().init_batch == expected * REPLICAS
+        assert px.session().advice.batch.m == expected
+    px.close()
+    px.init()
+    run = make()
+    refused(lambda: px.observe(run.model, run.opt, DataLoader(table(ROWS), batch_sampler=[[0]])),
+            "px.observe(..., batch_size=n)")

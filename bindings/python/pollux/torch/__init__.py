@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
 from ..model import split_batch
-from .arguments import check_methods, check_objects, local_batch_of, max_batch_of, \
+from .arguments import batch_size_of, check_methods, check_objects, local_batch_of, max_batch_of, \
     note_of_other_parameters
 from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
@@ -36,7 +36,7 @@ from .session import STOPPED, Session
 from .states import ddp_of, unwrapped
 
 __all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe",
-           "prepare", "rank", "replicas", "save", "session", "steps", "track"]
+           "prepare", "rank", "replicas", "save", "session", "steps", "track", "updating"]
 
 _session: Optional[Session] = None
 
@@ -154,14 +154,19 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     return model, optimizer, it.loader
 
 
-def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader
+def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader, *,
+            batch_size: Optional[int] = None
             ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, DataLoader]:
     """Measure gradient noise and step times and report them.  Batch, learning rate, data and DDP
-    are not changed.  The loader's batch_size is the batch of one replica."""
+    are not changed.
+
+    batch_size    samples of a batch of one replica (default: that of the loader or of its
+                  batch_sampler)
+    """
     it = session()
     it.check_not_prepared()
     check_objects("px.observe()", model, optimizer, loader)
-    local = int(loader.batch_size or 1)
+    local = batch_size_of(batch_size, loader)
     init_batch = local * it.world.replicas
     agent = Agent(init_batch, max_batch=init_batch, local_batch=(1, init_batch), observe=True,
                   groups=len(optimizer.param_groups) + 1, rule=rule_of(optimizer),
@@ -215,6 +220,14 @@ def track(name: str, thing: Any) -> Any:
     it."""
     session().saver.track(name, thing)
     return thing
+
+
+def updating() -> bool:
+    """Whether this micro-step is the last one of its update, in which opt.step() changes the
+    parameters.  After opt.step() it says whether that has changed them: an update with an inf or a
+    NaN is skipped.  For what belongs to updates, such as averages of the weights, counters and
+    logs."""
+    return session().updating
 
 
 def metrics() -> dict[str, Any]:

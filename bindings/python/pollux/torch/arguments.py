@@ -83,6 +83,15 @@ def local_batch_of(given: Any, init_batch: int) -> tuple[int, int]:
     return low, high
 
 
+def batch_size_of(given: Optional[int], loader: DataLoader) -> int:
+    """Samples of a batch of one replica, for px.observe()."""
+    found = given or loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
+    if not isinstance(found, int) or found < 1:
+        raise ValueError("px.observe(): the loader has no batch_size, nor has its batch_sampler; "
+                         "say px.observe(..., batch_size=n), the samples of a batch of one replica")
+    return found
+
+
 def _integer(name: str, value: Any) -> int:
     try:
         return operator.index(value)

@@ -78,6 +78,10 @@ class Ddp(Gradients):
         patches.override(ddp, {"register_comm_hook": self._chain})
         self._adopt(self._hooks)
 
+    def __deepcopy__(self, _memo: dict) -> "Ddp":
+        """A copy of the DDP module, such as that of AveragedModel, has a reference to its hook."""
+        return self
+
     def _chain(self, _original: Callable[..., None], state: Any, hook: Callable[..., Any]) -> None:
         """Replaces DDP's register_comm_hook()."""
         if self._own_hook is not None:
