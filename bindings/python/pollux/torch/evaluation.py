@@ -51,7 +51,8 @@ class EvaluationLoader:
                 self._divide()
             with sigterm_blocked(self._session.collectives):
                 batches = iter(self._loader)
-            yield from self._until_stopped(batches) if self._stoppable else batches
+            until = self._until_stopped if self._stoppable else self._until_interrupted
+            yield from until(batches)
 
     def _divide(self) -> None:
         """Divide the samples; batches of a batch_sampler are not split."""
@@ -87,6 +88,11 @@ class EvaluationLoader:
                 return
             if batch is not nothing:
                 yield batch
+
+    def _until_interrupted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            self._session.leave_if_interrupted()
+            yield batch
 
 
 class Share(Sampler):

@@ -28,10 +28,12 @@ from ..agent import Advice, Agent, Batch, Status, Verdict, world as read_world
 from .single import Single
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
+from .interrupt import INTERRUPTED, Interrupts
 from .loop import TOLERANCE, EpochClock
 from .misuse import Misuse
 from .rendezvous import join
 from .observed import Observed
+from .peers import PeerWatch
 from .plan import Position, Update
 from .report import Reporter
 from .saving import Saver
@@ -52,6 +54,7 @@ class Session:
         self.clock = clock
         self.world = read_world()
         join(self.world, backend)
+        self.peers = PeerWatch(self.world)
         self.collectives = Collectives(self.world.rank, self.world.replicas)
         self.adapt = adapt
         self.seed = seed
@@ -90,6 +93,7 @@ class Session:
         self.restored = False
         self._grad = (1.0, 0.0)
         self.observing = False
+        self.interrupts: Optional[Interrupts] = None
         self.loader: Any = None
         self.random_state: Optional[dict] = None  # from a checkpoint, not applied yet
 
@@ -116,6 +120,16 @@ class Session:
     @property
     def finished_steps(self) -> bool:
         return self.endless and self.progress + TOLERANCE >= self.total
+
+    @property
+    def training(self) -> bool:
+        """Whether a loop of Pollux runs, or an update."""
+        return self.endless or self.epochs.by is not None or self.update is not None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has asked this replica to stop."""
+        return self.interrupts is not None and self.interrupts.asked
 
     @property
     def updating(self) -> bool:
@@ -147,6 +161,7 @@ class Session:
         self.observing = observe
         if not observe:
             agent.catch(signal.SIGTERM)
+            self.interrupts = Interrupts(self)
         self.gradients = self._gradients_of(optimizer, agent, observe)
         self.patches.optimizer(optimizer, self.observed_step if observe else self.step)
 
@@ -167,9 +182,12 @@ class Session:
             self.abandon()
             self.gradients.detach()
             self.agent.close()
+        if self.interrupts is not None:
+            self.interrupts.close()
         if self.ddp is not None:
             self.ddp.require_backward_grad_sync = True
         self.patches.close()
+        self.peers.close()
 
     # ---- The update ------------------------------------------------------------------------
 
@@ -304,16 +322,17 @@ class Session:
         """Save and exit, all replicas together."""
         self.reporter.report(self.metrics, last=True)
         saved = self.saver.save(self, wait=True)
-        unsaved = self.collectives.sum([float(not saved)])[0] > 0
+        unsaved, interrupted = self.collectives.sum([float(not saved), float(self.interrupted)])
         if self.leads and not unsaved:
             where = self.saver.directory
             end = f"saved in {where}" if where else "nothing is saved: px.init() has no directory"
-            print(f"pollux: asked to stop: {end}", file=sys.stderr, flush=True)
+            why = "interrupted" if interrupted else "asked to stop"
+            print(f"pollux: {why}: {end}", file=sys.stderr, flush=True)
         self.agent.close()
         with contextlib.suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         sys.stdout.flush()
-        raise SystemExit(UNSAVED if unsaved else STOPPED)
+        raise SystemExit(UNSAVED if unsaved else INTERRUPTED if interrupted else STOPPED)
 
     def begin_pass(self, choose: bool) -> None:
         """The loader is iterated: a pass begins or continues."""
@@ -373,7 +392,7 @@ class Session:
         """While an evaluation runs.  A stop during it restarts the evaluation from its
         beginning."""
         pending = self.random_state
-        if stoppable and pending is None:
+        if (stoppable or self.world.replicas == 1) and pending is None:
             self.random_state = random_state()
         self.evaluations += 1
         self.reporter.pause()
@@ -399,6 +418,12 @@ class Session:
         if stopping > 0:
             self.leave()
         return going_on > 0
+
+    def leave_if_interrupted(self) -> None:
+        """Ctrl-C does not wait for the end of an evaluation.  Several replicas do: they have
+        different numbers of batches and cannot agree before."""
+        if self.world.replicas == 1 and self.interrupted:
+            self.leave()
 
     # ---- Batches ---------------------------------------------------------------------------
 
@@ -446,6 +471,7 @@ class Session:
         elif measured.complete and self.leads:
             self._pass_to_agent(measured)
         self.advise()
+        self.gain = self.advice.gain
         self.agent.step_end()
         self.reporter.updated(self.init_batch * measured.parts)
         self.reporter.report(self.metrics)
