@@ -222,7 +222,8 @@ static int print_json (const struct request *request, const struct study *study,
                               size->utilisation, "cost", size->cost, "enough", (int)size->enough));
     }
     const struct size *enough = has_target (request) ? smallest_enough (study) : NULL;
-    return output_json (json_pack ("{s:s, s:o, s:o}", "policy", request->policy->name, "nodes",
+    return output_json (json_pack ("{s:s, s:s, s:o, s:o}", "policy", request->policy->name, "agent",
+                                   job_agent_names[request->sim.config.agent], "nodes",
                                    enough ? json_integer (enough->nodes) : json_null (), "sizes",
                                    sizes),
                         out, err);

@@ -157,6 +157,7 @@ static int simulate (void *self, const struct sim_inputs *inputs, FILE *out,
     struct sim_report report = {.inputs = inputs,
                                 .policies = request->policies,
                                 .policy_count = request->policy_count,
+                                .agent = request->sim.config.agent,
                                 .tasks = simulations.tasks};
     if (rc == 0)
         rc = print_results (request, &report, out, err);

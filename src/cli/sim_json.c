@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * {"policies": {NAME: {"mean_avg_jct": s, "workloads": {NAME: {"avg_jct": s, ..., "jct": {...}}}}}}
+ * {"agent": NAME,
+ *  "policies": {NAME: {"mean_avg_jct": s, "workloads": {NAME: {"avg_jct": s, ..., "jct": {...}}}}}}
  */
 #include "cli/sim_report.h"
 
@@ -52,7 +53,8 @@ json_t *sim_report_json (const struct sim_report *report, bool with_times)
                                  json_pack ("{s:f, s:o}", "mean_avg_jct",
                                             sum_s / report->inputs->count, "workloads", workloads));
     }
-    json_t *object = json_pack ("{s:o}", "policies", policies_object);
+    json_t *object = json_pack ("{s:s, s:o}", "agent", job_agent_names[report->agent], "policies",
+                                policies_object);
     if (failed) {
         json_decref (object);
         return NULL;

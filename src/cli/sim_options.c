@@ -30,6 +30,7 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
 {
     struct sim_config *config = &ret->config;
     int64_t seed = 0;
+    size_t agent = 0;
     int rc;
     switch ((enum sim_option_id)id) {
     case SIM_OPTION_TRACES:
@@ -61,6 +62,11 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
         return options_double (options, -1000, 1, &config->p, err);
     case SIM_OPTION_POLICY_OPTION:
         return policy_settings_parse (options->argument, &config->settings, err);
+    case SIM_OPTION_AGENT:
+        rc = options_choice (options, job_agent_names, JOB_AGENT_KINDS, &agent, err);
+        if (rc == 0)
+            config->agent = (enum job_agent_kind)agent;
+        return rc;
     case SIM_OPTION_SEED:
         rc = options_int64 (options, 0, INT64_MAX, &seed, err);
         if (rc == 0)

@@ -16,6 +16,7 @@ struct sim_report {
     const struct sim_inputs *inputs;
     const struct policy *const *policies;
     int policy_count;
+    enum job_agent_kind agent;
     const struct sim_task *tasks;
 };
 

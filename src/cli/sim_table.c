@@ -134,6 +134,8 @@ int sim_report_print (const struct sim_report *report, struct terminal terminal,
                       struct pollux_error *err)
 {
     int rc = print_policies (report, terminal, out, err);
+    if (rc == 0)
+        fprintf (out, "\nagent of the jobs: %s\n", job_agent_names[report->agent]);
     if (rc == 0 && report->inputs->count > 1) {
         fputc ('\n', out);
         rc = print_workloads (report, terminal, out, err);

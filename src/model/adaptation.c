@@ -7,6 +7,10 @@
 /* Enough values for a standard error that means something. */
 static const double evidence_enough = 16;
 
+/* An update makes the evidence older by its gain, but no more than this: then the means are always over 40
+ * updates, also with gains for which 1000 of progress are a few updates. */
+static const double most_age = 50;
+
 /* The steadiness that raises the limit of the gain: the standard error against the mean. */
 static const double steady_error = 0.5;
 
@@ -40,7 +44,7 @@ static bool is_steady (const struct evidence *evidence)
 void adaptation_advance (struct adaptation *adaptation, double gain)
 {
     adaptation->updates++;
-    evidence_age (&adaptation->evidence, gain);
+    evidence_age (&adaptation->evidence, fmin (gain, most_age));
     gain_limit_advance (&adaptation->gain_limit, gain, is_steady (&adaptation->evidence));
     adaptation->waits -= adaptation->waits > 0;
 }

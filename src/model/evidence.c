@@ -44,6 +44,13 @@ void evidence_add (struct evidence *evidence, double sqr, double var, double sca
     };
 }
 
+void evidence_set_mean (struct evidence *evidence, double sqr, double var)
+{
+    evidence->sqr = evidence->sqr2 = sqr;
+    evidence->size = evidence->root2 = fabs (sqr);
+    evidence->var = var;
+}
+
 void evidence_age (struct evidence *evidence, double progress)
 {
     double factor = pow (decay, progress);

@@ -31,6 +31,9 @@ struct evidence {
  * reduced: one outlier must not decide. */
 void evidence_add (struct evidence *evidence, double sqr, double var, double scale);
 
+/* Replace the means, and keep the weights: for values that are averages already. */
+void evidence_set_mean (struct evidence *evidence, double sqr, double var);
+
 /* The training has advanced by some updates with batch M0. */
 void evidence_age (struct evidence *evidence, double progress);
 

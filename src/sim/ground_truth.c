@@ -7,6 +7,7 @@
 #include "sim/ground_truth.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -161,6 +162,12 @@ struct app_pin app_pin (const struct app *app)
 double app_need (const struct app *app, int e)
 {
     return app->curve.need[e];
+}
+
+int64_t app_dataset_size (const struct app *app)
+{
+    double samples = rint (app->curve.need[1] * (double)app->limits.init_batch);
+    return samples >= 1 && samples <= (double)POLLUX_BATCH_LIMIT ? (int64_t)samples : 0;
 }
 
 struct pollux_grad app_grad (const struct app *app, int e, double total_batch)

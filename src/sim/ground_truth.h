@@ -57,6 +57,9 @@ struct app_pin app_pin (const struct app *app);
 /* Progress, in iterations of batch M0, at which e epochs are complete; 0 for e = 0. */
 double app_need (const struct app *app, int e);
 
+/* Samples of the data: an epoch is as much progress as a pass with batch M0. */
+int64_t app_dataset_size (const struct app *app);
+
 /* Gradient statistics during the epoch after e completed ones, with total batch M: linear in M
  * between the measured batches, constant beyond them. */
 struct pollux_grad app_grad (const struct app *app, int e, double total_batch);

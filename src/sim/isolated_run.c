@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "sim/job_request.h"
-#include "sim/training.h"
 
 void isolated_run_cache_clear (struct isolated_run_cache *cache)
 {
@@ -23,8 +22,8 @@ static int train_alone (const struct sim_config *config, const struct workload_j
                         const struct policy *policy, int64_t batch, int replicas, double *ret,
                         struct pollux_error *err)
 {
-    struct batch_adapter adapter = {.search = policy->search};
-    struct batch_chooser chooser = {.choose = batch_adapt, .self = &adapter};
+    struct job_agent agent = job_agent_start (config->agent, policy->search);
+    struct batch_chooser chooser = job_agent_chooser (&agent);
     struct training training;
     training_init (&training, job->app, batch, 0);
     int *counts = malloc ((size_t)replicas * sizeof (counts[0]));

@@ -23,7 +23,6 @@
 #include "policy/policy_options.h"
 #include "sim/job_request.h"
 #include "sim/result_summary.h"
-#include "sim/training.h"
 
 static int64_t to_us (double seconds)
 {
@@ -35,7 +34,7 @@ struct actor {
     const struct workload_job *job;
     struct job_request request;
     struct training training;
-    struct batch_adapter adapter;
+    struct job_agent agent;
     double interference; /* share of speed lost now */
 };
 
@@ -101,11 +100,11 @@ static double reported_total (const struct sim *sim, const struct actor *actor)
 static struct hints make_hints (const struct sim *sim, const struct actor *actor)
 {
     const struct training *training = &actor->training;
-    bool known = sim->policy->adaptive && actor->adapter.fitted_count > 0;
+    bool known = sim->policy->adaptive && actor->agent.adapter.fitted_count > 0;
     return (struct hints){
         .has_model = known,
-        .model = known ? actor->adapter.fit.model : (struct pollux_model){0},
-        .grad = known ? training->grad : (struct pollux_grad){0},
+        .model = known ? actor->agent.adapter.fit.model : (struct pollux_model){0},
+        .grad = known ? job_agent_grad (&actor->agent, training) : (struct pollux_grad){0},
         .limits = sim->policy->adaptive ? *app_limits (actor->job->app) : (struct pollux_limits){0},
         .max_profiled_replicas = sim->policy->adaptive ? training->max_profiled_replicas : -1,
         .progress = training->progress,
@@ -118,7 +117,7 @@ static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
     struct actor *actor = &sim->actors[sim->submitted];
     /* The job's clock starts at the round that sees it first. */
     training_init (&actor->training, actor->job->app, actor->request.batch, tick_s (sim));
-    actor->adapter.search = sim->policy->search;
+    actor->agent = job_agent_start (sim->config->agent, sim->policy->search);
     make_spec (sim, actor);
     free (sim->oracle.iter_s);
     sim->oracle.iter_s = NULL;
@@ -143,7 +142,7 @@ static int advance (struct sim *sim, const struct cluster *cluster, struct pollu
     for (int i = 0; i < cluster->live.count; i++) {
         int index = cluster->live.indices[i];
         struct actor *actor = &sim->actors[index];
-        struct batch_chooser chooser = {.choose = batch_adapt, .self = &actor->adapter};
+        struct batch_chooser chooser = job_agent_chooser (&actor->agent);
         int rc = training_advance (&actor->training, sim->config->interval_s, actor->interference,
                                    &chooser, err);
         if (rc < 0)
@@ -206,7 +205,7 @@ static int report_hints (struct sim *sim, const struct cluster *cluster, struct 
         int index = cluster->live.indices[i];
         struct actor *actor = &sim->actors[index];
         if (sim->policy->adaptive) {
-            int rc = batch_adapter_refit (&actor->adapter, &actor->training, err);
+            int rc = batch_adapter_refit (&actor->agent.adapter, &actor->training, err);
             if (rc < 0)
                 return rc;
         }
@@ -319,7 +318,7 @@ static int move_job (struct sim *sim, struct loop *loop, int index, struct place
     for (int i = 0; i < to.count; i++)
         sim->counts[i] = to.shares[i].replicas;
     struct actor *actor = &sim->actors[index];
-    struct batch_chooser chooser = {.choose = batch_adapt, .self = &actor->adapter};
+    struct batch_chooser chooser = job_agent_chooser (&actor->agent);
     int rc = training_place (&actor->training, sim->counts, to.count, sim->config->restart_delay_s,
                              &chooser, err);
     if (rc < 0 || to.count == 0)

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "loop/loop.h"
+#include "sim/job_agent.h"
 #include "sim/workload.h"
 
 /* The cluster and its rules.  sim_defaults gives the published values. */
@@ -22,6 +23,7 @@ struct sim_config {
     /* Jobs report their remaining work with a factor exp (error x normal), drawn once per job;
      * 0: exact. */
     double remaining_error;
+    enum job_agent_kind agent;
     uint64_t seed;
     struct journal journal; /* zero: no journal */
 };

@@ -6,6 +6,9 @@
  *
  * Rates change only with the epoch, the placement and the batch, so step times are kept until
  * one of the latter changes.  An interval within an epoch costs tens of nanoseconds then.
+ *
+ * A job whose agent counts updates trains update by update instead, and its epochs end at any time:
+ * rounding an update that takes less than half a second would make it take no time.
  */
 #include "sim/training.h"
 
@@ -42,7 +45,15 @@ bool training_done (const struct training *training)
 
 /* ---- The batch ---------------------------------------------------------------------------- */
 
-/* Choose a batch for the current placement.  Another batch invalidates the step times. */
+/* Another batch invalidates the step times. */
+static void set_batch (struct training *training, struct pollux_batch batch)
+{
+    if (batch.m != training->batch.m)
+        training->step.step_s = 0;
+    training->batch = batch;
+}
+
+/* Choose a batch for the current placement. */
 static int choose_batch (struct training *training, const struct batch_chooser *chooser,
                          struct pollux_error *err)
 {
@@ -58,9 +69,7 @@ static int choose_batch (struct training *training, const struct batch_chooser *
         training->chosen_grad = training->grad;
         training->chosen_count = training->sample_count;
     }
-    if (batch.m != training->batch.m)
-        training->step.step_s = 0;
-    training->batch = batch;
+    set_batch (training, batch);
     return 0;
 }
 
@@ -89,6 +98,7 @@ int training_place (struct training *training, const int *counts, int nodes, dou
         training->replicas += counts[i];
     }
     training->step.step_s = 0;
+    training->update_share = 0;
     training->delay_s = nodes > 0 ? delay_s : 0;
     if (nodes > 0)
         return choose_batch (training, chooser, err);
@@ -98,17 +108,19 @@ int training_place (struct training *training, const int *counts, int nodes, dou
 
 /* ---- What the agent measures -------------------------------------------------------------- */
 
-static bool same_configuration (const struct pollux_sample *sample, const struct training *training)
+static bool same_configuration (const struct pollux_sample *sample, const struct training *training,
+                                int64_t m)
 {
     return sample->shape.nodes == training->nodes && sample->shape.replicas == training->replicas &&
-           sample->m == training->batch.m;
+           sample->m == m;
 }
 
-/* Add a sample of the current step times, unless this configuration has one. */
-static int learn (struct training *training, struct pollux_error *err)
+/* Add a sample of step times with m samples on each replica, unless this configuration has one. */
+static int learn (struct training *training, int64_t m, struct app_step step,
+                  struct pollux_error *err)
 {
     for (size_t i = 0; i < training->sample_count; i++)
-        if (same_configuration (&training->samples[i], training))
+        if (same_configuration (&training->samples[i], training, m))
             return 0;
     if (training->sample_count == training->sample_capacity) {
         size_t capacity = training->sample_capacity ? 2 * training->sample_capacity : 4;
@@ -120,9 +132,9 @@ static int learn (struct training *training, struct pollux_error *err)
     }
     training->samples[training->sample_count++] = (struct pollux_sample){
         .shape = {.nodes = training->nodes, .replicas = training->replicas},
-        .m = training->batch.m,
-        .grad_s = training->step.step_s - training->step.sync_s,
-        .step_s = training->step.step_s,
+        .m = m,
+        .grad_s = step.step_s - step.sync_s,
+        .step_s = step.step_s,
         .weight = 1,
     };
     if (training->replicas > training->max_profiled_replicas)
@@ -130,15 +142,15 @@ static int learn (struct training *training, struct pollux_error *err)
     return 0;
 }
 
-static int measure (struct training *training, struct pollux_error *err)
+static int measure (struct training *training, int64_t m, struct app_step *ret,
+                    struct pollux_error *err)
 {
-    struct app_step step =
-        app_step (training->app, training->counts, training->nodes, training->batch.m);
+    struct app_step step = app_step (training->app, training->counts, training->nodes, m);
     if (isnan (step.step_s))
         return fail (err, -ENOMEM, "%s: no memory for its step times", app_name (training->app));
-    training->step = step;
     training->modelled |= step.modelled;
-    return learn (training, err);
+    *ret = step;
+    return learn (training, m, step, err);
 }
 
 /* ---- Time --------------------------------------------------------------------------------- */
@@ -149,8 +161,9 @@ static void pass (struct training *training, double seconds)
     training->attained_s += seconds * training->replicas;
 }
 
-/* Train at a rate until the seconds or the epoch end.  Returns the seconds left. */
-static double train (struct training *training, double rate, double seconds)
+/* Train at a rate until the seconds or the epoch end, at a whole second if `whole`.  Returns the seconds
+ * left. */
+static double train (struct training *training, double rate, double seconds, bool whole)
 {
     double need = app_need (training->app, training->epochs + 1);
     if (training->progress + rate * seconds < need) {
@@ -158,14 +171,72 @@ static double train (struct training *training, double rate, double seconds)
         pass (training, seconds);
         return 0;
     }
+    double taken = rate > 0 ? (need - training->progress) / rate : 0;
     /* rint rounds half to even.  It can exceed seconds only if that is not whole. */
-    double taken = rate > 0 ? fmin (rint ((need - training->progress) / rate), seconds) : 0;
+    taken = fmin (whole ? rint (taken) : taken, seconds);
     training->progress = need;
     training->epochs++;
     pass (training, taken);
     if (training_done (training))
         training->completed_s = training->clock_s;
     return seconds - taken;
+}
+
+/* Train at the rate of the present batch, by the published rules.  Returns the seconds left. */
+static int train_at_rate (struct training *training, double interference,
+                          const struct batch_chooser *chooser, double *seconds,
+                          struct pollux_error *err)
+{
+    struct pollux_shape shape = {.nodes = training->nodes, .replicas = training->replicas};
+    int code =
+        training->step.step_s > 0 ? 0 : measure (training, training->batch.m, &training->step, err);
+    if (code < 0)
+        return code;
+    double total_batch = pollux_total_batch (shape, training->batch);
+    training->grad = app_grad (training->app, training->epochs, total_batch);
+    double gain =
+        pollux_gain (training->grad, total_batch / (double)app_limits (training->app)->init_batch);
+    double rate = gain / app_iter_time (training->step, training->batch.s) * (1 - interference);
+    *seconds = train (training, rate, *seconds, true);
+    if (training->requested_batch == 0 && !training_done (training) && !nothing_new (training))
+        code = choose_batch (training, chooser, err);
+    return code;
+}
+
+static int end_update (struct training *training, const struct batch_chooser *chooser,
+                       const struct training_update *update, struct pollux_error *err)
+{
+    struct pollux_batch batch = training->batch;
+    training->update_share = 0;
+    int code = chooser->end (chooser->self, training, update, &batch, err);
+    if (code < 0)
+        return code;
+    set_batch (training, batch);
+    return 0;
+}
+
+/* Train until the update, the epoch or the seconds end.  Returns the seconds left. */
+static int train_update (struct training *training, double interference,
+                         const struct batch_chooser *chooser, double *seconds,
+                         struct pollux_error *err)
+{
+    struct training_update update = chooser->begin (chooser->self, training);
+    bool probe = update.batch.m != training->batch.m;
+    struct app_step step = training->step;
+    int code = !probe && step.step_s > 0 ? 0 : measure (training, update.batch.m, &step, err);
+    if (code < 0)
+        return code;
+    if (!probe)
+        training->step = step;
+    training->grad = update.grad;
+    double iter_s = app_iter_time (step, update.batch.s) / (1 - interference);
+    double span = fmin (*seconds, (1 - training->update_share) * iter_s);
+    double left = train (training, update.gain / iter_s, span, false);
+    *seconds -= span - left;
+    training->update_share += (span - left) / iter_s;
+    if (training->update_share < 1 - 1e-9 || training_done (training))
+        return 0;
+    return end_update (training, chooser, &update, err);
 }
 
 int training_advance (struct training *training, double seconds, double interference,
@@ -182,19 +253,10 @@ int training_advance (struct training *training, double seconds, double interfer
     pass (training, delay);
     seconds -= delay;
 
-    const struct pollux_limits *limits = app_limits (training->app);
-    struct pollux_shape shape = {.nodes = training->nodes, .replicas = training->replicas};
+    bool counts = training->requested_batch == 0 && chooser->begin;
     while (seconds > 0 && !training_done (training)) {
-        int code = training->step.step_s > 0 ? 0 : measure (training, err);
-        if (code < 0)
-            return code;
-        double total_batch = pollux_total_batch (shape, training->batch);
-        training->grad = app_grad (training->app, training->epochs, total_batch);
-        double gain = pollux_gain (training->grad, total_batch / (double)limits->init_batch);
-        double rate = gain / app_iter_time (training->step, training->batch.s) * (1 - interference);
-        seconds = train (training, rate, seconds);
-        if (training->requested_batch == 0 && !training_done (training) && !nothing_new (training))
-            code = choose_batch (training, chooser, err);
+        int code = counts ? train_update (training, interference, chooser, &seconds, err)
+                          : train_at_rate (training, interference, chooser, &seconds, err);
         if (code < 0)
             return code;
     }

@@ -41,10 +41,18 @@ struct training {
 
     /* Step times of the current placement and batch; valid while step.step_s > 0. */
     struct app_step step;
+    double update_share; /* of the present update that is done, if updates are counted */
 
     /* What the chooser saw at its last call. */
     struct pollux_grad chosen_grad;
     size_t chosen_count;
+};
+
+/* An update of a job that counts them. */
+struct training_update {
+    struct pollux_batch batch; /* the job's, or a probe's */
+    struct pollux_grad grad;   /* gradient statistics of that batch */
+    double gain, booked;       /* progress that it makes, and that the agent counts */
 };
 
 /* Chooses the batch of an adaptive job for its current placement.  Called whenever the job is
@@ -54,6 +62,12 @@ struct training {
 struct batch_chooser {
     int (*choose) (void *self, const struct training *training, struct pollux_batch *ret,
                    struct pollux_error *err);
+    /* For an agent that counts updates, else NULL; then `choose` is called at placements only.  `begin`
+     * describes the next update; it is called again if an interval or an epoch ends during it.  `end`
+     * is called after it and may change *ret, the batch. */
+    struct training_update (*begin) (void *self, const struct training *training);
+    int (*end) (void *self, const struct training *training, const struct training_update *update,
+                struct pollux_batch *ret, struct pollux_error *err);
     void *self;
 };
 

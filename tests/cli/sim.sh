@@ -21,6 +21,30 @@ expect "a folder: all of its workloads" status=0 out~'^other +4 ' out~'^small +4
 run pollux sim --policy tiresias,optimus,equal-share
 expect "the built-in workload on built-in profiles" status=0 err= out~'^optimus ' out~'^tiresias '
 
+# ---- Agents ---------------------------------------------------------------------------------
+
+run pollux sim "$tmp/small.csv" --policy equal-share --nodes 2 --json "$tmp/published.json" --no-times
+expect "the table names the agent" status=0 err= out~'^agent of the jobs: published$'
+run pollux sim "$tmp/small.csv" --policy equal-share --nodes 2 --json - --no-times --agent published
+expect "published is the default" status=0 err= out="$(cat "$tmp/published.json")"
+run pollux sim "$tmp/small.csv" --policy equal-share --nodes 2 --json "$tmp/real.json" --no-times --agent=real
+expect "the real agent" status=0 err= out~'^agent of the jobs: real$'
+check "JSON names the agent" jq -en --slurpfile a "$tmp/published.json" --slurpfile b "$tmp/real.json" \
+    '$a[0].agent == "published" and $b[0].agent == "real"'
+check "a real agent takes a little longer; a fixed batch does not" jq -en --slurpfile a "$tmp/published.json" \
+    --slurpfile b "$tmp/real.json" '[$a[0], $b[0]] | map(.policies["equal-share"].workloads.small.jct) |
+    .[1].b == .[0].b and ([.[1].a / .[0].a, .[1].c / .[0].c, .[1].d / .[0].d] | all(. > 0.98 and . < 1.25))'
+run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json - --no-times
+fixed=$(jq .policies <<<"$out")
+run pollux sim "$tmp/small.csv" --policy fifo --nodes 2 --json - --no-times --agent real
+check "policies with fixed batches do not depend on the agent" [ "$(jq .policies <<<"$out")" = "$fixed" ]
+run pollux capacity "$tmp/small.csv" --policy equal-share --max-nodes 4 --agent real --json
+expect "pollux capacity takes an agent, too" status=0 err= out~'"agent": *"real"'
+for wrong in x '' Real published,real; do
+    run pollux sim "$tmp/small.csv" --policy fifo "--agent=$wrong"
+    expect "--agent '$wrong'" status=2 out= err~"--agent: expected published or real, got '$wrong'"
+done
+
 # ---- JSON -----------------------------------------------------------------------------------
 
 run pollux sim "$tmp/small.csv" --policy fifo,srtf --nodes 2 --json -

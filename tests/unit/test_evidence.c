@@ -192,6 +192,18 @@ static void test_turns (void **unused)
     assert_int_equal (adaptation.updates, 75);
 }
 
+/* Large gains do not use up the evidence. */
+static void test_large_gains (void **unused)
+{
+    (void)unused;
+    struct adaptation adaptation = adaptation_start ();
+    for (double gain = 1; gain < 1e6; gain *= 1.01) {
+        adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, gain, false);
+        adaptation_advance (&adaptation, gain);
+        assert_int_equal (adaptation_has_evidence (&adaptation), adaptation.updates >= 17);
+    }
+}
+
 /* ---- Adam ----------------------------------------------------------------------------------- */
 
 /* Adam on gradients of constant mean with Gaussian noise of known sqr and var: it advances as far per unit
@@ -307,7 +319,7 @@ int main (void)
         cmocka_unit_test (test_outlier),       cmocka_unit_test (test_gaussian),
         cmocka_unit_test (test_gain_limit),    cmocka_unit_test (test_adam_displacement),
         cmocka_unit_test (test_second_moment), cmocka_unit_test (test_probes),
-        cmocka_unit_test (test_turns),
+        cmocka_unit_test (test_turns),         cmocka_unit_test (test_large_gains),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -150,7 +150,18 @@ static void threads_change_nothing (void **state)
 /* A journal that checks events: no slot is used twice, no unknown job runs. */
 struct auditor {
     int starts, finishes, rounds;
+    int models, limits; /* in reports: models, and those with a limit of the gain */
 };
+
+static void count_reports (struct auditor *auditor, const struct event *event)
+{
+    for (int i = 0; i < event->hints.count; i++) {
+        const struct hints *hints = &event->hints.reports[i].hints;
+        auditor->models += hints->has_model;
+        auditor->limits += hints->has_model && hints->grad.gain_max >= 1;
+        assert_true (hints->grad.gain_max == 0 || hints->grad.gain_max >= 1);
+    }
+}
 
 static int audit (void *self, const struct cluster *cluster, const struct event *event,
                   struct pollux_error *error)
@@ -160,6 +171,8 @@ static int audit (void *self, const struct cluster *cluster, const struct event 
     auditor->starts += event->type == EVENT_START;
     auditor->finishes += event->type == EVENT_EXIT && event->exit.kind == EXITED_FINISHED;
     auditor->rounds += event->type == EVENT_ROUND;
+    if (event->type == EVENT_HINTS)
+        count_reports (auditor, event);
     if (event->type == EVENT_PLAN) {
         int used[8] = {0};
         for (int i = 0; i < event->plan->job_count; i++) {
@@ -173,33 +186,35 @@ static int audit (void *self, const struct cluster *cluster, const struct event 
     return 0;
 }
 
-static void every_policy_finishes_every_job (void **state)
+static void run_every_policy (const struct workload *workload, enum job_agent_kind agent)
 {
-    (void)state;
-    int jobs = brief () ? 2 : 10;
-    struct ground_truth *truth;
-    assert_int_equal (0, ground_truth_from_profiles (NULL, &truth, NULL));
-    struct workload workload = small_workload (truth, jobs);
+    int jobs = workload->count;
     for (const struct policy *const *at = policies; *at; at++) {
         struct auditor auditor = {0};
         struct sim_config config = sim_defaults ();
         config.nodes = 3;
         config.interference = 0.1;
+        config.agent = agent;
         config.journal = (struct journal){.append = audit, .self = &auditor};
         struct sim_result result;
         struct pollux_error err;
-        if (sim_run (&config, &workload, *at, NULL, &result, &err) < 0)
+        if (sim_run (&config, workload, *at, NULL, &result, &err) < 0)
             fail_msg ("%s: %s", (*at)->name, err.text);
         assert_int_equal (auditor.finishes, jobs);
         assert_int_equal (auditor.rounds, result.rounds);
+        /* The real agent reports its limit; ncf, whose batch is fixed, has none. */
+        bool limited = agent == JOB_AGENT_REAL && (*at)->adaptive;
+        assert_int_equal (auditor.models > 0, (*at)->adaptive);
+        assert_int_equal (auditor.limits > 0, limited);
+        assert_true (!limited || auditor.limits < auditor.models);
         double slot_s = 0, restarts = 0, last_s = 0, first_s = INFINITY;
         for (int i = 0; i < jobs; i++) {
             assert_true (result.jobs[i].jct_s > config.restart_delay_s);
             assert_true (result.jobs[i].rho > 0);
             slot_s += result.jobs[i].slot_s;
             restarts += result.jobs[i].restarts;
-            first_s = fmin (first_s, workload.jobs[i].submit_s);
-            last_s = fmax (last_s, workload.jobs[i].submit_s + result.jobs[i].jct_s);
+            first_s = fmin (first_s, workload->jobs[i].submit_s);
+            last_s = fmax (last_s, workload->jobs[i].submit_s + result.jobs[i].jct_s);
         }
         assert_int_equal (auditor.starts, jobs + (int)restarts);
         assert_true (relative (result.makespan_s, last_s - first_s) < 1e-12);
@@ -207,6 +222,16 @@ static void every_policy_finishes_every_job (void **state)
         assert_true (result.utilisation > 0 && result.utilisation <= 1);
         sim_result_clear (&result);
     }
+}
+
+static void every_policy_finishes_every_job (void **state)
+{
+    (void)state;
+    struct ground_truth *truth;
+    assert_int_equal (0, ground_truth_from_profiles (NULL, &truth, NULL));
+    struct workload workload = small_workload (truth, brief () ? 2 : 10);
+    run_every_policy (&workload, JOB_AGENT_PUBLISHED);
+    run_every_policy (&workload, JOB_AGENT_REAL);
     workload_clear (&workload);
     ground_truth_free (truth);
 }
