@@ -138,7 +138,7 @@ static int agent_init (struct pollux_agent *agent, const struct pollux_setup *se
     agent->warmup_epochs = setup->warmup_epochs;
     agent->dataset_size = setup->dataset_size;
     agent->beta2 = setup->beta2;
-    agent->adaptation = adaptation_start ();
+    agent->adaptation = adaptation_start (setup->limits.init_batch, setup->dataset_size);
     agent->unmeasured = true;
     tuner_start (&agent->tuner, &setup->limits, agent->world.shape,
                  setup->period_s > 0 ? setup->period_s : default_period_s);
@@ -335,8 +335,7 @@ static int64_t samples_in (const struct pollux_agent *agent, int64_t n)
 
 struct pollux_grad agent_grad (const struct pollux_agent *agent)
 {
-    return adaptation_grad (&agent->adaptation, agent->tuner.limits.init_batch,
-                            agent->dataset_size);
+    return adaptation_grad (&agent->adaptation);
 }
 
 /* Add the statistics of an update with n micro-gradients, summed over the groups. */

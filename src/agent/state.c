@@ -223,8 +223,10 @@ static void adopt (struct pollux_agent *agent, const struct state *state)
                                                .step_error = NAN};
     agent->tuner.fitted_steps = 0;
     agent->tuner.fitted_at_s = -INFINITY;
-    agent->adaptation = (struct adaptation){
-        .evidence = state->evidence, .gain_limit = state->gain_limit, .updates = state->updates};
+    agent->adaptation.evidence = state->evidence;
+    agent->adaptation.gain_limit = state->gain_limit;
+    agent->adaptation.updates = state->updates;
+    adaptation_place (&agent->adaptation);
     agent->moment = state->moment;
     if (adaptation_has_evidence (&agent->adaptation))
         tuner_resume (&agent->tuner, (int64_t)state->total_batch);
@@ -234,7 +236,7 @@ static void adopt (struct pollux_agent *agent, const struct state *state)
 int pollux_agent_state_restore (struct pollux_agent *agent, const void *data, size_t size,
                                 struct pollux_error *err)
 {
-    struct state state = {.gain_limit = gain_limit_start ()};
+    struct state state = {.gain_limit = agent->adaptation.gain_limit};
     uint64_t version = VERSION;
     if (size >= entries_size (1, 0) + FIELD)
         bytes_get_u64 ((const uint8_t *)data + FIELD, &version);

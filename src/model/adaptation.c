@@ -17,9 +17,17 @@ static const double steady_error = 0.5;
 /* The batch changes only for more goodput than this factor. */
 static const double improvement = 1.05;
 
-struct adaptation adaptation_start (void)
+/* Updates with batch M0 in a pass over the data; 0: unknown. */
+static double pass_of (const struct adaptation *adaptation)
 {
-    return (struct adaptation){.gain_limit = gain_limit_start ()};
+    return (double)adaptation->dataset_size / (double)adaptation->init_batch;
+}
+
+struct adaptation adaptation_start (int64_t init_batch, int64_t dataset_size)
+{
+    struct adaptation adaptation = {.init_batch = init_batch, .dataset_size = dataset_size};
+    adaptation.gain_limit = gain_limit_start (pass_of (&adaptation));
+    return adaptation;
 }
 
 void adaptation_place (struct adaptation *adaptation)
@@ -45,7 +53,8 @@ void adaptation_advance (struct adaptation *adaptation, double gain)
 {
     adaptation->updates++;
     evidence_age (&adaptation->evidence, fmin (gain, most_age));
-    gain_limit_advance (&adaptation->gain_limit, gain, is_steady (&adaptation->evidence));
+    gain_limit_advance (&adaptation->gain_limit, gain, is_steady (&adaptation->evidence),
+                        pass_of (adaptation));
     adaptation->waits -= adaptation->waits > 0;
 }
 
@@ -54,11 +63,13 @@ bool adaptation_has_evidence (const struct adaptation *adaptation)
     return evidence_count (&adaptation->evidence) >= evidence_enough;
 }
 
-struct pollux_grad adaptation_grad (const struct adaptation *adaptation, int64_t init_batch,
-                                    int64_t dataset_size)
+struct pollux_grad adaptation_grad (const struct adaptation *adaptation)
 {
-    struct pollux_grad grad = evidence_grad (&adaptation->evidence, init_batch, dataset_size);
-    grad.gain_max = adaptation_has_evidence (adaptation) ? adaptation->gain_limit.most : 1;
+    double most = adaptation->gain_limit.most;
+    double samples = (double)adaptation->dataset_size * (most / GAIN_LIMIT_FIRST);
+    struct pollux_grad grad =
+        evidence_grad (&adaptation->evidence, adaptation->init_batch, samples);
+    grad.gain_max = adaptation_has_evidence (adaptation) ? most : 1;
     return grad;
 }
 

@@ -22,13 +22,14 @@ enum { ADAPTATION_UPDATES = 50 };
 
 /* What a training has learned about its noise. */
 struct adaptation {
+    int64_t init_batch, dataset_size; /* dataset_size 0: unknown, a stream */
     struct evidence evidence;
     struct gain_limit gain_limit;
     uint64_t updates; /* since the training began */
     uint64_t waits;   /* updates until the next choice; 0: it is due */
 };
 
-struct adaptation adaptation_start (void);
+struct adaptation adaptation_start (int64_t init_batch, int64_t dataset_size);
 
 /* The job has another placement: a choice is due. */
 void adaptation_place (struct adaptation *adaptation);
@@ -44,9 +45,9 @@ void adaptation_advance (struct adaptation *adaptation, double gain);
 /* True if there is enough evidence to choose a batch. */
 bool adaptation_has_evidence (const struct adaptation *adaptation);
 
-/* The statistics to decide by: evidence_grad, with the limit of the gain as gain_max. */
-struct pollux_grad adaptation_grad (const struct adaptation *adaptation, int64_t init_batch,
-                                    int64_t dataset_size);
+/* The statistics to decide by: evidence_grad, with the limit of the gain as gain_max.  As the limit rises, the
+ * data count as more samples than they are: the estimate is trusted more. */
+struct pollux_grad adaptation_grad (const struct adaptation *adaptation);
 
 /* True if a batch is to be chosen now; the next time is ADAPTATION_UPDATES updates later. */
 bool adaptation_take_turn (struct adaptation *adaptation);

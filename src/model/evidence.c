@@ -75,13 +75,13 @@ double evidence_error (const struct evidence *evidence)
 }
 
 struct pollux_grad evidence_grad (const struct evidence *evidence, int64_t init_batch,
-                                  int64_t dataset_size)
+                                  double samples)
 {
     if (!(evidence->weight > 0))
         return (struct pollux_grad){.sqr = 1};
     double var = fmax (evidence->var, 0), data = 0;
-    if (dataset_size > 0)
-        data = var * ((double)init_batch / (double)dataset_size);
+    if (samples > 0)
+        data = var * ((double)init_batch / samples);
     double sqr = fmax (evidence->sqr, 0) + evidence_error (evidence) + data;
     return (struct pollux_grad){.sqr = sqr, .var = fmax (var, var_floor * sqr + var_floor * var)};
 }

@@ -43,10 +43,10 @@ double evidence_count (const struct evidence *evidence);
 /* The standard error of the mean of q; 0 without updates. */
 double evidence_error (const struct evidence *evidence);
 
-/* {sqr+, var}, for M0 = init_batch and N = dataset_size samples (0: unknown, a stream).  {1, 0}, no
+/* {sqr+, var}, for M0 = init_batch and N = samples (0: unknown, a stream).  {1, 0}, no
  * noise, without updates. */
 struct pollux_grad evidence_grad (const struct evidence *evidence, int64_t init_batch,
-                                  int64_t dataset_size);
+                                  double samples);
 
 /* M0 mean(u) / mean(q), the noise scale in samples.  NaN if it is unknown: no updates, or q <= 0. */
 double evidence_noise (const struct evidence *evidence, int64_t init_batch);

@@ -22,7 +22,7 @@ static int train_alone (const struct sim_config *config, const struct workload_j
                         const struct policy *policy, int64_t batch, int replicas, double *ret,
                         struct pollux_error *err)
 {
-    struct job_agent agent = job_agent_start (config->agent, policy->search);
+    struct job_agent agent = job_agent_start (config->agent, policy->search, job->app);
     struct batch_chooser chooser = job_agent_chooser (&agent);
     struct training training;
     training_init (&training, job->app, batch, 0);

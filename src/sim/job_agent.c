@@ -16,22 +16,17 @@ const char *const job_agent_names[] = {
     [JOB_AGENT_REAL] = "real",
 };
 
-struct job_agent job_agent_start (enum job_agent_kind kind, enum pollux_search search)
+struct job_agent job_agent_start (enum job_agent_kind kind, enum pollux_search search,
+                                  const struct app *app)
 {
     return (struct job_agent){
         .kind = kind,
         .adapter.search = search,
-        .adaptation = adaptation_start (),
+        .adaptation = adaptation_start (app_limits (app)->init_batch, app_dataset_size (app)),
     };
 }
 
 /* ---- The real agent ----------------------------------------------------------------------- */
-
-static struct pollux_grad real_grad (const struct job_agent *agent, const struct app *app)
-{
-    return adaptation_grad (&agent->adaptation, app_limits (app)->init_batch,
-                            app_dataset_size (app));
-}
 
 /* The job was placed: it continues with its total batch, and chooses after the next update. */
 static int real_place (void *self, const struct training *training, struct pollux_batch *ret,
@@ -62,7 +57,7 @@ static struct training_update real_begin (void *self, const struct training *tra
     struct pollux_rate rate = {.init_batch = limits->init_batch,
                                .total_batch = (int64_t)total,
                                .progress = training->progress};
-    update.booked = pollux_rate_advance (&rate, real_grad (agent, training->app));
+    update.booked = pollux_rate_advance (&rate, adaptation_grad (&agent->adaptation));
     update.grad = app_grad (training->app, training->epochs, total);
     update.gain =
         fmin (update.booked, pollux_gain (update.grad, total / (double)limits->init_batch));
@@ -86,7 +81,7 @@ static int real_end (void *self, const struct training *training,
         int code = batch_adapter_refit (&agent->adapter, training, err);
         if (code < 0)
             return code;
-        (void)adaptation_choose (&agent->adapter.fit.model, real_grad (agent, training->app),
+        (void)adaptation_choose (&agent->adapter.fit.model, adaptation_grad (&agent->adaptation),
                                  limits, shape, ret);
     }
     agent->total_batch = (int64_t)pollux_total_batch (shape, *ret);
@@ -106,5 +101,5 @@ struct batch_chooser job_agent_chooser (struct job_agent *agent)
 struct pollux_grad job_agent_grad (const struct job_agent *agent, const struct training *training)
 {
     bool adapts = agent->kind == JOB_AGENT_REAL && training->requested_batch == 0;
-    return adapts ? real_grad (agent, training->app) : training->grad;
+    return adapts ? adaptation_grad (&agent->adaptation) : training->grad;
 }

@@ -30,7 +30,8 @@ struct job_agent {
 };
 
 /* search: of the published agent's batches. */
-struct job_agent job_agent_start (enum job_agent_kind kind, enum pollux_search search);
+struct job_agent job_agent_start (enum job_agent_kind kind, enum pollux_search search,
+                                  const struct app *app);
 
 /* Its functions for a training; valid as long as the agent. */
 struct batch_chooser job_agent_chooser (struct job_agent *agent);

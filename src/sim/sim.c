@@ -117,7 +117,7 @@ static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
     struct actor *actor = &sim->actors[sim->submitted];
     /* The job's clock starts at the round that sees it first. */
     training_init (&actor->training, actor->job->app, actor->request.batch, tick_s (sim));
-    actor->agent = job_agent_start (sim->config->agent, sim->policy->search);
+    actor->agent = job_agent_start (sim->config->agent, sim->policy->search, actor->job->app);
     make_spec (sim, actor);
     free (sim->oracle.iter_s);
     sim->oracle.iter_s = NULL;

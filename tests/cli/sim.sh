@@ -111,6 +111,18 @@ done
             [.value.avg_jct, $theirs[0].avg_jct[.key]]] | transpose | map(add) | .[0] / .[1] - 1 |
             fabs < $tolerance' "$tmp"/ga-*.json
 
+# Careful agents cost little.
+if [ "${POLLUX_SOAK-}" = 1 ]; then files=$data/workloads; else files=$data/workloads/workload-4.csv; fi
+if [ "${POLLUX_BRIEF-}" != 1 ]; then
+    for agent in published real; do
+        pollux sim "$files" --traces $data/traces --policy pollux,pollux-jct --agent $agent --json "$tmp/$agent.json" >"$tmp/.out"
+    done
+    for policy in pollux pollux-jct; do
+        check "$policy: the mean JCT with real agents is at most 2 % above" jq -en --slurpfile a "$tmp/published.json" \
+            --slurpfile b "$tmp/real.json" '[$a[0], $b[0]] | map(.policies["'$policy'"].mean_avg_jct) | .[1] < 1.02 * .[0]'
+    done
+fi
+
 # ---- Bad workloads ---------------------------------------------------------------------------
 
 header=name,time,application,num_replicas,batch_size

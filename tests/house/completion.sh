@@ -35,6 +35,7 @@ completes "options with an argument" goodput --gp -- --gpus-per-node=
 completes "an option's choices" goodput --search = '' -- exact reference
 completes "choices with this prefix" goodput --search = ref -- reference !exact
 completes "choices after a space" goodput --search e -- exact
+completes "agents" sim --agent = '' -- published real
 completes "options of policies" sim --policy-option = qu -- quantum= !slice=
 completes "files" fit completion/p -- completion/pollux.bash completion/pollux.fish
 completes "no files for a number" goodput --nodes = comp -- !completion

@@ -240,6 +240,8 @@ def test_simulate(root, tmp_path):
     results = pollux.simulate(policy=["las", "equal-share"], no_times=True, threads=None)
     assert set(results["policies"]) == {"las", "equal-share"}
     assert results == pollux.simulate(policy="las,equal-share", no_times=True, nodes=16)
+    assert results["agent"] == "published"
+    assert pollux.simulate(policy="las", agent="real")["agent"] == "real"
 
 
 @pytest.mark.parametrize(

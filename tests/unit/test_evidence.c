@@ -148,33 +148,64 @@ static void test_gaussian (void **unused)
 static void test_gain_limit (void **unused)
 {
     (void)unused;
-    struct gain_limit limit = gain_limit_start ();
-    for (int i = 0; i < 10000; i++)
-        gain_limit_advance (&limit, 3, true); /* far below: nothing is learned about more */
-    assert_true (limit.most == 4);
-    for (int i = 0; i < 10000; i++)
-        gain_limit_advance (&limit, 4, false);
-    assert_true (limit.most == 4);
-    for (int i = 0; i < 249; i++)
-        gain_limit_advance (&limit, 4, true);
-    assert_true (limit.most == 4);
-    gain_limit_advance (&limit, 4, true);
-    assert_true (limit.most == 8);
-    for (int i = 0; i < 100000; i++)
-        gain_limit_advance (&limit, limit.most, true);
-    assert_true (limit.most == GAIN_LIMIT_LAST);
+    /* Updates of a pass; the first limit, after 1000 of progress, and the last. */
+    static const struct {
+        double pass, first, second, last;
+    } cases[] = {
+        {0, 4, 8, GAIN_LIMIT_LAST},
+        {1e-3, 4, 4, 4},
+        {40, 4, 4, 4},
+        {64, 4, 6.4, 6.4},
+        {391, 4, 8, 39.1},
+        {400, 4, 8, 40},
+        {7400, 74, 148, 740},
+        {1e12, GAIN_LIMIT_LAST, GAIN_LIMIT_LAST, GAIN_LIMIT_LAST},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        double pass = cases[i].pass;
+        struct gain_limit limit = gain_limit_start (pass);
+        assert_true (limit.most == cases[i].first);
+        for (int j = 0; j < 10000; j++)
+            gain_limit_advance (&limit, 4, false, pass); /* not steady */
+        for (int j = 0; j < 249; j++)
+            gain_limit_advance (&limit, 4, true, pass);
+        assert_true (limit.most == cases[i].first);
+        gain_limit_advance (&limit, 4, true, pass);
+        assert_true (limit.most == cases[i].second);
+        for (int j = 0; j < 100000; j++)
+            gain_limit_advance (&limit, 4, true, pass);
+        assert_true (limit.most == cases[i].last);
+    }
+    /* A limit from an older file stays, if the data allow less. */
+    struct gain_limit limit = {.most = 64, .trial = 999};
+    gain_limit_advance (&limit, 4, true, 64);
+    assert_true (limit.most == 64 && limit.trial == 0);
+}
+
+/* As the limit rises, the data count as more samples. */
+static void test_data_allowance (void **unused)
+{
+    (void)unused;
+    struct adaptation adaptation = adaptation_start (32, 3200);
+    for (int i = 0; i < 20; i++)
+        adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 400}, 1, false);
+    struct pollux_grad grad = adaptation_grad (&adaptation);
+    assert_true (grad.gain_max == 4 && relative (grad.sqr, 1 + 400 * 0.01) < 1e-12);
+    adaptation_advance (&adaptation, 1000);
+    grad = adaptation_grad (&adaptation);
+    assert_true (grad.gain_max == 8 && relative (grad.sqr, 1 + 400 * 0.005) < 1e-12);
 }
 
 /* A turn to choose: after 16 values, then after every 50 updates; at once on another placement. */
 static void test_turns (void **unused)
 {
     (void)unused;
-    struct adaptation adaptation = adaptation_start ();
+    struct adaptation adaptation = adaptation_start (32, 0);
     for (int i = 0; i < 26; i++) {
         bool enough = i == 25; /* the first 10 do not count with Adam */
         adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1, true);
         assert_int_equal (adaptation_has_evidence (&adaptation), enough);
-        assert_true (adaptation_grad (&adaptation, 32, 0).gain_max == (enough ? 4 : 1));
+        assert_true (adaptation_grad (&adaptation).gain_max == (enough ? 4 : 1));
         assert_int_equal (adaptation_take_turn (&adaptation), enough);
         adaptation_advance (&adaptation, 0);
     }
@@ -196,7 +227,7 @@ static void test_turns (void **unused)
 static void test_large_gains (void **unused)
 {
     (void)unused;
-    struct adaptation adaptation = adaptation_start ();
+    struct adaptation adaptation = adaptation_start (32, 0);
     for (double gain = 1; gain < 1e6; gain *= 1.01) {
         adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, gain, false);
         adaptation_advance (&adaptation, gain);
@@ -315,11 +346,12 @@ static void test_probes (void **unused)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_by_the_book),   cmocka_unit_test (test_without_evidence),
-        cmocka_unit_test (test_outlier),       cmocka_unit_test (test_gaussian),
-        cmocka_unit_test (test_gain_limit),    cmocka_unit_test (test_adam_displacement),
-        cmocka_unit_test (test_second_moment), cmocka_unit_test (test_probes),
-        cmocka_unit_test (test_turns),         cmocka_unit_test (test_large_gains),
+        cmocka_unit_test (test_by_the_book),    cmocka_unit_test (test_without_evidence),
+        cmocka_unit_test (test_outlier),        cmocka_unit_test (test_gaussian),
+        cmocka_unit_test (test_gain_limit),     cmocka_unit_test (test_adam_displacement),
+        cmocka_unit_test (test_second_moment),  cmocka_unit_test (test_probes),
+        cmocka_unit_test (test_data_allowance), cmocka_unit_test (test_turns),
+        cmocka_unit_test (test_large_gains),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
