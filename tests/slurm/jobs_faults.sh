@@ -146,6 +146,13 @@ node=$(started job "$generation" | tail -n 1 | cut -d ' ' -f 5)
 slurmd_kill "$node"
 soon "after the end of a slurmd another generation runs" all_started job "$generation"
 check "it does not use that node" [ "$(of job ".placement | has (\"$node\")")" = false ]
+# planned_on NODE GENERATION: the later generations of the job that were to start on the node.
+planned_on()
+{
+    sqlite3 -readonly "$state/journal.db" "SELECT body FROM events WHERE type = 'START' AND job = 'job'" |
+        jq -c "select (.generation > $2 and (.placement | has (\"$1\")))"
+}
+check "none before it did" [ -z "$(planned_on "$node" "$generation")" ]
 survives "the end of a slurmd" 6
 slurmd_start "$node"
 soon "the node is used again" slots_are '[4, 4, 4]'

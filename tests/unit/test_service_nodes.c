@@ -41,17 +41,17 @@ static int tear_down (void **state)
 }
 
 /* sinfo was asked at_us, and jobs were listed then: n0, n1 and n2 have four GPUs each, and this many are used. */
-static void list (struct fixture *test, int64_t at_us, const int used[3], const char *reservations)
+static void list_states (struct fixture *test, int64_t at_us, const int used[3],
+                         const char *reservations, const char *const states[3])
 {
     static const struct slurm_nodes_query query = {.gres = "gpu"};
     struct service *service = &test->service;
     char text[1024];
     int length = 0;
     for (int i = 0; i < 3; i++)
-        length +=
-            snprintf (text + length, sizeof (text) - (size_t)length,
-                      "n%d|mixed|gpu:a100:4|gpu:a100:%d(IDX:0)|10.0.0.%d|%d/12/0/16|4000|0|\n", i,
-                      used[i], i + 1, used[i]);
+        length += snprintf (text + length, sizeof (text) - (size_t)length,
+                            "n%d|%s|gpu:a100:4|gpu:a100:%d(IDX:0)|10.0.0.%d|%d/12/0/16|4000|0|\n",
+                            i, states[i], used[i], i + 1, used[i]);
     slurm_reservations_clear (&service->reservations);
     assert_int_equal (slurm_reservations_parse (reservations, strlen (reservations),
                                                 &service->reservations, NULL),
@@ -61,6 +61,11 @@ static void list (struct fixture *test, int64_t at_us, const int used[3], const 
     service->found_began_us = service->slurm.listed_us = at_us;
     service_nodes_listed (service);
     assert_int_equal (service->slurm.node_count, 3);
+}
+
+static void list (struct fixture *test, int64_t at_us, const int used[3], const char *reservations)
+{
+    list_states (test, at_us, used, reservations, (const char *const[]){"mixed", "mixed", "mixed"});
 }
 
 static void check (const struct fixture *test, int first, int second, int third)
@@ -129,14 +134,33 @@ static void test_reserved (void **state)
     check (test, 4, 3, 4);
 }
 
+/* A node with which a share failed is not used until Slurm, asked later, has it again. */
+static void test_failed_node (void **state)
+{
+    struct fixture *test = *state;
+    static const int none[3] = {0};
+    int64_t before_us = clock_monotonic_us ();
+    list (test, before_us, none, "");
+    service_way.node_failed (&test->service, 1);
+    check (test, 4, 0, 4);
+    list (test, before_us, none, ""); /* an answer of before */
+    check (test, 4, 0, 4);
+    /* Lost at once; others may be lost only because slurmctld starts. */
+    list_states (test, clock_monotonic_us () + 1, none, "",
+                 (const char *const[]){"idle*", "down", "idle"});
+    check (test, 4, 0, 4);
+    assert_int_equal (test->service.slurm.nodes[1].slots, 0);
+    list (test, clock_monotonic_us () + 2, none, "");
+    check (test, 4, 4, 4);
+}
+
 int main (void)
 {
 #define with_nodes(test) cmocka_unit_test_setup_teardown (test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        with_nodes (test_others),
-        with_nodes (test_change_of_one_node),
-        with_nodes (test_own_shares),
-        with_nodes (test_reserved),
+        with_nodes (test_others),      with_nodes (test_change_of_one_node),
+        with_nodes (test_own_shares),  with_nodes (test_reserved),
+        with_nodes (test_failed_node),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -3,21 +3,40 @@
  * Who ended a generation: the job, or Slurm?  The carrier is given news of ranks, with clocks that differ, and what
  * Slurm says; no command of Slurm is run.
  */
+#define _GNU_SOURCE /* strcasestr */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "backend/slurm/slurm_carrier.h"
+#include "backend/slurm/slurm_steps_private.h"
 #include "base/clock.h"
 #include "unit.h"
 
-static const struct slurm_way way = {.steps = true};
+static void node_failed (void *self, int node);
+static int cancel (void *self, struct carried_share *share);
+static const struct slurm_way way = {.steps = true, .node_failed = node_failed, .cancel = cancel};
 
 /* Two nodes with one replica each. */
 struct fixture {
     struct slurm slurm;
     struct share shares[2];
     struct generation *generation;
+    int failed[2]; /* nodes: how often their failure was reported */
+    int cancelled; /* shares */
 };
+
+static int cancel (void *self, struct carried_share *share)
+{
+    assert_int_equal (share->listed_count, 1);
+    ((struct fixture *)self)->cancelled++;
+    return 0;
+}
+
+static void node_failed (void *self, int node)
+{
+    ((struct fixture *)self)->failed[node]++;
+}
 
 static void add_generation (struct fixture *fixture, enum launcher launcher)
 {
@@ -258,6 +277,103 @@ static void test_unexplained_losses (void **state)
     }
 }
 
+/* srun's message about a failed node: the node of the share is reported; of an MPI step it is not known. */
+static void test_failed_nodes (void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        enum launcher launcher;
+        const char *error;
+        int reported;
+    } cases[] = {
+        {LAUNCHER_ENV, "srun: error: Node failure on n1\n", 1},
+        {LAUNCHER_ENV, "slurmstepd: error: *** STEP 1.2 ON n1 CANCELLED DUE TO NODE FAILURE ***\n",
+         1},
+        {LAUNCHER_MPI, "srun: error: Node failure on n1\n", 0},
+        {LAUNCHER_ENV, "srun: error: n1: task 0: Exited with exit code 1\n", 0},
+        {LAUNCHER_ENV, "slurmstepd: error: *** STEP 1.2 ON n1 CANCELLED ***\n", 0},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        bool env = cases[i].launcher == LAUNCHER_ENV;
+        struct command_result result = {
+            .code = -EREMOTEIO, .exit_code = 1, .output = "", .error = cases[i].error};
+        add_generation (fixture, cases[i].launcher);
+        memset (fixture->failed, 0, sizeof (fixture->failed));
+        fixture->slurm.query_us = INT64_MAX;
+        slurm_share_ended (&fixture->slurm, fixture->generation->shares[env ? 1 : 0].carried,
+                           &result);
+        assert_int_equal (fixture->failed[1], cases[i].reported);
+        assert_int_equal (fixture->failed[0], 0);
+        assert_int_equal (fixture->slurm.query_us == 0,
+                          strcasestr (cases[i].error, "node fail") != NULL);
+        drop_generation (fixture);
+    }
+    assert_true (slurm_is_node_failure ("NODE_FAIL") && slurm_is_node_failure ("BOOT_FAIL"));
+    assert_false (slurm_is_node_failure ("PREEMPTED") || slurm_is_node_failure ("FAILED"));
+}
+
+/* A share that Slurm lists and could not end is cancelled again and again: its node may come back. */
+static void test_abandoned_share (void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t now_us = clock_monotonic_us ();
+    static const int64_t second_us = 1000000;
+    add_generation (fixture, LAUNCHER_ENV);
+    struct carried_share *share = fixture->generation->shares[0].carried;
+    slurm_table_drop (&fixture->slurm, fixture->generation->shares[1].carried);
+    generation_drop (&fixture->slurm.set, fixture->generation);
+    assert_null (share->generation);
+    share->listed_count = 1;
+    share->cancel_us = now_us - 61 * second_us;
+    share->kill_us = now_us - 5 * second_us;
+    fixture->slurm.poll_us = fixture->slurm.query_us = INT64_MAX;
+    slurm_step (&fixture->slurm, NULL);
+    assert_true (share->abandoned);
+    assert_int_equal (fixture->cancelled, 0);
+    share->kill_us = now_us - 31 * second_us;
+    assert_true (slurm_due_us (&fixture->slurm) <= now_us);
+    for (int i = 0; i < 2; i++) {
+        fixture->slurm.poll_us = INT64_MAX;
+        slurm_step (&fixture->slurm, NULL);
+        assert_int_equal (fixture->cancelled, 1);
+    }
+    fixture->slurm.poll_us = INT64_MAX;
+    assert_true (slurm_due_us (&fixture->slurm) > now_us + 29 * second_us);
+    share->listed_count = 0; /* it has ended */
+    share->state = CARRIED_GONE;
+    slurm_step (&fixture->slurm, NULL);
+    assert_int_equal (fixture->slurm.count, 0);
+    assert_int_equal (fixture->cancelled, 1);
+}
+
+/* In an allocation a failed node has no slots until a query that began later finds it. */
+static void test_failed_node_of_allocation (void **state)
+{
+    (void)state;
+    struct steps steps = {.slurm = {.node_count = -1}};
+    struct node known[2] = {{.name = "n0"}, {.name = "n1"}};
+    struct cluster cluster = {.nodes = known, .node_count = 2};
+    struct slurm_node list[2] = {{.name = "n0", .state = "allocated", .cpus = 4},
+                                 {.name = "n1", .state = "allocated", .cpus = 4}};
+    struct slurm_nodes found = {.list = list, .count = 2};
+    steps.slurm.cluster = &cluster;
+    steps.slurm.query_began_us = clock_monotonic_us ();
+    assert_int_equal (steps_take_nodes (&steps, &found, "", NULL), 0);
+    assert_true (steps.slurm.nodes[0].slots > 0 && steps.slurm.nodes[1].slots > 0);
+    steps_way.node_failed (&steps, 1);
+    for (int i = 0; i < 2; i++) { /* an answer of before changes nothing */
+        assert_true (steps.slurm.nodes[0].slots > 0);
+        assert_int_equal (steps.slurm.nodes[1].slots, 0);
+        assert_true (slurm_lacks_node (&steps.slurm, 1));
+        assert_int_equal (steps_take_nodes (&steps, &found, "", NULL), 0);
+    }
+    steps.slurm.query_began_us = clock_monotonic_us () + 1;
+    assert_int_equal (steps_take_nodes (&steps, &found, "", NULL), 0);
+    assert_true (steps.slurm.nodes[1].slots > 0);
+    free (steps.slurm.nodes);
+    free (steps.details);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +381,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_pauses, setup, teardown),
         cmocka_unit_test (test_pause_lengths),
         cmocka_unit_test_setup_teardown (test_unexplained_losses, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_failed_nodes, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_abandoned_share, setup, teardown),
+        cmocka_unit_test (test_failed_node_of_allocation),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -62,6 +62,17 @@ void service_block_node (struct service *service, int node)
     service->slurm.query_us = 0;
 }
 
+void service_node_failed (void *self, int node)
+{
+    struct service *service = self;
+    const char *name = service->slurm.cluster ? service->slurm.cluster->nodes[node].name : "";
+    int index = find_index (service, name);
+    if (index < 0)
+        return;
+    service->details[index].failed_us = clock_monotonic_us ();
+    service->slurm.nodes[index].available = false;
+}
+
 void service_share_left (struct service *service, int node)
 {
     const char *name = service->slurm.cluster ? service->slurm.cluster->nodes[node].name : "";
@@ -118,8 +129,11 @@ static void set_node (const struct service *service, const struct slurm_node *fo
         details->lost_us = 0;
     else if (details->lost_us == 0)
         details->lost_us = now_us;
+    if (use != SLURM_NODE_LOST && service->found_began_us > details->failed_us)
+        details->failed_us = 0;
     memcpy (details->address, found->address, SLURM_ADDRESS_SIZE);
-    if (use == SLURM_NODE_LOST && old >= 0 && now_us < details->lost_us + LOST_US) {
+    if (use == SLURM_NODE_LOST && old >= 0 && details->failed_us == 0 &&
+        now_us < details->lost_us + LOST_US) {
         *node = service->slurm.nodes[old];
         return;
     }
@@ -133,7 +147,8 @@ static void set_node (const struct service *service, const struct slurm_node *fo
               !gres               ? "cpu"
               : *found->gres.type ? found->gres.type
                                   : config->gres);
-    node->available = use == SLURM_NODE_USABLE && node->slots > 0 && now_us >= details->blocked_us;
+    node->available = use == SLURM_NODE_USABLE && node->slots > 0 &&
+                      now_us >= details->blocked_us && details->failed_us == 0;
 }
 
 /* Nodes that sinfo does not list any more stay, with no slots. */
@@ -182,9 +197,10 @@ void service_nodes_listed (struct service *service)
     for (int i = 0; i < service->slurm.count; i++)
         soon |= service->slurm.shares[i]->phase == SLURM_COMING;
     for (int i = 0; i < service->slurm.node_count; i++)
-        soon |= service->details[i].lost_us > 0 && service->slurm.nodes[i].slots > 0;
-    if (soon && service->slurm.query_us > service->query_began_us + QUERY_WAITING_US)
-        service->slurm.query_us = service->query_began_us + QUERY_WAITING_US;
+        soon |= (service->details[i].lost_us > 0 || service->details[i].failed_us > 0) &&
+                service->slurm.nodes[i].slots > 0;
+    if (soon && service->slurm.query_us > service->slurm.query_began_us + QUERY_WAITING_US)
+        service->slurm.query_us = service->slurm.query_began_us + QUERY_WAITING_US;
 }
 
 /* ---- Asking ------------------------------------------------------------------------------- */
@@ -265,7 +281,7 @@ static void reservations_done (void *user, const struct command_result *result)
     service->found = service->asked;
     service->asked = (struct slurm_nodes){0};
     drop_others (service, &service->found);
-    service->found_began_us = service->query_began_us;
+    service->found_began_us = service->slurm.query_began_us;
     service->has_found = true;
     if (service->slurm.count == 0 && service->slurm.listed_us > 0)
         take_nodes (service); /* nothing is ours */
@@ -303,7 +319,7 @@ void service_query_nodes (struct service *service)
     int64_t now_us = clock_monotonic_us ();
     if (service->slurm.query != 0 || now_us < service->slurm.query_us)
         return;
-    service->query_began_us = now_us;
+    service->slurm.query_began_us = now_us;
     service->slurm.query_us = now_us + QUERY_US;
     int code = slurm_nodes_words (&query, &words);
     if (code == 0)

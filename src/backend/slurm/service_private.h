@@ -60,6 +60,8 @@ struct service_node {
     int foreign;        /* slots that other Slurm jobs use */
     int64_t blocked_us; /* a share waited here too long: not used before this time */
     int64_t lost_us;    /* since when it does not answer; 0: it does */
+    int64_t
+        failed_us; /* when a share of ours failed with it, and Slurm has not confirmed it since; 0: not */
     int64_t changed_us; /* when a share of ours left the table that had been here */
     int reported;       /* the availability that was reported last; -1: none */
 };
@@ -113,7 +115,6 @@ struct service {
     bool has_found;
     bool reservation_missing; /* it was logged that our reservation has no nodes */
     int64_t found_began_us;
-    int64_t query_began_us;
 };
 
 extern const struct slurm_way service_way;
@@ -161,6 +162,7 @@ void service_nodes_listed (struct service *service);
 /* A share of ours left the table. */
 void service_share_left (struct service *service, int node);
 /* A share has waited too long on a node. */
+void service_node_failed (void *self, int node);
 void service_block_node (struct service *service, int node);
 int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret);
 void service_nodes_clear (struct service *service);

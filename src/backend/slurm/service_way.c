@@ -416,6 +416,7 @@ const struct slurm_way service_way = {
     .query = service_query,
     .owns = service_owns,
     .listed = service_listed,
+    .node_failed = service_node_failed,
     .left = service_left,
     .read = service_read_run,
     .refuse = service_refuse,

@@ -3,6 +3,7 @@
  * The functions of struct carrier for Slurm, and the regular work of the backend: taking the ends of
  * commands, asking Slurm, repeating requests to stop.
  */
+#define _GNU_SOURCE /* strcasestr */
 #include "backend/slurm/slurm_carrier.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@
 /* After the first cancel.  If a step's srun, slurmd and slurmctld die at the same time, Slurm may list the
  * step for ever.  Its runs cannot do harm: reports and checkpoints of old generations are refused. */
 #define GIVE_UP_US (60 * SECOND_US)
+/* Between later cancels of such a share: its node may come back, with its replicas. */
+#define ABANDONED_US (30 * SECOND_US)
 /* Ends from outside, in succession, after which a job starts again at once.  More of them have a pause in
  * between: a partition that preempts all the time must not be asked all the time. */
 enum { FREE_RESTARTS = 5 };
@@ -150,6 +153,8 @@ void slurm_share_ended (struct slurm *slurm, struct carried_share *share,
                       *line ? ": " : "", line);
         utf8_disarm (share->why);
         share->excused |= (outside || result->signal) && share->cancel_us == 0;
+        if (strcasestr (line, "node fail"))
+            slurm_share_failed (slurm, share);
     }
     /* A srun that was killed says nothing of its step. */
     if (result && result->exit_code >= 0 && share->listed_count <= 1)
@@ -350,6 +355,8 @@ static void mark_stop (void *self, struct generation *generation)
 
 static int64_t kill_due_us (const struct carried_share *share)
 {
+    if (share->abandoned)
+        return (share->kill_us > 0 ? share->kill_us : share->since_us) + ABANDONED_US;
     if (share->kill_us > 0)
         return share->kill_us + KILL_US;
     if (!share->generation)
@@ -360,11 +367,12 @@ static int64_t kill_due_us (const struct carried_share *share)
 /* Has the share to be stopped: a request is due at the returned time; INT64_MAX: no. */
 static int64_t stop_due_us (const struct carried_share *share)
 {
-    if (share->state == CARRIED_GONE || share->abandoned ||
+    if (share->state == CARRIED_GONE || (share->abandoned && share->state != CARRIED_LISTED) ||
         (share->generation && share->stop_us == 0))
         return INT64_MAX;
     int64_t due_us = kill_due_us (share);
-    if (share->state == CARRIED_LISTED && share->stop_us > 0 && share->kill_us == 0) {
+    if (!share->abandoned && share->state == CARRIED_LISTED && share->stop_us > 0 &&
+        share->kill_us == 0) {
         int64_t signal_us = share->signal_us > 0 ? share->signal_us + SIGNAL_US : 0;
         due_us = signal_us < due_us ? signal_us : due_us;
     }

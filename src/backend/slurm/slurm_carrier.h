@@ -100,6 +100,9 @@ struct slurm_way {
     bool (*owns) (void *self, const struct carried_share *share, const struct slurm_job *job);
     /* A query has succeeded. */
     void (*listed) (void *self, const struct slurm_jobs *jobs);
+    /* Slurm says that a node has failed, by its number in the cluster: nothing starts there before a query that
+     * began later has found it usable.  NULL: no callback. */
+    void (*node_failed) (void *self, int node);
     /* A share leaves the table.  NULL: no callback. */
     void (*left) (void *self, const struct carried_share *share);
 
@@ -142,6 +145,7 @@ struct slurm {
     int node_count;   /* -1: not known yet */
     uint64_t query;   /* the query of nodes under way; 0: none */
     int64_t query_us; /* when the next one is due */
+    int64_t query_began_us;
     int query_failures;
 };
 
@@ -183,6 +187,8 @@ struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *g
 void slurm_table_drop (struct slurm *slurm, struct carried_share *share);
 void slurm_table_poll (struct slurm *slurm);
 void slurm_set_state (struct slurm *slurm, struct carried_share *share, enum carried_state state);
+/* Slurm says that a node of the share has failed: nodes are asked for at once. */
+void slurm_share_failed (struct slurm *slurm, const struct carried_share *share);
 /* True if Slurm does not have the share any more, and had a second to show its files. */
 bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share *share);
 

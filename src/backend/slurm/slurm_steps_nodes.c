@@ -94,7 +94,11 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
         set_slots (steps, node, gres, &nodes[i], &details[i]);
         memcpy (nodes[i].name, node->name, NAME_SIZE);
         memcpy (details[i].address, node->address, SLURM_ADDRESS_SIZE);
-        if (slurm_node_use (node->state, true) == SLURM_NODE_LOST)
+        const struct node *last;
+        const struct steps_node *before = steps_find_node (steps, node->name, &last);
+        details[i].failed_us = before ? before->failed_us : 0;
+        if (slurm_node_use (node->state, true) == SLURM_NODE_LOST ||
+            details[i].failed_us >= steps->slurm.query_began_us)
             nodes[i].slots = 0;
     }
     free (steps->slurm.nodes);
@@ -105,6 +109,20 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
     steps->slurm.node_count = found->count;
     steps->changes = (struct node_changes){.nodes = nodes, .count = found->count};
     return 0;
+}
+
+/* It is lost until a query that begins now or later says otherwise. */
+void steps_node_failed (void *self, int node)
+{
+    struct steps *steps = self;
+    const struct cluster *cluster = steps->slurm.cluster;
+    const struct node *found;
+    if (!cluster || !steps_find_node (steps, cluster->nodes[node].name, &found))
+        return;
+    int index = (int)(found - steps->slurm.nodes);
+    steps->details[index].failed_us = clock_monotonic_us ();
+    steps->slurm.nodes[index].slots = 0;
+    steps->changes.at = 0;
 }
 
 /* ---- Asking ------------------------------------------------------------------------------- */
@@ -150,7 +168,10 @@ static void nodes_done (void *user, const struct command_result *result)
         return;
     }
     steps->slurm.query_failures = 0;
-    steps->slurm.query_us = clock_monotonic_us () + QUERY_US;
+    bool failed = false; /* since it began */
+    for (int i = 0; i < steps->slurm.node_count; i++)
+        failed |= steps->details[i].failed_us >= steps->slurm.query_began_us;
+    steps->slurm.query_us = clock_monotonic_us () + (failed ? QUERY_AGAIN_US : QUERY_US);
 }
 
 static int ask_nodes (struct steps *steps, struct pollux_error *err)
@@ -209,6 +230,7 @@ void steps_query_nodes (struct steps *steps)
     struct pollux_error err = {.text = "not enough memory"};
     if (steps->slurm.query != 0 || clock_monotonic_us () < steps->slurm.query_us)
         return;
+    steps->slurm.query_began_us = clock_monotonic_us ();
     int code = slurm_key_make (steps->query_key, &err);
     if (code == 0)
         code = slurm_jobs_words (&query, &words);

@@ -28,7 +28,8 @@ struct steps {
     struct steps_node {
         char address[SLURM_ADDRESS_SIZE];
         bool gpu;
-    } * details; /* by node */
+        int64_t failed_us; /* when a share failed with it; 0: never */
+    } * details;           /* by node */
     struct node_changes changes;
     struct node *declared; /* by the configuration: their slots count */
     int declared_count;
@@ -43,6 +44,7 @@ extern const struct slurm_way steps_way;
 const struct steps_node *steps_find_node (const struct steps *steps, const char *name,
                                           const struct node **ret);
 
+void steps_node_failed (void *self, int node);
 /* Ask Slurm for the allocation's nodes if that is due. */
 void steps_query_nodes (struct steps *steps);
 /* Fill nodes from what was asked.  gres: per node, as squeue writes it. */

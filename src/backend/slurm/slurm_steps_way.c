@@ -347,6 +347,7 @@ const struct slurm_way steps_way = {
     .cancel = steps_cancel,
     .query = steps_list_query,
     .listed = steps_listed,
+    .node_failed = steps_node_failed,
     .read = steps_read,
     .refuse = steps_refuse,
     .mark_stop = steps_mark_stop,

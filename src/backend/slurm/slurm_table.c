@@ -88,6 +88,15 @@ bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share 
     return share->state == CARRIED_GONE && slurm->listed_us > share->since_us + FILES_US;
 }
 
+/* A step of MPI has several nodes, and one of them has failed: the next query tells which. */
+void slurm_share_failed (struct slurm *slurm, const struct carried_share *share)
+{
+    bool one_node = share->generation && share->generation->launcher != LAUNCHER_MPI;
+    slurm->query_us = 0;
+    if (one_node && slurm->way->node_failed)
+        slurm->way->node_failed (slurm->way_self, share->node);
+}
+
 /* Will the next query probably show something new? */
 static bool is_changing (const struct carried_share *share)
 {
@@ -147,6 +156,8 @@ static void take_listed (struct slurm *slurm, struct carried_share *share,
         !share->refused && share->cancel_us == 0) {
         share->excused = true;
         snprintf (share->why, sizeof (share->why), "Slurm ended it: %s", ended->state);
+        if (slurm_is_node_failure (ended->state))
+            slurm_share_failed (slurm, share);
     }
     bool listed = share->listed_count > 0;
     if (listed && share->state != CARRIED_LISTED)

@@ -54,6 +54,11 @@ enum slurm_phase slurm_phase (const char *state)
     return SLURM_UNKNOWN;
 }
 
+bool slurm_is_node_failure (const char *state)
+{
+    return strncmp (state, "NODE_FAIL", 9) == 0 || strncmp (state, "BOOT_FAIL", 9) == 0;
+}
+
 static const char *const phase_names[] = {"coming", "held", "ended", "excused", "unknown"};
 _Static_assert(COUNT (phase_names) == SLURM_PHASE_COUNT, "a name per phase");
 

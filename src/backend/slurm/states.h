@@ -21,6 +21,8 @@ enum slurm_phase slurm_phase (const char *state);
 
 /* "coming", "held", ... */
 const char *slurm_phase_name (enum slurm_phase phase);
+/* Is it a state of a job whose node has failed? */
+bool slurm_is_node_failure (const char *state);
 
 /* What a node's state (sinfo StateLong: "mixed", "idle*", "drained") allows. */
 enum slurm_node_use {
