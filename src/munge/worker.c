@@ -3,15 +3,13 @@
  * Two lists under one lock: tasks for the thread, answers for the caller.  An eventfd tells the caller about
  * answers, a condition variable tells the thread about tasks.
  *
- * The user's name is looked up by the thread, too: a directory service can be as slow as munged.
+ * The user's name is looked up by the thread, too (user_names.h): a directory service can be as slow as munged.
  */
 #include "munge/worker.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <pwd.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +18,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "munge/replay.h"
-
-enum {
-    NAMES = 256,            /* users in the cache; one place per uid modulo this */
-    NAME_KEPT_S = 60,       /* how long a name in the cache is used */
-    PASSWD_BYTES = 1 << 16, /* of one line of the user database */
-};
+#include "munge/user_names.h"
 
 struct task {
     struct task *next;
@@ -36,12 +30,6 @@ struct task {
     char *method, *target, *body;
     size_t length;
     struct munge_answer *answer; /* allocated with the task, so that giving it cannot fail */
-};
-
-struct name {
-    uid_t uid;
-    int64_t until_s; /* 0: unused */
-    char text[MUNGE_NAME_SIZE];
 };
 
 struct munge_worker {
@@ -60,7 +48,7 @@ struct munge_worker {
     int waiting; /* tasks in the list */
     /* of the thread: */
     struct munge_replay *replay;
-    struct name names[NAMES];
+    struct user_names *names;
 };
 
 /* ---- The thread ------------------------------------------------------------------------------- */
@@ -75,44 +63,6 @@ static void task_free (struct task *task)
     free (task);
 }
 
-/* Names become owners of jobs and words in messages: one printable word. */
-static bool is_name (const char *text)
-{
-    size_t length = 0;
-    for (; text[length] != '\0'; length++)
-        if (text[length] <= ' ' || text[length] > '~')
-            return false;
-    return length > 0 && length < MUNGE_NAME_SIZE;
-}
-
-static int find_name (struct munge_worker *worker, uid_t uid, char ret[MUNGE_NAME_SIZE],
-                      struct pollux_error *err)
-{
-    struct name *kept = &worker->names[uid % NAMES];
-    int64_t now_s = clock_monotonic_us () / 1000000;
-    if (kept->until_s <= now_s || kept->uid != uid) {
-        struct passwd user, *found = NULL;
-        char *memory = malloc (PASSWD_BYTES);
-        int code = memory != NULL ? getpwuid_r (uid, &user, memory, PASSWD_BYTES, &found) : ENOMEM;
-        bool valid = found != NULL && is_name (found->pw_name);
-        if (valid) {
-            *kept = (struct name){.uid = uid, .until_s = now_s + NAME_KEPT_S};
-            memcpy (kept->text, found->pw_name, strlen (found->pw_name) + 1);
-        }
-        free (memory);
-        if (!valid && code != 0)
-            return fail (err, -EAGAIN, "the name of uid %u cannot be looked up: %s", (unsigned)uid,
-                         strerror (code));
-        if (!valid)
-            return fail (err, -EACCES,
-                         "uid %u has no user name (of 1 to %d printable characters) on polluxd's "
-                         "machine",
-                         (unsigned)uid, MUNGE_NAME_SIZE - 1);
-    }
-    memcpy (ret, kept->text, MUNGE_NAME_SIZE);
-    return 0;
-}
-
 /* *ret_silent: munged does not answer. */
 static int decode (struct munge_worker *worker, const struct task *task,
                    struct munge_answer *answer, bool *ret_silent)
@@ -120,13 +70,14 @@ static int decode (struct munge_worker *worker, const struct task *task,
     struct pollux_error *err = &answer->err;
     int code =
         munge_decode_claim (worker->munge, task->credential, &answer->uid, &answer->claim, err);
+    int64_t now_s = clock_monotonic_us () / 1000000;
     *ret_silent = code == -EAGAIN;
-    if (code == 0 && munge_replay_seen (worker->replay, answer->uid, &answer->claim,
-                                        clock_monotonic_us () / 1000000))
+    if (code == 0 && munge_replay_seen (worker->replay, answer->uid, &answer->claim, now_s))
         code = fail (err, -EACCES,
                      "the munge credential was used before: each request needs a new one");
     if (code == 0)
-        code = find_name (worker, answer->uid, answer->name, err);
+        code =
+            user_names_find (worker->names, answer->uid, now_s + 1 /* not 0 */, answer->name, err);
     return code;
 }
 
@@ -180,6 +131,7 @@ static void destroy (struct munge_worker *worker)
     if (worker->fd >= 0)
         close (worker->fd);
     munge_replay_free (worker->replay);
+    user_names_free (worker->names);
     munge_close (worker->munge);
     pthread_cond_destroy (&worker->wake);
     pthread_mutex_destroy (&worker->lock);
@@ -238,9 +190,10 @@ int munge_worker_new (struct munge *munge, struct munge_worker **ret, struct pol
     pthread_mutex_init (&worker->lock, NULL);
     pthread_cond_init (&worker->wake, NULL);
     worker->replay = munge_replay_new ();
+    worker->names = user_names_new ();
     worker->fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (worker->replay == NULL || worker->fd < 0) {
-        int code = worker->replay == NULL ? -ENOMEM : -errno;
+    if (worker->replay == NULL || worker->names == NULL || worker->fd < 0) {
+        int code = worker->replay == NULL || worker->names == NULL ? -ENOMEM : -errno;
         munge_worker_free (worker);
         return fail (err, code, "cannot start munge: %s", strerror (-code));
     }
@@ -252,33 +205,16 @@ void munge_worker_free (struct munge_worker *worker)
 {
     if (worker == NULL)
         return;
-    if (worker->started) {
-        pthread_t thread = worker->thread;
-        pthread_mutex_lock (&worker->lock);
-        bool busy = worker->busy;
-        worker->ending = true;
-        if (busy)
-            pthread_detach (thread);
-        else
-            pthread_cond_signal (&worker->wake);
-        pthread_mutex_unlock (&worker->lock);
-        if (busy)
-            return;
-        pthread_join (thread, NULL);
-    }
-    destroy (worker);
+    if (!worker->started ||
+        thread_end (worker->thread, &worker->lock, &worker->wake, &worker->busy, &worker->ending))
+        destroy (worker);
 }
 
-/* Signals are for the caller's thread. */
 static int start (struct munge_worker *worker, struct pollux_error *err)
 {
-    sigset_t all, before;
     if (worker->started)
         return 0;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    int code = pthread_create (&worker->thread, NULL, work, worker);
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    int code = thread_start (&worker->thread, work, worker);
     worker->started = code == 0;
     return code == 0 ? 0 : fail (err, -EAGAIN, "no thread for munge: %s", strerror (code));
 }

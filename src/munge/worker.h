@@ -19,9 +19,10 @@
 #include <stdint.h>
 
 #include "munge/munge.h"
+#include "munge/user_names.h"
 
 /* Requests that may wait.  A decoding takes 0.2 ms, so the last of them waits for 0.2 s. */
-enum { MUNGE_WAITING_MAX = 1024, MUNGE_PATIENCE_S = 2, MUNGE_NAME_SIZE = 64 };
+enum { MUNGE_WAITING_MAX = 1024, MUNGE_PATIENCE_S = 2, MUNGE_NAME_SIZE = USER_NAME_SIZE };
 
 struct munge_worker;
 

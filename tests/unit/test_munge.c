@@ -112,17 +112,22 @@ static int decode (const char *credential, void *context, void **payload, int *l
     return MUNGE_SUCCESS;
 }
 
-/* In the place of the C library's: a name service that fails for one user. */
-enum { UID_WITHOUT_ANSWER = 4242 };
+/* In the place of the C library's: a name service that fails for one user, and hangs for another. */
+enum { UID_WITHOUT_ANSWER = 4242, UID_THAT_HANGS = 4343 };
+static sem_t lookup_begun, lookup_go;
 int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret);
 int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret)
 {
     *ret = NULL;
     if (uid == UID_WITHOUT_ANSWER)
         return EIO;
-    if (uid != 0 || size < sizeof ("root"))
+    if (uid == UID_THAT_HANGS) {
+        sem_post (&lookup_begun);
+        sem_wait (&lookup_go);
+    }
+    if ((uid != 0 && uid != UID_THAT_HANGS) || size < sizeof ("root"))
         return 0; /* there is no such user */
-    *user = (struct passwd){.pw_name = strcpy (memory, "root")};
+    *user = (struct passwd){.pw_name = strcpy (memory, uid == 0 ? "root" : "slow")};
     *ret = user;
     return 0;
 }
@@ -495,6 +500,71 @@ static void a_failing_name_service_concerns_one_user (void **state)
     munge_worker_free (worker);
 }
 
+/* What the worker says of a user: its code, and the name. */
+static int ask_name (struct munge_worker *worker, uid_t uid, int number, char name[MUNGE_NAME_SIZE])
+{
+    munged.uid = uid;
+    assert_int_equal (munge_worker_decode (worker, 1, credential (number), NULL), 0);
+    struct munge_answer *answer = wait_for (worker);
+    int code = answer->code;
+    memcpy (name, answer->name, MUNGE_NAME_SIZE);
+    munge_answer_free (answer);
+    return code;
+}
+
+static void a_hanging_name_service_concerns_new_users (void **state)
+{
+    struct munge *munge = open_munge ();
+    struct munge_worker *worker;
+    char name[MUNGE_NAME_SIZE];
+    (void)state;
+    sem_init (&lookup_begun, 0, 0);
+    sem_init (&lookup_go, 0, 0);
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    assert_int_equal (ask_name (worker, 0, 0, name), 0);
+    assert_int_equal (ask_name (worker, UID_THAT_HANGS, 1, name), -EAGAIN);
+    sem_wait (&lookup_begun);
+    for (int i = 2; i < 10; i++) { /* nothing waits, and no second lookup begins */
+        assert_int_equal (ask_name (worker, i % 2 ? 0 : UID_THAT_HANGS, i, name),
+                          i % 2 ? 0 : -EAGAIN);
+        assert_string_equal (name, i % 2 ? "root" : "");
+    }
+    sem_post (&lookup_go); /* its late answer is not lost */
+    int number = 10;
+    while (ask_name (worker, UID_THAT_HANGS, number++, name) != 0)
+        usleep (10000);
+    assert_string_equal (name, "slow");
+    assert_int_equal (sem_trywait (&lookup_begun), -1);
+    munge_worker_free (worker);
+}
+
+/* A name is looked up again after a minute, and used for an hour if there is no answer. */
+static void an_old_name_is_better_than_none (void **state)
+{
+    struct user_names *names = user_names_new ();
+    struct pollux_error err;
+    char name[USER_NAME_SIZE] = "";
+    (void)state;
+    assert_non_null (names);
+    sem_init (&lookup_begun, 0, 0);
+    sem_init (&lookup_go, 0, 1);
+    assert_int_equal (user_names_find (names, UID_THAT_HANGS, 1, name, &err), 0);
+    sem_wait (&lookup_begun);
+    assert_int_equal (user_names_find (names, UID_THAT_HANGS, 60, name, &err),
+                      0); /* from the cache */
+    assert_int_equal (sem_trywait (&lookup_begun), -1);
+    memset (name, 0, sizeof (name));
+    assert_int_equal (user_names_find (names, UID_THAT_HANGS, 61, name, &err), 0);
+    assert_int_equal (sem_trywait (&lookup_begun), 0); /* it hangs now */
+    assert_string_equal (name, "slow");
+    assert_int_equal (user_names_find (names, UID_THAT_HANGS, 3600, name, &err), 0);
+    assert_int_equal (user_names_find (names, UID_THAT_HANGS, 3601, name, &err), -EAGAIN);
+    assert_non_null (strstr (err.text, "directory service does not answer"));
+    user_names_free (names); /* does not wait */
+    sem_post (&lookup_go);
+    user_names_free (NULL);
+}
+
 static void a_worker_ends_with_work_left (void **state)
 {
     struct munge *munge = open_munge ();
@@ -608,6 +678,8 @@ int main (void)
         cmocka_unit_test (the_worker_finds_the_user),
         cmocka_unit_test (a_frozen_munged_delays_nobody_twice),
         cmocka_unit_test (a_failing_name_service_concerns_one_user),
+        cmocka_unit_test (a_hanging_name_service_concerns_new_users),
+        cmocka_unit_test (an_old_name_is_better_than_none),
         cmocka_unit_test (a_worker_ends_with_work_left),
         cmocka_unit_test (signed_soon_or_not_at_all),
         cmocka_unit_test (users_have_roles),
