@@ -2,6 +2,7 @@
 # A node is cut off from all others: for 5 s, during which Slurm keeps the node, and until Slurm declares it down; both ways,
 # only to it and only from it; during training, during a stop and during a start.  Every job goes on, and no generation runs twice.
 . tests/slurm/lib_pilot.sh
+. tests/slurm/lib_cuts.sh
 if ! $separate; then
     skip "no namespaces: a node cannot be cut off"
     exit 0
@@ -17,44 +18,14 @@ soon "the nodes are known" eval "pollux nodes --json | jq -e '.nodes | length ==
 batch=$(batch_node)
 pollux drain "$batch" >/dev/null # jobs run on the two other nodes
 victim=$([ "$batch" = n2 ] && echo n1 || echo n2)
+other=$([ "$batch" = n0 ] && echo n1 || echo n0)
 
-# runs_all JOB GENERATION: it runs in this generation, and all its replicas have started.
-runs_all()
-{
-    is "$1" ".phase == \"running\" and .generation == $2" &&
-        [ "$(grep -c "^$1 $2 " "$starts")" = "$(of "$1" .replicas)" ]
-}
-cut() { [ "$1" = both ] && node_cut "$victim" || node_cut "$victim" "$1"; }
+other_node() { [ "$1" = "$victim" ] && echo "$other" || echo "$victim"; }
 
 # ---- 5 s ----------------------------------------------------------------------------------------
 
 for way in both in out; do
-    job=short-$way
-    submit "$job" --min 4 --max 4 --preemptible --backoff 1 --grace 5 -- "$worker"
-    soon "$way, 5 s: a job runs on both nodes" runs_all "$job" 1
-    cut $way
-    sleep 5
-    node_join "$victim"
-    check "$way, 5 s: $victim answers again" node_exec login timeout 30 srun -s --overcommit --jobid="$pilot" --overlap -w "$victim" -N1 -n1 --mem=0 true
-    holds "$way, 5 s: the same generation runs" runs_all "$job" 1
-
-    cut $way
-    pollux scale "$job" --min 2 --max 2 >/dev/null # a stop
-    sleep 5
-    node_join "$victim"
-    soon "$way, 5 s during a stop: the next generation runs" runs_all "$job" 2
-
-    cut $way
-    pollux scale "$job" --min 4 --max 4 >/dev/null # a stop and a start
-    sleep 5
-    node_join "$victim"
-    soon "$way, 5 s during a start: the job runs on both nodes again" eval "is $job '.phase == \"running\" and .replicas == 4 and .generation > 2'"
-    # A start that the cut has broken is made again, as another generation.
-    runs_now() { runs_all "$job" "$(of "$job" .generation)"; }
-    soon "$way, 5 s during a start: all replicas run" runs_now
-    holds "$way, 5 s: no failure is the job's" is "$job" '.failures == 0'
-    end_jobs "$job"
-    holds "$way, 5 s: the job finishes" is "$job" '.phase == "finished"'
+    for moment in training stop start; do cut_during $moment $way 5 "short-$way-$moment"; done
 done
 check_rest "after 5 s"
 
@@ -64,8 +35,8 @@ check_rest "after 5 s"
 for way in $ways; do
     job=long-$way
     submit "$job" --min 2 --max 4 --preemptible --backoff 1 --grace 5 -- "$worker"
-    soon "$way: a job runs on both nodes" runs_all "$job" 1
-    cut $way
+    soon "$way: a job runs on both nodes" runs_with "$job" 4 0
+    cut_off "$victim" $way
     soon "$way: Slurm gives the node up" node_is "$victim" down
     soon "$way: the job goes on without it" eval "is $job '.phase == \"running\" and .generation > 1 and (.placement | has (\"$victim\") | not)'"
     holds "$way: that is not the job's failure" is "$job" '.failures == 0'
