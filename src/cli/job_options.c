@@ -42,6 +42,8 @@ static int take (struct job_options *given, int id, const struct options *option
         return options_double (options, 0, MODEL_GRAD_LIMIT, &given->grad_var, err);
     case JOB_NOISE_SCALE:
         return options_double (options, 0, NOISE_SCALE_LIMIT, &given->noise_scale, err);
+    case JOB_GAIN_MAX:
+        return options_double (options, 1, MODEL_GAIN_LIMIT, &given->gain_max, err);
     default:
         return 1;
     }
@@ -72,9 +74,12 @@ static int apply_grad (const struct job_options *given, struct wire_job *job,
         job->grad.sqr = given->grad_sqr;
     if (var)
         job->grad.var = given->grad_var;
-    if (scale)
-        job->grad = (struct pollux_grad){
-            .sqr = 1, .var = given->noise_scale / (double)job->limits.init_batch};
+    if (scale) {
+        job->grad.sqr = 1;
+        job->grad.var = given->noise_scale / (double)job->limits.init_batch;
+    }
+    if (given->gain_max > 0)
+        job->grad.gain_max = given->gain_max;
     job->has_grad |= sqr || var || scale;
     return 0;
 }

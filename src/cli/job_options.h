@@ -21,6 +21,7 @@ enum {
     JOB_GRAD_SQR,
     JOB_GRAD_VAR,
     JOB_NOISE_SCALE,
+    JOB_GAIN_MAX,
 };
 
 /* Rows for a command's table. */
@@ -34,8 +35,9 @@ enum {
         {"no-accumulation", NULL, JOB_NO_ACCUMULATION, "no accumulation"},                         \
         {"grad-sqr", "X", JOB_GRAD_SQR, "squared norm of the gradient"},                           \
         {"grad-var", "X", JOB_GRAD_VAR, "variance of the gradient at batch M0"},                   \
+        {"noise-scale", "PHI", JOB_NOISE_SCALE, "M0 var / sqr in samples, instead of the two"},    \
     {                                                                                              \
-        "noise-scale", "PHI", JOB_NOISE_SCALE, "M0 var / sqr in samples, instead of the last two"  \
+        "gain-max", "X", JOB_GAIN_MAX, "the largest gain that the job uses"                        \
     }
 
 /* The given values. */
@@ -44,6 +46,7 @@ struct job_options {
     struct pollux_limits limits; /* 0: not given */
     bool has_accumulation;
     double grad_sqr, grad_var, noise_scale; /* below 0: not given */
+    double gain_max;                        /* 0: not given */
 };
 
 struct job_options job_options_start (void);

@@ -56,6 +56,16 @@ for p in -1e300 -1.7e308 1e-300; do
         expect "p = $p, $policy" status=0 err= out!'nan|inf'
     done
 done
+# A limit of the gain: one more replica brings less, and batches stay small.
+run pollux decide --explain=vision --json $problem
+free=$out
+run pollux decide --explain=vision --json - < <(jq '.jobs |= map(if .name == "vision" then .gain_max = 1 else . end)' $problem)
+check "gain_max limits the batch" jq -en --argjson a "$free" --argjson b "$out" '
+    [$a, $b | .jobs.vision | .replicas * .m * (.s + 1)] | .[0] > 256 and .[1] == 256'
+check "gain_max makes explanations promise less" jq -en --argjson a "$free" --argjson b "$out" '
+    [$a, $b | .explain.vision.more.speedup_change] | .[1] > 0 and .[1] < .[0] / 3'
+run pollux decide - < <(jq '.jobs[0].gain_max = 0.5' $problem)
+expect "an impossible limit" status=2 out= err~'gain_max: expected a number from 1 to 1e\+12'
 run pollux decide - < <(jq '.jobs = []' $problem)
 expect "nothing to do" status=0 err= out~'0 of 16 GPUs'
 run pollux decide - < <(jq '.nodes[].available = false' $problem)

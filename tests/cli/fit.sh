@@ -40,7 +40,8 @@ check "the shipped object is this one" jq -e --slurpfile shipped examples/synthe
     $shipped[0] as $s | (del(.model, .fit) == ($s | del(.model, .fit))) and
     ([.model, $s.model] | [map(to_entries) | transpose[] | (.[0].value / .[1].value - 1) | fabs < 0.01] | all)' <<<"$out"
 pollux fit $samples --json --init-batch=256 --max-batch=16384 --min-local=16 --max-local=128 \
-    --grad-sqr=2 --grad-var=8 --no-accumulation >"$tmp/job.json"
+    --grad-sqr=2 --grad-var=8 --gain-max=4 --no-accumulation >"$tmp/job.json"
+check "the limit of the gain is in the object" jq -e '.gain_max == 4 and .grad == {sqr: 2, var: 8}' "$tmp/job.json"
 run pollux goodput "$tmp/job.json"
 expect "pollux goodput accepts the object" status=0 err= out~'^Most goodput'
 

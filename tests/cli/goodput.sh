@@ -71,6 +71,23 @@ expect "no legal batch at all" status=2 out= err~'no batch is legal on 1 to 2 GP
 run pollux goodput --noise-scale=0 $job
 expect "no noise: a larger batch gains nothing" status=0 out~'^ +64 +16 +1024 +16 '
 
+most_gain='[.one_node[], .many_nodes[] | select(.batch) | .efficiency * .batch / 256] | max'
+run pollux goodput --json $job
+check "without a limit the gain is large" jq -e "$most_gain > 8" <<<"$out"
+run pollux goodput --json - < <(jq '.gain_max = 2' $job)
+check "gain_max of the file limits the gain" jq -e "($most_gain) as \$g | \$g > 1.99 and \$g < 2.01" <<<"$out"
+limited=$out
+run pollux goodput --json --gain-max=2 $job
+expect "--gain-max is the same" status=0 err= out="$limited"
+run pollux goodput --json --gain-max=2 --search=reference $job
+check "the reference search honours it, too" jq -e "$most_gain <= 2.0000001" <<<"$out"
+run pollux goodput --json --noise-scale=9000 - < <(jq '.gain_max = 2' $job)
+check "another noise scale leaves the limit" jq -e "$most_gain <= 2.0000001" <<<"$out"
+for wrong in 0.5 0 x inf; do
+    run pollux goodput --gain-max=$wrong $job
+    expect "--gain-max=$wrong" status=2 out= err~"--gain-max: expected a number from 1 to 1e\+12, got '$wrong'"
+done
+
 jq '.model |= (map_values(0) | .alpha_grad = 1e-320 | .gamma = 1)' $job >"$tmp/job.json"
 for json in "" --json; do
     run pollux goodput $json "$tmp/job.json"
