@@ -146,6 +146,12 @@ void pollux_agent_sync_time (struct pollux_agent *agent, double seconds);
  * synchronisation overlaps with computation and cannot be measured alone. */
 void pollux_agent_micro_end (struct pollux_agent *agent);
 
+/* Optional: the times of this step by another clock, for example by events of an accelerator, which
+ * works later than the program that starts it.  Call it within the step; these times then replace those
+ * by the clock.  grad_s: a micro-step without synchronisation.  step_s: the last micro-step, with
+ * synchronisation and the optimizer's step.  Ignored unless both are positive and finite. */
+void pollux_agent_step_times (struct pollux_agent *agent, double grad_s, double step_s);
+
 /* This update has `samples` samples instead of K m (s+1): the last one of a pass, or a total that is
  * not a multiple of K.  Call it within a step, before its decision; it applies to this step only.
  * Gain, progress, factors and statistics then use this size, parts may be less than s + 1, and the

@@ -313,6 +313,9 @@ double pollux_sqr_f32 (const float *g, size_t length, const float *exp_avg_sq,
 double pollux_sqr_f64 (const double *g, size_t length, const double *exp_avg_sq,
                        const struct pollux_adam *adam);
 
+/* |g|^2 of a gradient that consists of several arrays. */
+double pollux_sqr_many_f32 (const float *const *arrays, const size_t *lengths, size_t count);
+
 /* The arguments of pollux_noise_update_single, from two gradients. */
 struct pollux_pair {
     double dot, diff_sqr;

@@ -288,6 +288,12 @@ void pollux_agent_micro_end (struct pollux_agent *agent)
         stopwatch_micro_end (&agent->watch, now_s (agent));
 }
 
+void pollux_agent_step_times (struct pollux_agent *agent, double grad_s, double step_s)
+{
+    if (agent_is_here (agent))
+        stopwatch_times (&agent->watch, grad_s, step_s);
+}
+
 int64_t agent_samples (const struct pollux_agent *agent)
 {
     return agent->samples ? agent->samples

@@ -47,6 +47,15 @@ void stopwatch_micro_end (struct stopwatch *watch, double now_s)
     watch->micro_end_s = now_s;
 }
 
+void stopwatch_times (struct stopwatch *watch, double grad_s, double step_s)
+{
+    if (!watch->open || !(grad_s > 0 && step_s > 0 && isfinite (grad_s + step_s)))
+        return;
+    watch->told = true;
+    watch->grad_s = grad_s;
+    watch->step_s = step_s;
+}
+
 bool stopwatch_end (struct stopwatch *watch, double now_s, struct stopwatch_step *ret)
 {
     if (!watch->open)
@@ -54,7 +63,9 @@ bool stopwatch_end (struct stopwatch *watch, double now_s, struct stopwatch_step
     stopwatch_sync_end (watch, now_s);
     watch->open = false;
     double whole_s = now_s - watch->begin_s, extra = (double)watch->batch.s;
-    if (watch->batch.s > 0 && watch->micro_steps == watch->batch.s) {
+    if (watch->told) {
+        *ret = (struct stopwatch_step){watch->grad_s, watch->step_s};
+    } else if (watch->batch.s > 0 && watch->micro_steps == watch->batch.s) {
         double micro_s = watch->micro_end_s - watch->begin_s;
         *ret = (struct stopwatch_step){micro_s / extra, whole_s - micro_s};
     } else {

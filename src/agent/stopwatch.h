@@ -14,6 +14,8 @@ struct stopwatch {
     double sync_begin_s;
     int64_t micro_steps; /* ended micro-steps without synchronisation */
     double micro_end_s;  /* end of the last of them */
+    bool told;           /* grad_s and step_s were measured elsewhere */
+    double grad_s, step_s;
 };
 
 /* Times of a step that has ended. */
@@ -26,6 +28,10 @@ void stopwatch_sync_begin (struct stopwatch *watch, double now_s);
 void stopwatch_sync_end (struct stopwatch *watch, double now_s);
 void stopwatch_sync (struct stopwatch *watch, double seconds);
 void stopwatch_micro_end (struct stopwatch *watch, double now_s);
+
+/* The times of this step by another clock, instead of those by this one.  Ignored unless they are
+ * positive and finite. */
+void stopwatch_times (struct stopwatch *watch, double grad_s, double step_s);
 
 /* False if no step was open. */
 bool stopwatch_end (struct stopwatch *watch, double now_s, struct stopwatch_step *ret);

@@ -182,6 +182,14 @@ double pollux_sqr_f64 (const double *g, size_t length, const double *exp_avg_sq,
     return array_sqr (array_f64 (g), length, array_f64 (exp_avg_sq), adam);
 }
 
+double pollux_sqr_many_f32 (const float *const *arrays, const size_t *lengths, size_t count)
+{
+    struct sum sqr = {0, 0};
+    for (size_t i = 0; i < count; i++)
+        sum_add (&sqr, pollux_sqr_f32 (arrays[i], lengths[i], NULL, NULL));
+    return sqr.value + sqr.error;
+}
+
 struct pollux_pair pollux_pair_f32 (const float *g0, const float *g1, size_t length,
                                     const float *exp_avg_sq, const struct pollux_adam *adam)
 {

@@ -120,6 +120,16 @@ static void test_stopwatch (void **unused)
     stopwatch_micro_end (&watch, 12);
     assert_true (stopwatch_end (&watch, 13.5, &times));
     assert_true (times.grad_s == 1 && times.step_s == 1.5);
+    /* Times by another clock replace those by this one, in this step only. */
+    stopwatch_times (&watch, 5, 6);
+    stopwatch_begin (&watch, (struct pollux_batch){8, 2}, 10);
+    stopwatch_micro_end (&watch, 11);
+    stopwatch_micro_end (&watch, 12);
+    stopwatch_times (&watch, 0.25, 0.5);
+    stopwatch_times (&watch, NAN, 1);
+    stopwatch_times (&watch, 1, 0);
+    assert_true (stopwatch_end (&watch, 13.5, &times));
+    assert_true (times.grad_s == 0.25 && times.step_s == 0.5);
     /* Without marks: waiting is measured. */
     stopwatch_begin (&watch, (struct pollux_batch){8, 1}, 10);
     stopwatch_sync_begin (&watch, 12);

@@ -91,6 +91,17 @@ static void test_lengths (void **unused)
     free (arrays);
 }
 
+static void test_many (void **unused)
+{
+    (void)unused;
+    float a[3] = {1, 2, 3}, b[2] = {4, 5}, inf[1] = {INFINITY};
+    const float *arrays[] = {a, b, inf};
+    size_t lengths[] = {3, 2, 1};
+    assert_true (pollux_sqr_many_f32 (NULL, NULL, 0) == 0);
+    assert_true (pollux_sqr_many_f32 (arrays, lengths, 2) == 1 + 4 + 9 + 16 + 25);
+    assert_true (!isfinite (pollux_sqr_many_f32 (arrays, lengths, 3)));
+}
+
 static void test_sizes (void **unused)
 {
     (void)unused;
@@ -212,9 +223,10 @@ static void test_processors (void **unused)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_lengths),     cmocka_unit_test (test_sizes),
-        cmocka_unit_test (test_long_arrays), cmocka_unit_test (test_not_finite),
-        cmocka_unit_test (test_adam_domain), cmocka_unit_test (test_processors),
+        cmocka_unit_test (test_lengths),    cmocka_unit_test (test_many),
+        cmocka_unit_test (test_sizes),      cmocka_unit_test (test_long_arrays),
+        cmocka_unit_test (test_not_finite), cmocka_unit_test (test_adam_domain),
+        cmocka_unit_test (test_processors),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -267,6 +267,7 @@ SIGNATURES = {
     # Addresses of arrays, such as Tensor.data_ptr() gives them.
     "pollux_sqr_f32": (c_double, [c_void_p, c_size_t, c_void_p, _adam]),
     "pollux_sqr_f64": (c_double, [c_void_p, c_size_t, c_void_p, _adam]),
+    "pollux_sqr_many_f32": (c_double, [c_void_p, c_void_p, c_size_t]),
     "pollux_pair_f32": (CPair, [c_void_p, c_void_p, c_size_t, c_void_p, _adam]),
     "pollux_pair_f64": (CPair, [c_void_p, c_void_p, c_size_t, c_void_p, _adam]),
     # Learning-rate rules
@@ -296,6 +297,7 @@ SIGNATURES = {
     "pollux_agent_sync_end": (None, [_handle]),
     "pollux_agent_sync_time": (None, [_handle, c_double]),
     "pollux_agent_micro_end": (None, [_handle]),
+    "pollux_agent_step_times": (None, [_handle, c_double, c_double]),
     "pollux_agent_samples": (c_int, [_handle, c_int64, _error]),
     "pollux_agent_gradients": (c_int, [_handle, c_int64, _doubles, _doubles, _error]),
     "pollux_agent_gradients_single": (c_int, [_handle, _doubles, _doubles, _error]),

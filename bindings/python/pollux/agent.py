@@ -245,6 +245,11 @@ class Agent:
         """One of the s micro-steps without synchronisation has ended."""
         self._c_micro_end(self._handle)
 
+    def step_times(self, grad_s: float, step_s: float) -> None:
+        """The times of this update by another clock: of a micro-step without synchronisation, and
+        of the last one with synchronisation and the optimizer's step."""
+        self._library.pollux_agent_step_times(self._handle, grad_s, step_s)
+
     def samples(self, total: int) -> None:
         """This update has `total` samples over all replicas instead of K m (s+1)."""
         check(self._library.pollux_agent_samples(self._handle, total, self._err), self._error)
