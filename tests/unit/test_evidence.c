@@ -343,6 +343,36 @@ static void test_probes (void **unused)
     }
 }
 
+/* One replica that probes its noise takes a larger batch in one micro-step where the memory allows it:
+ * every further micro-step costs alpha_grad once more. */
+static void test_one_micro_step (void **unused)
+{
+    (void)unused;
+    struct pollux_model model = {.alpha_grad = 0.01, .beta_grad = 5e-5, .gamma = 1};
+    struct pollux_grad grad = {.sqr = 1, .var = 50, .gain_max = 4};
+    struct pollux_shape one = {1, 1};
+    static const struct {
+        int64_t max_local;
+        struct pollux_batch ret;
+    } cases[] = {
+        {1024, {64, 0}},
+        {64, {64, 0}},
+        {32, {32, 0}}, /* two micro-steps take twice the time of one: no change */
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct pollux_limits limits = {.init_batch = 32,
+                                       .max_batch = 1024,
+                                       .min_local = 1,
+                                       .max_local = cases[i].max_local,
+                                       .accumulation = true};
+        struct pollux_batch batch = {32, 0};
+        assert_true (adaptation_choose (&model, grad, &limits, one, &batch) ==
+                     (cases[i].max_local > 32));
+        assert_int_equal (batch.m, cases[i].ret.m);
+        assert_int_equal (batch.s, cases[i].ret.s);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,7 +381,7 @@ int main (void)
         cmocka_unit_test (test_gain_limit),     cmocka_unit_test (test_adam_displacement),
         cmocka_unit_test (test_second_moment),  cmocka_unit_test (test_probes),
         cmocka_unit_test (test_data_allowance), cmocka_unit_test (test_turns),
-        cmocka_unit_test (test_large_gains),
+        cmocka_unit_test (test_large_gains),    cmocka_unit_test (test_one_micro_step),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
