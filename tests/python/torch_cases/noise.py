@@ -14,10 +14,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import pollux.torch as px
 from pollux.agent import Batch
+from pollux.torch.norms import Finite, Norms, Scaling, _divided, difference, numbers
 from pollux.torch.optimizers import rule_of
 
 from . import case
-from .reference import ENOUGH, Reference, adam, close
+from .reference import COMPARE_EVERY, ENOUGH, Reference, adam, close
 from .tasks import noise
 
 M0 = 12
@@ -156,6 +157,68 @@ def not_preconditioned_before_step_5():
                      run(Batch(6, 1), sgd, updates=6).total(), 1e-2)
 
 
+@case(1)
+def norms_in_memory_and_by_torch():
+    """libpollux and torch compute the same; torch has gradients of other devices and layouts."""
+    random = torch.Generator().manual_seed(6)
+    now, before, average = (torch.randn(3, 5000, generator=random) for _ in range(3))
+    for scaling in (None, Scaling(average.square(), 0.99, 1e-8, 20)):
+        found = []
+        for native in (True, False):
+            squares, dots, differences = Norms(2), Norms(2), Norms(2)
+            if native:
+                squares.add(1, now, scaling)
+                difference(dots, differences, 1, before, now, scaling)
+            else:
+                squares.add_square(1, _divided(now, scaling))
+                assert len(squares.pending) == 1    # read together, later
+                wide = None if scaling is None else Scaling(
+                    scaling.average[:, ::2], scaling.beta2, scaling.eps, scaling.step)
+                difference(dots, differences, 1, before[:, ::2], now[:, ::2], wide)
+                other = Norms(2), Norms(2)
+                narrow = None if scaling is None else Scaling(
+                    wide.average.contiguous(), wide.beta2, wide.eps, wide.step)
+                difference(*other, 1, before[:, ::2].contiguous(), now[:, ::2].contiguous(), narrow)
+                assert close(dots.values(), other[0].values(), 1e-5)
+                assert close(differences.values(), other[1].values(), 1e-6)
+            found.append(squares.values())
+        assert found[0][0] == 0 and close(*found), found
+
+
+@case(1)
+def numbers_are_read_together():
+    values = [torch.tensor(2.0), 3, torch.tensor([4], dtype=torch.int64), 5.5]
+    assert numbers(values) == [2.0, 3, 4.0, 5.5] and numbers([]) == []
+
+
+@case(1)
+def gradients_are_finite():
+    finite = Finite()
+    large = torch.full((700,), 1e30)  # its square is not a float
+    kinds = [large, large[::2], torch.ones(3, dtype=torch.float64), torch.ones(2, 2).to_sparse(),
+             torch.ones(3, dtype=torch.bfloat16), torch.ones((), dtype=torch.complex64)]
+    assert finite([]) and finite(kinds[:1]) and finite(kinds)
+    for value in (math.inf, -math.inf, math.nan):
+        for place in range(len(kinds)):
+            bad = [each.clone() for each in kinds]
+            bad[place] = bad[place] * value
+            assert not finite(bad), (value, place)
+        last = torch.ones(1001)
+        last[-1] = value
+        assert not finite([large, last])
+
+
+@case(1)
+def gradients_are_held_only_to_be_compared():
+    """Torch copies every gradient that is held."""
+    held = []
+
+    def seen(_now: SimpleNamespace) -> None:
+        held.append(len(px.session().gradients._differences._previous))
+    run(Batch(M0, 0), seen=seen, updates=12)
+    assert held == [3, 0, 0, 0, 0, 0, 0, 0] + [3, 0, 0, 0], held
+
+
 # ---- Learning-rate factors ----------------------------------------------------------------------
 
 class Recording(torch.optim.SGD):
@@ -270,7 +333,8 @@ def per_sample_gradients():
         trained, opt, loader = px.prepare(
             model, opt, loader, local_batch=(1, M0 // px.replicas() // parts))
         values = recorded(px.session().agent, parts if px.replicas() == 1 else 1)
-        for _epoch in px.epochs(100 if os.environ.get("POLLUX_SOAK") else 12):
+        every = 1 if parts * REPLICAS > 1 else COMPARE_EVERY
+        for _epoch in px.epochs(every * (100 if os.environ.get("POLLUX_SOAK") else 12)):
             for part, label in loader:
                 opt.zero_grad()
                 nn.functional.cross_entropy(trained(part), label).backward()

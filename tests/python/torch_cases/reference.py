@@ -10,6 +10,7 @@ import torch
 MEMORY = 0.999
 ENOUGH, OUTLIER = 16, 10
 LEAST_MOMENT = 0.01
+COMPARE_EVERY = 8
 
 
 def square(tensors: Sequence[torch.Tensor]) -> float:
@@ -27,6 +28,7 @@ class Reference:
         self.var = [0.0] * self.count
         self.weight = 0.0
         self.previous: Optional[list[torch.Tensor]] = None
+        self.singles = 0    # updates with one micro-gradient
         self.evidence = Evidence()
 
     def update(self, micro: Sequence[Sequence[torch.Tensor]], scale: float,
@@ -36,7 +38,8 @@ class Reference:
         micro = [[g.double() for g in each] for each in micro]
         if len(micro) == 1:
             now, before = micro[0], self.previous
-            self.previous = now
+            self.previous = now if self.singles % COMPARE_EVERY == 0 else None
+            self.singles += 1
             if before is not None:
                 self._difference([g / p for g, p in zip(before, divisors)],
                                  [g / p for g, p in zip(now, divisors)], scale)

@@ -186,6 +186,7 @@ class Ddp(Gradients):
             return  # the end of a nested backward pass
         self._launched = False
         self._done = True
+        self.times.reduced()
         sums = self._sums()
         if sums.rest:
             self._mixed = True

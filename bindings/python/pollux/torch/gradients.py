@@ -24,6 +24,7 @@ from torch.nn import Parameter
 from torch.utils.hooks import RemovableHandle
 
 from .norms import Norms, Preconditioner
+from .timing import Times
 
 ROUNDING = 1.01  # the computed norm of a mean may exceed the mean of norms by this factor
 
@@ -54,6 +55,8 @@ class Gradients:
     """The gradients of an optimizer's trainable parameters, in one replica."""
 
     any_replica_stops = False   # whether a replica was asked to stop; set by take()
+    times = Times()             # of an accelerator; set by the session
+    _idle = False               # gradients need neither a change nor a measurement
 
     def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float]) -> None:
         self.optimizer = optimizer
@@ -101,13 +104,14 @@ class Gradients:
     def _hook(self, parameter: Parameter) -> Callable[[Tensor], Optional[Tensor]]:
         def arrived(gradient: Tensor) -> Optional[Tensor]:
             micro_step = self._micro_step
-            if micro_step is None or not self._passes.accumulates(parameter):
+            if micro_step is None or (self._idle and self._queued) \
+                    or not self._passes.accumulates(parameter):
                 return None
             if not self._queued:
                 self._queued = True
                 at_end_of_backward(self._computed)
                 self._begun()
-            return self._arrived(parameter, gradient, micro_step)
+            return None if self._idle else self._arrived(parameter, gradient, micro_step)
         return arrived
 
     # ---- One update ------------------------------------------------------------------------
@@ -164,6 +168,7 @@ class Gradients:
         if self._micro_step is None:
             return
         if self._micro_step.last:
+            self.times.computed()
             self._finish()
         else:
             self._move_aside()

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Squared norms of gradients, divided by Adam's preconditioner if there is one.  libpollux computes
-them for plain floats in CPU memory, torch for all other tensors."""
+them for plain floats in CPU memory, torch for all other tensors, whose numbers are transferred from
+their device together."""
 from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any, NamedTuple, Optional
+import math
+from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -33,10 +35,13 @@ class Scaling:
         self.native = average.data_ptr(), ctypes.byref(CAdam(beta2, eps, step))
 
     def divide(self, gradient: Tensor) -> Tensor:
-        average = _real(self.average).double()
+        """In float32 at least.  Whole gradients in double would need twice their memory."""
+        average = _real(self.average)
+        if average.dtype in (torch.float16, torch.bfloat16):
+            average = average.float()
         average = average.clamp(min=LEAST_MOMENT * average.mean())
         average /= 1.0 - self.beta2 ** self.step
-        return _real(gradient).double() / (average.sqrt() + self.eps)
+        return _real(gradient) / average.sqrt_().add_(self.eps)
 
 
 class Preconditioner:
@@ -48,12 +53,14 @@ class Preconditioner:
         self._moment = second_moment_of(optimizer)
         self.active = self._moment is not None
         self._found: dict[Parameter, Optional[Scaling]] = {}
+        self._steps: dict[Parameter, float] = {}
         self._groups: dict[Parameter, dict] = {}
         self._groups_in = optimizer.param_groups
 
     def renew(self) -> None:
         """Look everything up again: the optimizer may have stepped or loaded a state."""
         self._found.clear()
+        self._steps.clear()
         if self._groups_in is not self.optimizer.param_groups:
             self._groups_in = self.optimizer.param_groups
             self._groups = {}
@@ -69,12 +76,21 @@ class Preconditioner:
         state = self.optimizer.state.get(parameter)
         if not state or self._moment.key not in state or "step" not in state:
             return None
-        step = int(state["step"])
+        step = self._step(parameter)
         if step < FIRST_STEP:
             return None
         group = self._group(parameter)
         moment = self._moment
         return Scaling(state[moment.key], moment.beta2(group), float(group["eps"]), step)
+
+    def _step(self, parameter: Parameter) -> int:
+        """The steps of all parameters are read at once: on a device each would have to be waited
+        for."""
+        if parameter not in self._steps:
+            states = {each: state["step"] for each, state in self.optimizer.state.items()
+                      if isinstance(each, Tensor) and "step" in state}
+            self._steps = dict(zip(states, numbers(list(states.values()))))
+        return int(self._steps[parameter])
 
     def _group(self, parameter: Parameter) -> dict:
         if parameter not in self._groups:
@@ -101,20 +117,72 @@ class Norms:
             self.add_square(group, _divided(gradient, scaling))
 
     def add_square(self, group: int, tensor: Tensor) -> None:
-        flat = _flat(tensor)
-        self.add_number(group, torch.dot(flat, flat))
+        # summed in double, without a copy of the tensor in double
+        norm = torch.linalg.vector_norm(_flat(tensor), dtype=torch.float64)
+        self.add_number(group, norm * norm)
 
     def add_number(self, group: int, value: Tensor) -> None:
-        if value.device.type == "cpu":
-            self.sums[group] += float(value)
-        else:
-            self.pending.append((group, value))
+        self.pending.append((group, value))
 
     def values(self) -> list[float]:
-        for group, value in self.pending:
-            self.sums[group] += float(value)
-        self.pending.clear()
+        if self.pending:
+            found = numbers([value for _group, value in self.pending])
+            for (group, _value), number in zip(self.pending, found):
+                self.sums[group] += number
+            self.pending.clear()
         return self.sums
+
+
+def numbers(values: Sequence[Any]) -> list[float]:
+    """Numbers of Python and tensors of one element each; those on a device in one transfer."""
+    found = [value if isinstance(value, (int, float)) else 0.0 for value in values]
+    places: dict[torch.device, list[int]] = {}
+    for place, value in enumerate(values):
+        if isinstance(value, Tensor):
+            places.setdefault(value.device, []).append(place)
+    for its in places.values():
+        together = torch.stack([values[place].detach().reshape(()).double() for place in its])
+        for place, number in zip(its, together.tolist()):
+            found[place] = number
+    return found
+
+
+class Finite:
+    """Whether gradients are finite.  Those in CPU memory are looked at in one call."""
+
+    def __init__(self) -> None:
+        self._room = 0
+
+    def __call__(self, gradients: Iterable[Tensor]) -> bool:
+        addresses, lengths, rest = [], [], []
+        for gradient in gradients:
+            if gradient.dtype is torch.float32 and gradient.device.type == "cpu" \
+                    and gradient.layout is torch.strided and gradient.is_contiguous():
+                addresses.append(gradient.data_ptr())
+                lengths.append(gradient.numel())
+            else:
+                rest.append(gradient)
+        return self._in_memory(addresses, lengths) and self._elsewhere(rest)
+
+    def _in_memory(self, addresses: list[int], lengths: list[int]) -> bool:
+        count = len(addresses)
+        if not count:
+            return True
+        if count > self._room:
+            self._room = count
+            self._addresses = (ctypes.c_void_p * count)()
+            self._lengths = (ctypes.c_size_t * count)()
+        self._addresses[:count] = addresses
+        self._lengths[:count] = lengths
+        return math.isfinite(
+            library().pollux_sqr_many_f32(self._addresses, self._lengths, count))
+
+    @staticmethod
+    def _elsewhere(gradients: list[Tensor]) -> bool:
+        norms = Norms(1)
+        for gradient in gradients:
+            norms.add(0, gradient)
+        return math.isfinite(norms.values()[0])
 
 
 def difference(dots: Norms, squares: Norms, group: int, before: Tensor, now: Tensor,
@@ -129,7 +197,8 @@ def difference(dots: Norms, squares: Norms, group: int, before: Tensor, now: Ten
         return
     if before.is_sparse or now.is_sparse:
         before, now = before.to_dense(), now.to_dense()
-    before, now = _flat(_divided(before, scaling)), _flat(_divided(now, scaling))
+    before = _flat(_divided(before, scaling)).double()
+    now = _flat(_divided(now, scaling)).double()
     dots.add_number(group, torch.dot(before, now))
     squares.add_square(group, before - now)
 
@@ -191,7 +260,7 @@ def _divided(gradient: Tensor, scaling: Optional[Scaling]) -> Tensor:
 
 def _flat(tensor: Tensor) -> Tensor:
     values = tensor.coalesce().values() if tensor.is_sparse else tensor
-    return _real(values).double().reshape(-1)
+    return _real(values).reshape(-1)
 
 
 def _real(tensor: Tensor) -> Tensor:

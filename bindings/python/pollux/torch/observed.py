@@ -27,7 +27,7 @@ class Observed(Gradients):
 
     def begin_update(self, measure: bool, compare: bool) -> None:
         super().begin_update(measure, compare)
-        self._differences.begin(compare)
+        self._differences.begin(measure, compare)
         self._parts = 1     # backward passes so far
 
     def _begun(self) -> None:

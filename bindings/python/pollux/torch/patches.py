@@ -13,7 +13,7 @@ import functools
 import sys
 import types
 import weakref
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, ContextManager, Iterator, Optional
 
 import torch
 
@@ -114,6 +114,18 @@ class Patches:
 
     def _unless_accumulating(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return None if self._accumulating() else original(*args, **options)
+
+
+def scaled(optimizer: torch.optim.Optimizer, factor: Callable[[int], float],
+           gain: float) -> ContextManager[Any]:
+    """Rates and decays of an update, for a while.  With M0 nothing has to be changed."""
+    groups = optimizer.param_groups
+    if gain == 1.0 and all(factor(index) == 1.0 for index in range(len(groups))):
+        return contextlib.nullcontext()
+    both = contextlib.ExitStack()
+    both.enter_context(scaled_rates(groups, factor))
+    both.enter_context(scaled_decay(optimizer, factor, gain))
+    return both
 
 
 @contextlib.contextmanager

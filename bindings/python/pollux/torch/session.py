@@ -38,8 +38,9 @@ from .plan import Position, Update
 from .report import Reporter
 from .saving import Saver
 from .ddp import Ddp
+from .timing import Times, times_of
 from .states import random_state, restore_random_state
-from .patches import Patches, scaled_decay, scaled_rates
+from .patches import Patches, scaled
 
 STOPPED = 143  # exit status after a request to stop: the work is saved
 UNSAVED = 1    # exit status after a request to stop: the work could not be saved
@@ -69,6 +70,7 @@ class Session:
         self.model: Optional[torch.nn.Module] = None
         self.optimizer: Optional[torch.optim.Optimizer] = None
         self.gradients: Optional[Gradients] = None
+        self.times = Times()
         self.ddp: Optional[torch.nn.parallel.DistributedDataParallel] = None
         self.position = Position()
         self.pass_samples = 0  # samples in a pass over the data; 0: unknown
@@ -163,6 +165,8 @@ class Session:
             agent.catch(signal.SIGTERM)
             self.interrupts = Interrupts(self)
         self.gradients = self._gradients_of(optimizer, agent, observe)
+        self.times = times_of(model)
+        self.gradients.times = self.times
         self.patches.optimizer(optimizer, self.observed_step if observe else self.step)
 
     def _gradients_of(self, optimizer: torch.optim.Optimizer, agent: Agent,
@@ -201,6 +205,7 @@ class Session:
         self.samples = update.samples
         self.number += 1
         self.agent.step_begin()
+        self.times.begin()
         if update.short:
             self.agent.samples(update.samples)
         self.gradients.begin_update(update.comparable, self.agent.paired)
@@ -209,6 +214,7 @@ class Session:
         update = self.update
         if micro > 0:
             self.agent.micro_end()
+            self.times.micro_end()
         self.micro = micro
         last = micro + 1 == update.micro_steps
         if self.ddp is not None:
@@ -234,12 +240,12 @@ class Session:
             self._finish(skipped=False)
         if not self.advice.skip:
             # schedulers see the rates of M0 before and after
-            with scaled_rates(self.optimizer.param_groups, self.factor), \
-                    scaled_decay(self.optimizer, self.factor, self.advice.gain):
+            with scaled(self.optimizer, self.factor, self.advice.gain):
                 if several:
                     loss = original(closure)
                 else:
                     original()
+        self.times.end()
         self.agent.step_end()
         return loss
 
@@ -264,6 +270,9 @@ class Session:
     def _finish(self, skipped: bool) -> None:
         """The gradient is complete: the replicas agree on its gain and on the next batch."""
         measured = self.gradients.take()
+        times = self.times.read()  # the numbers of the update are known, so the device has ended it
+        if times is not None:
+            self.agent.step_times(*times)
         if self.gradients.any_replica_stops:
             self.agent.stop()
         if skipped or not measured.finite:
