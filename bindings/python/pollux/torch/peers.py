@@ -8,14 +8,13 @@ import re
 import socket
 import sys
 import time
-from datetime import timedelta
 from typing import Any
 
 import torch.distributed as dist
 
 from ..agent import World
 
-ANSWER_S = 3.0  # replicas that live find the same error within this time, or say nothing
+ANSWER_S = 5.0  # replicas that live find the same error within this time, or say nothing
 LINGER_S = 1.0  # replica 0 may hold the connections by which the others ask
 # How gloo and NCCL say that another replica has gone.
 LOST = re.compile(r"Connection (reset|closed|refused)|Broken pipe|"
@@ -69,16 +68,17 @@ def lost_replicas(world: World) -> list[int]:
     if not _store_is_open():
         return _without_store()
     deadline = time.monotonic() + ANSWER_S
-    lost = []
+    lost = list(range(world.replicas))
     try:
-        store.set(_key(world.rank), "1")
-        for rank in range(world.replicas):
-            if not _answers(store, rank, deadline):
-                lost.append(rank)
+        store.add(_key(world.rank), 1)
+        while lost and time.monotonic() < deadline:
+            time.sleep(0.05)
+            # add(key, 0) reads a number; wait() would make torch print lines of its own
+            lost = [rank for rank in lost if store.add(_key(rank), 0) == 0]
     except Exception:
         return _without_store()
     if world.rank == 0:
-        time.sleep(max(deadline - time.monotonic(), 0.0) + LINGER_S)
+        time.sleep(LINGER_S)
     return lost
 
 
@@ -98,17 +98,6 @@ def _store_is_open() -> bool:
 def _without_store() -> list[int]:
     """Replica 0 has the store, or the program that has started the replicas, as torchrun does."""
     return [] if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else [0]
-
-
-def _answers(store: Any, rank: int, deadline: float) -> bool:
-    try:
-        left = max(deadline - time.monotonic(), 0.05)
-        store.wait([_key(rank)], timedelta(seconds=left))
-        return True
-    except Exception as error:
-        if re.search("[Tt]imeout|[Tt]imed out", str(error)):
-            return False
-        raise
 
 
 def _key(rank: int) -> str:
