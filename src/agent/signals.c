@@ -63,6 +63,15 @@ static int install (int number, struct held *held)
     return sigaction (number, &ours, NULL) < 0 ? -errno : 0;
 }
 
+/* Whether nothing calls our handler any more: the program has set the signal to its default action
+ * or to be ignored since. */
+static bool is_dropped (int number)
+{
+    struct sigaction now;
+    return sigaction (number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+           (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
+}
+
 int signals_hold (int number, unsigned *ret_count, struct pollux_error *err)
 {
     if (number < 1 || number >= SIGNALS)
@@ -70,7 +79,7 @@ int signals_hold (int number, unsigned *ret_count, struct pollux_error *err)
     struct held *held = &all_held[number];
     pthread_mutex_lock (&lock);
     /* Never twice: if another handler calls ours, installing again would make a cycle. */
-    int code = held->installed ? 0 : install (number, held);
+    int code = held->installed && !is_dropped (number) ? 0 : install (number, held);
     if (code == 0) {
         held->installed = true;
         held->holders++;

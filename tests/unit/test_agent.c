@@ -525,6 +525,24 @@ static void test_signal_chain (void **unused)
     signal (SIGWINCH, SIG_DFL);
 }
 
+/* The program sets the default action before the agent is closed: the next agent catches the signal
+ * again. */
+static void test_signal_dropped (void **unused)
+{
+    (void)unused;
+    double clock_s = 0;
+    struct pollux_setup setup = setup_of (1, 1);
+    for (int round = 0; round < 3; round++) {
+        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        assert_int_equal (pollux_agent_catch (agent, SIGCONT, NULL), 0);
+        raise (SIGCONT);
+        assert_true (pollux_agent_stopping (agent));
+        signal (SIGCONT, round == 0 ? SIG_DFL : SIG_IGN);
+        pollux_agent_close (agent);
+    }
+    signal (SIGCONT, SIG_DFL);
+}
+
 /* Threads with an agent each, while signals arrive. */
 static void *one_thread (void *arg)
 {
@@ -792,6 +810,7 @@ int main (void)
         cmocka_unit_test (test_all_follow_replica_0),
         cmocka_unit_test (test_signal),
         cmocka_unit_test (test_signal_chain),
+        cmocka_unit_test (test_signal_dropped),
         cmocka_unit_test (test_threads),
         cmocka_unit_test (test_inert_after_fork),
         cmocka_unit_test (test_state),
