@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 MODULES = ("noise", "weights", "patches", "gradients", "programs", "observing", "versions",
-           "optimizers")
+           "optimizers", "own_loop")
 MARK = "outcome of case "
 CASES: dict[str, Callable[[], None]] = {}
 REPLICAS: dict[str, tuple[int, ...]] = {}

@@ -24,19 +24,22 @@ from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
 from ..model import split_batch
-from .arguments import batch_size_of, check_methods, check_objects, local_batch_of, max_batch_of, \
-    note_of_other_parameters
+from .arguments import batch_size_of, check_methods, check_objects, init_batch_of, \
+    local_batch_of, max_batch_of, note_of_other_parameters
 from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
+from .loop_loader import LoopLoader
+from .rebatched import rebatched
 from .optimizers import beta2_of, note_of_no_rule, rule_of
 from .report import Accumulator
 from .batches import samples_in, updates_in
 from .session import STOPPED, Session
 from .states import ddp_of, unwrapped
 
-__all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "metrics", "observe",
-           "prepare", "rank", "replicas", "save", "session", "steps", "track", "updating"]
+__all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "load_state_dict",
+           "loader", "metrics", "observe", "prepare", "rank", "replicas", "save", "session",
+           "state_dict", "steps", "track", "updating"]
 
 _session: Optional[Session] = None
 
@@ -82,16 +85,18 @@ def close() -> None:
         _session = None
 
 
-def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader, *,
+def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Any, *,
             max_batch: Optional[int] = None, local_batch: Optional[Tuple[int, int]] = None,
-            accumulation: bool = True, rule: Optional[str] = None, scheduler: Any = None,
-            scaler: Any = None, ddp: Optional[dict] = None, warmup_epochs: float = 0.0
+            batch_size: Optional[int] = None, accumulation: bool = True,
+            rule: Optional[str] = None, scheduler: Any = None, scaler: Any = None,
+            ddp: Optional[dict] = None, warmup_epochs: float = 0.0
             ) -> Tuple[torch.nn.Module, torch.optim.Optimizer, Any]:
     """Make training adaptive.  Returns the model (wrapped in DDP if there are several replicas),
-    the same optimizer, and an elastic loader.
+    the same optimizer, and an elastic loader; that of px.loader() is returned as it is.
 
     max_batch     largest total batch (default: M0)
     local_batch   smallest and largest batch of one replica's micro-step (default: 1 and M0)
+    batch_size    M0, for a loader that has no batch_size of its own (default: the loader's)
     accumulation  whether an update may have several micro-steps
     rule          learning-rate rule: adascale, adamscale, linear, sqrt, legw (default: adascale
                   for SGD, adamscale for Adam, AdamW and RMSprop; others keep M0)
@@ -103,7 +108,12 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     """
     it = session()
     it.check_not_prepared()
+    own_loop = loader if isinstance(loader, LoopLoader) else None
+    if own_loop is not None:
+        loader = own_loop.given
     check_objects("px.prepare()", model, optimizer, loader)
+    if batch_size is not None:
+        loader = rebatched(loader, init_batch_of(batch_size))
     check_methods("px.prepare(scheduler=...)", scheduler, ("step", "state_dict"))
     check_methods("px.prepare(scaler=...)", scaler, ("state_dict", "load_state_dict"))
     check(loader)
@@ -151,7 +161,9 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
         if note:
             print(note, file=sys.stderr, flush=True)
     it.loader = ElasticLoader(loader, it)
-    return model, optimizer, it.loader
+    if own_loop is not None:
+        own_loop.attach(it.loader)
+    return model, optimizer, own_loop or it.loader
 
 
 def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: DataLoader, *,
@@ -198,6 +210,16 @@ def steps(count: int) -> Iterator[int]:
     return _steps(session(), count)
 
 
+def loader(dataset: Any, batch: int, *, epochs: Optional[int] = None, **options: Any) -> LoopLoader:
+    """A loader for a program whose loop is elsewhere, for example in a framework.  Give it to
+    px.prepare() before it is iterated; batch is M0.  Each iteration is an epoch, as of px.epochs().
+
+    epochs        how many there are; then the final state is saved at the end of the last one
+    options       of torch.utils.data.DataLoader
+    """
+    return LoopLoader(DataLoader(dataset, batch, **options), session(), epochs)
+
+
 def evaluation(loader: DataLoader, stoppable: bool = False) -> Iterable[Any]:
     """This replica's share of a loader for validation: every sample is in exactly one replica.
     px.Accumulator sums over the replicas.  A request to stop takes effect after the evaluation, or,
@@ -228,6 +250,24 @@ def updating() -> bool:
     NaN is skipped.  For what belongs to updates, such as averages of the weights, counters and
     logs."""
     return session().updating
+
+
+def state_dict() -> dict[str, Any]:
+    """What Pollux needs to go on, for a checkpoint of the program's own: measurements, noise,
+    progress, position in the data.  Not the model, the optimizer, schedulers and random states.
+    After px.prepare(), between two updates or after opt.step().  If the dataset is iterable, all
+    replicas must call it."""
+    it = session()
+    it.check_prepared()
+    return it.saver.state(it)
+
+
+def load_state_dict(state: dict[str, Any]) -> None:
+    """Go on from px.state_dict(), with any number of replicas.  All replicas call it, after
+    px.prepare() and before the loop.  A checkpoint in the session's own directory replaces it."""
+    it = session()
+    it.check_prepared()
+    it.saver.load(it, state)
 
 
 def metrics() -> dict[str, Any]:

@@ -61,6 +61,13 @@ def note_of_other_parameters(model: torch.nn.Module, optimizer: torch.optim.Opti
             "if another one trains them, set px.prepare(accumulation=False), else freeze them")
 
 
+def init_batch_of(given: Any) -> int:
+    batch = _integer("batch_size", given)
+    if batch < 1:
+        raise ValueError(f"px.prepare(batch_size={given}): needs at least 1 sample")
+    return batch
+
+
 def max_batch_of(given: Optional[int], init_batch: int) -> int:
     if given is None:
         return init_batch

@@ -36,6 +36,10 @@ class Source:
         """Iterations of the user's loop in a whole pass."""
         raise NotImplementedError
 
+    def ends_at(self, offset: int) -> bool:
+        """Whether a pass has no update after this offset; False if that is not known."""
+        return False
+
     def state(self) -> Any:
         raise NotImplementedError
 
@@ -147,6 +151,9 @@ class IndexedSource(Source):
     def iterations(self, batch: Batch, samples: int) -> int:
         return iterations(self._order.length, samples, batch, self._session.world.replicas,
                           self._min_samples)
+
+    def ends_at(self, offset: int) -> bool:
+        return self._order.length - offset < self._min_samples
 
     def state(self) -> Any:
         return self._order.state()

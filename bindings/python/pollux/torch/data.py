@@ -113,6 +113,24 @@ class ElasticLoader:
         """What a checkpoint keeps of this replica's data, besides the position."""
         return self._source.state()
 
+    def states(self) -> list[Any]:
+        """That of each replica.  A collective operation for a stream only: all replicas have the
+        same order."""
+        state = self._source.state()
+        if isinstance(self._source, StreamSource):
+            return self._session.collectives.gather(state)
+        return [state]
+
+    def ends_now(self) -> bool:
+        """Whether this iteration ends with the current update, which was made.  False for a
+        stream: its end is not known before it is read."""
+        session = self._session
+        if session.update is None or not session.finished:
+            return False
+        passes_follow = session.endless or session.epochs.by_progress
+        return session.done or not passes_follow and self._source.ends_at(
+            session.position.offset + session.update.samples)
+
     def restore(self, states: list[Any]) -> None:
         """states: those of all replicas that wrote the checkpoint."""
         self._source.restore(states)
@@ -122,5 +140,5 @@ def check(loader: DataLoader) -> None:
     """Raise ValueError if the loader cannot be made elastic."""
     if loader.batch_size is None:
         raise ValueError("the loader has no batch_size of its own (a batch_sampler, or "
-                         "batch_size=None), so its batch cannot be changed; give it batch_size, or "
-                         "use px.observe()")
+                         "batch_size=None): say it by px.prepare(batch_size=...), or use "
+                         "px.observe()")

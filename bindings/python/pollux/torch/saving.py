@@ -93,21 +93,24 @@ class Saver:
             self._writer.join()
             self._writer = None
 
+    def state(self, session: Any) -> dict[str, Any]:
+        """The state for a checkpoint of the program's own: see pollux.torch.state_dict()."""
+        agent = torch.frombuffer(bytearray(session.agent.save_state()), dtype=torch.uint8)
+        return copied({**_own_state(session, session.loader.states()), "agent": agent})
+
+    def load(self, session: Any, state: dict[str, Any]) -> None:
+        _check_format(state, "this state")
+        session.agent.restore_state(bytes(state["agent"].tolist()))
+        _restore_own_state(session, state)
+
     def _extra(self, session: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
-        clock = session.patches.by_progress
         return {
-            "format": FORMAT,
-            "epoch": session.epoch,
-            "epochs": session.epochs.state(),
-            "position": session.position.state(),
-            "data": [part["data"] for part in parts],
+            **_own_state(session, [part["data"] for part in parts]),
             "rng": [part["rng"] for part in parts],
             "sums": {name: total([part["sums"].get(name, {}) for part in parts])
                      for name in parts[0]["sums"]},
             "schedulers": [without_code(scheduler.state_dict())
                            for scheduler in alive(session.patches.schedulers)],
-            "clock": clock.steps if clock is not None else None,
-            "clocks": session.patches.steppers.state(),
             "scalers": [scaler.state_dict() for scaler in alive(session.patches.scalers)],
             "tracked": {**self._found, **{name: plain_state(thing)
                                           for name, thing in self._tracked.items()}},
@@ -160,22 +163,13 @@ class Saver:
 
     def _restore(self, session: Any, checkpoint: Checkpoint) -> None:
         extra = _load(checkpoint, "extra.pt")
-        if extra.get("format") != FORMAT:
-            raise RuntimeError(f"{checkpoint.path} was written by another version of pollux: this "
-                               f"one reads format {FORMAT}, not {extra.get('format')}")
+        _check_format(extra, checkpoint.path)
         load_plain_state(session.model, _load(checkpoint, "model.pt"))
         session.optimizer.load_state_dict(_load(checkpoint, "optimizer.pt"))
         session.agent.restore_state(checkpoint.read("pollux-agent"))
         _give("schedulers", alive(session.patches.schedulers), extra["schedulers"])
         _give("scalers", alive(session.patches.scalers), extra["scalers"])
-        if session.patches.by_progress is not None and extra["clock"] is not None:
-            session.patches.by_progress.steps = extra["clock"]
-        session.patches.steppers.restore(extra.get("clocks", []))
-        session.epoch = extra["epoch"]
-        session.position.restore(extra["position"])
-        session.epochs.restore(extra.get("epochs"))
-        if session.loader is not None:
-            session.loader.restore(extra["data"])
+        _restore_own_state(session, extra)
         if len(extra["rng"]) == session.world.replicas:
             session.random_state = extra["rng"][session.world.rank]
         self._found = extra["tracked"]
@@ -197,6 +191,37 @@ class Saver:
     def _give_found(self, name: str, thing: Any) -> None:
         if name in self._found:
             load_plain_state(thing, self._found.pop(name))
+
+
+def _own_state(session: Any, data: list[Any]) -> dict[str, Any]:
+    """What Pollux itself needs to go on, except for the agent."""
+    clock = session.patches.by_progress
+    return {
+        "format": FORMAT,
+        "epoch": session.epoch,
+        "epochs": session.epochs.state(),
+        "position": session.position_after_update(),
+        "data": data,
+        "clock": clock.steps if clock is not None else None,
+        "clocks": session.patches.steppers.state(),
+    }
+
+
+def _restore_own_state(session: Any, state: dict[str, Any]) -> None:
+    if session.patches.by_progress is not None and state["clock"] is not None:
+        session.patches.by_progress.steps = state["clock"]
+    session.patches.steppers.restore(state.get("clocks", []))
+    session.epoch = state["epoch"]
+    session.position.restore(state["position"])
+    session.epochs.restore(state.get("epochs"))
+    if session.loader is not None:
+        session.loader.restore(state["data"])
+
+
+def _check_format(state: dict[str, Any], what: str) -> None:
+    if state.get("format") != FORMAT:
+        raise RuntimeError(f"{what} was written by another version of pollux: this one reads "
+                           f"format {FORMAT}, not {state.get('format')}")
 
 
 def alive(references: list[weakref.ref]) -> list[Any]:

@@ -267,6 +267,14 @@ class Session:
         self.update = None
         self.gradients.end()
 
+    def position_after_update(self) -> dict[str, int]:
+        """The position in the data for a checkpoint.  An update that was made counts, also if the
+        program has not asked for the next batch yet; one that was begun is made again."""
+        state = self.position.state()
+        if self.update is not None and self.finished:
+            state["offset"] += self.update.samples
+        return state
+
     def _finish(self, skipped: bool) -> None:
         """The gradient is complete: the replicas agree on its gain and on the next batch."""
         measured = self.gradients.take()

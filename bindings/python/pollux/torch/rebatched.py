@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader with the batch size that px.prepare(batch_size=...) says, for loaders that have none:
+those with batch_size=None, and those with a batch_sampler."""
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset
+from torch.utils.data._utils.collate import default_convert
+from torch.utils.data.dataloader import default_collate
+
+from .workers import like
+
+
+class Flattened:
+    """The samples of a batch sampler, one by one, in the order of its batches."""
+
+    def __init__(self, batches: Any) -> None:
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
+            yield from batch
+
+
+def rebatched(loader: DataLoader, batch_size: int) -> DataLoader:
+    """A loader of the same samples in the same order.  Samples of a loader with batch_size=None,
+    which torch does not collate, are collated as torch does by default, unless the loader has a
+    collate_fn of its own."""
+    collate = loader.collate_fn
+    if collate is default_convert:
+        collate = default_collate
+    options: dict[str, Any] = {"batch_size": batch_size, "collate_fn": collate,
+                               "generator": loader.generator}
+    if isinstance(loader.dataset, IterableDataset):
+        return like(loader, drop_last=loader.drop_last, **options)
+    batches = loader.batch_sampler
+    if batches is None:
+        return like(loader, sampler=loader.sampler, **options)
+    if type(batches) is BatchSampler:
+        return like(loader, sampler=batches.sampler, drop_last=batches.drop_last, **options)
+    return like(loader, sampler=Flattened(batches), **options)
