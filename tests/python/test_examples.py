@@ -66,10 +66,15 @@ def torchrun(count, *command, checkpoints):
                                  "POLLUX_CHECKPOINT_DIR": str(checkpoints)})
 
 
-def ended(process):
+def ended(process, timeout=TIMEOUT_S):
     """Its output until it ends; what is left of it is killed."""
     try:
-        return process.communicate(timeout=TIMEOUT_S)[0]
+        return process.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        process.terminate()  # torchrun's replicas are not in its process group
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=60)
+        raise
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops with accelerate.Accelerator, with Pollux: two lines of a script change.
+
+    from pollux.torch.accelerate import Accelerator     # instead of: from accelerate import ...
+    accelerator = Accelerator(max_batch=1024, local_batch=(8, 256))
+    model, opt, loader, schedule = accelerator.prepare(model, opt, loader, schedule)
+    for epoch in px.epochs(30):                          # instead of: range(30)
+
+An iteration of the loop is a micro-step; accelerator.sync_gradients is True in the last one of an
+update, also within accelerator.accumulate(model).
+"""
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import accelerate
+import torch
+from accelerate.utils import send_to_device
+from torch.utils.data import DataLoader
+
+import pollux.torch as px
+
+from .adapters import PREPARE, start, taken
+from .data import ElasticLoader
+
+
+class Accelerator(accelerate.Accelerator):
+    """accelerate.Accelerator with the options of px.init() and px.prepare().
+
+    M0 is the batch_size of the training loader x gradient_accumulation_steps, whatever the number
+    of processes.  local_batch is (1, batch_size) unless it is given.  The training loader is the
+    first one in a call of prepare() that has an optimizer; other loaders are accelerate's."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._prepare_options = taken(options, PREPARE)
+        self._session = start(options)
+        super().__init__(*args, **options)
+        self._parts = self.gradient_accumulation_steps
+        self.gradient_accumulation_steps = 1  # Pollux accumulates
+
+    def prepare(self, *args: Any, **options: Any) -> Any:
+        is_training = any(isinstance(each, torch.optim.Optimizer) for each in args)
+        loader = next((each for each in args if isinstance(each, DataLoader)), None)
+        if not is_training or loader is None:
+            return super().prepare(*args, **options)
+        rest = [each for each in args if each is not loader]
+        result = super().prepare(*rest, **options)
+        done = iter(result if isinstance(result, tuple) else (result,))
+        prepared = [None if each is loader else next(done) for each in args]
+        elastic = self._make_elastic(loader, prepared)
+        return tuple(elastic if each is None else each for each in prepared)
+
+    def _make_elastic(self, loader: DataLoader, prepared: list[Any]) -> "SyncedLoader":
+        def first(*kinds: type) -> Any:
+            return next((each for each in prepared if isinstance(each, kinds)), None)
+
+        if loader.batch_size is None:
+            raise ValueError("Accelerator.prepare(): the training loader must have a batch_size")
+        schedule = first(accelerate.scheduler.AcceleratedScheduler)
+        optimizer = first(accelerate.optimizer.AcceleratedOptimizer)
+        options = {"local_batch": (1, loader.batch_size), **self._prepare_options}
+        _model, _optimizer, elastic = px.prepare(
+            first(torch.nn.Module), optimizer.optimizer, loader,
+            batch_size=loader.batch_size * self._parts if self._parts > 1 else None,
+            scheduler=schedule.scheduler if schedule is not None else None, scaler=self.scaler,
+            **options)
+        self.register_for_checkpointing(State())
+        return SyncedLoader(elastic, self)
+
+    def _do_sync(self) -> None:
+        """Called by accumulate()."""
+        self.gradient_state._set_sync_gradients(not self._session.accumulating)
+
+
+class SyncedLoader:
+    """The elastic loader, with its batches on the accelerator's device.  Other attributes are those
+    of the elastic loader."""
+
+    def __init__(self, elastic: ElasticLoader, accelerator: Accelerator) -> None:
+        self._elastic = elastic
+        self._accelerator = accelerator
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._elastic, name)
+
+    def __len__(self) -> int:
+        return len(self._elastic)
+
+    def __iter__(self) -> Iterator[Any]:
+        accelerator = self._accelerator
+        try:
+            for batch in self._elastic:
+                accelerator._do_sync()
+                yield send_to_device(batch, accelerator.device,
+                                     non_blocking=accelerator.non_blocking)
+        finally:
+            accelerator.gradient_state._set_sync_gradients(True)
+
+
+class State:
+    """The state of Pollux in accelerator.save_state() and load_state()."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return px.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        px.load_state_dict(state)

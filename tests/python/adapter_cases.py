@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of test_adapters.py: the same small training by transformers.Trainer, by Lightning and
+by a loop with accelerate, with any number of replicas.  Importing these packages is slow, so the
+same processes run all cases:
+
+    adapter_cases.py FOLDER     writes `ok NAME` or `not ok NAME: why` for each to a file of FOLDER
+
+Training in FOLDER that two replicas have begun is continued by one replica.
+"""
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any, Callable, Iterator, NamedTuple, Optional
+
+import accelerate
+import lightning.pytorch as pl
+import torch
+import transformers
+from torch.utils.data import DataLoader, Dataset
+
+import pollux.torch as px
+from pollux.torch.accelerate import Accelerator
+from pollux.torch.lightning import ElasticStrategy
+from pollux.torch.transformers import Trainer
+
+K = int(os.environ.get("WORLD_SIZE", "1"))
+RANK = int(os.environ.get("RANK", "0"))
+LENGTH, M0, EPOCHS, RATE = 204, 8, 3, 0.02
+UPDATES = 26        # of an epoch; the last one has 4 samples
+STOP_AFTER = 40     # updates
+
+
+class Numbers(Dataset):
+    """Samples whose targets are so noisy that larger batches pay."""
+
+    def __len__(self) -> int:
+        return LENGTH
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        x = torch.sin(torch.arange(6.0) * (index + 1))
+        return {"x": x, "labels": x.sum().reshape(1) + 4 * torch.sin(torch.tensor([7.3 * index]))}
+
+
+class Net(torch.nn.Module):
+    """A small model that returns its loss.  It counts declared time, 10 ms and 0.05 ms per sample,
+    notes the batch of each update, and gets a request to stop on the last replica."""
+
+    def __init__(self, stop_after: Optional[int] = None) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.layers = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(),
+                                          torch.nn.Linear(8, 1))
+        self.seconds = 0.0
+        self.batches: list[int] = []        # total batch of each micro-step
+        self.factors: list[float] = [1.0]   # of the learning rate
+        self.stop_after = stop_after
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+        if self.training:
+            self.note(len(x))
+        return {"loss": torch.nn.functional.mse_loss(self.layers(x), labels)}
+
+    def note(self, samples: int) -> None:
+        self.seconds += 0.01 + 0.00005 * samples
+        if px._session is not None and px.session().update is not None:
+            session = px.session()
+            self.batches.append(session.update.samples)
+            self.factors.append(max(px.metrics()["lr_factor"]))
+            if session.progress == self.stop_after and RANK == K - 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Trained(NamedTuple):
+    net: Net
+    updates: int                # as the framework counts them
+    epoch: float                # of the framework
+    rate: float                 # at the end, for M0
+    metrics: dict[str, Any]     # of Pollux
+    evaluations: int
+
+
+def sgd(net: torch.nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(net.parameters(), RATE)
+
+
+def linear(optimizer: Any, epochs: int) -> Any:
+    """A rate that falls to 0 at the end."""
+    return torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: max(0.0, 1 - step / (epochs * UPDATES)))
+
+
+def loader() -> DataLoader:
+    return DataLoader(Numbers(), M0)
+
+
+def reference(epochs: int = EPOCHS) -> Net:
+    """Plain training without any package, in one process."""
+    net = Net()
+    optimizer = sgd(net)
+    schedule = linear(optimizer, epochs)
+    for _epoch in range(epochs):
+        for batch in loader():
+            optimizer.zero_grad()
+            net(**batch)["loss"].backward()
+            optimizer.step()
+            schedule.step()
+    return net
+
+
+# ---- The three packages -------------------------------------------------------------------------
+
+
+def by_transformers(cls: type, net: Net, epochs: int, folder: Optional[Path], own: Optional[Path],
+                    options: dict[str, Any]) -> Trained:
+    args = transformers.TrainingArguments(
+        str(own or "/nowhere"), num_train_epochs=epochs, per_device_train_batch_size=M0 // 2,
+        gradient_accumulation_steps=2, learning_rate=RATE, max_grad_norm=0.0, use_cpu=True,
+        train_sampling_strategy="sequential", report_to=[], disable_tqdm=True,
+        eval_strategy="epoch", save_strategy="steps" if own else "no", save_steps=30)
+    counted: list[int] = []
+    trainer = cls(net, args, train_dataset=Numbers(), eval_dataset=Numbers(),
+                  optimizers=(sgd(net), None), **options)
+    trainer.add_callback(OnEvaluation(counted))
+    resume = sorted(own.glob("checkpoint-*")) if own and own.exists() else []
+    trainer.train(resume_from_checkpoint=str(resume[0]) if resume else None)
+    return Trained(net, trainer.state.global_step, trainer.state.epoch,
+                   trainer.lr_scheduler.get_last_lr()[0], metrics(), len(counted))
+
+
+class OnEvaluation(transformers.TrainerCallback):
+    def __init__(self, counted: list[int]) -> None:
+        self.counted = counted
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_objects: Any) -> None:
+        self.counted.append(state.global_step)
+
+
+class Module(pl.LightningModule):
+    def __init__(self, net: Net, epochs: int) -> None:
+        super().__init__()
+        self.net, self.epochs, self.evaluations = net, epochs, 0
+
+    def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+        loss = self.net(**batch)["loss"]
+        self.log("loss", loss, sync_dist=True, on_epoch=True, batch_size=len(batch["x"]))
+        return loss
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        self.log("val_loss", self.net(**batch)["loss"], sync_dist=True)
+
+    def on_validation_end(self) -> None:
+        self.evaluations += not self.trainer.sanity_checking
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        optimizer = sgd(self)
+        assert self.trainer.estimated_stepping_batches == self.epochs * UPDATES
+        return {"optimizer": optimizer, "lr_scheduler": {"interval": "step", "scheduler": linear(
+            optimizer, self.epochs)}}
+
+
+def by_lightning(cls: Optional[type], net: Net, epochs: int, folder: Optional[Path],
+                 own: Optional[Path], options: dict[str, Any]) -> Trained:
+    module = Module(net, epochs)
+    checkpoints = [pl.callbacks.ModelCheckpoint(own, "own", every_n_train_steps=30)] if own else []
+    trainer = pl.Trainer(accelerator="cpu", max_epochs=epochs, logger=False,
+                         strategy=cls(**options) if cls is not None else "auto",
+                         enable_checkpointing=bool(own), callbacks=checkpoints,
+                         enable_progress_bar=False, enable_model_summary=False)
+    resume = own / "own.ckpt" if own else None
+    trainer.fit(module, loader(), DataLoader(Numbers(), 17),
+                ckpt_path=resume if resume is not None and resume.exists() else None)
+    return Trained(net, trainer.global_step, trainer.current_epoch,
+                   trainer.lr_scheduler_configs[0].scheduler.get_last_lr()[0], metrics(),
+                   module.evaluations)
+
+
+class Count:
+    """Updates, as a program counts them."""
+
+    def __init__(self) -> None:
+        self.updates = 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"updates": self.updates}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.updates = state["updates"]
+
+
+def by_accelerate(cls: type, net: Net, epochs: int, folder: Optional[Path], own: Optional[Path],
+                  options: dict[str, Any]) -> Trained:
+    # accelerate itself divides the loss of a last, incomplete accumulation by too much
+    parts = 2 if cls is Accelerator else 1
+    accelerator = cls(cpu=True, gradient_accumulation_steps=parts, **options)
+    optimizer = sgd(net)
+    schedule = linear(optimizer, epochs)
+    model, optimizer, batches, held_out, schedule = accelerator.prepare(
+        net, optimizer, DataLoader(Numbers(), M0 // parts), DataLoader(Numbers(), 17), schedule)
+    count, evaluations, epoch = Count(), 0, 0
+    accelerator.register_for_checkpointing(count)
+    if own is not None and own.exists():
+        accelerator.load_state(str(own))
+    if cls is Accelerator:
+        px.track("count", count)
+    for epoch in px.epochs(epochs) if cls is Accelerator else range(epochs):
+        model.train()
+        for batch in batches:
+            with accelerator.accumulate(model):
+                accelerator.backward(model(**batch)["loss"])
+                optimizer.step()
+                schedule.step()
+                optimizer.zero_grad()
+            count.updates += accelerator.sync_gradients
+            if accelerator.sync_gradients and count.updates == 30 and own is not None:
+                accelerator.save_state(str(own))
+        model.eval()
+        with torch.no_grad():
+            for batch in held_out:
+                model(**batch)
+        evaluations += 1
+    return Trained(net, count.updates, epoch + 1, schedule.get_last_lr()[0], metrics(), evaluations)
+
+
+def metrics() -> dict[str, Any]:
+    return px.metrics() if px._session is not None else {}
+
+
+# A function, the plain class and the elastic class.
+PACKAGES: dict[str, tuple[Callable[..., Trained], Any, Any]] = {
+    "transformers": (by_transformers, transformers.Trainer, Trainer),
+    "lightning": (by_lightning, None, ElasticStrategy),
+    "accelerate": (by_accelerate, accelerate.Accelerator, Accelerator),
+}
+
+
+def plain(package: str) -> Trained:
+    function, cls, _elastic = PACKAGES[package]
+    return function(cls, Net(), EPOCHS, None, None, {})
+
+
+def elastic(package: str, folder: Optional[Path] = None, *, epochs: int = EPOCHS,
+            stop_after: Optional[int] = None, own: Optional[Path] = None,
+            **options: Any) -> Optional[Trained]:
+    """Train with Pollux; None if it was stopped."""
+    function, _plain, cls = PACKAGES[package]
+    net = Net(stop_after)
+    options.update(checkpoint=str(folder) if folder else None, clock=lambda: net.seconds)
+    try:
+        return function(cls, net, epochs, folder, own, options)
+    except SystemExit as end:
+        assert end.code == px.STOPPED, end.code
+        return None
+    finally:
+        px.close()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def check_equal(one: torch.nn.Module, other: torch.nn.Module) -> None:
+    for name, value in one.state_dict().items():
+        torch.testing.assert_close(value, other.state_dict()[name], rtol=1e-4, atol=1e-6)
+
+
+def check_whole(trained: Optional[Trained]) -> None:
+    """A training with batch M0 has ended where it should."""
+    assert trained is not None, "it was stopped"
+    check_equal(trained.net, reference())
+    assert (trained.updates, round(trained.epoch, 6)) == (EPOCHS * UPDATES, EPOCHS), trained
+    assert trained.rate == 0.0, trained.rate
+
+
+# ---- Cases --------------------------------------------------------------------------------------
+
+
+def case_equal(package: str, folder: Path) -> None:
+    """Without adaptation the weights are those of plain training with the package."""
+    trained = elastic(package, adapt=False)
+    check_whole(trained)
+    assert trained.evaluations == EPOCHS
+    assert trained.metrics["progress"] == EPOCHS * UPDATES
+    assert set(trained.net.batches) == {M0, LENGTH % M0}
+    if K == 1:
+        check_equal(plain(package).net, trained.net)
+
+
+def case_adapts(package: str, folder: Path) -> None:
+    """The batch grows, the rate has a factor, an update counts as several, and training ends after
+    the same progress: the scheduler, too, has come to its end."""
+    epochs = 10
+    trained = elastic(package, epochs=epochs, max_batch=8 * M0, local_batch=(1, 4 * M0))
+    assert trained is not None
+    assert max(trained.net.batches) > M0, trained.net.batches
+    assert max(trained.net.factors) > 1.2, trained.net.factors
+    assert epochs * UPDATES <= trained.metrics["progress"] < epochs * UPDATES + 8
+    assert trained.updates < 0.95 * trained.metrics["progress"], trained
+    assert trained.rate == 0.0 and trained.evaluations == epochs
+    assert round(trained.epoch) == epochs, trained.epoch
+
+
+def case_resumes(package: str, folder: Path) -> None:
+    """After a request to stop, another program continues, also in the middle of an epoch."""
+    assert elastic(package, folder / f"{package} {K}", adapt=False, stop_after=STOP_AFTER) is None
+    check_whole(elastic(package, folder / f"{package} {K}", adapt=False))
+    again = elastic(package, folder / f"{package} {K}", adapt=False)
+    assert again is not None and not again.net.batches, "training had ended"
+
+
+def case_leaves(package: str, folder: Path) -> None:
+    """Stop for the next case."""
+    assert elastic(package, folder / f"{package} of {K}", adapt=False,
+                   stop_after=STOP_AFTER) is None
+
+
+def case_fewer(package: str, folder: Path) -> None:
+    """One replica continues what two have begun."""
+    resumed = elastic(package, folder / f"{package} of 2", adapt=False)
+    check_whole(resumed)
+    assert len(resumed.net.batches) < EPOCHS * UPDATES, "it has begun again"
+
+
+def case_own_checkpoint(package: str, folder: Path) -> None:
+    """Checkpoints of the package itself have the state of Pollux in them."""
+    own = folder / f"{package} own"
+    assert elastic(package, own=own, adapt=False, stop_after=STOP_AFTER) is None
+    check_whole(elastic(package, own=own, adapt=False))
+
+
+CASES = {
+    "equal": (1, 2), "adapts": (1, 2), "resumes": (1, 2), "leaves": (2,), "fewer": (1,),
+    "own_checkpoint": (1,),
+}
+
+
+def names(replicas: int) -> list[str]:
+    return [f"{package}_{case}" for package in PACKAGES for case, counts in CASES.items()
+            if replicas in counts]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    transformers.logging.set_verbosity_error()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def main() -> int:
+    torch.set_num_threads(1)
+    os.environ.pop("POLLUX_CHECKPOINT_DIR", None)
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    for name in names(K):
+        if only not in name:
+            continue
+        package, case = name.split("_", 1)
+        try:
+            with quiet():
+                globals()[f"case_{case}"](package, Path(sys.argv[1]))
+            tell(f"ok {name}")
+        except BaseException:
+            tell(f"not ok {name}: {traceback.format_exc()}")
+            if K > 1:
+                os._exit(1)  # the other replica is in another place
+    return 0
+
+
+def tell(line: str) -> None:
+    """Not to the output, which the replicas share."""
+    with (Path(sys.argv[1]) / f"outcomes of {RANK} in {K}").open("a") as file:
+        print(line, file=file)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
