@@ -5,8 +5,8 @@
 #
 # All cases run at the same time, each on a cluster of its own; one of them:
 #
-#     POLLUX=build/gcc/pollux bash tests/soak/slurm_cuts.sh service stop      CUT_SECONDS=150: the length of a cut
-CUT_SECONDS=${CUT_SECONDS-150}
+#     POLLUX=build/gcc/pollux bash tests/soak/slurm_cuts.sh service stop      CUT_SECONDS=140: the length of a cut
+CUT_SECONDS=${CUT_SECONDS-140}
 
 if [ $# = 0 ]; then
     outputs=$(mktemp -d "${TMPDIR:-/tmp}/cuts.XXXXXX") || exit 1
