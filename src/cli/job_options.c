@@ -37,9 +37,9 @@ static int take (struct job_options *given, int id, const struct options *option
         limits->accumulation = id == JOB_ACCUMULATION;
         return 0;
     case JOB_GRAD_SQR:
-        return options_double (options, 0, MODEL_GRAD_LIMIT, &given->grad_sqr, err);
     case JOB_GRAD_VAR:
-        return options_double (options, 0, MODEL_GRAD_LIMIT, &given->grad_var, err);
+        return options_double (options, 0, MODEL_GRAD_LIMIT,
+                               id == JOB_GRAD_SQR ? &given->grad_sqr : &given->grad_var, err);
     case JOB_NOISE_SCALE:
         return options_double (options, 0, NOISE_SCALE_LIMIT, &given->noise_scale, err);
     case JOB_GAIN_MAX:
