@@ -142,6 +142,7 @@ static int agent_init (struct pollux_agent *agent, const struct pollux_setup *se
     agent->unmeasured = true;
     tuner_start (&agent->tuner, &setup->limits, agent->world.shape,
                  setup->period_s > 0 ? setup->period_s : default_period_s);
+    agent->tuner.few_sizes = setup->few_sizes;
     tuner_fix (&agent->tuner, setup->fixed);
     agent->advice = (struct pollux_advice){.batch = agent->tuner.batch};
     agent->followed = agent->tuner.batch;

@@ -14,6 +14,7 @@ struct tuner {
     struct pollux_shape shape;
     double period_s;
     bool fixed;                /* the program sets the batch */
+    bool few_sizes;            /* as in struct pollux_setup */
     struct pollux_batch batch; /* the present one */
 
     bool fitted;

@@ -106,6 +106,32 @@ static void test_first_step_is_dropped (void **unused)
     pollux_agent_close (job.agent);
 }
 
+/* Programs that are compiled for every size get micro-batches of 8 x 2^k samples. */
+static void test_few_sizes (void **unused)
+{
+    (void)unused;
+    struct pollux_limits limits = {.init_batch = 50, .max_batch = 4000, .min_local = 1};
+    struct pollux_grad grad = {.sqr = 1, .var = 50, .gain_max = 30};
+    struct tuner tuner;
+    limits.max_local = 4000;
+    tuner_start (&tuner, &limits, (struct pollux_shape){1, 1}, 30);
+    tuner.fitted = true;
+    tuner.fit.model = (struct pollux_model){.alpha_grad = 0.01, .beta_grad = 5e-5, .gamma = 1};
+    struct tuner any = tuner;
+    assert_true (tuner_choose (&any, grad));
+    assert_int_equal (any.batch.m, 100);
+    tuner.few_sizes = true;
+    for (int64_t m = 64; m <= 512; m *= 2) {
+        assert_true (tuner_choose (&tuner, grad));
+        assert_int_equal (tuner.batch.m, m);
+    }
+    /* From 64 to 100 only the size 64 is allowed. */
+    tuner.batch.m = 64;
+    tuner.limits.max_batch = 100;
+    assert_false (tuner_choose (&tuner, grad));
+    assert_int_equal (tuner.batch.m, 64);
+}
+
 /* Marked ends of micro-steps separate computation from an overlapped synchronisation. */
 static void test_stopwatch (void **unused)
 {
@@ -460,6 +486,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_first_step_is_dropped),
+        cmocka_unit_test (test_few_sizes),
         cmocka_unit_test (test_stopwatch),
         cmocka_unit_test (test_fits_on_its_schedule),
         cmocka_unit_test (test_batch_changes_step_by_step),

@@ -148,6 +148,7 @@ class CSetup(Structure):
         ("beta2", c_double),
         ("fixed", CBatch),
         ("observe", c_bool),
+        ("few_sizes", c_bool),
         ("period_s", c_double),
         ("world", CWorld),
         ("clock_s", CClock),

@@ -100,6 +100,7 @@ class Agent:
     """One per process.  Defaults: max_batch M0, local_batch (1, M0), rule adascale.  total: in
     updates with batch M0 (0: unknown).  fixed: train with this batch.  observe: measure and report
     only.  period_s: seconds between fits and reports (0: 30 s).  world None: read the environment.
+    few_sizes: choose only micro-batches of 8 x 2^k samples.
     beta2: of Adam; 0: another optimizer.  clock: seconds (default: the monotonic clock).
     Used by one thread at a time; does nothing in a child of fork."""
 
@@ -118,6 +119,7 @@ class Agent:
         beta2: float = 0.0,
         fixed: Optional[Batch] = None,
         observe: bool = False,
+        few_sizes: bool = False,
         period_s: float = 0.0,
         world: Optional[World] = None,
         clock: Optional[Callable[[], float]] = None,
@@ -135,6 +137,7 @@ class Agent:
             beta2=beta2,
             fixed=CBatch(*fixed) if fixed else CBatch(0, 0),
             observe=observe,
+            few_sizes=few_sizes,
             period_s=period_s,
         )
         if world:

@@ -125,6 +125,33 @@ if SECOND:
 # ---- Compiled and wrapped models ----------------------------------------------------------------
 
 
+if SECOND:
+    @case(1)
+    def compiled_models_get_few_sizes():
+        found = []
+        original = px.Agent
+
+        def agent(*args: Any, few_sizes: bool, **options: Any) -> Any:
+            found.append(few_sizes)
+            return original(*args, few_sizes=few_sizes, **options)
+
+        def compiled_in_place(core: nn.Module) -> nn.Module:
+            core[0].compile(backend="eager")
+            return core
+        px.Agent = agent
+        try:
+            for change in (lambda core: core, lambda core: torch.compile(core, backend="eager"),
+                           compiled_in_place):
+                def made() -> SimpleNamespace:
+                    run = make()
+                    run.model = change(run.core)
+                    return run
+                prepared(made, epochs=0)
+        finally:
+            px.Agent = original
+        assert found == [False, True, True], found
+
+
 @contextlib.contextmanager
 def group_of_one() -> Iterator[None]:
     """A process group for programs of one replica that need one."""

@@ -35,7 +35,7 @@ from .optimizers import beta2_of, note_of_no_rule, rule_of
 from .report import Accumulator
 from .batches import samples_in, updates_in
 from .session import STOPPED, Session
-from .states import ddp_of, unwrapped
+from .states import ddp_of, is_compiled, unwrapped
 
 __all__ = ["Accumulator", "STOPPED", "close", "epochs", "evaluation", "init", "load_state_dict",
            "loader", "metrics", "observe", "prepare", "rank", "replicas", "save", "session",
@@ -142,6 +142,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: An
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
         groups=len(optimizer.param_groups) + 1, rule=rule or rule_of(optimizer),
         observe=not it.adapt, fixed=fixed, warmup_epochs=warmup_epochs,
+        few_sizes=is_compiled(model),
         dataset_size=it.pass_samples, beta2=beta2_of(optimizer), period_s=it.period_s,
         world=it.world, clock=it.clock)
     module = unwrapped(model)

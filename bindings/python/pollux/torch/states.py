@@ -103,6 +103,13 @@ def is_wrapper(module: torch.nn.Module) -> bool:
     return isinstance(module, DistributedDataParallel) or "_orig_mod" in module._modules
 
 
+def is_compiled(module: torch.nn.Module) -> bool:
+    """Whether torch.compile() or module.compile() was called for it or a part of it: every new size
+    of the batch may be compiled again."""
+    return any("_orig_mod" in each._modules or getattr(each, "_compiled_call_impl", None)
+               for each in module.modules())
+
+
 def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
     """The module itself, without DDP and torch.compile() around it."""
     while is_wrapper(module):
