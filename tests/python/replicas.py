@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 PACKAGE = Path(__file__).resolve().parents[2] / "bindings" / "python"
-TIMEOUT_S = 120.0
+TIMEOUT_S = 300.0
 
 
 class Ended(NamedTuple):
