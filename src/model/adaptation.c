@@ -44,16 +44,19 @@ void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad,
         evidence_add (&adaptation->evidence, grad.sqr, grad.var, scale);
 }
 
-static bool is_steady (const struct evidence *evidence)
+/* Few values, or none, say nothing: their standard error may be 0. */
+static bool is_steady (const struct adaptation *adaptation)
 {
-    return evidence_error (evidence) <= steady_error * evidence->sqr;
+    const struct evidence *evidence = &adaptation->evidence;
+    return adaptation_has_evidence (adaptation) &&
+           evidence_error (evidence) <= steady_error * evidence->sqr;
 }
 
 void adaptation_advance (struct adaptation *adaptation, double gain)
 {
     adaptation->updates++;
     evidence_age (&adaptation->evidence, fmin (gain, most_age));
-    gain_limit_advance (&adaptation->gain_limit, gain, is_steady (&adaptation->evidence),
+    gain_limit_advance (&adaptation->gain_limit, gain, is_steady (adaptation),
                         pass_of (adaptation));
     adaptation->waits -= adaptation->waits > 0;
 }

@@ -182,6 +182,23 @@ static void test_gain_limit (void **unused)
     assert_true (limit.most == 64 && limit.trial == 0);
 }
 
+/* Progress raises the limit only with enough evidence: updates that measured nothing, or a few values
+ * with a standard error of 0, are no steady estimate. */
+static void test_limit_needs_evidence (void **unused)
+{
+    (void)unused;
+    static const int counts[] = {0, 1, 2, 15, 17};
+    for (size_t c = 0; c < COUNT (counts); c++) {
+        int values = counts[c];
+        struct adaptation adaptation = adaptation_start (32, 0);
+        for (int i = 0; i < values; i++)
+            adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1, false);
+        for (int i = 0; i < 3000; i++)
+            adaptation_advance (&adaptation, 1);
+        assert_true (adaptation.gain_limit.most == (values < 16 ? 4 : 32));
+    }
+}
+
 /* As the limit rises, the data count as more samples. */
 static void test_data_allowance (void **unused)
 {
@@ -376,12 +393,19 @@ static void test_one_micro_step (void **unused)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_by_the_book),    cmocka_unit_test (test_without_evidence),
-        cmocka_unit_test (test_outlier),        cmocka_unit_test (test_gaussian),
-        cmocka_unit_test (test_gain_limit),     cmocka_unit_test (test_adam_displacement),
-        cmocka_unit_test (test_second_moment),  cmocka_unit_test (test_probes),
-        cmocka_unit_test (test_data_allowance), cmocka_unit_test (test_turns),
-        cmocka_unit_test (test_large_gains),    cmocka_unit_test (test_one_micro_step),
+        cmocka_unit_test (test_by_the_book),
+        cmocka_unit_test (test_without_evidence),
+        cmocka_unit_test (test_outlier),
+        cmocka_unit_test (test_gaussian),
+        cmocka_unit_test (test_gain_limit),
+        cmocka_unit_test (test_limit_needs_evidence),
+        cmocka_unit_test (test_adam_displacement),
+        cmocka_unit_test (test_second_moment),
+        cmocka_unit_test (test_probes),
+        cmocka_unit_test (test_data_allowance),
+        cmocka_unit_test (test_turns),
+        cmocka_unit_test (test_large_gains),
+        cmocka_unit_test (test_one_micro_step),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
