@@ -68,8 +68,9 @@ bool adaptation_has_evidence (const struct adaptation *adaptation)
 
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation)
 {
+    double first = gain_limit_start (pass_of (adaptation)).most;
     double most = adaptation->gain_limit.most;
-    double samples = (double)adaptation->dataset_size * (most / GAIN_LIMIT_FIRST);
+    double samples = (double)adaptation->dataset_size * (most / first);
     struct pollux_grad grad =
         evidence_grad (&adaptation->evidence, adaptation->init_batch, samples);
     grad.gain_max = adaptation_has_evidence (adaptation) ? most : 1;

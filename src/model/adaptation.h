@@ -45,8 +45,8 @@ void adaptation_advance (struct adaptation *adaptation, double gain);
 /* True if there is enough evidence to choose a batch. */
 bool adaptation_has_evidence (const struct adaptation *adaptation);
 
-/* The statistics to decide by: evidence_grad, with the limit of the gain as gain_max.  As the limit rises, the
- * data count as more samples than they are: the estimate is trusted more. */
+/* The statistics to decide by: evidence_grad, with the limit of the gain as gain_max.  The data count as
+ * their number of samples times the factor by which the limit has risen: the estimate is trusted more. */
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation);
 
 /* True if a batch is to be chosen now; the next time is ADAPTATION_UPDATES updates later. */

@@ -12,7 +12,8 @@
  *     SE = sqrt (sum w^2 (q - mean)^2) / sum w           count = (sum w)^2 / sum w^2
  *
  * and decisions use sqr+ = max (mean q, 0) + SE + M0 var / N instead of the mean of q: the last term
- * is the noise of a mean over all N samples of the data, below which no gradient is known.
+ * is the noise of a mean over N samples, below which no gradient is known.  N is the size of the data at
+ * first, and more later (adaptation_grad).
  */
 #ifndef MODEL_EVIDENCE_H
 #define MODEL_EVIDENCE_H

@@ -199,18 +199,26 @@ static void test_limit_needs_evidence (void **unused)
     }
 }
 
-/* As the limit rises, the data count as more samples. */
+/* The data count as they are at first, and as twice as many samples when the limit has doubled. */
 static void test_data_allowance (void **unused)
 {
     (void)unused;
-    struct adaptation adaptation = adaptation_start (32, 3200);
-    for (int i = 0; i < 20; i++)
-        adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 400}, 1, false);
-    struct pollux_grad grad = adaptation_grad (&adaptation);
-    assert_true (grad.gain_max == 4 && relative (grad.sqr, 1 + 400 * 0.01) < 1e-12);
-    adaptation_advance (&adaptation, 1000);
-    grad = adaptation_grad (&adaptation);
-    assert_true (grad.gain_max == 8 && relative (grad.sqr, 1 + 400 * 0.005) < 1e-12);
+    static const struct {
+        int64_t pass;
+        double first;
+    } cases[] = {{100, 4}, {400, 4}, {8000, 80}};
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        double noise = 400 / (double)cases[i].pass;
+        struct adaptation adaptation = adaptation_start (32, 32 * cases[i].pass);
+        for (int j = 0; j < 20; j++)
+            adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 400}, 1, false);
+        struct pollux_grad grad = adaptation_grad (&adaptation);
+        assert_true (grad.gain_max == cases[i].first && relative (grad.sqr, 1 + noise) < 1e-12);
+        adaptation_advance (&adaptation, 1000);
+        grad = adaptation_grad (&adaptation);
+        assert_true (grad.gain_max == 2 * cases[i].first);
+        assert_true (relative (grad.sqr, 1 + noise / 2) < 1e-12);
+    }
 }
 
 /* A turn to choose: after 16 values, then after every 50 updates; at once on another placement. */
