@@ -4,6 +4,7 @@ program queues them."""
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,8 +28,10 @@ class Device:
     def kernel(self, ms):
         self.queue.append(ms)
 
-    def event(self):
-        return Event(self)
+    def record(self):
+        event = Event(self)
+        event.record()
+        return event
 
     def run(self):
         for item in self.queue:
@@ -77,7 +80,7 @@ def update(times, device, micro_ms, reduce_ms, step_ms):
 
 def test_times_are_those_of_the_device():
     device = Device()
-    times = EventTimes(device.event)
+    times = EventTimes(device.record)
     assert times.read() is None
     device.kernel(1000.0)  # of other work, before
     assert update(times, device, [10, 14, 30], None, 8) == pytest.approx((0.012, 0.030))
@@ -91,7 +94,7 @@ def test_times_are_those_of_the_device():
 
 def test_an_update_without_a_backward_has_no_times():
     device = Device()
-    times = EventTimes(device.event)
+    times = EventTimes(device.record)
     times.begin()
     assert times.read() is None
     times.end()
@@ -109,7 +112,7 @@ def test_the_agent_gets_them(closed, monkeypatch, batch):
     """Kernels of 3 ms for a sample and 7 ms for a step, queued by the program."""
     device = Device()
     module = sys.modules["pollux.torch.session"]  # px.session is a function
-    monkeypatch.setattr(module, "times_of", lambda model: EventTimes(device.event))
+    monkeypatch.setattr(module, "times_of", lambda model: EventTimes(device.record))
 
     class Optimizer(torch.optim.SGD):
         def step(self, closure=None):
@@ -135,6 +138,27 @@ def test_the_agent_gets_them(closed, monkeypatch, batch):
     for micro_s, last_s in seen[1:]:
         assert micro_s == pytest.approx(alone)
         assert last_s == pytest.approx(0.003 * batch.m + 0.007)
+
+
+def test_events_are_those_of_the_device_of_the_model(monkeypatch):
+    """The program need not have made it the current one by torch.cuda.set_device()."""
+    streams = {0: Device(), 1: Device()}
+
+    class CudaEvent(Event):
+        def __init__(self, enable_timing):
+            assert enable_timing
+            super().__init__(None)
+
+        def record(self, stream=None):
+            self.device = stream or streams[0]
+            super().record()
+    monkeypatch.setattr(torch.cuda, "Event", CudaEvent)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device=0: streams[device])
+    parameters = [SimpleNamespace(is_cuda=False, device="cpu"),
+                  SimpleNamespace(is_cuda=True, device=1)]
+    times = times_of(SimpleNamespace(parameters=lambda: iter(parameters)))
+    assert update(times, streams[1], [10, 14, 30], None, 8) == pytest.approx((0.012, 0.030))
+    assert not streams[0].queue and streams[1].waits == 1
 
 
 def test_a_cpu_has_the_clock_of_the_agent():

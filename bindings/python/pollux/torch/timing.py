@@ -12,6 +12,7 @@ optimizer is that of the update before.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Optional
 
 import torch
@@ -42,33 +43,33 @@ class Times:
 
 
 class EventTimes(Times):
-    """By events with record(), synchronize() and elapsed_time() in milliseconds, as those of
-    torch.cuda."""
+    """By events with synchronize() and elapsed_time() in milliseconds, as those of torch.cuda.
+    record() queues an event and returns it."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, record: Callable[[], Any]) -> None:
+        self._record = record
         self._marks: list[Any] = []     # begin, and the ends of micro-steps without synchronisation
         self._computed: Any = None
         self._reduced: Any = None
         self._stepped: Optional[tuple[Any, Any]] = None     # begin and end of the last step
 
     def begin(self) -> None:
-        self._marks = [self._now()]
+        self._marks = [self._record()]
         self._computed = self._reduced = None
 
     def micro_end(self) -> None:
-        self._marks.append(self._now())
+        self._marks.append(self._record())
 
     def computed(self) -> None:
-        self._computed = self._reduced = self._now()
+        self._computed = self._reduced = self._record()
 
     def reduced(self) -> None:
-        self._reduced = self._now()
+        self._reduced = self._record()
 
     def end(self) -> None:
         self._stepped = None
         if self._reduced is not None:
-            self._stepped = self._reduced, self._now()
+            self._stepped = self._reduced, self._record()
 
     def read(self) -> Optional[tuple[float, float]]:
         if self._computed is None or not self._marks:
@@ -81,17 +82,20 @@ class EventTimes(Times):
             return _seconds(self._marks[0], self._marks[-1]) / micro_steps, last
         return _seconds(self._marks[0], self._computed) + stepped, last
 
-    def _now(self) -> Any:
-        event = self._make()
-        event.record()
-        return event
-
 
 def times_of(model: torch.nn.Module) -> Times:
     """For the device of the model's parameters."""
-    if any(parameter.is_cuda for parameter in model.parameters()):
-        return EventTimes(lambda: torch.cuda.Event(enable_timing=True))
+    for parameter in model.parameters():
+        if parameter.is_cuda:
+            return EventTimes(functools.partial(_record, parameter.device))
     return Times()
+
+
+def _record(device: torch.device) -> torch.cuda.Event:
+    """Queue an event on this device, which need not be the current one."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record(torch.cuda.current_stream(device))
+    return event
 
 
 def _seconds(begin: Any, end: Any) -> float:
