@@ -75,7 +75,7 @@ def test_ctrl_c_without_a_directory_says_that_nothing_is_saved(capfd):
     assert "interrupted: nothing is saved" in capfd.readouterr().err.splitlines()[-1]
 
 
-def test_a_second_ctrl_c_ends_at_once(monkeypatch):
+def test_a_second_ctrl_c_ends_at_once(monkeypatch, capfd):
     ends = []
 
     def twice(number):
@@ -89,6 +89,33 @@ def test_a_second_ctrl_c_ends_at_once(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         train(*prepared(), act=twice)
     assert ends == [0]
+    assert f"Ctrl-C after {interrupt.REPEATED_S:g} s ends it at once" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("loop", [px.epochs, px.steps])
+def test_ctrl_c_after_a_stop_is_that_of_python(loop):
+    """SIGTERM has stopped the training, and the program is still in its loop to clean up."""
+    model, optimizer, loader = prepared()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in loop(20):
+            try:
+                for (x,) in loader:
+                    model(x).mean().backward()
+                    optimizer.step()
+                    signal.raise_signal(signal.SIGTERM)
+            except SystemExit as end:
+                assert end.code == 143
+                ctrl_c()
+
+
+def test_a_repeated_ctrl_c_after_a_stop_is_ignored():
+    """torchrun may repeat it when the training has stopped already."""
+    with pytest.raises(SystemExit) as end:
+        try:
+            train(*prepared(), act=lambda number: ctrl_c() if number == 4 else None)
+        finally:
+            ctrl_c()
+    assert end.value.code == 130
 
 
 def test_ctrl_c_outside_of_training_is_that_of_python():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C.  During training the first one asks for a stop, which saves; a later one, and one at any
-other time, raises KeyboardInterrupt as Python does."""
+"""Ctrl-C.  During training the first one asks for a stop, which saves; one that comes REPEATED_S
+later, and one at any other time, raises KeyboardInterrupt as Python does."""
 from __future__ import annotations
 
 import contextlib
@@ -11,7 +11,8 @@ from typing import Any
 
 INTERRUPTED = 130   # exit status
 REPEATED_S = 2.0    # torchrun passes on the signal of the terminal, so that it comes twice
-NOTE = b"pollux: interrupted: training stops after this update; Ctrl-C again ends it at once\n"
+NOTE = ("pollux: interrupted: training stops after this update; "
+        f"Ctrl-C after {REPEATED_S:g} s ends it at once\n").encode()
 
 
 class Interrupts:

@@ -91,6 +91,7 @@ class Session:
         self.save_asked = False
         self.save_agreed = False
         self.stop_agreed = False
+        self.left = False       # training has stopped: the agent is closed, the program cleans up
         self.evaluations = 0    # that are running
         self.restored = False
         self._grad = (1.0, 0.0)
@@ -125,8 +126,9 @@ class Session:
 
     @property
     def training(self) -> bool:
-        """Whether a loop of Pollux runs, or an update."""
-        return self.endless or self.epochs.by is not None or self.update is not None
+        """Whether a loop of Pollux runs, or an update, and the agent is open."""
+        return not self.left and (
+            self.endless or self.epochs.by is not None or self.update is not None)
 
     @property
     def interrupted(self) -> bool:
@@ -345,6 +347,7 @@ class Session:
             end = f"saved in {where}" if where else "nothing is saved: px.init() has no directory"
             why = "interrupted" if interrupted else "asked to stop"
             print(f"pollux: {why}: {end}", file=sys.stderr, flush=True)
+        self.left = True
         self.agent.close()
         with contextlib.suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
