@@ -56,9 +56,8 @@ struct carrier {
                            struct pollux_error *text);
     /* The job's last failure was its own, or it did not fail: its excuses count from 0 again. */
     void (*forget_excuses) (void *self, int job);
-    /* May a job that was excused start again?  False: later, and wants_settle is set then.  NULL:
-     * always. */
-    bool (*may_restart) (void *self, int job);
+    /* May a job start?  False: later, and wants_settle is set then.  NULL: always. */
+    bool (*may_start) (void *self, int job);
     /* The generation is over: remove files that are not needed any more. */
     void (*clean_up) (void *self, const struct cluster *cluster,
                       const struct generation *generation);

@@ -138,7 +138,7 @@ static bool may_start (const struct generation_set *set, const struct job *job, 
 {
     const struct carrier *carrier = set->carrier;
     return (!set->may_start || set->may_start (set->may_start_self, job)) &&
-           (!carrier->may_restart || carrier->may_restart (set->carrier_self, index));
+           (!carrier->may_start || carrier->may_start (set->carrier_self, index));
 }
 
 int generation_set_reconcile (struct generation_set *set, struct loop *loop,

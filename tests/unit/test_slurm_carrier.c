@@ -58,6 +58,7 @@ static void drop_generation (struct fixture *fixture)
     while (fixture->slurm.count > 0)
         slurm_table_drop (&fixture->slurm, fixture->slurm.shares[0]);
     fixture->slurm.poll_us = fixture->slurm.query_us = INT64_MAX;
+    fixture->slurm.unnamed_failure_us = 0;
 }
 
 static int setup (void **state)
@@ -238,8 +239,8 @@ static void test_pauses (void **state)
         end_rank (fixture, 0, OUTSIDE, i);
         end_rank (fixture, 1, FAILED, i);
         assert_non_null (excuse (fixture));
-        assert_int_equal (slurm_carrier.may_restart (&fixture->slurm, 7), i <= 5);
-        assert_true (slurm_carrier.may_restart (&fixture->slurm, 8));
+        assert_int_equal (slurm_carrier.may_start (&fixture->slurm, 7), i <= 5);
+        assert_true (slurm_carrier.may_start (&fixture->slurm, 8));
         drop_generation (fixture);
     }
     int64_t due_us = slurm_due_us (&fixture->slurm);
@@ -248,7 +249,7 @@ static void test_pauses (void **state)
     fixture->slurm.set.wants_settle = false;
     slurm_step (&fixture->slurm, NULL);
     assert_true (fixture->slurm.set.wants_settle);
-    assert_true (slurm_carrier.may_restart (&fixture->slurm, 7));
+    assert_true (slurm_carrier.may_start (&fixture->slurm, 7));
     slurm_carrier.forget_excuses (&fixture->slurm, 7);
     assert_int_equal (fixture->slurm.excuses.count, 0);
 }
@@ -277,21 +278,27 @@ static void test_unexplained_losses (void **state)
     }
 }
 
-/* srun's message about a failed node: the node of the share is reported; of an MPI step it is not known. */
+/* srun's message about a failed node: the node of the share is reported, also if its generation was dropped.  Of an MPI
+ * step it is not known, and nothing starts. */
 static void test_failed_nodes (void **state)
 {
     struct fixture *fixture = *state;
     static const struct {
         enum launcher launcher;
         const char *error;
+        bool dropped;
         int reported;
+        bool may_start;
     } cases[] = {
-        {LAUNCHER_ENV, "srun: error: Node failure on n1\n", 1},
+        {LAUNCHER_ENV, "srun: error: Node failure on n1\n", false, 1, true},
         {LAUNCHER_ENV, "slurmstepd: error: *** STEP 1.2 ON n1 CANCELLED DUE TO NODE FAILURE ***\n",
-         1},
-        {LAUNCHER_MPI, "srun: error: Node failure on n1\n", 0},
-        {LAUNCHER_ENV, "srun: error: n1: task 0: Exited with exit code 1\n", 0},
-        {LAUNCHER_ENV, "slurmstepd: error: *** STEP 1.2 ON n1 CANCELLED ***\n", 0},
+         false, 1, true},
+        {LAUNCHER_ENV, "srun: error: Node failure on n1\n", true, 1, true},
+        {LAUNCHER_MPI, "srun: error: Node failure on n1\n", false, 0, false},
+        {LAUNCHER_MPI, "srun: error: Node failure on n1\n", true, 0, false},
+        {LAUNCHER_MPI, "srun: error: n1: task 0: Exited with exit code 1\n", false, 0, true},
+        {LAUNCHER_ENV, "srun: error: n1: task 0: Exited with exit code 1\n", false, 0, true},
+        {LAUNCHER_ENV, "slurmstepd: error: *** STEP 1.2 ON n1 CANCELLED ***\n", false, 0, true},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         bool env = cases[i].launcher == LAUNCHER_ENV;
@@ -300,10 +307,14 @@ static void test_failed_nodes (void **state)
         add_generation (fixture, cases[i].launcher);
         memset (fixture->failed, 0, sizeof (fixture->failed));
         fixture->slurm.query_us = INT64_MAX;
-        slurm_share_ended (&fixture->slurm, fixture->generation->shares[env ? 1 : 0].carried,
-                           &result);
+        struct carried_share *share = fixture->generation->shares[env ? 1 : 0].carried;
+        if (cases[i].dropped)
+            share->generation = NULL;
+        slurm_share_ended (&fixture->slurm, share, &result);
+        share->generation = fixture->generation;
         assert_int_equal (fixture->failed[1], cases[i].reported);
         assert_int_equal (fixture->failed[0], 0);
+        assert_int_equal (slurm_carrier.may_start (&fixture->slurm, 7), cases[i].may_start);
         assert_int_equal (fixture->slurm.query_us == 0,
                           strcasestr (cases[i].error, "node fail") != NULL);
         drop_generation (fixture);
@@ -374,6 +385,44 @@ static void test_failed_node_of_allocation (void **state)
     free (steps.details);
 }
 
+/* One of the nodes of an MPI step has failed: nothing starts before a query that began later tells which.  The others
+ * keep their slots, so that their jobs go on. */
+static void test_failed_node_of_mpi (void **state)
+{
+    (void)state;
+    struct steps steps = {.slurm = {.way = &steps_way, .node_count = -1}};
+    struct node known[2] = {{.name = "n0"}, {.name = "n1"}};
+    struct cluster cluster = {.nodes = known, .node_count = 2};
+    struct slurm_node list[2] = {{.name = "n0", .state = "allocated", .cpus = 4},
+                                 {.name = "n1", .state = "allocated", .cpus = 4}};
+    struct slurm_nodes found = {.list = list, .count = 2};
+    const struct carried_share share = {.many_nodes = true};
+    struct slurm *slurm = &steps.slurm;
+    static const int64_t second_us = 1000000;
+    slurm->way_self = &steps;
+    slurm->cluster = &cluster;
+    slurm->query_began_us = clock_monotonic_us ();
+    assert_int_equal (steps_take_nodes (&steps, &found, "", NULL), 0);
+    assert_true (slurm->query_us > clock_monotonic_us () + 10 * second_us);
+    assert_true (slurm_carrier.may_start (slurm, 0));
+    slurm_share_failed (slurm, &share);
+    slurm->set.wants_settle = false;
+    /* The answer to a query that was under way: Slurm is asked again soon. */
+    assert_int_equal (steps_take_nodes (&steps, &found, "", NULL), 0);
+    assert_true (slurm->query_us <= clock_monotonic_us () + second_us);
+    assert_false (slurm_carrier.may_start (slurm, 0) || slurm->set.wants_settle);
+    assert_true (slurm->nodes[0].slots > 0 && slurm->nodes[1].slots > 0);
+    strcpy (list[1].state, "down");
+    slurm->query_began_us = clock_monotonic_us () + 1;
+    assert_int_equal (steps_take_nodes (&steps, &found, "", NULL), 0);
+    assert_true (slurm->query_us > clock_monotonic_us () + 10 * second_us);
+    assert_true (slurm_carrier.may_start (slurm, 0) && slurm->set.wants_settle);
+    assert_true (slurm->nodes[0].slots > 0);
+    assert_int_equal (slurm->nodes[1].slots, 0);
+    free (slurm->nodes);
+    free (steps.details);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +433,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_failed_nodes, setup, teardown),
         cmocka_unit_test_setup_teardown (test_abandoned_share, setup, teardown),
         cmocka_unit_test (test_failed_node_of_allocation),
+        cmocka_unit_test (test_failed_node_of_mpi),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -435,11 +435,12 @@ static void forget_excuses (void *self, int job)
     excuse_counts_forget (&((struct slurm *)self)->excuses, job);
 }
 
-static bool may_restart (void *self, int job)
+/* Not in the pause after its excuses, and not while it is unknown which node has failed. */
+static bool may_start (void *self, int job)
 {
     const struct slurm *slurm = self;
     const struct excuse_count *excuses = excuse_counts_find (&slurm->excuses, job);
-    return !excuses || excuses->until_us == 0;
+    return slurm->unnamed_failure_us == 0 && (!excuses || excuses->until_us == 0);
 }
 
 /* The pauses that have ended. */
@@ -597,7 +598,7 @@ const struct carrier slurm_carrier = {
     .release_share = release_share,
     .excuse = excuse,
     .forget_excuses = forget_excuses,
-    .may_restart = may_restart,
+    .may_start = may_start,
     .clean_up = clean_up,
     .remove = remove_generation,
 };

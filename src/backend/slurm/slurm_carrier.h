@@ -58,6 +58,7 @@ struct carried_share {
     enum slurm_phase phase; /* as last listed; jobs only */
     int64_t phase_us;       /* since when */
     int node, count;        /* of its runs; they stay known when the generation is dropped */
+    bool many_nodes;        /* a step of MPI: node is the first of its nodes */
     uint64_t command;       /* srun, or the way's own; 0: none */
     double grace_s;
     int64_t stop_us;   /* when it was asked to stop; 0: never */
@@ -147,6 +148,9 @@ struct slurm {
     int64_t query_us; /* when the next one is due */
     int64_t query_began_us;
     int query_failures;
+    /* When a share of many nodes failed with one of them: nothing starts before a query of nodes that began later has
+     * an answer.  0: it has one. */
+    int64_t unnamed_failure_us;
 };
 
 /* The pause before a job starts again after so many ends from outside in succession. */
@@ -187,7 +191,8 @@ struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *g
 void slurm_table_drop (struct slurm *slurm, struct carried_share *share);
 void slurm_table_poll (struct slurm *slurm);
 void slurm_set_state (struct slurm *slurm, struct carried_share *share, enum carried_state state);
-/* Slurm says that a node of the share has failed: nodes are asked for at once. */
+/* Slurm says that a node of the share has failed: nodes are asked for at once, and nothing starts on it before there is
+ * an answer. */
 void slurm_share_failed (struct slurm *slurm, const struct carried_share *share);
 /* True if Slurm does not have the share any more, and had a second to show its files. */
 bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share *share);

@@ -81,6 +81,8 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
                       struct pollux_error *err)
 {
     size_t count = (size_t)found->count;
+    bool failed =
+        steps->slurm.unnamed_failure_us >= steps->slurm.query_began_us; /* since it began */
     struct node *nodes = calloc (count + 1, sizeof (nodes[0]));
     struct steps_node *details = calloc (count + 1, sizeof (details[0]));
     if (!nodes || !details) {
@@ -97,8 +99,9 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
         const struct node *last;
         const struct steps_node *before = steps_find_node (steps, node->name, &last);
         details[i].failed_us = before ? before->failed_us : 0;
-        if (slurm_node_use (node->state, true) == SLURM_NODE_LOST ||
-            details[i].failed_us >= steps->slurm.query_began_us)
+        bool failed_since = details[i].failed_us >= steps->slurm.query_began_us;
+        failed |= failed_since;
+        if (slurm_node_use (node->state, true) == SLURM_NODE_LOST || failed_since)
             nodes[i].slots = 0;
     }
     free (steps->slurm.nodes);
@@ -108,6 +111,12 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
     steps->details = details;
     steps->slurm.node_count = found->count;
     steps->changes = (struct node_changes){.nodes = nodes, .count = found->count};
+    steps->slurm.query_us = clock_monotonic_us () + (failed ? QUERY_AGAIN_US : QUERY_US);
+    if (steps->slurm.unnamed_failure_us > 0 &&
+        steps->slurm.unnamed_failure_us < steps->slurm.query_began_us) {
+        steps->slurm.unnamed_failure_us = 0;
+        steps->slurm.set.wants_settle = true; /* starts waited for this, too */
+    }
     return 0;
 }
 
@@ -168,10 +177,6 @@ static void nodes_done (void *user, const struct command_result *result)
         return;
     }
     steps->slurm.query_failures = 0;
-    bool failed = false; /* since it began */
-    for (int i = 0; i < steps->slurm.node_count; i++)
-        failed |= steps->details[i].failed_us >= steps->slurm.query_began_us;
-    steps->slurm.query_us = clock_monotonic_us () + (failed ? QUERY_AGAIN_US : QUERY_US);
 }
 
 static int ask_nodes (struct steps *steps, struct pollux_error *err)

@@ -47,7 +47,7 @@ const struct steps_node *steps_find_node (const struct steps *steps, const char 
 void steps_node_failed (void *self, int node);
 /* Ask Slurm for the allocation's nodes if that is due. */
 void steps_query_nodes (struct steps *steps);
-/* Fill nodes from what was asked.  gres: per node, as squeue writes it. */
+/* Fill nodes from what was asked, and say when to ask again.  gres: per node, as squeue writes it. */
 int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, const char *gres,
                       struct pollux_error *err);
 

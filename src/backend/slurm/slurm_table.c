@@ -50,6 +50,7 @@ struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *g
     added->share = share;
     added->node = generation->shares[share].node;
     added->count = generation->shares[share].count;
+    added->many_nodes = generation->launcher == LAUNCHER_MPI;
     snprintf (added->name, sizeof (added->name), "%s.%d.%d", generation->name, generation->number,
               share);
     slurm->shares[slurm->count++] = added;
@@ -88,12 +89,14 @@ bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share 
     return share->state == CARRIED_GONE && slurm->listed_us > share->since_us + FILES_US;
 }
 
-/* A step of MPI has several nodes, and one of them has failed: the next query tells which. */
+/* Of a step of MPI any node may have failed.  They are not all reported: other jobs run on the good ones, and would
+ * count as lost with them. */
 void slurm_share_failed (struct slurm *slurm, const struct carried_share *share)
 {
-    bool one_node = share->generation && share->generation->launcher != LAUNCHER_MPI;
     slurm->query_us = 0;
-    if (one_node && slurm->way->node_failed)
+    if (share->many_nodes)
+        slurm->unnamed_failure_us = clock_monotonic_us ();
+    else if (slurm->way->node_failed)
         slurm->way->node_failed (slurm->way_self, share->node);
 }
 
