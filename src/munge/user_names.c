@@ -23,6 +23,7 @@ enum {
     NAMES = 256,            /* users in the cache; one place per uid modulo this */
     FRESH_S = 60,           /* how long a name is used without another lookup */
     KEPT_S = 3600,          /* how long it is used if there is no answer */
+    GONE_S = 300,           /* how long it is used if the answer is that there is no such user */
     PASSWD_BYTES = 1 << 16, /* of one line of the user database */
 };
 
@@ -151,7 +152,7 @@ static int take_answer (struct user_names *names, int64_t now_s, struct pollux_e
     if (names->code != 0)
         return fail (err, -EAGAIN, "the name of uid %u cannot be looked up: %s",
                      (unsigned)names->uid, strerror (names->code));
-    if (kept->uid == names->uid)
+    if (kept->uid == names->uid && now_s >= kept->at_s + GONE_S)
         kept->at_s = 0; /* the user was removed */
     return fail (err, -EACCES,
                  "uid %u has no user name (of 1 to %d printable characters) on polluxd's machine",
@@ -198,8 +199,8 @@ int user_names_find (struct user_names *names, uid_t uid, int64_t now_s, char re
         code = look_up (names, uid, now_s, err);
         pthread_mutex_unlock (&names->lock);
     }
-    if (code == -EAGAIN && kept->uid == uid && kept->at_s > 0 && now_s < kept->at_s + KEPT_S)
-        code = 0;
+    if (kept->uid == uid && kept->at_s > 0 && now_s < kept->at_s + KEPT_S)
+        code = 0; /* take_answer has removed the names of users who are gone */
     if (code == 0)
         memcpy (ret, kept->text, USER_NAME_SIZE);
     return code;

@@ -5,6 +5,12 @@
  *
  * A name in the cache is used for a minute.  After that it is looked up again; if that does not succeed in time, the
  * name is used further, for an hour.  While a lookup hangs, no call waits: names in the cache are found, others are not.
+ *
+ * "There is no such user" counts five minutes after the last answer with a name: NSS with `sss files` says so of all
+ * users of a directory while sssd restarts.
+ *
+ * The cache has 256 places, one per uid modulo 256.  Two users of one place replace each other: then each request is a
+ * lookup, and without answers only the last of the two is found.
  */
 #ifndef MUNGE_USER_NAMES_H
 #define MUNGE_USER_NAMES_H

@@ -112,9 +112,11 @@ static int decode (const char *credential, void *context, void **payload, int *l
     return MUNGE_SUCCESS;
 }
 
-/* In the place of the C library's: a name service that fails for one user, and hangs for another. */
-enum { UID_WITHOUT_ANSWER = 4242, UID_THAT_HANGS = 4343 };
+/* In the place of the C library's: a name service that fails for one user, hangs for another, and has a third one at
+ * times. */
+enum { UID_WITHOUT_ANSWER = 4242, UID_THAT_HANGS = 4343, UID_AT_TIMES = 4444 };
 static sem_t lookup_begun, lookup_go;
+static bool has_user; /* UID_AT_TIMES; set between lookups */
 int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret);
 int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret)
 {
@@ -125,9 +127,12 @@ int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struc
         sem_post (&lookup_begun);
         sem_wait (&lookup_go);
     }
-    if ((uid != 0 && uid != UID_THAT_HANGS) || size < sizeof ("root"))
+    bool known = uid == 0 || uid == UID_THAT_HANGS || (uid == UID_AT_TIMES && has_user);
+    if (!known || size < sizeof ("root"))
         return 0; /* there is no such user */
-    *user = (struct passwd){.pw_name = strcpy (memory, uid == 0 ? "root" : "slow")};
+    *user = (struct passwd){.pw_name = strcpy (memory, uid == 0                ? "root"
+                                                       : uid == UID_THAT_HANGS ? "slow"
+                                                                               : "anna")};
     *ret = user;
     return 0;
 }
@@ -565,6 +570,29 @@ static void an_old_name_is_better_than_none (void **state)
     user_names_free (NULL);
 }
 
+/* While sssd restarts there seems to be no such user: the name of the cache counts for five minutes. */
+static void a_user_who_is_missing_for_a_moment_is_served (void **state)
+{
+    static const struct {
+        int64_t at_s;
+        bool has_user;
+        int code;
+    } rows[] = {{1, false, -EACCES}, {2, true, 0},    {62, false, 0},        {301, false, 0},
+                {302, true, 0},      {601, false, 0}, {602, false, -EACCES}, {603, false, -EACCES},
+                {604, true, 0},      {700, false, 0}};
+    struct user_names *names = user_names_new ();
+    (void)state;
+    assert_non_null (names);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        char name[USER_NAME_SIZE] = "";
+        has_user = rows[i].has_user;
+        assert_int_equal (user_names_find (names, UID_AT_TIMES, rows[i].at_s, name, NULL),
+                          rows[i].code);
+        assert_string_equal (name, rows[i].code == 0 ? "anna" : "");
+    }
+    user_names_free (names);
+}
+
 static void a_worker_ends_with_work_left (void **state)
 {
     struct munge *munge = open_munge ();
@@ -680,6 +708,7 @@ int main (void)
         cmocka_unit_test (a_failing_name_service_concerns_one_user),
         cmocka_unit_test (a_hanging_name_service_concerns_new_users),
         cmocka_unit_test (an_old_name_is_better_than_none),
+        cmocka_unit_test (a_user_who_is_missing_for_a_moment_is_served),
         cmocka_unit_test (a_worker_ends_with_work_left),
         cmocka_unit_test (signed_soon_or_not_at_all),
         cmocka_unit_test (users_have_roles),
