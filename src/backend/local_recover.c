@@ -221,7 +221,7 @@ static void sweep_job (struct local *local, const struct cluster *cluster, const
 {
     int directory, index = cluster_find_job (cluster, name);
     const struct job *job = index >= 0 ? cluster->jobs[index] : NULL;
-    bool expired = job && !job_live (job) && job->end_us < oldest_us;
+    bool expired = job && job_is_old (job, oldest_us);
     DIR *list;
     const char *entry;
     if (!wire_is_job (name) || safe_dir_open (local->runs.root, name, &directory, NULL) < 0)
@@ -304,7 +304,7 @@ void local_prune (struct local *local, const struct cluster *cluster)
     int64_t oldest_us = old_jobs_before_us (cluster, local->runs.keep_jobs);
     for (int i = 0; i < cluster->job_count; i++) {
         const struct job *job = cluster->jobs[i];
-        if (!job_live (job) && job->end_us < oldest_us)
+        if (job_is_old (job, oldest_us))
             sweep_job (local, cluster, job->spec.name, oldest_us);
     }
 }

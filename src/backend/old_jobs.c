@@ -27,3 +27,8 @@ int64_t old_jobs_before_us (const struct cluster *cluster, int keep)
     free (ends);
     return before_us;
 }
+
+bool job_is_old (const struct job *job, int64_t before_us)
+{
+    return !job_live (job) && job->end_us < before_us;
+}

@@ -14,5 +14,7 @@ enum {
 /* The logs of jobs that ended before this time are removed: all but the `keep` that ended last, and
  * those that ended at the same time as the oldest of them.  INT64_MIN: none is. */
 int64_t old_jobs_before_us (const struct cluster *cluster, int keep);
+/* Has the job ended before this time? */
+bool job_is_old (const struct job *job, int64_t before_us);
 
 #endif

@@ -50,35 +50,41 @@ const struct service_node *service_find_node (const struct service *service, con
     return &service->details[index];
 }
 
+/* Of a node by its number in the cluster; NULL: Slurm does not have it. */
+static struct service_node *details_of (struct service *service, int node)
+{
+    const struct cluster *cluster = service->slurm.cluster;
+    int index = cluster ? find_index (service, cluster->nodes[node].name) : -1;
+    return index >= 0 ? &service->details[index] : NULL;
+}
+
 void service_block_node (struct service *service, int node)
 {
-    const char *name = service->slurm.cluster ? service->slurm.cluster->nodes[node].name : "";
-    int index = find_index (service, name);
-    if (index < 0 || service->details[index].blocked_us > clock_monotonic_us ())
+    struct service_node *details = details_of (service, node);
+    if (!details || details->blocked_us > clock_monotonic_us ())
         return;
     slurm_log (&service->slurm, LOG_WARNING,
-               "node %s: Slurm does not start our job there; it is not used for two minutes", name);
-    service->details[index].blocked_us = clock_monotonic_us () + BLOCKED_US;
+               "node %s: Slurm does not start our job there; it is not used for two minutes",
+               service->slurm.cluster->nodes[node].name);
+    details->blocked_us = clock_monotonic_us () + BLOCKED_US;
     service->slurm.query_us = 0;
 }
 
 void service_node_failed (void *self, int node)
 {
     struct service *service = self;
-    const char *name = service->slurm.cluster ? service->slurm.cluster->nodes[node].name : "";
-    int index = find_index (service, name);
-    if (index < 0)
+    struct service_node *details = details_of (service, node);
+    if (!details)
         return;
-    service->details[index].failed_us = clock_monotonic_us ();
-    service->slurm.nodes[index].available = false;
+    details->failed_us = clock_monotonic_us ();
+    service->slurm.nodes[details - service->details].available = false;
 }
 
 void service_share_left (struct service *service, int node)
 {
-    const char *name = service->slurm.cluster ? service->slurm.cluster->nodes[node].name : "";
-    int index = find_index (service, name);
-    if (index >= 0)
-        service->details[index].changed_us = clock_monotonic_us ();
+    struct service_node *details = details_of (service, node);
+    if (details)
+        details->changed_us = clock_monotonic_us ();
 }
 
 /* ---- Slots -------------------------------------------------------------------------------- */

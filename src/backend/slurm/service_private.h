@@ -161,9 +161,10 @@ void service_query_nodes (struct service *service);
 void service_nodes_listed (struct service *service);
 /* A share of ours left the table. */
 void service_share_left (struct service *service, int node);
-/* A share has waited too long on a node. */
-void service_node_failed (void *self, int node);
+/* A share has waited too long on a node: it is not used for two minutes. */
 void service_block_node (struct service *service, int node);
+/* node_failed of struct slurm_way: the node is not available until a query that begins later finds it usable. */
+void service_node_failed (void *self, int node);
 int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret);
 void service_nodes_clear (struct service *service);
 

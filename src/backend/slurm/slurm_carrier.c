@@ -213,7 +213,7 @@ static void refuse (void *self, struct generation *generation, int rank, bool st
 
 static bool has_failed (const struct slurm *slurm, int node)
 {
-    return slurm->way->lists_failed && slurm_lacks_node (slurm, node);
+    return slurm->way->lists_dead_shares && slurm_lacks_node (slurm, node);
 }
 
 /* Is nothing more to be expected of the share: has it ended, or does Slurm list it in vain? */

@@ -84,9 +84,8 @@ struct slurm_file {
 /* How shares are carried out.  self is slurm->way_self.  No function waits. */
 struct slurm_way {
     bool steps; /* squeue lists steps, not jobs */
-    bool
-        lists_failed; /* Slurm may list shares of a node for ever that has failed or is not ours any
-                        * more: they count as ended */
+    /* Slurm may list shares of a node for ever that has failed or is not ours any more: they count as ended. */
+    bool lists_dead_shares;
 
     /* Submit a share: write its files, then start the command.  share->command may be set; then its
      * end is reported with slurm_share_ended, or slurm_share_sent.  -EINVAL: the job's own fault. */

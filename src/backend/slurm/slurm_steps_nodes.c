@@ -120,7 +120,6 @@ int steps_take_nodes (struct steps *steps, const struct slurm_nodes *found, cons
     return 0;
 }
 
-/* It is lost until a query that begins now or later says otherwise. */
 void steps_node_failed (void *self, int node)
 {
     struct steps *steps = self;

@@ -44,6 +44,7 @@ extern const struct slurm_way steps_way;
 const struct steps_node *steps_find_node (const struct steps *steps, const char *name,
                                           const struct node **ret);
 
+/* node_failed of struct slurm_way: the node has no slots until a query that begins later finds it usable. */
 void steps_node_failed (void *self, int node);
 /* Ask Slurm for the allocation's nodes if that is due. */
 void steps_query_nodes (struct steps *steps);

@@ -322,8 +322,8 @@ static void prune (struct steps *steps, const struct cluster *cluster)
 {
     int64_t before_us = old_jobs_before_us (cluster, steps->runs.keep_jobs);
     for (int i = 0; i < cluster->job_count; i++)
-        if (!job_live (cluster->jobs[i]) && cluster->jobs[i]->end_us < before_us &&
-            cluster->jobs[i]->end_us >= steps->pruned_us)
+        if (job_is_old (cluster->jobs[i], before_us) &&
+            !job_is_old (cluster->jobs[i], steps->pruned_us))
             remove_job (steps, cluster->jobs[i]);
     steps->pruned_us = before_us;
 }
@@ -341,7 +341,7 @@ static void steps_clean_up (void *self, const struct cluster *cluster,
 
 const struct slurm_way steps_way = {
     .steps = true,
-    .lists_failed = true,
+    .lists_dead_shares = true,
     .submit = steps_submit,
     .signal = steps_signal,
     .cancel = steps_cancel,
