@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "backend/slurm/as_owner_private.h"
@@ -17,7 +18,17 @@ struct fixture {
     struct service service;
     struct cluster_fixture cluster;
     int root; /* the root process's end */
+    int logged;
+    char log[256]; /* the last warning */
 };
+
+static void take_log (void *self, int level, const char *text)
+{
+    struct fixture *test = self;
+    assert_int_equal (level, LOG_WARNING);
+    test->logged++;
+    snprintf (test->log, sizeof (test->log), "%s", text);
+}
 
 /* Jobs a to f: the last one runs, b was never started, the others have ended one after the other. */
 static int set_up (void **state)
@@ -44,6 +55,8 @@ static int set_up (void **state)
     }
     test->root = sockets[1];
     test->service.slurm.cluster = &test->cluster.cluster;
+    test->service.slurm.set.log = take_log;
+    test->service.slurm.set.log_self = test;
     test->service.old.before_us = INT64_MIN;
     *state = test;
     return owner_client_new (sockets[0], &test->service.client, NULL);
@@ -70,22 +83,22 @@ static bool take (const struct fixture *test, struct owner_request *ret)
         return false;
     assert_int_equal (owner_request_decode (message, (size_t)length, ret, NULL), 0);
     assert_int_equal (ret->kind, OWNER_REMOVE);
-    assert_string_equal (ret->owner, "ann");
+    assert_string_equal (ret->owner, service_owner_of (&test->service, ret->job));
     assert_int_equal (ret->generation, 1);
     return true;
 }
 
 static void answer (struct fixture *test, const struct owner_request *request, int code)
 {
-    struct owner_answer answer = {.number = request->number, .code = code};
+    struct owner_answer answer = {.number = request->number, .code = code, .text = "why not"};
     uint8_t message[OWNER_MESSAGE_LIMIT];
     int length = owner_answer_encode (&answer, message, NULL);
     assert_int_equal (owner_socket_send (test->root, message, (size_t)length, -1), length);
     service_take_answers (&test->service);
 }
 
-/* All requests up to the last answer, as the names of their jobs. */
-static void expect_removals (struct fixture *test, const char *names)
+/* All requests up to the last answer, as the names of their jobs; the answers for jobs a, b, c, ... */
+static void expect_removals (struct fixture *test, const char *names, const int codes[6])
 {
     struct owner_request request, other;
     service_remove_next (&test->service);
@@ -94,23 +107,82 @@ static void expect_removals (struct fixture *test, const char *names)
         assert_int_equal (request.job[0], *names);
         service_remove_next (&test->service);
         assert_false (take (test, &other)); /* one at a time */
-        answer (test, &request, *names == 'a' ? -ENOENT : *names == 'c' ? -EACCES : 0);
+        answer (test, &request, codes[*names - 'a']);
     }
     assert_false (take (test, &request));
 }
+
+static const int all_removed[6] = {-ENOENT};
 
 static void the_newest_are_kept (void **state)
 {
     struct fixture *test = *state;
     test->service.old.keep = 2;
     service_begin_removal (&test->service);
-    expect_removals (test, "ac");
+    expect_removals (test, "ac", all_removed);
     service_begin_removal (&test->service);
-    expect_removals (test, "");
+    expect_removals (test, "", all_removed);
     test->cluster.now_us += 1000000;
     cluster_fixture_exit (&test->cluster, 5, EXITED_FINISHED, "");
     service_begin_removal (&test->service);
-    expect_removals (test, "d"); /* the others were removed before */
+    expect_removals (test, "d", all_removed); /* the others were removed before */
+    assert_int_equal (test->logged, 0);
+}
+
+/* The next round tries again.  The log names the job and its owner, once. */
+static void a_failed_removal_is_tried_again (void **state)
+{
+    struct fixture *test = *state;
+    test->service.old.keep = 2;
+    for (int i = 0; i < 3; i++) {
+        service_begin_removal (&test->service);
+        expect_removals (test, i == 0 ? "ac" : "c", (const int[6]){[2] = -EACCES});
+        assert_int_equal (test->logged, 1);
+        assert_string_equal (
+            test->log, "job c of ann: its old logs are not removed: why not; tried again later");
+    }
+    service_begin_removal (&test->service);
+    expect_removals (test, "c", all_removed);
+    service_begin_removal (&test->service);
+    expect_removals (test, "", all_removed);
+}
+
+/* One owner's file system does not answer: one request per round waits for it, and other owners' jobs are removed. */
+static void a_dead_file_system_delays_its_owner_only (void **state)
+{
+    struct fixture *test = *state;
+    strcpy (test->cluster.cluster.jobs[3]->launch->owner, "bob");
+    test->service.old.keep = 1;
+    for (int i = 0; i < 2; i++) {
+        service_begin_removal (&test->service);
+        expect_removals (test, i == 0 ? "ad" : "a", (const int[6]){[0] = -ETIMEDOUT});
+    }
+    assert_int_equal (test->logged, 1);
+    service_begin_removal (&test->service); /* it answers again */
+    expect_removals (test, "ac", all_removed);
+}
+
+/* A round that is due before the last answer of the one before does not begin.  Job f is the last one here. */
+static void rounds_follow_each_other (void **state)
+{
+    struct fixture *test = *state;
+    struct job **jobs = test->cluster.cluster.jobs;
+    struct owner_request request;
+    test->cluster.now_us += 1000000;
+    cluster_fixture_exit (&test->cluster, 5, EXITED_FINISHED, "");
+    jobs[0]->end_us = jobs[5]->end_us + 1;
+    test->service.old.keep = 1;
+    service_begin_removal (&test->service);
+    service_remove_next (&test->service);
+    for (char name = 'c'; name <= 'f'; name++) {
+        assert_true (take (test, &request));
+        assert_int_equal (request.job[0], name);
+        service_begin_removal (&test->service);
+        answer (test, &request, 0);
+    }
+    assert_false (take (test, &request));
+    service_begin_removal (&test->service);
+    expect_removals (test, "", all_removed);
 }
 
 static void few_jobs_are_all_kept (void **state)
@@ -118,13 +190,17 @@ static void few_jobs_are_all_kept (void **state)
     struct fixture *test = *state;
     test->service.old.keep = 5;
     service_begin_removal (&test->service);
-    expect_removals (test, "");
+    expect_removals (test, "", all_removed);
 }
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (the_newest_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_failed_removal_is_tried_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_dead_file_system_delays_its_owner_only, set_up,
+                                         tear_down),
+        cmocka_unit_test_setup_teardown (rounds_follow_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown (few_jobs_are_all_kept, set_up, tear_down),
     };
     return cmocka_run_group_tests_name ("files of the service", tests, NULL, NULL);

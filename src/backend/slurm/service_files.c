@@ -13,6 +13,7 @@
 
 #include "backend/old_jobs.h"
 #include "backend/slurm/service_private.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
@@ -257,22 +258,49 @@ bool service_log_answer (struct service *service, const struct owner_answer *ans
 
 /* ---- Old jobs ----------------------------------------------------------------------------- */
 
+/* A byte per job: what became of its removal. */
+enum removal { REMOVAL_DUE, REMOVAL_FAILED, REMOVAL_DONE };
+
+static bool grow_removals (struct service *service, int count)
+{
+    uint8_t *removals = realloc (service->old.removals, (size_t)count + 1);
+    if (!removals)
+        return false;
+    service->old.removals = removals;
+    for (; service->old.removal_count < count; service->old.removal_count++)
+        removals[service->old.removal_count] = REMOVAL_DUE;
+    return true;
+}
+
+/* A removal that failed is tried again. */
 void service_begin_removal (struct service *service)
 {
     const struct cluster *cluster = service->slurm.cluster;
-    if (service->old.next < service->old.end)
+    if (service->old.next < service->old.end || service->old.request != 0)
         return; /* the last one is not done */
-    service->old.done_us = service->old.before_us;
     service->old.before_us = old_jobs_before_us (cluster, service->old.keep);
-    service->old.next = 0;
-    service->old.end = service->old.before_us > INT64_MIN ? cluster->job_count : 0;
+    service->old.next = service->old.end = 0;
+    service->old.silent_count = 0;
+    if (service->old.before_us > INT64_MIN && grow_removals (service, cluster->job_count))
+        service->old.end = cluster->job_count;
 }
 
-static bool is_old (const struct service *service, const struct job *job)
+/* Did the files of another job of this owner not answer? */
+static bool is_silent (const struct service *service, const char *owner)
 {
-    return !job_live (job) && job->end_us < service->old.before_us &&
-           job->end_us >= service->old.done_us && job->generation > 0 && job->launch &&
-           owner_name_is_valid (job->launch->owner);
+    for (int i = 0; i < service->old.silent_count; i++)
+        if (strcmp (service->slurm.cluster->jobs[service->old.silent[i]]->launch->owner, owner) ==
+            0)
+            return true;
+    return false;
+}
+
+static bool is_due (const struct service *service, int index)
+{
+    const struct job *job = service->slurm.cluster->jobs[index];
+    return service->old.removals[index] != REMOVAL_DONE &&
+           job_is_old (job, service->old.before_us) && job->generation > 0 && job->launch &&
+           owner_name_is_valid (job->launch->owner) && !is_silent (service, job->launch->owner);
 }
 
 /* One at a time: other requests of the owner do not wait for many of these. */
@@ -282,21 +310,40 @@ void service_remove_next (struct service *service)
         const struct job *job = service->slurm.cluster->jobs[service->old.next];
         struct run_name name = {.generation = job->generation};
         memcpy (name.job, job->spec.name, sizeof (name.job));
-        if (is_old (service, job) &&
+        if (is_due (service, service->old.next) &&
             ask (service, OWNER_REMOVE, &name, "", &service->old.request, NULL) == -EAGAIN)
             return; /* too many requests wait */
         service->old.next++;
     }
 }
 
+/* The owner's file system does not answer, which took half a minute: the owner's other jobs are left for the next
+ * round, so that jobs of other owners do not wait for each of them. */
+static void skip_owner (struct service *service, int job)
+{
+    int *silent = array_grow (service->old.silent, service->old.silent_count,
+                              &service->old.silent_capacity, sizeof (silent[0]));
+    if (!silent)
+        return;
+    service->old.silent = silent;
+    silent[service->old.silent_count++] = job;
+}
+
 bool service_removal_answer (struct service *service, const struct owner_answer *answer)
 {
+    int index = service->old.next - 1; /* the job that was asked for */
     if (service->old.request == 0 || answer->number != service->old.request)
         return false;
+    const struct job *job = service->slurm.cluster->jobs[index];
+    bool removed = answer->code == 0 || answer->code == -ENOENT;
+    if (!removed && service->old.removals[index] == REMOVAL_DUE) /* it is said once */
+        slurm_log (&service->slurm, LOG_WARNING,
+                   "job %s of %s: its old logs are not removed: %s; tried again later",
+                   job->spec.name, job->launch->owner, answer->text);
+    service->old.removals[index] = removed ? REMOVAL_DONE : REMOVAL_FAILED;
+    if (answer->code == -ETIMEDOUT)
+        skip_owner (service, index);
     service->old.request = 0;
-    if (answer->code < 0 && answer->code != -ENOENT)
-        slurm_log (&service->slurm, LOG_WARNING, "old logs of a job are not removed: %s",
-                   answer->text);
     service_remove_next (service);
     return true;
 }
@@ -309,4 +356,6 @@ void service_files_clear (struct service *service)
         free (service->reads[i]);
     free (service->logs);
     free (service->reads);
+    free (service->old.removals);
+    free (service->old.silent);
 }

@@ -102,8 +102,12 @@ struct service {
         int exits;         /* of generations so far */
         int next, end;     /* the next job to look at, and the first that is not */
         int64_t before_us; /* files of jobs that ended before this time are removed */
-        int64_t done_us;   /* those that ended before this one were */
-        uint64_t request;  /* 0: none is under way */
+        uint64_t request;  /* for job next - 1; 0: none is under way */
+        uint8_t *removals; /* by job: due, failed or done */
+        int removal_count;
+        /* Jobs of this round whose files did not answer: other jobs of their owners wait for the next one. */
+        int *silent;
+        int silent_count, silent_capacity;
     } old;
     struct service_failure failures[256]; /* of generations that ended last; a ring */
     int failure_count;
