@@ -81,8 +81,9 @@ struct pollux_setup {
     int64_t dataset_size;        /* samples in a pass; 0: unknown, a stream */
     double beta2;                /* of Adam and AdamW; 0: another optimizer */
     struct pollux_batch fixed;   /* train with this batch; m = 0: choose the best */
-    bool observe;    /* only measure and report: all factors are 1, the batch does not change */
-    bool few_sizes;  /* choose only m = 8 x 2^k: the program is compiled again for every size */
+    bool observe; /* only measure and report: all factors are 1, the batch does not change */
+    /* Round m of a larger batch than M0 down to 8 x 2^k: the program is compiled again for every size. */
+    bool few_sizes;
     double period_s; /* shortest time between fits, and between reports; at least 1 s; 0: 30 s */
     struct pollux_world world;       /* shape.replicas = 0: read the environment */
     double (*clock_s) (void *clock); /* seconds, never going back; NULL: the monotonic clock */

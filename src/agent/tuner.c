@@ -23,7 +23,7 @@ void tuner_start (struct tuner *tuner, const struct pollux_limits *limits,
         .limits = *limits,
         .shape = shape,
         .period_s = period_s,
-        .batch = adaptation_first_batch (limits, limits->init_batch, shape.replicas),
+        .batch = adaptation_first_batch (limits, limits->init_batch, shape.replicas, false),
         .fitted_at_s = -INFINITY,
     };
 }
@@ -31,7 +31,8 @@ void tuner_start (struct tuner *tuner, const struct pollux_limits *limits,
 void tuner_resume (struct tuner *tuner, int64_t total_batch)
 {
     if (!tuner->fixed)
-        tuner->batch = adaptation_first_batch (&tuner->limits, total_batch, tuner->shape.replicas);
+        tuner->batch = adaptation_first_batch (&tuner->limits, total_batch, tuner->shape.replicas,
+                                               tuner->few_sizes);
 }
 
 void tuner_fix (struct tuner *tuner, struct pollux_batch batch)
@@ -81,39 +82,9 @@ bool tuner_refit (struct tuner *tuner, const struct profile *profile, struct pol
     return true;
 }
 
-/* Round m down to 8 x 2^k samples; smaller ones stay. */
-static struct pollux_batch round_down (struct pollux_batch batch)
-{
-    int64_t m = 8;
-    while (m <= batch.m / 2)
-        m *= 2;
-    batch.m = batch.m < m ? batch.m : m;
-    return batch;
-}
-
-/* Is it legal, and better than the present batch? */
-static bool is_better (const struct tuner *tuner, struct pollux_grad grad,
-                       struct pollux_batch batch)
-{
-    int64_t init = tuner->limits.init_batch;
-    double goodput = pollux_goodput (&tuner->fit.model, grad, init, tuner->shape, batch);
-    double now = pollux_goodput (&tuner->fit.model, grad, init, tuner->shape, tuner->batch);
-    /* NaN for a total batch below M0. */
-    return batch.m >= tuner->limits.min_local && goodput > 0 && !(goodput <= now);
-}
-
 bool tuner_choose (struct tuner *tuner, struct pollux_grad grad)
 {
     predict (tuner, grad);
-    struct pollux_batch batch = tuner->batch;
-    if (tuner->fixed ||
-        !adaptation_choose (&tuner->fit.model, grad, &tuner->limits, tuner->shape, &batch))
-        return false;
-    if (tuner->few_sizes) {
-        batch = round_down (batch);
-        if (!is_better (tuner, grad, batch))
-            return false;
-    }
-    tuner->batch = batch;
-    return true;
+    return !tuner->fixed && adaptation_choose (&tuner->fit.model, grad, &tuner->limits,
+                                               tuner->shape, tuner->few_sizes, &tuner->batch);
 }

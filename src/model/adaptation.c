@@ -98,13 +98,28 @@ static struct pollux_best best_within_reach (const struct pollux_model *model,
     return best;
 }
 
+/* Round m down to 8 x 2^k samples; smaller ones stay. */
+static struct pollux_batch round_down (struct pollux_batch batch)
+{
+    int64_t m = 8;
+    while (m <= batch.m / 2)
+        m *= 2;
+    batch.m = batch.m < m ? batch.m : m;
+    return batch;
+}
+
 bool adaptation_choose (const struct pollux_model *model, struct pollux_grad grad,
                         const struct pollux_limits *limits, struct pollux_shape shape,
-                        struct pollux_batch *batch)
+                        bool few_sizes, struct pollux_batch *batch)
 {
     struct pollux_batch now = *batch;
     struct pollux_best best = best_within_reach (model, grad, *limits, shape, now);
-    if (!(best.goodput > 0))
+    if (few_sizes) {
+        best.batch = round_down (best.batch);
+        best.goodput = pollux_goodput (model, grad, limits->init_batch, shape, best.batch);
+    }
+    /* NaN if it was rounded to less than M0. */
+    if (!(best.goodput > 0) || best.batch.m < limits->min_local)
         return false;
     double goodput = pollux_goodput (model, grad, limits->init_batch, shape, now);
     /* A first batch below M0 has no predicted goodput (NaN). */
@@ -114,8 +129,13 @@ bool adaptation_choose (const struct pollux_model *model, struct pollux_grad gra
     return best.batch.m != now.m || best.batch.s != now.s;
 }
 
+static int64_t total_of (struct pollux_batch batch, int replicas)
+{
+    return replicas * batch.m * (batch.s + 1);
+}
+
 struct pollux_batch adaptation_first_batch (const struct pollux_limits *limits, int64_t total_batch,
-                                            int replicas)
+                                            int replicas, bool few_sizes)
 {
     int64_t most = limits->accumulation ? limits->max_local : INT64_MAX;
     if (total_batch < limits->init_batch || total_batch > limits->max_batch)
@@ -123,5 +143,8 @@ struct pollux_batch adaptation_first_batch (const struct pollux_limits *limits, 
     struct pollux_batch batch = pollux_split_batch (total_batch, replicas, most, 1);
     batch.m = batch.m < limits->min_local ? limits->min_local : batch.m;
     batch.m = batch.m > limits->max_local ? limits->max_local : batch.m;
-    return batch;
+    struct pollux_batch rounded = round_down (batch);
+    bool allowed =
+        rounded.m >= limits->min_local && total_of (rounded, replicas) >= limits->init_batch;
+    return few_sizes && allowed ? rounded : batch;
 }

@@ -53,14 +53,16 @@ struct pollux_grad adaptation_grad (const struct adaptation *adaptation);
 bool adaptation_take_turn (struct adaptation *adaptation);
 
 /* Choose the best batch with at most twice the samples of *batch, if it has 5 % more goodput.
+ * few_sizes: round its m down to 8 x 2^k samples before the comparison; smaller ones stay.
  * True: *batch has changed. */
 bool adaptation_choose (const struct pollux_model *model, struct pollux_grad grad,
                         const struct pollux_limits *limits, struct pollux_shape shape,
-                        struct pollux_batch *batch);
+                        bool few_sizes, struct pollux_batch *batch);
 
 /* The first batch on a placement: a total batch of an earlier one, or M0 if it is not in M0..Mmax,
- * divided among the replicas as near as the limits allow; without accumulation in one micro-step. */
+ * divided among the replicas as near as the limits allow; without accumulation in one micro-step.
+ * few_sizes: m is rounded down in the same way, if that leaves M0 or more and m within the limits. */
 struct pollux_batch adaptation_first_batch (const struct pollux_limits *limits, int64_t total_batch,
-                                            int replicas);
+                                            int replicas, bool few_sizes);
 
 #endif

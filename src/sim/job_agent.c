@@ -35,8 +35,8 @@ static int real_place (void *self, const struct training *training, struct pollu
     (void)err;
     struct job_agent *agent = self;
     adaptation_place (&agent->adaptation);
-    *ret =
-        adaptation_first_batch (app_limits (training->app), agent->total_batch, training->replicas);
+    *ret = adaptation_first_batch (app_limits (training->app), agent->total_batch,
+                                   training->replicas, false);
     return 0;
 }
 
@@ -82,7 +82,7 @@ static int real_end (void *self, const struct training *training,
         if (code < 0)
             return code;
         (void)adaptation_choose (&agent->adapter.fit.model, adaptation_grad (&agent->adaptation),
-                                 limits, shape, ret);
+                                 limits, shape, false, ret);
     }
     agent->total_batch = (int64_t)pollux_total_batch (shape, *ret);
     return 0;

@@ -391,7 +391,7 @@ static void test_one_micro_step (void **unused)
                                        .max_local = cases[i].max_local,
                                        .accumulation = true};
         struct pollux_batch batch = {32, 0};
-        assert_true (adaptation_choose (&model, grad, &limits, one, &batch) ==
+        assert_true (adaptation_choose (&model, grad, &limits, one, false, &batch) ==
                      (cases[i].max_local > 32));
         assert_int_equal (batch.m, cases[i].ret.m);
         assert_int_equal (batch.s, cases[i].ret.s);

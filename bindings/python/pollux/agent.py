@@ -100,7 +100,7 @@ class Agent:
     """One per process.  Defaults: max_batch M0, local_batch (1, M0), rule adascale.  total: in
     updates with batch M0 (0: unknown).  fixed: train with this batch.  observe: measure and report
     only.  period_s: seconds between fits and reports (0: 30 s).  world None: read the environment.
-    few_sizes: choose only micro-batches of 8 x 2^k samples.
+    few_sizes: round the micro-batches of a batch larger than M0 down to 8 x 2^k samples.
     beta2: of Adam; 0: another optimizer.  clock: seconds (default: the monotonic clock).
     Used by one thread at a time; does nothing in a child of fork."""
 
