@@ -70,6 +70,8 @@ static int apply_grad (const struct job_options *given, struct wire_job *job,
     if ((sqr || var) && !job->has_grad && !(sqr && var))
         return fail (err, -EINVAL, "gradient statistics come in pairs: add %s",
                      sqr ? "--grad-var" : "--grad-sqr");
+    if (given->gain_max > 0 && !(job->has_grad || sqr || var || scale))
+        return fail (err, -EINVAL, "--gain-max needs --noise-scale, or --grad-sqr and --grad-var");
     if (sqr)
         job->grad.sqr = given->grad_sqr;
     if (var)

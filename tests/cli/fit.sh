@@ -42,6 +42,9 @@ check "the shipped object is this one" jq -e --slurpfile shipped examples/synthe
 pollux fit $samples --json --init-batch=256 --max-batch=16384 --min-local=16 --max-local=128 \
     --grad-sqr=2 --grad-var=8 --gain-max=4 --no-accumulation >"$tmp/job.json"
 check "the limit of the gain is in the object" jq -e '.gain_max == 4 and .grad == {sqr: 2, var: 8}' "$tmp/job.json"
+run pollux fit $samples --json --init-batch=256 --gain-max=4
+expect "a limit of the gain needs gradient statistics" status=2 out= \
+    err~"--gain-max needs --noise-scale, or --grad-sqr and --grad-var"
 run pollux goodput "$tmp/job.json"
 expect "pollux goodput accepts the object" status=0 err= out~'^Most goodput'
 
