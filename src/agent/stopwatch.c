@@ -51,7 +51,7 @@ void stopwatch_times (struct stopwatch *watch, double grad_s, double step_s)
 {
     if (!watch->open || !(grad_s > 0 && step_s > 0 && isfinite (grad_s + step_s)))
         return;
-    watch->told = true;
+    watch->has_given_times = true;
     watch->grad_s = grad_s;
     watch->step_s = step_s;
 }
@@ -63,7 +63,7 @@ bool stopwatch_end (struct stopwatch *watch, double now_s, struct stopwatch_step
     stopwatch_sync_end (watch, now_s);
     watch->open = false;
     double whole_s = now_s - watch->begin_s, extra = (double)watch->batch.s;
-    if (watch->told) {
+    if (watch->has_given_times) {
         *ret = (struct stopwatch_step){watch->grad_s, watch->step_s};
     } else if (watch->batch.s > 0 && watch->micro_steps == watch->batch.s) {
         double micro_s = watch->micro_end_s - watch->begin_s;

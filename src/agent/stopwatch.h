@@ -12,9 +12,9 @@ struct stopwatch {
     double begin_s, sync_s;
     bool syncing;
     double sync_begin_s;
-    int64_t micro_steps; /* ended micro-steps without synchronisation */
-    double micro_end_s;  /* end of the last of them */
-    bool told;           /* grad_s and step_s were measured elsewhere */
+    int64_t micro_steps;  /* ended micro-steps without synchronisation */
+    double micro_end_s;   /* end of the last of them */
+    bool has_given_times; /* grad_s and step_s were measured elsewhere */
     double grad_s, step_s;
 };
 

@@ -57,10 +57,10 @@ static struct training_update real_begin (void *self, const struct training *tra
     struct pollux_rate rate = {.init_batch = limits->init_batch,
                                .total_batch = (int64_t)total,
                                .progress = training->progress};
-    update.booked = pollux_rate_advance (&rate, adaptation_grad (&agent->adaptation));
+    update.counted_gain = pollux_rate_advance (&rate, adaptation_grad (&agent->adaptation));
     update.grad = app_grad (training->app, training->epochs, total);
     update.gain =
-        fmin (update.booked, pollux_gain (update.grad, total / (double)limits->init_batch));
+        fmin (update.counted_gain, pollux_gain (update.grad, total / (double)limits->init_batch));
     return update;
 }
 
@@ -76,7 +76,7 @@ static int real_end (void *self, const struct training *training,
         adaptation_measure (&agent->adaptation, update->grad, scale, false);
         evidence_set_mean (&agent->adaptation.evidence, update->grad.sqr, update->grad.var);
     }
-    adaptation_advance (&agent->adaptation, update->booked);
+    adaptation_advance (&agent->adaptation, update->counted_gain);
     if (adaptation_take_turn (&agent->adaptation)) {
         int code = batch_adapter_refit (&agent->adapter, training, err);
         if (code < 0)

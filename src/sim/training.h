@@ -52,7 +52,7 @@ struct training {
 struct training_update {
     struct pollux_batch batch; /* the job's, or a probe's */
     struct pollux_grad grad;   /* gradient statistics of that batch */
-    double gain, booked;       /* progress that it makes, and that the agent counts */
+    double gain, counted_gain; /* progress that it makes, and that the agent counts */
 };
 
 /* Chooses the batch of an adaptive job for its current placement.  Called whenever the job is

@@ -49,7 +49,7 @@ static int decode_times (const struct wire_place *times, struct wire_event *ret,
                          struct pollux_error *err)
 {
     size_t count = 0;
-    int code = wire_array (times, POLLUX_REPLICAS_LIMIT, "times", &count, err);
+    int code = wire_count_elements (times, POLLUX_REPLICAS_LIMIT, "times", &count, err);
     void *array = ret->iter_s;
     if (code == 0)
         code = reserve (&array, &ret->iter_capacity, count, sizeof (ret->iter_s[0]), err);

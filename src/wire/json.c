@@ -21,14 +21,17 @@ int wire_expect_array (const struct wire_place *place, struct pollux_error *err)
     return json_is_array (place->value) ? 0 : wire_fail (place, err, "expected an array");
 }
 
-int wire_array (const struct wire_place *place, int limit, const char *what, size_t *ret,
-                struct pollux_error *err)
+int wire_count_elements (const struct wire_place *place, int limit, const char *what, size_t *ret,
+                         struct pollux_error *err)
 {
     int rc = wire_expect_array (place, err);
     if (rc < 0)
         return rc;
-    *ret = json_array_size (place->value);
-    return *ret > (size_t)limit ? wire_fail (place, err, "expected at most %d %s", limit, what) : 0;
+    size_t count = json_array_size (place->value);
+    if (count > (size_t)limit)
+        return wire_fail (place, err, "expected at most %d %s", limit, what);
+    *ret = count;
+    return 0;
 }
 
 /* Convert an integer, or a real with an integer value up to 2^53: larger reals are all integers. */

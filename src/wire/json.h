@@ -61,8 +61,8 @@ bool wire_stops (const struct wire_place *place, int code);
 int wire_expect_object (const struct wire_place *place, struct pollux_error *err);
 int wire_expect_array (const struct wire_place *place, struct pollux_error *err);
 /* The number of elements of an array, which must not exceed limit. */
-int wire_array (const struct wire_place *place, int limit, const char *what, size_t *ret,
-                struct pollux_error *err);
+int wire_count_elements (const struct wire_place *place, int limit, const char *what, size_t *ret,
+                         struct pollux_error *err);
 
 /* Read a required field in min..max (INT64_MIN, INT64_MAX and infinities: no limit).  Integers may
  * be written 8, 8.0 or 8e0.  A string is valid as long as the document. */

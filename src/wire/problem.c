@@ -93,7 +93,7 @@ static int read_nodes (struct reader *reader, const struct wire_place *place,
 {
     struct problem *problem = reader->problem;
     size_t count;
-    int rc = wire_array (place, PROBLEM_NODES_LIMIT, "nodes", &count, err);
+    int rc = wire_count_elements (place, PROBLEM_NODES_LIMIT, "nodes", &count, err);
     if (rc < 0)
         return rc;
     problem->nodes = calloc (count + 1, sizeof (problem->nodes[0]));
@@ -245,7 +245,7 @@ static int read_jobs (struct reader *reader, const struct wire_place *place,
 {
     struct problem *problem = reader->problem;
     size_t count;
-    int rc = wire_array (place, PROBLEM_JOBS_LIMIT, "jobs", &count, err);
+    int rc = wire_count_elements (place, PROBLEM_JOBS_LIMIT, "jobs", &count, err);
     if (rc < 0)
         return rc;
     problem->jobs = calloc (count + 1, sizeof (problem->jobs[0]));

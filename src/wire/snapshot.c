@@ -159,7 +159,7 @@ static int decode_rounds (const struct wire_place *list, struct wire_past *ret,
                           struct pollux_error *err)
 {
     size_t count;
-    int code = wire_array (list, WIRE_ROUNDS_LIMIT, "rounds", &count, err);
+    int code = wire_count_elements (list, WIRE_ROUNDS_LIMIT, "rounds", &count, err);
     if (code < 0)
         return code;
     ret->rounds = calloc (count + 1, sizeof (ret->rounds[0]));
