@@ -102,6 +102,13 @@ def a_break_does_not_change_the_next_loop():
         assert passes == [44, 44, 44], passes
 
 
+@case(1)
+def a_loop_before_prepare_is_refused():
+    px.init()
+    for loop in (px.epochs(1), px.epochs(1, by="progress"), px.steps(1)):
+        refused(lambda: next(loop), "px.prepare()")
+
+
 def refused(act: Any, *words: str) -> None:
     """The call raises an error with these words."""
     try:

@@ -124,6 +124,7 @@ class EpochClock:
 def epochs(session: Any, count: int, by: Optional[str]) -> Iterator[int]:
     if by not in (None, *BY):
         raise ValueError(f"px.epochs(by={by!r}): by is one of {', '.join(BY)}")
+    session.check_prepared()
     if by == "progress" and not session.pass_samples:
         raise ValueError("px.epochs(by=\"progress\"): a stream has no length; "
                          "use px.steps()")
