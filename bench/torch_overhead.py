@@ -21,7 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Callable, Iterator
+from typing import Callable, Iterable, Iterator
 
 import torch
 from torch import nn
@@ -33,6 +33,7 @@ import pollux.torch as px
 LIMITS = {"resnet18": 1.03, "mlp": 1.10}
 TURN = {"resnet18": 1, "mlp": 10}           # updates before the other one continues
 BUDGET_FACTOR = {"resnet18": 3, "mlp": 1}   # slow updates are measured for a longer time
+EPOCHS = 10 ** 9                            # more than a measurement needs
 CASES = ("mlp-1", "mlp-2", "resnet18-1", "resnet18-2")
 
 
@@ -73,9 +74,10 @@ def samples_of(name: str) -> tuple[TensorDataset, int]:
     return TensorDataset(torch.randn(64 * local, *shape), torch.randint(10, (64 * local,))), local
 
 
-def updates(model: nn.Module, optimizer: torch.optim.Optimizer, loader) -> Iterator[None]:
-    """Train without end: each next() makes one update."""
-    while True:
+def updates(model: nn.Module, optimizer: torch.optim.Optimizer, loader,
+            epochs: Iterable[int]) -> Iterator[None]:
+    """Train: each next() makes one update."""
+    for _epoch in epochs:
         for x, y in loader:
             optimizer.zero_grad()
             cross_entropy(model(x), y).backward()
@@ -103,11 +105,11 @@ def measure(name: str, budget_s: float) -> tuple[float, float]:
     if replicas > 1:
         plain = nn.parallel.DistributedDataParallel(plain)
     plain_training = updates(plain, torch.optim.SGD(plain.parameters(), 1e-3, momentum=0.9),
-                             DataLoader(data, local, shuffle=True, drop_last=True))
+                             DataLoader(data, local, shuffle=True, drop_last=True), range(EPOCHS))
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
     loader = DataLoader(data, local * replicas, shuffle=True, drop_last=True)
-    pollux_training = updates(*px.prepare(model, optimizer, loader))
+    pollux_training = updates(*px.prepare(model, optimizer, loader), px.epochs(EPOCHS))
 
     turn, ratios, plain_s = TURN[name], [], []
     seconds_of(plain_training, turn), seconds_of(pollux_training, turn)  # warm up
