@@ -158,6 +158,22 @@ def copies_of_schedulers_and_optimizers_are_not_patched():
     assert b"pollux" not in buffer.getvalue()
 
 
+@case(2)
+def a_whole_ddp_module_is_copied_and_saved():
+    """Without Pollux in it; it averages as DDP does."""
+    run = prepared(make, body, **SMALL)
+    buffer = io.BytesIO()
+    torch.save(run.model, buffer)
+    assert b"pollux" not in buffer.getvalue()
+    buffer.seek(0)
+    options = {} if torch.__version__.startswith("1.") else {"weights_only": False}
+    for copied in (copy.deepcopy(run.model), torch.load(buffer, **options)):
+        assert type(copied) is torch.nn.parallel.DistributedDataParallel
+        assert not getattr(copied, "_comm_hooks", None)
+        for ours, theirs in zip(run.model.parameters(), copied.parameters()):
+            assert torch.equal(ours, theirs) and ours is not theirs
+
+
 @case(1, 2)
 def close_removes_all_patches():
     before = lr_scheduler.StepLR.__init__, torch.cuda.amp.GradScaler.__init__

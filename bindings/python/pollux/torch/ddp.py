@@ -70,17 +70,13 @@ class Ddp(Gradients):
                         if parameter.requires_grad and name not in ignored}
         self._finds_unused = bool(ddp.find_unused_parameters)
         try:
-            ddp.register_comm_hook(None, self._bucket)
+            _register_unlisted(ddp, self._bucket)
         except RuntimeError as error:
             raise RuntimeError(
                 "px.prepare(): DDP has a communication hook already and takes one only; call "
                 "register_comm_hook() after px.prepare(), then both are called") from error
         patches.override(ddp, {"register_comm_hook": self._chain})
         self._adopt(self._hooks)
-
-    def __deepcopy__(self, _memo: dict) -> "Ddp":
-        """A copy of the DDP module, such as that of AveragedModel, has a reference to its hook."""
-        return self
 
     def _chain(self, _original: Callable[..., None], state: Any, hook: Callable[..., Any]) -> None:
         """Replaces DDP's register_comm_hook()."""
@@ -231,3 +227,14 @@ class Ddp(Gradients):
             values, groups = self._sent.values(), self.groups
             self._received = Sums(values[:groups], *values[groups:groups + 2], values[groups + 2:])
         return self._received
+
+
+def _register_unlisted(ddp: DistributedDataParallel, hook: Callable[..., Any]) -> None:
+    """Register a communication hook.  torch 2.x also lists it in an attribute of the module.  There
+    it would become part of copies, such as that of AveragedModel, and of torch.save(ddp)."""
+    before = list(getattr(ddp, "_comm_hooks", ()))
+    try:
+        ddp.register_comm_hook(None, hook)
+    finally:
+        if hasattr(ddp, "_comm_hooks"):
+            ddp._comm_hooks = before
