@@ -230,6 +230,37 @@ def loaders_without_a_batch_size():
         assert len(found) >= share - 2, (len(found), loader)
 
 
+class Shuffled(Sampler):
+    """Batches of different sizes, in another order in each pass, of 40 samples in all."""
+
+    def __init__(self) -> None:
+        self.passes = 0
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = torch.randperm(40, generator=torch.Generator().manual_seed(self.passes)).tolist()
+        self.passes += 1
+        for size in range(1, 100):
+            if order:
+                yield order[:size]
+            order = order[size:]
+
+
+@case(1, 2)
+def a_batch_sampler_has_a_length():
+    """Hence epochs count progress, and schedules know their length.  No order is left out."""
+    sampler = Shuffled()
+    px.init()
+    run = make()
+    run.model, _, loader = px.prepare(
+        run.model, run.opt, DataLoader(table(), batch_sampler=sampler), batch_size=8)
+    assert len(loader) == 5 and px.session().pass_samples == 40
+    for _epoch in px.epochs(2, by="progress"):
+        for x, y in loader:
+            body(run, x, y)
+    assert px.metrics()["progress"] == 10
+    assert sampler.passes == (2 if px.rank() == 0 else 0)
+
+
 @case(1)
 def a_batch_size_replaces_that_of_the_loader():
     assert [len(x) for x in rows_seen(DataLoader(table(), 4, drop_last=True), 8)] == 5 * [8]

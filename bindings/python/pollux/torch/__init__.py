@@ -113,7 +113,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: An
         loader = own_loop.given
     check_objects("px.prepare()", model, optimizer, loader)
     if batch_size is not None:
-        loader = rebatched(loader, init_batch_of(batch_size))
+        loader = rebatched(loader, init_batch_of(batch_size), it.collectives)
     check_methods("px.prepare(scheduler=...)", scheduler, ("step", "state_dict"))
     check_methods("px.prepare(scaler=...)", scaler, ("state_dict", "load_state_dict"))
     check(loader)

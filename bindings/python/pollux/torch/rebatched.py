@@ -3,7 +3,7 @@
 those with batch_size=None, and those with a batch_sampler."""
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 from torch.utils.data._utils.collate import default_convert
@@ -13,17 +13,30 @@ from .workers import like
 
 
 class Flattened:
-    """The samples of a batch sampler, one by one, in the order of its batches."""
+    """The samples of a batch sampler, one by one, in the order of its batches.  Its length is that
+    of the first pass, which replica 0 draws at once: a batch sampler knows only the number of its
+    batches.  Making it is a collective operation."""
 
-    def __init__(self, batches: Any) -> None:
+    def __init__(self, batches: Any, collectives: Any) -> None:
         self._batches = batches
+        self._first: Optional[list[Any]] = None     # samples of the first pass, until it begins
+        if collectives.rank == 0:
+            self._first = [sample for batch in batches for sample in batch]
+        self._length = collectives.gather(len(self._first or ()))[0]
+
+    def __len__(self) -> int:
+        return self._length
 
     def __iter__(self) -> Iterator[Any]:
+        first, self._first = self._first, None
+        if first is not None:
+            yield from first
+            return
         for batch in self._batches:
             yield from batch
 
 
-def rebatched(loader: DataLoader, batch_size: int) -> DataLoader:
+def rebatched(loader: DataLoader, batch_size: int, collectives: Any) -> DataLoader:
     """A loader of the same samples in the same order.  Samples of a loader with batch_size=None,
     which torch does not collate, are collated as torch does by default, unless the loader has a
     collate_fn of its own."""
@@ -39,4 +52,4 @@ def rebatched(loader: DataLoader, batch_size: int) -> DataLoader:
         return like(loader, sampler=loader.sampler, **options)
     if type(batches) is BatchSampler:
         return like(loader, sampler=batches.sampler, drop_last=batches.drop_last, **options)
-    return like(loader, sampler=Flattened(batches), **options)
+    return like(loader, sampler=Flattened(batches, collectives), **options)
