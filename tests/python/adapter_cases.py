@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from pathlib import Path
@@ -61,10 +62,13 @@ class Net(torch.nn.Module):
         self.batches: list[int] = []        # total batch of each micro-step
         self.factors: list[float] = [1.0]   # of the learning rate
         self.stop_after = stop_after
+        self.evaluated = 0                  # samples
 
     def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
         if self.training:
             self.note(len(x))
+        else:
+            self.evaluated += len(x)
         return {"loss": torch.nn.functional.mse_loss(self.layers(x), labels)}
 
     def note(self, samples: int) -> None:
@@ -117,18 +121,30 @@ def reference(epochs: int = EPOCHS) -> Net:
 # ---- The three packages -------------------------------------------------------------------------
 
 
-def by_transformers(cls: type, net: Net, epochs: int, folder: Optional[Path], own: Optional[Path],
+class Own(NamedTuple):
+    """The package's own checkpoints: after each epoch, or after 30 updates."""
+
+    folder: Path
+    each_epoch: bool = False
+
+
+def arguments(own: Optional[Own] = None, epochs: int = EPOCHS) -> transformers.TrainingArguments:
+    saving = "no" if own is None else "epoch" if own.each_epoch else "steps"
+    return transformers.TrainingArguments(
+        str(own.folder if own else "/nowhere"), num_train_epochs=epochs,
+        per_device_train_batch_size=M0 // 2, gradient_accumulation_steps=2, learning_rate=RATE,
+        max_grad_norm=0.0, use_cpu=True, train_sampling_strategy="sequential", report_to=[],
+        disable_tqdm=True, eval_strategy="epoch", save_strategy=saving, save_steps=30)
+
+
+def by_transformers(cls: type, net: Net, epochs: int, own: Optional[Own],
                     options: dict[str, Any]) -> Trained:
-    args = transformers.TrainingArguments(
-        str(own or "/nowhere"), num_train_epochs=epochs, per_device_train_batch_size=M0 // 2,
-        gradient_accumulation_steps=2, learning_rate=RATE, max_grad_norm=0.0, use_cpu=True,
-        train_sampling_strategy="sequential", report_to=[], disable_tqdm=True,
-        eval_strategy="epoch", save_strategy="steps" if own else "no", save_steps=30)
+    args = arguments(own, epochs)
     counted: list[int] = []
     trainer = cls(net, args, train_dataset=Numbers(), eval_dataset=Numbers(),
                   optimizers=(sgd(net), None), **options)
     trainer.add_callback(OnEvaluation(counted))
-    resume = sorted(own.glob("checkpoint-*")) if own and own.exists() else []
+    resume = sorted(own.folder.glob("checkpoint-*")) if own else []
     trainer.train(resume_from_checkpoint=str(resume[0]) if resume else None)
     return Trained(net, trainer.state.global_step, trainer.state.epoch,
                    trainer.lr_scheduler.get_last_lr()[0], metrics(), len(counted))
@@ -165,15 +181,16 @@ class Module(pl.LightningModule):
             optimizer, self.epochs)}}
 
 
-def by_lightning(cls: Optional[type], net: Net, epochs: int, folder: Optional[Path],
-                 own: Optional[Path], options: dict[str, Any]) -> Trained:
+def by_lightning(cls: Optional[type], net: Net, epochs: int, own: Optional[Own],
+                 options: dict[str, Any]) -> Trained:
     module = Module(net, epochs)
-    checkpoints = [pl.callbacks.ModelCheckpoint(own, "own", every_n_train_steps=30)] if own else []
+    when = {"every_n_epochs": 1} if own and own.each_epoch else {"every_n_train_steps": 30}
+    checkpoints = [pl.callbacks.ModelCheckpoint(own.folder, "own", **when)] if own else []
     trainer = pl.Trainer(accelerator="cpu", max_epochs=epochs, logger=False,
                          strategy=cls(**options) if cls is not None else "auto",
                          enable_checkpointing=bool(own), callbacks=checkpoints,
                          enable_progress_bar=False, enable_model_summary=False)
-    resume = own / "own.ckpt" if own else None
+    resume = own.folder / "own.ckpt" if own else None
     trainer.fit(module, loader(), DataLoader(Numbers(), 17),
                 ckpt_path=resume if resume is not None and resume.exists() else None)
     return Trained(net, trainer.global_step, trainer.current_epoch,
@@ -194,7 +211,7 @@ class Count:
         self.updates = state["updates"]
 
 
-def by_accelerate(cls: type, net: Net, epochs: int, folder: Optional[Path], own: Optional[Path],
+def by_accelerate(cls: type, net: Net, epochs: int, own: Optional[Own],
                   options: dict[str, Any]) -> Trained:
     # accelerate itself divides the loss of a last, incomplete accumulation by too much
     parts = 2 if cls is Accelerator else 1
@@ -205,8 +222,8 @@ def by_accelerate(cls: type, net: Net, epochs: int, folder: Optional[Path], own:
         net, optimizer, DataLoader(Numbers(), M0 // parts), DataLoader(Numbers(), 17), schedule)
     count, evaluations, epoch = Count(), 0, 0
     accelerator.register_for_checkpointing(count)
-    if own is not None and own.exists():
-        accelerator.load_state(str(own))
+    if own is not None and own.folder.exists():
+        accelerator.load_state(str(own.folder))
     if cls is Accelerator:
         px.track("count", count)
     for epoch in px.epochs(epochs) if cls is Accelerator else range(epochs):
@@ -219,7 +236,7 @@ def by_accelerate(cls: type, net: Net, epochs: int, folder: Optional[Path], own:
                 optimizer.zero_grad()
             count.updates += accelerator.sync_gradients
             if accelerator.sync_gradients and count.updates == 30 and own is not None:
-                accelerator.save_state(str(own))
+                accelerator.save_state(str(own.folder))
         model.eval()
         with torch.no_grad():
             for batch in held_out:
@@ -242,24 +259,25 @@ PACKAGES: dict[str, tuple[Callable[..., Trained], Any, Any]] = {
 
 def plain(package: str) -> Trained:
     function, cls, _elastic = PACKAGES[package]
-    return function(cls, Net(), EPOCHS, None, None, {})
+    return function(cls, Net(), EPOCHS, None, {})
 
 
 def elastic(package: str, folder: Optional[Path] = None, *, epochs: int = EPOCHS,
-            stop_after: Optional[int] = None, own: Optional[Path] = None,
-            **options: Any) -> Optional[Trained]:
+            stop_after: Optional[int] = None, own: Optional[Own] = None,
+            net: Optional[Net] = None, **options: Any) -> Optional[Trained]:
     """Train with Pollux; None if it was stopped."""
     function, _plain, cls = PACKAGES[package]
-    net = Net(stop_after)
+    net = net or Net(stop_after)
     options.update(checkpoint=str(folder) if folder else None, clock=lambda: net.seconds)
     try:
-        return function(cls, net, epochs, folder, own, options)
+        return function(cls, net, epochs, own, options)
     except SystemExit as end:
         assert end.code == px.STOPPED, end.code
         return None
     finally:
         px.close()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with contextlib.suppress(ValueError):   # in another thread than the main one
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def check_equal(one: torch.nn.Module, other: torch.nn.Module) -> None:
@@ -326,20 +344,108 @@ def case_fewer(package: str, folder: Path) -> None:
 
 def case_own_checkpoint(package: str, folder: Path) -> None:
     """Checkpoints of the package itself have the state of Pollux in them."""
-    own = folder / f"{package} own"
+    own = Own(folder / f"{package} own")
     assert elastic(package, own=own, adapt=False, stop_after=STOP_AFTER) is None
     check_whole(elastic(package, own=own, adapt=False))
 
 
+def case_own_epoch(package: str, folder: Path) -> None:
+    """So have those that it writes at the end of an epoch: the next epoch follows."""
+    own = Own(folder / f"{package} epochs", each_epoch=True)
+    assert elastic(package, own=own, adapt=False, stop_after=STOP_AFTER) is None
+    check_whole(elastic(package, own=own, adapt=False))
+
+
+def case_epoch_end(package: str, folder: Path) -> None:
+    """A request to stop in the last update of an epoch.  Batches have grown, so that the epoch has
+    fewer updates than the package expects."""
+    epochs, before = 10, 6
+    options = {"epochs": epochs, "max_batch": 8 * M0, "local_batch": (1, 4 * M0)}
+    net = Net()
+    with stopped_in_last_update(before):
+        assert elastic(package, folder / f"{package} end", net=net, **options) is None
+    resumed = elastic(package, folder / f"{package} end", **options)
+    assert epochs * UPDATES <= resumed.metrics["progress"] < epochs * UPDATES + 8
+    assert resumed.rate == 0.0 and round(resumed.epoch) == epochs
+    assert net.evaluated + resumed.net.evaluated >= epochs * LENGTH, "an evaluation is missing"
+
+
+@contextlib.contextmanager
+def stopped_in_last_update(epochs: int) -> Iterator[None]:
+    """The replicas agree to stop in the update that ends this number of epochs."""
+    original = px.Session.boundary
+
+    def boundary(session: px.Session) -> None:
+        session.stop_agreed |= session.done and session.progress + 1e-6 >= epochs * UPDATES
+        original(session)
+
+    px.Session.boundary = boundary
+    try:
+        yield
+    finally:
+        px.Session.boundary = original
+
+
+def case_arguments(package: str, folder: Path) -> None:
+    """The script's arguments are not changed, and GPUs of one process do not change M0."""
+    args = arguments()
+    assert args.n_gpu < 2
+    args._n_gpu = 2
+    for _again in range(2):
+        trainer = Trainer(Net(), args, train_dataset=Numbers(), eval_dataset=Numbers())
+        assert trainer.get_total_train_batch_size(trainer.args) == M0
+        assert trainer._prepare_options["local_batch"] == (1, M0 // 2)
+        px.close()
+    assert args.gradient_accumulation_steps == 2
+
+
+def case_older(package: str, folder: Path) -> None:
+    """A checkpoint of Pollux replaces a newer one of the package: no epoch is left out."""
+    older, own = folder / f"{package} older", Own(folder / f"{package} newer")
+    assert elastic(package, older, adapt=False, stop_after=20) is None
+    assert elastic(package, own=own, adapt=False, stop_after=STOP_AFTER) is None
+    check_whole(elastic(package, older, own=own, adapt=False))
+
+
+def case_handlers(package: str, folder: Path) -> None:
+    """The script's handler of SIGTERM is called, too; training may run in any thread."""
+    called: list[int] = []
+    for times in (1, 2):
+        signal.signal(signal.SIGTERM, lambda number, _frame: called.append(number))
+        assert elastic(package, epochs=1, adapt=False, stop_after=5) is None
+        assert called == times * [signal.SIGTERM]
+    found: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: found.append(elastic(package, epochs=1, adapt=False)))
+    thread.start()
+    thread.join()
+    assert found and found[0].updates == UPDATES
+
+
+def case_none(package: str, folder: Path) -> None:
+    """prepare() returns None for None."""
+    net = Net()
+    accelerator = Accelerator(cpu=True)
+    model, _optimizer, batches, nothing = accelerator.prepare(net, sgd(net), loader(), None)
+    px.close()
+    assert model is net and nothing is None and len(batches) == UPDATES
+
+
+# For all packages, with these numbers of replicas.
 CASES = {
     "equal": (1, 2), "adapts": (1, 2), "resumes": (1, 2), "leaves": (2,), "fewer": (1,),
     "own_checkpoint": (1,),
 }
+# For one package, with one replica.
+OF_PACKAGES = ["transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
+               "transformers_older", "lightning_own_epoch", "lightning_handlers",
+               "accelerate_none"]
 
 
 def names(replicas: int) -> list[str]:
-    return [f"{package}_{case}" for package in PACKAGES for case, counts in CASES.items()
-            if replicas in counts]
+    of_all = [f"{package}_{case}" for package in PACKAGES for case, counts in CASES.items()
+              if replicas in counts]
+    return of_all + (OF_PACKAGES if replicas == 1 else [])
 
 
 @contextlib.contextmanager

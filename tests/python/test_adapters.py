@@ -16,6 +16,10 @@ HERE = Path(__file__).resolve().parent
 EXAMPLES = ROOT / "examples" / "pytorch"
 PACKAGES = ("transformers", "lightning", "accelerate")
 BOTH = ("equal", "adapts", "resumes")
+ONE = ("fewer", "own_checkpoint")
+OF_PACKAGES = ("transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
+               "transformers_older", "lightning_own_epoch", "lightning_handlers",
+               "accelerate_none")
 TIMEOUT_S = 400.0   # for all cases; on an idle machine they take half a minute
 
 
@@ -39,8 +43,8 @@ def said(folder: Path, replicas: int, rank: int) -> str:
 def case_names() -> list[tuple[str, int]]:
     both = [(f"{package}_{case}", count) for count in (2, 1) for package in PACKAGES
             for case in BOTH]
-    return both + [(f"{package}_{case}", 1) for package in PACKAGES
-                   for case in ("fewer", "own_checkpoint")]
+    one = [(f"{package}_{case}", 1) for package in PACKAGES for case in ONE]
+    return both + one + [(name, 1) for name in OF_PACKAGES]
 
 
 @pytest.mark.parametrize("name, replicas", case_names())

@@ -114,6 +114,20 @@ def a_checkpoint_of_the_program_continues():
 
 
 @case(1, 2)
+def a_state_of_the_end_of_an_epoch_continues_with_the_next():
+    for updates in (-1, 6):     # after the loop; in it, after the last opt.step()
+        run = begin()
+        train_pass(run, updates)
+        state = px.state_dict()
+        px.close()
+        run = begin()
+        px.load_state_dict(state)
+        assert [summed(train_pass(run)) for _epoch in range(3)] == [ROWS, ROWS, 0]
+        assert px.metrics()["progress"] == 18
+        px.close()
+
+
+@case(1, 2)
 def a_state_has_the_measurements():
     run = begin(adapt=True, max_batch=16, local_batch=(1, 4))
     train_pass(run)

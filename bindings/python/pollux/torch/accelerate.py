@@ -48,7 +48,7 @@ class Accelerator(accelerate.Accelerator):
         done = iter(result if isinstance(result, tuple) else (result,))
         prepared = [None if each is loader else next(done) for each in args]
         elastic = self._make_elastic(loader, prepared)
-        return tuple(elastic if each is None else each for each in prepared)
+        return tuple(elastic if given is loader else each for given, each in zip(args, prepared))
 
     def _make_elastic(self, loader: DataLoader, prepared: list[Any]) -> "SyncedLoader":
         def first(*kinds: type) -> Any:

@@ -11,6 +11,7 @@ to the Trainer, puts the state of Pollux into the Trainer's checkpoints.
 """
 from __future__ import annotations
 
+import contextlib
 import math
 import signal
 from typing import Any, Callable, Optional
@@ -20,6 +21,7 @@ import torch
 import torch.distributed as dist
 from lightning.pytorch.plugins.environments import ClusterEnvironment
 from lightning.pytorch.strategies import ParallelStrategy
+from lightning.pytorch.trainer.connectors.signal_connector import _HandlersCompose
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from torch.nn.parallel import DistributedDataParallel
@@ -139,16 +141,24 @@ class ElasticStrategy(ParallelStrategy):
     def begin(self) -> None:
         """The Trainer has made and restored all its objects: make them elastic."""
         trainer, updates = self._trainer, self._updates
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # of the Trainer: it would not save
+        handler = take_handler(trainer)
         px.prepare(self.model, self.optimizers[0], updates.loader,
                    scheduler=self._scheduler_of_updates(), **self._prepare_options)
+        if callable(handler):
+            signal.signal(signal.SIGTERM, self._stop_and(handler))
         updates.loader.set_epochs(self._epochs_of(trainer, len(updates)))
-        px.track(f"{NAME}.lightning", Loops(trainer))
+        px.track(f"{NAME}.lightning", TrainerCounters(trainer))
         if trainer.val_check_interval == 1.0:
             trainer.val_check_batch = float("inf")  # at the end of the epoch, wherever that is
         self.begun = True
         self._callback.give_state()
         self._session.restore()
+
+    def _stop_and(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+        def both(number: int, frame: Any) -> None:
+            self._session.agent.stop()
+            handler(number, frame)
+        return both
 
     def _scheduler_of_updates(self) -> Any:
         found = [each.scheduler for each in self.lr_scheduler_configs if each.interval == "step"
@@ -230,7 +240,7 @@ class ElasticCallback(pl.Callback):
             self._found = None
 
 
-class Loops:
+class TrainerCounters:
     """The counters of a Trainer and the states of its callbacks, for the checkpoints of Pollux."""
 
     def __init__(self, trainer: Any) -> None:
@@ -292,6 +302,17 @@ class Replicas(ClusterEnvironment):
 
     def node_rank(self) -> int:
         return self._world.rank * self._world.nodes // self._world.replicas
+
+
+def take_handler(trainer: pl.Trainer) -> Any:
+    """Remove the Trainer's handler of SIGTERM, which would end training without saving.  Returns
+    the one that the script had before.  In another thread than the main one there are none."""
+    if not isinstance(signal.getsignal(signal.SIGTERM), _HandlersCompose):
+        return None
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return trainer._signal_connector._original_handlers.get(signal.SIGTERM)
+    return None
 
 
 def check(trainer: pl.Trainer) -> None:

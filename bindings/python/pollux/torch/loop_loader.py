@@ -17,8 +17,8 @@ from .loop import epochs
 
 class LoopLoader:
     """Iterating begins an epoch, or continues an interrupted one.  After a restart the epochs that
-    are done are not repeated; iterations after the last epoch are empty.  Other attributes are
-    those of torch's loader."""
+    are done are not repeated, nor is one that has no batch left: the iteration is the next epoch.
+    Iterations after the last epoch are empty.  Other attributes are those of torch's loader."""
 
     def __init__(self, given: DataLoader, session: Any, count: Optional[int]) -> None:
         self.given = given
@@ -55,10 +55,16 @@ class LoopLoader:
                                "iterate it")
         if self._loop is None:
             self._loop = epochs(session, self._count, None)
-        if not self._finished and next(self._loop, None) is not None:
-            yield from self._elastic
+        empty = True
+        while empty and not self._finished and next(self._loop, None) is not None:
+            resumed = session.position.resumed
+            for batch in self._elastic:
+                empty = False
+                yield batch
             if session.epoch + 1 >= self._count:
                 self.finish()
+            if not resumed:
+                break
 
     def finish(self) -> None:
         """Training has ended, perhaps early: save the final state."""

@@ -11,6 +11,7 @@ counts updates; epochs, learning rate and the end of training follow progress.  
 """
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
@@ -49,14 +50,17 @@ class Elastic:
         self._prepare_options = taken(options, PREPARE)
         self._session = start(options)  # before the Trainer makes its scheduler
         self._updates: Any = None
+        self._first_epoch = 0   # of this process
         super().__init__(*args, **options)
-        training = self.args
+        # The script may use its arguments for another Trainer.
+        self.args = training = copy.copy(self.args)
         if training.auto_find_batch_size:
             raise ValueError("auto_find_batch_size: not supported: Pollux chooses the batch; say "
                              "the largest that fits into memory by local_batch=(1, most)")
-        self._init_batch = self._train_batch_size * training.gradient_accumulation_steps
+        local = training.per_device_train_batch_size
+        self._init_batch = local * training.gradient_accumulation_steps
         training.gradient_accumulation_steps = 1  # Pollux accumulates
-        self._prepare_options.setdefault("local_batch", (1, self._train_batch_size))
+        self._prepare_options.setdefault("local_batch", (1, local))
         self.add_callback(ElasticCallback(self))
 
     # ---- Data ------------------------------------------------------------------------------
@@ -80,6 +84,12 @@ class Elastic:
 
     # ---- Begin and end ---------------------------------------------------------------------
 
+    def _init_training_state(self, *args: Any, **options: Any) -> tuple[int, int]:
+        """The Trainer's loop begins with epoch 0, because a checkpoint of Pollux may be older than
+        the Trainer's: _run_epoch() leaves out the epochs that are done."""
+        super()._init_training_state(*args, **options)
+        return 0, 0
+
     def _prepare_for_training(self, max_steps: int, train_dataloader: Any,
                               resume_from_checkpoint: Optional[str]) -> tuple[Any, Any]:
         """The Trainer has made model, optimizer and scheduler, and loaded its own checkpoint."""
@@ -88,10 +98,11 @@ class Elastic:
         px.prepare(model, self.optimizer.optimizer, updates.loader, scheduler=self.lr_scheduler,
                    **self._prepare_options)
         updates.loader.set_epochs(math.ceil(max_steps / len(updates)))
-        px.track("transformers.Trainer", Progress(self))
+        px.track("transformers.Trainer", TrainerCounters(self))
         if resume_from_checkpoint is not None:
             self._go_on_from(resume_from_checkpoint)
         self._session.restore()
+        self._first_epoch = self._session.epoch
         return model, updates
 
     def _go_on_from(self, folder: str) -> None:
@@ -105,7 +116,7 @@ class Elastic:
         """Epochs that were done before a restart are not repeated.  Pollux itself continues the
         data where it stopped."""
         if epoch >= self._session.epoch:
-            options["steps_trained_in_current_epoch"] = 0
+            options.update(epochs_trained=self._first_epoch, steps_trained_in_current_epoch=0)
             super()._run_epoch(*args, epoch=epoch, **options)
 
     # ---- One update ------------------------------------------------------------------------
@@ -127,7 +138,8 @@ class Trainer(Elastic, transformers.Trainer):
 
 
 class ElasticCallback(transformers.TrainerCallback):
-    """Puts the Trainer's clock on progress, and saves the state of Pollux with its checkpoints."""
+    """Puts the Trainer's clock on progress, ends its epochs, and saves the state of Pollux with its
+    checkpoints."""
 
     def __init__(self, trainer: Elastic) -> None:
         self._trainer = trainer
@@ -135,6 +147,8 @@ class ElasticCallback(transformers.TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_objects: Any) -> None:
         session = self._trainer._session
         state.epoch = session.progress / len(self._trainer._updates)
+        # The Trainer expects more updates if batches are larger.
+        control.should_epoch_stop |= session.loader.ends_now()
         if session.progress + TOLERANCE >= state.max_steps and not control.should_training_stop:
             control.should_training_stop = True
             control.should_evaluate |= args.eval_strategy == "steps"
@@ -149,7 +163,7 @@ class ElasticCallback(transformers.TrainerCallback):
         self._trainer._updates.loader.finish()
 
 
-class Progress:
+class TrainerCounters:
     """The counters of a Trainer and the states of its callbacks, for the checkpoints of Pollux."""
 
     def __init__(self, trainer: Any) -> None:
