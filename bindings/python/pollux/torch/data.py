@@ -12,14 +12,16 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from ..agent import Batch
 from .batches import IndexedSource, Source, StreamSource
+from .delegating import Delegating
 
 
-class ElasticLoader:
+class ElasticLoader(Delegating):
     """Iterating begins a pass over the data, or continues an interrupted one.  Within px.steps(),
     and within an epoch that is counted by progress, the next pass follows at once.  Other
     attributes are those of the given loader."""
 
     def __init__(self, loader: DataLoader, session: Any) -> None:
+        super().__init__(loader)
         self._given = loader
         self._session = session
         self._turn = 0  # number of the current iteration
@@ -30,11 +32,6 @@ class ElasticLoader:
             session.misuse.given_loader_iterated()
             return original()
         session.patches.override(loader, {"__iter__": noted})
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._given, name)
 
     @property
     def batch_size(self) -> int:
@@ -74,7 +71,7 @@ class ElasticLoader:
         position.begin()
         session.begin_pass(choose=not session.endless)
         session.before_data()
-        passes_follow = session.endless or session.epochs.by_progress
+        passes_follow = session.passes_follow
         try:
             while not session.done and (passes_follow or not position.ended):
                 if position.ended:
@@ -127,8 +124,7 @@ class ElasticLoader:
         session = self._session
         if session.update is None or not session.finished:
             return False
-        passes_follow = session.endless or session.epochs.by_progress
-        return session.done or not passes_follow and self._source.ends_at(
+        return session.done or not session.passes_follow and self._source.ends_at(
             session.position.offset + session.update.samples)
 
     def restore(self, states: list[Any]) -> None:

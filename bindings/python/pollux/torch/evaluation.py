@@ -7,15 +7,17 @@ from typing import Any, Iterator
 from torch.utils.data import DataLoader, IterableDataset, Sampler
 
 from .batches import samples_in, takes_all
+from .delegating import Delegating
 from .workers import like, sigterm_blocked
 
 
-class EvaluationLoader:
+class EvaluationLoader(Delegating):
     """This replica's share of a loader, in batches of the same size.  Each sample is in one
     replica.  With an iterable dataset each replica reads its own stream; the dataset must divide
     the data.  Other attributes are those of the given loader."""
 
     def __init__(self, loader: DataLoader, session: Any, stoppable: bool) -> None:
+        super().__init__(loader)
         self._given = loader
         self._session = session
         self._stoppable = stoppable
@@ -30,11 +32,6 @@ class EvaluationLoader:
         else:
             self._loader = like(loader, batch_sampler=self._share if self._divided
                                 else loader.batch_sampler)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._given, name)
 
     def __len__(self) -> int:
         """Iterations in this replica; others may have one more or less."""

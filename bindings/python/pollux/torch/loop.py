@@ -70,20 +70,15 @@ class EpochClock:
         """The loader is iterated: an epoch begins or goes on."""
         self.idle = 0
         if self.by_progress:
-            if not self._session.position.resumed or self._end is None:
-                self._end = self._next_end()
-            self._goal = self._end
-            self._session.aim(self._end + self._left_after_this() * self._session.pass_updates)
+            self._end = self._goal = self._aim()
 
     def expect_total(self) -> None:
         """Tell the agent where the loop will end; by passes, if the efficiency does not change."""
         session = self._session
         if not self.by_progress:
             session.agent.set_total(self._expected_of_passes())
-            return
-        resumed = session.position.resumed and self._end is not None
-        end = self._end if resumed else self._next_end()
-        session.aim(end + self._left_after_this() * session.pass_updates)
+        else:
+            self._aim()
 
     def again(self) -> None:
         """The epoch begins again, because its data has changed."""
@@ -92,6 +87,14 @@ class EpochClock:
     def updates(self, gain: float) -> int:
         """Updates of an epoch by progress if each has this gain."""
         return math.ceil(self._session.pass_updates / gain)
+
+    def _aim(self) -> float:
+        """Train until the end of the loop.  Returns where the epoch that begins or goes on ends."""
+        session, end = self._session, self._end
+        if end is None or not session.position.resumed:
+            end = self._next_end()
+        session.aim(end + self._left_after_this() * session.pass_updates)
+        return end
 
     def _next_end(self) -> float:
         progress = self._session.progress

@@ -12,15 +12,17 @@ from typing import Any, Iterator, Optional
 from torch.utils.data import DataLoader
 
 from .batches import samples_in, updates_in
+from .delegating import Delegating
 from .loop import epochs
 
 
-class LoopLoader:
+class LoopLoader(Delegating):
     """Iterating begins an epoch, or continues an interrupted one.  After a restart the epochs that
     are done are not repeated, nor is one that has no batch left: the iteration is the next epoch.
     Iterations after the last epoch are empty.  Other attributes are those of torch's loader."""
 
     def __init__(self, given: DataLoader, session: Any, count: Optional[int]) -> None:
+        super().__init__(given)
         self.given = given
         self._session = session
         self._count = math.inf if count is None else count
@@ -28,14 +30,9 @@ class LoopLoader:
         self._loop: Any = None      # the generator of px.epochs()
         self._finished = False
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._elastic or self.given, name)
-
     def attach(self, elastic: Any) -> None:
         """px.prepare() has made the elastic loader."""
-        self._elastic = elastic
+        self._elastic = self._attributes_of = elastic
 
     def set_epochs(self, count: int) -> None:
         """How many epochs there are, for a program that did not know it before."""
@@ -80,19 +77,15 @@ class LoopLoader:
             next(self._loop, None)  # ends the last epoch, and the loop
 
 
-class Updates:
+class Updates(Delegating):
     """Yields the first micro-batch of each update.  The program must take the others from rest()
     before it asks for the next one."""
 
     def __init__(self, loader: LoopLoader, session: Any) -> None:
+        super().__init__(loader)
         self.loader = loader
         self._session = session
         self._batches: Iterator[Any] = iter(())
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self.loader, name)
 
     def __len__(self) -> int:
         """Updates of an epoch with batch M0.  Larger batches take fewer."""

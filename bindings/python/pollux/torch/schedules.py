@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional
 
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-TOLERANCE = 1e-6  # rounding errors of progress, which is a long sum
+from .loop import TOLERANCE
 
 
 class ProgressClock:

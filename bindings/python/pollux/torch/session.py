@@ -125,6 +125,11 @@ class Session:
         return self.endless and self.progress + TOLERANCE >= self.total
 
     @property
+    def passes_follow(self) -> bool:
+        """Whether the next pass follows at once, in the same iteration of the loader."""
+        return self.endless or self.epochs.by_progress
+
+    @property
     def training(self) -> bool:
         """Whether a loop of Pollux runs, or an update, and the agent is open."""
         return not self.left and (
