@@ -139,6 +139,8 @@ static void put_head (FILE *out, const struct pilot *pilot)
            "#SBATCH --no-kill\n"
            "#SBATCH --open-mode=append\n",
            out);
+    if (pilot->chain)
+        fputs ("#SBATCH --requeue\n", out); /* else a failure to start the script ends the chain */
     fputs ("#SBATCH --output=", out);
     put_option (out, pilot->state);
     fputs ("/pilot-%j.log\n", out);
@@ -165,9 +167,23 @@ static void put_head (FILE *out, const struct pilot *pilot)
 /* clang-format off */ /* one line of the script in each line */
 static const char chain_text[] =
     "\n"
-    "# The next allocation waits until this one ends, whatever its reason.\n"
-    "next=$(sbatch --parsable --dependency=\"afterany:$SLURM_JOB_ID\" \"$0\") || next=\n"
-    "next=${next%%;*}\n";
+    "# The next allocation waits until this one ends, whatever its reason.  If Slurm has put this one into\n"
+    "# its queue again, the next one waits already.\n"
+    "next=\n"
+    "queue_next()\n"
+    "{\n"
+    "    [ -z \"$next\" ] || return 0\n"
+    "    next=$(squeue -h -u \"$(id -u)\" -t PD -o '%i %E' |\n"
+    "        sed -n \"s/ afterany:$SLURM_JOB_ID(.*//p\" | head -n 1)\n"
+    "    [ -n \"$next\" ] ||\n"
+    "        next=$(sbatch --parsable --dependency=\"afterany:$SLURM_JOB_ID\" \"$0\") || next=\n"
+    "    next=${next%%;*}\n"
+    "}\n";
+
+static const char no_chain_text[] =
+    "\n"
+    "next=\n"
+    "queue_next() { :; }\n";
 
 /* STATE/live has "running" from the moment when polluxd answers, and at its end the number of jobs that are
  * left. */
@@ -180,9 +196,12 @@ static const char end_text[] =
     "{\n"
     "    local status=$?\n"
     "    [ -z \"$guard_pid\" ] || { kill \"$guard_pid\" && wait \"$guard_pid\"; } 2>/dev/null\n"
-    "    [ -n \"$next\" ] || return\n"
-    "    [ $status != 4 ] && [ -z \"$cannot_start\" ] &&\n"
-    "        [ \"$(cat \"$state/live\" 2>/dev/null)\" != 0 ] || scancel \"$next\"\n"
+    "    if [ $status != 4 ] && [ -z \"$cannot_start\" ] &&\n"
+    "        [ \"$(cat \"$state/live\" 2>/dev/null)\" != 0 ]; then\n"
+    "        queue_next # if Slurm did not answer before\n"
+    "    elif [ -n \"$next\" ]; then\n"
+    "        scancel \"$next\"\n"
+    "    fi\n"
     "}\n"
     "fail() # STATUS SENTENCE\n"
     "{\n"
@@ -191,6 +210,7 @@ static const char end_text[] =
     "    exit \"$1\"\n"
     "}\n"
     "trap end EXIT\n"
+    "queue_next\n"
     "rm -f \"$state/live\"\n"
     "node=${SLURMD_NODENAME:-$(hostname -s)}\n";
 
@@ -279,6 +299,7 @@ static const char body_text[] =
     "        [ $tries -lt 5 ] || fail 1 \"polluxd ended $tries times before it answered\"\n"
     "    fi\n"
     "    echo \"polluxd ended with status $status: it is started again\"\n"
+    "    queue_next\n"
     "    sleep $pause\n"
     "done\n";
 
@@ -304,7 +325,7 @@ static void put_script (FILE *out, const struct pilot *pilot)
 {
     const char *listen = find_daemon_option (pilot, "--listen");
     put_head (out, pilot);
-    fputs (pilot->chain ? chain_text : "\nnext=\n", out);
+    fputs (pilot->chain ? chain_text : no_chain_text, out);
     fputs (end_text, out);
     if (listen) { /* the first address is that of clients and jobs */
         fputs ("\nlisten=", out);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A chain of pilots: the node of polluxd crashes, after one of the nodes that watch it, or a person cancels the allocation.  The next allocation continues with the
-# same state directory, and no job is lost.
+# A chain of pilots: the node of polluxd crashes, after one of the nodes that watch it, a person cancels the allocation, or
+# Slurm puts it into its queue again.  The next allocation continues with the same state directory, and no job is lost.
 . tests/slurm/lib_slurm.sh
 $separate || { skip "no namespaces"; exit 0; }
 cluster_up 5 4
@@ -43,6 +43,24 @@ soon "the next allocation starts after scancel" other
 soon "its polluxd answers, too" answers
 soon "the job continues there, too" started 3
 holds "that is no failure" is job '.failures == 0'
+
+# ---- Slurm puts the allocation into its queue again ---------------------------------------------
+
+# As after a failure to start the script, by the daemon of its first node.
+first=$(slurm squeue -h -t R -o %i)
+rm -f "$state/address"
+slurm scontrol requeue "$first"
+# Slurm would start it in two minutes.  If the script has ended before Slurm could queue it, the next allocation starts.
+goes_on()
+{
+    [ "$(slurm squeue -h -j "$first" -o %r)" != BeginTime ] || slurm scontrol update JobId="$first" StartTime=now
+    answers
+}
+soon "polluxd answers again" goes_on
+soon "the job continues there again" started 4
+holds "that is no failure, either" is job '.failures == 0'
+one_waits() { [ "$(slurm squeue -h -t PD -o %E)" = "afterany:$(slurm squeue -h -t R -o %i)(unfulfilled)" ]; }
+holds "one next allocation waits for the one that runs" one_waits
 end_jobs job
 holds "the job finishes" is job '.phase == "finished"'
 slurm scancel -n pollux
