@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -18,6 +19,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bindings" / "python"
+
+# A background job of a shell ignores Ctrl-C, and so would all its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # For this process and for its children.
 sys.path.insert(0, str(PACKAGE))
