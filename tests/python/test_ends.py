@@ -187,8 +187,9 @@ def test_a_dead_replica_is_named_by_the_others(tmp_path, how):
 def test_the_replica_with_the_store_is_named(tmp_path):
     ended = replicas.run(PROGRAM, 2, tmp_path, "kill", 0)
     assert ended.codes == [-9, 1], ended.outputs
-    lines = [line for line in ended.outputs[1].splitlines() if line]
-    assert lines == [peers.sentence(1, [0])], lines
+    # Torch's store may warn before that its connection is lost.
+    assert ended.outputs[1].splitlines()[-1] == peers.sentence(1, [0]), ended.outputs[1]
+    assert "Traceback" not in ended.outputs[1], ended.outputs[1]
 
 
 def test_sentences_name_all_lost_replicas():
