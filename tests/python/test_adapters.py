@@ -20,7 +20,7 @@ ONE = ("fewer", "own_checkpoint")
 OF_PACKAGES = ("transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
                "transformers_older", "lightning_own_epoch", "lightning_handlers",
                "accelerate_none")
-TIMEOUT_S = 400.0   # for all cases; on an idle machine they take half a minute
+TIMEOUT_S = 900.0   # for all cases; on an idle machine they take a minute
 
 
 @pytest.fixture(scope="module")
