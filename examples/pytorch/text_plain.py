@@ -84,6 +84,7 @@ def main() -> None:
             print(f"epoch {epoch + 1}: validation loss {loss:.3f} nats per letter", flush=True)
         if loss <= args.target:
             break
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ import torch.distributed as dist
 @atexit.register  # the last function that is called
 def tell():
     print("process group:", dist.is_initialized(), flush=True)
+    if dist.is_initialized():
+        dist.destroy_process_group()  # torch may abort at exit without it
 
 
 if "own" in sys.argv:
