@@ -37,7 +37,7 @@ static double decide_update (struct pollux_agent *agent, double *factors)
         .total_batch = agent_samples (agent),
         .progress = agent->progress,
         .warmup_epochs = agent->warmup_epochs,
-        .dataset_size = agent->dataset_size,
+        .dataset_size = agent->adaptation.dataset_size,
     };
     struct pollux_grad grad = agent_grad (agent);
     for (int g = 0; g < agent->groups; g++)

@@ -136,7 +136,6 @@ static int agent_init (struct pollux_agent *agent, const struct pollux_setup *se
     agent->observe = setup->observe;
     agent->total = setup->total;
     agent->warmup_epochs = setup->warmup_epochs;
-    agent->dataset_size = setup->dataset_size;
     agent->beta2 = setup->beta2;
     agent->adaptation = adaptation_start (setup->limits.init_batch, setup->dataset_size);
     agent->unmeasured = true;

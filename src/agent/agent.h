@@ -34,7 +34,6 @@ struct pollux_agent {
     int groups;
     bool observe;
     double total, warmup_epochs;
-    int64_t dataset_size;
     double beta2;         /* Adam's; 0: another optimizer */
     char *checkpoint_dir; /* owned, or NULL */
 
