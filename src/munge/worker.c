@@ -154,8 +154,8 @@ static void *work (void *self)
         bool silent = run_task (worker, task);
         pthread_mutex_lock (&worker->lock);
         worker->busy = false;
-        if (worker
-                ->ending) { /* munge_worker_free has not waited: its work is left to this thread */
+        if (worker->ending) {
+            /* munge_worker_free has not waited: its work is left to this thread. */
             pthread_mutex_unlock (&worker->lock);
             task_free (task);
             destroy (worker);
