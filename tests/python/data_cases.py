@@ -6,12 +6,10 @@ case_NAME(folder) is one case; all replicas run it at the same time.
 """
 from __future__ import annotations
 
-import inspect
 import os
 import random
 import signal
 import sys
-import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -22,6 +20,7 @@ from torch.utils.data import (BatchSampler, DataLoader, Dataset, DistributedSamp
                               SubsetRandomSampler, WeightedRandomSampler)
 
 import pollux.torch as px
+from case_runner import Cases
 from pollux.agent import Batch
 from pollux.checkpoint import indices
 
@@ -523,29 +522,8 @@ def case_accumulators_sum_over_replicas(_folder: Path) -> None:
 # ---- Running them -------------------------------------------------------------------------------
 
 
-CASES = {name[5:]: function for name, function in list(globals().items())
-         if name.startswith("case_") and inspect.isfunction(function)}
-
-
-def run(name: str, folder: Path) -> None:
-    """Run one case and close its session."""
-    folder = folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        CASES[name](folder)
-    finally:
-        px.close()
-
-
-def main(folder: Path) -> None:
-    for name in CASES:
-        try:
-            run(name, folder)
-        except BaseException:
-            print(f"not ok {name}: {traceback.format_exc()}", flush=True)
-            os._exit(1)  # the other replicas then fail in their next exchange
-        print(f"ok {name}", flush=True)
+CASES = Cases(globals())
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    CASES.run_all(Path(sys.argv[1]))

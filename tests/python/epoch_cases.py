@@ -9,7 +9,6 @@ Each function case_NAME(folder) is one case; all replicas run it at the same tim
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import json
 import math
@@ -17,15 +16,15 @@ import os
 import random
 import signal
 import sys
-import traceback
 from pathlib import Path
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader
 
 import pollux.torch as px
+from case_runner import Cases
 from data_cases import (K, RANK, Numbers, Stream, Training, check_samples, of_all_replicas, raises,
                         weight)
 from pollux.agent import Batch
@@ -318,17 +317,6 @@ class Generations:
             px.close()
 
 
-@contextlib.contextmanager
-def restored_handler() -> Iterator[None]:
-    """Restore the handler of SIGTERM: after its first stop a program ignores the signal."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        px.close()
-        signal.signal(signal.SIGTERM, before)
-
-
 def case_stops_do_not_change_where_epochs_end(folder: Path) -> None:
     random.seed(8)
     # in epochs and passes, at the end of a pass and of an epoch, twice in one
@@ -405,26 +393,7 @@ def case_an_old_checkpoint_goes_on_by_passes(folder: Path) -> None:
 # ---- Running them -------------------------------------------------------------------------------
 
 
-CASES = {name[5:]: function for name, function in list(globals().items())
-         if name.startswith("case_") and inspect.isfunction(function)}
-
-
-def run(name: str, folder: Path) -> None:
-    """Run one case and close its session."""
-    folder = folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    with restored_handler():
-        CASES[name](folder)
-
-
-def main(folder: Path) -> None:
-    for name in CASES:
-        try:
-            run(name, folder)
-        except BaseException:
-            print(f"not ok {name}: {traceback.format_exc()}", flush=True)
-            os._exit(1)  # the other replicas then fail in their next exchange
-        print(f"ok {name}", flush=True)
+CASES = Cases(globals())
 
 
 def one_generation(folder: Path, updates: int) -> None:
@@ -439,4 +408,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         one_generation(Path(sys.argv[1]), int(sys.argv[2]))
     else:
-        main(Path(sys.argv[1]))
+        CASES.run_all(Path(sys.argv[1]))

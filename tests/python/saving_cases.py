@@ -7,7 +7,6 @@ case_NAME(folder) is one case; all replicas run it at the same time.  Stops are 
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import json
 import os
@@ -17,15 +16,15 @@ import signal
 import subprocess
 import sys
 import threading
-import traceback
 from pathlib import Path
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader
 
 import pollux.torch as px
+from case_runner import Cases, Skip
 from pollux.checkpoint import Checkpoint
 from saving_program import (ALL_RANKS, BATCH, EPOCHS, K, LENGTH, RANK, Noisy, Program, barrier,
                             bitwise_equal, check_same_training, checkpoint_numbers, random_ranks,
@@ -290,10 +289,6 @@ def case_an_old_generation_ends_and_publishes_nothing(folder: Path) -> None:
         assert "replaced by generation 2" in stderr.getvalue(), stderr.getvalue()
         assert Checkpoint.newest(folder / "saved")[0].number == program.newest
     barrier()
-
-
-class Skip(Exception):
-    """The reason why a case cannot run on this machine."""
 
 
 # ---- What is saved ------------------------------------------------------------------------------
@@ -635,41 +630,8 @@ def case_another_number_of_replicas(folder: Path) -> None:
 # ---- Running them -------------------------------------------------------------------------------
 
 
-CASES = {name[5:]: function for name, function in list(globals().items())
-         if name.startswith("case_") and inspect.isfunction(function)}
-
-
-@contextlib.contextmanager
-def restored_handler() -> Iterator[None]:
-    """Restore the handler of SIGTERM: after its first stop a program ignores the signal."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        px.close()
-        signal.signal(signal.SIGTERM, before)
-
-
-def run(name: str, folder: Path) -> None:
-    """Run one case; then close its session and restore the signal handler."""
-    folder = folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    with restored_handler():
-        CASES[name](folder)
-
-
-def main(folder: Path) -> None:
-    for name in CASES:
-        try:
-            run(name, folder)
-        except Skip as why:
-            print(f"ok {name} # SKIP {why}")
-        except BaseException:
-            print(f"not ok {name}: {traceback.format_exc()}", flush=True)
-            os._exit(1)  # the other replicas then fail in their next exchange
-        else:
-            print(f"ok {name}", flush=True)
+CASES = Cases(globals())
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    CASES.run_all(Path(sys.argv[1]))

@@ -4,13 +4,12 @@ adapter_cases.py with two replicas, started by torchrun, and then with one; and 
 Collected only where these packages are installed: see conftest.py."""
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from replicas import run
-from test_examples import ended, losses, torchrun
+from test_examples import ended, losses, stopped_after_an_epoch, torchrun
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = ROOT / "examples" / "pytorch"
@@ -74,13 +73,7 @@ def test_example_stops_and_resumes(tmp_path: Path) -> None:
     """Two replicas of torchrun stop after the first epoch; one trains the second."""
     command = example("transformers", tmp_path, 1024, 2)
     two = torchrun(2, *command, checkpoints=tmp_path)
-    output = ""
-    for line in two.stdout:
-        output += line
-        if losses(output):
-            two.send_signal(signal.SIGTERM)
-            break
-    output += ended(two, TIMEOUT_S)
+    output = stopped_after_an_epoch(two, TIMEOUT_S)
     assert losses(output).keys() == {1} and f"saved in {tmp_path}" in output, output
     one = torchrun(1, *command, checkpoints=tmp_path)
     resumed = ended(one, TIMEOUT_S)

@@ -15,7 +15,7 @@ import replicas  # noqa: E402
 
 @pytest.mark.parametrize("name", data_cases.CASES)
 def test_one_replica(name, tmp_path):
-    data_cases.run(name, tmp_path)
+    data_cases.CASES.run(name, tmp_path)
 
 
 @pytest.fixture(scope="module", params=[2, 3] if os.environ.get("POLLUX_SOAK") else [2])

@@ -15,7 +15,7 @@ import replicas  # noqa: E402
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_one_replica(name, tmp_path):
-    cases.run(name, tmp_path)
+    cases.CASES.run(name, tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -82,17 +82,22 @@ def ended(process, timeout=TIMEOUT_S):
         process.wait()
 
 
+def stopped_after_an_epoch(process, timeout=TIMEOUT_S):
+    """The output of a training that is stopped when it has printed its first loss."""
+    output = ""
+    for line in process.stdout:
+        output += line
+        if losses(output):
+            process.send_signal(signal.SIGTERM)
+            break
+    return output + ended(process, timeout)
+
+
 def test_torchrun_stops_and_resumes(tmp_path):
     """SIGTERM to torchrun reaches both replicas; torchrun with one resumes."""
     command = (EXAMPLES / "image.py", "--samples", "4096", "--batch", "32", "--epochs", "2")
     two = torchrun(2, *command, checkpoints=tmp_path)
-    output = ""
-    for line in two.stdout:
-        output += line
-        if losses(output):
-            two.send_signal(signal.SIGTERM)
-            break
-    output += ended(two)
+    output = stopped_after_an_epoch(two)
     assert losses(output).keys() == {1} and f"saved in {tmp_path}" in output, output
     one = torchrun(1, *command, checkpoints=tmp_path)
     output = ended(one)

@@ -15,13 +15,14 @@ torch = pytest.importorskip("torch")
 
 import replicas  # noqa: E402
 import saving_cases as cases  # noqa: E402
+from case_runner import Skip, closed_session  # noqa: E402
 
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_one_replica(name, tmp_path):
     try:
-        cases.run(name, tmp_path)
-    except cases.Skip as why:
+        cases.CASES.run(name, tmp_path)
+    except Skip as why:
         pytest.skip(str(why))
 
 
@@ -33,7 +34,7 @@ def two(tmp_path_factory):
     """The output of two replicas that run all cases up to the first failure, their folder, and a
     program that one replica has trained half an epoch in it."""
     folder = tmp_path_factory.mktemp("saving")
-    with cases.restored_handler():
+    with closed_session():
         stopped = cases.stop_in_the_first_epoch(folder / "from one")
     return replicas.run(cases.__file__, 2, folder, timeout=300), folder, stopped
 
@@ -64,7 +65,7 @@ def logs_of_two(folder, name):
 @pytest.mark.parametrize("direction", ["from one to two", "from two to one"])
 def test_training_resumes_with_another_number_of_replicas(two, direction):
     _ended, folder, stopped = two
-    with cases.restored_handler():
+    with closed_session():
         whole = cases.log_for_json(cases.trained(None, randomness=False))
         if direction == "from one to two":
             before, after = [cases.log_for_json(stopped)], logs_of_two(folder, "resumed")

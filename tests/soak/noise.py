@@ -76,6 +76,8 @@ def train(task: Task, it: Setup, clock: Clock, every: int) -> Iterator[Optional[
             clock.call(len(x))
             weights, divisors = copy_of(it, preconditioner)
             it.optimizer.step()
+            if it.schedule is not None:
+                it.schedule.step()
             metrics = px.metrics()
             if metrics["progress"] == before:
                 continue    # the update goes on with another micro-step
@@ -136,7 +138,7 @@ def compare(name: str, replicas: int) -> tuple[int, int, int]:
     net, optimizer, loader = px.prepare(
         it.net, it.optimizer, it.loader, max_batch=MAX_BATCH, local_batch=(1, MAX_BATCH),
         scheduler=it.schedule)
-    it = Setup(getattr(net, "module", net), optimizer, it.schedule, loader)
+    it = Setup(net, optimizer, it.schedule, loader)
     window: list[tuple[Moment, Direct]] = []
     checkpoints = certain = agreeing = 0
     # One replica measures in every eighth update, several in each.

@@ -22,6 +22,7 @@ import pollux.torch as px
 
 from .adapters import PREPARE, start, taken
 from .data import ElasticLoader
+from .delegating import Delegating
 
 
 class Accelerator(accelerate.Accelerator):
@@ -72,18 +73,14 @@ class Accelerator(accelerate.Accelerator):
         self.gradient_state._set_sync_gradients(not self._session.accumulating)
 
 
-class SyncedLoader:
+class SyncedLoader(Delegating):
     """The elastic loader, with its batches on the accelerator's device.  Other attributes are those
     of the elastic loader."""
 
     def __init__(self, elastic: ElasticLoader, accelerator: Accelerator) -> None:
+        super().__init__(elastic)
         self._elastic = elastic
         self._accelerator = accelerator
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._elastic, name)
 
     def __len__(self) -> int:
         return len(self._elastic)
