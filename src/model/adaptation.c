@@ -7,8 +7,8 @@
 /* Enough values for a standard error that means something. */
 static const double evidence_enough = 16;
 
-/* An update makes the evidence older by its gain, but no more than this: then the means are always over 40
- * updates, also with gains for which 1000 of progress are a few updates. */
+/* Every update makes the evidence older by its gain, but between two measurements by no more than this: then the
+ * means are always over 40 measurements, also with gains for which 1000 of progress are a few updates. */
 static const double most_age = 50;
 
 /* The steadiness that raises the limit of the gain: the standard error against the mean. */
@@ -40,8 +40,10 @@ void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad,
 {
     if (adam && adaptation->updates < PROBE_FIRST_ADAM)
         return;
-    if (isfinite (grad.sqr) && isfinite (grad.var))
-        evidence_add (&adaptation->evidence, grad.sqr, grad.var, scale);
+    if (!isfinite (grad.sqr) || !isfinite (grad.var))
+        return;
+    evidence_add (&adaptation->evidence, grad.sqr, grad.var, scale);
+    adaptation->age = 0;
 }
 
 /* Few values, or none, say nothing: their standard error may be 0. */
@@ -55,7 +57,9 @@ static bool is_steady (const struct adaptation *adaptation)
 void adaptation_advance (struct adaptation *adaptation, double gain)
 {
     adaptation->updates++;
-    evidence_age (&adaptation->evidence, fmin (gain, most_age));
+    double age = fmin (gain, most_age - adaptation->age);
+    adaptation->age += age;
+    evidence_age (&adaptation->evidence, age);
     gain_limit_advance (&adaptation->gain_limit, gain, is_steady (adaptation),
                         pass_of (adaptation));
     adaptation->waits -= adaptation->waits > 0;

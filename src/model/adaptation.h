@@ -24,6 +24,7 @@ enum { ADAPTATION_UPDATES = 50 };
 struct adaptation {
     int64_t init_batch, dataset_size; /* dataset_size 0: unknown, a stream */
     struct evidence evidence;
+    double age; /* of the evidence since the last measurement */
     struct gain_limit gain_limit;
     uint64_t updates; /* since the training began */
     uint64_t waits;   /* updates until the next choice; 0: it is due */
