@@ -3,12 +3,13 @@
 
     quality.py [--seeds FIRST-LAST] [--quick] [--check] [--json FILE] [TASK...]
 
-Seven tasks on generated data.  For each seed a task is trained three times from the same initial
+Seven tasks on generated data.  For each seed a task is trained four times from the same initial
 weights, for equal progress:
 
     plain       batch M0, without Pollux
     again       the same in another order of the data: what chance alone does
     adaptive    with Pollux and its defaults, up to 32 M0
+    published   the same by the rules of the published system, see published.py
 
 Time is declared, not measured, so that the result does not depend on the machine: every forward and
 backward pass costs CALL_S + SAMPLE_S per sample.  Differences are adaptive minus plain in points of
@@ -34,10 +35,13 @@ import image
 import pollux.torch as px
 import text
 from generated import CLASSES, clusters, curve, digits, images, sentences
+from pollux.model import Model
+from published import Published
 
 M0 = 32
 MAX_BATCH = 32 * M0
 CALL_S, SAMPLE_S = 0.010, 0.00005
+MODEL = Model(CALL_S, SAMPLE_S, 0.0, 0.0, 0.0, 0.0, 1.0)
 QUICK = ("digits", "cnn")
 # Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
@@ -184,16 +188,42 @@ def train_adaptive(task: Task, seed: int) -> Result:
     return Result(validate(task, it.net, seed), clock.seconds)
 
 
+def train_published(task: Task, seed: int) -> Result:
+    it, clock = set_up(task, seed, 0), Clock()
+    published = Published(it.optimizer, MODEL, M0, MAX_BATCH)
+    total = task.epochs * len(it.loader)
+    while published.progress < total:
+        published.choose()
+        for x, y in DataLoader(it.loader.dataset, published.batch, shuffle=True):
+            compute_gradient(task, it, clock, x, y)
+            published.measure(len(x))
+            clip(task, it.net)
+            published.step()
+            if it.schedule is not None:
+                it.schedule.step(round(published.progress))
+            if published.progress >= total:
+                break
+    return Result(validate(task, it.net, seed), clock.seconds)
+
+
 def train_epoch(task: Task, it: Setup, clock: Clock) -> None:
     for x, y in it.loader:
-        it.optimizer.zero_grad()
-        task.loss(it.net(x), y).backward()
-        clock.call(len(x))
-        if task.clip < math.inf:
-            nn.utils.clip_grad_norm_(it.net.parameters(), task.clip)
+        compute_gradient(task, it, clock, x, y)
+        clip(task, it.net)
         it.optimizer.step()
         if it.schedule is not None:
             it.schedule.step()
+
+
+def compute_gradient(task: Task, it: Setup, clock: Clock, x: Tensor, y: Tensor) -> None:
+    it.optimizer.zero_grad()
+    task.loss(it.net(x), y).backward()
+    clock.call(len(x))
+
+
+def clip(task: Task, net: nn.Module) -> None:
+    if task.clip < math.inf:
+        nn.utils.clip_grad_norm_(net.parameters(), task.clip)
 
 
 def validate(task: Task, net: nn.Module, seed: int) -> float:
@@ -212,6 +242,7 @@ class Row(NamedTuple):
     plain: list[Result]
     again: list[Result]
     adaptive: list[Result]
+    published: list[Result]
 
     def better(self, results: list[Result]) -> list[float]:
         """How much better than plain these results are: points, or per cent of the loss."""
@@ -220,10 +251,9 @@ class Row(NamedTuple):
             return [after - before for before, after in pairs]
         return [100 * (before - after) / before for before, after in pairs]
 
-    def time(self) -> float:
-        """The share of plain's time that adaptive training takes."""
-        return sum(each.seconds for each in self.adaptive) / sum(
-            each.seconds for each in self.plain)
+    def time(self, results: list[Result]) -> float:
+        """The share of plain's time that these trainings take."""
+        return sum(each.seconds for each in results) / sum(each.seconds for each in self.plain)
 
 
 def half_interval(values: list[float]) -> float:
@@ -242,7 +272,7 @@ def missed(row: Row) -> list[str]:
            "interval": mean - half_interval(differences) > limits.interval,
            "worst seed": all(each >= min(row.better(row.again)) - limits.beyond
                              for each in differences),
-           "time": row.time() <= limits.time}
+           "time": row.time(row.adaptive) <= limits.time}
     return [name for name, good in met.items() if not good]
 
 
@@ -253,17 +283,21 @@ def geometric_mean(values: Iterable[float]) -> float:
 def compare(task: Task, seeds: range) -> Row:
     return Row(task.kind, [train_plain(task, seed, 2 * seed) for seed in seeds],
                [train_plain(task, seed, 2 * seed + 1) for seed in seeds],
-               [train_adaptive(task, seed) for seed in seeds])
+               [train_adaptive(task, seed) for seed in seeds],
+               [train_published(task, seed) for seed in seeds])
 
 
 def show(name: str, row: Row) -> None:
-    again, differences = row.better(row.again), row.better(row.adaptive)
     plain = statistics.mean(each.value for each in row.plain)
     unit = "points" if row.kind == "accuracy" else "% of loss"
-    print(f"| {name} | {plain:.2f}{'' if row.kind == 'loss' else ' %'} | {unit} | "
-          f"{statistics.mean(differences):+.2f} ± {half_interval(differences):.2f} | "
-          f"{min(differences):+.2f} | {statistics.mean(again):+.2f} | {min(again):+.2f} | "
-          f"{row.time():.2f} | {', '.join(missed(row)) or 'none'} |", flush=True)
+    cells = [name, f"{plain:.2f}{'' if row.kind == 'loss' else ' %'}", unit]
+    for results in (row.adaptive, row.again, row.published):
+        differences = row.better(results)
+        cells += [f"{statistics.mean(differences):+.2f} ± {half_interval(differences):.2f}",
+                  f"{min(differences):+.2f}"]
+        if results is not row.again:
+            cells.append(f"{row.time(results):.2f}")
+    print(f"| {' | '.join(cells)} | {', '.join(missed(row)) or 'none'} |", flush=True)
 
 
 def seeds_of(words: str) -> range:
@@ -302,8 +336,9 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"seeds {args.seeds[0]} to {args.seeds[-1]}, M0 = {M0}, at most {MAX_BATCH}; "
           f"a call costs {1000 * CALL_S:g} ms + {1000 * SAMPLE_S:g} ms per sample\n\n"
-          "| task | plain | unit | adaptive - plain | worst | plain again - plain | worst | "
-          "time / plain's | missed |\n|---|--:|---|--:|--:|--:|--:|--:|---|", flush=True)
+          "| task | plain | unit | adaptive - plain | worst | time / plain's | again - plain "
+          "| worst | published - plain | worst | time / plain's | missed |\n"
+          "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|", flush=True)
     rows: dict[str, Row] = {}
     for name in args.tasks:
         task = TASKS[name]
@@ -311,7 +346,7 @@ def main() -> None:
             task = task._replace(epochs=-(-task.epochs // 5))
         rows[name] = compare(task, args.seeds)
         show(name, rows[name])
-    time = geometric_mean(row.time() for row in rows.values())
+    time = geometric_mean(row.time(row.adaptive) for row in rows.values())
     print(f"\ngeometric mean of time / plain's: {time:.2f} (at most {MEAN_TIME})")
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
@@ -324,11 +359,10 @@ def report(seeds: range, rows: dict[str, Row]) -> dict[str, Any]:
     """All results, for --json."""
     return {"seeds": list(seeds), "batch": M0, "max_batch": MAX_BATCH, "call_s": CALL_S,
             "sample_s": SAMPLE_S,
-            "tasks": {name: {"kind": row.kind, "time": row.time(), "missed": missed(row),
-                             "differences": row.better(row.adaptive),
-                             "plain": [each._asdict() for each in row.plain],
-                             "again": [each._asdict() for each in row.again],
-                             "adaptive": [each._asdict() for each in row.adaptive]}
+            "tasks": {name: {"kind": row.kind, "time": row.time(row.adaptive),
+                             "missed": missed(row), "differences": row.better(row.adaptive),
+                             **{way: [each._asdict() for each in getattr(row, way)]
+                                for way in ("plain", "again", "adaptive", "published")}}
                       for name, row in rows.items()}}
 
 

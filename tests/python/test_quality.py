@@ -34,7 +34,7 @@ def test_quick(tmp_path):
         task = tasks[name]
         seconds = epochs * (45 * 0.010 + 1437 * 0.00005)
         assert [each["seconds"] for each in task["plain"]] == pytest.approx(2 * [seconds])
-        assert all(each["seconds"] > 0 for each in task["adaptive"])
+        assert all(each["seconds"] > 0 for each in task["adaptive"] + task["published"])
         assert all(30 < each["value"] <= 100 for each in task["plain"] + task["adaptive"])
 
 
@@ -54,7 +54,7 @@ def test_quick(tmp_path):
 def test_verdict(quality, kind, plain, again, adaptive, seconds, expected):
     plain, again, adaptive = ([quality.Result(value, time) for value in values]
                               for values, time in ((plain, 1), (again, 1), (adaptive, seconds)))
-    assert quality.missed(quality.Row(kind, plain, again, adaptive)) == expected
+    assert quality.missed(quality.Row(kind, plain, again, adaptive, [])) == expected
 
 
 def test_half_interval(quality):
