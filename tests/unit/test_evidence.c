@@ -290,11 +290,12 @@ static void test_adam_displacement (void **unused)
             while (progress < phases[phase].until) {
                 double scale = phases[phase].scale, norm = 0, sum = 0;
                 double gain = (sqr + var) / (sqr + var / scale);
-                b1 *= beta1;
+                double keep = pow (beta1, gain);
+                b1 *= keep;
                 b2 *= beta2;
                 for (int d = 0; d < D; d++) {
                     double g = sqrt (sqr) + sqrt (var / scale) * rng_gaussian (&rng);
-                    m[d] = beta1 * m[d] + (1 - beta1) * g;
+                    m[d] = keep * m[d] + (1 - keep) * g;
                     v[d] = beta2 * v[d] + (1 - beta2) * g * g;
                     norm += g * g;
                     sum += m[d] / (1 - b1) / (sqrt (v[d] / (1 - b2)) + eps);

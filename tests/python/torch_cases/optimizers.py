@@ -14,7 +14,7 @@ from typing import Any, Iterator
 import torch
 
 import pollux.torch as px
-from pollux.torch.patches import scaled_decay, scaled_rates
+from pollux.torch.patches import scaled, scaled_decay, scaled_rates
 
 from . import case
 from .programs import REPLICAS
@@ -126,3 +126,22 @@ def weights_decay_as_in_updates_with_m0():
     opt.param_groups[2]["decoupled_weight_decay"] = True  # as NAdam of PyTorch 2.x has it
     with scaled_decay(opt, lambda index: 2.0 + index, 3.0):
         assert [group["weight_decay"] for group in opt.param_groups] == [0.1, 0.0, 0.3 * 3.0 / 4.0]
+
+
+@case(1)
+def adam_forgets_gradients_as_in_updates_with_m0():
+    """beta1 ^ gain during an update, beta1 after it; not if the rate is a tensor."""
+    groups = [{"params": [torch.nn.Parameter(torch.ones(2))], "betas": (beta1, 0.999)}
+              for beta1 in (0.9, 0.5)]
+    for kind in (torch.optim.Adam, torch.optim.AdamW):
+        opt = kind([dict(group) for group in groups], lr=0.5)
+        with scaled(opt, lambda _index: 2.0, 3.0):
+            during = [group["betas"] for group in opt.param_groups]
+        assert during == [(0.9 ** 3.0, 0.999), (0.5 ** 3.0, 0.999)], during
+        assert [group["betas"] for group in opt.param_groups] == [(0.9, 0.999), (0.5, 0.999)]
+        opt.param_groups[0]["lr"] = torch.tensor(0.5)
+        with scaled(opt, lambda _index: 2.0, 3.0):
+            assert opt.param_groups[0]["betas"] == (0.9, 0.999)
+    opt = torch.optim.Adamax(groups, lr=0.5)  # has betas, and no rule
+    with scaled(opt, lambda _index: 2.0, 3.0):
+        assert opt.param_groups[0]["betas"] == (0.9, 0.999)

@@ -72,6 +72,13 @@ def decays_apart(optimizer: Optimizer) -> list[int]:
             if group.get("weight_decay") and (always or group.get("decoupled_weight_decay"))]
 
 
+def averages_gradients(optimizer: Optimizer) -> list[int]:
+    """The groups whose gradients are averaged with the decay betas[0], as with Adam."""
+    if _names(optimizer).isdisjoint(LIKE_ADAM):
+        return []
+    return [index for index, group in enumerate(optimizer.param_groups) if "betas" in group]
+
+
 def _is_centered(optimizer: Optimizer) -> bool:
     """RMSprop that divides by the standard deviation, which shrinks faster than the second moment
     when the batch grows."""

@@ -17,7 +17,7 @@ from typing import Any, Callable, ContextManager, Iterator, Optional
 
 import torch
 
-from .optimizers import decays_apart
+from .optimizers import averages_gradients, decays_apart
 
 from .schedules import ProgressClock, Steppers
 
@@ -122,10 +122,11 @@ def scaled(optimizer: torch.optim.Optimizer, factor: Callable[[int], float],
     groups = optimizer.param_groups
     if gain == 1.0 and all(factor(index) == 1.0 for index in range(len(groups))):
         return contextlib.nullcontext()
-    both = contextlib.ExitStack()
-    both.enter_context(scaled_rates(groups, factor))
-    both.enter_context(scaled_decay(optimizer, factor, gain))
-    return both
+    all_of_them = contextlib.ExitStack()
+    all_of_them.enter_context(scaled_rates(groups, factor))
+    all_of_them.enter_context(scaled_decay(optimizer, factor, gain))
+    all_of_them.enter_context(scaled_memory(optimizer, gain))
+    return all_of_them
 
 
 @contextlib.contextmanager
@@ -143,6 +144,23 @@ def scaled_decay(optimizer: torch.optim.Optimizer, factor: Callable[[int], float
     finally:
         for index, decay in before.items():
             groups[index]["weight_decay"] = decay
+
+
+@contextlib.contextmanager
+def scaled_memory(optimizer: torch.optim.Optimizer, gain: float) -> Iterator[None]:
+    """Let Adam's average of gradients forget as much as in `gain` updates with M0.  Otherwise it
+    reaches further back with larger batches, and training oscillates.  Not where the rate is a
+    tensor: a compiled step would be compiled again for every value."""
+    groups = [optimizer.param_groups[index] for index in averages_gradients(optimizer)]
+    before = [(group, group["betas"]) for group in groups
+              if not isinstance(group["lr"], torch.Tensor)]
+    try:
+        for group, (beta1, *others) in before:
+            group["betas"] = (beta1 ** gain, *others)
+        yield
+    finally:
+        for group, betas in before:
+            group["betas"] = betas
 
 
 @contextlib.contextmanager
