@@ -14,6 +14,10 @@ static const double most_age = 50;
 /* The steadiness that raises the limit of the gain: the standard error against the mean. */
 static const double steady_error = 0.5;
 
+/* At first a sample is worth at least this part of one with M0.  So the data are passed over at most 1/0.6 times as
+ * often as with M0: with more passes a training overfits. */
+static const double least_efficiency = 0.6;
+
 /* The batch changes only for more goodput than this factor. */
 static const double improvement = 1.05;
 
@@ -70,14 +74,31 @@ bool adaptation_has_evidence (const struct adaptation *adaptation)
     return evidence_count (&adaptation->evidence) >= evidence_enough;
 }
 
+/* The gain at which the efficiency, gain / (M/M0), has fallen to `least`. */
+static double gain_at (double least, struct pollux_grad grad)
+{
+    return grad.sqr > 0 ? 1 + (1 - least) * (grad.var / grad.sqr) : (double)INFINITY;
+}
+
+/* The largest gain to use.  trust: the factor by which its limit has risen. */
+static double gain_max_of (const struct adaptation *adaptation, struct pollux_grad grad,
+                           double trust)
+{
+    double most = adaptation->gain_limit.most;
+    if (!adaptation_has_evidence (adaptation))
+        return 1;
+    if (adaptation->dataset_size == 0) /* a stream is passed over once */
+        return most;
+    return fmin (most, gain_at (least_efficiency / trust, grad));
+}
+
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation)
 {
-    double first = gain_limit_start (pass_of (adaptation)).most;
-    double most = adaptation->gain_limit.most;
-    double samples = (double)adaptation->dataset_size * (most / first);
+    double trust = adaptation->gain_limit.most / gain_limit_start (pass_of (adaptation)).most;
+    double samples = (double)adaptation->dataset_size * trust;
     struct pollux_grad grad =
         evidence_grad (&adaptation->evidence, adaptation->init_batch, samples);
-    grad.gain_max = adaptation_has_evidence (adaptation) ? most : 1;
+    grad.gain_max = gain_max_of (adaptation, grad, trust);
     return grad;
 }
 

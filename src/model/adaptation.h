@@ -8,7 +8,9 @@
  *   - it at most doubles each time, so that a wrong estimate does little harm before it is corrected;
  *   - it changes only for 5 % more goodput (hysteresis), because every change has a cost, for example
  *     buffers;
- *   - the gain is limited (gain_limit.h); without evidence it is 1.
+ *   - the gain is limited (gain_limit.h); without evidence it is 1;
+ *   - the efficiency is at least 0.6, so that a training does not pass over its data much more often; half of it
+ *     each time the limit of the gain has doubled.
  */
 #ifndef MODEL_ADAPTATION_H
 #define MODEL_ADAPTATION_H
@@ -46,8 +48,9 @@ void adaptation_advance (struct adaptation *adaptation, double gain);
 /* True if there is enough evidence to choose a batch. */
 bool adaptation_has_evidence (const struct adaptation *adaptation);
 
-/* The statistics to decide by: evidence_grad, with the limit of the gain as gain_max.  The data count as
- * their number of samples times the factor by which the limit has risen: the estimate is trusted more. */
+/* The statistics to decide by: evidence_grad, with the largest gain that is used as gain_max.  The data count as
+ * their number of samples times the factor by which the limit has risen, and the least efficiency is divided by it: the
+ * estimate is trusted more. */
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation);
 
 /* True if a batch is to be chosen now; the next time is ADAPTATION_UPDATES updates later. */

@@ -8,6 +8,7 @@
 #include "agent/second_moment.h"
 #include "base/rng.h"
 #include "model/adaptation.h"
+#include "model/model.h"
 
 /* ---- Evidence ------------------------------------------------------------------------------- */
 
@@ -199,7 +200,8 @@ static void test_limit_needs_evidence (void **unused)
     }
 }
 
-/* The data count as they are at first, and as twice as many samples when the limit has doubled. */
+/* The data count as they are at first, and as twice as many samples when the limit has doubled; the efficiency that
+ * is used is at least 0.6 at first, and then 0.3. */
 static void test_data_allowance (void **unused)
 {
     (void)unused;
@@ -219,6 +221,27 @@ static void test_data_allowance (void **unused)
         assert_true (grad.gain_max == 2 * cases[i].first);
         assert_true (relative (grad.sqr, 1 + noise / 2) < 1e-12);
     }
+}
+
+/* A training that passes over its data again and again takes no batch in which a sample is worth less than 0.6 of
+ * one with M0; less when the limit of the gain has risen.  A stream may. */
+static void test_least_efficiency (void **unused)
+{
+    (void)unused;
+    struct pollux_grad measured = {.sqr = 1, .var = 3};
+    for (int doublings = 0; doublings < 3; doublings++) {
+        struct adaptation adaptation = adaptation_start (32, (int64_t)1e9);
+        adaptation.gain_limit.most *= 1 << doublings;
+        for (int i = 0; i < 20; i++)
+            adaptation_measure (&adaptation, measured, 1, false);
+        struct pollux_grad grad = adaptation_grad (&adaptation);
+        double scale = model_gain_limit_total (grad, 32) / 32;
+        assert_true (relative (grad.gain_max / scale, 0.6 / (1 << doublings)) < 1e-6);
+    }
+    struct adaptation stream = adaptation_start (32, 0);
+    for (int i = 0; i < 20; i++)
+        adaptation_measure (&stream, measured, 1, false);
+    assert_true (adaptation_grad (&stream).gain_max == 4);
 }
 
 /* A turn to choose: after 16 values, then after every 50 updates; at once on another placement. */
@@ -248,11 +271,11 @@ static void test_turns (void **unused)
     assert_int_equal (adaptation.updates, 75);
 }
 
-/* Large gains do not use up the evidence, whether every update measures or only every 8th. */
+/* Large gains do not use up the evidence, whether every update measures or only every 16th. */
 static void test_large_gains (void **unused)
 {
     (void)unused;
-    for (uint64_t period = 1; period <= 8; period += 7) {
+    for (uint64_t period = 1; period <= 16; period += 15) {
         struct adaptation adaptation = adaptation_start (32, 0);
         for (double gain = 1; gain < 1e6; gain *= 1.001) {
             if (adaptation.updates % period == 0)
@@ -353,10 +376,11 @@ static void test_second_moment (void **unused)
 static void test_probes (void **unused)
 {
     (void)unused;
-    for (uint64_t update = 0; update < 100; update++) {
-        assert_int_equal (probe_is_due (update, false), update < 16 || update % 8 == 0);
+    for (uint64_t update = 0; update < 1000; update++) {
+        uint64_t period = update < 256 ? 8 : 16;
+        assert_int_equal (probe_is_due (update, false), update < 16 || update % period == 0);
         assert_int_equal (probe_is_due (update, true),
-                          update >= 10 && (update < 26 || update % 8 == 0));
+                          update >= 10 && (update < 26 || update % period == 0));
     }
     static const struct {
         struct pollux_limits limits;
@@ -417,6 +441,7 @@ int main (void)
         cmocka_unit_test (test_second_moment),
         cmocka_unit_test (test_probes),
         cmocka_unit_test (test_data_allowance),
+        cmocka_unit_test (test_least_efficiency),
         cmocka_unit_test (test_turns),
         cmocka_unit_test (test_large_gains),
         cmocka_unit_test (test_one_micro_step),
