@@ -199,8 +199,8 @@ def train_published(task: Task, seed: int) -> Result:
             published.measure(len(x))
             clip(task, it.net)
             published.step()
-            if it.schedule is not None:
-                it.schedule.step(round(published.progress))
+            while it.schedule is not None and it.schedule.last_epoch < published.progress - 0.5:
+                it.schedule.step()
             if published.progress >= total:
                 break
     return Result(validate(task, it.net, seed), clock.seconds)
