@@ -61,7 +61,9 @@ ALL_LDFLAGS = -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
 
 VERSION := $(shell sed -n 's/^.define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)
 # Incremented when programs linked with an older library stop working.
-SOVERSION := 0
+SOVERSION := 1
+# The soname is also the name of the file, so that libraries with other sonames can be installed beside it.
+SHARED := libpollux.so.$(SOVERSION)
 
 # ---- Rooms ----------------------------------------------------------------------------------
 
@@ -120,12 +122,12 @@ C_FILES := $(wildcard $(foreach dir,include/pollux src/* src/*/* tests/unit test
 all: $(COMMANDS) $(LIBRARIES) man ## build the command, the libraries and the man pages
 
 # A record is a file that changes only when its text changes.  Targets depend on it, so they are built
-# again after a change of the flags or of the list of files.
+# again after a change of the flags, of the list of files or of the soname.
 record = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(strip $(1)))' > $@
 changed = $(if $(findstring =$(strip $(1))=,=$(strip $(file <$(2)))=),,$(2))
 
 FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS) $(CLI_LIBS)
-PARTS = $(ROOM_OBJECTS) $(CLI_OBJECTS) $(DAEMON_MAIN)
+PARTS = $(ROOM_OBJECTS) $(CLI_OBJECTS) $(DAEMON_MAIN) $(SHARED)
 .PHONY: $(call changed,$(FLAGS),$(B)/flags) $(call changed,$(PARTS),$(B)/parts)
 $(B)/flags: ; $(call record,$(FLAGS))
 $(B)/parts: ; $(call record,$(PARTS))
@@ -162,15 +164,13 @@ $(B)/libpollux.a: $(LIB_OBJECTS) $(B)/parts
 	objcopy --localize-hidden $(B)/libpollux.o
 	$(AR) rcs $@ $(B)/libpollux.o
 
-# The file name has the full version; programs load the soname; the linker finds the short name.
-SHARED := libpollux.so.$(VERSION)
+# Programs load the soname; the linker finds the short name.
 $(B)/$(SHARED): $(LIB_OBJECTS) $(B)/parts
-	$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libpollux.so.$(SOVERSION) \
+	$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(SHARED) \
 		$(if $(findstring -fsanitize,$(CFLAGS)),,-Wl,-z,defs) \
 		$(ALL_LDFLAGS) $(LIB_OBJECTS) -lm -o $@
 $(B)/libpollux.so: $(B)/$(SHARED)
-	ln -sf $(SHARED) $(B)/libpollux.so.$(SOVERSION)
-	ln -sf libpollux.so.$(SOVERSION) $@
+	ln -sf $(SHARED) $@
 
 .PHONY: man
 man: $(PAGES) ## render the man pages
@@ -287,7 +287,7 @@ HEADERS := $(wildcard include/pollux/*.h)
 PYTHON_FILES := $(patsubst bindings/python/%,%,$(wildcard $(foreach suffix,*.py py.typed,\
 	bindings/python/pollux/$(suffix) bindings/python/pollux/*/$(suffix))))
 INSTALLED = $(addprefix $(DESTDIR)$(BINDIR)/,pollux polluxd) $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
-	$(addprefix $(DESTDIR)$(LIBDIR)/,libpollux.a libpollux.so libpollux.so.$(SOVERSION) $(SHARED)) \
+	$(addprefix $(DESTDIR)$(LIBDIR)/,libpollux.a libpollux.so $(SHARED)) \
 	$(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc $(foreach page,$(ALL_PAGES),$(call man_dest,$(page))) \
 	$(DESTDIR)$(UNITDIR)/polluxd.service $(DESTDIR)$(SYSUSERSDIR)/pollux.conf \
 	$(DESTDIR)$(DATADIR)/doc/pollux/polluxd.yaml \
@@ -301,8 +301,7 @@ install: all ## install under PREFIX (/usr/local); DESTDIR for packagers
 	$(foreach command,$(COMMANDS),$(INSTALL) -D -m 755 -t $(DESTDIR)$(BINDIR) $(command)$(newline))
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pollux $(HEADERS)
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR) $(B)/$(SHARED) $(B)/libpollux.a
-	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libpollux.so.$(SOVERSION)
-	ln -sf libpollux.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libpollux.so
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libpollux.so
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' pollux.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/pollux.pc

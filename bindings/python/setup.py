@@ -20,7 +20,6 @@ except ImportError:  # setuptools before 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 HERE = Path(__file__).resolve().parent
-SONAME = "libpollux.so.0"
 # The makefile's LIB_ROOMS, and what the makefile itself needs.
 SOURCES = ("Makefile", "LICENSE", "NOTICE", "include/pollux", "src/base", "src/model", "src/agent",
            "tools/setup", "tools/find-python")
@@ -63,7 +62,8 @@ class BuildWithLibrary(build_py):
             raise SystemExit(f"pollux: libpollux cannot be built in {tree}: {error}; it needs "
                              "make, a C compiler and xxhash.h (Debian: libxxhash-dev)") from None
         package = Path(self.build_lib) / "pollux"
-        shutil.copy2(tree / "build" / SONAME, package / SONAME)
+        soname = os.readlink(tree / "build" / "libpollux.so")
+        shutil.copy2(tree / "build" / soname, package / soname)
         for name in ("LICENSE", "NOTICE"):
             shutil.copy2(tree / name, package / name)
 

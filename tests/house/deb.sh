@@ -6,15 +6,15 @@ unset MAKEFLAGS MAKELEVEL
 version=$(sed -n 's/^#define POLLUX_VERSION "\(.*\)"/\1/p' include/pollux/pollux.h)
 run make deb
 expect "make deb" status=0 out~"build/deb/pollux_$version"
-packages=(build/deb/{pollux,libpollux0,libpollux-dev,python3-pollux}_"$version"_*.deb)
+packages=(build/deb/{pollux,libpollux1,libpollux-dev,python3-pollux}_"$version"_*.deb)
 for package in "${packages[@]}"; do
     check "unpacks: $(basename "$package")" dpkg-deb -x "$package" "$tmp/root"
 done
 
 libdir=usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
-for file in usr/bin/pollux usr/include/pollux/pollux.h "$libdir"/libpollux.{a,so,so.0} \
+for file in usr/bin/pollux usr/include/pollux/pollux.h "$libdir"/libpollux.{a,so,so.1} \
     "$libdir/pkgconfig/pollux.pc" usr/share/man/man1/pollux.1.gz usr/share/man/man3/pollux.3.gz \
-    usr/share/bash-completion/completions/pollux usr/share/doc/{pollux,libpollux0}/copyright; do
+    usr/share/bash-completion/completions/pollux usr/share/doc/{pollux,libpollux1}/copyright; do
     check "packaged: $file" [ -e "$tmp/root/$file" ]
 done
 check "packaged: the Python package, whole" diff -r -x __pycache__ bindings/python/pollux \
@@ -24,9 +24,9 @@ run env LD_LIBRARY_PATH="$tmp/root/$libdir" PYTHONPATH="$tmp/root/usr/lib/python
 expect "the packaged Python package runs" status=0 out~'replicas=1'
 run dpkg-deb -f build/deb/python3-pollux_"$version"_all.deb Depends Suggests
 expect "it depends on Python and the library, and suggests torch" status=0 \
-    out~'^Depends: libpollux0 \(.*python3' out~'^Suggests: .*python3-torch' out!'^Depends:.*torch'
+    out~'^Depends: libpollux1 \(.*python3' out~'^Suggests: .*python3-torch' out!'^Depends:.*torch'
 check "the packaged command runs" "$tmp/root/usr/bin/pollux" --version
-run dpkg-deb -f build/deb/libpollux0_"$version"_*.deb Depends
+run dpkg-deb -f build/deb/libpollux1_"$version"_*.deb Depends
 expect "the library needs libc only" status=0 out~'^libc6 \([^,]*\)$'
 # tools/setup and debian/control both list the build dependencies; make, gcc and libc6-dev are part of every
 # Debian build.

@@ -10,11 +10,12 @@ run make -s install DESTDIR="$root" PREFIX=/opt/pollux
 expect "make install" status=0
 
 for file in bin/pollux include/pollux/pollux.h include/pollux/agent.h include/pollux/checkpoint.h include/pollux/mpi.h lib/libpollux.a lib/libpollux.so \
-    "lib/libpollux.so.$version" lib/pkgconfig/pollux.pc share/man/man1/pollux.1 share/man/man3/pollux.3 \
+    lib/libpollux.so.1 lib/pkgconfig/pollux.pc share/man/man1/pollux.1 share/man/man3/pollux.3 \
     share/bash-completion/completions/pollux share/zsh/site-functions/_pollux \
     share/fish/vendor_completions.d/pollux.fish; do
     check "installed: $file" [ -s "$root/opt/pollux/$file" ]
 done
+check "libraries with other sonames are left alone" [ ! -L "$root/opt/pollux/lib/libpollux.so.1" ]
 check "the installed command runs" "$root/opt/pollux/bin/pollux" --version
 
 # No Python searches this prefix: the folder is the one that Debian's Python would use.
@@ -26,7 +27,7 @@ print(pollux._library.library()._name)
 print(pollux.command.command())
 print(pollux.agent.Agent(64).world())'
 expect "the installed Python package finds its library and the command" status=0 \
-    out~"^$root/opt/pollux/lib/libpollux.so.0$" out~"^$root/opt/pollux/bin/pollux$" out~'replicas=1'
+    out~"^$root/opt/pollux/lib/libpollux.so.1$" out~"^$root/opt/pollux/bin/pollux$" out~'replicas=1'
 run tools/find-python --folder /usr/local
 expect "a folder that Python searches" status=0 out~'^/usr/local/lib/python3'
 run make -s install DESTDIR="$tmp/other" PREFIX=/opt/pollux PYTHONDIR=/somewhere

@@ -20,6 +20,8 @@ run ask CC=clang
 expect "another compiler compiles everything again" status=1
 run ask LIB_ROOMS=base
 expect "a library of other rooms is built again" status=1
+run ask SOVERSION=99
+expect "a library with another soname is built again" status=1
 
 run make help
 expect "make help lists the targets" status=0 out~'^  test ' out~'^  demo ' out~'^  install ' out~'^  deb '

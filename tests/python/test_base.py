@@ -98,6 +98,15 @@ def test_every_structure_is_bound(root):
     assert set(re.findall(r"struct (pollux_\w+) \{", header_text(root))) == set(_library.STRUCTURES)
 
 
+def test_sizes_belong_to_the_soname():
+    """A program that was compiled with other sizes must not load this library: a released
+    structure changes its size with SOVERSION of the makefile only."""
+    sizes = {name[7:]: ctypes.sizeof(kind) for name, kind in _library.STRUCTURES.items()}
+    assert (_library.SONAME, sizes) == ("libpollux.so.1", dict(
+        error=256, model=56, grad=24, shape=8, batch=16, limits=40, best=24, sample=40, fit=80,
+        adam=24, pair=16, rate=40, world=20, setup=160, advice=40, status=240, sampler=32))
+
+
 def test_versions_agree(root):
     header = (root / "include" / "pollux" / "pollux.h").read_text()
     version = re.search(r'#define POLLUX_VERSION "(.*)"', header).group(1)
@@ -127,12 +136,12 @@ def test_library_not_found(tmp_path):
     shutil.copytree(os.path.dirname(pollux.__file__), tmp_path / "lib" / "x" / "pollux")
     code = "import sys, pollux.agent; sys.argv; pollux.agent.world()"
     environment = {"PYTHONPATH": str(tmp_path / "lib" / "x"), "POLLUX_BUILD": ""}
-    found = python("import ctypes; ctypes.CDLL('libpollux.so.0')")
+    found = python("import ctypes; ctypes.CDLL('libpollux.so.1')")
     if found.returncode == 0:
         pytest.skip("libpollux is installed on this machine")
     output = python(code, **environment).stderr.splitlines()[-1]
-    assert "libpollux was not found; install libpollux0" in output
-    assert f"{tmp_path}/lib/libpollux.so.0 (not there)" in output
+    assert "libpollux was not found; install libpollux1" in output
+    assert f"{tmp_path}/lib/libpollux.so.1 (not there)" in output
     output = python(code, **{**environment, "POLLUX_BUILD": str(tmp_path)}).stderr.splitlines()[-1]
     assert "run `make` there" in output and f"{tmp_path}/libpollux.so (not there)" in output
 
@@ -140,10 +149,10 @@ def test_library_not_found(tmp_path):
 def test_library_next_to_an_installed_package(build, tmp_path):
     lib = tmp_path / "lib"
     shutil.copytree(os.path.dirname(pollux.__file__), lib / "python3" / "dist-packages" / "pollux")
-    shutil.copy(build / "libpollux.so", lib / "libpollux.so.0")
+    shutil.copy(build / "libpollux.so", lib / "libpollux.so.1")
     code = "from pollux import _library; print(_library.library()._name)"
     done = python(code, PYTHONPATH=str(lib / "python3" / "dist-packages"), POLLUX_BUILD="")
-    assert done.stdout.strip() == str(lib / "libpollux.so.0")
+    assert done.stdout.strip() == str(lib / "libpollux.so.1")
 
 
 def test_library_too_old():

@@ -41,10 +41,10 @@ check "the archive has no other rooms" test "$(tar -tzf "$tmp/dist/pollux-$versi
 mkdir "$tmp/content"
 check "the wheel can be unpacked" python3 -m zipfile -e "$wheel" "$tmp/content"
 (cd bindings/python && find pollux -name '*.py' -o -name py.typed) | sort >"$tmp/expected"
-printf '%s\n' pollux/LICENSE pollux/NOTICE pollux/libpollux.so.0 | sort -o "$tmp/expected" - "$tmp/expected"
+printf '%s\n' pollux/LICENSE pollux/NOTICE pollux/libpollux.so.1 | sort -o "$tmp/expected" - "$tmp/expected"
 (cd "$tmp/content" && find pollux -type f) | grep -v __pycache__ | sort >"$tmp/found"
 check "the wheel has the package, libpollux and the licence, and nothing else" diff "$tmp/expected" "$tmp/found"
-needed=$(readelf -d "$tmp/content/pollux/libpollux.so.0" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^ld-linux' | sort | tr '\n' ' ')
+needed=$(readelf -d "$tmp/content/pollux/libpollux.so.1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^ld-linux' | sort | tr '\n' ' ')
 check "libpollux needs libc and libm only: $needed" [ "$needed" = "libc.so.6 libm.so.6 " ]
 
 # ---- auditwheel ---------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ best = best_batch(model, (1.0, 12.0), Limits(256, 16384, 16, 128, True), replica
 assert best.goodput >= goodput(model, (1.0, 12.0), 256, replicas=16, nodes=4, m=16) > 0
 assert "numpy" not in sys.modules
 print(pollux.__version__, pollux._library.library()._name)'
-expect "it computes, with the libpollux that is in it" status=0 "out~^$version $tmp/bare/lib[^ ]*/site-packages/pollux/libpollux.so.0\$" err=
+expect "it computes, with the libpollux that is in it" status=0 "out~^$version $tmp/bare/lib[^ ]*/site-packages/pollux/libpollux.so.1\$" err=
 run bare -c 'import pollux; pollux.decide({})'
 if [ -x /usr/bin/pollux ]; then
     skip "without the command, the error says so: this machine has it"
@@ -90,7 +90,7 @@ check "the wheel is removed" "$tmp/bare/bin/pip" uninstall -q -y pollux
 run "$tmp/bare/bin/pip" install -q --no-deps "$tmp/tree/bindings/python"
 expect "pip install . works in the tree" status=0
 run bare -c 'import pollux, pollux._library; print(pollux._library.library()._name)'
-expect "it contains libpollux" status=0 "out~^$tmp/bare/lib[^ ]*/pollux/libpollux.so.0\$"
+expect "it contains libpollux" status=0 "out~^$tmp/bare/lib[^ ]*/pollux/libpollux.so.1\$"
 
 # Half a tree: the error says what is missing.
 rm -r "$tmp/tree/src/model"

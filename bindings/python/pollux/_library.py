@@ -27,7 +27,7 @@ from errno import ENOENT, ENOSYS
 from pathlib import Path
 from typing import Iterator, Optional
 
-SONAME = "libpollux.so.0"
+SONAME = "libpollux.so.1"
 
 
 class PolluxError(Exception):
@@ -376,7 +376,7 @@ def _find() -> ctypes.CDLL:
             return ctypes.CDLL(path)
         except OSError as error:
             looked.append(str(error) if path in str(error) else f"{path} ({error})")
-    repair = "run `make` there" if build_folder() else "install libpollux0, or run `make install`"
+    repair = "run `make` there" if build_folder() else "install libpollux1, or run `make install`"
     raise PolluxError(
         ENOENT,
         f"libpollux was not found; {repair}, or set POLLUX_LIBRARY to its file.  Looked for: "
