@@ -32,7 +32,9 @@ static struct hints some_hints (struct rng *rng, double progress)
     return (struct hints){
         .has_model = rng_below (rng, 3) > 0,
         .model = {0.02 + 0.1 * rng_uniform (rng), 0.001, 0.08, 0.001, 0.01, 0.0005, 1.6},
-        .grad = {.sqr = rng_uniform (rng), .var = 1 + rng_uniform (rng)},
+        .grad = {.sqr = rng_uniform (rng),
+                 .var = 1 + rng_uniform (rng),
+                 .gain_max = below (rng, 2) ? 1 + 7 * rng_uniform (rng) : 0},
         .limits = {128, 8192, 16, 512, true},
         .max_profiled_replicas = below (rng, 9),
         .progress = progress,
@@ -306,8 +308,10 @@ static void jobs_equal (const struct job *a, const struct job *b)
 {
     jobs_alike (a, b);
     assert_int_equal (a->hints.has_model, b->hints.has_model);
-    if (a->hints.has_model)
+    if (a->hints.has_model) {
         assert_memory_equal (&a->hints.model, &b->hints.model, sizeof (a->hints.model));
+        assert_memory_equal (&a->hints.grad, &b->hints.grad, sizeof (a->hints.grad));
+    }
     assert_int_equal (a->hints.limits.init_batch, b->hints.limits.init_batch);
     assert_int_equal (a->hints.limits.max_local, b->hints.limits.max_local);
     assert_int_equal (a->hints.max_profiled_replicas, b->hints.max_profiled_replicas);

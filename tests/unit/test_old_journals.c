@@ -62,6 +62,13 @@ static void compact (const struct cluster *before, int64_t events)
     cluster_clear (&cluster);
 }
 
+/* That software knew no limit of the gain: jobs have none. */
+static void assert_no_limit_of_the_gain (const struct cluster *cluster)
+{
+    for (int i = 0; i < cluster->job_count; i++)
+        assert_true (cluster->jobs[i]->hints.grad.gain_max == 0);
+}
+
 static void version_1_is_read (void **state)
 {
     (void)state;
@@ -70,6 +77,7 @@ static void version_1_is_read (void **state)
     assert_int_equal (cluster.job_count, 2);
     assert_int_equal (cluster.jobs[0]->phase, JOB_FINISHED);
     assert_int_equal (cluster.jobs[1]->phase, JOB_FINISHED);
+    assert_no_limit_of_the_gain (&cluster);
     assert_int_equal (replay_all (), 39);
     compact (&cluster, 125);
     cluster_clear (&cluster);
@@ -131,6 +139,7 @@ static void version_2_is_read (void **state)
     load ("tests/unit/journal-2.sql");
     struct cluster cluster = journal_cluster ();
     compare_jobs (&cluster, answered);
+    assert_no_limit_of_the_gain (&cluster);
     assert_int_equal (replay_all (), 10);
     compact (&cluster, 49);
     cluster_clear (&cluster);

@@ -13,10 +13,12 @@
 
 static struct report report_of (int job, double progress)
 {
-    return (struct report){.job = job,
-                           .hints = cluster_fixture_hints (progress, 1000),
-                           .batch = {.m = 64},
-                           .oracle_remaining = NAN};
+    struct report report = {.job = job,
+                            .hints = cluster_fixture_hints (progress, 1000),
+                            .batch = {.m = 64},
+                            .oracle_remaining = NAN};
+    report.hints.grad.gain_max = 1 + progress;
+    return report;
 }
 
 static void latest_report_of_each_job (void **state)
@@ -60,6 +62,7 @@ static void latest_report_of_each_job (void **state)
     assert_null (reports_latest (&reports, 3));
     struct event event = {.type = EVENT_HINTS, .job = -1, .hints = {collected, count}};
     cluster_fixture_apply (&cluster_fixture, &event);
+    assert_true (cluster_fixture.cluster.jobs[99]->hints.grad.gain_max == 1 + 20 + 99);
     reports_drop (&reports);
     assert_int_equal (0, reports_collect (&reports, &cluster_fixture.cluster, &collected));
     assert_null (reports_latest (&reports, 99));

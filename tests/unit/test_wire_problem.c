@@ -47,6 +47,13 @@ static void unpin_the_lost (struct scene *scene)
     }
 }
 
+/* Every second job limits its gain. */
+static void limit_gains (struct scene *scene, struct rng *rng)
+{
+    for (int i = 0; i < scene->view.job_count; i += 2)
+        scene->jobs[i].hints.grad.gain_max = 1 + rng_uniform (rng);
+}
+
 static void written_and_read (void **state)
 {
     (void)state;
@@ -55,6 +62,7 @@ static void written_and_read (void **state)
         struct rng rng = rng_stream (4, (uint64_t)i);
         scene_random (&scene, &rng);
         unpin_the_lost (&scene);
+        limit_gains (&scene, &rng);
         if (scene.view.job_count % 2)
             policy_settings_set (&scene.view.settings, "quantum", 3600);
         json_t *document = problem_encode (&scene.view);
