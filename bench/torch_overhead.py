@@ -10,7 +10,8 @@ the median of the ratios.  Adaptation is on, but M0 is the only batch allowed.
 
 NAME is a network and a number of processes, for example mlp-1 or resnet18-2.
 
-It prints lines for tools/bench.  Targets are 3 % for the ResNet-18 and 10 % for the MLP.
+It prints lines for tools/bench; names contain the version of torch.  Targets are 3 % for the
+ResNet-18 and 10 % for the MLP.
 """
 from __future__ import annotations
 
@@ -151,9 +152,10 @@ def replica(case: str, budget_s: float) -> None:
     plain_s, ratio = measure(name, budget_s)
     if px.rank() == 0:
         met = "met" if ratio <= LIMITS[name] else "missed"
-        print(f"torch-{case}-plain {1e3 * plain_s:.4g} ms")
-        print(f"torch-{case}-ratio {ratio:.4g} times")
-        print(f"target torch-{case}-ratio {ratio:.4g} {LIMITS[name]:g} {met}", flush=True)
+        version = ".".join(torch.__version__.split(".")[:2])
+        print(f"torch-{version}-{case}-plain {1e3 * plain_s:.4g} ms")
+        print(f"torch-{version}-{case}-ratio {ratio:.4g} times")
+        print(f"target torch-{version}-{case}-ratio {ratio:.4g} {LIMITS[name]:g} {met}", flush=True)
     os._exit(0)  # replicas need not wait for each other at the end
 
 
