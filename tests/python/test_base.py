@@ -104,7 +104,7 @@ def test_sizes_belong_to_the_soname():
     sizes = {name[7:]: ctypes.sizeof(kind) for name, kind in _library.STRUCTURES.items()}
     assert (_library.SONAME, sizes) == ("libpollux.so.1", dict(
         error=256, model=56, grad=24, shape=8, batch=16, limits=40, best=24, sample=40, fit=80,
-        adam=24, pair=16, rate=40, world=20, setup=160, advice=40, status=240, sampler=32))
+        adam=24, pair=16, rate=40, world=20, setup=160, advice=40, status=264, sampler=32))
 
 
 def test_versions_agree(root):
@@ -304,6 +304,8 @@ def test_status_and_fit():
     assert status.fit.model.gamma >= 1 and status.best.goodput > 0
     assert status.samples == 1 and status.max_profiled_replicas == 2
     assert status.grad == pytest.approx((1.0, 0.5, 4.0)) and status.progress == 30
+    assert status.careful == pytest.approx((1.0, 0.5, 4.0))
+    assert agent.grads() == (status.grad[:2], status.careful)
     assert status.report_error == 0
 
 

@@ -13,6 +13,8 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import pollux.torch as px  # noqa: E402
+from pollux.agent import Batch  # noqa: E402
+from pollux.model import efficiency  # noqa: E402
 from pollux.torch.report import Reporter  # noqa: E402
 
 KEYS = {"epoch", "progress", "replicas", "batch", "local_batch", "accumulation", "throughput",
@@ -37,20 +39,22 @@ class Writer:
         self.scalars.append((tag, value, step))
 
 
-def prepared(groups=1, samples=64, **options):
+def prepared(groups=1, samples=64, max_batch=32, local_batch=None, **options):
     px.init(**options)
     torch.manual_seed(0)
     layers = [torch.nn.Linear(4, 4) for _group in range(groups)]
     model = torch.nn.Sequential(*layers)
     optimizer = torch.optim.SGD([{"params": each.parameters()} for each in layers], lr=0.01)
     data = TensorDataset(torch.randn(samples, 4))
-    return px.prepare(model, optimizer, DataLoader(data, batch_size=8), max_batch=32)
+    return px.prepare(model, optimizer, DataLoader(data, batch_size=8), max_batch=max_batch,
+                      local_batch=local_batch)
 
 
-def train(model, optimizer, loader, epochs=1, after_update=lambda: None):
+def train(model, optimizer, loader, epochs=1, after_update=lambda: None, noise=0.0):
     for _epoch in px.epochs(epochs):
         for (x,) in loader:
-            model(x).square().sum(1).mean().backward()
+            target = noise * torch.randn(len(x), 4)
+            (model(x) - target).square().sum(1).mean().backward()
             optimizer.step()
             optimizer.zero_grad()
             after_update()
@@ -79,6 +83,40 @@ def test_metrics_are_consistent():
     assert last["goodput"] == pytest.approx(last["throughput"] * last["efficiency"])
     assert 0 < last["efficiency"] <= 1 and last["throughput"] > 0
     assert last["noise_scale"] >= 0 and last["gain"] == 1 and last["lr_factor"] == [1.0]
+
+
+def test_the_batch_is_the_jobs_also_before_a_probe():
+    """The first updates of one replica are probes: the same samples in two micro-steps."""
+    seen = []
+
+    def after_update():
+        metrics, advised = px.metrics(), px.session().advice.batch
+        seen.append((metrics["batch"], metrics["local_batch"], metrics["accumulation"], advised))
+    train(*prepared(samples=160), after_update=after_update)
+    assert {advised for *_job, advised in seen} == {(8, 0), (4, 1)}
+    assert {tuple(job) for *job, _advised in seen} == {(8, 8, 0)}
+
+
+@pytest.mark.parametrize("noise, limited", [(0.3, False), (3.0, True)])
+def test_efficiency_is_that_of_the_gain(noise, limited):
+    """The agent books less progress than the averages of the noise promise: its estimate is
+    careful, and its gain is limited, here to 4."""
+    seen = []
+
+    def after_update():
+        session, metrics = px.session(), px.metrics()
+        if session.accumulating:
+            return
+        gain, batch = metrics["gain"], metrics["batch"]
+        assert batch == 64 and metrics["efficiency"] == gain * 8 / batch
+        assert metrics["efficiency"] < efficiency(session._grad, 8, batch)
+        assert session.expected_gain(batch) == gain and session.expected_gain(1 << 20) <= 4
+        assert len(loader) == math.ceil(128 / gain) * 2
+        seen.append(gain)
+    model, optimizer, loader = prepared(samples=1024, local_batch=(8, 32), max_batch=64)
+    px.session().agent.set_fixed(Batch(32, 1))
+    train(model, optimizer, loader, after_update=after_update, noise=noise)
+    assert min(seen) == 1 < max(seen) and (max(seen) == 4) == limited, seen
 
 
 def test_a_short_update_counts_as_one():
@@ -121,10 +159,21 @@ def test_a_log_on_a_full_disk_ends_with_one_message(capfd):
     assert capfd.readouterr().err.count("no more metrics") == 1
 
 
-def test_throughput_excludes_pauses(monkeypatch):
+def test_throughput_is_by_the_clock_of_the_session():
     now = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    reporter = Reporter(None, None, 30.0)
+
+    def after_update():
+        if not px.session().accumulating:
+            now[0] += 0.5
+    train(*prepared(clock=lambda: now[0]), after_update=after_update)
+    metrics = px.metrics()
+    assert metrics["throughput"] == pytest.approx(8 / 0.5)
+    assert metrics["goodput"] == metrics["throughput"] * metrics["efficiency"]
+
+
+def test_throughput_excludes_pauses():
+    now = [0.0]
+    reporter = Reporter(None, None, 30.0, lambda: now[0])
     assert reporter.throughput() is None
     for pause in (0.5, 0.5, 100.0, 0.5):
         if pause > 1:

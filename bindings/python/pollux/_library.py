@@ -173,6 +173,7 @@ class CStatus(Structure):
         ("progress", c_double),
         ("total", c_double),
         ("grad", CGrad),
+        ("careful", CGrad),
         ("noise_scale", c_double),
         ("noise_weight", c_double),
         ("noise_biased", c_bool),

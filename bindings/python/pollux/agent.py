@@ -70,8 +70,9 @@ class Status(NamedTuple):
     updates: int  # since the training began
     progress: float
     total: float  # 0: unknown
-    grad: Grad
-    noise_scale: float  # samples; NaN: unknown
+    grad: Grad  # averages of what was measured
+    careful: Grad  # the estimate that decides: batch, gain, progress and reports
+    noise_scale: float  # samples, by grad; NaN: unknown
     noise_weight: float
     noise_biased: bool
     noise_unbiased: float  # samples, by the measurements that decide; NaN: unknown
@@ -345,6 +346,7 @@ class Agent:
             c.progress,
             c.total,
             Grad.of(c.grad),
+            Grad.of(c.careful),
             c.noise_scale,
             c.noise_weight,
             c.noise_biased,
@@ -358,11 +360,11 @@ class Agent:
             c.report_error,
         )
 
-    def grad(self) -> Tuple[float, float]:
-        """Only sqr and var of status(); cheap enough for every update."""
+    def grads(self) -> Tuple[Tuple[float, float], Grad]:
+        """Only grad, without gain_max, and careful of status(); cheap enough for every update."""
         self._c_status(self._handle, self._status_ref)
         grad = self._status.grad
-        return grad.sqr, grad.var
+        return (grad.sqr, grad.var), Grad.of(self._status.careful)
 
     def save_state(self) -> bytes:
         """Progress, noise averages, measured times and the model, in a portable format."""

@@ -66,7 +66,8 @@ def init(checkpoint: Optional[str] = None, *, backend: Optional[str] = None,
     save_every    seconds between checkpoints; a request to stop writes one in any case
     adapt         False: measure, save and stop, but do not change batch and learning rate
     seed          of the order of the samples
-    clock         seconds by which steps are measured (default: the monotonic clock)
+    clock         seconds by which steps, throughput and report_every are measured (default: the
+                  monotonic clock)
     """
     global _session
     if _session is not None:

@@ -16,18 +16,20 @@ DECAY = 0.98  # of the measured throughput, per update: averages about 50 update
 class Reporter:
     """Measures throughput and writes metrics periodically to a file or a writer."""
 
-    def __init__(self, log: Optional[str], writer: Any, period_s: float) -> None:
+    def __init__(self, log: Optional[str], writer: Any, period_s: float,
+                 clock: Callable[[], float] = time.monotonic) -> None:
         self._file = open(log, "a", encoding="utf-8") if log else None
         self._writer = writer
         self._period_s = period_s
-        self._last = time.monotonic()
+        self._clock = clock
+        self._last = clock()
         self._since: Optional[float] = None
         self._samples = 0.0
         self._seconds = 0.0
 
     def updated(self, samples: int) -> None:
         """An update of `samples` samples has ended."""
-        now = time.monotonic()
+        now = self._clock()
         if self._since is not None:
             self._samples = DECAY * self._samples + samples
             self._seconds = DECAY * self._seconds + now - self._since
@@ -42,32 +44,32 @@ class Reporter:
 
     def metrics(self, session: Any, grad: tuple[float, float]) -> dict[str, Any]:
         """See pollux.torch.metrics."""
-        advice, replicas = session.advice, session.world.replicas
-        begun, known = advice.batch.m > 0, grad != (1.0, 0.0)
-        samples = session.samples_of(advice.batch) if begun else None
+        status, begun, known = session.status(), session.advice.batch.m > 0, grad != (1.0, 0.0)
+        batch = status.batch  # the job's: the next update may be a probe, which divides it
+        samples = session.samples_of(batch) if begun else None
         throughput, efficiency = self.throughput(), None
-        gain, factors = session.whole or (session.gain, session.factors())
-        if known and begun and samples >= session.init_batch:
-            efficiency = model.efficiency(grad, session.init_batch, samples)
+        if begun and samples >= session.init_batch:
+            efficiency = session.efficiency()
+        made = session.made
         return {
             "epoch": session.epoch,
-            "progress": advice.progress,
-            "replicas": replicas,
+            "progress": session.progress,
+            "replicas": session.world.replicas,
             "batch": samples,
-            "local_batch": advice.batch.m if begun else None,
-            "accumulation": advice.batch.s if begun else None,
+            "local_batch": batch.m if begun else None,
+            "accumulation": batch.s if begun else None,
             "throughput": throughput,
             "efficiency": efficiency,
             "goodput": throughput * efficiency if throughput and efficiency else None,
             "noise_scale": _finite(model.noise_scale(grad, session.init_batch)) if known else None,
-            "noise_unbiased": _finite(session.status().noise_unbiased),
-            "gain": gain,
-            "lr_factor": factors,
+            "noise_unbiased": _finite(status.noise_unbiased),
+            "gain": made.gain if made else 0.0,
+            "lr_factor": made.factors if made else session.factors(),
         }
 
     def report(self, metrics: Callable[[], dict[str, Any]], last: bool = False) -> None:
         """Write the metrics if the period is over, or if they are the last."""
-        now = time.monotonic()
+        now = self._clock()
         if self._file is None and self._writer is None:
             return
         if not last and now - self._last < self._period_s:

@@ -18,13 +18,15 @@ import math
 import os
 import signal
 import sys
-from typing import Any, Callable, Iterator, Optional
+import time
+from typing import Any, Callable, Iterator, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
 
 from .. import model
 from ..agent import Advice, Agent, Batch, Status, Verdict, world as read_world
+from ..model import Grad
 from .single import Single
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep
@@ -46,6 +48,14 @@ STOPPED = 143  # exit status after a request to stop: the work is saved
 UNSAVED = 1    # exit status after a request to stop: the work could not be saved
 
 
+class Made(NamedTuple):
+    """An update that was made or skipped."""
+
+    samples: int
+    gain: float     # 0: skipped
+    factors: list[float]
+
+
 class Session:
     """The state of pollux.torch in this process."""
 
@@ -61,7 +71,7 @@ class Session:
         self.seed = seed
         self.period_s = report_every
         self.reporter = Reporter(log if self.leads else None, writer if self.leads else None,
-                                 report_every)
+                                 report_every, clock or time.monotonic)
         self.saver = Saver(checkpoint or os.environ.get("POLLUX_CHECKPOINT_DIR"), save_every)
         self.misuse = Misuse(self.leads)
         self.patches = Patches(lambda: self.accumulating, lambda: min(self.progress, self.total),
@@ -84,8 +94,7 @@ class Session:
         self.update: Optional[Update] = None
         self.number = 0         # of the current or the last update, in this process
         self.samples = 0        # of the current or the last update
-        self.gain = 0.0         # of the last update
-        self.whole: Optional[tuple[float, list[float]]] = None  # see begin_update
+        self.made: Optional[Made] = None    # the last update; a short one only if it is the first
         self.micro = 0
         self.finished = False
         self.save_asked = False
@@ -94,7 +103,8 @@ class Session:
         self.left = False       # training has stopped: the agent is closed, the program cleans up
         self.evaluations = 0    # that are running
         self.restored = False
-        self._grad = (1.0, 0.0)
+        self._grad = (1.0, 0.0)         # measured
+        self._careful = Grad(1.0, 0.0)  # decides
         self.observing = False
         self.interrupts: Optional[Interrupts] = None
         self.loader: Any = None
@@ -203,11 +213,6 @@ class Session:
     # ---- The update ------------------------------------------------------------------------
 
     def begin_update(self, update: Update) -> None:
-        # A short last batch of a pass says little: metrics are those of the update before.
-        if update.samples >= self.samples_of(update.batch):
-            self.whole = None
-        elif self.whole is None and self.gain > 0:
-            self.whole = self.gain, self.factors()
         self.update, self.micro, self.finished = update, 0, False
         self.samples = update.samples
         self.number += 1
@@ -296,7 +301,9 @@ class Session:
             self._pass_to_agent(measured)
         self.finished = True
         self.advise()
-        self.gain = self.advice.gain
+        # A short last batch of a pass says little: metrics are those of the update before.
+        if self.made is None or self.samples >= self.samples_of(self.update.batch):
+            self.made = Made(self.samples, self.advice.gain, self.factors())
         if self.advice.skip:
             self.epochs.idle += 1
 
@@ -323,14 +330,15 @@ class Session:
         """Replica 0 decides, all replicas take over its decision."""
         numbers = self.agent.decide()
         stops = self.agent.stopping() or self.saver.replaced
-        words = [float(self.saver.due(self.save_asked)), float(stops), *self.agent.grad()]
+        grad, careful = self.agent.grads()
+        words = [float(self.saver.due(self.save_asked)), float(stops), *grad, *careful]
         if self.world.replicas > 1:
             words = self.collectives.broadcast(words + numbers[:])
-            numbers[:] = words[4:]
+            numbers[:] = words[7:]
         if words[0]:
             self.save_agreed, self.save_asked = True, False
         self.stop_agreed = bool(words[1])
-        self._grad = (words[2], words[3])
+        self._grad, self._careful = (words[2], words[3]), Grad(*words[4:7])
         self.advice = self.agent.follow()
 
     def boundary(self) -> None:
@@ -468,20 +476,16 @@ class Session:
         return advised
 
     def efficiency(self) -> float:
-        """The efficiency of the current batch; 1 while the noise is unknown."""
+        """The efficiency of the job's batch; at most 1, also if that is smaller than M0."""
         total = self.samples_of(self.status().batch)
-        if self._grad == (1.0, 0.0) or total < self.init_batch:
-            return 1.0
-        return float(model.efficiency(self._grad, self.init_batch, total))
+        return min(self.expected_gain(total) * self.init_batch / total, 1.0)
 
     def expected_gain(self, samples: int) -> float:
-        """The progress of an update of so many samples, as far as it can be predicted."""
-        if samples <= self.init_batch or self._grad == (1.0, 0.0):
-            return 1.0
-        if samples == self.samples and self.gain > 0:
-            return self.gain
-        efficiency = float(model.efficiency(self._grad, self.init_batch, samples))
-        return max(efficiency * samples / self.init_batch, 1.0)
+        """The progress of an update of so many samples: that of the last one, or a prediction by
+        the statistics that the agent decides by."""
+        if self.made is not None and self.made.samples == samples and self.made.gain > 0:
+            return self.made.gain
+        return max(1.0, float(model.gain(self._careful, samples / self.init_batch)))
 
     # ---- px.observe() -----------------------------------------------------------------------
 
@@ -490,13 +494,13 @@ class Session:
         result = original(closure) if closure is not None else original()
         measured = self.gradients.take()
         local = max(self.init_batch // self.world.replicas, 1)
-        batch = Batch(local, measured.parts - 1)
+        batch, samples = Batch(local, measured.parts - 1), self.samples_of(self.advice.batch)
         if batch != self.advice.batch:
             self.agent.set_fixed(batch)  # takes effect with the next update
         elif measured.complete and self.leads:
             self._pass_to_agent(measured)
         self.advise()
-        self.gain = self.advice.gain
+        self.made = Made(samples, self.advice.gain, self.factors())
         self.agent.step_end()
         self.reporter.updated(self.init_batch * measured.parts)
         self.reporter.report(self.metrics)
