@@ -3,10 +3,12 @@
 linear in the parameters), and with the variance of per-sample gradients."""
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from types import SimpleNamespace
-from typing import Any, Callable
+from typing import Any, Callable, Iterator, Sequence
+from unittest import mock
 
 import torch
 from torch import nn
@@ -14,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import pollux.torch as px
 from pollux.agent import Batch
+from pollux.torch import norms
 from pollux.torch.norms import Finite, Norms, Scaling, _divided, difference, numbers
 from pollux.torch.optimizers import rule_of
 
@@ -189,6 +192,75 @@ def norms_in_memory_and_by_torch():
 def numbers_are_read_together():
     values = [torch.tensor(2.0), 3, torch.tensor([4], dtype=torch.int64), 5.5]
     assert numbers(values) == [2.0, 3, 4.0, 5.5] and numbers([]) == []
+
+
+@contextlib.contextmanager
+def as_on_a_device() -> Iterator[SimpleNamespace]:
+    """Torch measures all gradients, as on a device.  Counts the times that numbers are transferred
+    from there, and copies of more than one element in double."""
+    counts = SimpleNamespace(transfers=0, copies=0)
+    double = torch.Tensor.double
+
+    def to_double(tensor: torch.Tensor) -> torch.Tensor:
+        counts.copies += tensor.numel() > 1
+        return double(tensor)
+
+    def transferred(values: Sequence[Any]) -> list[float]:
+        counts.transfers += 1
+        return numbers(values)
+    with mock.patch.object(norms, "_native", dict), \
+            mock.patch.object(norms, "numbers", transferred), \
+            mock.patch.object(torch.Tensor, "double", to_double):
+        yield counts
+
+
+@case(1)
+def no_copies_in_double():
+    """Neither by us nor, of more than a block, within torch."""
+    random = torch.Generator().manual_seed(6)
+    now, before, average = (torch.randn(3, 5000, generator=random) for _ in range(3))
+    whole = now.numel() * 8
+    for scaling in (None, Scaling(average.square(), 0.99, 1e-8, 20)):
+        expected, found = ([Norms(1) for _ in range(3)] for _ in range(2))
+        expected[0].add(0, now, scaling)
+        difference(*expected[1:], 0, before, now, scaling)
+        with as_on_a_device() as counts, mock.patch.object(norms, "BLOCK", 1000), \
+                torch.profiler.profile(profile_memory=True) as profile:
+            found[0].add(0, now, scaling)
+            difference(*found[1:], 0, before, now, scaling)
+        assert counts.copies == 0 and counts.transfers == 0
+        assert max(event.cpu_memory_usage for event in profile.events()) < whole
+        for a, b in zip(expected, found):
+            assert close(a.values(), b.values(), 1e-6), (a.values(), b.values())
+
+
+@case(1)
+def halves_do_not_overflow():
+    """The difference of finite gradients is finite."""
+    for kind in (torch.float16, torch.bfloat16):
+        large = torch.full((3,), 0.9 * torch.finfo(torch.float16).max, dtype=kind)
+        dots, squares = Norms(1), Norms(1)
+        difference(dots, squares, 0, large, -large, None)
+        square = 3 * float(large[0]) ** 2
+        assert close(dots.values(), [-square]) and close(squares.values(), [4 * square])
+
+
+@case(1)
+def numbers_of_an_update_are_transferred_together():
+    """One transfer for all norms, and one for the steps of Adam if gradients are preconditioned."""
+    def adam_of(model: Linear) -> torch.optim.Optimizer:
+        return torch.optim.Adam(by_group(model), lr=0.01)
+
+    for make, most in ((sgd, 1), (adam_of, 2)):
+        for batch in (Batch(M0, 0), Batch(M0 // 2, 1)):
+            with as_on_a_device() as counts:
+                found = []
+
+                def seen(_now: SimpleNamespace) -> None:
+                    found.append(counts.transfers)
+                    counts.transfers = 0
+                run(batch, make, seen=seen, updates=20)
+            assert min(found) == 1 and max(found) == most, found
 
 
 @case(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from types import SimpleNamespace
+from unittest import mock
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -12,8 +13,10 @@ from torch.utils.data import BatchSampler, DataLoader, SequentialSampler, Subset
 
 import pollux.torch as px
 from pollux.torch import single
+from pollux.torch.patches import Patches
 
 from . import case
+from .noise import as_on_a_device
 from .programs import refused
 from .reference import Reference, close
 from .tasks import make, noise, prepared, table
@@ -83,6 +86,20 @@ def noise_is_what_prepare_measures():
         assert found != (1.0, 0.0) and close(found, noise()), (found, noise())
         assert abs(progress - 2 * ROWS / BATCH) < 1e-9
     single.COMPARE_EVERY = every
+
+
+@case(1)
+def numbers_of_an_update_are_transferred_together():
+    """One transfer for all norms, and one for the steps of Adam once there are some.  The scale
+    of the loss is read once."""
+    updates = 2 * ROWS // BATCH
+    for optimizer, transfers in ((None, updates), (adamw, 2 * updates - 1)):
+        for parts in (1, 2):
+            with as_on_a_device() as counts, \
+                    mock.patch.object(Patches, "loss_scale", return_value=1.0) as scale:
+                own_loop(True, optimizer, parts)
+            assert counts.transfers == transfers, (optimizer, parts, counts)
+            assert scale.call_count == updates, (optimizer, parts, scale.call_count)
 
 
 @case(1, 2)

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import Parameter
 from torch.utils.hooks import RemovableHandle
 
-from .norms import Norms, Preconditioner
+from .norms import Norms, Preconditioner, transfer
 from .timing import Times
 
 ROUNDING = 1.01  # the computed norm of a mean may exceed the mean of norms by this factor
@@ -61,7 +61,7 @@ class Gradients:
     def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float]) -> None:
         self.optimizer = optimizer
         self.groups = len(optimizer.param_groups) + 1
-        self._loss_scale = loss_scale
+        self._read_loss_scale = loss_scale
         self._precondition = Preconditioner(optimizer)
         self._hooks: dict[Parameter, RemovableHandle] = {}
         self._group_of: dict[Parameter, int] = {}
@@ -125,6 +125,7 @@ class Gradients:
         self._micro = Norms(self.groups)
         self._mean = Norms(self.groups)
         self._plain = Norms(self.groups)    # of the mean, without preconditioner
+        self._scale: Optional[float] = None
         self._done = False          # a backward pass has ended
         self._mixed = False         # several backward passes in a micro-step: not measurable
         self.begin_micro(None)
@@ -205,6 +206,13 @@ class Gradients:
 
     # ---- Measuring -------------------------------------------------------------------------
 
+    def _loss_scale(self) -> float:
+        """Read once per update: on a device it has to be waited for.  A scaler changes it between
+        updates."""
+        if self._scale is None:
+            self._scale = self._read_loss_scale()
+        return self._scale
+
     def _add(self, norms: Norms, parameter: Parameter, gradient: Tensor) -> None:
         norms.add(self._group_of[parameter], gradient, self._precondition(parameter))
 
@@ -220,6 +228,7 @@ class Gradients:
 
     def _compared(self, micro: list[float], parts: int) -> Measured:
         """Compare micro-gradients with their mean.  Both are still multiplied by the loss scale."""
+        transfer(self._mean, self._plain)
         mean = self._mean.values()
         finite = is_finite(micro, mean)
         complete = self._measure and self._done and not self._mixed and finite \

@@ -12,7 +12,7 @@ from torch.nn import Parameter
 from .single import Differences
 from .collectives import Collectives
 from .gradients import Gradients, Measured, MicroStep, at_end_of_backward
-from .norms import Norms
+from .norms import Norms, transfer
 
 
 class Observed(Gradients):
@@ -56,6 +56,7 @@ class Observed(Gradients):
 
     def take(self) -> Measured:
         """The program sums its backward passes, so their mean is the gradient / parts."""
+        transfer(self._micro, self._mean, self._plain, *self._differences.norms)
         parts, sums = self._parts, self._collectives.sum(self._micro.values())
         if not self._single or parts > 1:
             self._differences.forget()

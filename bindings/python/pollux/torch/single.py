@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from .gradients import Gradients, Measured, MicroStep, add_grad, is_finite, is_nested_backward
-from .norms import Finite, Norms, Scaling, difference
+from .norms import Finite, Norms, Scaling, difference, transfer
 
 COMPARE_EVERY = 8  # updates between two comparisons, which only inform the user
 
@@ -38,8 +38,7 @@ class Differences:
         self._compare = measure and compare and bool(self._previous)
         self._keep = measure and self._turn == 0 and (
             compare or self._every == 1 or self._update == 0)
-        self._dots = Norms(self._groups)
-        self._squares = Norms(self._groups)
+        self.norms = self._dots, self._squares = Norms(self._groups), Norms(self._groups)
 
     def rescale(self, scale: float) -> None:
         """The loss scale has changed: rescale the kept gradients.  They may be shared, so they are
@@ -111,7 +110,7 @@ class Single(Gradients):
             and not self._differences.wanted
 
     def _begun(self) -> None:
-        if self._micro_step.parts == 1:
+        if self._micro_step.parts == 1 and not self._idle:
             self._differences.rescale(self._loss_scale())
 
     def _arrived(self, parameter: Parameter, gradient: Tensor,
@@ -153,6 +152,7 @@ class Single(Gradients):
             return Measured(None, None, 1, True, reported and self._finite, self._finite)
         if self._done:
             self._restore_rest()  # the end of a nested backward pass is not reported
+        transfer(self._micro, self._mean, self._plain, *self._differences.norms)
         parts = self._micro_step.parts
         if parts > 1 or not self._measure:
             if parts > 1:
