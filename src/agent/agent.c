@@ -137,7 +137,8 @@ static int agent_init (struct pollux_agent *agent, const struct pollux_setup *se
     agent->total = setup->total;
     agent->warmup_epochs = setup->warmup_epochs;
     agent->beta2 = setup->beta2;
-    agent->adaptation = adaptation_start (setup->limits.init_batch, setup->dataset_size);
+    agent->adaptation =
+        adaptation_start (setup->limits.init_batch, setup->dataset_size, setup->beta2 > 0);
     agent->unmeasured = true;
     tuner_start (&agent->tuner, &setup->limits, agent->world.shape,
                  setup->period_s > 0 ? setup->period_s : default_period_s);
@@ -355,7 +356,7 @@ static void add_evidence (struct pollux_agent *agent, double n, const double *mi
         sum.sqr += value.sqr;
         sum.var += value.var;
     }
-    adaptation_measure (&agent->adaptation, sum, scale, agent->beta2 > 0);
+    adaptation_measure (&agent->adaptation, sum, scale);
 }
 
 int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const double *micro_sqr,

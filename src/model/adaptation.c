@@ -14,9 +14,10 @@ static const double most_age = 50;
 /* The steadiness that raises the limit of the gain: the standard error against the mean. */
 static const double steady_error = 0.5;
 
-/* At first a sample is worth at least this part of one with M0.  So the data are passed over at most 1/0.6 times as
- * often as with M0: with more passes a training overfits. */
-static const double least_efficiency = 0.6;
+/* At first a sample is worth at least this part of one with M0.  So the data are passed over at most 1/0.8 or 1/0.6
+ * times as often as with M0: with more passes a training overfits.  With SGD it is also the noise of the weights
+ * relative to M0's, which keeps a training from overfitting. */
+static const double least_efficiency_sgd = 0.8, least_efficiency_adam = 0.6;
 
 /* The batch changes only for more goodput than this factor. */
 static const double improvement = 1.05;
@@ -27,9 +28,10 @@ static double pass_of (const struct adaptation *adaptation)
     return (double)adaptation->dataset_size / (double)adaptation->init_batch;
 }
 
-struct adaptation adaptation_start (int64_t init_batch, int64_t dataset_size)
+struct adaptation adaptation_start (int64_t init_batch, int64_t dataset_size, bool adam)
 {
-    struct adaptation adaptation = {.init_batch = init_batch, .dataset_size = dataset_size};
+    struct adaptation adaptation = {
+        .init_batch = init_batch, .dataset_size = dataset_size, .adam = adam};
     adaptation.gain_limit = gain_limit_start (pass_of (&adaptation));
     return adaptation;
 }
@@ -39,10 +41,9 @@ void adaptation_place (struct adaptation *adaptation)
     adaptation->waits = 0;
 }
 
-void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad, double scale,
-                         bool adam)
+void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad, double scale)
 {
-    if (adam && adaptation->updates < PROBE_FIRST_ADAM)
+    if (adaptation->adam && adaptation->updates < PROBE_FIRST_ADAM)
         return;
     if (!isfinite (grad.sqr) || !isfinite (grad.var))
         return;
@@ -89,7 +90,8 @@ static double gain_max_of (const struct adaptation *adaptation, struct pollux_gr
         return 1;
     if (adaptation->dataset_size == 0) /* a stream is passed over once */
         return most;
-    return fmin (most, gain_at (least_efficiency / trust, grad));
+    double least = adaptation->adam ? least_efficiency_adam : least_efficiency_sgd;
+    return fmin (most, gain_at (least / trust, grad));
 }
 
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation)

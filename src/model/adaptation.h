@@ -9,7 +9,7 @@
  *   - it changes only for 5 % more goodput (hysteresis), because every change has a cost, for example
  *     buffers;
  *   - the gain is limited (gain_limit.h); without evidence it is 1;
- *   - the efficiency is at least 0.6, so that a training does not pass over its data much more often; half of it
+ *   - a bound of the efficiency keeps a training from passing over its data much more often than with M0; it halves
  *     each time the limit of the gain has doubled.
  */
 #ifndef MODEL_ADAPTATION_H
@@ -25,6 +25,7 @@ enum { ADAPTATION_UPDATES = 50 };
 /* What a training has learned about its noise. */
 struct adaptation {
     int64_t init_batch, dataset_size; /* dataset_size 0: unknown, a stream */
+    bool adam;                        /* not SGD */
     struct evidence evidence;
     double age; /* of the evidence since the last measurement */
     struct gain_limit gain_limit;
@@ -32,15 +33,14 @@ struct adaptation {
     uint64_t waits;   /* updates until the next choice; 0: it is due */
 };
 
-struct adaptation adaptation_start (int64_t init_batch, int64_t dataset_size);
+struct adaptation adaptation_start (int64_t init_batch, int64_t dataset_size, bool adam);
 
 /* The job has another placement: a choice is due. */
 void adaptation_place (struct adaptation *adaptation);
 
 /* Add the estimate of an update, scale = M/M0.  Ignored if it is not finite, and for the first updates
  * with Adam, whose averages are not usable yet. */
-void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad, double scale,
-                         bool adam);
+void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad, double scale);
 
 /* An update with this gain was made. */
 void adaptation_advance (struct adaptation *adaptation, double gain);

@@ -22,7 +22,8 @@ struct job_agent job_agent_start (enum job_agent_kind kind, enum pollux_search s
     return (struct job_agent){
         .kind = kind,
         .adapter.search = search,
-        .adaptation = adaptation_start (app_limits (app)->init_batch, app_dataset_size (app)),
+        .adaptation =
+            adaptation_start (app_limits (app)->init_batch, app_dataset_size (app), false),
     };
 }
 
@@ -73,7 +74,7 @@ static int real_end (void *self, const struct training *training,
     struct pollux_shape shape = shape_of (training);
     double scale = pollux_total_batch (shape, update->batch) / (double)limits->init_batch;
     if (training->replicas > 1 || update->batch.s > 0) { /* several gradients to compare */
-        adaptation_measure (&agent->adaptation, update->grad, scale, false);
+        adaptation_measure (&agent->adaptation, update->grad, scale);
         evidence_set_mean (&agent->adaptation.evidence, update->grad.sqr, update->grad.var);
     }
     adaptation_advance (&agent->adaptation, update->counted_gain);

@@ -191,17 +191,16 @@ static void test_limit_needs_evidence (void **unused)
     static const int counts[] = {0, 1, 2, 15, 17};
     for (size_t c = 0; c < COUNT (counts); c++) {
         int values = counts[c];
-        struct adaptation adaptation = adaptation_start (32, 0);
+        struct adaptation adaptation = adaptation_start (32, 0, false);
         for (int i = 0; i < values; i++)
-            adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1, false);
+            adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1);
         for (int i = 0; i < 3000; i++)
             adaptation_advance (&adaptation, 1);
         assert_true (adaptation.gain_limit.most == (values < 16 ? 4 : 32));
     }
 }
 
-/* The data count as they are at first, and as twice as many samples when the limit has doubled; the efficiency that
- * is used is at least 0.6 at first, and then 0.3. */
+/* The data count as they are at first, and as twice as many samples when the limit has doubled. */
 static void test_data_allowance (void **unused)
 {
     (void)unused;
@@ -210,10 +209,10 @@ static void test_data_allowance (void **unused)
         double first;
     } cases[] = {{100, 4}, {400, 4}, {8000, 80}};
     for (size_t i = 0; i < COUNT (cases); i++) {
-        double noise = 400 / (double)cases[i].pass;
-        struct adaptation adaptation = adaptation_start (32, 32 * cases[i].pass);
+        double noise = 4000 / (double)cases[i].pass;
+        struct adaptation adaptation = adaptation_start (32, 32 * cases[i].pass, false);
         for (int j = 0; j < 20; j++)
-            adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 400}, 1, false);
+            adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 4000}, 1);
         struct pollux_grad grad = adaptation_grad (&adaptation);
         assert_true (grad.gain_max == cases[i].first && relative (grad.sqr, 1 + noise) < 1e-12);
         adaptation_advance (&adaptation, 1000);
@@ -223,24 +222,27 @@ static void test_data_allowance (void **unused)
     }
 }
 
-/* A training that passes over its data again and again takes no batch in which a sample is worth less than 0.6 of
- * one with M0; less when the limit of the gain has risen.  A stream may. */
+/* A training that passes over its data again and again takes no batch in which a sample is worth less than 0.8
+ * (SGD) or 0.6 (Adam) of one with M0; less when the limit of the gain has risen.  A stream may. */
 static void test_least_efficiency (void **unused)
 {
     (void)unused;
     struct pollux_grad measured = {.sqr = 1, .var = 3};
-    for (int doublings = 0; doublings < 3; doublings++) {
-        struct adaptation adaptation = adaptation_start (32, (int64_t)1e9);
-        adaptation.gain_limit.most *= 1 << doublings;
-        for (int i = 0; i < 20; i++)
-            adaptation_measure (&adaptation, measured, 1, false);
+    for (int i = 0; i < 6; i++) {
+        bool adam = i % 2;
+        int risen = 1 << i / 2;
+        struct adaptation adaptation = adaptation_start (32, (int64_t)1e9, adam);
+        adaptation.gain_limit.most *= risen;
+        adaptation.updates = PROBE_FIRST_ADAM;
+        for (int k = 0; k < 20; k++)
+            adaptation_measure (&adaptation, measured, 1);
         struct pollux_grad grad = adaptation_grad (&adaptation);
         double scale = model_gain_limit_total (grad, 32) / 32;
-        assert_true (relative (grad.gain_max / scale, 0.6 / (1 << doublings)) < 1e-6);
+        assert_true (relative (grad.gain_max / scale, (adam ? 0.6 : 0.8) / risen) < 1e-6);
     }
-    struct adaptation stream = adaptation_start (32, 0);
+    struct adaptation stream = adaptation_start (32, 0, false);
     for (int i = 0; i < 20; i++)
-        adaptation_measure (&stream, measured, 1, false);
+        adaptation_measure (&stream, measured, 1);
     assert_true (adaptation_grad (&stream).gain_max == 4);
 }
 
@@ -248,17 +250,17 @@ static void test_least_efficiency (void **unused)
 static void test_turns (void **unused)
 {
     (void)unused;
-    struct adaptation adaptation = adaptation_start (32, 0);
+    struct adaptation adaptation = adaptation_start (32, 0, true);
     for (int i = 0; i < 26; i++) {
         bool enough = i == 25; /* the first 10 do not count with Adam */
-        adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1, true);
+        adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1);
         assert_int_equal (adaptation_has_evidence (&adaptation), enough);
         assert_true (adaptation_grad (&adaptation).gain_max == (enough ? 4 : 1));
         assert_int_equal (adaptation_take_turn (&adaptation), enough);
         adaptation_advance (&adaptation, 0);
     }
-    adaptation_measure (&adaptation, (struct pollux_grad){.sqr = NAN, .var = 1}, 1, true);
-    adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = INFINITY}, 1, true);
+    adaptation_measure (&adaptation, (struct pollux_grad){.sqr = NAN, .var = 1}, 1);
+    adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = INFINITY}, 1);
     assert_true (evidence_count (&adaptation.evidence) == 16);
     for (int i = 1; i < 50; i++) {
         assert_false (adaptation_take_turn (&adaptation));
@@ -276,11 +278,10 @@ static void test_large_gains (void **unused)
 {
     (void)unused;
     for (uint64_t period = 1; period <= 16; period += 15) {
-        struct adaptation adaptation = adaptation_start (32, 0);
+        struct adaptation adaptation = adaptation_start (32, 0, false);
         for (double gain = 1; gain < 1e6; gain *= 1.001) {
             if (adaptation.updates % period == 0)
-                adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, gain,
-                                    false);
+                adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, gain);
             adaptation_advance (&adaptation, gain);
             if (adaptation.updates > 20 * period && !adaptation_has_evidence (&adaptation))
                 fail_msg ("measured every %d updates: gain %g", (int)period, gain);
