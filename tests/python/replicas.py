@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 PACKAGE = Path(__file__).resolve().parents[2] / "bindings" / "python"
 TIMEOUT_S = 300.0
@@ -62,6 +62,12 @@ class Replicas:
         self.kill()
         for output in self._outputs:
             output.close()
+
+    def wait_for(self, seen: Callable[[str], Any]) -> None:
+        """Until seen(output of replica 0), or until that has ended; at most until the deadline."""
+        while not seen(self.output()) and self.processes[0].poll() is None \
+                and time.monotonic() < self._deadline:
+            time.sleep(0.01)
 
     def wait(self) -> Ended:
         for process in self.processes:

@@ -4,11 +4,12 @@ adapter_cases.py with two replicas, started by torchrun, and then with one; and 
 Collected only where these packages are installed: see conftest.py."""
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from replicas import run
+from replicas import Replicas, run
 from test_examples import ended, losses, stopped_after_an_epoch, torchrun
 
 HERE = Path(__file__).resolve().parent
@@ -79,3 +80,16 @@ def test_example_stops_and_resumes(tmp_path: Path) -> None:
     resumed = ended(one, TIMEOUT_S)
     assert one.returncode == 0 and losses(resumed).keys() == {2}, resumed
     assert losses(resumed)[2] < 1.2 * losses(output)[1]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_ctrl_c_saves_and_ends(name: str, tmp_path: Path) -> None:
+    """After the first epoch of a training that would not end before the signal."""
+    script, *options = example(name, tmp_path, 256, 10000)
+    saved = {"POLLUX_CHECKPOINT_DIR": str(tmp_path)}
+    with Replicas(script, 1, *options, timeout=TIMEOUT_S, environment=saved) as replicas:
+        replicas.wait_for(losses)
+        replicas.signal(signal.SIGINT)
+        (code,), (output,) = replicas.wait()
+    assert code == 130 and f"pollux: interrupted: saved in {tmp_path}\n" in output, output
+    assert "Traceback" not in output and any(tmp_path.glob("checkpoint-*")), output

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -42,8 +41,7 @@ def test_stop_and_resume_with_fewer_replicas(tmp_path):
     command = (EXAMPLES / "image.py", 2, "--samples", "4096", "--batch", "32", "--epochs", "2")
     saved = {"POLLUX_CHECKPOINT_DIR": str(tmp_path)}
     with Replicas(*command, environment=saved) as replicas:
-        while not losses(replicas.output()) and replicas.processes[0].poll() is None:
-            time.sleep(0.01)
+        replicas.wait_for(losses)
         replicas.signal(signal.SIGTERM, 1)
         done = replicas.wait()
     assert done.codes == [143, 143], done.outputs
