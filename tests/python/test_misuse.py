@@ -130,14 +130,77 @@ def test_accumulation_of_the_program_is_noticed(every):
     assert line == "optimizer.step()  # now and then"
 
 
-def test_batches_that_are_left_out_are_not_accumulation():
+@pytest.mark.parametrize("every, parts", [(2, 2), (3, 3), (2, 4), (2, 3), (4, 2)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_accumulation_is_noticed_if_updates_have_micro_steps(every, parts, scaled):
     model, optimizer, loader = prepared()
+    scaler = torch.cuda.amp.GradScaler(enabled=False)
+    px.session().agent.set_fixed(Batch(M0, parts - 1))
+
+    def program():
+        for _epoch in px.epochs(24):
+            for number, (x,) in enumerate(loader):
+                (model(x).mean() / every).backward()
+                if (number + 1) % every == 0:
+                    scaler.step(optimizer) if scaled else optimizer.step()  # as every-th
+                    optimizer.zero_grad()
+    (text, line), = warned(program)
+    assert "remove your own gradient accumulation" in text
+    assert line == "scaler.step(optimizer) if scaled else optimizer.step()  # as every-th"
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_accumulation_by_pollux_is_not_warned_of(parts):
+    model, optimizer, loader = prepared()
+    scaler = torch.cuda.amp.GradScaler(enabled=False)
+    px.session().agent.set_fixed(Batch(M0, parts - 1))
+
+    def guarded(x):
+        model(x).mean().backward()
+        if px.updating():
+            optimizer.step()
+
+    def scaled(x):
+        scaler.scale(model(x).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    def by_closure(x):
+        optimizer.step(lambda: model(x).mean().backward())
+
+    def program():
+        for step in (lambda x: train(model, optimizer, x), guarded, scaled, by_closure):
+            for _epoch in px.epochs(px.session().epoch + 4):
+                for (x,) in loader:
+                    optimizer.zero_grad()
+                    step(x)
+    assert warned(program) == []
+
+
+def test_asking_after_the_step_is_no_excuse_for_accumulation():
+    model, optimizer, loader = prepared()
+    px.session().agent.set_fixed(Batch(M0, 1))
+
+    def program():
+        for _epoch in px.epochs(4):
+            for number, (x,) in enumerate(loader):
+                model(x).mean().backward()
+                if number % 2:
+                    optimizer.step()
+                px.updating()  # for an average of the weights
+    assert len(warned(program)) == 1
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_batches_that_are_left_out_are_not_accumulation(parts):
+    model, optimizer, loader = prepared()
+    px.session().agent.set_fixed(Batch(M0, parts - 1))
 
     def program():
         for _epoch in px.epochs(4):
             for number, (x,) in enumerate(loader):
                 loss = model(x).mean()
-                if number % 2:
+                if number % 2 == parts % 2:
                     continue  # before backward(): a batch that cannot be used
                 optimizer.zero_grad()
                 loss.backward()
@@ -275,3 +338,101 @@ def test_the_progress_clock_of_a_noticed_scheduler_is_saved(tmp_path):
     assert abs(scheduler.last_epoch - 4 * LENGTH // M0) <= 1
     assert steps == sorted(steps) and max(b - a for a, b in zip(steps, steps[1:])) <= 4
     assert texts == [[]]  # it is known from the checkpoint
+
+
+class Halving:
+    """A scheduler that is not a class of torch."""
+
+    def __init__(self, optimizer):
+        self.optimizer, self.steps = optimizer, 0
+
+    def step(self, steps=None):
+        self.steps = self.steps + 1 if steps is None else steps
+        self.optimizer.param_groups[0]["lr"] = 0.1 * 0.5 ** (self.steps / 10)
+
+    def state_dict(self):
+        return {"steps": self.steps}
+
+    def load_state_dict(self, state):
+        self.steps = state["steps"]
+
+
+def test_rates_that_count_larger_updates_are_noticed():
+    model, optimizer, loader = prepared()
+    px.session().agent.set_fixed(Batch(2 * M0, 0))
+    scheduler = Halving(optimizer)
+
+    def program():
+        for _epoch in px.epochs(4):
+            for (x,) in loader:
+                train(model, optimizer, x)
+                scheduler.step()
+    (text, line), = warned(program)
+    assert "px.prepare(scheduler=...)" in text and line == "optimizer.step()"
+
+
+def test_rates_that_count_micro_steps_are_noticed():
+    model, optimizer, loader = prepared()
+    px.session().agent.set_fixed(Batch(M0 // 2, 1))
+    scheduler = Halving(optimizer)
+
+    def program():
+        for _epoch in px.epochs(2):
+            for (x,) in loader:
+                scheduler.step()
+                train(model, optimizer, x)
+    (text, line), = warned(program)
+    assert "px.prepare(scheduler=...)" in text and line == "optimizer.step()"
+
+
+def test_a_scheduler_of_torch_that_is_older_than_init_is_noticed_by_its_rates():
+    made = given()
+    scheduler = lr_scheduler.ExponentialLR(made[1], 0.99)
+    model, optimizer, loader = prepared(made)
+    (text, line), = warned(lambda: with_gain(model, optimizer, scheduler, loader))
+    assert "px.prepare(scheduler=...)" in text and line == "optimizer.step()"
+
+
+def test_a_given_scheduler_of_any_class_counts_progress():
+    made = given()
+    scheduler = Halving(made[1])
+    model, optimizer, loader = prepared(made, scheduler=scheduler)
+    assert warned(lambda: with_gain(model, optimizer, scheduler, loader)) == []
+    assert px.metrics()["progress"] > px.session().number + 2
+    assert 4 * LENGTH // M0 - 1 <= scheduler.steps <= 4 * LENGTH // M0
+
+
+def test_rates_that_are_right_are_not_warned_of():
+    model, optimizer, loader = prepared()
+    scheduler = Halving(optimizer)
+
+    def by_updates():
+        for _epoch in px.epochs(2):
+            for (x,) in loader:
+                train(model, optimizer, x)
+                if px.updating():
+                    scheduler.step()
+
+    def by_progress():
+        for _epoch in px.epochs(6):
+            for (x,) in loader:
+                train(model, optimizer, x)
+                scheduler.step(px.metrics()["progress"])
+
+    def by_steps():
+        batches = iter(loader)
+        for step in px.steps(px.metrics()["progress"] + 40):
+            scheduler.step(step)
+            train(model, optimizer, *next(batches))
+
+    def by_epochs():
+        for _epoch in px.epochs(px.session().epoch + 6, by="passes"):
+            for (x,) in loader:
+                train(model, optimizer, x)
+            scheduler.step()
+    fix = px.session().agent.set_fixed
+    for program, batch in ((by_updates, Batch(M0 // 2, 1)), (by_progress, Batch(2 * M0, 1)),
+                           (by_steps, Batch(2 * M0, 1)), (by_epochs, Batch(LENGTH, 0))):
+        fix(batch)
+        assert warned(program) == [], program.__name__
+        assert px.session().gain > 1.0 or program is by_updates

@@ -251,7 +251,9 @@ def updating() -> bool:
     parameters.  After opt.step() it says whether that has changed them: an update with an inf or a
     NaN is skipped.  For what belongs to updates, such as averages of the weights, counters and
     logs."""
-    return session().updating
+    it = session()
+    it.misuse.updating_asked()
+    return it.updating
 
 
 def state_dict() -> dict[str, Any]:
@@ -276,7 +278,9 @@ def metrics() -> dict[str, Any]:
     """epoch, progress, replicas, batch (total), local_batch, accumulation, throughput, efficiency,
     goodput, noise_scale, noise_unbiased, gain (of the last update) and lr_factor (per parameter
     group).  A value that is not known yet is None."""
-    return session().metrics()
+    it = session()
+    it.misuse.rate_explained()
+    return it.metrics()
 
 
 def rank() -> int:

@@ -24,4 +24,5 @@ def start(options: dict[str, Any]) -> px.Session:
         px.init(**chosen)
     elif chosen:
         raise ValueError(f"px.init() was called before: give it {', '.join(chosen)}")
+    px.session().misuse.by_adapter = True
     return px.session()

@@ -108,7 +108,7 @@ class Gradients:
                     or not self._passes.accumulates(parameter):
                 return None
             if not self._queued:
-                self._queued = True
+                self._queued = self.begun = True
                 at_end_of_backward(self._computed)
                 self._begun()
             return None if self._idle else self._arrived(parameter, gradient, micro_step)
@@ -134,6 +134,7 @@ class Gradients:
         """None: between updates; gradients are ignored."""
         self._micro_step = micro_step
         self._fired: set = set()    # parameters whose gradient has arrived
+        self.begun = False          # a backward pass of this micro-step
         self._queued = False
 
     @property

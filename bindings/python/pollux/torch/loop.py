@@ -156,5 +156,6 @@ def steps(session: Any, count: int) -> Iterator[int]:
             session.boundary()
         if session.done:
             break
+        session.misuse.rate_explained()     # the program gets the progress
         yield int(session.progress + TOLERANCE)
     session.end()

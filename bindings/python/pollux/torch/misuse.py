@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from types import FrameType
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 
@@ -34,9 +34,19 @@ class Misuse:
         self._told: set[str] = set()
         self._given_loader: Optional[Place] = None  # where the loader of the program is iterated
         self._outside = 0       # steps of the optimizer without a batch of Pollux, in succession
-        self._unstepped = 0     # updates with a gradient and without a step, in succession
-        self._accumulated = 0   # steps after such updates, in succession
         self._iterations = 0    # of the elastic loader, without a loop of Pollux
+        # accumulation
+        self.by_adapter = False         # an adapter calls opt.step(), in last micro-steps only
+        self._called = False            # opt.step(), in this micro-step
+        self._asked = False             # px.updating(), in this micro-step
+        self._first_unstepped = False   # the first micro-step had a gradient and no opt.step()
+        self._unstepped = 0     # updates with a gradient and without a step, in succession
+        self._accumulated = 0   # steps after such micro-steps or updates, in succession
+        # learning rates
+        self._rates: list[Any] = []     # at the last opt.step()
+        self._changes = 0       # of the rates, in this update
+        self._explained = False         # see rate_explained()
+        self._unexplained = 0   # updates with too many changes, in succession
 
     def given_loader_iterated(self) -> None:
         """The program iterates the loader that it gave to px.prepare()."""
@@ -51,14 +61,33 @@ class Misuse:
                        "(model, opt, loader = px.prepare(model, opt, loader, ...))",
                        self._given_loader or here())
 
+    def begin_micro(self, micro: int, gradient: bool) -> None:
+        """A micro-step begins.  gradient: the one before had a backward pass."""
+        if micro <= 1:
+            self._first_unstepped = micro == 1 and gradient and not self._called
+        self._called = self._asked = False
+
+    def updating_asked(self) -> None:
+        """px.updating() is called."""
+        self._asked = True
+
+    def step_called(self, rates: list[Any]) -> None:
+        """opt.step() is called in a micro-step, with these rates for M0."""
+        self._called = True
+        self._changes += rates != self._rates
+        self._rates = rates
+
     def stepped(self) -> None:
-        """opt.step() is called in the last micro-step of an update."""
-        self._accumulated = self._accumulated + 1 if self._unstepped > 0 else 0
+        """opt.step() is called in the last micro-step of an update.  Whoever accumulates n > 1
+        batches never calls it in the iteration after that, which is the first micro-step of the
+        next update, or all of it.  `if px.updating(): opt.step()` does not either, but asks."""
+        early = self._first_unstepped and not self._asked and not self.by_adapter
+        self._accumulated = self._accumulated + 1 if early or self._unstepped > 0 else 0
         self._unstepped = 0
         if self._accumulated == ENOUGH:
             self._warn("accumulation", "opt.step() is not called in every iteration: remove your "
                        "own gradient accumulation, also the division of the loss; Pollux "
-                       "accumulates, and a batch without opt.step() is lost", here())
+                       "accumulates, and a batch without opt.step() may be lost", here())
 
     def unstepped(self) -> None:
         """An update has a gradient, and opt.step() was not called."""
@@ -67,6 +96,7 @@ class Misuse:
     def iterated(self, in_loop: bool) -> None:
         """The elastic loader is iterated."""
         self._outside = 0
+        self.rate_explained()   # it may have changed between two epochs
         if in_loop:
             self._iterations = 0
             return
@@ -82,6 +112,23 @@ class Misuse:
         self._warn("scheduler", "this scheduler is stepped after every update: from now on it "
                    "counts progress, in updates with M0; give it to px.prepare(scheduler=...), so "
                    "that it does from the start", here())
+
+    def rate_explained(self) -> None:
+        """A known scheduler is stepped, or the program asks for the progress: the next change of
+        the rates is as it should be."""
+        self._explained = True
+
+    def check_rates(self, larger: bool) -> None:
+        """opt.step() makes an update.  A change of the rates in each update counts updates, which
+        is wrong for those that are larger than M0; several changes count micro-steps."""
+        wrong = self._changes > (0 if larger else 1) and not self._explained
+        self._unexplained = self._unexplained + 1 if wrong else 0
+        self._changes, self._explained = 0, False
+        if self._unexplained == ENOUGH:
+            self._warn("rate", "the learning rate changes in every iteration or update, by no "
+                       "scheduler that Pollux knows, so that it does not follow progress: give the "
+                       "scheduler to px.prepare(scheduler=...), or compute the rate from "
+                       "px.metrics()[\"progress\"], which counts updates with M0", here())
 
     def _warn(self, kind: str, message: str, place: Place) -> None:
         if self._tell and kind not in self._told:

@@ -17,8 +17,8 @@ from typing import Any, Callable, ContextManager, Iterator, Optional
 
 import torch
 
+from .misuse import Misuse
 from .optimizers import averages_gradients, decays_apart
-
 from .schedules import ProgressClock, Steppers
 
 SCHEDULED = ("_with_counter", "_wrapped_by_lr_sched")  # how torch marks a scheduled opt.step
@@ -28,12 +28,13 @@ class Patches:
     """The patched objects of one session.  close() restores them."""
 
     def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float],
-                 update: Callable[[], Optional[int]] = lambda: None,
-                 noticed: Callable[[], None] = lambda: None) -> None:
+                 update: Callable[[], Optional[int]], step_called: Callable[[], None],
+                 misuse: Misuse) -> None:
         self._accumulating = accumulating
+        self._step_called = step_called
         self._undo: list[Callable[[], None]] = []
         self.schedulers: list[weakref.ref] = []
-        self.steppers = Steppers(accumulating, progress, update, noticed)
+        self.steppers = Steppers(accumulating, progress, update, misuse)
         self.scalers: list[weakref.ref] = []
         self.by_progress: Optional[ProgressClock] = None
         for cls in _scheduler_classes():
@@ -96,9 +97,10 @@ class Patches:
         accumulated."""
         if not _known(scaler, self.scalers):
             self.scalers.append(weakref.ref(scaler))
-            self.override(scaler, {
-                name: self._unless_accumulating for name in ("unscale_", "step", "update")
-                if hasattr(scaler, name)})
+            methods = {"unscale_": self._unless_accumulating, "step": self._scaler_step,
+                       "update": self._unless_accumulating}
+            self.override(scaler, {name: method for name, method in methods.items()
+                                   if hasattr(scaler, name)})
 
     def override(self, thing: Any, methods: dict[str, Callable[..., Any]]) -> None:
         """Replace thing.name(...) by method(original, ...)."""
@@ -114,6 +116,11 @@ class Patches:
 
     def _unless_accumulating(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return None if self._accumulating() else original(*args, **options)
+
+    def _scaler_step(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if self._accumulating():
+            self._step_called()
+        return self._unless_accumulating(original, *args, **options)
 
 
 def scaled(optimizer: torch.optim.Optimizer, factor: Callable[[int], float],

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from .loop import TOLERANCE
+from .misuse import Misuse
 
 
 class ProgressClock:
@@ -50,6 +51,7 @@ class Stepper:
             return None
         if of_all.running:  # a scheduler of schedulers steps this one
             return original(*args, **options)
+        of_all.misuse.rate_explained()
         if self.clock is None and not self._takes_metric:
             self._notice()
         of_all.running = True
@@ -63,20 +65,20 @@ class Stepper:
         update = self._all.update()
         if update is not None and self._last is not None and update == self._last + 1:
             self.clock = ProgressClock(self.scheduler(), self._all.progress, self._progress)
-            self._all.noticed()
+            self._all.misuse.scheduler_noticed()
         self._last, self._progress = update, self._all.progress()
 
 
 class Steppers:
     """Those of all schedulers.  update() is the number of the current update, None outside of
-    updates; noticed() is called when a scheduler is put on the progress clock."""
+    updates."""
 
     def __init__(self, accumulating: Callable[[], bool], progress: Callable[[], float],
-                 update: Callable[[], Optional[int]], noticed: Callable[[], None]) -> None:
+                 update: Callable[[], Optional[int]], misuse: Misuse) -> None:
         self.accumulating = accumulating
         self.progress = progress
         self.update = update
-        self.noticed = noticed
+        self.misuse = misuse
         self.running = False    # a scheduler is being stepped
         self._all: list[Stepper] = []
 

@@ -75,7 +75,7 @@ class Session:
         self.saver = Saver(checkpoint or os.environ.get("POLLUX_CHECKPOINT_DIR"), save_every)
         self.misuse = Misuse(self.leads)
         self.patches = Patches(lambda: self.accumulating, lambda: min(self.progress, self.total),
-                               self.number_of_update, self.misuse.scheduler_noticed)
+                               self.number_of_update, self.step_called, self.misuse)
         self.agent: Optional[Agent] = None
         self.model: Optional[torch.nn.Module] = None
         self.optimizer: Optional[torch.optim.Optimizer] = None
@@ -227,6 +227,7 @@ class Session:
         if micro > 0:
             self.agent.micro_end()
             self.times.micro_end()
+        self.misuse.begin_micro(micro, self.gradients.begun)
         self.micro = micro
         last = micro + 1 == update.micro_steps
         if self.ddp is not None:
@@ -239,6 +240,7 @@ class Session:
         if self.update is None:
             self.misuse.step_outside()
             return original(closure) if closure is not None else original()
+        self.step_called()
         if self.accumulating:
             return closure() if closure is not None else None
         loss = None
@@ -249,6 +251,7 @@ class Session:
                 loss = closure()
         if not self.finished:
             self.misuse.stepped()
+            self.misuse.check_rates(larger=self.update.samples > self.init_batch)
             self._finish(skipped=False)
         if not self.advice.skip:
             # schedulers see the rates of M0 before and after
@@ -260,6 +263,12 @@ class Session:
         self.times.end()
         self.agent.step_end()
         return loss
+
+    def step_called(self) -> None:
+        """The program calls opt.step(), in whichever micro-step.  Rates that are tensors are not
+        looked at: that would wait for the device."""
+        rates = [group.get("lr") for group in self.optimizer.param_groups]
+        self.misuse.step_called([rate for rate in rates if not isinstance(rate, torch.Tensor)])
 
     def settle(self) -> None:
         """The user asks for the next batch: the update has ended.  Without opt.step() it was
