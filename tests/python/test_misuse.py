@@ -255,12 +255,12 @@ def with_gain(model, optimizer, scheduler, loader, epochs=4, each=lambda: None):
 def test_a_scheduler_of_updates_is_put_on_the_progress_clock():
     made = given()
     model, optimizer, loader = prepared(made)
-    scheduler = lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 + step)
-    (text, line), = warned(lambda: with_gain(model, optimizer, scheduler, loader))
+    scheduler = lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 / (1.0 + step))
+    (text, line), = warned(lambda: with_gain(model, optimizer, scheduler, loader, epochs=8))
     assert "counts progress" in text and line == "scheduler.step()  # after every update"
     progress = px.metrics()["progress"]
     assert progress > px.session().number + 2  # otherwise the test shows nothing
-    assert 4 * LENGTH // M0 - 1 <= scheduler.last_epoch <= 4 * LENGTH // M0
+    assert 8 * LENGTH // M0 - 1 <= scheduler.last_epoch <= 8 * LENGTH // M0
 
 
 def test_a_scheduler_of_schedulers_is_put_there_as_a_whole():
@@ -397,9 +397,9 @@ def test_a_given_scheduler_of_any_class_counts_progress():
     made = given()
     scheduler = Halving(made[1])
     model, optimizer, loader = prepared(made, scheduler=scheduler)
-    assert warned(lambda: with_gain(model, optimizer, scheduler, loader)) == []
+    assert warned(lambda: with_gain(model, optimizer, scheduler, loader, epochs=8)) == []
     assert px.metrics()["progress"] > px.session().number + 2
-    assert 4 * LENGTH // M0 - 1 <= scheduler.steps <= 4 * LENGTH // M0
+    assert 8 * LENGTH // M0 - 1 <= scheduler.steps <= 8 * LENGTH // M0
 
 
 def test_rates_that_are_right_are_not_warned_of():
