@@ -14,11 +14,6 @@ static const double most_age = 50;
 /* The steadiness that raises the limit of the gain: the standard error against the mean. */
 static const double steady_error = 0.5;
 
-/* At first a sample is worth at least this part of one with M0.  So the data are passed over at most 1/0.8 or 1/0.6
- * times as often as with M0: with more passes a training overfits.  With SGD it is also the noise of the weights
- * relative to M0's, which keeps a training from overfitting. */
-static const double least_efficiency_sgd = 0.8, least_efficiency_adam = 0.6;
-
 /* The batch changes only for more goodput than this factor. */
 static const double improvement = 1.05;
 
@@ -75,32 +70,13 @@ bool adaptation_has_evidence (const struct adaptation *adaptation)
     return evidence_count (&adaptation->evidence) >= evidence_enough;
 }
 
-/* The gain at which the efficiency, gain / (M/M0), has fallen to `least`. */
-static double gain_at (double least, struct pollux_grad grad)
-{
-    return grad.sqr > 0 ? 1 + (1 - least) * (grad.var / grad.sqr) : (double)INFINITY;
-}
-
-/* The largest gain to use.  trust: the factor by which its limit has risen. */
-static double gain_max_of (const struct adaptation *adaptation, struct pollux_grad grad,
-                           double trust)
-{
-    double most = adaptation->gain_limit.most;
-    if (!adaptation_has_evidence (adaptation))
-        return 1;
-    if (adaptation->dataset_size == 0) /* a stream is passed over once */
-        return most;
-    double least = adaptation->adam ? least_efficiency_adam : least_efficiency_sgd;
-    return fmin (most, gain_at (least / trust, grad));
-}
-
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation)
 {
     double trust = adaptation->gain_limit.most / gain_limit_start (pass_of (adaptation)).most;
     double samples = (double)adaptation->dataset_size * trust;
     struct pollux_grad grad =
         evidence_grad (&adaptation->evidence, adaptation->init_batch, samples);
-    grad.gain_max = gain_max_of (adaptation, grad, trust);
+    grad.gain_max = adaptation_has_evidence (adaptation) ? adaptation->gain_limit.most : 1;
     return grad;
 }
 

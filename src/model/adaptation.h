@@ -8,9 +8,7 @@
  *   - it at most doubles each time, so that a wrong estimate does little harm before it is corrected;
  *   - it changes only for 5 % more goodput (hysteresis), because every change has a cost, for example
  *     buffers;
- *   - the gain is limited (gain_limit.h); without evidence it is 1;
- *   - a bound of the efficiency keeps a training from passing over its data much more often than with M0; it halves
- *     each time the limit of the gain has doubled.
+ *   - the gain is limited (gain_limit.h); without evidence it is 1.
  */
 #ifndef MODEL_ADAPTATION_H
 #define MODEL_ADAPTATION_H
@@ -49,8 +47,7 @@ void adaptation_advance (struct adaptation *adaptation, double gain);
 bool adaptation_has_evidence (const struct adaptation *adaptation);
 
 /* The statistics to decide by: evidence_grad, with the largest gain that is used as gain_max.  The data count as
- * their number of samples times the factor by which the limit has risen, and the least efficiency is divided by it: the
- * estimate is trusted more. */
+ * their number of samples times the factor by which the limit has risen: the estimate is trusted more. */
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation);
 
 /* True if a batch is to be chosen now; the next time is ADAPTATION_UPDATES updates later. */

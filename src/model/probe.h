@@ -12,13 +12,10 @@
 #include "pollux/pollux.h"
 
 /* Adam's averages are not usable before. */
-enum { PROBE_FIRST_ADAM = 10, PROBE_FIRST_COUNT = 16 };
-
-/* Updates between two probes, until update PROBE_LATE and from then on. */
-enum { PROBE_PERIOD = 8, PROBE_LATE = 256, PROBE_LATE_PERIOD = 16 };
+enum { PROBE_FIRST_ADAM = 10, PROBE_FIRST_COUNT = 16, PROBE_PERIOD = 8 };
 
 /* True if this update, counted from 0 since the training began, is a probe: the first ones, then every
- * eighth, later every sixteenth. */
+ * eighth. */
 bool probe_is_due (uint64_t update, bool adam);
 
 /* True if a job on these replicas probes: there is one replica, and the batch may grow. */

@@ -435,4 +435,4 @@ def test_rates_that_are_right_are_not_warned_of():
                            (by_steps, Batch(2 * M0, 1)), (by_epochs, Batch(LENGTH, 0))):
         fix(batch)
         assert warned(program) == [], program.__name__
-        assert px.session().gain > 1.0 or program is by_updates
+        assert px.session().advice.gain > 1.0 or program is by_updates

@@ -327,8 +327,7 @@ def rates_by_each_rule():
     def gain(now: SimpleNamespace) -> float:
         return now.reference.gain(now.scale, M0 / now.dataset)
     factors("adascale", lambda now, group: gain(now))
-    factors("adascale-groups", lambda now, group: now.reference.group_gain(
-        group, now.scale, M0 / now.dataset))
+    factors("adascale-groups", lambda now, group: now.reference.group_gain(group, now.scale))
     factors("adamscale", lambda now, group: math.sqrt(gain(now)))
     factors("linear", lambda now, group: now.scale)
     factors("sqrt", lambda now, group: math.sqrt(now.scale))

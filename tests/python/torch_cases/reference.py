@@ -9,7 +9,6 @@ import torch
 
 MEMORY = 0.999
 ENOUGH, OUTLIER = 16, 10
-LEAST_EFFICIENCY = 0.8  # with SGD
 LEAST_MOMENT = 0.01
 COMPARE_EVERY = 8
 
@@ -88,12 +87,12 @@ class Reference:
         pairs = [self.group(group) for group in range(self.count)]
         return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
 
-    def group_gain(self, group: int, scale: float, share: float) -> float:
-        return min(gain_of(*self.group(group), scale), self.evidence.most(share))
+    def group_gain(self, group: int, scale: float) -> float:
+        return self.evidence.gain(*self.group(group), scale)
 
     def gain(self, scale: float, share: float) -> float:
         """share: of M0 in the data."""
-        return min(gain_of(*self.evidence.bounds(share), scale), self.evidence.most(share))
+        return self.evidence.gain(*self.evidence.bounds(share), scale)
 
 
 class Evidence:
@@ -132,16 +131,10 @@ class Evidence:
         error = math.sqrt(sum((w * (value[0] - q)) ** 2 for w, value in zip(weights, self.values)))
         return max(q, 0.0) + error / sum(weights) + share * var, var
 
-    def most(self, share: float) -> float:
-        """The limit of the gain for a training that has just begun."""
-        if self.count() < ENOUGH:
-            return 1.0
-        sqr, var = self.bounds(share)
-        return min(4.0, 1.0 + (1.0 - LEAST_EFFICIENCY) * var / sqr)
-
-
-def gain_of(sqr: float, var: float, scale: float) -> float:
-    return (var + sqr) / (var / scale + sqr)
+    def gain(self, sqr: float, var: float, scale: float) -> float:
+        """Progress of an update, limited by the evidence, for a training that has just begun."""
+        most = 4.0 if self.count() >= ENOUGH else 1.0
+        return min((var + sqr) / (var / scale + sqr), most)
 
 
 def adam(optimizer: torch.optim.Optimizer) -> Optional[list[torch.Tensor]]:
