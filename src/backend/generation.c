@@ -122,14 +122,19 @@ void generation_drop (struct generation_set *set, struct generation *generation)
 int generation_take_slots (struct generation_set *set, const struct cluster *cluster,
                            struct generation *generation)
 {
+    int code = 0;
     for (int i = 0; i < generation->replicas; i++) {
         int node = generation->ranks[i].node;
         int slot = slot_map_take (&set->slot_map, node, cluster->nodes[node].slots);
+        if (slot == -ENOSPC) {
+            code = slot;
+            slot = slot_map_take (&set->slot_map, node, SLOTS_LIMIT);
+        }
         if (slot < 0)
             return slot;
         generation->slot_map.slots[i] = slot;
     }
-    return 0;
+    return code;
 }
 
 bool generation_hold_slots (struct generation_set *set, struct generation *generation,

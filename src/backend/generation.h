@@ -89,7 +89,8 @@ struct generation *generation_add (struct generation_set *set, const char *name,
 /* Remove and free it; its slots become free. */
 void generation_drop (struct generation_set *set, struct generation *generation);
 
-/* Give each replica the lowest free slot of its node.  0, -ENOSPC or -ENOMEM. */
+/* Give each replica the lowest free slot of its node.  -ENOSPC: a node has fewer free slots; the replicas hold slots that
+ * it does not have, so that nothing starts in their place before they have ended.  -ENOMEM. */
 int generation_take_slots (struct generation_set *set, const struct cluster *cluster,
                            struct generation *generation);
 

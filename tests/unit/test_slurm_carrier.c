@@ -423,6 +423,29 @@ static void test_failed_node_of_mpi (void **state)
     free (steps.details);
 }
 
+/* After a restart a node may have fewer slots than its replicas, because jobs of others have GPUs of it: the replicas that
+ * find none are stopped, and until they have ended nothing starts in their place, whatever the node has then. */
+static void test_slots_of_recovered_replicas (void **state)
+{
+    struct fixture *fixture = *state;
+    struct generation_set *set = &fixture->slurm.set;
+    struct node node = {.name = "n0", .slots = 3, .available = true};
+    struct cluster cluster = {.nodes = &node, .node_count = 1};
+    struct share share = {.node = 0, .replicas = 2};
+    struct placement placement = {.shares = &share, .count = 1};
+    struct generation *first = generation_add (set, "a", 1, placement, LAUNCHER_ENV);
+    struct generation *second = generation_add (set, "b", 1, placement, LAUNCHER_ENV);
+    assert_non_null (first);
+    assert_non_null (second);
+    assert_int_equal (generation_take_slots (set, &cluster, first), 0);
+    assert_int_equal (generation_take_slots (set, &cluster, second), -ENOSPC);
+    assert_int_equal (slot_map_free (&set->slot_map, 0, 8), 4);
+    generation_drop (set, second);
+    assert_int_equal (slot_map_free (&set->slot_map, 0, 8), 6);
+    generation_drop (set, first);
+    assert_int_equal (slot_map_free (&set->slot_map, 0, 8), 8);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +457,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_abandoned_share, setup, teardown),
         cmocka_unit_test (test_failed_node_of_allocation),
         cmocka_unit_test (test_failed_node_of_mpi),
+        cmocka_unit_test_setup_teardown (test_slots_of_recovered_replicas, setup, teardown),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
