@@ -169,7 +169,7 @@ static const char chain_text[] =
     "\n"
     "# The next allocation waits until this one ends, whatever its reason.  If Slurm has put this one into\n"
     "# its queue again, the next one waits already.\n"
-    "next=\n"
+    "next= confirm_pid=\n"
     "queue_next()\n"
     "{\n"
     "    [ -z \"$next\" ] || return 0\n"
@@ -178,12 +178,31 @@ static const char chain_text[] =
     "    [ -n \"$next\" ] ||\n"
     "        next=$(sbatch --parsable --dependency=\"afterany:$SLURM_JOB_ID\" \"$0\") || next=\n"
     "    next=${next%%;*}\n"
+    "}\n"
+    "# If the controller of Slurm is killed, it forgets what was submitted some seconds before.  A next one\n"
+    "# that a person has cancelled is still listed: it is not submitted again.\n"
+    "confirm_next()\n"
+    "{\n"
+    "    local jobs\n"
+    "    jobs=$(squeue -h -u \"$(id -u)\" -t all -o '%i %j') || return\n"
+    "    grep -qxF \"$next $SLURM_JOB_NAME\" <<<\"$jobs\" && return\n"
+    "    echo 'Slurm does not know the next allocation: it is submitted again'\n"
+    "    next=\n"
+    "    queue_next\n"
+    "    false\n"
+    "}\n"
+    "begin_chain()\n"
+    "{\n"
+    "    queue_next\n"
+    "    until sleep 20 && confirm_next; do :; done &\n"
+    "    confirm_pid=$!\n"
     "}\n";
 
 static const char no_chain_text[] =
     "\n"
-    "next=\n"
-    "queue_next() { :; }\n";
+    "next= confirm_pid=\n"
+    "queue_next() { :; }\n"
+    "begin_chain() { :; }\n";
 
 /* STATE/live has "running" from the moment when polluxd answers, and at its end the number of jobs that are
  * left. */
@@ -196,6 +215,10 @@ static const char end_text[] =
     "{\n"
     "    local status=$?\n"
     "    [ -z \"$guard_pid\" ] || { kill \"$guard_pid\" && wait \"$guard_pid\"; } 2>/dev/null\n"
+    "    if jobs -pr | grep -qx \"${confirm_pid:-none}\"; then # not confirmed yet\n"
+    "        kill \"$confirm_pid\"\n"
+    "        confirm_next\n"
+    "    fi\n"
     "    if [ $status != 4 ] && [ -z \"$cannot_start\" ] &&\n"
     "        [ \"$(cat \"$state/live\" 2>/dev/null)\" != 0 ]; then\n"
     "        queue_next # if Slurm did not answer before\n"
@@ -210,7 +233,7 @@ static const char end_text[] =
     "    exit \"$1\"\n"
     "}\n"
     "trap end EXIT\n"
-    "queue_next\n"
+    "begin_chain\n"
     "rm -f \"$state/live\"\n"
     "node=${SLURMD_NODENAME:-$(hostname -s)}\n";
 

@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # A chain of pilots: the node of polluxd crashes, after one of the nodes that watch it, a person cancels the allocation, or
-# Slurm puts it into its queue again.  The next allocation continues with the same state directory, and no job is lost.
+# Slurm puts it into its queue again, or forgets the next one.  The next allocation continues with the same state directory, and no job is lost.
 . tests/slurm/lib_slurm.sh
 $separate || { skip "no namespaces"; exit 0; }
 cluster_up 5 4
 
 pollux() { node_exec login "$POLLUX" "$@"; }
 slurm() { node_exec login "$@"; }
+one_waits() { [ "$(slurm squeue -h -t PD -o %E)" = "afterany:$(slurm squeue -h -t R -o %i)(unfulfilled)" ]; }
+# The first script that submits a next allocation gets a number that Slurm does not know, as after a crash of slurmctld.
+mkdir "$tmp/double"
+cat >"$tmp/double/sbatch" <<END
+#!/bin/bash
+[ -z "\$SLURM_JOB_ID" ] || ! mkdir "$tmp/double/forgotten" 2>/dev/null || { echo 900000; exit; }
+exec $(command -v sbatch) "\$@"
+END
+chmod 755 "$tmp/double/sbatch"
 rm -f "$state/address"
-run pollux slurm-pilot --state "$state" -N3 --gpus-per-node=4 -t 60 --chain -- --interval 1 --restart-delay 0
+PATH=$tmp/double:$PATH run pollux slurm-pilot --state "$state" -N3 --gpus-per-node=4 -t 60 --chain -- --interval 1 --restart-delay 0
 expect "a chain is submitted" status=0 out~'^Submitted batch job [0-9]+$'
 log=$state/pilot-${out##* }.log
 until_true answers || { not_ok "polluxd answers in its allocation" "$(tell)" "$(cat "$log")"; exit 1; }
 submit job --min 6 --max 6 --backoff 1 -- "$worker"
 started() { [ "$(grep -c "^job $1 " "$starts")" = 6 ] && is job ".phase == \"running\" and .generation == $1"; }
 soon "a job runs" started 1
+soon "a next allocation that Slurm has forgotten is submitted again" one_waits
+holds "that happened, and the log says so" grep -qs 'does not know the next allocation' "$log"
 
 # ---- The node of polluxd crashes ----------------------------------------------------------------
 
@@ -59,7 +70,6 @@ goes_on()
 soon "polluxd answers again" goes_on
 soon "the job continues there again" started 4
 holds "that is no failure, either" is job '.failures == 0'
-one_waits() { [ "$(slurm squeue -h -t PD -o %E)" = "afterany:$(slurm squeue -h -t R -o %i)(unfulfilled)" ]; }
 holds "one next allocation waits for the one that runs" one_waits
 end_jobs job
 holds "the job finishes" is job '.phase == "finished"'
