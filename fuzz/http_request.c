@@ -110,6 +110,7 @@ static bool is_line_end (uint8_t byte)
  * libmicrohttpd takes some NUL bytes as part of a line end, which is harmless; for these the result is false:
  *
  *     NUL at the start of the input or of a line     the line is empty, so the head may end here
+ *     after a line that begins with a colon          the line is taken as empty, too
  *     NUL LF                                         a line end, like CR LF
  *     NUL CR                                         the head may end here: NUL CR LF LF ends one */
 static bool has_nul (const uint8_t *data, size_t size)
@@ -117,7 +118,7 @@ static bool has_nul (const uint8_t *data, size_t size)
     size_t at = 0;
     while (at < size && is_line_end (data[at]))
         at++;
-    if (at < size && data[at] == '\0')
+    if (at < size && (data[at] == '\0' || data[at] == ':'))
         return false;
     while (at < size) {
         bool pair = at + 1 < size && data[at] != '\n' && data[at + 1] == '\n';
@@ -126,7 +127,7 @@ static bool has_nul (const uint8_t *data, size_t size)
         if (!end && data[at] == '\0')
             return true;
         at += end && pair ? 2 : 1;
-        if (end && at < size && (is_line_end (data[at]) || data[at] == '\0'))
+        if (end && at < size && (is_line_end (data[at]) || data[at] == '\0' || data[at] == ':'))
             return false;
     }
     return false;

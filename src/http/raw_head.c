@@ -12,8 +12,8 @@ bool raw_head_is_known (void)
     return strncmp (version, "0.9.7", 5) == 0 && strlen (version) == 6 && version[5] <= '6';
 }
 
-/* Are there only so many line ends and other separators, which are NUL now, and blanks, before `to`? */
-static bool is_separator (const struct raw_head *head, const char *to, int most)
+/* Are there only so many line ends and other separators, which are NUL now, and some of these blanks, before `to`? */
+static bool is_separator (const struct raw_head *head, const char *to, int most, const char *blanks)
 {
     int count = 0;
     if (to <= head->at || to > head->end)
@@ -21,7 +21,7 @@ static bool is_separator (const struct raw_head *head, const char *to, int most)
     for (const char *at = head->at; at < to; at++) {
         if (*at == '\0' || *at == '\r' || *at == '\n')
             count++;
-        else if (*at != ' ' && *at != '\t')
+        else if (strchr (blanks, *at) == NULL)
             return false;
     }
     return count >= 1 && count <= most;
@@ -39,16 +39,16 @@ struct raw_head raw_head_begin (const char *method, const char *target, size_t t
 
 void raw_head_add (struct raw_head *head, const char *name, const char *value)
 {
-    if (head->wrong || !is_separator (head, name, 2)) {
+    if (head->wrong || !is_separator (head, name, 2, " \t")) {
         head->wrong = true;
         return;
     }
     head->at = name + strlen (name);
-    head->wrong = !is_separator (head, value, 1);
+    head->wrong = !is_separator (head, value, 1, " \t");
     head->at = value + strlen (value);
 }
 
 bool raw_head_end (const struct raw_head *head)
 {
-    return !head->wrong && is_separator (head, head->end, 4);
+    return !head->wrong && is_separator (head, head->end, 4, "");
 }

@@ -136,6 +136,9 @@ static void test_rejected (void **state)
         CASE ("GET /open HTTP/1.1\r\n" HOST "X: a\r\nY: b\0\r\n\r\n"),
         CASE ("GET /open HTTP/1.1\r\n" HOST "X\0: a\r\n\r\n"),
         CASE ("GET /open HTTP/1.1\r\n" HOST "\0X: a\r\n\r\n"),
+        /* libmicrohttpd takes a line that begins with a colon as the end of the head. */
+        CASE ("GET /open HTTP/1.1\r\n" HOST ": \nX: a\r\n\r\n"),
+        CASE ("GET /open HTTP/1.1\r\n" HOST ": a\r\nX: a\r\n\r\n"),
     };
     struct http_fixture *fixture = *state;
     http_fixture_start (fixture);
