@@ -38,6 +38,8 @@ static const struct option {
     {"pace-sync", "SECONDS", "simulated time per synchronisation", NUMBER, AT (pace.sync_s), false,
      0},
     {"no-pace", NULL, "full speed: ignore the pace options before", NO, 0, false, 0},
+    {"declared", NULL, "do not sleep: give the agent the simulated times instead of measured ones",
+     YES, AT (declared), true, 0},
     {"trace", "DIR", "write a trace of every update and its samples", TEXT, AT (trace), false, 0},
     {"max-batch", "M", "largest total batch (16 M0)", COUNT, AT (max_batch), true, 1},
     {"max-local", "M", "largest batch of a micro-step (max (M0, 256))", COUNT, AT (max_local), true,

@@ -28,6 +28,15 @@ static void sleep_until (double at_s)
         ;
 }
 
+/* Let this time pass since begun_s. */
+static void spend (const struct pace *pace, double begun_s, double seconds)
+{
+    if (pace->declared_s)
+        *pace->declared_s += seconds;
+    else
+        sleep_until (begun_s + seconds);
+}
+
 double micro_step (const struct network *network, const struct data *data, const float *weights,
                    const int64_t *indices, int64_t m, const struct pace *pace, float *ret_gradient)
 {
@@ -38,7 +47,7 @@ double micro_step (const struct network *network, const struct data *data, const
     double loss = network->loss (weights, x, labels, m, ret_gradient);
     free (x);
     free (labels);
-    sleep_until (begun_s + pace->step_s + pace->sample_s * (double)m);
+    spend (pace, begun_s, pace->step_s + pace->sample_s * (double)m);
     return loss;
 }
 
@@ -64,7 +73,7 @@ void sum_replicas (float *gradient, size_t length, double *numbers, int count,
     wait_for (&request);
     MPI_Iallreduce (MPI_IN_PLACE, numbers, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
     wait_for (&request);
-    sleep_until (begun_s + pace->sync_s);
+    spend (pace, begun_s, pace->sync_s);
 }
 
 double held_out_loss (const struct network *network, const struct data *data, const float *weights)

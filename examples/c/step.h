@@ -12,6 +12,7 @@
  * finished its work, so that more replicas are faster.  All 0: full speed. */
 struct pace {
     double sample_s, step_s, sync_s;
+    double *declared_s; /* add the time here instead of sleeping; NULL: sleep */
 };
 
 /* Mean loss of m samples and, in ret_gradient, its gradient. */

@@ -42,7 +42,12 @@ static void give_up (const struct pollux_error *err)
     MPI_Abort (MPI_COMM_WORLD, 1);
 }
 
-static struct pollux_setup describe (const struct options *options)
+static double read_clock (void *clock)
+{
+    return *(double *)clock;
+}
+
+static struct pollux_setup describe (const struct options *options, double *declared_s)
 {
     struct pollux_setup setup;
     pollux_setup_default (options->batch, &setup);
@@ -56,6 +61,10 @@ static struct pollux_setup describe (const struct options *options)
     setup.fixed = (struct pollux_batch){options->fixed_m, options->fixed_s};
     setup.observe = options->observe;
     setup.period_s = options->report_s;
+    if (options->declared) {
+        setup.clock_s = read_clock;
+        setup.clock = declared_s;
+    }
     return setup;
 }
 
@@ -141,7 +150,10 @@ int main (int argc, char **argv)
     openblas_set_num_threads (1);
     const struct options options = options_parse (argc, argv, true);
     const struct network *network = options.network;
-    const struct pollux_setup setup = describe (&options);
+    double declared_s = 0;
+    const struct pollux_setup setup = describe (&options, &declared_s);
+    struct pace pace = options.pace;
+    pace.declared_s = options.declared ? &declared_s : NULL;
 
     struct data data = data_make (network, options.samples, options.seed);
     struct trace trace = trace_open (options.trace, rank);
@@ -186,13 +198,13 @@ int main (int argc, char **argv)
         for (int64_t i = 0; i <= batch.s; i++) {
             if (pollux_sampler_take (&at->sampler, replicas, rank, batch, i, indices, &err) < 0)
                 give_up (&err);
-            sums[0] += micro_step (network, &data, weights, indices, batch.m, &options.pace, part);
+            sums[0] += micro_step (network, &data, weights, indices, batch.m, &pace, part);
             sums[1] += pollux_sqr_f32 (part, length, NULL, NULL);
             cblas_saxpy ((int)length, 1, part, 1, gradient, 1);
             trace_samples (&trace, at->update, indices, batch.m);
         }
         pollux_agent_sync_begin (agent);
-        sum_replicas (gradient, length, sums, 2, &options.pace);
+        sum_replicas (gradient, length, sums, 2, &pace);
         pollux_agent_sync_end (agent);
         const double parts = (double)(replicas * (batch.s + 1));
         cblas_sscal ((int)length, (float)(1 / parts), gradient, 1);

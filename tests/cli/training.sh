@@ -23,8 +23,8 @@ check "the same of four micro-steps of one replica: $noise" true_that "$noise > 
 # ---- AdaScale's prediction --------------------------------------------------------------------
 
 # Progress and updates until a loss is reached, means over some seeds: with M0, with 8 M0, and with the batch that the
-# agent chooses when every micro-step has a fixed cost, so that larger batches are faster.  The cost is much larger than
-# the time for the samples, also where other work takes most of the processors.
+# agent chooses when every micro-step has a fixed cost, so that larger batches are faster.  The cost is declared: a
+# measured one would depend on what else the machine does.
 seeds="1 2 3"
 [ -z "$soak" ] || seeds="1 2 3 4 5 6 7 8"
 reach()
@@ -45,7 +45,7 @@ for case in mlp:1.2:0.02:2048 cnn:1.4:0.1:4096; do
     IFS=: read -r network target rate samples <<<"$case"
     read -r progress updates < <(reach "with M0" "$network" "$target" --rate "$rate" --fixed 16,0)
     read -r progress8 updates8 < <(reach "with 8 M0" "$network" "$target" --rate "$rate" --fixed 32,3)
-    read -r progress_own updates_own < <(reach "with its own batch" "$network" "$target" --rate "$rate" --pace-step 0.02)
+    read -r progress_own updates_own < <(reach "with its own batch" "$network" "$target" --rate "$rate" --pace-step 0.02 --declared)
     check "$network with 8 M0: progress $progress8 instead of $progress" \
         true_that "$progress8 > 0 && $progress8 <= 1.1 * $progress"
     # The evidence remembers the smaller noise of the beginning, and adds the standard error: fewer updates are saved than the noise at the end allows.
