@@ -5,7 +5,8 @@
 bool probe_is_due (uint64_t update, bool adam)
 {
     uint64_t first = adam ? PROBE_FIRST_ADAM : 0;
-    return update >= first && (update < first + PROBE_FIRST_COUNT || update % PROBE_PERIOD == 0);
+    uint64_t period = update < PROBE_EARLY ? PROBE_PERIOD_EARLY : PROBE_PERIOD;
+    return update >= first && (update < first + PROBE_FIRST_COUNT || update % period == 0);
 }
 
 bool probe_is_needed (const struct pollux_limits *limits, int replicas)

@@ -11,11 +11,14 @@
 
 #include "pollux/pollux.h"
 
-/* Adam's averages are not usable before. */
-enum { PROBE_FIRST_ADAM = 10, PROBE_FIRST_COUNT = 16, PROBE_PERIOD = 8 };
+/* Adam's averages are not usable before PROBE_FIRST_ADAM. */
+enum { PROBE_FIRST_ADAM = 10, PROBE_FIRST_COUNT = 16 };
 
-/* True if this update, counted from 0 since the training began, is a probe: the first ones, then every
- * eighth. */
+/* Updates between two probes after the first ones: at the beginning noise changes fast, and there are few
+ * measurements of it. */
+enum { PROBE_PERIOD_EARLY = 4, PROBE_EARLY = 128, PROBE_PERIOD = 8 };
+
+/* True if this update, counted from 0 since the training began, is a probe. */
 bool probe_is_due (uint64_t update, bool adam);
 
 /* True if a job on these replicas probes: there is one replica, and the batch may grow. */

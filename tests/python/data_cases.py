@@ -253,7 +253,7 @@ class Workers(Numbers):
 
 
 def case_probes_do_not_restart_workers(_folder: Path) -> None:
-    """One replica: updates 0 to 15 and every eighth have two micro-steps."""
+    """One replica: updates 0 to 15, then every fourth, have two micro-steps."""
     training = Training(DataLoader(Workers(40 * 4 * K), batch_size=4 * K, num_workers=1),
                         adapt=True, max_batch=4 * K + 1, local_batch=(1, 4))
     sizes, workers = [], set()
@@ -261,7 +261,7 @@ def case_probes_do_not_restart_workers(_folder: Path) -> None:
         sizes.append(len(x))
         workers.update(x.tolist())
         training.step(x)
-    probes = [update for update in range(40) if update < 16 or update % 8 == 0]
+    probes = [update for update in range(40) if update < 16 or update % 4 == 0]
     expected = [size for update in range(40) for size in ([2, 2] if update in probes else [4])]
     assert sizes == (expected if K == 1 else [4] * 40), sizes
     assert len(workers) == 1 and os.getpid() not in workers

@@ -305,7 +305,7 @@ static void test_no_change_without_evidence (void **unused)
     pollux_agent_close (job.agent);
 }
 
-/* One replica probes: two halves instead of one micro-step, in the first updates and then in every eighth. */
+/* One replica probes: two halves instead of one micro-step, in the first updates, then now and then. */
 static void test_one_replica_probes (void **unused)
 {
     (void)unused;
