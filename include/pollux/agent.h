@@ -30,6 +30,11 @@
  * pollux/mpi.h has it as one call.  Evaluation and checkpoints belong between step_end and
  * step_begin, where nothing is measured.
  *
+ * To save a message, a program may call pollux_agent_decide before it sums over the replicas, and sum
+ * the numbers, too: replica 0 adds them, all others add zeros.  Such a decision uses the statistics of
+ * the updates before.  If the gradient is then not finite, every replica calls pollux_agent_skip before
+ * pollux_agent_follow.
+ *
  * The agent has no thread of its own.  No call blocks on a daemon, a supervisor or a disk.  In a
  * child of fork() the agent is inert: calls do nothing and the advice does not change.  Only one
  * thread at a time may use an agent; distinct agents are independent.
@@ -172,7 +177,7 @@ int pollux_agent_gradients (struct pollux_agent *agent, int64_t parts, const dou
 
 /* For Adam, optional: the squared norm of this update's mean gradient as it is, without P and before
  * clipping.  With it the factors follow what Adam's averages remember more exactly; every eighth update
- * is enough.  Call it within a step, before the decision.  Has an effect on replica 0 only. */
+ * is enough.  Call it within a step.  Has an effect on replica 0 only. */
 void pollux_agent_energy (struct pollux_agent *agent, double mean_sqr);
 
 /* pollux_agent_gradients for n = 1 (pollux_noise_update_single): compared with the gradient of the
@@ -182,8 +187,8 @@ int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot
                                    const double *diff_sqr, struct pollux_error *err);
 
 /* Skip this update for a reason outside of its statistics, for example an inf that the program's
- * gradient scaler found.  Call it within a step, instead of pollux_agent_gradients, before the
- * decision.  Has an effect on replica 0 only. */
+ * gradient scaler found.  Call it within a step, instead of pollux_agent_gradients: before the decision
+ * on replica 0, or between the broadcast of the decision and pollux_agent_follow on every replica. */
 void pollux_agent_skip (struct pollux_agent *agent);
 
 /* True if the kept gradient of the previous update can be compared with (pollux_noise_paired). */

@@ -32,6 +32,10 @@ static double factor_of (const struct pollux_agent *agent, const struct pollux_r
 /* Factors and progress of the update with this step's batch. */
 static double decide_update (struct pollux_agent *agent, double *factors)
 {
+    agent->before.is_set = true;
+    agent->before.progress = agent->progress;
+    agent->before.moment = agent->moment;
+    agent->before.adaptation = agent->adaptation;
     struct pollux_rate rate = {
         .init_batch = agent->tuner.limits.init_batch,
         .total_batch = agent_samples (agent),
@@ -122,6 +126,30 @@ double *pollux_agent_decide (struct pollux_agent *agent, size_t *ret_count)
     if (agent_is_here (agent) && agent_decides (agent))
         decide (agent);
     return agent->numbers;
+}
+
+/* Replica 0 has the state from before its decision.  The others have followed nothing yet, so they have it, too.
+ * A batch that was chosen stays. */
+void agent_take_back (struct pollux_agent *agent)
+{
+    double *numbers = agent->numbers;
+    if (agent->before.is_set) {
+        uint64_t waits = agent->adaptation.waits;
+        agent->progress = agent->before.progress;
+        agent->moment = agent->before.moment;
+        agent->adaptation = agent->before.adaptation;
+        agent->adaptation.waits = waits;
+        agent->before.is_set = false;
+    }
+    if (numbers[NUMBER_MARK] != mark)
+        return; /* no decision yet */
+    numbers[NUMBER_SKIP] = 1;
+    numbers[NUMBER_GAIN] = 0;
+    numbers[NUMBER_PROGRESS] = agent->progress;
+    if (numbers[NUMBER_VERDICT] == POLLUX_DONE)
+        numbers[NUMBER_VERDICT] = POLLUX_GO;
+    if (agent_decides (agent))
+        numbers[NUMBER_PROBE] = is_probe (agent, agent->adaptation.updates);
 }
 
 /* True for an integer from low to POLLUX_BATCH_LIMIT. */

@@ -260,7 +260,7 @@ void pollux_agent_step_begin (struct pollux_agent *agent)
 {
     if (!agent_is_here (agent))
         return;
-    agent->skip = agent->decided = agent->changed = false;
+    agent->skip = agent->decided = agent->changed = agent->before.is_set = false;
     agent->samples = 0;
     stopwatch_begin (&agent->watch, agent->advice.batch, now_s (agent));
 }
@@ -411,8 +411,10 @@ int pollux_agent_gradients_single (struct pollux_agent *agent, const double *dot
 
 void pollux_agent_skip (struct pollux_agent *agent)
 {
-    if (agent_is_here (agent) && agent->watch.open)
-        agent->skip = true;
+    if (!agent_is_here (agent) || !agent->watch.open)
+        return;
+    agent->skip = true;
+    agent_take_back (agent);
 }
 
 bool pollux_agent_paired (const struct pollux_agent *agent)

@@ -48,9 +48,15 @@ struct pollux_agent {
     bool unmeasured; /* the next step is not representative */
     bool changed;    /* the batch was changed in this step, for the next one */
     bool skip;       /* the update of this step is not finite */
-    bool decided;    /* progress includes this step */
+    bool decided;    /* the decision on this step's update is made */
     int64_t samples; /* of this step, from pollux_agent_samples; 0: K m (s+1) */
     double progress;
+    struct {
+        bool is_set; /* progress includes this step's update */
+        double progress;
+        struct second_moment moment;
+        struct adaptation adaptation;
+    } before; /* that update */
 
     int signal; /* caught; 0: none */
     unsigned signal_count;
@@ -70,6 +76,9 @@ static inline bool agent_decides (const struct pollux_agent *agent)
 
 /* The statistics to decide by (adaptation_grad). */
 struct pollux_grad agent_grad (const struct pollux_agent *agent);
+
+/* The update that this step's decision counts is not made after all. */
+void agent_take_back (struct pollux_agent *agent);
 
 /* Samples of this step's update, over all replicas. */
 int64_t agent_samples (const struct pollux_agent *agent);

@@ -40,6 +40,8 @@ def case_a_stop_at_any_place_does_not_change_the_result(folder: Path) -> None:
     last = LENGTH // BATCH * BATCH
     places = {
         "in an epoch": {("train", 1, 24): ALL_RANKS},
+        "after the backward pass": {("step", 1, 32): ALL_RANKS},
+        "after that of one replica": {("step", 0, 24): (K - 1,)},
         "by one replica": {("train", 0, 16): (K - 1,)},
         "at the first update": {("train", 0, 0): (0,)},
         "at the end of an epoch": {("train", 0, last): ALL_RANKS},

@@ -110,9 +110,11 @@ class Program:
         for index, x, y in self.loader:
             session = px.session()
             loss = torch.nn.functional.mse_loss(self.model(x), y)
-            loss.backward()
+            # Several replicas agree on a stop at the end of the backward pass.
             self.stop_at.reached("train", epoch, session.position.offset)
             self.stop_at.reached("train", epoch, session.position.offset, "twice")
+            loss.backward()
+            self.stop_at.reached("step", epoch, session.position.offset)
             self.optimizer.step()
             self.optimizer.zero_grad()
             if self.scheduler is not None:

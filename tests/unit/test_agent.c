@@ -278,6 +278,56 @@ static void test_skipped_and_asked_twice (void **unused)
     pollux_agent_close (agent);
 }
 
+/* The decision is made before the sums over the replicas, and sent together with them.  If the gradient is then not
+ * finite, both replicas skip the update: as if it had never been counted. */
+static void test_early_decision (void **unused)
+{
+    (void)unused;
+    double clock_s = 0, micro = 2, mean = 1;
+    struct pollux_setup setup = setup_of (2, 1);
+    setup.total = 3;
+    setup.beta2 = 0.99;
+    struct pollux_agent *first = agent_of (&setup, &clock_s);
+    setup.world.rank = 1;
+    struct pollux_agent *second = agent_of (&setup, &clock_s);
+    struct pollux_error err;
+    const bool bad[] = {false, true, false, true, true, false};
+    double progress = 0;
+    for (size_t i = 0; i < COUNT (bad); i++) {
+        struct pollux_advice a, b;
+        size_t count;
+        struct adaptation adaptation = first->adaptation;
+        struct second_moment moment = first->moment;
+        pollux_agent_step_begin (first);
+        pollux_agent_step_begin (second);
+        const double *from = pollux_agent_decide (first, &count);
+        memcpy (pollux_agent_decide (second, &count), from, count * sizeof (from[0]));
+        if (bad[i]) {
+            pollux_agent_skip (first);
+            pollux_agent_skip (second);
+        } else {
+            assert_int_equal (pollux_agent_gradients (first, 1, &micro, &mean, &err), 0);
+        }
+        progress += bad[i] ? 0 : 1;
+        assert_int_equal (pollux_agent_follow (first, &a, &err), 0);
+        assert_int_equal (pollux_agent_follow (second, &b, &err), 0);
+        assert_true (a.skip == bad[i] && a.gain == (bad[i] ? 0 : 1) && a.progress == progress);
+        assert_true (b.skip == a.skip && b.gain == a.gain && b.progress == a.progress);
+        assert_true (a.verdict == b.verdict &&
+                     a.verdict == (progress < 3 ? POLLUX_GO : POLLUX_DONE));
+        assert_int_equal (first->adaptation.updates, (uint64_t)progress);
+        if (bad[i]) {
+            assert_memory_equal (&first->adaptation, &adaptation, sizeof (adaptation));
+            assert_memory_equal (&first->moment, &moment, sizeof (moment));
+        }
+        clock_s += 10;
+        pollux_agent_step_end (first);
+        pollux_agent_step_end (second);
+    }
+    pollux_agent_close (first);
+    pollux_agent_close (second);
+}
+
 /* One update in 10 s, of `samples` samples if not 0; micro_sqr 2, mean_sqr 1. */
 static struct pollux_advice train_samples (struct pollux_agent *agent, int64_t samples,
                                            int64_t parts, double *clock_s)
@@ -805,6 +855,7 @@ int main (void)
         cmocka_unit_test (test_noise_of_known_scale),
         cmocka_unit_test (test_factor_and_progress),
         cmocka_unit_test (test_skipped_and_asked_twice),
+        cmocka_unit_test (test_early_decision),
         cmocka_unit_test (test_samples_of_one_update),
         cmocka_unit_test (test_samples_out_of_place),
         cmocka_unit_test (test_all_follow_replica_0),

@@ -290,7 +290,8 @@ class Agent:
         return False
 
     def skip(self) -> None:
-        """Skip this update; call it instead of gradients().  Does nothing except on replica 0."""
+        """Skip this update; call it instead of gradients(): before decide() on replica 0, or
+        between decide() and follow() on every replica."""
         self._library.pollux_agent_skip(self._handle)
 
     def energy(self, mean_sqr: float) -> None:
@@ -313,6 +314,10 @@ class Agent:
             self._numbers = (ctypes.c_double * self._count.value).from_address(at)
             self._numbers_at = at
         return self._numbers
+
+    def receive(self, numbers: Sequence[float]) -> None:
+        """The numbers of replica 0's decision, for follow().  decide() was called before."""
+        self._numbers[:] = numbers
 
     def batch_at(self, update: int) -> Batch:
         """The batch of an update, counted from 0 since the training began, if the present choice

@@ -3,7 +3,8 @@
 
     bucket      the communication hook of DDP receives this replica's gradient over all its
                 micro-steps before it is averaged: it is measured there, n = K
-    finish      the backward pass is computed: the measured norms are sent to the other replicas
+    finish      the backward pass is computed: the measured norms are sent to the other replicas,
+                together with replica 0's decision by the updates before
     reduced     DDP has averaged its buckets.  Parameters that DDP does not know (added or unfrozen
                 later), and those without a gradient in the last micro-step, are averaged here.
                 Then replica 0 measures the mean
@@ -20,8 +21,8 @@ from torch.nn import Parameter
 from torch.nn.parallel import DistributedDataParallel
 
 from .collectives import Collectives, Sum
-from .gradients import Gradients, Measured, MicroStep, add_grad, at_end_of_backward
-from .norms import Norms
+from .gradients import Gradients, Measured, MicroStep, add_grad, at_end_of_backward, is_finite
+from .norms import Norms, transfer
 from .patches import Patches
 
 
@@ -43,6 +44,7 @@ class Sums(NamedTuple):
     micro: list[float]  # squared norms
     stops: float        # number of replicas that were asked to stop
     rest: float         # parameters with a kept sum that DDP has not averaged
+    decision: list[float]   # of replica 0
     used: list[float]   # per parameter unknown to DDP: replicas that have a gradient of it
 
 
@@ -51,12 +53,14 @@ class Ddp(Gradients):
 
     def __init__(self, optimizer: torch.optim.Optimizer, loss_scale: Callable[[], float],
                  collectives: Collectives, stopping: Callable[[], bool],
-                 on_sync: Callable[[float], None]) -> None:
+                 decide: Callable[[], list[float]], on_sync: Callable[[float], None]) -> None:
         self._collectives = collectives
         self._stopping = stopping
+        self._decide = decide
         self._on_sync = on_sync
         self._in_ddp: Optional[set[Parameter]] = None
         self._finds_unused = False
+        self._may_miss = False  # DDP accepts that a parameter is not used in the last micro-step
         self._updates = 0
         self._late: list[Parameter] = []    # parameters that DDP does not know
         self._own_hook: Optional[Callable[..., Any]] = None     # of the program: averages
@@ -69,6 +73,7 @@ class Ddp(Gradients):
         self._in_ddp = {parameter for name, parameter in ddp.module.named_parameters()
                         if parameter.requires_grad and name not in ignored}
         self._finds_unused = bool(ddp.find_unused_parameters)
+        self._may_miss = self._finds_unused or bool(getattr(ddp, "static_graph", False))
         try:
             _register_unlisted(ddp, self._bucket)
         except RuntimeError as error:
@@ -102,18 +107,28 @@ class Ddp(Gradients):
 
     def begin_update(self, measure: bool, compare: bool) -> None:
         super().begin_update(measure, compare)
+        self._others = Norms(self.groups)   # of means that our hook has not made
+        self._decision: Optional[list[float]] = None
         self._sent: Optional[Sum] = None
         self._received: Optional[Sums] = None
 
     def begin_micro(self, micro_step: Optional[MicroStep]) -> None:
         super().begin_micro(micro_step)
         self._launched = False              # DDP has received its last bucket
-        self._pieces: list[Piece] = []      # of the buckets, on replica 0
+        self._pieces: list[Piece] = []      # of the buckets, if this replica measures their means
 
     def take(self) -> Measured:
+        """Whether the gradient is finite must be the same on all replicas: a mean is at most as
+        large as the largest gradient, so the norms before it was taken are enough."""
+        begun_s = time.monotonic()
         sums = self._sums()
+        self._on_sync(time.monotonic() - begun_s)
         self.any_replica_stops = sums.stops > 0
-        return self._compared([value / self._collectives.replicas for value in sums.micro], 1)
+        self.decision = sums.decision
+        transfer(self._mean, self._plain, self._others)
+        micro = [value / self._collectives.replicas for value in sums.micro]
+        finite = is_finite(micro, self._others.values())
+        return self._compared(micro, 1)._replace(finite=finite)
 
     # ---- A backward ------------------------------------------------------------------------
 
@@ -128,7 +143,7 @@ class Ddp(Gradients):
     def _arrived(self, parameter: Parameter, gradient: Tensor,
                  micro_step: MicroStep) -> Optional[Tensor]:
         total = self._total(parameter, gradient, micro_step)
-        if micro_step.last and self._measure and parameter not in self._in_ddp:
+        if micro_step.last and parameter not in self._in_ddp:
             self._add(self._micro, parameter, gradient if total is None else total)
         return total
 
@@ -139,9 +154,8 @@ class Ddp(Gradients):
             self._fired.add(bucket.index())
             self._launched |= bucket.is_last()
             pieces = self._pieces_of(bucket)
-            if self._measure:
-                self._add_pieces(self._micro, pieces)
-            if self._collectives.rank == 0:
+            self._add_pieces(self._micro, pieces)
+            if self._collectives.rank == 0 or self._own_hook is not None:
                 self._pieces += pieces
         if self._own_hook is not None:
             return self._collectives.called_later(self._own_hook(bucket))
@@ -183,19 +197,13 @@ class Ddp(Gradients):
         self._launched = False
         self._done = True
         self.times.reduced()
-        sums = self._sums()
-        if sums.rest:
-            self._mixed = True
-            for parameter in self._hooks:
-                # on all replicas: which of them have one is unknown
-                self._average(parameter, self._rest(parameter))
-        for parameter, users in zip(self._late, sums.used):
-            if users:
-                gradient, parameter.grad = parameter.grad, None
-                self._average(parameter, gradient)
+        if self._may_miss or self._late:
+            self._average_here(self._sums())
         self._on_sync(time.monotonic() - self._computed_s)
+        pieces = self._reduced_pieces()
+        if self._own_hook is not None:
+            self._add_pieces(self._others, pieces)
         if self._collectives.rank == 0:
-            pieces = self._reduced_pieces()
             self._add_pieces(self._mean, pieces)
             self._add_grads(self._mean, self._late)
             self._updates += 1
@@ -203,6 +211,19 @@ class Ddp(Gradients):
                 for group, gradient, _parameter in pieces:
                     self._plain.add(group, gradient)
         self._pieces = []
+
+    def _average_here(self, sums: Sums) -> None:
+        """Average what DDP does not."""
+        if sums.rest:
+            self._mixed = True
+            for parameter in self._hooks:
+                # on all replicas: which of them have one is unknown
+                self._average(parameter, self._rest(parameter))
+            self._add_grads(self._others, self._hooks)
+        for parameter, users in zip(self._late, sums.used):
+            if users:
+                gradient, parameter.grad = parameter.grad, None
+                self._average(parameter, gradient)
 
     def _average(self, parameter: Parameter, gradient: Optional[Tensor]) -> None:
         """Add the mean over the replicas.  A replica without a gradient counts as 0."""
@@ -216,7 +237,9 @@ class Ddp(Gradients):
 
     def _send(self) -> None:
         used = [float(parameter.grad is not None) for parameter in self._late]
-        words = [float(self._stopping()), float(len(self._kept))]
+        if self._decision is None:
+            self._decision = self._decide()
+        words = [float(self._stopping()), float(len(self._kept)), *self._decision]
         self._sent = self._collectives.sum_later(self._micro.values() + words + used)
         self._received = None
 
@@ -225,7 +248,9 @@ class Ddp(Gradients):
             self._send()
         if self._received is None:
             values, groups = self._sent.values(), self.groups
-            self._received = Sums(values[:groups], *values[groups:groups + 2], values[groups + 2:])
+            used = groups + 2 + len(self._decision)
+            self._received = Sums(values[:groups], *values[groups:groups + 2],
+                                  values[groups + 2:used], values[used:])
         return self._received
 
 

@@ -55,6 +55,7 @@ class Gradients:
     """The gradients of an optimizer's trainable parameters, in one replica."""
 
     any_replica_stops = False   # whether a replica was asked to stop; set by take()
+    decision: Optional[list[float]] = None  # of replica 0 on this update, if it came with take()
     times = Times()             # of an accelerator; set by the session
     _idle = False               # gradients need neither a change nor a measurement
 

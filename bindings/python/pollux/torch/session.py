@@ -9,7 +9,8 @@
         settle                   called by the loader when the user asks for the next batch
     boundary                     between updates: save or stop, if it is time
 
-Replica 0 decides.  One broadcast per update carries its decision to the others.
+Replica 0 decides.  With several replicas its decision on an update is sent together with the norms
+of the gradients, and made by the updates before.
 """
 from __future__ import annotations
 
@@ -46,6 +47,7 @@ from .patches import Patches, scaled
 
 STOPPED = 143  # exit status after a request to stop: the work is saved
 UNSAVED = 1    # exit status after a request to stop: the work could not be saved
+OWN_WORDS = 7  # of a decision, before the numbers of the agent
 
 
 class Made(NamedTuple):
@@ -193,7 +195,8 @@ class Session:
             return Observed(optimizer, loss_scale, self.collectives)
         if self.world.replicas == 1:
             return Single(optimizer, loss_scale)
-        return Ddp(optimizer, loss_scale, self.collectives, agent.stopping, agent.sync_time)
+        return Ddp(optimizer, loss_scale, self.collectives, agent.stopping, self.decide,
+                   agent.sync_time)
 
     def close(self) -> None:
         """Remove all patches and hooks.  The process group of torch.distributed stays open."""
@@ -304,12 +307,17 @@ class Session:
             self.agent.step_times(*times)
         if self.gradients.any_replica_stops:
             self.agent.stop()
+        decision = self.gradients.decision
+        if decision is not None:
+            self._receive(decision)
         if skipped or not measured.finite:
             self.agent.skip()
         elif measured.complete and self.leads:
             self._pass_to_agent(measured)
         self.finished = True
-        self.advise()
+        if decision is None:
+            self._receive(self.decide())
+        self._follow()
         # A short last batch of a pass says little: metrics are those of the update before.
         if self.made is None or self.samples >= self.samples_of(self.update.batch):
             self.made = Made(self.samples, self.advice.gain, self.factors())
@@ -337,17 +345,27 @@ class Session:
 
     def advise(self) -> None:
         """Replica 0 decides, all replicas take over its decision."""
+        self._receive(self.collectives.broadcast(self.decide()))
+        self._follow()
+
+    def decide(self) -> list[float]:
+        """The decision of replica 0, as numbers to send to the others.  They get zeros."""
         numbers = self.agent.decide()
+        if not self.leads:
+            return [0.0] * (OWN_WORDS + len(numbers))
         stops = self.agent.stopping() or self.saver.replaced
         grad, careful = self.agent.grads()
-        words = [float(self.saver.due(self.save_asked)), float(stops), *grad, *careful]
-        if self.world.replicas > 1:
-            words = self.collectives.broadcast(words + numbers[:])
-            numbers[:] = words[7:]
+        return [float(self.saver.due(self.save_asked)), float(stops), *grad, *careful, *numbers]
+
+    def _receive(self, words: list[float]) -> None:
+        """The decision of replica 0 has arrived."""
         if words[0]:
             self.save_agreed, self.save_asked = True, False
-        self.stop_agreed = bool(words[1])
-        self._grad, self._careful = (words[2], words[3]), Grad(*words[4:7])
+        self.stop_agreed = bool(words[1]) or self.gradients.any_replica_stops
+        self._grad, self._careful = (words[2], words[3]), Grad(*words[4:OWN_WORDS])
+        self.agent.receive(words[OWN_WORDS:])
+
+    def _follow(self) -> None:
         self.advice = self.agent.follow()
 
     def boundary(self) -> None:
