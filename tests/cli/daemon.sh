@@ -495,7 +495,7 @@ if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
     mkdir -m 700 "$state"
     start_daemon "${usual[@]}"
     holds "--run-as: an empty state directory of root becomes that user's" [ "$(stat -c '%U %a' "$state")" = 'nobody 700' ]
-    submit made -- true
+    submit made --directory / -- true
     soon "a job runs there" is made '.phase == "finished"'
     stop_daemon
     mkdir -m 700 "$tmp/nobody/full"

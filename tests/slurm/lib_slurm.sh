@@ -271,7 +271,8 @@ configure()
     # A GPU of Slurm is a device whose name ends with a number; any device will do.
     for ((i = 0; i < gpus; i++)); do ln -sf /dev/null "$cluster/dev/gpu$i"; done
     echo "NodeName=n[0-$last] Name=gpu Type=a100 File=$cluster/dev/gpu[0-$((gpus - 1))]" >"$cluster/etc/gres.conf"
-    echo "CgroupPlugin=autodetect" >"$cluster/etc/cgroup.conf"
+    # Not used, but loaded.  That of v2 does not start where a hierarchy of v1 is mounted, too, or without systemd.
+    echo "CgroupPlugin=cgroup/v1" >"$cluster/etc/cgroup.conf"
 }
 
 # cluster_up NODES GPUS [LINE...]: start a cluster of NODES nodes with GPUS GPUs each and wait until all nodes are idle.  The

@@ -3,11 +3,13 @@
 #
 #     pollux submit --name job ... --checkpoint-dir "$tmp/saved/job" -- "$tmp/train" UPDATES
 . tests/cli/lib_trainer.sh
+mkdir -m 1777 "$tmp/session"
 # Each generation has its own trace: two may train at the same time.
 cat >"$tmp/train" <<END
 #!/bin/sh
 mkdir -p "$tmp/trace/\$POLLUX_JOB.\$POLLUX_GENERATION"
 echo "\$POLLUX_JOB \$POLLUX_GENERATION \$RANK \$WORLD_SIZE \$POLLUX_NODE \$\$ \$POLLUX_RUN" >>"$starts"
+export TMPDIR="$tmp/session" # of Open MPI, which a killed replica leaves behind
 exec "$trainer" mlp --total \$1 --rate 0.05 --max-batch 32 --samples 512 --report 1 --save 0.5 --pace-step 0.02 --trace "$tmp/trace/\$POLLUX_JOB.\$POLLUX_GENERATION"
 END
 chmod 755 "$tmp/train"

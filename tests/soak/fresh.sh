@@ -66,7 +66,7 @@ enter()
     "${as_root[@]}" unshare --mount --pid --fork --kill-child -- bash -c '
         folder=$1 user=$2
         shift 2
-        # A mount point of its own, as / is on a real machine.
+        # A mount point of its own, which becomes /, as on a real machine: with chroot, nsenter would find another /.
         mount --bind "$folder" "$folder" &&
             mount -t proc proc "$folder/proc" && mount -t sysfs sysfs "$folder/sys" &&
             mount -t tmpfs -o mode=755 tmpfs "$folder/dev" &&
@@ -79,8 +79,9 @@ enter()
         mount -t cgroup2 cgroup2 "$folder/sys/fs/cgroup" # one test needs it, and is skipped without
         ln -s pts/ptmx "$folder/dev/ptmx"
         ln -s /proc/self/fd "$folder/dev/fd"
+        mkdir -p "$folder/mnt/before" && cd "$folder" && pivot_root . mnt/before && umount -l /mnt/before || exit 1
         # Not with exec: this shell, process 1 here, collects the orphans.
-        chroot --userspec="$user" "$folder" "$@" </dev/null &
+        chroot --userspec="$user" / "$@" </dev/null &
         wait $!' enter "$folder" "$user" \
         env -i "${proxies[@]}" HOME="$home" USER="$user" PATH="$path" LC_ALL=C.UTF-8 bash -c "cd && $command"
 }

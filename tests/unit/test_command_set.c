@@ -113,7 +113,7 @@ static void test_ends (void **state)
          "sh exited with 1: '?[2J?'"},
         {"cat", 0, 0, 0, "", "", ""}, /* the standard input is empty */
         {"pwd", 0, 0, 0, "/\n", "", ""},
-        {"echo $$ $(ps -o sid= -p $$) | awk '{print $1 == $2}'", 0, 0, 0, "1\n", "", ""},
+        {"awk '{ print $6 == $1 }' /proc/$$/stat", 0, 0, 0, "1\n", "", ""}, /* its own session */
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct record record = run (cases[i].script);

@@ -166,7 +166,7 @@ static void test_damage_and_kill (void **state)
         snprintf (ready, sizeof (ready), "ready.%s", name);
         snprintf (script, sizeof (script),
                   "%ssetsid sleep 1000 & until [ -e $run/replica ]; do sleep 0.01; done; "
-                  "ps -o ppid= $$ >ready.new; %s; mv ready.new ready.$POLLUX_JOB; " LOOP,
+                  "echo $PPID >ready.new; %s; mv ready.new ready.$POLLUX_JOB; " LOOP,
                   RUN, each[i]);
         int job = fixture_submit (fixture, name, script, &launch);
         replicas[job][0] = 1;
