@@ -3,7 +3,7 @@
 
     noise.py REPLICAS TASK...      exit 1 if too few checkpoints agree
 
-The tasks are those of examples/pytorch/quality.py.  At checkpoints in the training, the estimate of
+The tasks are those of examples/pytorch/quality.py, each with the seeds SEEDS.  At checkpoints in the training, the estimate of
 the agent (noise_unbiased of px.metrics) is compared with a direct measurement: the gradients of all
 the data in batches of M0, at the weights and with the preconditioner of the same updates, averaged
 with the same weights.  A checkpoint counts if the 90 % interval of the direct measurement is within
@@ -29,7 +29,7 @@ from torch import Tensor  # noqa: E402
 import pollux.torch as px  # noqa: E402
 from pollux.torch.norms import Preconditioner  # noqa: E402
 
-SEED = 1000
+SEEDS = range(1003, 1006)
 FIRST_CHECKPOINT, CHECKPOINT_EVERY = 100, 50    # updates
 DECAY = 0.999       # of a measurement's weight, per progress
 BLOCKS = 8          # parts of the direct measurement, for its error
@@ -127,21 +127,21 @@ def noise_at(progress: float, window: list[tuple[Moment, Direct]]) -> Optional[f
     return math.exp(scales[0].item()) if QUANTILE * error <= math.log(CERTAIN) else None
 
 
-def compare(name: str, replicas: int) -> tuple[int, int, int]:
+def compare(name: str, replicas: int, seed: int) -> tuple[int, int, int]:
     """Numbers of checkpoints, of those that count, and of those that agree."""
     task, clock = TASKS[name], Clock()
-    it = set_up(task, SEED, 0)
+    it = set_up(task, seed, 0)
     data = it.loader.dataset.tensors
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed)
     probe = task.network()
-    px.init(seed=SEED, clock=clock)
+    px.init(seed=seed, clock=clock)
     net, optimizer, loader = px.prepare(
         it.net, it.optimizer, it.loader, max_batch=MAX_BATCH, local_batch=(1, MAX_BATCH),
         scheduler=it.schedule)
     it = Setup(net, optimizer, it.schedule, loader)
     window: list[tuple[Moment, Direct]] = []
     checkpoints = certain = agreeing = 0
-    # One replica measures in every eighth update, several in each.
+    # One replica measures now and then, several in every update.
     for update, moment in enumerate(train(task, it, clock, 1 if replicas == 1 else 8), 1):
         if px.rank() > 0:
             continue
@@ -166,7 +166,8 @@ def run_tasks(replicas: int, names: list[str]) -> bool:
         torch.distributed.init_process_group("gloo")
     all_certain = all_agreeing = 0
     for name in names:
-        checkpoints, certain, agreeing = compare(name, replicas)
+        found = [compare(name, replicas, seed) for seed in SEEDS]
+        checkpoints, certain, agreeing = map(sum, zip(*found))
         all_certain += certain
         all_agreeing += agreeing
         print(f"{name}, {replicas} replicas: of {checkpoints} checkpoints {certain} count, "

@@ -4,7 +4,7 @@
 python=$(tools/find-python torch) || exit 1
 export POLLUX_BUILD=$PWD/$(dirname "$POLLUX")
 for replicas in 1 2; do
-    for tasks in "cnn image" "digits clusters regression"; do
+    for tasks in "cnn image" "digits clusters wrong regression"; do
         # shellcheck disable=SC2086
         run "$python" tests/soak/noise.py $replicas $tasks
         printf '%s\n' "$out" | sed 's/^/note: /'

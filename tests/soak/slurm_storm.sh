@@ -87,14 +87,14 @@ declare -A broken=()  # by node or daemon: "SECONDS COMMAND": when and how it is
 declare -A counted=() # by kind: how many
 
 # breaks WHAT LEAST MOST COMMAND: it is repaired after that many seconds.
-breaks() { broken[$1]="$((SECONDS + $2 + RANDOM % ($3 - $2 + 1))) $4"; }
+breaks() { broken["$1"]="$((SECONDS + $2 + RANDOM % ($3 - $2 + 1))) $4"; }
 repair()
 {
     local what due command
     for what in "${!broken[@]}"; do
         read -r due command <<<"${broken[$what]}"
         [ $SECONDS -ge $((due - ${1-0})) ] || continue
-        $command "$what" >/dev/null 2>&1
+        $command "$what" >/dev/null 2>&1 || [ $SECONDS -ge $((due + 60)) ] || continue # without slurmctld it fails
         unset "broken[$what]"
     done
 }
@@ -106,7 +106,20 @@ fault_share() { one_of $(processes "^$tmp/bin/pollux exec --share") && kill -KIL
 fault_srun() { one_of $(processes '^srun .*storm|^srun .*--share') && kill -KILL "$one"; }
 fault_slurmd() { sound_node && slurmd_kill "$one" && breaks "$one" 1 12 slurmd_start; }
 fault_slurmctld() { [ -z "${broken[ctl]-}" ] && slurmctld_kill && breaks ctl 0 6 restart_slurmctld; }
-restart_slurmctld() { slurmctld_start; }
+# A slurmctld that was killed has forgotten what happened some seconds before.  It uses the numbers of the last jobs again,
+# and nodes that still have those jobs are drained for an administrator to look at.  Nodes that were resumed are drained again.
+restart_slurmctld()
+{
+    slurmctld_start
+    breaks 'Duplicate jobid' 5 10 resume_all
+}
+# resume_all REASON: the nodes that are drained for it; '': for any.
+resume_all()
+{
+    local nodes
+    nodes=$(slurm sinfo -h -N -t drain -o '%N %E' | awk -v reason="$1" 'index ($0, reason) { print $1 }' | sort -u | paste -sd ,)
+    [ -z "$nodes" ] || slurm scontrol update NodeName="$nodes" State=resume
+}
 fault_cut()
 {
     local how
@@ -140,8 +153,17 @@ end_foreign() { slurm scancel "${1#foreign.}"; }
 # Not a fault, but it divides anew.
 fault_scale() { one_of $(pollux list --phase running --quiet) && pollux scale "$one" --min 1 --max $((1 + RANDOM % 4)); }
 
+# After an administrator has looked at the drained ones.
+idle_again() { resume_all '' >/dev/null 2>&1; nodes_are idle; }
+
 # The nodes that failed leave a pilot's allocation: at its end the next one of the chain continues.
-fault_allocation() { one_of $(slurm squeue -h -t R -n pollux -o %i) && slurm scancel "$one"; }
+# A person who cancels it looks whether it is gone: a slurmctld that is killed at that moment does not know it any more.
+fault_allocation() { one_of $(slurm squeue -h -t R -n pollux -o %i) && slurm scancel "$one" && breaks "allocation.$one" 10 15 end_allocation; }
+end_allocation()
+{
+    slurm scancel "${1#allocation.}"
+    ! slurm squeue -h -t R -o %i | grep -qx "${1#allocation.}"
+}
 kinds_service=(polluxd replica supervisor share slurmd slurmctld munged cut drain foreign scancel scale)
 kinds_pilot=(polluxd replica supervisor share srun slurmd slurmctld munged cut drain foreign scancel scale)
 
@@ -169,6 +191,7 @@ storm()
         sleep "$((RANDOM % 2)).$((RANDOM % 10))"
     done
     while [ ${#broken[@]} -gt 0 ]; do repair; sleep 0.5; done
+    resume_all ''
 }
 
 # ---- Invariants -----------------------------------------------------------------------------------
@@ -217,7 +240,7 @@ run_way()
     soon "$way: no replica is left" no_replica
     echo "note: $way: faults:$(for i in "${!counted[@]}"; do echo -n " $i ${counted[$i]}"; done)"
 }
-keep() { [ -z "${STORM_KEEP-}" ] || { mkdir -p "$STORM_KEEP/$way" && cp "$log" "$trace" "$tmp/faults.log" "$cluster/log/slurmctld" "$STORM_KEEP/$way"; }; }
+keep() { [ -z "${STORM_KEEP-}" ] || { mkdir -p "$STORM_KEEP/$way" && cp "$log" "$trace" "$tmp/faults.log" "$cluster/log/slurmctld" "$journal"* "$STORM_KEEP/$way"; }; }
 tell()
 {
     tail -n 8 "$log"
@@ -255,7 +278,7 @@ for way in ${STORM_WAYS-service pilot}; do
         log=$state/pilot-$(awk '{ print $4 }' "$tmp/pilot").log
         ;;
     esac
-    until_true pollux status || { not_ok "$way: polluxd answers" "$(tail "$log")"; exit 1; }
+    until_true pollux status || { not_ok "$way: polluxd answers" "$(tell)"; exit 1; }
     run_way
     case $way in
     service)
@@ -266,10 +289,10 @@ for way in ${STORM_WAYS-service pilot}; do
         ;;
     pilot)
         slurm scancel $(slurm squeue -h -o %i)
-        until_true nodes_are idle
         journal=$(printf '%s\n' "$state"/epochs/*/journal.db | tail -n 1)
         ;;
     esac
     holds "$way: no generation ran beside another of its job, no node had more replicas than slots" [ -z "$(crowded "$journal")" ]
+    soon "$way: all nodes are idle again" idle_again
     keep
 done
