@@ -9,7 +9,10 @@ pace=(--pace 0.0002 --pace-step 0.004 --pace-sync 0.002)
 adaptive=(--adaptive --launcher mpi --grace 60 --backoff 1 --env OMPI_MCA_mpi_yield_when_idle=1)
 train_for=5000
 
-# ---- One job, 1 -> 4 -> 2 replicas --------------------------------------------------------------
+# ---- One job, 1 -> 4 -> 3 replicas --------------------------------------------------------------
+
+# On two nodes of two slots each of these counts has one placement, apart from the order of the nodes.  Two replicas would
+# have two, and measured times on a busy machine could make the policy move the job from one to the other.
 
 mkdir "$tmp/trace"
 start_daemon --node left:2 --node right:2 --interval 1
@@ -30,8 +33,8 @@ soon "it continues with four replicas" trained 4
 holds "the daemon has its report with four replicas" is job '.replicas == 4 and .hints.max_profiled_replicas == 4 and .batch.total >= 32'
 run pollux explain job
 expect "pollux explain gives its useful samples with four replicas" status=0 out~'^Job job has 4 replicas: [0-9.]+ useful samples' err=
-pollux scale job --min 2 --max 2 >/dev/null
-soon "it continues with two replicas" trained 2
+pollux scale job --min 3 --max 3 >/dev/null
+soon "it continues with three replicas" trained 3
 
 # ---- The daemon is halted, killed and restarted -------------------------------------------------
 
@@ -52,7 +55,7 @@ holds "the job has no failure" is job '.failures == 0 and .restarts == 2'
 
 # ---- The trace of its updates -------------------------------------------------------------------
 
-check "1, 4 and 2 replicas in turn" [ "$(column "$tmp/trace" replicas | uniq | tr '\n' ' ')" = "1 4 2 " ]
+check "1, 4 and 3 replicas in turn" [ "$(column "$tmp/trace" replicas | uniq | tr '\n' ' ')" = "1 4 3 " ]
 check "no update is missing or made twice" cmp <(column "$tmp/trace" update) <(seq 0 $(($(updates "$tmp/trace") - 2)))
 check "every sample was seen once per pass" seen_once_per_pass "$tmp/trace"
 # The factor is the gain: 1 until the noise of 16 updates was measured, and for M0 and less; never more than M / M0.  Unit tests compare it with the formula.
