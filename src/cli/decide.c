@@ -73,10 +73,11 @@ static int parse (struct options *options, struct decide_arguments *ret, struct 
     if (rc == 0)
         rc = options_operand (options, &arguments.path, err);
     if (rc == 0 && arguments.policy->oracle)
-        rc = fail (err, -EINVAL,
-                   "policy %s needs to know the future, which only a simulation does; see "
-                   "'pollux sim --help'",
-                   arguments.policy->name);
+        rc = fail (
+            err, -EINVAL,
+            "policy %s needs the true remaining times of jobs, which only a simulation knows; see "
+            "'pollux sim --help'",
+            arguments.policy->name);
     if (rc == 0)
         rc = policy_settings_check (&arguments.settings, &arguments.policy, 1, err);
     if (rc == 0)
@@ -171,9 +172,6 @@ static int explain_jobs (const struct decision *decision, const char *name,
         rc = find_job (decision->view, name, &first, err);
         last = first;
     }
-    if (rc == 0 && !decision->policy->values)
-        rc = fail (err, -EINVAL, "--explain: policy %s has no objective to explain by",
-                   decision->policy->name);
     if (rc < 0)
         return rc;
     struct explainer *explainer = NULL;

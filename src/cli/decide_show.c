@@ -117,7 +117,10 @@ static void change_cells (struct table *table, const struct decision *decision, 
         return;
     }
     table_cell (table, "%d", change->point.replicas);
-    table_cell (table, "%+.2f", change->speedup - now);
+    if (isfinite (change->speedup - now))
+        table_cell (table, "%+.2f", change->speedup - now);
+    else
+        table_cell (table, "-"); /* a policy without an objective */
     /* Not known if the plan's fitness is 0. */
     table_cell (table, "%s", change_text (change->fitness / decision->plan.fitness, 3).text);
 }

@@ -83,7 +83,9 @@ check "one job explained" jq -e '(.explain | keys) == ["ranking"] and .explain.r
 run pollux decide --explain=rankin $problem
 expect "a mistyped name: a suggestion" status=2 out= err="pollux decide: --explain: no job is called 'rankin'; did you mean 'ranking'?"
 run pollux decide --explain --policy=fifo $problem
-expect "a policy without objective" status=2 out= err~'policy fifo has no objective'
+expect "a policy without an objective" status=0 err= out~'^vision +[0-9]+ ' out!'nan'
+run pollux decide --explain --json --policy=fifo $problem
+check "its fitness is not known" jq -e '[.explain[][] | select(.) | .replicas >= 0 and .fitness == null] | length > 0 and all' <<<"$out"
 
 run pollux decide --explain --json --policy=pollux-jct $problem
 check "another objective" jq -e '.explain.speech.fewer.fitness < .fitness and .explain.speech.fewer.bound == .bound' <<<"$out"
@@ -177,6 +179,6 @@ expect "no file" status=2 out= err~'nosuch\.json'
 run pollux decide --policy=nosuch $problem
 expect "no such policy" status=2 out= err~"no policy is called 'nosuch'; there are pollux, "
 run pollux decide --policy=optimus $problem
-expect "a policy that needs an oracle" status=2 out= err~'policy optimus needs to know the future'
+expect "a policy that needs an oracle" status=2 out= err~'policy optimus needs the true remaining times'
 run pollux decide --seed=-1 $problem
 expect "a seed below 0" status=2 out= err~'--seed: expected an integer'
