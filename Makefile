@@ -198,7 +198,7 @@ $(TESTS:%=%.run): %.run: %
 $(B)/tests/test_backend.run $(B)/tests/test_local.run $(B)/tests/test_storm.run: $(B)/pollux
 
 .PHONY: test soak
-test: ## all tests, a few minutes; ends with `N passed, N failed`
+test: ## all tests, up to 20 minutes; ends with `N passed, N failed`
 	@tools/setup test
 	@tools/test
 soak: ## all tests with full counts, long fuzzing, a fresh Debian 12 and the timing targets; hours

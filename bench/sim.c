@@ -5,7 +5,7 @@
  * workload-6.  Start it in the root of the repository, where tests/data is.
  *
  * The authors' simulator takes 24 s for tiresias, 87 s for optimus and 53 minutes for its
- * genetic search on workload-6, on the machine of our first measurements.
+ * genetic search on workload-6, on one core of a server.
  */
 #include <stdint.h>
 #include <string.h>

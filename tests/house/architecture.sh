@@ -36,6 +36,10 @@ verdict "over the end of a line" '`src/loop/loop.c`:
 `loop_free`' status=1 out~'not in src/loop/loop.c'
 verdict "other words in code font" '`make test`, `-O2`, `/v1/jobs`, `build/pollux`, `decide`, `job.desired`.' status=0 out=
 
+# Each answer of "Where is it?" has at most five lines.
+long=$(awk '/^## /{ inside = /Where is it/ } inside && /^\*\*/ { name = $0; lines = 0 } inside && NF { if (++lines > 5) print name }' docs/architecture.md)
+check "answers of five lines at most" [ -z "$long" ]
+
 # No file names a folder of a developer's machine.
 if [ -e .git ]; then
     run git grep -n -I -E '(^|[^A-Za-z0-9_$}/.-])/(home/|root/|Users/)' -- ':!fuzz/corpus' ':!tests/house/architecture.sh'
