@@ -78,8 +78,8 @@ static void report (void *arg)
     struct wire_report decoded;
     must (wire_report_parse ("hints", body, sizeof (body) - 1, &decoded, NULL));
     decoded.report.job = work->next++ % RUNNING;
-    must (reports_take (&work->status->reports, &work->cluster, &decoded.report, decoded.generation,
-                        NULL));
+    must (report_set_take (&work->status->reports, &work->cluster, &decoded.report,
+                           decoded.generation, NULL));
 }
 
 static struct present now (struct work *work)
@@ -141,7 +141,7 @@ int main (void)
     populate (&work);
     double report_s = bench_seconds (report, &work);
     bench_print ("report_us", report_s * 1e6, "us");
-    int count = reports_collect (&work.status->reports, &work.cluster, &collected);
+    int count = report_set_collect (&work.status->reports, &work.cluster, &collected);
     apply (&work, (struct event){.type = EVENT_HINTS, .job = -1, .hints = {collected, count}});
     bench_print ("show_us", bench_seconds (show, &work) * 1e6, "us");
     bench_print ("list_100_jobs_ms", bench_seconds (list_100, &work) * 1e3, "ms");
@@ -151,7 +151,7 @@ int main (void)
     bench_print ("explain_2000_jobs_ms", explain_s * 1e3, "ms");
     bench_target ("report_us", report_s * 1e6, 50);
     bench_target ("explain_2000_jobs_ms", explain_s * 1e3, 20);
-    reports_clear (&work.status->reports);
+    report_set_clear (&work.status->reports);
     cluster_clear (&work.cluster);
     free (work.status);
     return 0;

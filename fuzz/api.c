@@ -111,12 +111,12 @@ static int report (void *self, const struct report *report, int generation,
                    struct pollux_error *err)
 {
     struct fixture *fixture = self;
-    return reports_take (&fixture->status.reports, &fixture->cluster, report, generation, err);
+    return report_set_take (&fixture->status.reports, &fixture->cluster, report, generation, err);
 }
 
 static void report_refused (void *self, int job, const char *why)
 {
-    reports_refuse (&((struct fixture *)self)->status.reports, job, why);
+    report_set_refuse (&((struct fixture *)self)->status.reports, job, why);
 }
 
 /* Reports that were kept can be journalled. */
@@ -124,7 +124,7 @@ static void post_reports (struct fixture *fixture)
 {
     struct event event = {.type = EVENT_HINTS, .job = -1};
     event.hints.count =
-        reports_collect (&fixture->status.reports, &fixture->cluster, &event.hints.reports);
+        report_set_collect (&fixture->status.reports, &fixture->cluster, &event.hints.reports);
     must (event.hints.count == 0 || post (fixture, &event, NULL) == 0);
 }
 

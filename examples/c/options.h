@@ -24,7 +24,7 @@ struct options {
     /* Only for the adaptive trainer. */
     int64_t max_batch, max_local, min_local; /* samples */
     bool accumulation;
-    bool declared;            /* the agent gets the times of pace, and nobody sleeps */
+    bool declared;            /* the agent gets the times of pace; replicas do not sleep */
     int64_t fixed_m, fixed_s; /* train with this batch; fixed_m 0: choose */
     bool observe;
     const char *rule;        /* NULL: the default */

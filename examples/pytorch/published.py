@@ -3,7 +3,7 @@
 compares with them.
 
 - The noise is estimated from the gradients of two successive updates with the same batch.  It is
-  averaged over about 1000 updates with batch M0 and believed from the first estimate on.
+  averaged over about 1000 updates with batch M0 and used from the first estimate on.
 - For Adam, gradients are divided by sqrt(exp_avg_sq) + eps as they were before the update.
 - The batch with the highest goodput is chosen at the begin of each pass over the data, if it has
   5 % more than the present one.

@@ -233,13 +233,14 @@ double pollux_agent_factor (const struct pollux_agent *agent, int group);
 
 /* The state of the agent.  Only replica 0 measures. */
 struct pollux_status {
-    struct pollux_batch batch;  /* the choice; a probe divides it */
-    int64_t updates;            /* since the training began */
-    double progress, total;     /* total 0: unknown */
-    struct pollux_grad grad;    /* averages of what was measured */
-    struct pollux_grad careful; /* the estimate that decides: batch, gain, progress and reports */
-    double noise_scale;         /* samples, by grad; NaN: unknown */
-    double noise_weight;        /* pollux_noise_weight */
+    struct pollux_batch batch; /* the choice; a probe divides it */
+    int64_t updates;           /* since the training began */
+    double progress, total;    /* total 0: unknown */
+    struct pollux_grad grad;   /* averages of what was measured */
+    struct pollux_grad
+        decision_grad;   /* the estimate that decides: batch, gain, progress and reports */
+    double noise_scale;  /* samples, by grad; NaN: unknown */
+    double noise_weight; /* pollux_noise_weight */
     bool noise_biased;
     double noise_unbiased; /* samples: of what decides, without allowances; NaN: unknown */
     bool fitted;           /* fit and best are set */

@@ -447,16 +447,16 @@ void agent_report (struct pollux_agent *agent, double at_s)
 void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status *ret)
 {
     struct pollux_grad grad = pollux_noise_grad (agent->noise);
-    struct pollux_grad careful = agent_grad (agent);
+    struct pollux_grad decision_grad = agent_grad (agent);
     double weight = pollux_noise_weight (agent->noise);
-    grad.gain_max = careful.gain_max;
+    grad.gain_max = decision_grad.gain_max;
     *ret = (struct pollux_status){
         .batch = agent->followed,
         .updates = (int64_t)agent->adaptation.updates,
         .progress = agent->progress,
         .total = agent->total,
         .grad = grad,
-        .careful = careful,
+        .decision_grad = decision_grad,
         .noise_scale =
             weight > 0 ? pollux_noise_scale (grad, agent->tuner.limits.init_batch) : (double)NAN,
         .noise_weight = weight,

@@ -54,14 +54,14 @@ struct api_options {
      * state, and nothing changed; other errors: it could not be appended.  The answer to the
      * request is held until the commit (HTTP_DURABLE). */
     int (*post) (void *self, struct event *event, struct pollux_error *err);
-    /* Keep a valid report of a job (reports_take).  -ESTALE: it is of a generation that does not
+    /* Keep a valid report of a job (report_set_take).  -ESTALE: it is of a generation that does not
      * run; -ENOMEM. */
     int (*report) (void *self, const struct report *report, int generation,
                    struct pollux_error *err);
     /* A supervisor tells how its run goes.  -ESTALE: it is of a generation that does not run;
      * -EINVAL: there is no such rank.  NULL: news are ignored. */
     int (*news) (void *self, int job, const struct run_news *news, struct pollux_error *err);
-    /* A report of the job was malformed; why is the error message (reports_refuse). */
+    /* A report of the job was malformed; why is the error message (report_set_refuse). */
     void (*report_refused) (void *self, int job, const char *why);
     /* Can the backend run this job?  < 0: a sentence for its owner.  NULL: every job. */
     int (*check) (void *self, const struct launch *launch, struct pollux_error *err);

@@ -225,7 +225,7 @@ json_t *describe_job_fully (const struct present *present, int index, bool secre
     bool whole =
         object && put_launch (object, job->launch, secrets) &&
         put (object, "hints", describe_hints (hints)) &&
-        put (object, "refused_report", text_or_null (reports_refusal (present->reports, index)));
+        put (object, "refused_report", text_or_null (report_set_refusal (present->reports, index)));
     return complete (object, whole);
 }
 

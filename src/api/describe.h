@@ -14,7 +14,7 @@
 /* The state that is described.  Valid until the next event. */
 struct present {
     const struct cluster *cluster;
-    const struct reports *reports;
+    const struct report_set *reports;
     const struct round_history *rounds;
     const struct round *round; /* parameters of full rounds */
     int64_t now_us;

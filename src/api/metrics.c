@@ -105,7 +105,8 @@ static void write_rounds (FILE *file, const struct cluster_status *status)
     if (!full)
         return;
     single (file, "fitness", "gauge", "Fitness of the last full round's plan.", full->fitness);
-    single (file, "fitness_bound", "gauge", "What no plan could exceed then.", full->bound);
+    single (file, "fitness_bound", "gauge", "Upper bound of the fitness in the last full round.",
+            full->bound);
     single (file, "fitness_gap", "gauge", "How far the plan may be from the best, relative.",
             full->bound > 0 ? 1 - full->fitness / full->bound : NAN);
     single (file, "slot_price", "gauge", "What one slot more would add to the fitness.",
@@ -113,15 +114,15 @@ static void write_rounds (FILE *file, const struct cluster_status *status)
 }
 
 static void write_jobs (FILE *file, const struct event_counts *counts,
-                        const struct reports *reports)
+                        const struct report_set *reports)
 {
     single (file, "submits_total", "counter", "Jobs submitted since the start.",
             (double)counts->submits);
     single (file, "starts_total", "counter", "Generations started.", (double)counts->starts);
     single (file, "restarts_total", "counter",
             "Of these, by the scheduler's choice after a job's first.", (double)counts->restarts);
-    single (file, "failures_total", "counter", "Generations that ended by themselves, badly.",
-            (double)counts->failures);
+    single (file, "failures_total", "counter",
+            "Generations that ended by themselves with an error.", (double)counts->failures);
     head (file, "ends_total", "counter", "Jobs that ended, by how.");
     for (int i = JOB_FINISHED; i < JOB_PHASES; i++)
         fprintf (file, "pollux_ends_total{phase=\"%s\"} %" PRIu64 "\n", job_phase_names[i],

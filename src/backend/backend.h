@@ -25,23 +25,22 @@
 #include "wire/run_news.h"
 #include "wire/slurm_config.h"
 
-/* Borrowed for the call of open, except log, token and their self.  NULL and 0 mean what is in
- * brackets. */
+/* Borrowed for the call of open, except log, token and their self. */
 struct backend_options {
     const char *state;       /* the state directory; it exists and belongs to this user */
     const char *program;     /* the path of pollux, which supervises replicas */
-    const char *checkpoints; /* (STATE/checkpoints), for jobs that name no directory */
-    const char *url;         /* where supervisors send hints (they do not) */
-    const char *ca;          /* the file of certificates that they trust there (the system's) */
-    const char *nvidia_smi;  /* lists the GPUs (nvidia-smi in the PATH); "": there are none */
+    const char *checkpoints; /* for jobs that name no directory; NULL: STATE/checkpoints */
+    const char *url;         /* where supervisors send hints; NULL: they send none */
+    const char *ca;          /* the certificates that they trust there; NULL: the system's */
+    const char *nvidia_smi;  /* lists the GPUs; NULL: nvidia-smi in the PATH; "": there are none */
     const struct wire_slurm_config *slurm; /* the section slurm of the configuration */
     int owner_socket; /* to the process that acts for owners (for_owners), which open takes over; -1 */
     bool munge;       /* supervisors sign their reports with munge, instead of a token */
-    const struct node *nodes; /* declared by the configuration (found by the backend) */
+    const struct node *nodes; /* declared by the configuration; NULL: the backend finds them */
     int node_count;
     bool use_cgroups;  /* one per run, where this user may make them */
-    int keep_jobs;     /* ended jobs whose logs are kept (10000) */
-    int64_t log_limit; /* bytes of a job's logs (RUN_JOB_LOG_DEFAULT) */
+    int keep_jobs;     /* ended jobs whose logs are kept; 0: 10000 */
+    int64_t log_limit; /* bytes of a job's logs; 0: RUN_JOB_LOG_DEFAULT */
     /* Write the token with which supervisors of a generation report: 0, or < 0 if there is none. */
     int (*token) (void *self, const char *job, int generation, char *ret, size_t size);
     /* Log a sentence with a level of syslog(3). */

@@ -53,13 +53,13 @@ static void describe (const struct exit_case *given, int rank, struct pollux_err
 }
 
 /* The first replica, in time, that failed, or (failed false) that lost its work; -1: none. */
-static int find_culprit (const struct exit_case *given, bool failed)
+static int first_failed (const struct exit_case *given, bool failed)
 {
     int first = -1;
     for (int i = 0; i < given->count; i++) {
         const struct replica_exit *replica = &given->exits[i];
-        bool guilty = failed ? replica_exit_failed (replica) : !lost_nothing (replica);
-        if (guilty && (first < 0 || replica->status.at_us < given->exits[first].status.at_us))
+        bool matches = failed ? replica_exit_failed (replica) : !lost_nothing (replica);
+        if (matches && (first < 0 || replica->status.at_us < given->exits[first].status.at_us))
             first = i;
     }
     return first;
@@ -78,7 +78,7 @@ static void set_detail (char detail[DETAIL_SIZE], const char *start, const char 
 static enum exit_kind judge_stop (const struct exit_case *given, char detail[DETAIL_SIZE])
 {
     struct pollux_error how;
-    int first = find_culprit (given, false);
+    int first = first_failed (given, false);
     if (first >= 0) {
         describe (given, first, &how);
         set_detail (detail, "work since the last checkpoint is lost: ", how.text);
@@ -110,7 +110,7 @@ enum exit_kind exit_judgement (const struct exit_case *given, char detail[DETAIL
     memset (detail, 0, DETAIL_SIZE);
     if (successes == given->count)
         return EXITED_FINISHED;
-    int first = find_culprit (given, true);
+    int first = first_failed (given, true);
     if (given->stop_asked || first < 0)
         return judge_stop (given, detail);
     if (given->excuse) {

@@ -127,7 +127,7 @@ struct generation *generation_find_run (const struct generation_set *set,
 struct run_name generation_run_name (const struct generation *generation, int rank);
 /* The share that a run is in. */
 struct generation_share *generation_share_of (const struct generation *generation, int rank);
-/* The carrier, not the job, is to blame; nothing is started for some seconds. */
+/* The carrier failed, not the job: nothing is started for some seconds. */
 void generation_carrier_failed (struct generation_set *set, struct generation *generation);
 /* Has the run ended, or lost its supervisor? */
 bool rank_is_gone (const struct rank *rank);

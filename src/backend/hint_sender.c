@@ -210,7 +210,7 @@ void hint_sender_offer (struct hint_sender *sender, const char *text, size_t len
     sender->hints_length = length;
 }
 
-int hint_sender_news (struct hint_sender *sender, const char *text, size_t length)
+int hint_sender_add_news (struct hint_sender *sender, const char *text, size_t length)
 {
     if (length == 0 || length > RUN_MESSAGE_LIMIT)
         return -EFBIG;

@@ -8,7 +8,7 @@
  * Use:
  *
  *     hint_sender_offer (sender, text, length);       when the agent has sent a message
- *     hint_sender_news (sender, text, length);        when the run has started or ended
+ *     hint_sender_add_news (sender, text, length);        when the run has started or ended
  *     hint_sender_step (sender, now_us);              when its descriptor is ready, or at
  *     hint_sender_due_us (sender)
  */
@@ -50,7 +50,7 @@ void hint_sender_free (struct hint_sender *sender);
 void hint_sender_offer (struct hint_sender *sender, const char *text, size_t length);
 
 /* Append news; at most RUN_MESSAGE_LIMIT bytes.  -ENOBUFS: too many wait; -EFBIG; -ENOMEM. */
-int hint_sender_news (struct hint_sender *sender, const char *text, size_t length);
+int hint_sender_add_news (struct hint_sender *sender, const char *text, size_t length);
 
 /* Connect, send and receive as far as possible without waiting.  Returns the HTTP status if the
  * daemon has refused a message (it is not sent again), otherwise 0. */

@@ -128,7 +128,7 @@ static void send_news (struct supervisor *supervisor, bool ended)
         return;
     int code = run_news_encode (&news, &text, &length, &err);
     if (code == 0) {
-        code = hint_sender_news (supervisor->sender, text, length);
+        code = hint_sender_add_news (supervisor->sender, text, length);
         free (text);
     }
     if (code < 0)

@@ -17,14 +17,14 @@
 void fault_point (const char *name)
 {
     static atomic_long visits;
-    const char *wish = getenv ("POLLUX_FAULT");
+    const char *setting = getenv ("POLLUX_FAULT");
     size_t length = strlen (name);
-    if (wish && strcmp (wish, "*:stop") == 0)
+    if (setting && strcmp (setting, "*:stop") == 0)
         kill (getpid (), SIGSTOP);
-    if (!wish || strncmp (wish, name, length) != 0 || wish[length] != ':')
+    if (!setting || strncmp (setting, name, length) != 0 || setting[length] != ':')
         return;
     char *end;
-    if (atomic_fetch_add (&visits, 1) + 1 == strtol (wish + length + 1, &end, 10))
+    if (atomic_fetch_add (&visits, 1) + 1 == strtol (setting + length + 1, &end, 10))
         kill (getpid (), strcmp (end, ":stop") == 0 ? SIGSTOP : SIGKILL);
 }
 

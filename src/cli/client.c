@@ -282,10 +282,11 @@ static int fail_unreachable (const struct client *client, CURLcode code, struct 
                      "https://",
                      quote (client->access.address).text);
     if (client->changes && code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST)
-        return fail (err, -EHOSTUNREACH,
-                     "no answer from %s (%.90s); it may have done what was asked: look before you "
-                     "ask again",
-                     quote (client->access.address).text, reason);
+        return fail (
+            err, -EHOSTUNREACH,
+            "no answer from %s (%.90s); the request may have been carried out: check before you "
+            "repeat it",
+            quote (client->access.address).text, reason);
     return fail (err, -EHOSTUNREACH,
                  "no answer from %s (%.90s); is polluxd running? start it with 'systemctl start "
                  "polluxd' or 'polluxd'",
@@ -304,7 +305,7 @@ static int fail_refused (struct client *client, long status, struct pollux_error
         client->problems = json_incref (problems);
     bool is_signed = request_signer_active (&client->signer);
     if (status == 401 && !client->access.token[0] && !is_signed)
-        fail (err, rc, "the daemon wants a token: %s", client->access.no_token);
+        fail (err, rc, "the daemon requires a token: %s", client->access.no_token);
     else if (status == 401 && !is_signed)
         fail (err, rc, "the daemon does not know this token: %s", sentence ? sentence : "HTTP 401");
     else if (sentence)

@@ -68,7 +68,8 @@ int job_list_get (struct client *client, const struct job_list_filter *filter, j
         if (!after)
             break;
         if (rc == 0 && pages == PAGES_LIMIT)
-            rc = fail (err, -EHOSTUNREACH, "the daemon's list of jobs has no end");
+            rc = fail (err, -EHOSTUNREACH,
+                       "the daemon returns more pages of jobs than it may have jobs");
     }
     json_decref (page);
     if (rc < 0)

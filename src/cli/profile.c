@@ -72,7 +72,8 @@ static int read_journal (const char *path, struct journal_contents *contents,
         struct pollux_error why;
         if (store_seq (store) == 1)
             contents->from_us = event.at_us;
-        code = cluster_apply (&contents->cluster, &event, &why);
+        code =
+            cluster_apply_checked (&contents->cluster, &event, &why); /* the store has checked it */
         if (code < 0)
             fail (err, code, "%s, event %lld: %.120s", file_name (path).text,
                   (long long)store_seq (store), why.text);

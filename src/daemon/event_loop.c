@@ -154,14 +154,14 @@ static bool pending_job_fits (const struct daemon *daemon, int64_t now_us)
 /* Journal the agents' reports since the last full round as one HINTS event. */
 static int post_reports (struct daemon *daemon, struct pollux_error *err)
 {
-    struct reports *reports = &daemon->status.reports;
+    struct report_set *reports = &daemon->status.reports;
     struct event event = {.type = EVENT_HINTS, .job = -1};
-    event.hints.count = reports_collect (reports, &daemon->loop.cluster, &event.hints.reports);
+    event.hints.count = report_set_collect (reports, &daemon->loop.cluster, &event.hints.reports);
     if (event.hints.count == 0)
         return 0;
     int rc = post (daemon, &event, err);
     if (rc == 0)
-        reports_drop (reports);
+        report_set_drop (reports);
     return rc;
 }
 

@@ -37,11 +37,11 @@ int daemon_policy (const char *name, const struct policy **ret, struct pollux_er
     const struct policy *policy = NULL;
     int rc = policy_find (name, &policy, err);
     if (rc == 0 && policy->oracle)
-        rc = fail (
-            err, -EINVAL,
-            "policy %s needs to know the future and works in simulations only; choose another "
-            "with --policy",
-            name);
+        rc = fail (err, -EINVAL,
+                   "policy %s needs the true remaining times of jobs, so it works in simulations "
+                   "only; choose another "
+                   "with --policy",
+                   name);
     if (rc == 0)
         *ret = policy;
     return rc;
@@ -61,7 +61,8 @@ static int api_report (void *self, const struct report *report, int generation,
                        struct pollux_error *err)
 {
     struct daemon *daemon = self;
-    int rc = reports_take (&daemon->status.reports, &daemon->loop.cluster, report, generation, err);
+    int rc =
+        report_set_take (&daemon->status.reports, &daemon->loop.cluster, report, generation, err);
     if (rc == 0)
         daemon->backend->reported (daemon->backend_self, &daemon->loop.cluster, report->job);
     return rc;
@@ -71,13 +72,13 @@ static int api_news (void *self, int job, const struct run_news *news, struct po
 {
     struct daemon *daemon = self;
     const struct cluster *cluster = &daemon->loop.cluster;
-    int rc = reports_check (cluster, job, news->generation, err);
+    int rc = report_set_check (cluster, job, news->generation, err);
     return rc < 0 ? rc : daemon->backend->news (daemon->backend_self, cluster, job, news, err);
 }
 
 static void api_report_refused (void *self, int job, const char *why)
 {
-    reports_refuse (&((struct daemon *)self)->status.reports, job, why);
+    report_set_refuse (&((struct daemon *)self)->status.reports, job, why);
 }
 
 static int api_open_log (void *self, const char *job, int generation, int rank, int number,

@@ -11,7 +11,7 @@ void cluster_status_init (struct cluster_status *status)
 
 void cluster_status_clear (struct cluster_status *status)
 {
-    reports_clear (&status->reports);
+    report_set_clear (&status->reports);
 }
 
 void cluster_status_take (struct cluster_status *status, const struct cluster *cluster,

@@ -9,11 +9,11 @@
 
 #include "base/histogram.h"
 #include "loop/event_counts.h"
-#include "loop/reports.h"
+#include "loop/report_set.h"
 #include "loop/round_history.h"
 
 struct cluster_status {
-    struct reports reports;
+    struct report_set reports;
     struct round_history rounds;
     struct event_counts counts;
     struct histogram decide_s, commit_s; /* durations of decisions and of commits */

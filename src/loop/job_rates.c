@@ -48,10 +48,10 @@ struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
     return rates;
 }
 
-const struct hints *latest_hints (const struct cluster *cluster, const struct reports *reports,
+const struct hints *latest_hints (const struct cluster *cluster, const struct report_set *reports,
                                   int job, struct pollux_batch *ret_batch)
 {
-    const struct report *report = reports_latest (reports, job);
+    const struct report *report = report_set_latest (reports, job);
     *ret_batch = report ? report->batch : cluster->jobs[job]->batch;
     return report ? &report->hints : &cluster->jobs[job]->hints;
 }

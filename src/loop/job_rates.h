@@ -4,7 +4,7 @@
 #define LOOP_JOB_RATES_H
 
 #include "cluster/view.h"
-#include "loop/reports.h"
+#include "loop/report_set.h"
 
 /* NaN where unknown. */
 struct job_rates {
@@ -24,7 +24,7 @@ struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
 
 /* The latest hints and batch of a job: of its report that is not journalled yet, or else the
  * cluster's. */
-const struct hints *latest_hints (const struct cluster *cluster, const struct reports *reports,
+const struct hints *latest_hints (const struct cluster *cluster, const struct report_set *reports,
                                   int job, struct pollux_batch *ret_batch);
 
 /* Seconds until the end at a goodput; NaN if progress or total is unknown, infinite at goodput 0. */

@@ -5,7 +5,7 @@
  *     jobs     [0: 2] [1: -] [2: 1] ...          by index of the job
  *     reports  |of job 2|of job 0|               since the last full round
  */
-#include "loop/reports.h"
+#include "loop/report_set.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,17 +14,17 @@
 #include "base/array.h"
 #include "base/error.h"
 
-void reports_clear (struct reports *reports)
+void report_set_clear (struct report_set *reports)
 {
     for (int i = 0; i < reports->job_capacity; i++)
         free (reports->jobs[i].refusal);
     free (reports->jobs);
     free (reports->reports);
-    *reports = (struct reports){0};
+    *reports = (struct report_set){0};
 }
 
 /* Grow jobs to contain the index.  Only existing jobs report, which bounds the size. */
-static int reserve_job (struct reports *reports, int job)
+static int reserve_job (struct report_set *reports, int job)
 {
     if (job < reports->job_capacity)
         return 0;
@@ -39,7 +39,7 @@ static int reserve_job (struct reports *reports, int job)
     return 0;
 }
 
-static int reserve_report (struct reports *reports)
+static int reserve_report (struct report_set *reports)
 {
     struct report *grown =
         array_grow (reports->reports, reports->count, &reports->capacity, sizeof (grown[0]));
@@ -49,7 +49,8 @@ static int reserve_report (struct reports *reports)
     return 0;
 }
 
-int reports_check (const struct cluster *cluster, int job, int generation, struct pollux_error *err)
+int report_set_check (const struct cluster *cluster, int job, int generation,
+                      struct pollux_error *err)
 {
     const struct job *reporter = cluster->jobs[job];
     if (job_runs (reporter) && generation == reporter->generation)
@@ -60,11 +61,11 @@ int reports_check (const struct cluster *cluster, int job, int generation, struc
                  reporter->spec.name, generation, reporter->generation);
 }
 
-int reports_take (struct reports *reports, const struct cluster *cluster,
-                  const struct report *report, int generation, struct pollux_error *err)
+int report_set_take (struct report_set *reports, const struct cluster *cluster,
+                     const struct report *report, int generation, struct pollux_error *err)
 {
     const struct job *job = cluster->jobs[report->job];
-    int rc = reports_check (cluster, report->job, generation, err);
+    int rc = report_set_check (cluster, report->job, generation, err);
     if (rc < 0) {
         reports->stale++;
         return rc;
@@ -81,7 +82,7 @@ int reports_take (struct reports *reports, const struct cluster *cluster,
     return 0;
 }
 
-void reports_refuse (struct reports *reports, int job, const char *why)
+void report_set_refuse (struct report_set *reports, int job, const char *why)
 {
     reports->refused++;
     char *copy = reserve_job (reports, job) == 0 ? strdup (why) : NULL;
@@ -91,13 +92,13 @@ void reports_refuse (struct reports *reports, int job, const char *why)
     reports->jobs[job].refusal = copy;
 }
 
-const struct report *reports_latest (const struct reports *reports, int job)
+const struct report *report_set_latest (const struct report_set *reports, int job)
 {
     int place = job >= 0 && job < reports->job_capacity ? reports->jobs[job].place : 0;
     return place ? &reports->reports[place - 1] : NULL;
 }
 
-const char *reports_refusal (const struct reports *reports, int job)
+const char *report_set_refusal (const struct report_set *reports, int job)
 {
     return job >= 0 && job < reports->job_capacity ? reports->jobs[job].refusal : NULL;
 }
@@ -108,8 +109,8 @@ static int compare_jobs (const void *a, const void *b)
     return (job_a > job_b) - (job_a < job_b);
 }
 
-int reports_collect (struct reports *reports, const struct cluster *cluster,
-                     const struct report **ret)
+int report_set_collect (struct report_set *reports, const struct cluster *cluster,
+                        const struct report **ret)
 {
     int kept = 0;
     for (int i = 0; i < reports->count; i++) {
@@ -128,7 +129,7 @@ int reports_collect (struct reports *reports, const struct cluster *cluster,
     return kept;
 }
 
-void reports_drop (struct reports *reports)
+void report_set_drop (struct report_set *reports)
 {
     for (int i = 0; i < reports->count; i++)
         reports->jobs[reports->reports[i].job].place = 0;

@@ -4,13 +4,13 @@
  * until one HINTS event journals them just before the round that uses them.  A report costs one
  * decoding and one copy.
  */
-#ifndef LOOP_REPORTS_H
-#define LOOP_REPORTS_H
+#ifndef LOOP_REPORT_SET_H
+#define LOOP_REPORT_SET_H
 
 #include "cluster/cluster.h"
 
-/* Zero to begin with; reports_clear frees it. */
-struct reports {
+/* Zero to begin with; report_set_clear frees it. */
+struct report_set {
     struct report *reports; /* in order of the jobs' first reports */
     int count, capacity;
     struct reported {
@@ -21,32 +21,32 @@ struct reports {
     uint64_t taken, refused, stale; /* since the start */
 };
 
-void reports_clear (struct reports *reports);
+void report_set_clear (struct report_set *reports);
 
 /* 0 if this is the generation of the job that runs; -ESTALE. */
-int reports_check (const struct cluster *cluster, int job, int generation,
-                   struct pollux_error *err);
+int report_set_check (const struct cluster *cluster, int job, int generation,
+                      struct pollux_error *err);
 
 /* Keep a valid report.  -ESTALE: it is of another generation than the running one, or the job does not
  * run; -ENOMEM. */
-int reports_take (struct reports *reports, const struct cluster *cluster,
-                  const struct report *report, int generation, struct pollux_error *err);
+int report_set_take (struct report_set *reports, const struct cluster *cluster,
+                     const struct report *report, int generation, struct pollux_error *err);
 
 /* A report of the job was malformed: keep the error message for the job's owner. */
-void reports_refuse (struct reports *reports, int job, const char *why);
+void report_set_refuse (struct report_set *reports, int job, const char *why);
 
 /* The latest report of a job that is not journalled yet; NULL: none. */
-const struct report *reports_latest (const struct reports *reports, int job);
+const struct report *report_set_latest (const struct report_set *reports, int job);
 
 /* The error message of the job's last report; NULL: it was accepted. */
-const char *reports_refusal (const struct reports *reports, int job);
+const char *report_set_refusal (const struct report_set *reports, int job);
 
 /* The reports of live jobs, in order of submission, as the body of a HINTS event.  Returns their number;
  * *ret is borrowed until the next call with these reports. */
-int reports_collect (struct reports *reports, const struct cluster *cluster,
-                     const struct report **ret);
+int report_set_collect (struct report_set *reports, const struct cluster *cluster,
+                        const struct report **ret);
 
 /* Drop all reports, after they were posted. */
-void reports_drop (struct reports *reports);
+void report_set_drop (struct report_set *reports);
 
 #endif

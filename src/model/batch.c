@@ -37,7 +37,7 @@ static int check_range (const char *low_name, int64_t low, const char *high_name
 {
     if (low >= 1 && low <= high && high <= POLLUX_BATCH_LIMIT)
         return 0;
-    return fail (err, -EINVAL, "limits: want 1 <= %s <= %s <= %lld, got %s %lld and %s %lld",
+    return fail (err, -EINVAL, "limits: expected 1 <= %s <= %s <= %lld, got %s %lld and %s %lld",
                  low_name, high_name, (long long)POLLUX_BATCH_LIMIT, low_name, (long long)low,
                  high_name, (long long)high);
 }
@@ -66,7 +66,7 @@ static int check_job (const struct pollux_model *model, struct pollux_grad grad,
         return fail (err, -EINVAL, "grad: gain_max must be 0 (no limit) or at least 1, got %g",
                      grad.gain_max);
     if (search != POLLUX_EXACT && search != POLLUX_REFERENCE)
-        return fail (err, -EINVAL, "search: want exact or reference, got %d", (int)search);
+        return fail (err, -EINVAL, "search: expected exact or reference, got %d", (int)search);
     return 0;
 }
 
@@ -101,7 +101,7 @@ int pollux_best_batch (const struct pollux_model *model, struct pollux_grad grad
     if (rc < 0)
         return rc;
     if (shape.nodes < 1 || shape.replicas < shape.nodes || shape.replicas > POLLUX_REPLICAS_LIMIT)
-        return fail (err, -EINVAL, "shape: want 1 <= nodes <= replicas <= %d, got %d and %d",
+        return fail (err, -EINVAL, "shape: expected 1 <= nodes <= replicas <= %d, got %d and %d",
                      POLLUX_REPLICAS_LIMIT, shape.nodes, shape.replicas);
     *ret = find (model, grad, limits, search, shape, 0);
     return 0;
@@ -116,7 +116,7 @@ int pollux_curve (const struct pollux_model *model, struct pollux_grad grad,
     if (rc < 0)
         return rc;
     if (max_replicas < 1 || max_replicas > POLLUX_REPLICAS_LIMIT)
-        return fail (err, -EINVAL, "curve: want 1 <= max_replicas <= %d, got %d",
+        return fail (err, -EINVAL, "curve: expected 1 <= max_replicas <= %d, got %d",
                      POLLUX_REPLICAS_LIMIT, max_replicas);
     if (one_node)
         find_all (model, grad, limits, search, 1, max_replicas, one_node);

@@ -28,7 +28,7 @@ int fit_check (const struct pollux_sample *samples, size_t count, struct pollux_
         if (s->shape.nodes < 1 || s->shape.replicas < s->shape.nodes ||
             s->shape.replicas > POLLUX_REPLICAS_LIMIT)
             return fail (err, -EINVAL,
-                         "sample %zu: want 1 <= nodes <= replicas <= %d, got %d nodes and "
+                         "sample %zu: expected 1 <= nodes <= replicas <= %d, got %d nodes and "
                          "%d replicas",
                          i + 1, POLLUX_REPLICAS_LIMIT, s->shape.nodes, s->shape.replicas);
         if (s->m < 1 || s->m > POLLUX_BATCH_LIMIT)

@@ -5,7 +5,7 @@
  * batches.  A job whose count is unchanged keeps its placement; the others are placed largest
  * first, so that jobs which need whole nodes find them.
  */
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/priority_order.h"
 
 /* Raise the replica count of all jobs level by level.  A job that cannot run with every count

@@ -4,7 +4,7 @@
  * that does not fit now blocks all later ones.  A job that does not even fit into the empty
  * cluster is skipped: it would block the queue for ever.
  */
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/priority_order.h"
 
 static int fifo_rank (const struct view *view, void *memory, struct priority *priorities,

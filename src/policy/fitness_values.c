@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "policy/objective.h"
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/speedup.h"
 
 struct prepared {

@@ -8,7 +8,7 @@
  * a running job: a run lasts at least that long, unless a new job needs the slots, and at most
  * 1/slice of it is spent on restarting.
  */
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/policy_options.h"
 #include "policy/priority_order.h"
 

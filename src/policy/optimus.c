@@ -9,7 +9,7 @@
  */
 #include <math.h>
 
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/priority_order.h"
 
 /* Seconds saved per slot by going from `from` replicas to `to`; 0 where the oracle has no value. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/policy_options.h"
 #include "policy/priority_order.h"
 

@@ -11,9 +11,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
 #include "base/error.h"
 #include "policy/objective.h"
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 #include "policy/speedup.h"
@@ -129,8 +130,7 @@ static bool affordable (const struct objective *objective, double threshold, int
 
 static int ascending (const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
+    return compare_doubles (*(const double *)a, *(const double *)b);
 }
 
 /* All x that any job can reach, sorted. */

@@ -19,7 +19,7 @@
 #include "policy/ga/population.h"
 #include "policy/name_index.h"
 #include "policy/objective.h"
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/policy_options.h"
 #include "policy/speedup.h"
 

@@ -38,7 +38,7 @@
 #include "base/compare.h"
 #include "base/error.h"
 #include "policy/objective.h"
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 #include "policy/speedup.h"

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/priority_order.h"
 
 /* Seconds to the end at a size; infinite where the oracle has no value. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "policy/policies.h"
+#include "policy/policy_list.h"
 #include "policy/name_index.h"
 #include "policy/policy_options.h"
 #include "policy/priority_order.h"

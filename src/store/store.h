@@ -16,8 +16,8 @@
  *     ... append, append, ...                          source = store_source (store);
  *     store_close (store, err)                         while ((rc = source.next (source.self,
  *                                                               &cluster, &event, err)) == 1)
- *                                                          rc = cluster_apply (&cluster, &event,
- *                                                                              err);
+ *                                                          rc = cluster_apply_checked (&cluster,
+ *                                                                                      &event, err);
  *                                                      store_close (store, err)
  *
  * A store belongs to one thread at a time.  Files are created 0600.

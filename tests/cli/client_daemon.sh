@@ -225,7 +225,7 @@ expect "revoke" status=0 out~'ann is revoked' err=
 run as ann list
 expect "a revoked token" status=1 out= err~'does not know this token' err!"$(cat "$tmp/ann")"
 POLLUX_STATE=$tmp/none run pollux list --server "$address"
-expect "no token" status=1 out= err~'wants a token: POLLUX_TOKEN_FILE is not set, and .*/none/admin.token'
+expect "no token" status=1 out= err~'requires a token: POLLUX_TOKEN_FILE is not set, and .*/none/admin.token'
 
 # ---- Explain -----------------------------------------------------------------------------------
 

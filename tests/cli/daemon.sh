@@ -18,7 +18,7 @@ fi
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 --policy nosuch
 expect "an unknown policy" status=2 out= err~nosuch
 run $POLLUXD --policy srtf --check
-expect "a policy that needs a simulation" status=2 out= err~'srtf needs to know the future'
+expect "a policy that needs a simulation" status=2 out= err~'srtf needs the true remaining times'
 run $POLLUXD --state "$tmp/r" --listen 127.0.0.1:0 "${root[@]}" --node a:0
 expect "a node without slots" status=2 out= err~'a:0'
 run $POLLUXD --state "$tmp/r" --listen nosuch "${root[@]}"
@@ -358,7 +358,7 @@ holds "an invalid configuration changes nothing" reloaded
 sed -i '$d' "$tmp/config.yaml"
 printf 'policy: srtf\nrate: 999\n' >>"$tmp/config.yaml"
 kill -HUP "$daemon"
-soon "a policy that needs a simulation is logged" grep -q 'not reloaded.*srtf needs to know the future' "$log"
+soon "a policy that needs a simulation is logged" grep -q 'not reloaded.*srtf needs the true remaining times' "$log"
 sed -i '/srtf/d' "$tmp/config.yaml"
 kill -HUP "$daemon"
 soon "fields that need a restart are logged" grep -q 'only a restart.*rate' "$log"

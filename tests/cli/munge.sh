@@ -159,7 +159,7 @@ run env POLLUX_AUTH=munge POLLUX_SERVER="$url" $POLLUX token list
 expect "POLLUX_AUTH=munge: signed, even if there is a token" status=0
 check "by polluxd's user" grep -q "request who=$me role=admin.*route=/v1/tokens" "$log"
 run env POLLUX_AUTH=token POLLUX_STATE="$tmp/home/none" POLLUX_SERVER="$url" $POLLUX list
-expect "POLLUX_AUTH=token: not signed" status=1 err~'wants a token'
+expect "POLLUX_AUTH=token: not signed" status=1 err~'requires a token'
 run env POLLUX_AUTH=magic $POLLUX list
 expect "another way does not exist" status=2 err~'POLLUX_AUTH: expected auto, token or munge'
 run env POLLUX_AUTH=munge POLLUX_MUNGE_SOCKET="$tmp/none" $POLLUX list

@@ -167,7 +167,7 @@ if [ -n "$own" ]; then
     POLLUX_TOKEN_FILE=$state/admin.token run pollux status --server "http://$own:$port"
     expect "a client warns before it sends a token without TLS" status=0 err~"warning: the token is sent to 'http://$own:$port' without TLS"
     run pollux status --server "http://$own:$port"
-    expect "the state directory's token is not sent without TLS" status=1 err~'wants a token: POLLUX_TOKEN_FILE is not set'
+    expect "the state directory's token is not sent without TLS" status=1 err~'requires a token: POLLUX_TOKEN_FILE is not set'
     stop_daemon
 else
     skip "tokens over the network: this machine has only loopback addresses"

@@ -304,8 +304,8 @@ def test_status_and_fit():
     assert status.fit.model.gamma >= 1 and status.best.goodput > 0
     assert status.samples == 1 and status.max_profiled_replicas == 2
     assert status.grad == pytest.approx((1.0, 0.5, 4.0)) and status.progress == 30
-    assert status.careful == pytest.approx((1.0, 0.5, 4.0))
-    assert agent.grads() == (status.grad[:2], status.careful)
+    assert status.decision_grad == pytest.approx((1.0, 0.5, 4.0))
+    assert agent.grads() == (status.grad[:2], status.decision_grad)
     assert status.report_error == 0
 
 

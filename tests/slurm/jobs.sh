@@ -113,7 +113,7 @@ for way in "${ways[@]}"; do
 done
 # ---- Others are faster ----------------------------------------------------------------------------
 
-# GPUs are taken when polluxd still believes that they are free.
+# GPUs are taken before polluxd has seen it.
 soon "all slots are free" slots_are '[4, 4, 4, 4]'
 others=("$(foreign -w n0 --gres=gpu:4)" "$(foreign -w n2 --gres=gpu:4)" "$(foreign -w n3 --gres=gpu:4)")
 submit late --min 4 --max 8 --preemptible --backoff 1 -- "$counter"

@@ -50,7 +50,7 @@ later() { [ "$(generation)" -gt "$1" ] && running "$2"; }
 slots_are() { [ "$(pollux nodes --json | jq -r '[.nodes[] | if .available then .slots else 0 end] | join(" ")')" = "$1" ]; }
 limit() { pollux scale elastic --min "$1" --max "$1"; }
 first_id() { squeue -h -n "elastic.$(generation).0" -o %i | head -n 1; }
-blameless() { is elastic ".failures == 0" || { grep "generation ended" "$log" | grep -v how=stopped; false; }; }
+no_failures() { is elastic ".failures == 0" || { grep "generation ended" "$log" | grep -v how=stopped; false; }; }
 
 # ---- Placements -----------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ if [ "$(id -u)" != 0 ]; then
     high=$(sbatch_other -p high --exclusive -w "$(squeue -h -j "$(first_id)" -o %N)")
     soon "it goes on after a preemption" later $before 3
     scancel "$high"
-    check "none of these is a failure of the job" blameless
+    check "none of these is a failure of the job" no_failures
 
     # Faults.
 
@@ -182,7 +182,7 @@ fault failure sbatch
 soon "sbatch fails: its generation ends" eval 'grep -q "Unable to contact" "$log"'
 mend sbatch
 soon "and the next one runs" running 4
-check "none of these is a failure of the job" blameless
+check "none of these is a failure of the job" no_failures
 
 fault garbage scontrol
 soon "garbage of scontrol is refused" eval 'grep -q "nodes of Slurm are not known: scontrol" "$log"'
@@ -207,11 +207,11 @@ check "nothing new runs meanwhile" [ "$(of elastic .generation)" = "$generation"
 mend squeue sinfo scontrol scancel
 soon "hanging commands are killed, and the change happens" running 5
 soon "none of them is left" eval '[ "$(hung)" = 0 ]'
-check "none of these is a failure of the job" blameless
+check "none of these is a failure of the job" no_failures
 
 # ---- A job that Slurm does not take ---------------------------------------------------------------
 
-# The words of a job are in sbatch's messages.  They are the job's failure, and nobody waits for them.
+# sbatch's messages contain words of the job.  Such a refusal is the job's failure, and delays no other job.
 sed -e 's/name: elastic/name: wrong/' -e '/preemptible/d' "$tmp/elastic.yaml" >"$tmp/wrong.yaml"
 echo 'max_failures: 2
 backoff: 1

@@ -143,7 +143,7 @@ fault_scancel()
     fi
 }
 fault_munged() { sound_node && munged_kill "$one" && breaks "$one" 1 8 munged_start; }
-# A job of somebody else takes GPUs for some seconds, or waits for them.
+# A Slurm job of another user takes GPUs for some seconds, or waits for them.
 fault_foreign()
 {
     one=$(slurm sbatch --parsable -J foreign -N1 -n1 --mem=100 --gpus-per-node=$((1 + RANDOM % gpus)) -o /dev/null --wrap 'sleep 100') &&

@@ -79,25 +79,25 @@ static int report (void *self, const struct report *report, int generation,
                    struct pollux_error *err)
 {
     struct api_fixture *fixture = self;
-    return reports_take (&fixture->status.reports, &fixture->cluster_fixture.cluster, report,
-                         generation, err);
+    return report_set_take (&fixture->status.reports, &fixture->cluster_fixture.cluster, report,
+                            generation, err);
 }
 
 static void report_refused (void *self, int job, const char *why)
 {
-    reports_refuse (&((struct api_fixture *)self)->status.reports, job, why);
+    report_set_refuse (&((struct api_fixture *)self)->status.reports, job, why);
 }
 
 int api_fixture_post_reports (struct api_fixture *fixture)
 {
-    struct reports *reports = &fixture->status.reports;
+    struct report_set *reports = &fixture->status.reports;
     struct event event = {.type = EVENT_HINTS, .job = -1};
     event.hints.count =
-        reports_collect (reports, &fixture->cluster_fixture.cluster, &event.hints.reports);
+        report_set_collect (reports, &fixture->cluster_fixture.cluster, &event.hints.reports);
     struct pollux_error err;
     int rc = event.hints.count > 0 ? post (fixture, &event, &err) : 0;
     if (rc == 0)
-        reports_drop (reports);
+        report_set_drop (reports);
     return rc;
 }
 

@@ -274,8 +274,8 @@ static void test_batch_changes_step_by_step (void **unused)
         assert_true (status.fitted && advice.gain > 1);
         /* The status has the estimate that decides. */
         struct pollux_grad grad = agent_grad (job.agent);
-        assert_true (status.careful.sqr == grad.sqr && status.careful.var == grad.var);
-        double gain = pollux_gain (status.careful, total_of (&job) / 64);
+        assert_true (status.decision_grad.sqr == grad.sqr && status.decision_grad.var == grad.var);
+        double gain = pollux_gain (status.decision_grad, total_of (&job) / 64);
         assert_true (relative (gain, step (&job).gain) < 1e-3);
         /* Nothing new is measured: no change. */
         steps (&job, 500);

@@ -163,7 +163,7 @@ static void offer (struct fixture *fixture, const char *text)
 
 static void news (struct fixture *fixture, const char *text)
 {
-    assert_int_equal (hint_sender_news (fixture->sender, text, strlen (text)), 0);
+    assert_int_equal (hint_sender_add_news (fixture->sender, text, strlen (text)), 0);
 }
 
 /* ---- Tests ---- */
@@ -399,10 +399,10 @@ static void test_limits (void **state)
     struct fixture *fixture = *state;
     start (fixture);
     memset (large, 'x', sizeof (large));
-    assert_int_equal (hint_sender_news (fixture->sender, large, sizeof (large)), -EFBIG);
+    assert_int_equal (hint_sender_add_news (fixture->sender, large, sizeof (large)), -EFBIG);
     for (int i = 0; i < 16; i++)
         news (fixture, "{}");
-    assert_int_equal (hint_sender_news (fixture->sender, "{}", 2), -ENOBUFS);
+    assert_int_equal (hint_sender_add_news (fixture->sender, "{}", 2), -ENOBUFS);
     run_until (fixture, 16);
     for (size_t i = 0; i < COUNT (wrong); i++) {
         struct hint_sender *sender = NULL;

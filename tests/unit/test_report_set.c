@@ -6,7 +6,7 @@
 #include "unit.h"
 #include "cluster_fixture.h"
 #include "api/metrics.h"
-#include "loop/reports.h"
+#include "loop/report_set.h"
 #include "loop/round_history.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static void latest_report_of_each_job (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
-    struct reports reports = {0};
+    struct report_set reports = {0};
     struct pollux_error err;
     const struct report *collected;
     cluster_fixture_init (&cluster_fixture, 2, 4);
@@ -38,35 +38,37 @@ static void latest_report_of_each_job (void **state)
     for (int round = 0; round < 3; round++)
         for (int i = 99; i >= 0; i -= 3) {
             struct report report = report_of (i, 10 * round + i);
-            assert_int_equal (0,
-                              reports_take (&reports, &cluster_fixture.cluster, &report, 1, &err));
+            assert_int_equal (
+                0, report_set_take (&reports, &cluster_fixture.cluster, &report, 1, &err));
         }
     assert_int_equal (reports.count, 34);
-    assert_true (reports_latest (&reports, 99)->hints.progress == 20 + 99);
-    assert_null (reports_latest (&reports, 98));
-    assert_null (reports_latest (&reports, 100000));
+    assert_true (report_set_latest (&reports, 99)->hints.progress == 20 + 99);
+    assert_null (report_set_latest (&reports, 98));
+    assert_null (report_set_latest (&reports, 100000));
     /* Reports of another generation, and of a job that does not run. */
     struct report report = report_of (0, 5);
-    assert_int_equal (-ESTALE, reports_take (&reports, &cluster_fixture.cluster, &report, 2, &err));
+    assert_int_equal (-ESTALE,
+                      report_set_take (&reports, &cluster_fixture.cluster, &report, 2, &err));
     assert_non_null (strstr (err.text, "generation 2"));
     cluster_fixture_exit (&cluster_fixture, 3, EXITED_FINISHED, "");
     report = report_of (3, 5);
-    assert_int_equal (-ESTALE, reports_take (&reports, &cluster_fixture.cluster, &report, 1, &err));
+    assert_int_equal (-ESTALE,
+                      report_set_take (&reports, &cluster_fixture.cluster, &report, 1, &err));
     assert_int_equal (reports.stale, 2);
     /* In order of submission, without the job that ended. */
-    int count = reports_collect (&reports, &cluster_fixture.cluster, &collected);
+    int count = report_set_collect (&reports, &cluster_fixture.cluster, &collected);
     assert_int_equal (count, 33);
     for (int i = 1; i < count; i++)
         assert_true (collected[i - 1].job < collected[i].job);
-    assert_true (reports_latest (&reports, 99)->hints.progress == 20 + 99);
-    assert_null (reports_latest (&reports, 3));
+    assert_true (report_set_latest (&reports, 99)->hints.progress == 20 + 99);
+    assert_null (report_set_latest (&reports, 3));
     struct event event = {.type = EVENT_HINTS, .job = -1, .hints = {collected, count}};
     cluster_fixture_apply (&cluster_fixture, &event);
     assert_true (cluster_fixture.cluster.jobs[99]->hints.grad.gain_max == 1 + 20 + 99);
-    reports_drop (&reports);
-    assert_int_equal (0, reports_collect (&reports, &cluster_fixture.cluster, &collected));
-    assert_null (reports_latest (&reports, 99));
-    reports_clear (&reports);
+    report_set_drop (&reports);
+    assert_int_equal (0, report_set_collect (&reports, &cluster_fixture.cluster, &collected));
+    assert_null (report_set_latest (&reports, 99));
+    report_set_clear (&reports);
     cluster_fixture_clear (&cluster_fixture);
 }
 
@@ -74,20 +76,20 @@ static void refusals_are_kept_until_the_next_valid_report (void **state)
 {
     (void)state;
     struct cluster_fixture cluster_fixture;
-    struct reports reports = {0};
+    struct report_set reports = {0};
     cluster_fixture_init (&cluster_fixture, 1, 4);
     cluster_fixture_submit (&cluster_fixture, "a", 0, 4);
     cluster_fixture_start (&cluster_fixture, 0, "0:1");
-    assert_null (reports_refusal (&reports, 0));
-    reports_refuse (&reports, 0, "gamma: expected a number");
-    reports_refuse (&reports, 0, "sqr: expected a number");
-    assert_string_equal (reports_refusal (&reports, 0), "sqr: expected a number");
+    assert_null (report_set_refusal (&reports, 0));
+    report_set_refuse (&reports, 0, "gamma: expected a number");
+    report_set_refuse (&reports, 0, "sqr: expected a number");
+    assert_string_equal (report_set_refusal (&reports, 0), "sqr: expected a number");
     struct report report = report_of (0, 1);
-    assert_int_equal (0, reports_take (&reports, &cluster_fixture.cluster, &report, 1, NULL));
-    assert_null (reports_refusal (&reports, 0));
+    assert_int_equal (0, report_set_take (&reports, &cluster_fixture.cluster, &report, 1, NULL));
+    assert_null (report_set_refusal (&reports, 0));
     assert_int_equal (reports.refused, 2);
     assert_int_equal (reports.taken, 1);
-    reports_clear (&reports);
+    report_set_clear (&reports);
     cluster_fixture_clear (&cluster_fixture);
 }
 

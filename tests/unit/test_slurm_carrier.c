@@ -265,7 +265,7 @@ static void test_pause_lengths (void **state)
         assert_int_equal (slurm_pause_us (cases[i].count), cases[i].seconds * INT64_C (1000000));
 }
 
-/* Nobody says who kills its supervisors: after five times that is the job's failure. */
+/* Supervisors are killed for an unknown reason: the sixth time in succession is the job's failure. */
 static void test_unexplained_losses (void **state)
 {
     struct fixture *fixture = *state;

@@ -466,7 +466,7 @@ static void test_reservations (void **state)
                           refused[i].code);
         assert_non_null (strstr (err.text, "scontrol, line 1: "));
     }
-    /* A name that is too long is somebody else's. */
+    /* A name that is too long belongs to another user. */
     char name[70], line[128];
     memset (name, 'a', sizeof (name));
     name[NAME_SIZE - 1] = '\0';

@@ -102,7 +102,7 @@ static void test_prepared (void **state)
     assert_int_equal (state_prepare ("parent/state", uid, getegid (), NULL), 0); /* again */
 }
 
-/* An existing directory of root is given away if it is empty, and nobody else can have put it there. */
+/* An empty directory of root is given away, unless another user may have put it there. */
 static void test_handed_over (void **state)
 {
     (void)state;
@@ -112,8 +112,8 @@ static void test_handed_over (void **state)
         const char *why;
     } cases[] = {
         {"empty", true, ""},
-        {"open", false, "other users"},  /* everybody may write to it */
-        {"full", false, "is not empty"}, /* somebody's files */
+        {"open", false, "other users"},  /* all users may write to it */
+        {"full", false, "is not empty"}, /* files of another user */
         {"alias", false, "is a link"},
         {"mine/inner", false, "other users"},      /* below a directory of another user */
         {"mine/lead/inner", false, "other users"}, /* through another user's link */

@@ -183,7 +183,7 @@ static void recording_never_overwrites (void **state)
 /* ---- Killed at any moment ------------------------------------------------------------------- */
 
 /* Writes the number of confirmed events to a pipe. */
-struct witness {
+struct confirming {
     struct store *store;
     struct journal journal;
     int pipe;
@@ -191,21 +191,21 @@ struct witness {
     int every; /* commit after so many events; 0: the store commits */
 };
 
-static int witness_append (void *self, const struct cluster *cluster, const struct event *event,
-                           struct pollux_error *err)
+static int confirming_append (void *self, const struct cluster *cluster, const struct event *event,
+                              struct pollux_error *err)
 {
-    struct witness *witness = self;
-    int rc = witness->journal.append (witness->journal.self, cluster, event, err);
+    struct confirming *confirming = self;
+    int rc = confirming->journal.append (confirming->journal.self, cluster, event, err);
     if (rc < 0)
         return rc;
-    witness->appended++;
-    bool confirmed = witness->appended % STORE_RECORD_EVENTS == 0;
-    if (witness->every > 0) {
-        confirmed = witness->appended % witness->every == 0;
-        rc = confirmed ? store_commit (witness->store, err) : 0;
+    confirming->appended++;
+    bool confirmed = confirming->appended % STORE_RECORD_EVENTS == 0;
+    if (confirming->every > 0) {
+        confirmed = confirming->appended % confirming->every == 0;
+        rc = confirmed ? store_commit (confirming->store, err) : 0;
     }
     if (rc == 0 && confirmed &&
-        write (witness->pipe, &witness->appended, sizeof (witness->appended)) < 0)
+        write (confirming->pipe, &confirming->appended, sizeof (confirming->appended)) < 0)
         return -errno;
     return rc;
 }
@@ -213,13 +213,14 @@ static int witness_append (void *self, const struct cluster *cluster, const stru
 /* In a child: record until killed.  Never returns. */
 static void record_until_killed (enum store_mode mode, int pipe)
 {
-    struct witness witness = {.pipe = pipe, .every = mode == STORE_DURABLE ? 7 : 0};
+    struct confirming confirming = {.pipe = pipe, .every = mode == STORE_DURABLE ? 7 : 0};
     struct random_journal endless = {.policy = "fifo", .rounds = 1 << 20, .seed = 5};
     struct cluster cluster;
-    if (store_open (journal_path, mode, &witness.store, NULL) < 0)
+    if (store_open (journal_path, mode, &confirming.store, NULL) < 0)
         _exit (1);
-    witness.journal = store_journal (witness.store);
-    random_journal_write (&endless, (struct journal){.append = witness_append, .self = &witness},
+    confirming.journal = store_journal (confirming.store);
+    random_journal_write (&endless,
+                          (struct journal){.append = confirming_append, .self = &confirming},
                           &cluster, NULL);
     _exit (1);
 }

@@ -173,7 +173,7 @@ class CStatus(Structure):
         ("progress", c_double),
         ("total", c_double),
         ("grad", CGrad),
-        ("careful", CGrad),
+        ("decision_grad", CGrad),
         ("noise_scale", c_double),
         ("noise_weight", c_double),
         ("noise_biased", c_bool),

@@ -71,7 +71,7 @@ class Status(NamedTuple):
     progress: float
     total: float  # 0: unknown
     grad: Grad  # averages of what was measured
-    careful: Grad  # the estimate that decides: batch, gain, progress and reports
+    decision_grad: Grad  # the estimate that decides: batch, gain, progress and reports
     noise_scale: float  # samples, by grad; NaN: unknown
     noise_weight: float
     noise_biased: bool
@@ -351,7 +351,7 @@ class Agent:
             c.progress,
             c.total,
             Grad.of(c.grad),
-            Grad.of(c.careful),
+            Grad.of(c.decision_grad),
             c.noise_scale,
             c.noise_weight,
             c.noise_biased,
@@ -366,10 +366,10 @@ class Agent:
         )
 
     def grads(self) -> Tuple[Tuple[float, float], Grad]:
-        """Only grad, without gain_max, and careful of status(); cheap enough for every update."""
+        """Only grad, without gain_max, and decision_grad of status(); cheap enough for every update."""
         self._c_status(self._handle, self._status_ref)
         grad = self._status.grad
-        return (grad.sqr, grad.var), Grad.of(self._status.careful)
+        return (grad.sqr, grad.var), Grad.of(self._status.decision_grad)
 
     def save_state(self) -> bytes:
         """Progress, noise averages, measured times and the model, in a portable format."""

@@ -331,7 +331,7 @@ def fit(
     """Fit the throughput model to measured step times, a column each: on `replicas` replicas of
     `nodes` nodes with m samples a micro-step without synchronisation took grad_s seconds, and the
     last one with it step_s.  A sample of weight 2 counts like two.  last is the job's previous
-    model: kept as far as the samples do not care."""
+    model: parameters that the samples do not determine keep its values."""
     rows, _ = _rows((nodes, replicas, m, grad_s, step_s, weight))
     samples = (CSample * max(len(rows), 1))(
         *(CSample(CShape(_whole(n, 32), _whole(k, 32)), _whole(b), *t) for n, k, b, *t in rows)

@@ -158,9 +158,9 @@ int service_submit (struct service *service, const char *owner, struct carried_s
     return 0;
 }
 
-/* Was it not the job's fault?  Slurm did not answer, to sbatch or to this process; or there was no memory, or no
- * sbatch, as while Slurm is being upgraded.  What sbatch says is in the hands of the owner, whose process it is.  So
- * this is an excuse, of which a job has few, and never a reason to hold up the jobs of others. */
+/* True if the failure does not count as the job's: Slurm did not answer, or memory or sbatch was missing, as during an
+ * upgrade of Slurm.  The owner controls what sbatch prints, so the number of such failures is limited per job, and they
+ * never delay other jobs. */
 static bool is_excused (const struct service *service, int code)
 {
     return code == OWNER_UNREACHABLE || code == -ENOMEM || code == -EMFILE || code == -ENFILE ||

@@ -126,8 +126,9 @@ static bool find_reason (const char *text, char *ret, size_t size)
     for (const char *line = text, *next; line && *line; line = next) {
         size_t length = strcspn (line, "\n");
         next = line[length] ? line + length + 1 : NULL;
+        /* Skipped: empty and long lines, and srun's warning that CPU binding is not supported. */
         if (length == 0 || length >= size || strncmp (line, "srun: cluster config", 20) == 0)
-            continue; /* the latter: it lacks support for CPU binding */
+            continue;
         memcpy (ret, line, length);
         ret[length] = '\0';
         for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
@@ -216,7 +217,7 @@ static bool has_failed (const struct slurm *slurm, int node)
     return slurm->way->lists_dead_shares && slurm_lacks_node (slurm, node);
 }
 
-/* Is nothing more to be expected of the share: has it ended, or does Slurm list it in vain? */
+/* True if the share has ended, or if Slurm still lists it although its node has failed. */
 static bool is_over (const struct slurm *slurm, const struct carried_share *share)
 {
     return slurm_share_is_gone (slurm, share) ||
@@ -483,7 +484,7 @@ static bool has_failure (const struct generation *generation)
     return false;
 }
 
-/* A replica that was lost, with the share to blame: one that this daemon did not cancel, if there is one.  -1:
+/* A replica that was lost, with the share that caused it: one that this daemon did not cancel, if there is one.  -1:
  * none was lost. */
 static int find_lost (const struct generation *generation)
 {

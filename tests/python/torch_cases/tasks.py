@@ -116,6 +116,6 @@ def assert_equals_plain(made: Callable[[], SimpleNamespace] = make, each: Body =
 def noise() -> tuple[float, float]:
     """sqr and var after the last update, by replica 0.  A collective operation."""
     session = px.session()
-    grad, _careful = session.agent.grads()
+    grad, _decision_grad = session.agent.grads()
     sqr, var = session.collectives.broadcast(grad)
     return sqr, var

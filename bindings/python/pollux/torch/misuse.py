@@ -78,9 +78,10 @@ class Misuse:
         self._rates = rates
 
     def stepped(self) -> None:
-        """opt.step() is called in the last micro-step of an update.  Whoever accumulates n > 1
-        batches never calls it in the iteration after that, which is the first micro-step of the
-        next update, or all of it.  `if px.updating(): opt.step()` does not either, but asks."""
+        """opt.step() is called in the last micro-step of an update.  A program that
+        accumulates n > 1 batches does not call it in the next iteration, which is the first
+        micro-step of the next update, or the only one.  A program with `if px.updating():
+        opt.step()` does not call it either, but calls px.updating()."""
         early = self._first_unstepped and not self._asked and not self.by_adapter
         self._accumulated = self._accumulated + 1 if early or self._unstepped > 0 else 0
         self._unstepped = 0

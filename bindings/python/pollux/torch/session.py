@@ -47,7 +47,7 @@ from .patches import Patches, scaled
 
 STOPPED = 143  # exit status after a request to stop: the work is saved
 UNSAVED = 1    # exit status after a request to stop: the work could not be saved
-OWN_WORDS = 7  # of a decision, before the numbers of the agent
+OWN_NUMBERS = 7  # of a decision, before the numbers of the agent
 
 
 class Made(NamedTuple):
@@ -106,7 +106,7 @@ class Session:
         self.evaluations = 0    # that are running
         self.restored = False
         self._grad = (1.0, 0.0)         # measured
-        self._careful = Grad(1.0, 0.0)  # decides
+        self._decision_grad = Grad(1.0, 0.0)  # decides
         self.observing = False
         self.interrupts: Optional[Interrupts] = None
         self.loader: Any = None
@@ -352,18 +352,18 @@ class Session:
         """The decision of replica 0, as numbers to send to the others.  They get zeros."""
         numbers = self.agent.decide()
         if not self.leads:
-            return [0.0] * (OWN_WORDS + len(numbers))
+            return [0.0] * (OWN_NUMBERS + len(numbers))
         stops = self.agent.stopping() or self.saver.replaced
-        grad, careful = self.agent.grads()
-        return [float(self.saver.due(self.save_asked)), float(stops), *grad, *careful, *numbers]
+        grad, decision_grad = self.agent.grads()
+        return [float(self.saver.due(self.save_asked)), float(stops), *grad, *decision_grad, *numbers]
 
-    def _receive(self, words: list[float]) -> None:
+    def _receive(self, numbers: list[float]) -> None:
         """The decision of replica 0 has arrived."""
-        if words[0]:
+        if numbers[0]:
             self.save_agreed, self.save_asked = True, False
-        self.stop_agreed = bool(words[1]) or self.gradients.any_replica_stops
-        self._grad, self._careful = (words[2], words[3]), Grad(*words[4:OWN_WORDS])
-        self.agent.receive(words[OWN_WORDS:])
+        self.stop_agreed = bool(numbers[1]) or self.gradients.any_replica_stops
+        self._grad, self._decision_grad = (numbers[2], numbers[3]), Grad(*numbers[4:OWN_NUMBERS])
+        self.agent.receive(numbers[OWN_NUMBERS:])
 
     def _follow(self) -> None:
         self.advice = self.agent.follow()
@@ -512,7 +512,7 @@ class Session:
         the statistics that the agent decides by."""
         if self.made is not None and self.made.samples == samples and self.made.gain > 0:
             return self.made.gain
-        return max(1.0, float(model.gain(self._careful, samples / self.init_batch)))
+        return max(1.0, float(model.gain(self._decision_grad, samples / self.init_batch)))
 
     # ---- px.observe() -----------------------------------------------------------------------
 
