@@ -19,7 +19,7 @@ extern const struct command sim_command;
 extern const struct command replay_command;
 extern const struct command capacity_command;
 extern const struct command workload_command;
-extern const struct command profile_command;
+extern const struct command extract_command;
 extern const struct command profiles_command;
 extern const struct command submit_command;
 extern const struct command list_command;

@@ -19,7 +19,7 @@ static const struct command *const commands[] = {
     &explain_command,     &cancel_command,   &scale_command,    &nodes_command,   &drain_command,
     &resume_command,      &events_command,   &status_command,   &doctor_command,  &token_command,
     &fit_command,         &goodput_command,  &decide_command,   &sim_command,     &replay_command,
-    &capacity_command,    &workload_command, &profiles_command, &profile_command, &exec_command,
+    &capacity_command,    &workload_command, &profiles_command, &extract_command, &exec_command,
     &slurm_pilot_command,
 };
 #define COMMANDS (sizeof (commands) / sizeof (commands[0]))

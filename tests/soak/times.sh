@@ -56,7 +56,7 @@ for number in 1 2 3 4; do
 done
 real=$(pollux list --json | jq '[.jobs[] | .ended_at - .submitted_at] | add / length')
 stop_daemon
-run pollux profile "$state/journal.db" --workload "$tmp/mix.csv"
+run pollux extract "$state/journal.db" --workload "$tmp/mix.csv"
 expect "their journal becomes profiles" status=0 err~'^pollux sim'
 printf '%s\n' "$out" >"$tmp/mix.json"
 words=$(sed -n 's|^pollux sim .* --profiles PROFILES ||p' <<<"$err")

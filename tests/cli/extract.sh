@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# pollux profile: a simulation is recorded, profiled and simulated again; journals that are wrong.
+# pollux extract: a simulation is recorded, profiled and simulated again; journals that are wrong.
 . tests/cli/lib.sh
 
 pollux workload --jobs 6 --hours 0.2 --mix cifar10=1,ncf=1 --seed 3 >"$tmp/first.csv"
 run pollux sim "$tmp/first.csv" --policy pollux --nodes 2 --interval 30 --record "$tmp/first.db" \
     --json "$tmp/first.json"
 expect "a simulation is recorded" status=0
-run pollux profile "$tmp/first.db" --workload="$tmp/again.csv"
+run pollux extract "$tmp/first.db" --workload="$tmp/again.csv"
 expect "its journal becomes profiles, and the output says how to simulate them" status=0 out~'^  "version": 1,$' \
     err~'^pollux sim .*again.csv --profiles PROFILES --policy pollux --nodes 2 --gpus-per-node 4 --interval 30 --restart-delay 30 --p -1$'
 printf '%s\n' "$out" >"$tmp/again.json"
@@ -29,15 +29,15 @@ check "as long as they took, within 10 %" jq -n -e --slurpfile a "$tmp/first.jso
 # ---- Missing data ------------------------------------------------------------------------------
 
 run pollux sim "$tmp/first.csv" --policy tiresias --nodes 2 --record "$tmp/mute.db" --json "$tmp/x.json"
-run pollux profile "$tmp/mute.db"
+run pollux extract "$tmp/mute.db"
 expect "jobs without an agent are left out" status=2 out= err~'job cifar10-[0-9] is left out: it reported no model' \
     err~'mute.db: no job reported how it trains'
-run pollux profile
+run pollux extract
 expect "no file" status=2 out= err~'expected FILE.db'
-run pollux profile "$tmp/none.db"
+run pollux extract "$tmp/none.db"
 expect "a missing file" status=2 out= err~'none.db'
 echo no journal >"$tmp/no.db"
-run pollux profile "$tmp/no.db"
+run pollux extract "$tmp/no.db"
 expect "a file that is not a journal" status=2 out= err~'no.db'
-run pollux profile "$tmp/first.db" --workload="$tmp/no/such.csv"
+run pollux extract "$tmp/first.db" --workload="$tmp/no/such.csv"
 expect "a workload that cannot be written" status=2 out= err~'such.csv: cannot write: No such file'

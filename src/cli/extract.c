@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pollux profile: make profiles and a workload from the jobs of a journal, to simulate what a daemon
+ * pollux extract: make profiles and a workload from the jobs of a journal, to simulate what a daemon
  * did.
  */
 #include <errno.h>
@@ -100,7 +100,7 @@ static int make_profiles (const char *path, const struct journal_contents *conte
         if (journal_profile_of (&contents->recorded, cluster, i, next, &why) == 0)
             ret->jobs[ret->count++] = i;
         else
-            fprintf (stderr, "pollux profile: job %s is left out: %s\n",
+            fprintf (stderr, "pollux extract: job %s is left out: %s\n",
                      cluster->jobs[i]->spec.name, why.text);
     }
     if (ret->count == 0)
@@ -211,8 +211,8 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
     return code;
 }
 
-const struct command profile_command = {
-    .name = "profile",
+const struct command extract_command = {
+    .name = "extract",
     .operands = "FILE.db",
     .summary = "make profiles of the jobs of a journal, to simulate them",
     .description =
