@@ -4,7 +4,8 @@
  * of replicas.
  *
  *     magic "plxagent" | version | progress | max_replicas | steps | fitted | the model's seven
- *     | entries | updates, total batch | limit of the gain (2) | second moment (3) | evidence (7)
+ *     | entries | updates, total batch (0 without evidence) | limit of the gain (2) | second moment (3)
+ *     | evidence (7)
  *     | nodes, replicas, m, steps, met_at, grad_s, step_s of each entry
  *     | the noise estimator (model/noise_save.c) | checksum of all before
  *
@@ -68,9 +69,10 @@ static uint8_t *put_trust (uint8_t *at, const struct pollux_agent *agent)
                              agent->moment.init, agent->moment.energy, evidence->weight,
                              evidence->weight2,  evidence->sqr,        evidence->var,
                              evidence->size,     evidence->sqr2,       evidence->root2};
+    bool known = adaptation_has_evidence (&agent->adaptation);
     double total = pollux_total_batch (agent->world.shape, agent->tuner.batch);
     at = bytes_put_u64 (at, agent->adaptation.updates);
-    at = bytes_put_u64 (at, (uint64_t)total);
+    at = bytes_put_u64 (at, known ? (uint64_t)total : 0);
     for (size_t i = 0; i < sizeof (values) / sizeof (values[0]); i++)
         at = bytes_put_double (at, values[i]);
     return at;
@@ -120,7 +122,7 @@ struct state {
     double progress;
     uint64_t max_replicas, steps, fitted, count;
     double model[MODEL_FIELDS];
-    uint64_t updates, total_batch; /* total_batch 0: unknown */
+    uint64_t updates, total_batch; /* total_batch 0: unknown, or there was no evidence */
     struct gain_limit gain_limit;
     struct second_moment moment;
     struct evidence evidence;
@@ -226,6 +228,7 @@ static void adopt (struct pollux_agent *agent, const struct state *state)
     agent->adaptation.evidence = state->evidence;
     agent->adaptation.gain_limit = state->gain_limit;
     agent->adaptation.updates = state->updates;
+    agent->adaptation.had_evidence = state->total_batch > 0;
     adaptation_place (&agent->adaptation);
     agent->moment = state->moment;
     if (adaptation_has_evidence (&agent->adaptation))

@@ -4,8 +4,10 @@
 
 #include <math.h>
 
-/* Enough values for a standard error that means something. */
-static const double evidence_enough = 16;
+/* Enough values for a standard error that means something; and too few, although there were enough before
+ * (hysteresis).  A value has the weight of its batch, so a batch that doubles after every 50 updates reduces the
+ * effective number, to 11 with a probe every 8 updates.  The standard error rises with it. */
+static const double evidence_enough = 16, evidence_lost = 6;
 
 /* Every update makes the evidence older by its gain, but between two measurements by no more than this: then the
  * means are always over 40 measurements, also with gains for which 1000 of progress are a few updates. */
@@ -44,6 +46,7 @@ void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad,
         return;
     evidence_add (&adaptation->evidence, grad.sqr, grad.var, scale);
     adaptation->age = 0;
+    adaptation->had_evidence = adaptation_has_evidence (adaptation);
 }
 
 /* Few values, or none, say nothing: their standard error may be 0. */
@@ -67,7 +70,8 @@ void adaptation_advance (struct adaptation *adaptation, double gain)
 
 bool adaptation_has_evidence (const struct adaptation *adaptation)
 {
-    return evidence_count (&adaptation->evidence) >= evidence_enough;
+    double least = adaptation->had_evidence ? evidence_lost : evidence_enough;
+    return evidence_count (&adaptation->evidence) >= least;
 }
 
 struct pollux_grad adaptation_grad (const struct adaptation *adaptation)

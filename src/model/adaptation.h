@@ -25,7 +25,8 @@ struct adaptation {
     int64_t init_batch, dataset_size; /* dataset_size 0: unknown, a stream */
     bool adam;                        /* not SGD */
     struct evidence evidence;
-    double age; /* of the evidence since the last measurement */
+    bool had_evidence; /* after the last measurement: then less is enough */
+    double age;        /* of the evidence since the last measurement */
     struct gain_limit gain_limit;
     uint64_t updates; /* since the training began */
     uint64_t waits;   /* updates until the next choice; 0: it is due */
@@ -43,7 +44,7 @@ void adaptation_measure (struct adaptation *adaptation, struct pollux_grad grad,
 /* An update with this gain was made. */
 void adaptation_advance (struct adaptation *adaptation, double gain);
 
-/* True if there is enough evidence to choose a batch. */
+/* True if there is enough evidence to choose a batch.  Once there is, it is lost only far below. */
 bool adaptation_has_evidence (const struct adaptation *adaptation);
 
 /* The statistics to decide by: evidence_grad, with the largest gain that is used as gain_max.  The data count as

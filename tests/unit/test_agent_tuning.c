@@ -382,6 +382,36 @@ static void test_batch_survives_a_restart (void **unused)
     pollux_agent_close (job.agent);
 }
 
+/* A state says whether there was evidence when it was saved: fewer values are enough then. */
+static void test_evidence_survives_a_restart (void **unused)
+{
+    (void)unused;
+    static const struct {
+        int values;
+        double last; /* the scale of one more */
+        bool enough;
+    } cases[] = {{10, 1, false}, {16, 4, true}, {16, 100, false}};
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct job job;
+        uint8_t state[20000];
+        job_open (&job, 1, 1);
+        job_start (&job);
+        struct adaptation *adaptation = &job.agent->adaptation;
+        for (int k = 0; k < cases[i].values; k++)
+            adaptation_measure (adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, 1);
+        adaptation_measure (adaptation, (struct pollux_grad){.sqr = 1, .var = 2}, cases[i].last);
+        job.agent->tuner.batch = (struct pollux_batch){128, 0};
+        size_t size = pollux_agent_state_size (job.agent);
+        assert_int_equal (pollux_agent_state_save (job.agent, state, size, NULL), 0);
+        pollux_agent_close (job.agent);
+        job_start (&job);
+        assert_int_equal (pollux_agent_state_restore (job.agent, state, size, NULL), 0);
+        assert_int_equal (adaptation_has_evidence (&job.agent->adaptation), cases[i].enough);
+        assert_true (total_of (&job) == (cases[i].enough ? 128 : 64));
+        pollux_agent_close (job.agent);
+    }
+}
+
 /* The rule itself, from every batch: changed for more than 5 %. */
 static void test_five_per_cent (void **unused)
 {
@@ -539,6 +569,7 @@ int main (void)
         cmocka_unit_test (test_one_replica_probes),
         cmocka_unit_test (test_gain_limit_rises),
         cmocka_unit_test (test_batch_survives_a_restart),
+        cmocka_unit_test (test_evidence_survives_a_restart),
         cmocka_unit_test (test_five_per_cent),
         cmocka_unit_test (test_predicts_step_times),
         cmocka_unit_test (test_observe),

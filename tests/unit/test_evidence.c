@@ -264,6 +264,76 @@ static void test_large_gains (void **unused)
     }
 }
 
+/* One replica whose batch doubles after every 50 updates, with its probes.  The gain never falls back to 1. */
+static void test_growing_batch (void **unused)
+{
+    (void)unused;
+    static const struct {
+        bool adam;
+        int64_t pass;    /* updates with M0 in a pass over the data */
+        double most;     /* the largest batch, in M0 */
+        uint64_t from;   /* the update from which on it grows */
+        double count[2]; /* the least effective number of values: from, below */
+    } cases[] = {
+        /* Much data: large gains. */
+        {false, 10000, 1e9, 0, {11, 12}},
+        {true, 10000, 1e9, 0, {11, 12}},
+        {false, 1000, 32, 100, {12, 14}},
+        {true, 1000, 32, 100, {12, 14}},
+        /* Little data: the gain is at most 4, with batches of at most 16 M0.  The values always count as 16 or
+         * more, so the hysteresis changes nothing. */
+        {false, 40, 16, 0, {16, 17}},
+        {true, 40, 16, 0, {16, 17}},
+        {false, 40, 16, 130, {16, 17}},
+        {true, 40, 16, 130, {16, 17}},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct adaptation adaptation = adaptation_start (32, 32 * cases[i].pass, cases[i].adam);
+        double scale = 1, least = INFINITY;
+        for (uint64_t update = 0; update < 2000; update++) {
+            if (probe_is_due (update, cases[i].adam))
+                adaptation_measure (&adaptation, (struct pollux_grad){.sqr = 1, .var = 1e6}, scale);
+            double gain = pollux_gain (adaptation_grad (&adaptation), scale);
+            adaptation_advance (&adaptation, gain);
+            if (!adaptation_has_evidence (&adaptation)) {
+                if (update > 30 || scale > 1)
+                    fail_msg ("case %zu: no evidence after update %d", i, (int)update);
+                continue;
+            }
+            least = fmin (least, evidence_count (&adaptation.evidence));
+            if (scale >= 2 && gain < 1.9)
+                fail_msg ("case %zu: gain %g after update %d", i, gain, (int)update);
+            if (update >= cases[i].from && adaptation_take_turn (&adaptation))
+                scale = fmin (2 * scale, cases[i].most);
+        }
+        if (!(least >= cases[i].count[0] && least < cases[i].count[1]))
+            fail_msg ("case %zu: %g values", i, least);
+    }
+}
+
+/* Evidence is gained with 16 values; it is lost, and must be gained again, if few large batches exceed them. */
+static void test_lost_evidence (void **unused)
+{
+    (void)unused;
+    struct pollux_grad grad = {.sqr = 1, .var = 2};
+    struct adaptation adaptation = adaptation_start (32, 0, false);
+    for (int i = 0; i < 16; i++) {
+        assert_false (adaptation_has_evidence (&adaptation));
+        adaptation_measure (&adaptation, grad, 1);
+    }
+    assert_true (adaptation_has_evidence (&adaptation));
+    adaptation_measure (&adaptation, grad, 4); /* 20^2 / 32 = 12.5 values */
+    assert_true (adaptation_has_evidence (&adaptation));
+    adaptation_measure (&adaptation, grad, 100); /* 1.4 values */
+    assert_false (adaptation_has_evidence (&adaptation));
+    for (int i = 2; i < 16; i++) {
+        adaptation_measure (&adaptation, grad, 100);
+        assert_false (adaptation_has_evidence (&adaptation));
+    }
+    adaptation_measure (&adaptation, grad, 100);
+    assert_true (adaptation_has_evidence (&adaptation));
+}
+
 /* ---- Adam ----------------------------------------------------------------------------------- */
 
 /* Adam on gradients of constant mean with Gaussian noise of known sqr and var: it advances as far per unit
@@ -418,6 +488,8 @@ int main (void)
         cmocka_unit_test (test_data_allowance),
         cmocka_unit_test (test_turns),
         cmocka_unit_test (test_large_gains),
+        cmocka_unit_test (test_growing_batch),
+        cmocka_unit_test (test_lost_evidence),
         cmocka_unit_test (test_one_micro_step),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
