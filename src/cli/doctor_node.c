@@ -43,10 +43,24 @@ enum { NO_DIRECTORY = 41, NO_PROGRAM = 42 }; /* exit codes of the script; see PR
 struct visit {
     struct doctor *doctor;
     char directory[PATH_MAX];
+    int parent; /* of the directory; others may own it, as /scratch: only entries of ours are touched */
     int lock;
     int64_t job, submitted_us; /* monotonic */
     char host[256];
 };
+
+static int make_directory (struct visit *visit, const char *parent)
+{
+    int length =
+        snprintf (visit->directory, sizeof (visit->directory), "%s/.pollux-doctor-XXXXXX", parent);
+    visit->parent = open (parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int code = (size_t)length >= sizeof (visit->directory)        ? -ENAMETOOLONG
+               : visit->parent < 0 || !mkdtemp (visit->directory) ? -errno
+                                                                  : 0;
+    if (code < 0)
+        visit->directory[0] = '\0';
+    return code;
+}
 
 /* The directory to check: --shared; with the service, where files of jobs are in the owner's home, that; else
  * the state directory, or what exists above it. */
@@ -65,15 +79,11 @@ static int visit_open (struct visit *visit, struct pollux_error *err)
     free (base);
     if (!resolved)
         return fail (err, -errno, "%s: %s", name.text, strerror (errno));
-    int length = snprintf (visit->directory, sizeof (visit->directory), "%s/.pollux-doctor-XXXXXX",
-                           resolved);
+    int code = make_directory (visit, resolved);
     free (resolved);
-    if ((size_t)length >= sizeof (visit->directory) || !mkdtemp (visit->directory)) {
-        int code = -errno;
-        visit->directory[0] = '\0';
+    if (code < 0)
         return fail (err, code, "%s: cannot make a directory: %s", name.text, strerror (-code));
-    }
-    int code = probe_write (visit->directory, "lock", err, "x");
+    code = probe_write (visit->directory, "lock", err, "x");
     int folder = -1;
     if (code == 0)
         code = safe_dir_open_root (visit->directory, &folder, err);
@@ -95,17 +105,13 @@ static int visit_open (struct visit *visit, struct pollux_error *err)
 
 static void visit_close (struct visit *visit)
 {
-    char *slash = strrchr (visit->directory, '/');
-    int folder;
+    const char *slash = strrchr (visit->directory, '/');
     if (visit->lock >= 0)
         close (visit->lock);
-    if (!slash)
-        return;
-    *slash = '\0';
-    if (safe_dir_open_root (visit->directory[0] ? visit->directory : "/", &folder, NULL) < 0)
-        return;
-    safe_dir_remove (folder, slash + 1, NULL);
-    close (folder);
+    if (slash)
+        safe_dir_remove (visit->parent, slash + 1, NULL);
+    if (visit->parent >= 0)
+        close (visit->parent);
 }
 
 static char *make_script (const struct visit *visit)
@@ -333,7 +339,7 @@ static void report_answer (struct visit *visit, const char *answer)
 
 void doctor_check_node (struct doctor *doctor)
 {
-    struct visit visit = {.doctor = doctor, .lock = -1};
+    struct visit visit = {.doctor = doctor, .parent = -1, .lock = -1};
     struct pollux_error err = {.text = ""};
     char started[PROBE_TEXT_SIZE], answer[PROBE_TEXT_SIZE];
     if (visit_open (&visit, &err) < 0) {

@@ -159,6 +159,13 @@ for case in '41 does not see' '42 cannot run' '127 cannot run' '43 cannot read a
     expect "a job that ended with ${case%% *}" status=1 out~"${case#* }"
 done
 check "no file is left" [ -z "$(ls -A "$POLLUX_STATE")" ]
+# A directory that others can write, and as root one of another user.
+mkdir -m 1777 "$tmp/scratch"
+chmod 1777 "$tmp/scratch"
+[ "$(id -u)" != 0 ] || chown daemon "$tmp/scratch"
+doctor --shared "$tmp/scratch"
+expect "a shared directory of others" status=1 out~'ended as FAILED'
+check "no file is left there" [ -z "$(ls -A "$tmp/scratch")" ]
 
 # Ctrl-C while it waits: the job is cancelled, the files are removed.
 rm "$tmp/cancelled"
