@@ -18,6 +18,8 @@
 
 /* --overlap of srun. */
 enum { OLDEST_VERSION = 2011, PARTITIONS_LIMIT = 32 };
+/* The grace of a job, 30 s by default, and the end of its supervisors. */
+enum { KILL_WAIT_S = 60 };
 
 static bool check_commands (struct doctor *doctor)
 {
@@ -127,6 +129,31 @@ static void check_select (struct doctor *doctor, const char *config, size_t leng
                        "MinJobAge is %s: ended jobs are forgotten early", age);
 }
 
+/* Settings that work, but cost checkpoints or hide jobs. */
+static void check_private (struct doctor *doctor, const char *config, size_t length)
+{
+    static const char *const hidden[] = {"jobs", "nodes", "reservations"};
+    char hides[256], wait[64];
+    slurm_config_value (config, length, "PrivateData", hides, sizeof (hides));
+    slurm_config_value (config, length, "KillWait", wait, sizeof (wait));
+    for (size_t i = 0; i < sizeof (hidden) / sizeof (hidden[0]); i++)
+        if (strstr (hides, hidden[i])) {
+            doctor_report (doctor, "slurm-private", FINDING_WARNING,
+                           "Make polluxd's user an operator (sacctmgr modify user pollux set "
+                           "adminlevel=operator), or change PrivateData in slurm.conf. The pilot "
+                           "does not need it.",
+                           "PrivateData is %s: the service does not see all %s", hides, hidden[i]);
+            break;
+        }
+    if (atoi (wait) > 0 && atoi (wait) < KILL_WAIT_S)
+        doctor_report (doctor, "slurm-kill-wait", FINDING_WARNING,
+                       "Set KillWait=60 in slurm.conf and run scontrol reconfigure, or more if "
+                       "checkpoints take longer.",
+                       "KillWait is %s: a job that Slurm stops has only this time for its "
+                       "checkpoint",
+                       wait);
+}
+
 /* Returns the socket of munge in `socket`, "" for the usual one. */
 static bool check_config (struct doctor *doctor, char *socket, size_t size)
 {
@@ -149,6 +176,7 @@ static bool check_config (struct doctor *doctor, char *socket, size_t size)
         check_scheduler (doctor, answer.output, answer.output_length);
         check_select (doctor, answer.output, answer.output_length);
         check_memory (doctor, answer.output, answer.output_length);
+        check_private (doctor, answer.output, answer.output_length);
         if (strcmp (auth, "auth/munge") != 0)
             doctor_report (doctor, "munge", FINDING_WARNING,
                            "The service authenticates users with munge: set AuthType=auth/munge "

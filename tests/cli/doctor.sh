@@ -137,6 +137,21 @@ check "the two settings are named" [ "$(text slurm-scheduler)" = \
 check "they, the memory and the age are warnings" \
     [ "$(finding slurm-scheduler) $(finding slurm-memory) $(finding slurm-age)" = "warning warning warning" ]
 
+# SETTINGS#THE CHECK, FINDING AND TEXT
+while IFS='#' read -r settings expected; do
+    good
+    stub scontrol "$config; $fast; $settings"
+    doctor --no-job
+    check "$settings: $expected" [ "$(jq -r '.checks[] | select(.check == "slurm-private" or .check == "slurm-kill-wait") |
+        .check + " " + .finding + ": " + .text' <<<"$out")" = "$expected" ]
+done <<'END'
+echo "PrivateData = none"; echo "KillWait = 60 sec"#
+echo "PrivateData = accounts,users"; echo "KillWait = 300 sec"#
+echo "PrivateData = accounts,jobs"#slurm-private warning: PrivateData is accounts,jobs: the service does not see all jobs
+echo "PrivateData = reservations"#slurm-private warning: PrivateData is reservations: the service does not see all reservations
+echo "KillWait = 30 sec"#slurm-kill-wait warning: KillWait is 30 sec: a job that Slurm stops has only this time for its checkpoint
+END
+
 # ---- A job that does not run --------------------------------------------------------------------
 
 good
