@@ -2,7 +2,7 @@
 /*
  * One lookup at a time, in a structure that caller and thread share:
  *
- *     IDLE --caller: uid--> ASKED --thread: getpwuid_r--> DONE --caller: takes it--> IDLE
+ *     IDLE --caller: uid--> ASKED --thread: ask--> DONE --caller: takes it--> IDLE
  *
  * If the caller does not wait any longer it stays ASKED.  The answer is taken with the next call.
  */
@@ -33,6 +33,13 @@ struct name {
     char text[USER_NAME_SIZE];
 };
 
+struct answer {
+    int code;                  /* 0 or an errno value: the user database did not answer */
+    bool valid;                /* there is a usable name */
+    bool mixed;                /* there is one, but by this name another user is found */
+    char text[USER_NAME_SIZE]; /* the name, if valid or mixed */
+};
+
 enum lookup_state { LOOKUP_IDLE, LOOKUP_ASKED, LOOKUP_DONE };
 
 struct user_names {
@@ -45,9 +52,7 @@ struct user_names {
     bool busy; /* the thread is in a lookup */
     bool ending;
     uid_t uid;
-    int code; /* of getpwuid_r */
-    bool valid;
-    char text[USER_NAME_SIZE];
+    struct answer answer;
 };
 
 /* ---- The thread ----------------------------------------------------------------------------- */
@@ -62,17 +67,22 @@ static bool is_name (const char *text)
     return length > 0 && length < USER_NAME_SIZE;
 }
 
-/* Ask the user database.  0 or an errno value; *ret_valid: there is a usable name. */
-static int ask (uid_t uid, char ret[USER_NAME_SIZE], bool *ret_valid)
+/* Ask the user database: the name of the uid, and the uid of that name, by which jobs of this user are run.  They
+ * differ if two databases have the same name. */
+static struct answer ask (uid_t uid)
 {
+    struct answer answer = {.valid = false};
     struct passwd user, *found = NULL;
     char *memory = malloc (PASSWD_BYTES);
-    int code = memory ? getpwuid_r (uid, &user, memory, PASSWD_BYTES, &found) : ENOMEM;
-    *ret_valid = found && is_name (found->pw_name);
-    if (*ret_valid)
-        memcpy (ret, found->pw_name, strlen (found->pw_name) + 1);
+    answer.code = memory ? getpwuid_r (uid, &user, memory, PASSWD_BYTES, &found) : ENOMEM;
+    if (found && is_name (found->pw_name)) {
+        strcpy (answer.text, found->pw_name);
+        answer.code = getpwnam_r (answer.text, &user, memory, PASSWD_BYTES, &found);
+        answer.valid = found && found->pw_uid == uid;
+        answer.mixed = found && found->pw_uid != uid;
+    }
     free (memory);
-    return code;
+    return answer;
 }
 
 static void destroy (struct user_names *names)
@@ -87,8 +97,6 @@ static void *work (void *self)
     struct user_names *names = self;
     pthread_mutex_lock (&names->lock);
     for (;;) {
-        char text[USER_NAME_SIZE] = "";
-        bool valid = false;
         while (names->state != LOOKUP_ASKED && !names->ending)
             pthread_cond_wait (&names->changed, &names->lock);
         if (names->ending)
@@ -96,7 +104,7 @@ static void *work (void *self)
         uid_t uid = names->uid;
         names->busy = true;
         pthread_mutex_unlock (&names->lock);
-        int code = ask (uid, text, &valid);
+        struct answer answer = ask (uid);
         pthread_mutex_lock (&names->lock);
         names->busy = false;
         if (names->ending) { /* user_names_free has not waited */
@@ -105,9 +113,7 @@ static void *work (void *self)
             return NULL;
         }
         names->state = LOOKUP_DONE;
-        names->code = code;
-        names->valid = valid;
-        memcpy (names->text, text, sizeof (text));
+        names->answer = answer;
         pthread_cond_signal (&names->changed);
     }
     pthread_mutex_unlock (&names->lock);
@@ -143,15 +149,24 @@ void user_names_free (struct user_names *names)
 static int take_answer (struct user_names *names, int64_t now_s, struct pollux_error *err)
 {
     struct name *kept = &names->names[names->uid % NAMES];
+    const struct answer *answer = &names->answer;
     names->state = LOOKUP_IDLE;
-    if (names->valid) {
+    if (answer->valid) {
         *kept = (struct name){.uid = names->uid, .at_s = now_s};
-        memcpy (kept->text, names->text, sizeof (kept->text));
+        memcpy (kept->text, answer->text, sizeof (kept->text));
         return 0;
     }
-    if (names->code != 0)
+    if (answer->code != 0)
         return fail (err, -EAGAIN, "the name of uid %u cannot be looked up: %s",
-                     (unsigned)names->uid, strerror (names->code));
+                     (unsigned)names->uid, strerror (answer->code));
+    if (answer->mixed) {
+        if (kept->uid == names->uid)
+            kept->at_s = 0; /* its jobs would run as the other user */
+        return fail (err, -EACCES,
+                     "uid %u has the name %s, which is also that of another uid on polluxd's "
+                     "machine: give the users different names",
+                     (unsigned)names->uid, answer->text);
+    }
     if (kept->uid == names->uid && now_s >= kept->at_s + GONE_S)
         kept->at_s = 0; /* the user was removed */
     return fail (err, -EACCES,

@@ -29,7 +29,8 @@ struct user_names *user_names_new (void);
 /* Does not wait for a lookup that hangs.  NULL is fine. */
 void user_names_free (struct user_names *names);
 
-/* For one thread.  now_s: of any clock, above 0.  -EACCES: there is no such user, or the name is not one printable word; -EAGAIN: the directory
+/* For one thread.  now_s: of any clock, above 0.  -EACCES: there is no such user, the name is not one printable word, or
+ * by the name another uid is found; -EAGAIN: the directory
  * service does not answer. */
 int user_names_find (struct user_names *names, uid_t uid, int64_t now_s, char ret[USER_NAME_SIZE],
                      struct pollux_error *err);

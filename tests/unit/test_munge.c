@@ -112,11 +112,33 @@ static int decode (const char *credential, void *context, void **payload, int *l
     return MUNGE_SUCCESS;
 }
 
-/* In the place of the C library's: a name service that fails for one user, hangs for another, and has a third one at
- * times. */
-enum { UID_WITHOUT_ANSWER = 4242, UID_THAT_HANGS = 4343, UID_AT_TIMES = 4444 };
+/* In the place of the C library's: a name service that fails for one user, hangs for another, has a third one at
+ * times, and finds another uid by the name of the fourth one. */
+enum {
+    UID_WITHOUT_ANSWER = 4242,
+    UID_THAT_HANGS = 4343,
+    UID_AT_TIMES = 4444,
+    UID_OF_SHARED_NAME = 4545,
+};
 static sem_t lookup_begun, lookup_go;
 static bool has_user; /* UID_AT_TIMES; set between lookups */
+static struct {
+    uid_t uid; /* 0: none */
+    int code;
+} by_name; /* UID_OF_SHARED_NAME */
+static const struct {
+    uid_t uid;
+    const char *name;
+} accounts[] = {
+    {0, "root"}, {UID_THAT_HANGS, "slow"}, {UID_AT_TIMES, "anna"}, {UID_OF_SHARED_NAME, "hans"}};
+
+static void give_user (uid_t uid, const char *name, struct passwd *user, char *memory,
+                       struct passwd **ret)
+{
+    *user = (struct passwd){.pw_uid = uid, .pw_name = strcpy (memory, name)};
+    *ret = user;
+}
+
 int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret);
 int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struct passwd **ret)
 {
@@ -127,13 +149,27 @@ int getpwuid_r (uid_t uid, struct passwd *user, char *memory, size_t size, struc
         sem_post (&lookup_begun);
         sem_wait (&lookup_go);
     }
-    bool known = uid == 0 || uid == UID_THAT_HANGS || (uid == UID_AT_TIMES && has_user);
-    if (!known || size < sizeof ("root"))
-        return 0; /* there is no such user */
-    *user = (struct passwd){.pw_name = strcpy (memory, uid == 0                ? "root"
-                                                       : uid == UID_THAT_HANGS ? "slow"
-                                                                               : "anna")};
-    *ret = user;
+    for (size_t i = 0; i < sizeof (accounts) / sizeof (accounts[0]); i++)
+        if (accounts[i].uid == uid && (uid != UID_AT_TIMES || has_user) && size > 16)
+            give_user (uid, accounts[i].name, user, memory, ret);
+    return 0; /* perhaps there is no such user */
+}
+
+int getpwnam_r (const char *name, struct passwd *user, char *memory, size_t size,
+                struct passwd **ret);
+int getpwnam_r (const char *name, struct passwd *user, char *memory, size_t size,
+                struct passwd **ret)
+{
+    *ret = NULL;
+    for (size_t i = 0; i < sizeof (accounts) / sizeof (accounts[0]); i++) {
+        bool two = accounts[i].uid == UID_OF_SHARED_NAME;
+        if (strcmp (accounts[i].name, name) != 0 || size <= 16)
+            continue;
+        if (two && by_name.code != 0)
+            return by_name.code;
+        if (!two || by_name.uid != 0)
+            give_user (two ? by_name.uid : accounts[i].uid, accounts[i].name, user, memory, ret);
+    }
     return 0;
 }
 
@@ -593,6 +629,38 @@ static void a_user_who_is_missing_for_a_moment_is_served (void **state)
     user_names_free (names);
 }
 
+/* Two databases have the same name with different uids: jobs of one user would run as the other. */
+static void a_name_of_two_users_is_not_used (void **state)
+{
+    static const struct {
+        int64_t at_s;
+        uid_t uid; /* that the name has */
+        int lookup, code;
+        const char *why;
+    } rows[] = {{1, 7, 0, -EACCES, "uid 4545 has the name hans, which is also that of another uid"},
+                {2, 0, 0, -EACCES, "no user name"},
+                {3, 0, EIO, -EAGAIN, "cannot be looked up"},
+                {4, UID_OF_SHARED_NAME, 0, 0, ""},
+                {64, 0, EIO, 0, ""},
+                {65, 0, 0, 0, ""},
+                {66, 7, 0, -EACCES, "of another uid"}, /* at once, not after minutes */
+                {67, 0, EIO, -EAGAIN, "cannot be looked up"}};
+    struct user_names *names = user_names_new ();
+    (void)state;
+    assert_non_null (names);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        char name[USER_NAME_SIZE] = "";
+        struct pollux_error err = {.text = ""};
+        by_name.uid = rows[i].uid;
+        by_name.code = rows[i].lookup;
+        assert_int_equal (user_names_find (names, UID_OF_SHARED_NAME, rows[i].at_s, name, &err),
+                          rows[i].code);
+        assert_string_equal (name, rows[i].code == 0 ? "hans" : "");
+        assert_true (rows[i].code == 0 || strstr (err.text, rows[i].why));
+    }
+    user_names_free (names);
+}
+
 static void a_worker_ends_with_work_left (void **state)
 {
     struct munge *munge = open_munge ();
@@ -709,6 +777,7 @@ int main (void)
         cmocka_unit_test (a_hanging_name_service_concerns_new_users),
         cmocka_unit_test (an_old_name_is_better_than_none),
         cmocka_unit_test (a_user_who_is_missing_for_a_moment_is_served),
+        cmocka_unit_test (a_name_of_two_users_is_not_used),
         cmocka_unit_test (a_worker_ends_with_work_left),
         cmocka_unit_test (signed_soon_or_not_at_all),
         cmocka_unit_test (users_have_roles),
