@@ -39,10 +39,22 @@ struct child {
     int64_t deadline_us;
 };
 
+struct queued {
+    size_t length;
+    int file; /* -1: none */
+    uint8_t message[OWNER_MESSAGE_LIMIT];
+};
+
+/* While an answer waits for polluxd to read, no request is read, and deadlines are kept.  So the children that are left
+ * and one refusal are the most that can be in the queue. */
+enum { QUEUE_LIMIT = OWNER_CHILDREN + 1 };
+
 struct helper {
     struct owner_helper_options options;
     int socket;
     struct child children[OWNER_CHILDREN];
+    struct queued queue[QUEUE_LIMIT]; /* a ring of answers */
+    int queue_first, queue_count;
 };
 
 /* ---- Descriptors beside messages ---------------------------------------------------------- */
@@ -113,16 +125,40 @@ ssize_t owner_socket_receive (int socket, void *data, size_t size, int *ret_file
 
 /* ---- Answers ------------------------------------------------------------------------------ */
 
-static void send_answer (const struct helper *helper, const struct owner_answer *answer, int file)
+/* Send answers until the socket is full.  At the end of polluxd all are dropped. */
+static void flush_answers (struct helper *helper)
 {
-    uint8_t message[OWNER_MESSAGE_LIMIT];
-    int length = owner_answer_encode (answer, message, NULL);
-    /* The socket is blocking here: polluxd reads all answers. */
-    if (length > 0)
-        owner_socket_send (helper->socket, message, (size_t)length, file);
+    while (helper->queue_count > 0) {
+        struct queued *first = &helper->queue[helper->queue_first];
+        if (owner_socket_send (helper->socket, first->message, first->length, first->file) < 0 &&
+            errno == EAGAIN)
+            return;
+        if (first->file >= 0)
+            close (first->file);
+        helper->queue_first = (helper->queue_first + 1) % QUEUE_LIMIT;
+        helper->queue_count--;
+    }
 }
 
-static void refuse (const struct helper *helper, uint64_t number, int code, const char *why)
+/* Takes the file over. */
+static void send_answer (struct helper *helper, const struct owner_answer *answer, int file)
+{
+    int at = (helper->queue_first + helper->queue_count) % QUEUE_LIMIT;
+    struct queued *last = &helper->queue[at];
+    bool full = helper->queue_count == QUEUE_LIMIT; /* it never is */
+    int length = full ? -EAGAIN : owner_answer_encode (answer, last->message, NULL);
+    if (length < 0) {
+        if (file >= 0)
+            close (file);
+        return;
+    }
+    last->length = (size_t)length;
+    last->file = file;
+    helper->queue_count++;
+    flush_answers (helper);
+}
+
+static void refuse (struct helper *helper, uint64_t number, int code, const char *why)
 {
     struct owner_answer answer = {.number = number, .code = code};
     snprintf (answer.text, sizeof (answer.text), "%s", why);
@@ -192,7 +228,7 @@ static void describe_end (const struct child *child, int status, const char *mes
     }
 }
 
-static void finish (const struct helper *helper, struct child *child)
+static void finish (struct helper *helper, struct child *child)
 {
     struct owner_answer answer = {.number = child->number};
     char messages[MESSAGES_SIZE];
@@ -220,9 +256,11 @@ static void finish (const struct helper *helper, struct child *child)
         answer.code = -EIO;
         snprintf (answer.text, sizeof (answer.text), "the file was not handed over");
     }
-    send_answer (helper, &answer, answer.code == 0 ? file : -1);
-    if (file >= 0)
+    if (answer.code < 0 && file >= 0) {
         close (file);
+        file = -1;
+    }
+    send_answer (helper, &answer, file);
     close (child->pidfd);
     close (child->output);
     close (child->error);
@@ -394,7 +432,8 @@ static void kill_all (struct helper *helper)
 static void serve (struct helper *helper)
 {
     for (bool alive = true; alive;) {
-        struct pollfd files[OWNER_CHILDREN + 1] = {{.fd = helper->socket, .events = POLLIN}};
+        struct pollfd files[OWNER_CHILDREN + 1] = {
+            {.fd = helper->socket, .events = helper->queue_count > 0 ? POLLOUT : POLLIN}};
         for (int i = 0; i < OWNER_CHILDREN; i++) {
             const struct child *child = &helper->children[i];
             files[i + 1] =
@@ -406,7 +445,9 @@ static void serve (struct helper *helper)
             if (files[i + 1].revents)
                 finish (helper, &helper->children[i]);
         kill_late (helper, clock_monotonic_us ());
-        if (files[0].revents)
+        if (files[0].revents && helper->queue_count > 0)
+            flush_answers (helper);
+        else if (files[0].revents)
             alive = receive (helper);
     }
     kill_all (helper);
@@ -433,6 +474,7 @@ _Noreturn static void run_helper (const struct owner_helper_options *options, in
     if (!(helper.options.deadline_s > 0))
         helper.options.deadline_s = DEADLINE_S;
     helper.socket = 3;
+    fcntl (helper.socket, F_SETFL, O_NONBLOCK);
     serve (&helper);
     _exit (0);
 }
