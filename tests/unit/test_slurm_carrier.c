@@ -15,7 +15,24 @@
 
 static void node_failed (void *self, int node);
 static int cancel (void *self, struct carried_share *share);
-static const struct slurm_way way = {.steps = true, .node_failed = node_failed, .cancel = cancel};
+static int send_signal (void *self, struct carried_share *share)
+{
+    (void)self;
+    assert_int_equal (share->phase, SLURM_HELD);
+    return 0;
+}
+
+static void listed (void *self, const struct slurm_jobs *jobs)
+{
+    (void)self;
+    (void)jobs;
+}
+
+static const struct slurm_way way = {.steps = true,
+                                     .node_failed = node_failed,
+                                     .signal = send_signal,
+                                     .cancel = cancel,
+                                     .listed = listed};
 
 /* Two nodes with one replica each. */
 struct fixture {
@@ -45,8 +62,12 @@ static void add_generation (struct fixture *fixture, enum launcher launcher)
         generation_add (&fixture->slurm.set, "job", 1, placement, launcher);
     assert_non_null (generation);
     generation->job = 7;
-    for (int i = 0; i < generation->share_count; i++)
-        assert_non_null (slurm_table_add (&fixture->slurm, generation, i, CARRIED_LISTED));
+    for (int i = 0; i < generation->share_count; i++) {
+        struct carried_share *share =
+            slurm_table_add (&fixture->slurm, generation, i, CARRIED_LISTED);
+        assert_non_null (share);
+        share->phase = SLURM_HELD;
+    }
     for (int i = 0; i < generation->replicas; i++)
         generation->ranks[i].phase = RANK_RUNNING;
     fixture->generation = generation;
@@ -88,7 +109,26 @@ enum end {
     OURS,    /* this daemon's request came first */
     OLD,     /* it was stopped, and its supervisor does not say by whom */
     LOST,    /* its supervisor was killed */
+    WAITED,  /* Slurm had not started it: this daemon's request to stop cancels it */
 };
+
+/* A share that waits in Slurm is asked to stop: it is cancelled, and Slurm says so. */
+static void end_waiting (struct fixture *fixture, int rank)
+{
+    struct carried_share *share = fixture->generation->shares[rank].carried;
+    struct slurm_job ended = {
+        .step = "", .state = "CANCELLED", .phase = SLURM_EXCUSED, .name = share->name};
+    int cancelled = fixture->cancelled;
+    share->phase = SLURM_COMING;
+    share->listed_count = 1;
+    fixture->slurm.poll_us = fixture->slurm.query_us = INT64_MAX;
+    fixture->generation->due_us = INT64_MAX; /* there is no cluster */
+    slurm_step (&fixture->slurm, NULL);
+    assert_int_equal (fixture->cancelled, cancelled + 1);
+    slurm_table_take (&fixture->slurm, &(struct slurm_jobs){.list = &ended, .count = 1});
+    generation_end_rank (&fixture->slurm.set, fixture->generation, rank,
+                         &(struct run_status){.code = 143, .stopped = true}, false);
+}
 
 static void end_rank (struct fixture *fixture, int rank, enum end end, int64_t at_us)
 {
@@ -98,7 +138,9 @@ static void end_rank (struct fixture *fixture, int rank, enum end end, int64_t a
                                       .stopped = end != FAILED,
                                       .outside = end == OUTSIDE,
                                       .at_us = at_us};
-    if (end == LOST)
+    if (end == WAITED)
+        end_waiting (fixture, rank);
+    else if (end == LOST)
         generation_end_rank (&fixture->slurm.set, fixture->generation, rank,
                              &(struct run_status){.started = true, .signal = SIGKILL}, true);
     else
@@ -188,6 +230,13 @@ static void test_who_ended_it (void **state)
          false,
          true},
         {"a failure, then our scancel", LAUNCHER_ENV, 1, {LOST, FAILED}, {0, 1}, true, false},
+        {"a failure, then our stop of a share that Slurm has not started",
+         LAUNCHER_ENV,
+         1,
+         {WAITED, FAILED},
+         {0, 1},
+         false,
+         false},
         {"MPI: a failure, then Slurm ends the step",
          LAUNCHER_MPI,
          1,

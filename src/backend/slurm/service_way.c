@@ -214,10 +214,9 @@ static int stop_all (struct service *service, const struct carried_share *share,
     return code;
 }
 
-/* A pending Slurm job has no processes to signal: it is cancelled instead. */
 static int service_signal (void *self, struct carried_share *share)
 {
-    return stop_all (self, share, share->phase == SLURM_COMING ? 0 : SIGURG);
+    return stop_all (self, share, SIGURG);
 }
 
 static int service_cancel (void *self, struct carried_share *share)

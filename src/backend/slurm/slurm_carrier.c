@@ -398,8 +398,12 @@ static void stop_share (struct slurm *slurm, struct carried_share *share, int64_
             slurm_share_ended (slurm, share, NULL);
         return;
     }
+    /* A job that waits in Slurm has no processes to signal: it is cancelled, and this is no end from outside. */
+    bool waits = share->phase == SLURM_COMING;
     share->signal_us = now_us;
-    if (slurm->way->signal (slurm->way_self, share) < 0)
+    if (waits && share->cancel_us == 0)
+        share->cancel_us = now_us;
+    if ((waits ? slurm->way->cancel : slurm->way->signal) (slurm->way_self, share) < 0)
         share->signal_us = now_us - SIGNAL_US + RETRY_US;
 }
 

@@ -189,6 +189,8 @@ struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *g
                                        int share, enum carried_state state);
 void slurm_table_drop (struct slurm *slurm, struct carried_share *share);
 void slurm_table_poll (struct slurm *slurm);
+/* The answer to a query that began at slurm->poll_began_us. */
+void slurm_table_take (struct slurm *slurm, const struct slurm_jobs *jobs);
 void slurm_set_state (struct slurm *slurm, struct carried_share *share, enum carried_state state);
 /* Slurm says that a node of the share has failed: nodes are asked for at once, and nothing starts on it before there is
  * an answer. */

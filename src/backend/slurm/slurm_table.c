@@ -176,7 +176,7 @@ static void take_listed (struct slurm *slurm, struct carried_share *share,
         share->generation->due_us = 0; /* it may be judged now */
 }
 
-static void take_jobs (struct slurm *slurm, const struct slurm_jobs *jobs)
+void slurm_table_take (struct slurm *slurm, const struct slurm_jobs *jobs)
 {
     slurm->listed_us = slurm->poll_began_us;
     for (int i = 0; i < slurm->count; i++)
@@ -207,7 +207,7 @@ static void poll_done (void *user, const struct command_result *result)
     if (slurm->poll_failures > 0)
         slurm_log (slurm, LOG_INFO, "Slurm answers again");
     slurm->poll_failures = 0;
-    take_jobs (slurm, &jobs);
+    slurm_table_take (slurm, &jobs);
     slurm_jobs_clear (&jobs);
     int64_t due_us = slurm->poll_began_us + pause_us (slurm);
     if (due_us < slurm->poll_us)
