@@ -40,6 +40,17 @@ static int tear_down (void **state)
     return 0;
 }
 
+/* sinfo was asked at_us and wrote this text, and jobs were listed then. */
+static void take (struct fixture *test, int64_t at_us, const struct slurm_nodes_query *query,
+                  const char *text)
+{
+    struct service *service = &test->service;
+    assert_int_equal (slurm_nodes_parse (query, text, strlen (text), &service->found, NULL), 0);
+    service->has_found = true;
+    service->found_began_us = service->slurm.listed_us = at_us;
+    service_nodes_listed (service);
+}
+
 /* sinfo was asked at_us, and jobs were listed then: n0, n1 and n2 have four GPUs each, and this many are used. */
 static void list_states (struct fixture *test, int64_t at_us, const int used[3],
                          const char *reservations, const char *const states[3])
@@ -56,10 +67,7 @@ static void list_states (struct fixture *test, int64_t at_us, const int used[3],
     assert_int_equal (slurm_reservations_parse (reservations, strlen (reservations),
                                                 &service->reservations, NULL),
                       0);
-    assert_int_equal (slurm_nodes_parse (&query, text, (size_t)length, &service->found, NULL), 0);
-    service->has_found = true;
-    service->found_began_us = service->slurm.listed_us = at_us;
-    service_nodes_listed (service);
+    take (test, at_us, &query, text);
     assert_int_equal (service->slurm.node_count, 3);
 }
 
@@ -134,6 +142,32 @@ static void test_reserved (void **state)
     check (test, 4, 3, 4);
 }
 
+/* A node with GPUs of two types has slots of the first one, or of the configured one.  Slurm is asked for this type. */
+static void test_gres_type (void **state)
+{
+    static const struct {
+        const char *gres, *used, *configured, *type;
+        int slots;
+    } cases[] = {
+        {"gpu:a100:4,gpu:v100:2", "gpu:a100:1(IDX:0),gpu:v100:2(IDX:4-5)", NULL, "a100", 3},
+        {"gpu:a100:4,gpu:v100:2", "gpu:a100:1(IDX:0),gpu:v100:0(IDX:N/A)", "v100", "v100", 2},
+        {"gpu:4", "gpu:1(IDX:0)", NULL, "", 3},
+    };
+    struct fixture *test = *state;
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        const struct slurm_nodes_query query = {.gres = "gpu", .type = cases[i].configured};
+        char text[256];
+        snprintf (text, sizeof (text), "n0|mixed|%s|%s|10.0.0.1|4/12/0/16|4000|0|\n", cases[i].gres,
+                  cases[i].used);
+        take (test, clock_monotonic_us (), &query, text);
+        const struct node *node;
+        const struct service_node *details = service_find_node (&test->service, "n0", &node);
+        assert_non_null (details);
+        assert_string_equal (details->gres_type, cases[i].type);
+        assert_int_equal (node->slots, cases[i].slots);
+    }
+}
+
 /* A node with which a share failed is not used until Slurm, asked later, has it again. */
 static void test_failed_node (void **state)
 {
@@ -160,7 +194,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         with_nodes (test_others),      with_nodes (test_change_of_one_node),
         with_nodes (test_own_shares),  with_nodes (test_reserved),
-        with_nodes (test_failed_node),
+        with_nodes (test_failed_node), with_nodes (test_gres_type),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

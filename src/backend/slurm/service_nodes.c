@@ -138,6 +138,7 @@ static void set_node (const struct service *service, const struct slurm_node *fo
     if (use != SLURM_NODE_LOST && service->found_began_us > details->failed_us)
         details->failed_us = 0;
     memcpy (details->address, found->address, SLURM_ADDRESS_SIZE);
+    memcpy (details->gres_type, found->gres.type, NAME_SIZE);
     if (use == SLURM_NODE_LOST && old >= 0 && details->failed_us == 0 &&
         now_us < details->lost_us + LOST_US) {
         *node = service->slurm.nodes[old];

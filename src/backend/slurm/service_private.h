@@ -57,9 +57,10 @@ struct service_failure {
 
 struct service_node {
     char address[SLURM_ADDRESS_SIZE];
-    int foreign;        /* slots that other Slurm jobs use */
-    int64_t blocked_us; /* a share waited here too long: not used before this time */
-    int64_t lost_us;    /* since when it does not answer; 0: it does */
+    char gres_type[NAME_SIZE]; /* that its slots are counted by; "": none */
+    int foreign;               /* slots that other Slurm jobs use */
+    int64_t blocked_us;        /* a share waited here too long: not used before this time */
+    int64_t lost_us;           /* since when it does not answer; 0: it does */
     int64_t
         failed_us; /* when a share of ours failed with it, and Slurm has not confirmed it since; 0: not */
     int64_t changed_us; /* when a share of ours left the table that had been here */

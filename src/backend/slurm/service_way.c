@@ -95,6 +95,9 @@ static int build (struct service *service, const struct cluster *cluster,
     const struct job *job = cluster->jobs[generation->job];
     const struct wire_slurm_config *config = &service->config;
     struct slurm_request request = wire_slurm_complete (config, &job->launch->slurm);
+    const char *name = cluster->nodes[ranks->node].name;
+    const struct node *node;
+    const struct service_node *details = service_find_node (service, name, &node);
     char comment[256], directory[2048], output[2100];
     snprintf (comment, sizeof (comment),
               "pollux-%s: job %s, generation %d, replicas %d to %d of %d", service->id,
@@ -106,13 +109,13 @@ static int build (struct service *service, const struct cluster *cluster,
     struct slurm_share what = {
         .name = share->name,
         .comment = comment,
-        .node = cluster->nodes[ranks->node].name,
+        .node = name,
         .pollux = service->program,
         .directory = directory,
         .first = ranks->first,
         .count = ranks->count,
         .gres = config->gres,
-        .gres_type = config->gres_type,
+        .gres_type = details ? details->gres_type : config->gres_type,
         .gres_count = config->gres[0] ? ranks->count : 0,
         .cpus = (request.cpus > 0 ? request.cpus : 1) * ranks->count,
         .memory_mb = request.memory_mb * ranks->count,
