@@ -51,13 +51,14 @@ struct carrier {
     void (*release_share) (void *self, struct generation *generation, int share);
 
     /* Why a generation that is over failed, or was stopped, although neither the job nor the scheduler is
-     * the reason: a sentence in *text, or NULL. */
+     * the reason: a sentence in *text, or NULL.  *ret_pause_s, 0 before the call: how long the job has to
+     * wait, at most PAUSE_LIMIT. */
     const char *(*excuse) (void *self, const struct generation *generation,
-                           struct pollux_error *text);
+                           struct pollux_error *text, int *ret_pause_s);
     /* The job's last failure was its own, or it did not fail: its excuses count from 0 again. */
     void (*forget_excuses) (void *self, int job);
-    /* May a job start?  False: later, and wants_settle is set then.  NULL: always. */
-    bool (*may_start) (void *self, int job);
+    /* May jobs start?  False: later, and wants_settle is set then.  NULL: always. */
+    bool (*may_start) (void *self);
     /* The generation is over: remove files that are not needed any more. */
     void (*clean_up) (void *self, const struct cluster *cluster,
                       const struct generation *generation);

@@ -3,16 +3,13 @@
 #ifndef BACKEND_EXCUSE_COUNTS_H
 #define BACKEND_EXCUSE_COUNTS_H
 
-#include <stdint.h>
-
 /* Zero it; excuse_counts_clear frees it. */
 struct excuse_counts {
     struct excuse_count {
         int job;
         int count;
-        int unexplained;  /* of them: without a known reason */
-        int64_t until_us; /* the job is not started before; 0: it may be */
-    } * items;            /* in no order */
+        int unexplained; /* of them: without a known reason */
+    } * items;           /* in no order */
     int count;
 };
 

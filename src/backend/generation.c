@@ -422,10 +422,10 @@ static void blame_mpirun (struct generation *generation)
 
 /* Why a failure is not the job's own; NULL: it is. */
 static const char *find_excuse (struct generation_set *set, const struct generation *generation,
-                                struct pollux_error *text)
+                                struct pollux_error *text, int *ret_pause_s)
 {
     if (!generation->carrier_failed)
-        return set->carrier->excuse (set->carrier_self, generation, text);
+        return set->carrier->excuse (set->carrier_self, generation, text, ret_pause_s);
     for (int i = 0; i < generation->runs; i++)
         if (replica_exit_failed (&generation->exits[i]))
             fail (text, 0, "not started: %s", generation->exits[i].status.why);
@@ -448,9 +448,9 @@ void generation_exit (struct generation_set *set, const struct cluster *cluster,
     for (int i = 0; i < generation->replicas; i++)
         early |= replica_exit_failed (&generation->exits[i]) || generation->exits[i].status.stopped;
     blame_mpirun (generation);
-    if (early && !given.stop_asked && job->phase != JOB_CANCELLING)
-        given.excuse = find_excuse (set, generation, &excuse);
     *ret = (struct event){.type = EVENT_EXIT, .job = generation->job};
+    if (early && !given.stop_asked && job->phase != JOB_CANCELLING)
+        given.excuse = find_excuse (set, generation, &excuse, &ret->exit.pause_s);
     ret->exit.generation = generation->number;
     ret->exit.kind = exit_judgement (&given, ret->exit.detail);
     if (!given.excuse)

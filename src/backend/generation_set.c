@@ -134,11 +134,11 @@ static int start_job (struct generation_set *set, struct loop *loop, int index,
     return code < 0 ? fail (err, code, "no slots for job %s", job->spec.name) : 0;
 }
 
-static bool may_start (const struct generation_set *set, const struct job *job, int index)
+static bool may_start (const struct generation_set *set, const struct job *job)
 {
     const struct carrier *carrier = set->carrier;
     return (!set->may_start || set->may_start (set->may_start_self, job)) &&
-           (!carrier->may_start || carrier->may_start (set->carrier_self, index));
+           (!carrier->may_start || carrier->may_start (set->carrier_self));
 }
 
 int generation_set_reconcile (struct generation_set *set, struct loop *loop,
@@ -157,7 +157,7 @@ int generation_set_reconcile (struct generation_set *set, struct loop *loop,
         int index = cluster->live.indices[i];
         if (job->phase == JOB_PENDING && job->desired.count > 0 && job->launch &&
             job->retry_us <= cluster->now_us && is_free (set, cluster, job->desired) &&
-            !has_orphan (set, job->spec.name) && may_start (set, job, index))
+            !has_orphan (set, job->spec.name) && may_start (set, job))
             code = start_job (set, loop, index, err);
     }
     return code;

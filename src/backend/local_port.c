@@ -73,8 +73,9 @@ void local_forget_excuses (void *self, int job)
 /* All processes of the generation are gone, so a port that is in use belongs to another program.
  * If that program has ended, too, the log of rank 0 may name the collision. */
 const char *local_excuse (void *self, const struct generation *generation,
-                          struct pollux_error *text)
+                          struct pollux_error *text, int *ret_pause_s)
 {
+    (void)ret_pause_s; /* none */
     struct local *local = self;
     int port = generation->slot_map.port;
     if (port == 0 || clock_monotonic_us () - generation->since_us > COLLISION_US ||

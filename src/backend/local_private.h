@@ -45,7 +45,7 @@ void local_stop (void *self, struct generation *generation, int share);
 void local_mark_stop (void *self, struct generation *generation);
 void local_release (void *self, struct rank *rank);
 const char *local_excuse (void *self, const struct generation *generation,
-                          struct pollux_error *text);
+                          struct pollux_error *text, int *ret_pause_s);
 void local_forget_excuses (void *self, int job);
 void local_remove (void *self, const char *job, int number);
 

@@ -341,9 +341,11 @@ static int apply_exit (struct cluster *cluster, const struct event *event, struc
         vacate (job, JOB_PENDING, event->at_us);
     job->failed_last = kind != EXITED_STOPPED && kind != EXITED_FINISHED;
     job->failures += kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
-    if (kind == EXITED_FAILED && job->launch) {
-        job->desired = (struct placement){0}; /* free for other jobs during the back-off */
-        double wait_s = launch_backoff (job->launch, job->failures);
+    double wait_s = event->exit.pause_s;
+    if (kind == EXITED_FAILED && job->launch)
+        wait_s = fmax (wait_s, launch_backoff (job->launch, job->failures));
+    if (wait_s > 0 && job->phase == JOB_PENDING) {
+        job->desired = (struct placement){0}; /* free for other jobs meanwhile */
         job->retry_us = event->at_us + (int64_t)(wait_s / US);
     }
     return 0;

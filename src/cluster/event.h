@@ -27,13 +27,16 @@ enum { EVENT_TYPES = EVENT_EXIT + 1 };
 /* "SUBMIT" and so on, as in the journal. */
 extern const char *const event_names[EVENT_TYPES];
 
+/* Of a pause after an exit, seconds: a day. */
+enum { PAUSE_LIMIT = 86400 };
+
 /* How a generation ended. */
 enum exit_kind {
     EXITED_FINISHED, /* the job is done */
     EXITED_STOPPED,  /* the scheduler stopped it; the job continues later */
     EXITED_FAILED,   /* it failed; the job is retried after a back-off */
     EXITED_GAVE_UP,  /* it failed more than max_failures times: the job has failed */
-    EXITED_AGAIN,    /* an outside reason, such as a port in use; the job is retried at once */
+    EXITED_AGAIN,    /* an outside reason, such as a port in use; the job is retried */
 };
 enum { EXIT_KINDS = EXITED_AGAIN + 1 };
 extern const char *const exit_names[EXIT_KINDS];
@@ -92,6 +95,7 @@ struct event {
             enum exit_kind kind;
             char detail[DETAIL_SIZE]; /* a sentence on which replica ended and how, or "".  One
                                        * line of UTF-8 (utf8_disarm) */
+            int pause_s; /* it continues after this time; its slots are free meanwhile */
         } exit;
     };
 };

@@ -87,7 +87,7 @@ struct job {
     int restarts;               /* of these, not the first one and not after a failure */
     bool failed_last;           /* the last generation failed: the next START is no restart */
     int failures;               /* generations that failed */
-    int64_t retry_us;           /* after a failure: not started before this time */
+    int64_t retry_us;           /* after a failure, or a pause: not started before this time */
     int64_t start_us;           /* of the last START */
     double delay_s;             /* seconds from START to STARTED; NaN: not measured yet */
     struct placement placement; /* where it runs */

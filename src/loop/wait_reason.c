@@ -121,7 +121,8 @@ static void wait_for_slots (const struct cluster *cluster, const struct job *job
     add_placement (ret, cluster, job->desired);
 }
 
-static void wait_after_failure (const struct job *job, int64_t now_us, char ret[WAIT_REASON_SIZE])
+/* After a failure, or an end from outside with a pause. */
+static void wait_for_retry (const struct job *job, int64_t now_us, char ret[WAIT_REASON_SIZE])
 {
     time_t at = (time_t)(job->retry_us / 1000000);
     struct tm utc;
@@ -130,9 +131,10 @@ static void wait_after_failure (const struct job *job, int64_t now_us, char ret[
         strftime (clock, sizeof (clock), "%H:%M:%S", &utc);
     add (ret, "waits until %s UTC (", clock);
     add_seconds (ret, job->retry_us - now_us);
-    add (ret, ") after failure %d", job->failures);
-    if (job->launch)
-        add (ret, "; it is given up after %d", job->launch->max_failures + 1);
+    add (ret, ")");
+    if (job->failures > 0 && job->launch)
+        add (ret, "; failures: %d, it is given up after %d", job->failures,
+             job->launch->max_failures + 1);
 }
 
 static void wait_for_room (struct slot_totals totals, const struct job *job, int64_t now_us,
@@ -175,7 +177,7 @@ bool wait_reason (const struct cluster *cluster, struct slot_totals totals, cons
         if (job->desired.count > 0)
             wait_for_slots (cluster, job, ret);
         else if (job->retry_us > now_us)
-            wait_after_failure (job, now_us, ret);
+            wait_for_retry (job, now_us, ret);
         else
             wait_for_room (totals, job, now_us, next_round_us, ret);
         return true;

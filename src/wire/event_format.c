@@ -60,6 +60,7 @@ static const struct wire_member exit_members[] = {
      .names = exit_names},
     {WIRE_FIELD ("detail", event, exit.detail, WIRE_TEXT), .optional = true,
      .max = DETAIL_SIZE - 1},
+    {WIRE_FIELD ("pause", event, exit.pause_s, WIRE_INT), .optional = true, .max = PAUSE_LIMIT},
     {0},
 };
 

@@ -143,7 +143,7 @@ static void running_cluster (struct cluster *cluster, int jobs, bool programs)
 static struct event exit_event (int64_t at_us, int job, int generation, enum exit_kind kind)
 {
     return (struct event){
-        .at_us = at_us, .type = EVENT_EXIT, .job = job, .exit = {generation, kind, "how"}};
+        .at_us = at_us, .type = EVENT_EXIT, .job = job, .exit = {generation, kind, "how", 0}};
 }
 
 /* A cancelled job that runs keeps its slots until its EXIT, of any kind; one that waits ends at
@@ -221,6 +221,41 @@ static void failed_jobs_wait (void **state)
     assert_int_equal (0, cluster_apply (&cluster, &end, NULL));
     assert_int_equal (job->phase, JOB_FAILED);
     cluster_clear (&cluster);
+}
+
+/* An end from outside may have a pause: until it is over the job has no slots, and takes part in no round.  This is
+ * no failure.  A job that has ended has no pause. */
+static void paused_jobs_wait (void **state)
+{
+    (void)state;
+    static const struct {
+        enum exit_kind kind;
+        enum job_phase phase;
+        int pause_s;
+    } cases[] = {{EXITED_AGAIN, JOB_PENDING, 20},
+                 {EXITED_STOPPED, JOB_PENDING, 20},
+                 {EXITED_AGAIN, JOB_PENDING, 0},
+                 {EXITED_FINISHED, JOB_FINISHED, 20}};
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct cluster cluster = {0};
+        running_cluster (&cluster, 1, true);
+        const struct job *job = cluster.jobs[0];
+        struct event end = exit_event (70 * S, 0, 1, cases[i].kind);
+        bool waits = cases[i].pause_s > 0 && cases[i].phase == JOB_PENDING;
+        end.exit.pause_s = cases[i].pause_s;
+        assert_int_equal (0, cluster_apply (&cluster, &end, NULL));
+        assert_int_equal (job->phase, cases[i].phase);
+        assert_int_equal (job->failures, 0);
+        assert_int_equal (job->retry_us, waits ? 90 * S : 0);
+        assert_int_equal (job->desired.count, cases[i].phase == JOB_PENDING && !waits);
+        struct event round = {.at_us = 90 * S - 1, .type = EVENT_ROUND, .job = -1};
+        assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+        assert_int_equal (cluster.active.count, cases[i].phase == JOB_PENDING && !waits);
+        round.at_us = 90 * S;
+        assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
+        assert_int_equal (cluster.active.count, cases[i].phase == JOB_PENDING);
+        cluster_clear (&cluster);
+    }
 }
 
 /* A plan may come some time after its round: it does not apply to a, which has finished, b, which is
@@ -514,6 +549,7 @@ int main (void)
         cmocka_unit_test (invalid_events_change_nothing),
         cmocka_unit_test (cancelled_jobs_end_with_their_run),
         cmocka_unit_test (failed_jobs_wait),
+        cmocka_unit_test (paused_jobs_wait),
         cmocka_unit_test (late_plan),
         cmocka_unit_test (late_plan_of_a_started_job),
         cmocka_unit_test (ages_and_delays),

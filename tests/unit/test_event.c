@@ -282,6 +282,7 @@ static struct event random_event (struct rng *rng, const struct cluster *cluster
         event.exit.generation = below (rng, INT32_MAX);
         event.exit.kind = (enum exit_kind)below (rng, EXIT_KINDS);
         memset (event.exit.detail, 'd', (size_t)below (rng, DETAIL_SIZE));
+        event.exit.pause_s = below (rng, 3) ? 0 : below (rng, PAUSE_LIMIT + 1);
         break;
     }
     return event;
@@ -420,6 +421,7 @@ static void same_event (const struct event *a, const struct event *b)
         assert_int_equal (a->exit.generation, b->exit.generation);
         assert_int_equal (a->exit.kind, b->exit.kind);
         assert_string_equal (a->exit.detail, b->exit.detail);
+        assert_int_equal (a->exit.pause_s, b->exit.pause_s);
         break;
     }
 }
@@ -647,8 +649,9 @@ static void unreadable_events_are_not_written (void **state)
         {{.type = EVENT_START, .job = 1, .start = {1, nowhere}}, "on node 2, of 2 nodes"},
         {{.type = EVENT_EXIT, .job = 1, .exit = {.generation = 1, .kind = (enum exit_kind)9}},
          "EXIT: kind"},
-        {{.type = EVENT_EXIT, .job = 1, .exit = {1, EXITED_FAILED, "bell\a"}}, "EXIT: detail"},
-        {{.type = EVENT_EXIT, .job = 1, .exit = {1, EXITED_FAILED, "\xff"}}, "EXIT: detail"},
+        {{.type = EVENT_EXIT, .job = 1, .exit = {1, EXITED_FAILED, "bell\a", 0}}, "EXIT: detail"},
+        {{.type = EVENT_EXIT, .job = 1, .exit = {1, EXITED_FAILED, "\xff", 0}}, "EXIT: detail"},
+        {{.type = EVENT_EXIT, .job = 1, .exit = {1, EXITED_AGAIN, "", 86401}}, "EXIT: pause"},
         {{.type = EVENT_SUBMIT,
           .submit = {.spec = &fine, .launch = &(struct launch){.grace_s = 1}}},
          "SUBMIT: command: expected"},
@@ -706,8 +709,10 @@ static void rows_as_documented (void **state)
          "{\"placements\":{\"c\":{\"n1\":4,\"n0\":2}},\"speedups\":{\"c\":2.5},\"fitness\":0.5}"},
         {{.type = EVENT_EXIT, .job = 2, .exit = {.generation = 3, .kind = EXITED_GAVE_UP}},
          "{\"generation\":3,\"kind\":\"gave up\"}"},
-        {{.type = EVENT_EXIT, .job = 2, .exit = {3, EXITED_FAILED, "replica 1: exit code 7"}},
+        {{.type = EVENT_EXIT, .job = 2, .exit = {3, EXITED_FAILED, "replica 1: exit code 7", 0}},
          "{\"generation\":3,\"kind\":\"failed\",\"detail\":\"replica 1: exit code 7\"}"},
+        {{.type = EVENT_EXIT, .job = 2, .exit = {3, EXITED_AGAIN, "", 20}},
+         "{\"generation\":3,\"kind\":\"again\",\"pause\":20}"},
     };
     struct wire_text_buffer buffer = {0};
     for (size_t i = 0; i < COUNT (cases); i++) {

@@ -58,7 +58,7 @@ static void waiting_has_a_reason (void **state)
                     "makes room for others: saves and stops, and goes on later");
     cluster_fixture_exit (&cluster_fixture, b, EXITED_FAILED, "rank 0: exit code 1");
     expect_waiting (&cluster_fixture, b, soon_us,
-                    "waits until 00:00:10 UTC (10 s) after failure 1; it is given up after 4");
+                    "waits until 00:00:10 UTC (10 s); failures: 1, it is given up after 4");
     cluster_fixture_drain (&cluster_fixture, 0);
     cluster_fixture_drain (&cluster_fixture, 1);
     expect_waiting (&cluster_fixture, d, soon_us,

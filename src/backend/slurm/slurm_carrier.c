@@ -35,8 +35,7 @@
 /* Ends from outside, in succession, after which a job starts again at once.  More of them have a pause in
  * between: a partition that preempts all the time must not be asked all the time. */
 enum { FREE_RESTARTS = 5 };
-#define PAUSE_US (10 * SECOND_US)
-#define PAUSE_LIMIT_US (600 * SECOND_US)
+enum { FIRST_PAUSE_S = 10, LONGEST_PAUSE_S = 600 };
 /* Ends in succession without a known reason: supervisors are killed.  What kills them may be the job, for
  * example if it takes all memory; so this many are excused. */
 enum { UNEXPLAINED = 5 };
@@ -427,12 +426,12 @@ static void release (void *self, struct rank *rank)
 
 /* ---- Excuses ------------------------------------------------------------------------------ */
 
-int64_t slurm_pause_us (int count)
+int slurm_pause_s (int count)
 {
-    int64_t pause_us = count > FREE_RESTARTS ? PAUSE_US : 0;
-    for (int i = FREE_RESTARTS + 1; i < count && pause_us < PAUSE_LIMIT_US; i++)
-        pause_us *= 2;
-    return pause_us < PAUSE_LIMIT_US ? pause_us : PAUSE_LIMIT_US;
+    int pause_s = count > FREE_RESTARTS ? FIRST_PAUSE_S : 0;
+    for (int i = FREE_RESTARTS + 1; i < count && pause_s < LONGEST_PAUSE_S; i++)
+        pause_s *= 2;
+    return pause_s < LONGEST_PAUSE_S ? pause_s : LONGEST_PAUSE_S;
 }
 
 static void forget_excuses (void *self, int job)
@@ -440,24 +439,10 @@ static void forget_excuses (void *self, int job)
     excuse_counts_forget (&((struct slurm *)self)->excuses, job);
 }
 
-/* Not in the pause after its excuses, and not while it is unknown which node has failed. */
-static bool may_start (void *self, int job)
+/* Not while it is unknown which node has failed. */
+static bool may_start (void *self)
 {
-    const struct slurm *slurm = self;
-    const struct excuse_count *excuses = excuse_counts_find (&slurm->excuses, job);
-    return slurm->unnamed_failure_us == 0 && (!excuses || excuses->until_us == 0);
-}
-
-/* The pauses that have ended. */
-static void end_pauses (struct slurm *slurm, int64_t now_us)
-{
-    for (int i = 0; i < slurm->excuses.count; i++) {
-        struct excuse_count *excuses = &slurm->excuses.items[i];
-        if (excuses->until_us > 0 && excuses->until_us <= now_us) {
-            excuses->until_us = 0;
-            slurm->set.wants_settle = true;
-        }
-    }
+    return ((const struct slurm *)self)->unnamed_failure_us == 0;
 }
 
 /* Did a replica of a generation of one share fail by itself, before Slurm or a person stopped the others?  When
@@ -550,7 +535,7 @@ static const char *outside_reason (struct slurm *slurm, const struct generation 
 }
 
 static const char *excuse (void *self, const struct generation *generation,
-                           struct pollux_error *text)
+                           struct pollux_error *text, int *ret_pause_s)
 {
     struct slurm *slurm = self;
     bool explained;
@@ -565,13 +550,12 @@ static const char *excuse (void *self, const struct generation *generation,
     excuses->unexplained = explained ? 0 : excuses->unexplained + 1;
     if (excuses->unexplained > UNEXPLAINED)
         return NULL;
-    int64_t pause_us = slurm_pause_us (++excuses->count);
-    excuses->until_us = pause_us > 0 ? now_us + pause_us : 0;
-    if (pause_us > 0)
+    *ret_pause_s = slurm_pause_s (++excuses->count);
+    if (*ret_pause_s > 0)
         slurm_log (slurm, LOG_WARNING,
                    "job %s was ended from outside %d times in succession (%s): it starts again in "
                    "%d s",
-                   generation->name, excuses->count, reason, (int)(pause_us / SECOND_US));
+                   generation->name, excuses->count, reason, *ret_pause_s);
     fail (text, 0, "%s", reason);
     return text->text;
 }
@@ -665,9 +649,6 @@ int64_t slurm_due_us (const void *self)
         due_us = earlier_us (due_us, slurm->poll_us);
     for (int i = 0; i < slurm->count; i++)
         due_us = earlier_us (due_us, stop_due_us (slurm->shares[i]));
-    for (int i = 0; i < slurm->excuses.count; i++)
-        if (slurm->excuses.items[i].until_us > 0)
-            due_us = earlier_us (due_us, slurm->excuses.items[i].until_us);
     return due_us;
 }
 
@@ -695,7 +676,6 @@ void slurm_step (struct slurm *slurm, const struct cluster *cluster)
     slurm_table_poll (slurm);
     generation_set_step (&slurm->set, cluster);
     int64_t now_us = clock_monotonic_us ();
-    end_pauses (slurm, now_us);
     for (int i = 0; i < slurm->count; i++)
         stop_share (slurm, slurm->shares[i], now_us);
     for (int i = slurm->count - 1; i >= 0; i--) {

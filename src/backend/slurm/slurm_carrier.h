@@ -152,8 +152,8 @@ struct slurm {
     int64_t unnamed_failure_us;
 };
 
-/* The pause before a job starts again after so many ends from outside in succession. */
-int64_t slurm_pause_us (int count);
+/* The pause, in seconds, before a job starts again after so many ends from outside in succession. */
+int slurm_pause_s (int count);
 
 extern const struct carrier slurm_carrier;
 
