@@ -204,6 +204,26 @@ static struct owner_answer ask_submit (struct fixture *test, const char *owner)
     return ask (test, request, two_files, COUNT (two_files), NULL);
 }
 
+/* ---- A user database that does not answer, in the place of the C library's ---- */
+
+static int lookup_code; /* 0: it answers */
+int getpwnam_r (const char *name, struct passwd *user, char *memory, size_t size,
+                struct passwd **ret);
+int getpwnam_r (const char *name, struct passwd *user, char *memory, size_t size,
+                struct passwd **ret)
+{
+    // cppcheck-suppress getpwnamCalled ; there is one thread
+    const struct passwd *found = lookup_code == 0 ? getpwnam (name) : NULL;
+    *ret = NULL;
+    if (!found)
+        return lookup_code;
+    *user = *found; /* valid until the next call */
+    *ret = user;
+    (void)memory;
+    (void)size;
+    return 0;
+}
+
 /* ---- Owners ------------------------------------------------------------------------------- */
 
 static void test_lookup (void **state)
@@ -230,9 +250,12 @@ static void test_refused_owners (void **state)
         int code;
         const char *text;
     } cases[] = {
-        {"root", -EPERM, "is root"},         {"no-such-user-of-pollux", -ENOENT, "has no account"},
-        {"../daemon", -EINVAL, "not valid"}, {"-daemon", -EINVAL, "not valid"},
-        {"a/b", -EINVAL, "not valid"},       {"a b", -EINVAL, "not valid"},
+        {"root", -EPERM, "is root"},
+        {"no-such-user-of-pollux", OWNER_NO_ACCOUNT, "has no account"},
+        {"../daemon", -EINVAL, "not valid"},
+        {"-daemon", -EINVAL, "not valid"},
+        {"a/b", -EINVAL, "not valid"},
+        {"a b", -EINVAL, "not valid"},
         {"a%h", -EINVAL, "not valid"},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
@@ -247,6 +270,25 @@ static void test_refused_owners (void **state)
     struct owner_answer answer = ask_submit (test, test->owner);
     assert_int_equal (answer.code, -EPERM);
     assert_non_null (strstr (answer.text, "--min-uid"));
+}
+
+/* A lookup that fails is told from the answer that there is no such user. */
+static void test_silent_user_database (void **state)
+{
+    static const int codes[] = {ENOENT, EIO, ECONNREFUSED, EAGAIN};
+    struct fixture *test = *state;
+    for (size_t i = 0; i < COUNT (codes); i++) {
+        stop (test);
+        lookup_code = codes[i];
+        start (test, 1, 20);
+        lookup_code = 0;
+        struct owner_answer answer = ask_submit (test, test->owner);
+        assert_int_equal (answer.code, OWNER_LOOKUP_FAILED);
+        assert_non_null (strstr (answer.text, "cannot be looked up: "));
+        assert_true (owner_code_is_transient (answer.code));
+    }
+    assert_false (owner_code_is_transient (OWNER_NO_ACCOUNT));
+    assert_false (owner_code_is_transient (OWNER_COMMAND_FAILED));
 }
 
 /* ---- Submitting --------------------------------------------------------------------------- */
@@ -313,7 +355,7 @@ static void test_submit_fails (void **state)
     set_command (test, "sbatch",
                  "#!/bin/sh\necho 'sbatch: error: no such partition' >&2\nexit 1\n");
     struct owner_answer answer = ask_submit (test, test->owner);
-    assert_int_equal (answer.code, -EIO);
+    assert_int_equal (answer.code, OWNER_COMMAND_FAILED);
     assert_string_equal (answer.text, "sbatch: error: no such partition");
     /* What the owner wrote is no sentence of Slurm's, and the child cannot give the root process's own codes. */
     set_command (test, "sbatch",
@@ -321,11 +363,11 @@ static void test_submit_fails (void **state)
                  "echo 'sbatch: error: Batch job submission failed: Invalid partition name' >&2\n"
                  "exit 1\n");
     answer = ask_submit (test, test->owner);
-    assert_int_equal (answer.code, -EIO);
+    assert_int_equal (answer.code, OWNER_COMMAND_FAILED);
     assert_string_equal (answer.text, "sbatch: error: invalid partition specified: munge");
     set_command (test, "sbatch", "#!/bin/sh\necho '-87 x' >&2\nexit 254\n");
     assert_int_equal (OWNER_NO_PROCESS, -87);
-    assert_int_equal (ask_submit (test, test->owner).code, -EIO);
+    assert_int_equal (ask_submit (test, test->owner).code, OWNER_COMMAND_FAILED);
     set_command (test, "sbatch",
                  "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do\n"
                  "echo \"sbatch: error: If munged is up, restart with --num-threads=10, $i\" >&2\n"
@@ -339,7 +381,7 @@ static void test_submit_fails (void **state)
     /* It leaves a process, and its output goes on without end. */
     set_command (test, "sbatch", "#!/bin/sh\nyes &\nexit 3\n");
     answer = ask_submit (test, test->owner);
-    assert_int_equal (answer.code, -EIO);
+    assert_int_equal (answer.code, OWNER_COMMAND_FAILED);
     assert_string_equal (answer.text, "it ended with exit code 3");
     char path[128];
     snprintf (path, sizeof (path), "%s/bin/sbatch", test->base);
@@ -982,6 +1024,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         with_process (test_lookup),
         with_process (test_refused_owners),
+        with_process (test_silent_user_database),
         with_process (test_submit),
         with_process (test_groups),
         with_process (test_submit_fails),

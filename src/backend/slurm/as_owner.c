@@ -168,7 +168,7 @@ static void refuse (struct helper *helper, uint64_t number, int code, const char
 /* What a command wrote: its first line is for people, all of them tell whether Slurm could be asked. */
 static int command_code (const char *messages)
 {
-    return slurm_sbatch_unreachable (messages) ? OWNER_UNREACHABLE : -EIO;
+    return slurm_sbatch_unreachable (messages) ? OWNER_UNREACHABLE : OWNER_COMMAND_FAILED;
 }
 
 /* Read what is there, without waiting; a NUL ends it. */
@@ -198,7 +198,7 @@ static void take_failure (struct owner_answer *answer)
 {
     int64_t code;
     char *space = strchr (answer->text, ' ');
-    answer->code = -EIO;
+    answer->code = OWNER_COMMAND_FAILED;
     if (!space)
         return;
     *space = '\0';

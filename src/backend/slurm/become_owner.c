@@ -35,9 +35,12 @@ static int look_up (const char *name, unsigned min_uid, struct owner_account *re
     char buffer[16384];
     struct passwd entry, *found = NULL;
     int code = getpwnam_r (name, &entry, buffer, sizeof (buffer), &found);
+    /* With a code, ENOENT for example, a database did not answer; without one, the user is in none of them. */
+    if (!found && code != 0)
+        return fail (err, OWNER_LOOKUP_FAILED, "owner %s cannot be looked up: %s", name,
+                     strerror (code));
     if (!found)
-        return fail (err, code ? -code : -ENOENT, "owner %s has no account on this machine%s%s",
-                     name, code ? ": " : "", code ? strerror (code) : "");
+        return fail (err, OWNER_NO_ACCOUNT, "owner %s has no account on this machine", name);
     if (entry.pw_uid == 0)
         return fail (err, -EPERM, "owner %s is root: jobs of root are not run", name);
     if (entry.pw_uid < min_uid)

@@ -25,6 +25,16 @@ _Static_assert(sizeof (owner_request_names) / sizeof (owner_request_names[0]) ==
                    OWNER_REQUEST_KINDS,
                "a name each");
 
+bool owner_code_is_transient (int code)
+{
+    static const int codes[] = {-EAGAIN, -EIO,    -ESTALE, -ETIMEDOUT,       -EINTR,
+                                -ENOMEM, -EMFILE, -ENFILE, OWNER_NO_PROCESS, OWNER_LOOKUP_FAILED};
+    for (size_t i = 0; i < sizeof (codes) / sizeof (codes[0]); i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
 /* ---- Names -------------------------------------------------------------------------------- */
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"

@@ -61,16 +61,23 @@ struct owner_request {
     char storage[OWNER_MESSAGE_LIMIT]; /* words, when decoded */
 };
 
-/* Codes that the root process gives by itself.  All others come from a process of the owner, who can make it say
- * anything: they concern this owner's request only. */
+/* Codes of an answer besides those of errno.  The first three the root process gives by itself.  All others come from a
+ * process of the owner, who can make it say anything: they concern this owner's request only. */
 enum {
-    OWNER_NO_PROCESS = -EUSERS,       /* the root process could not start a child */
-    OWNER_UNREACHABLE = -EHOSTUNREACH /* sbatch says that Slurm does not answer */
+    OWNER_NO_PROCESS = -EUSERS,        /* the root process could not start a child */
+    OWNER_UNREACHABLE = -EHOSTUNREACH, /* sbatch says that Slurm does not answer */
+    OWNER_COMMAND_FAILED = -EREMOTEIO, /* sbatch or scancel failed for another reason */
+    OWNER_LOOKUP_FAILED = -ECOMM,      /* the user database did not answer */
+    OWNER_NO_ACCOUNT = -ESRCH,         /* it answered that there is no such user */
 };
+
+/* May the same request succeed later, although nothing is repaired: a file server, a name service or this machine does
+ * not answer now, or has no room. */
+bool owner_code_is_transient (int code);
 
 struct owner_answer {
     uint64_t number;
-    int code;                   /* 0, -errno of the owner's child, or one of the two below */
+    int code;                   /* 0, -errno of the owner's child, or one of the above */
     char text[OWNER_TEXT_SIZE]; /* why it failed: one sentence; for warnings of sbatch, too */
     /* Of sbatch; of READ: the file up to a NUL; of LOOKUP: struct owner_account as text. */
     char output[OWNER_OUTPUT_SIZE];

@@ -101,19 +101,12 @@ static void service_free (void *self)
     free (service);
 }
 
-/* The owner's account is not known yet: it is being looked up, or the name service does not answer. */
-static bool is_transient (int code)
-{
-    return code == -EAGAIN || code == -EIO || code == -ETIMEDOUT || code == -EINTR ||
-           code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == OWNER_NO_PROCESS;
-}
-
 /* The account of a job's owner is looked up before its first start.  A start for an owner who is not served
  * fails: that is the job's own fault. */
 static bool may_start (void *self, const struct job *job)
 {
     const struct service_account *account;
-    return !is_transient (service_account (self, job->launch->owner, &account, NULL));
+    return !owner_code_is_transient (service_account (self, job->launch->owner, &account, NULL));
 }
 
 static int service_open (const struct backend_options *options, void **ret,
@@ -178,7 +171,7 @@ static int service_check (void *self, const struct launch *launch, struct pollux
     if (strcmp (launch->owner, "root") == 0)
         return fail (err, -EPERM, "jobs of root are not run: submit as an ordinary user");
     int code = service_account (service, launch->owner, &account, err);
-    return is_transient (code) ? 0 : code; /* a start waits for it */
+    return owner_code_is_transient (code) ? 0 : code; /* a start waits for it */
 }
 
 /* ---- Steps and events --------------------------------------------------------------------- */

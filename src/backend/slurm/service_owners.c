@@ -15,9 +15,13 @@
 #include "base/error.h"
 
 #define SECOND_US INT64_C (1000000)
-/* An account that was refused may be made later; one that exists rarely changes. */
+/* The times between lookups.  An account that was refused may be made later; one that exists rarely changes. */
 #define REFUSED_US (60 * SECOND_US)
 #define KNOWN_US (600 * SECOND_US)
+#define SILENT_US (10 * SECOND_US)
+/* How long a known account is used after the answer that there is no such user: NSS with `sss files` says so of all
+ * users of a directory while sssd restarts.  The time is that of munge/user_names.h. */
+#define GONE_US (300 * SECOND_US)
 /* Numbers of requests, as commands of shares: no command of command_set.h has such a number. */
 #define COMMAND_FLAG (UINT64_C (1) << 63)
 
@@ -71,14 +75,12 @@ int service_account (struct service *service, const char *owner, const struct se
     struct service_account *account = find_account (service, owner);
     if (!account)
         return fail (err, -ENOMEM, "not enough memory");
-    int64_t age_us = clock_monotonic_us () - account->at_us;
-    bool stale = account->at_us == 0 || age_us > (account->code < 0 ? REFUSED_US : KNOWN_US);
-    if (stale && account->request == 0) {
+    if (clock_monotonic_us () >= account->due_us && account->request == 0) {
         int code = look_up (service, account, err);
         if (code < 0)
             return code;
     }
-    if (account->at_us == 0)
+    if (!account->answered)
         return fail (err, -EAGAIN, "owner %s is being looked up", owner);
     if (account->code < 0)
         return fail (err, account->code, "%s", account->why.text);
@@ -117,15 +119,30 @@ static int set_environment (struct service_account *account)
     return code;
 }
 
+/* Is an account that was found before used further, after this answer? */
+static bool is_kept (struct service_account *account, int code, int64_t now_us)
+{
+    if (!account->environment || account->code < 0 || code == 0 || code == -EPERM)
+        return false;
+    if (code != OWNER_NO_ACCOUNT)
+        return true; /* the name service does not answer */
+    account->gone_us = account->gone_us > 0 ? account->gone_us : now_us;
+    return now_us < account->gone_us + GONE_US;
+}
+
 static void account_answer (struct service *service, struct service_account *account,
                             const struct owner_answer *answer)
 {
+    int64_t now_us = clock_monotonic_us ();
+    bool kept = is_kept (account, answer->code, now_us);
+    bool silent = kept || owner_code_is_transient (answer->code);
     account->request = 0;
-    account->at_us = clock_monotonic_us ();
+    account->answered = true;
+    account->due_us = now_us + (silent ? SILENT_US : answer->code < 0 ? REFUSED_US : KNOWN_US);
     service->slurm.set.wants_settle = true; /* starts may have waited for this */
-    if (answer->code < 0 && account->code == 0 && account->environment && answer->code != -EPERM &&
-        answer->code != -ENOENT)
-        return; /* the name service does not answer: keep what is known */
+    if (kept)
+        return;
+    account->gone_us = 0;
     account->code = answer->code;
     fail (&account->why, 0, "%s", answer->text);
     if (account->code < 0)
@@ -158,13 +175,27 @@ int service_submit (struct service *service, const char *owner, struct carried_s
     return 0;
 }
 
-/* True if the failure does not count as the job's: Slurm did not answer, or memory or sbatch was missing, as during an
- * upgrade of Slurm.  The owner controls what sbatch prints, so the number of such failures is limited per job, and they
- * never delay other jobs. */
-static bool is_excused (const struct service *service, int code)
+/* The child of a submission found no such user.  Is the account used nevertheless?  The next lookup is made at once. */
+static bool is_known (struct service *service, const struct carried_share *share)
 {
-    return code == OWNER_UNREACHABLE || code == -ENOMEM || code == -EMFILE || code == -ENFILE ||
-           code == -ENOEXEC || service->slurm.poll_failures > 0;
+    const char *owner =
+        share->generation ? service_owner_of (service, share->generation->name) : "";
+    struct service_account *account = *owner ? find_account (service, owner) : NULL;
+    const struct service_account *known;
+    if (!account)
+        return false;
+    account->due_us = 0;
+    return service_account (service, owner, &known, NULL) == 0;
+}
+
+/* True if the failure does not count as the job's: Slurm, the owner's file server or the name service did not answer, or
+ * memory or sbatch was missing, as during an upgrade of Slurm.  The owner controls what sbatch prints, so the number of
+ * such failures is limited per job, and they never delay other jobs. */
+static bool is_excused (struct service *service, const struct carried_share *share, int code)
+{
+    return code == OWNER_UNREACHABLE || code == -ENOEXEC || owner_code_is_transient (code) ||
+           (code == OWNER_NO_ACCOUNT && is_known (service, share)) ||
+           service->slurm.poll_failures > 0;
 }
 
 static void submit_answer (struct service *service, struct carried_share *share,
@@ -190,7 +221,7 @@ static void submit_answer (struct service *service, struct carried_share *share,
     result.code = answer->code;
     result.exit_code = 1;
     bool busy = answer->code == OWNER_NO_PROCESS; /* the same for all jobs */
-    share->excused = !busy && is_excused (service, answer->code);
+    share->excused = !busy && is_excused (service, share, answer->code);
     share->refused = !busy && !share->excused;
     slurm_share_ended (&service->slurm, share, &result);
     snprintf (share->why, sizeof (share->why), "%s%.200s",

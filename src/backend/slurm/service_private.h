@@ -21,8 +21,11 @@
 struct service_account {
     char name[NAME_SIZE];
     uint64_t request; /* the lookup under way; 0: none */
-    int64_t at_us;    /* of the answer; 0: none yet */
-    int code;         /* 0, or why the owner is not served */
+    bool answered;    /* what follows is known */
+    int64_t due_us;   /* of the next lookup */
+    int64_t
+        gone_us; /* since when there is no such user, and the account is used nevertheless; 0: not */
+    int code;    /* 0, or why the owner is not served */
     struct pollux_error why;
     struct owner_account account;
     char **environment; /* of this owner's replicas; NULL at the end */

@@ -159,13 +159,11 @@ static int send (struct service *service, const struct cluster *cluster,
     return code;
 }
 
-/* Failures of this process concern all jobs; others come from what this job or its owner asks. */
+/* Failures of this process concern all jobs, and the owner may be known later; others come from what this job or its
+ * owner asks. */
 static int submit_code (int code)
 {
-    return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EPIPE ||
-                   code == -EAGAIN
-               ? code
-               : -EINVAL;
+    return owner_code_is_transient (code) || code == -EPIPE ? code : -EINVAL;
 }
 
 static int service_submit_share (void *self, const struct cluster *cluster,

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the service makes of the answers of its root process about owners and submissions.  The root process is this
+ * test.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "backend/slurm/as_owner_private.h"
+#include "backend/slurm/service_private.h"
+#include "base/clock.h"
+#include "cluster_fixture.h"
+
+struct fixture {
+    struct service service;
+    struct cluster_fixture cluster;
+    int root; /* the root process's end */
+    int logged;
+    char log[256]; /* the last line */
+};
+
+static void take_log (void *self, int level, const char *text)
+{
+    struct fixture *test = self;
+    (void)level;
+    test->logged++;
+    snprintf (test->log, sizeof (test->log), "%s", text);
+}
+
+/* Job a of ann. */
+static int set_up (void **state)
+{
+    struct fixture *test = calloc (1, sizeof (*test));
+    struct backend_options options = {.state = "", .log = take_log, .self = test};
+    int sockets[2];
+    if (!test ||
+        socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) < 0 ||
+        slurm_init (&test->service.slurm, &service_way, &test->service, &options, NULL) < 0)
+        return -1;
+    cluster_fixture_init (&test->cluster, 1, 4);
+    cluster_fixture_submit (&test->cluster, "a", 1, 1);
+    test->root = sockets[1];
+    test->service.slurm.cluster = &test->cluster.cluster;
+    *state = test;
+    return owner_client_new (sockets[0], &test->service.client, NULL);
+}
+
+static int tear_down (void **state)
+{
+    struct fixture *test = *state;
+    slurm_clear (&test->service.slurm);
+    service_owners_clear (&test->service);
+    service_files_clear (&test->service);
+    cluster_fixture_clear (&test->cluster);
+    close (test->root);
+    free (test);
+    return 0;
+}
+
+/* The next request; false: there is none. */
+static bool take (const struct fixture *test, struct owner_request *ret)
+{
+    uint8_t message[OWNER_MESSAGE_LIMIT];
+    int file;
+    ssize_t length = owner_socket_receive (test->root, message, sizeof (message), &file);
+    if (length < 0)
+        return false;
+    if (file >= 0)
+        close (file);
+    assert_int_equal (owner_request_decode (message, (size_t)length, ret, NULL), 0);
+    assert_string_equal (ret->owner, "ann");
+    return true;
+}
+
+static void answer (struct fixture *test, const struct owner_request *request, int code,
+                    const char *output)
+{
+    struct owner_answer answer = {.number = request->number, .code = code, .text = "why not"};
+    uint8_t message[OWNER_MESSAGE_LIMIT];
+    snprintf (answer.output, sizeof (answer.output), "%s", output);
+    int length = owner_answer_encode (&answer, message, NULL);
+    assert_int_equal (owner_socket_send (test->root, message, (size_t)length, -1), length);
+    service_take_answers (&test->service);
+}
+
+/* Answer a lookup, which is made now, and return what is known then. */
+static int look_up (struct fixture *test, int code)
+{
+    static const struct owner_account ann = {.uid = 7,
+                                             .gid = 7,
+                                             .home = "/home/ann",
+                                             .shell = "/bin/sh",
+                                             .directory = "/home/ann/.pollux"};
+    const struct service_account *account;
+    struct owner_request request;
+    char text[OWNER_OUTPUT_SIZE] = "";
+    if (test->service.account_count > 0)
+        test->service.accounts[0]->due_us = 0;
+    service_account (&test->service, "ann", &account, NULL);
+    assert_true (take (test, &request));
+    assert_int_equal (request.kind, OWNER_LOOKUP);
+    if (code == 0)
+        assert_true (owner_account_encode (&ann, text) >= 0);
+    answer (test, &request, code, text);
+    return service_account (&test->service, "ann", &account, NULL);
+}
+
+/* A name service that does not answer, or that does not find a user for some minutes, changes nothing for owners who
+ * are known. */
+static void known_owners_are_kept (void **state)
+{
+    static const struct {
+        int after_s; /* the last answer */
+        int code, known;
+    } rows[] = {
+        {0, OWNER_LOOKUP_FAILED, OWNER_LOOKUP_FAILED},
+        {0, OWNER_NO_ACCOUNT, OWNER_NO_ACCOUNT},
+        {0, 0, 0},
+        {3600, OWNER_LOOKUP_FAILED, 0},
+        {3600, -ETIMEDOUT, 0},
+        {3600, OWNER_NO_ACCOUNT, 0},
+        {200, OWNER_NO_ACCOUNT, 0},
+        {0, 0, 0},
+        {3600, OWNER_NO_ACCOUNT, 0}, /* five minutes begin again */
+        {200, OWNER_LOOKUP_FAILED, 0},
+        {101, OWNER_NO_ACCOUNT, OWNER_NO_ACCOUNT},
+        {0, 0, 0},
+        {0, -EPERM, -EPERM},
+        {0, OWNER_LOOKUP_FAILED, OWNER_LOOKUP_FAILED},
+    };
+    struct fixture *test = *state;
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        if (test->service.account_count > 0 && test->service.accounts[0]->gone_us > 0)
+            test->service.accounts[0]->gone_us -= rows[i].after_s * INT64_C (1000000);
+        assert_int_equal (look_up (test, rows[i].code), rows[i].known);
+    }
+}
+
+/* ---- Submissions -------------------------------------------------------------------------- */
+
+/* Job a begins its first generation. */
+static struct carried_share *submit (struct fixture *test, struct owner_request *ret)
+{
+    static struct share shares[] = {{.node = 0, .replicas = 1}};
+    struct owner_request request = {.kind = OWNER_SUBMIT, .job = "a", .generation = 1};
+    struct owner_file script = {.text = "#!/bin/sh\n", .length = 10};
+    struct generation *generation =
+        generation_add (&test->service.slurm.set, "a", 1,
+                        (struct placement){.shares = shares, .count = 1}, LAUNCHER_ENV);
+    assert_non_null (generation);
+    generation->job = 0;
+    struct carried_share *share =
+        slurm_table_add (&test->service.slurm, generation, 0, CARRIED_SENT);
+    assert_non_null (share);
+    assert_int_equal (service_submit (&test->service, "ann", share, &request, &script, 1, NULL), 0);
+    assert_true (take (test, ret));
+    assert_int_equal (ret->kind, OWNER_SUBMIT);
+    return share;
+}
+
+static void drop (struct fixture *test, struct carried_share *share)
+{
+    struct generation *generation = share->generation;
+    slurm_table_drop (&test->service.slurm, share);
+    generation_drop (&test->service.slurm.set, generation);
+}
+
+/* What passes by itself is not the job's failure. */
+static void submissions_are_excused (void **state)
+{
+    static const struct {
+        int code;
+        bool known, excused, refused;
+    } rows[] = {
+        {OWNER_NO_ACCOUNT, false, false, true},
+        {OWNER_LOOKUP_FAILED, false, true, false},
+        {OWNER_NO_ACCOUNT, true, true, false},
+        {OWNER_LOOKUP_FAILED, true, true, false},
+        {-EIO, true, true, false},
+        {-ESTALE, true, true, false},
+        {-EAGAIN, true, true, false},
+        {OWNER_UNREACHABLE, true, true, false},
+        {OWNER_NO_PROCESS, true, false, false},
+        {OWNER_COMMAND_FAILED, true, false, true},
+        {-EACCES, true, false, true},
+        {-EDQUOT, true, false, true},
+    };
+    struct fixture *test = *state;
+    struct owner_request request;
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        if (rows[i].known)
+            assert_int_equal (look_up (test, 0), 0);
+        struct carried_share *share = submit (test, &request);
+        answer (test, &request, rows[i].code, "");
+        assert_int_equal (share->excused, rows[i].excused);
+        assert_int_equal (share->refused, rows[i].refused);
+        assert_non_null (strstr (share->why, "why not"));
+        /* The account is looked up again at once. */
+        assert_int_equal (take (test, &request), rows[i].code == OWNER_NO_ACCOUNT);
+        if (rows[i].code == OWNER_NO_ACCOUNT)
+            answer (test, &request, OWNER_NO_ACCOUNT, "");
+        drop (test, share);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (known_owners_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (submissions_are_excused, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name ("owners of the service", tests, NULL, NULL);
+}
