@@ -6,67 +6,41 @@
 
 #include "daemon/daemon_private.h"
 
-static bool same_text (const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp (a, b) == 0);
-}
-
-static bool same_list (char *const *a, char *const *b)
-{
-    for (; *a && *b && strcmp (*a, *b) == 0; a++, b++)
-        ;
-    return !*a && !*b;
-}
-
 static bool has_tls (const struct wire_config *config)
 {
     return config->tls_cert || config->tls_self_signed;
 }
 
-static bool same_nodes (const struct wire_config *a, const struct wire_config *b)
+static void warn (const struct logger *logger, const char *field)
 {
-    if (a->node_count != b->node_count)
-        return false;
-    for (int i = 0; i < a->node_count; i++)
-        if (strcmp (a->nodes[i].name, b->nodes[i].name) != 0 ||
-            strcmp (a->nodes[i].type, b->nodes[i].type) != 0 ||
-            a->nodes[i].slots != b->nodes[i].slots)
-            return false;
-    return true;
+    say (logger, LOG_WARNING, "only a restart can change this", LOG_TEXT ("field", field));
+}
+
+/* Fields that reload changes; tls_cert and tls_self_signed only from one certificate to another. */
+static const char *const reloaded[] = {
+    "policy",     "policy_options", "interval", "restart_delay", "fairness",        "log_level",
+    "access_log", "keep_events",    "tls_cert", "tls_key",       "tls_self_signed",
+};
+
+static void warn_unless_reloaded (void *self, const char *field)
+{
+    const struct logger *logger = self;
+    for (size_t i = 0; i < sizeof (reloaded) / sizeof (reloaded[0]); i++)
+        if (strcmp (field, reloaded[i]) == 0)
+            return;
+    warn (logger, field);
 }
 
 /* Warn about changed fields that need a restart. */
-static void warn_fixed (const struct logger *logger, const struct wire_config *old,
+static void warn_fixed (struct logger *logger, const struct wire_config *old,
                         const struct wire_config *new)
 {
-    const struct {
-        const char *name;
-        bool same;
-    } fields[] = {
-        {"state", same_text (old->state, new->state)},
-        {"listen", same_list (old->listen, new->listen)},
-        {"tls_cert, tls_self_signed", !has_tls (old) == !has_tls (new)},
-        {"insecure", old->insecure == new->insecure},
-        {"host_names", same_list (old->host_names, new->host_names)},
-        {"backend", same_text (old->backend, new->backend)},
-        {"nodes", same_nodes (old, new)},
-        {"slots", old->slots == new->slots},
-        {"checkpoints", same_text (old->checkpoints, new->checkpoints)},
-        {"run_as", same_text (old->run_as, new->run_as)},
-        {"auth", old->auth == new->auth},
-        {"admin_users", same_list (old->admin_users, new->admin_users)},
-        {"log_format", old->log_format == new->log_format},
-        {"job_log_limit", old->job_log_limit == new->job_log_limit},
-        {"max_body", old->max_body == new->max_body},
-        {"rate", old->rate == new->rate},
-        {"burst", old->burst == new->burst},
-        {"connections", old->connections == new->connections},
-        {"connections_per_address", old->connections_per_address == new->connections_per_address},
-    };
-    for (size_t i = 0; i < sizeof (fields) / sizeof (fields[0]); i++)
-        if (!fields[i].same)
-            say (logger, LOG_WARNING, "only a restart can change this",
-                 LOG_TEXT ("field", fields[i].name));
+    struct pollux_error err;
+    if (wire_config_compare (old, new, warn_unless_reloaded, logger, &err) < 0)
+        say (logger, LOG_WARNING, "fields that only a restart can change are not known",
+             LOG_TEXT ("why", err.text));
+    if (has_tls (old) != has_tls (new))
+        warn (logger, "tls_cert, tls_self_signed");
 }
 
 static int read_again (struct daemon *daemon, struct wire_config *ret, const struct policy **policy,

@@ -379,3 +379,41 @@ json_t *wire_config_encode (const struct wire_config *config, struct pollux_erro
     json_decref (object);
     return NULL;
 }
+
+/* ---- Comparing ---------------------------------------------------------------------------- */
+
+struct comparison {
+    void (*differs) (void *self, const char *field);
+    void *self;
+};
+
+static void compare_objects (const struct comparison *to, const char *section, json_t *a, json_t *b)
+{
+    const char *key;
+    json_t *value, *all = json_copy (a);
+    json_object_update_missing (all, b); /* absent fields differ from those that are set */
+    json_object_foreach (all, key, value)
+    {
+        char field[128];
+        snprintf (field, sizeof (field), "%s%s", section, key);
+        if (strcmp (field, "slurm") == 0)
+            compare_objects (to, "slurm.", json_object_get (a, key), json_object_get (b, key));
+        else if (!json_equal (json_object_get (a, key), json_object_get (b, key)))
+            to->differs (to->self, field);
+    }
+    json_decref (all);
+}
+
+int wire_config_compare (const struct wire_config *a, const struct wire_config *b,
+                         void (*differs) (void *self, const char *field), void *self,
+                         struct pollux_error *err)
+{
+    const struct comparison to = {differs, self};
+    json_t *first = wire_config_encode (a, err);
+    json_t *second = first ? wire_config_encode (b, err) : NULL;
+    if (second)
+        compare_objects (&to, "", first, second);
+    json_decref (first);
+    json_decref (second);
+    return second ? 0 : -ENOMEM;
+}

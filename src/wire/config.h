@@ -87,4 +87,10 @@ int wire_config_add_node (struct wire_config *config, const struct node *node,
  * err. */
 json_t *wire_config_encode (const struct wire_config *config, struct pollux_error *err);
 
+/* Call differs for each field whose values are not the same, by its name in a file; the fields of the
+ * section slurm are "slurm.NAME".  0 or -Exxx; then differs was not called. */
+int wire_config_compare (const struct wire_config *a, const struct wire_config *b,
+                         void (*differs) (void *self, const char *field), void *self,
+                         struct pollux_error *err);
+
 #endif

@@ -356,12 +356,15 @@ kill -HUP "$daemon"
 soon "an invalid configuration is logged" grep -q 'not reloaded.*intervall' "$log"
 holds "an invalid configuration changes nothing" reloaded
 sed -i '$d' "$tmp/config.yaml"
-printf 'policy: srtf\nrate: 999\n' >>"$tmp/config.yaml"
+printf 'policy: srtf\nrate: 999\nslurm: {partition: other}\n' >>"$tmp/config.yaml"
 kill -HUP "$daemon"
 soon "a policy that needs a simulation is logged" grep -q 'not reloaded.*srtf needs the true remaining times' "$log"
 sed -i '/srtf/d' "$tmp/config.yaml"
 kill -HUP "$daemon"
-soon "fields that need a restart are logged" grep -q 'only a restart.*rate' "$log"
+soon "fields that need a restart are logged" grep -q 'only a restart.*field=rate' "$log"
+soon "those of the section slurm, too" grep -q 'only a restart.*field=slurm.partition' "$log"
+holds "and no others" [ "$(grep -c 'only a restart' "$log")" = 2 ]
+sed -i '$d' "$tmp/config.yaml"
 sed -i '$d' "$tmp/config.yaml"
 submit stays --max 4 -- "$worker"
 soon "a job with four replicas runs" is stays '.replicas == 4'

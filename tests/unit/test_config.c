@@ -241,12 +241,58 @@ static void test_nodes (void **state)
     }
 }
 
+static void note (void *self, const char *field)
+{
+    char *fields = self;
+    size_t length = strlen (fields);
+    assert_true (length + strlen (field) + 2 < 256);
+    sprintf (fields + length, "%s ", field);
+}
+
+static void test_compare (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second, *fields;
+    } cases[] = {
+        {"rate: 9", "rate: 9.0", ""},
+        {"rate: 9", "{}", "rate "},
+        {"{}", "interval: 9\nlisten: [127.0.0.1:0]", "listen interval "},
+        {"checkpoints: /a", "{}", "checkpoints "},
+        {"{}", "checkpoints: /a", "checkpoints "},
+        {"nodes: [{name: a, slots: 1}]", "nodes: [{name: a, slots: 2}]", "nodes "},
+        {"slurm: {partition: a}", "slurm: {partition: a}", ""},
+        {"slurm: {partition: a, nodes: a1}", "slurm: {partition: b, reservation: r}",
+         "slurm.partition slurm.nodes slurm.reservation "},
+        {"{}", "slurm: {gres: npu, gres_type: x, directory: /a/%u, min_uid: 5}",
+         "slurm.gres slurm.gres_type slurm.directory slurm.min_uid "},
+        {"slurm: {defaults: {time_limit: 5}}", "slurm: {defaults: {time_limit: 6}}",
+         "slurm.defaults "},
+        {"slurm: {partitions: {a: {qos: b}}}", "slurm: {defaults: {qos: b}}",
+         "slurm.partitions slurm.defaults "},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct wire_config first, second;
+        struct pollux_error err;
+        char fields[256] = "";
+        if (wire_config_parse ("a.yaml", cases[i].first, strlen (cases[i].first), &names, NULL,
+                               &first, &err) < 0 ||
+            wire_config_parse ("b.yaml", cases[i].second, strlen (cases[i].second), &names, NULL,
+                               &second, &err) < 0)
+            fail_msg ("case %zu: %s", i, err.text);
+        assert_int_equal (wire_config_compare (&first, &second, note, fields, &err), 0);
+        assert_string_equal (fields, cases[i].fields);
+        wire_config_clear (&first);
+        wire_config_clear (&second);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_sample),      cmocka_unit_test (test_whole),
         cmocka_unit_test (test_all_at_once), cmocka_unit_test (test_empty),
-        cmocka_unit_test (test_nodes),
+        cmocka_unit_test (test_nodes),       cmocka_unit_test (test_compare),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
