@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A chain of pilots: the node of polluxd crashes, after one of the nodes that watch it, a person cancels the allocation, or
-# Slurm puts it into its queue again, or forgets the next one.  The next allocation continues with the same state directory, and no job is lost.
+# Slurm puts it into its queue again, or forgets the next one.  The next allocation continues with the same state directory, and no job is
+# lost; without jobs none follows.
 . tests/slurm/lib_slurm.sh
 $separate || { skip "no namespaces"; exit 0; }
 cluster_up 5 4
@@ -8,14 +9,21 @@ cluster_up 5 4
 pollux() { node_exec login "$POLLUX" "$@"; }
 slurm() { node_exec login "$@"; }
 one_waits() { [ "$(slurm squeue -h -t PD -o %E)" = "afterany:$(slurm squeue -h -t R -o %i)(unfulfilled)" ]; }
-# The first script that submits a next allocation gets a number that Slurm does not know, as after a crash of slurmctld.
-mkdir "$tmp/double"
+# After `rmdir forgotten` the next script that submits a next allocation gets a number that Slurm does not know, as after a crash
+# of slurmctld.
+mkdir -p "$tmp/double/forgotten"
 cat >"$tmp/double/sbatch" <<END
 #!/bin/bash
 [ -z "\$SLURM_JOB_ID" ] || ! mkdir "$tmp/double/forgotten" 2>/dev/null || { echo 900000; exit; }
 exec $(command -v sbatch) "\$@"
 END
-chmod 755 "$tmp/double/sbatch"
+# The script looks for the next allocation after 20 s; here sooner.
+cat >"$tmp/double/sleep" <<END
+#!/bin/bash
+[ "\$1" != 20 ] || set -- 3.25
+exec $(command -v sleep) "\$@"
+END
+chmod 755 "$tmp/double/sbatch" "$tmp/double/sleep"
 rm -f "$state/address"
 PATH=$tmp/double:$PATH run pollux slurm-pilot --state "$state" -N3 --gpus-per-node=4 -t 60 --chain -- --interval 1 --restart-delay 0
 expect "a chain is submitted" status=0 out~'^Submitted batch job [0-9]+$'
@@ -24,8 +32,6 @@ until_true answers || { not_ok "polluxd answers in its allocation" "$(tell)" "$(
 submit job --min 6 --max 6 --backoff 1 -- "$worker"
 started() { [ "$(grep -c "^job $1 " "$starts")" = 6 ] && is job ".phase == \"running\" and .generation == $1"; }
 soon "a job runs" started 1
-soon "a next allocation that Slurm has forgotten is submitted again" one_waits
-holds "that happened, and the log says so" grep -qs 'does not know the next allocation' "$log"
 
 # ---- The node of polluxd crashes ----------------------------------------------------------------
 
@@ -45,16 +51,6 @@ soon "its polluxd answers" answers
 soon "the job continues there" started 2
 holds "that is not its failure" is job '.failures == 0'
 
-# ---- A person cancels the allocation ------------------------------------------------------------
-
-first=$(slurm squeue -h -t R -o %i)
-rm -f "$state/address"
-slurm scancel "$first"
-soon "the next allocation starts after scancel" other
-soon "its polluxd answers, too" answers
-soon "the job continues there, too" started 3
-holds "that is no failure" is job '.failures == 0'
-
 # ---- Slurm puts the allocation into its queue again ---------------------------------------------
 
 # As after a failure to start the script, by the daemon of its first node.
@@ -68,10 +64,32 @@ goes_on()
     answers
 }
 soon "polluxd answers again" goes_on
-soon "the job continues there again" started 4
-holds "that is no failure, either" is job '.failures == 0'
+soon "the job continues there again" started 3
+holds "that is no failure" is job '.failures == 0'
 holds "one next allocation waits for the one that runs" one_waits
+
+# ---- A person cancels the allocation ------------------------------------------------------------
+
+first=$(slurm squeue -h -t R -o %i)
+rmdir "$tmp/double/forgotten"
+rm -f "$state/address"
+slurm scancel "$first"
+soon "the next allocation starts after scancel" other
+soon "its polluxd answers, too" answers
+soon "the job continues there, too" started 4
+holds "that is no failure, either" is job '.failures == 0'
+
+# ---- The chain ends ----------------------------------------------------------------------------
+
+# Slurm has forgotten the next allocation.
+first=$(slurm squeue -h -t R -o %i) batch=$(slurm squeue -h -t R -o %B)
+soon "a next allocation that Slurm has forgotten is submitted again" grep -qs 'does not know the next allocation' "$state/pilot-$first.log"
+soon "it waits for the one that runs" one_waits
+soon "the script has confirmed it" eval '[ -z "$(node_pids "$batch" "sleep 3.25")" ]'
+slurm sbatch -Q -J post -o /dev/null -d "afterany:$first" --wrap 'sleep 1000'
 end_jobs job
 holds "the job finishes" is job '.phase == "finished"'
-slurm scancel -n pollux
+kill -TERM "$(node_pids "$batch" 'polluxd --backend' | head -n 1)"
+soon "without jobs no allocation follows, and another job that waits for the last one does" \
+    eval '[ "$(slurm squeue -h -t R,PD,CG -o "%j %T")" = "post RUNNING" ]'
 holds "no replica was started twice" [ -z "$(twice)" ]
