@@ -87,7 +87,8 @@ void api_free (struct api *api);
 /* For struct http_options: its routes, and its authorize and verify with self = api. */
 const struct http_route *api_routes (int *ret_count);
 int api_authorize (void *self, const char *token, struct http_identity *ret);
-int api_verify (void *self, uint64_t ticket, const char *credential, struct pollux_error *err);
+int api_verify (void *self, uint64_t ticket, const char *peer, const char *credential,
+                struct pollux_error *err);
 
 /* The worker has decoded credentials: go on with their requests. */
 void api_verified (struct api *api);

@@ -18,12 +18,13 @@
 #include "base/error.h"
 #include "munge/worker.h"
 
-int api_verify (void *self, uint64_t ticket, const char *credential, struct pollux_error *err)
+int api_verify (void *self, uint64_t ticket, const char *peer, const char *credential,
+                struct pollux_error *err)
 {
     struct api *api = self;
     if (!api->options.munge)
         return fail (err, -EACCES, "this server does not take munge credentials");
-    return munge_worker_decode (api->options.munge, ticket, credential, err);
+    return munge_worker_decode (api->options.munge, ticket, peer, credential, err);
 }
 
 /* root, polluxd's own user and the configured ones are admins. */

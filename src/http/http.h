@@ -25,7 +25,8 @@
  *   403  it does not come from a page of another site (Origin, Sec-Fetch-Site)
  *   404, 405 (with Allow)  there is such a route; HEAD is GET without the body
  *   401, 403  the token is known, and its role is one of the route's (a signed request: see verify below)
- *   429  its rate is within limits.rate (a token bucket per role and name; refused tokens: per peer)
+ *   429  its rate is within limits.rate (a token bucket per role and name; refused tokens and
+ *        signatures: per peer)
  *   400  every query parameter is one of route.queries, and none is repeated
  *   415, 413  the body has a type and a size that the route takes
  * On a Unix socket, which no browser reaches, Host and Origin are not checked; the token is.  A token that
@@ -101,11 +102,11 @@ struct http_limits {
     int streams_per_name; /* of one role and name: 64; then 429 */
     double rate;          /* requests per second and identity, on average: 1000 */
     double burst;         /* requests at once: 2000 */
-    double refusals;      /* refused tokens per second and address: 10; at once ten times that */
-    double head_s;        /* 10 */
-    double idle_s;        /* 75 */
-    double request_s;     /* 30 */
-    double answer_s;      /* 60; of a stream: to read what was buffered when the time began */
+    double refusals;  /* tokens and signatures refused per second and address: 10; at once 100 */
+    double head_s;    /* 10 */
+    double idle_s;    /* 75 */
+    double request_s; /* 30 */
+    double answer_s;  /* 60; of a stream: to read what was buffered when the time began */
 };
 
 /* An answered request, for an access log.  It holds no secret: no token, query, header or body.
@@ -147,12 +148,13 @@ struct http_options {
     /* Another way to authorize: a credential that signs the whole request, sent as "Authorization: SCHEME
      * CREDENTIAL".  It is checked when the body is complete, after the other checks, and that may take
      * time: verify starts the check and returns at once.  The request waits until the caller, outside of
-     * http_server_step, finds it with http_signed and calls http_admit or http_refuse.  verify NULL: there
-     * is no such way.  A negative return value: it cannot be checked now, answered with 503; -EACCES: it is
-     * no credential, 401. */
+     * http_server_step, finds it with http_signed and calls http_admit or http_refuse.  peer is the client's
+     * address.  Users share it, so only refusals count there.  verify NULL: there is no such way.  A negative
+     * return value: it cannot be checked now, answered with 503; -EACCES: it is no credential, 401. */
     const char *scheme;    /* "Munge" */
     const char *challenge; /* for WWW-Authenticate, besides Bearer: "Munge uid=123" */
-    int (*verify) (void *self, uint64_t ticket, const char *credential, struct pollux_error *err);
+    int (*verify) (void *self, uint64_t ticket, const char *peer, const char *credential,
+                   struct pollux_error *err);
     const char *(*role_name) (unsigned role); /* of one bit, for messages; NULL if it is no role */
     void *self;                               /* for authorize and the handlers */
     /* Called once for every answer, when it begins to be sent; NULL: not wanted.  Requests that

@@ -121,10 +121,14 @@ static void find_route (struct http_request *request, const char *method)
     http_error (request, 405, "%s takes %s only", request->raw, allow);
 }
 
+/* Tells how to sign, too: another client of the same address may have used up its rate. */
 static void limit (struct http_request *request)
 {
-    request->connection->server->counts.limited++;
+    struct http_server *server = request->connection->server;
+    server->counts.limited++;
     http_answer_header (request, "Retry-After", "1");
+    if (server->options.challenge != NULL)
+        http_answer_header (request, "WWW-Authenticate", server->options.challenge);
     http_error (request, 429, "too many requests; try again in a second");
 }
 
@@ -193,6 +197,9 @@ static void check_rate (struct http_request *request)
 {
     const struct connection *connection = request->connection;
     char key[HTTP_NAME_SIZE + sizeof (connection->peer.text) + 16];
+    /* The user who has signed is not known yet: request_check_identity.  Other users have the same address. */
+    if (request->credential != NULL)
+        return;
     /* Without a token, the rate limit is per address. */
     if (request->identity.role != 0)
         snprintf (key, sizeof (key), "%u %s", request->identity.role, request->identity.name);

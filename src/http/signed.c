@@ -53,7 +53,8 @@ bool signed_begin (struct http_request *request)
     const struct http_options *options = &server->options;
     struct pollux_error err = {.text = ""};
     uint64_t ticket = ++server->tickets;
-    int code = options->verify (options->self, ticket, request->credential, &err);
+    int code = options->verify (options->self, ticket, request->connection->peer.text,
+                                request->credential, &err);
     request->credential = NULL;
     if (code == -EACCES) {
         request_refuse_token (request, err.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two lists under one lock: tasks for the thread, answers for the caller.  An eventfd tells the caller about
- * answers, a condition variable tells the thread about tasks.
+ * Two lists under one lock: tasks for the thread, in which sources take turns, and answers for the caller.  An eventfd
+ * tells the caller about answers, a condition variable tells the thread about tasks.
  *
  * The user's name is looked up by the thread, too (user_names.h): a directory service can be as slow as munged.
  */
@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -25,6 +26,8 @@
 struct task {
     struct task *next;
     uint64_t ticket;
+    char source[MUNGE_SOURCE_SIZE];
+    uint64_t turn;    /* the list is in the order of turns; a source has one task in each */
     char *credential; /* NULL: sign */
     uid_t reader;
     char *method, *target, *body;
@@ -43,9 +46,10 @@ struct munge_worker {
     bool ending;
     bool busy;        /* the thread is in a call of munged */
     int64_t begin_us; /* since when */
-    struct task *tasks, **tasks_end;
+    struct task *tasks;
     struct munge_answer *answers, **answers_end;
-    int waiting; /* tasks in the list */
+    int waiting;   /* tasks in the list */
+    uint64_t turn; /* of the task that was taken last */
     /* of the thread: */
     struct munge_replay *replay;
     struct user_names *names;
@@ -114,8 +118,7 @@ static struct task *take (struct munge_worker *worker)
 {
     struct task *task = worker->tasks;
     worker->tasks = task->next;
-    if (worker->tasks == NULL)
-        worker->tasks_end = &worker->tasks;
+    worker->turn = task->turn;
     worker->waiting--;
     return task;
 }
@@ -185,7 +188,6 @@ int munge_worker_new (struct munge *munge, struct munge_worker **ret, struct pol
         return fail (err, -ENOMEM, "no memory for munge");
     }
     worker->munge = munge;
-    worker->tasks_end = &worker->tasks;
     worker->answers_end = &worker->answers;
     pthread_mutex_init (&worker->lock, NULL);
     pthread_cond_init (&worker->wake, NULL);
@@ -219,6 +221,28 @@ static int start (struct munge_worker *worker, struct pollux_error *err)
     return code == 0 ? 0 : fail (err, -EAGAIN, "no thread for munge: %s", strerror (code));
 }
 
+/* Put a task into the list, behind all of the same turn: the turn after the last one of its source, or the present
+ * one.  False: its source has its share.  The lock is held. */
+static bool insert (struct munge_worker *worker, struct task *task)
+{
+    struct task **at = &worker->tasks;
+    int share = 0;
+    task->turn = worker->turn;
+    for (const struct task *other = worker->tasks; other != NULL; other = other->next)
+        if (strcmp (other->source, task->source) == 0) {
+            task->turn = other->turn + 1;
+            share++;
+        }
+    if (share >= MUNGE_SHARE_MAX)
+        return false;
+    while (*at != NULL && (*at)->turn <= task->turn)
+        at = &(*at)->next;
+    task->next = *at;
+    *at = task;
+    worker->waiting++;
+    return true;
+}
+
 static struct task *new_task (uint64_t ticket)
 {
     struct task *task = calloc (1, sizeof (*task));
@@ -244,12 +268,9 @@ static int add (struct munge_worker *worker, struct task *task, bool whole,
         if (busy_us > MUNGE_PATIENCE_S * INT64_C (1000000)) {
             code = fail (err, -EAGAIN, "munged has not answered for %d seconds: is it stopped?",
                          (int)(busy_us / 1000000));
-        } else if (worker->waiting >= MUNGE_WAITING_MAX) {
+        } else if (worker->waiting >= MUNGE_WAITING_MAX || !insert (worker, task)) {
             code = fail (err, -EAGAIN, "too many requests wait for munge: try again later");
         } else {
-            *worker->tasks_end = task;
-            worker->tasks_end = &task->next;
-            worker->waiting++;
             pthread_cond_signal (&worker->wake);
         }
         pthread_mutex_unlock (&worker->lock);
@@ -259,15 +280,17 @@ static int add (struct munge_worker *worker, struct task *task, bool whole,
     return code;
 }
 
-int munge_worker_decode (struct munge_worker *worker, uint64_t ticket, const char *credential,
-                         struct pollux_error *err)
+int munge_worker_decode (struct munge_worker *worker, uint64_t ticket, const char *source,
+                         const char *credential, struct pollux_error *err)
 {
     if (strnlen (credential, MUNGE_CREDENTIAL_SIZE) >= MUNGE_CREDENTIAL_SIZE)
         return fail (err, -EACCES, "the munge credential is too long: at most %d characters",
                      MUNGE_CREDENTIAL_SIZE - 1);
     struct task *task = new_task (ticket);
-    if (task != NULL)
+    if (task != NULL) {
+        snprintf (task->source, sizeof (task->source), "%s", source);
         task->credential = strdup (credential);
+    }
     return add (worker, task, task != NULL && task->credential != NULL, err);
 }
 

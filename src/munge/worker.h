@@ -3,11 +3,14 @@
  * A thread that talks to munged, for event loops: munged may be stopped or frozen, and then each call takes
  * seconds.
  *
- *     munge_worker_decode (worker, ticket, credential)        returns at once
+ *     munge_worker_decode (worker, ticket, source, credential)   returns at once
  *     ... when munge_worker_fd is readable:
- *     while ((answer = munge_worker_next (worker)) != NULL)   in the order of the requests
+ *     while ((answer = munge_worker_next (worker)) != NULL)
  *         ... answer->ticket, code, uid, name, claim ...
  *         munge_answer_free (answer)
+ *
+ * Sources take turns: a source with many requests delays those of another one by one decoding each.  The requests of one
+ * source keep their order.
  *
  * A frozen munged: libmunge gives up after 10 s.  Then all requests that wait behind that one get the same answer at
  * once; and while a call takes longer than MUNGE_PATIENCE_S, new requests are refused.  So each request
@@ -21,8 +24,14 @@
 #include "munge/munge.h"
 #include "munge/user_names.h"
 
-/* Requests that may wait.  A decoding takes 0.2 ms, so the last of them waits for 0.2 s. */
-enum { MUNGE_WAITING_MAX = 1024, MUNGE_PATIENCE_S = 2, MUNGE_NAME_SIZE = USER_NAME_SIZE };
+/* Requests that may wait, in all and of one source.  A decoding takes 0.2 ms, so the last of them waits for 0.2 s. */
+enum {
+    MUNGE_WAITING_MAX = 1024,
+    MUNGE_SHARE_MAX = MUNGE_WAITING_MAX / 4 * 3,
+    MUNGE_SOURCE_SIZE = 64,
+    MUNGE_PATIENCE_S = 2,
+    MUNGE_NAME_SIZE = USER_NAME_SIZE
+};
 
 struct munge_worker;
 
@@ -44,10 +53,11 @@ int munge_worker_new (struct munge *munge, struct munge_worker **ret, struct pol
 /* Does not wait for munged: a call that runs ends by itself, later.  NULL is fine. */
 void munge_worker_free (struct munge_worker *worker);
 
-/* Decode a credential and look up the user's name.  -EACCES: it cannot be a credential; -EAGAIN: munged does not
- * answer, or too many requests wait; -ENOMEM. */
-int munge_worker_decode (struct munge_worker *worker, uint64_t ticket, const char *credential,
-                         struct pollux_error *err);
+/* Decode a credential and look up the user's name.  source: the client's address, cut at
+ * MUNGE_SOURCE_SIZE.  -EACCES: it cannot be a credential; -EAGAIN: munged does not answer, or too many requests
+ * wait; -ENOMEM. */
+int munge_worker_decode (struct munge_worker *worker, uint64_t ticket, const char *source,
+                         const char *credential, struct pollux_error *err);
 
 /* Sign a request, as munge_sign; everything is copied.  Fails as above. */
 int munge_worker_sign (struct munge_worker *worker, uint64_t ticket, uid_t reader,

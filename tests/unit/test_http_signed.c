@@ -12,12 +12,13 @@
 
 static struct {
     uint64_t tickets[16];
-    char credentials[16][32];
+    char credentials[16][32], peers[16][64];
     int count;
     int code; /* what verify returns */
 } seen;
 
-static int verify (void *self, uint64_t ticket, const char *credential, struct pollux_error *err)
+static int verify (void *self, uint64_t ticket, const char *peer, const char *credential,
+                   struct pollux_error *err)
 {
     (void)self;
     snprintf (err->text, sizeof (err->text), "the check does not begin");
@@ -25,6 +26,7 @@ static int verify (void *self, uint64_t ticket, const char *credential, struct p
         return seen.code;
     assert_true (seen.count < 16);
     snprintf (seen.credentials[seen.count], sizeof (seen.credentials[0]), "%s", credential);
+    snprintf (seen.peers[seen.count], sizeof (seen.peers[0]), "%s", peer);
     seen.tickets[seen.count++] = ticket;
     return 0;
 }
@@ -93,6 +95,7 @@ static void admitted_requests_reach_their_handlers (void **state)
     size_t length;
     assert_int_equal (seen.count, 2);
     assert_string_equal (seen.credentials[0], "MUNGE:x:");
+    assert_string_equal (seen.peers[0], "127.0.0.1");
     assert_true (seen.tickets[0] != seen.tickets[1]);
     assert_int_equal (fixture->handled, 0);
     assert_string_equal (http_target (waiting (fixture, 0)), "/echo/a?b=%20");
@@ -149,14 +152,51 @@ static void a_role_and_a_rate_count (void **state)
     const char *answer = http_fixture_receive (fixture, client, "}\n");
     assert_non_null (strstr (answer, "HTTP/1.1 403 "));
     close (client);
-    for (int i = 0; i <= 40; i++) { /* a burst of 40 is allowed, per address and per identity */
+    for (int i = 0; i <= 40; i++) { /* a burst of 40 is allowed, per identity */
         seen.count = 0;
-        client = begin_at (fixture, i % 2, "HEAD /echo/a HTTP/1.1\r\n" SIGNED "\r\n");
+        client = begin (fixture, "HEAD /echo/a HTTP/1.1\r\n" SIGNED "\r\n");
         admit (fixture, 0, 1, "frank");
         answer = http_fixture_receive (fixture, client, "\r\n\r\n");
         assert_non_null (strstr (answer, i < 40 ? "HTTP/1.1 200 " : "HTTP/1.1 429 "));
         close (client);
     }
+}
+
+/* A user who floods the server from a host is limited; other users of that host are not. */
+static void users_of_an_address_have_their_own_rates (void **state)
+{
+    static const struct {
+        const char *name; /* NULL: the signature is wrong */
+        int count;
+        const char *first, *last;
+    } floods[] = {
+        {NULL, 120, "HTTP/1.1 401 ", "HTTP/1.1 429 "},
+        {"frank", 60, "HTTP/1.1 200 ", "HTTP/1.1 429 "},
+        {"gina", 1, "HTTP/1.1 200 ", "HTTP/1.1 200 "},
+    };
+    struct http_fixture *fixture = *state;
+    for (size_t i = 0; i < COUNT (floods); i++) {
+        for (int j = 0; j < floods[i].count; j++) {
+            seen.count = 0;
+            int client = begin (fixture, get);
+            if (floods[i].name != NULL)
+                admit (fixture, 0, 1, floods[i].name);
+            else
+                http_refuse (waiting (fixture, 0), 401, "because of the test");
+            const char *answer = http_fixture_receive (fixture, client, "\r\n\r\n");
+            if (j == 0)
+                assert_non_null (strstr (answer, floods[i].first));
+            if (j == floods[i].count - 1)
+                assert_non_null (strstr (answer, floods[i].last));
+            close (client);
+        }
+    }
+    /* Requests without a name are limited per address.  The refusal tells how to sign, as the answer would. */
+    const char *answer = "";
+    for (int i = 0; i < 60; i++)
+        answer = http_fixture_ask (fixture, "GET /open HTTP/1.1\r\n" HEAD "\r\n");
+    assert_non_null (strstr (answer, "HTTP/1.1 429 "));
+    assert_non_null (strstr (answer, "WWW-Authenticate: Munge uid=5"));
 }
 
 static void checks_that_do_not_begin (void **state)
@@ -261,6 +301,8 @@ int main (void)
                                          http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (refused_requests_do_not, set_up, http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (a_role_and_a_rate_count, set_up, http_fixture_tear_down),
+        cmocka_unit_test_setup_teardown (users_of_an_address_have_their_own_rates, set_up,
+                                         http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (checks_that_do_not_begin, set_up, http_fixture_tear_down),
         cmocka_unit_test_setup_teardown (unchecked_bodies_have_a_limit, set_up,
                                          http_fixture_tear_down),

@@ -450,7 +450,7 @@ static void the_worker_finds_the_user (void **state)
     assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
     assert_null (munge_worker_next (worker));
     for (int i = 0; i < 2; i++) { /* the second time from the cache */
-        assert_int_equal (munge_worker_decode (worker, 7, credential (i), NULL), 0);
+        assert_int_equal (munge_worker_decode (worker, 7, "a", credential (i), NULL), 0);
         answer = wait_for (worker);
         assert_int_equal (answer->code, 0);
         assert_int_equal (answer->ticket, 7);
@@ -460,19 +460,19 @@ static void the_worker_finds_the_user (void **state)
         munge_answer_free (answer);
     }
     /* munged has forgotten the first one */
-    assert_int_equal (munge_worker_decode (worker, 8, credential (0), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 8, "a", credential (0), NULL), 0);
     answer = wait_for (worker);
     assert_int_equal (answer->code, -EACCES);
     assert_non_null (strstr (answer->err.text, "used before"));
     munge_answer_free (answer);
     munged.uid = 4000000000u; /* without an account */
-    assert_int_equal (munge_worker_decode (worker, 9, credential (9), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 9, "a", credential (9), NULL), 0);
     answer = wait_for (worker);
     assert_int_equal (answer->code, -EACCES);
     assert_non_null (strstr (answer->err.text, "uid 4000000000 has no user name"));
     munge_answer_free (answer);
     memset (large, 'x', sizeof (large) - 1);
-    assert_int_equal (munge_worker_decode (worker, 10, large, NULL), -EACCES);
+    assert_int_equal (munge_worker_decode (worker, 10, "a", large, NULL), -EACCES);
     assert_int_equal (munge_worker_sign (worker, 11, 991, "POST", "/v1/jobs", "abc", 3, NULL), 0);
     answer = wait_for (worker);
     assert_int_equal (answer->code, 0);
@@ -491,17 +491,20 @@ static void a_frozen_munged_delays_nobody_twice (void **state)
     assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
     munged.blocks = true;
     munged.error = MUNGE_SOCKET;
-    assert_int_equal (munge_worker_decode (worker, 0, credential (0), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 0, "a", credential (0), NULL), 0);
     sem_wait (&munged.begun);
-    for (uint64_t i = 1; i <= MUNGE_WAITING_MAX; i++)
-        assert_int_equal (munge_worker_decode (worker, i, credential (1), NULL), 0);
-    assert_int_equal (munge_worker_decode (worker, 1, credential (1), &err), -EAGAIN);
+    for (uint64_t i = 1; i <= MUNGE_WAITING_MAX; i++) {
+        if (i == MUNGE_SHARE_MAX + 1) /* the rest is for others */
+            assert_int_equal (munge_worker_decode (worker, i, "a", credential (1), &err), -EAGAIN);
+        const char *source = i <= MUNGE_SHARE_MAX ? "a" : "b";
+        assert_int_equal (munge_worker_decode (worker, i, source, credential (1), NULL), 0);
+    }
+    assert_int_equal (munge_worker_decode (worker, 1, "c", credential (1), &err), -EAGAIN);
     assert_non_null (strstr (err.text, "too many"));
     assert_null (munge_worker_next (worker));
     sem_post (&munged.go); /* once: the others do not reach munged */
     for (uint64_t i = 0; i <= MUNGE_WAITING_MAX; i++) {
         struct munge_answer *answer = wait_for (worker);
-        assert_int_equal (answer->ticket, i);
         assert_int_equal (answer->code, -EAGAIN);
         assert_non_null (strstr (answer->err.text, "munged does not answer"));
         munge_answer_free (answer);
@@ -509,10 +512,38 @@ static void a_frozen_munged_delays_nobody_twice (void **state)
     assert_int_equal (munged.decodings, 1);
     munged.blocks = false; /* it is back */
     munged.error = 0;
-    assert_int_equal (munge_worker_decode (worker, 5, credential (2), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 5, "a", credential (2), NULL), 0);
     struct munge_answer *answer = wait_for (worker);
     assert_int_equal (answer->code, 0);
     munge_answer_free (answer);
+    munge_worker_free (worker);
+}
+
+static void sources_take_turns (void **state)
+{
+    static const struct {
+        const char *source;
+        uint64_t place; /* in the order of the answers */
+    } tasks[] = {{"a", 0}, {"a", 1}, {"a", 4}, {"a", 6}, {"a", 7}, {"b", 2}, {"b", 5}, {"c", 3}};
+    struct munge *munge = open_munge ();
+    struct munge_worker *worker;
+    (void)state;
+    assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
+    munged.blocks = true;
+    for (int i = 0; i < (int)COUNT (tasks); i++) {
+        assert_int_equal (
+            munge_worker_decode (worker, tasks[i].place, tasks[i].source, credential (i), NULL), 0);
+        if (i == 0)
+            sem_wait (&munged.begun);
+    }
+    munged.blocks = false;
+    sem_post (&munged.go);
+    for (uint64_t i = 0; i < COUNT (tasks); i++) {
+        struct munge_answer *answer = wait_for (worker);
+        assert_int_equal (answer->ticket, i);
+        assert_int_equal (answer->code, 0);
+        munge_answer_free (answer);
+    }
     munge_worker_free (worker);
 }
 
@@ -524,10 +555,10 @@ static void a_failing_name_service_concerns_one_user (void **state)
     assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
     munged.blocks = true;
     munged.first_uid = UID_WITHOUT_ANSWER;
-    assert_int_equal (munge_worker_decode (worker, 0, credential (0), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 0, "a", credential (0), NULL), 0);
     sem_wait (&munged.begun);
     for (int i = 1; i <= 3; i++)
-        assert_int_equal (munge_worker_decode (worker, (uint64_t)i, credential (i), NULL), 0);
+        assert_int_equal (munge_worker_decode (worker, (uint64_t)i, "a", credential (i), NULL), 0);
     munged.blocks = false;
     sem_post (&munged.go);
     for (int i = 0; i <= 3; i++) {
@@ -545,7 +576,7 @@ static void a_failing_name_service_concerns_one_user (void **state)
 static int ask_name (struct munge_worker *worker, uid_t uid, int number, char name[MUNGE_NAME_SIZE])
 {
     munged.uid = uid;
-    assert_int_equal (munge_worker_decode (worker, 1, credential (number), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 1, "a", credential (number), NULL), 0);
     struct munge_answer *answer = wait_for (worker);
     int code = answer->code;
     memcpy (name, answer->name, MUNGE_NAME_SIZE);
@@ -673,7 +704,7 @@ static void a_worker_ends_with_work_left (void **state)
     assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
     munged.blocks = true;
     for (int i = 0; i < 10; i++)
-        assert_int_equal (munge_worker_decode (worker, 1, credential (i), NULL), 0);
+        assert_int_equal (munge_worker_decode (worker, 1, "a", credential (i), NULL), 0);
     sem_wait (&munged.begun);
     munge_worker_free (worker); /* returns, although munged does not answer */
     sem_post (&munged.go);
@@ -682,7 +713,7 @@ static void a_worker_ends_with_work_left (void **state)
     /* Idle, it is joined. */
     munge = open_munge ();
     assert_int_equal (munge_worker_new (munge, &worker, NULL), 0);
-    assert_int_equal (munge_worker_decode (worker, 1, credential (1), NULL), 0);
+    assert_int_equal (munge_worker_decode (worker, 1, "a", credential (1), NULL), 0);
     munge_answer_free (wait_for (worker));
     munge_worker_free (worker);
 }
@@ -773,6 +804,7 @@ int main (void)
         cmocka_unit_test (many_claims_are_remembered),
         cmocka_unit_test (the_worker_finds_the_user),
         cmocka_unit_test (a_frozen_munged_delays_nobody_twice),
+        cmocka_unit_test (sources_take_turns),
         cmocka_unit_test (a_failing_name_service_concerns_one_user),
         cmocka_unit_test (a_hanging_name_service_concerns_new_users),
         cmocka_unit_test (an_old_name_is_better_than_none),
