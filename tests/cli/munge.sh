@@ -175,6 +175,18 @@ send "$header" GET /v1/jobs
 expect "used once" out~'^200$'
 send "$header" GET /v1/jobs
 expect "used twice" out~'^401$' out~'used before'
+if [ -n "$bob" ]; then
+    # Another user has captured credentials, one that was used and one that was not.
+    header=$(sign "$ann" GET /v1/jobs/mine/logs) unused=$(sign "$ann" GET /v1/jobs)
+    send "$header" GET /v1/jobs/mine/logs
+    expect "the owner reads a log" out~'^200$'
+    run as "$bob" curl -sS -w '\n%{http_code}\n' -H "Authorization: $header" "$url/v1/jobs/mine/logs"
+    expect "another user replays it" out~'^401$' out~'used before'
+    run as "$bob" curl -sS -w '\n%{http_code}\n' -H "Authorization: $unused" -X POST "$url/v1/jobs/mine/cancel"
+    expect "another user sends another request with a credential that was not used" out~'^401$' out~'another request'
+    run as "$bob" unmunge --socket "$socket" <<<"${unused#Munge }"
+    expect "another user cannot decode it" out= err~'Unauthorized'
+fi
 header=$(sign "$ann" GET /v1/jobs)
 send "$header" GET /v1/nodes
 expect "another target" out~'^401$' out~'another request, GET /v1/jobs'
