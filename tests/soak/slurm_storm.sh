@@ -4,12 +4,12 @@
 # slurmctld, munged, steps, jobs, nodes and their network; jobs of others take GPUs.  At the end every job is done, none is
 # lost, no generation ran twice, and every sample was trained as often as it should be (storm_replica.c).
 #
-# The storm runs with the service (backend slurm), then with the pilot (slurm-steps), half of the jobs and faults each.  A small one of
-# two minutes:
+# There are 200 jobs and 500 faults in all: 100 jobs and 250 faults with the service (backend slurm), then as many with the pilot
+# (slurm-steps).  With STORM_WAYS="service" or "pilot" all of them are for that one.  A small storm of two minutes:
 #
 #     STORM_JOBS=20 STORM_FAULTS=20 STORM_NODES=4 POLLUX=build/gcc/pollux bash tests/soak/slurm_storm.sh
 #
-# STORM_SEED repeats the choices; times differ.  STORM_WAYS="service" or "pilot" runs one of them, STORM_KEEP=DIR keeps logs and traces.
+# STORM_SEED repeats the choices; times differ.  STORM_KEEP=DIR keeps logs and traces.
 # shellcheck disable=SC2086  # POLLUX and POLLUXD may have several words
 if [ "$(id -u)" = 0 ] && [ -z "${POLLUX_OWN_MOUNTS-}" ] && unshare --mount true 2>/dev/null; then
     POLLUX_OWN_MOUNTS=1 exec unshare --mount -- bash "$0" "$@"
