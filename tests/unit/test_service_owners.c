@@ -206,11 +206,87 @@ static void submissions_are_excused (void **state)
     }
 }
 
+/* A query that began after sbatch had answered does not list the job: it is cancelled by its id, once, and the job
+ * starts again after a pause. */
+static void hidden_jobs_are_cancelled (void **state)
+{
+    struct fixture *test = *state;
+    struct slurm *slurm = &test->service.slurm;
+    struct slurm_jobs none = {.count = 0};
+    struct pollux_error text;
+    struct owner_request request;
+    assert_int_equal (look_up (test, 0), 0);
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        int pause_s = 0, logged = test->logged;
+        struct carried_share *share = submit (test, &request);
+        snprintf (id, sizeof (id), "%d\n", 17 + i);
+        answer (test, &request, 0, id);
+        assert_int_equal (share->id, 17 + i);
+        slurm->poll_began_us = share->id_us; /* Slurm may have answered it before */
+        slurm_table_take (slurm, &none);
+        assert_false (share->hidden || take (test, &request));
+        for (int k = 1; k <= 2; k++) {
+            slurm->poll_began_us = share->id_us + k;
+            slurm_table_take (slurm, &none);
+            assert_true (share->hidden && share->excused);
+            assert_int_equal (take (test, &request), k == 1);
+        }
+        assert_int_equal (request.kind, OWNER_CANCEL);
+        assert_int_equal (request.slurm_job, 17 + i);
+        answer (test, &request, 0, "");
+        assert_int_equal (test->logged, logged + (i == 0));
+        if (i == 0)
+            assert_non_null (strstr (test->log, "does not show our jobs: is PrivateData set?"));
+        share->generation->exits[0].lost = true;
+        assert_non_null (slurm_carrier.excuse (slurm, share->generation, &text, &pause_s));
+        assert_non_null (strstr (text.text, "PrivateData"));
+        assert_int_equal (pause_s, 10 << i);
+        drop (test, share);
+    }
+}
+
+/* A job that was listed once, or whose end was, is not hidden. */
+static void listed_jobs_are_not_hidden (void **state)
+{
+    struct fixture *test = *state;
+    struct slurm *slurm = &test->service.slurm;
+    struct slurm_jobs none = {.count = 0};
+    struct owner_request request;
+    assert_int_equal (look_up (test, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        struct slurm_job job = {.id = 17,
+                                .step = "",
+                                .state = i ? "COMPLETED" : "RUNNING",
+                                .phase = i ? SLURM_ENDED : SLURM_HELD,
+                                .uid = 7,
+                                .user = "ann",
+                                .reason = "",
+                                .nodes = "n0",
+                                .gres = "",
+                                .name = "a.1.0",
+                                .comment = "pollux-: job a"};
+        struct slurm_jobs jobs = {.list = &job, .count = 1};
+        struct carried_share *share = submit (test, &request);
+        answer (test, &request, 0, "17\n");
+        slurm->poll_began_us = share->id_us + 1;
+        slurm_table_take (slurm, &jobs);
+        slurm->poll_began_us = clock_monotonic_us () + 1;
+        slurm_table_take (slurm, &none);
+        assert_int_equal (share->state, CARRIED_GONE);
+        assert_false (share->hidden || share->excused || take (test, &request));
+        drop (test, share);
+    }
+    assert_int_equal (test->logged, 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (known_owners_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown (submissions_are_excused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (hidden_jobs_are_cancelled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (listed_jobs_are_not_hidden, set_up, tear_down),
     };
     return cmocka_run_group_tests_name ("owners of the service", tests, NULL, NULL);
 }

@@ -207,6 +207,8 @@ static void submit_answer (struct service *service, struct carried_share *share,
     share->command = 0;
     if (answer->code == 0 &&
         slurm_submitted_parse (answer->output, strlen (answer->output), &id, &err) == 0) {
+        share->id = id;
+        share->id_us = clock_monotonic_us ();
         slurm_poll_soon (&service->slurm); /* it is listed from now on */
         return;
     }

@@ -207,11 +207,13 @@ static int stop_all (struct service *service, const struct carried_share *share,
     char job[NAME_SIZE];
     int code = 0;
     job_name (share->name, job);
+    const char *owner = service_owner_of (service, job);
     for (int i = 0; i < share->listed_count; i++) {
-        int rc =
-            service_stop (service, service_owner_of (service, job), share->listed[i].id, signal);
+        int rc = service_stop (service, owner, share->listed[i].id, signal);
         code = rc < 0 ? rc : code;
     }
+    if (share->listed_count == 0 && share->id > 0)
+        code = service_stop (service, owner, share->id, signal);
     return code;
 }
 
@@ -294,10 +296,29 @@ static void check_waiting (struct service *service, struct carried_share *share,
     service_cancel (service, share);
 }
 
+/* Slurm took the share, and a later query does not have it: it cannot be watched, so it is cancelled. */
+static void check_hidden (struct service *service, struct carried_share *share)
+{
+    if (share->id == 0 || share->seen || share->hidden ||
+        share->id_us >= service->slurm.listed_us || service_cancel (service, share) < 0)
+        return;
+    share->hidden = share->excused = true;
+    snprintf (share->why, sizeof (share->why),
+              "Slurm does not show it: is PrivateData set in slurm.conf?");
+    if (!service->hidden_logged)
+        slurm_log (&service->slurm, LOG_ERR,
+                   "Slurm does not show our jobs: is PrivateData set? Then polluxd's user must be "
+                   "an operator of Slurm. Slurm job %lld (%s) is cancelled",
+                   (long long)share->id, share->name);
+    service->hidden_logged = true;
+}
+
 /* Jobs with our comment that no generation has are cancelled: of an earlier daemon, for example. */
 static void service_listed (void *self, const struct slurm_jobs *jobs)
 {
     struct service *service = self;
+    for (int i = 0; i < service->slurm.count; i++)
+        check_hidden (service, service->slurm.shares[i]);
     for (int i = 0; i < jobs->count; i++) {
         const struct slurm_job *job = &jobs->list[i];
         if (!has_our_comment (service, job) ||

@@ -389,9 +389,10 @@ static void stop_share (struct slurm *slurm, struct carried_share *share, int64_
         share->kill_us = now_us;
         if (share->cancel_us == 0)
             share->cancel_us = now_us;
-        if (share->listed_count > 0 && slurm->way->cancel (slurm->way_self, share) < 0)
+        bool known = share->listed_count > 0 || share->id > 0;
+        if (known && slurm->way->cancel (slurm->way_self, share) < 0)
             share->kill_us = now_us - KILL_US + RETRY_US;
-        else if (share->listed_count > 0)
+        else if (known)
             slurm_poll_soon (slurm);
         else if (share->command != 0 && command_set_cancel (slurm->commands, share->command))
             slurm_share_ended (slurm, share, NULL);
@@ -534,6 +535,17 @@ static const char *outside_reason (struct slurm *slurm, const struct generation 
     return lost && *lost->why ? lost->why : "its supervisor was killed";
 }
 
+/* Does Slurm not show a job that it has taken?  That does not pass by itself. */
+static bool is_hidden (const struct generation *generation)
+{
+    for (int i = 0; i < generation->share_count; i++) {
+        const struct carried_share *share = generation->shares[i].carried;
+        if (share && share->hidden)
+            return true;
+    }
+    return false;
+}
+
 static const char *excuse (void *self, const struct generation *generation,
                            struct pollux_error *text, int *ret_pause_s)
 {
@@ -550,6 +562,8 @@ static const char *excuse (void *self, const struct generation *generation,
     excuses->unexplained = explained ? 0 : excuses->unexplained + 1;
     if (excuses->unexplained > UNEXPLAINED)
         return NULL;
+    if (is_hidden (generation) && excuses->count < FREE_RESTARTS)
+        excuses->count = FREE_RESTARTS;
     *ret_pause_s = slurm_pause_s (++excuses->count);
     if (*ret_pause_s > 0)
         slurm_log (slurm, LOG_WARNING,

@@ -55,6 +55,10 @@ struct carried_share {
         char step[STEP_SIZE];
     } listed[SHARE_STEPS]; /* in the last query */
     int listed_count;
+    int64_t id;             /* of the job, as sbatch gave it; 0: not known */
+    int64_t id_us;          /* when */
+    bool seen;              /* a query has listed it, or how it ended */
+    bool hidden;            /* a query after sbatch has not: it is cancelled by its id */
     enum slurm_phase phase; /* as last listed; jobs only */
     int64_t phase_us;       /* since when */
     int node, count;        /* of its runs; they stay known when the generation is dropped */

@@ -163,6 +163,7 @@ static void take_listed (struct slurm *slurm, struct carried_share *share,
             slurm_share_failed (slurm, share);
     }
     bool listed = share->listed_count > 0;
+    share->seen |= listed || ended;
     if (listed && share->state != CARRIED_LISTED)
         slurm_set_state (slurm, share, CARRIED_LISTED);
     /* What was sent before the query began and is not listed: srun may still be asking for its step. */
