@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every part of the service is killed once while a job counts samples: polluxd between START, sbatch and its answer, the root
-# process, slurmctld, slurmd, munged, supervisors and replicas.  The job goes on, no generation runs twice, no sample is lost.
+# Every part of the service is killed once while a job counts samples: polluxd while it writes its journal and between START, sbatch
+# and its answer, the root process, slurmctld, slurmd, munged, supervisors and replicas.  The job goes on, no generation runs twice, no sample is lost.
 . tests/slurm/lib_service.sh
-faults="spawn:1 spawn:2 spawned:1 spawned:2"
+faults="append:2 commit:3 committed:4 spawn:1 spawn:2 spawned:1 spawned:2"
 [ -z "${POLLUX_SOAK-}" ] || faults=$(echo {append,commit,committed}:{1,2,3,4,5,6} {spawn,spawned}:{1,2})
 ulimit -c 0
 
@@ -58,20 +58,21 @@ survives()
 # ---- polluxd --------------------------------------------------------------------------------------
 
 # Five and six replicas in turn: both need two nodes, hence two sbatch.
-size=5 hits=0
+size=5
+declare -A died=() # by kind of fault point
 for fault in $faults; do
     stop_daemon
     POLLUX_FAULT=$fault launch_daemon
     until_true eval 'answers || dies'
     until_true eval "dies || resize $size" # it dies before it answers, or later
-    if PATIENCE=10 until_true dies || dies; then hits=$((hits + 1)); else kill -KILL "$daemon"; fi
+    if PATIENCE=10 until_true dies || dies; then died[${fault%:*}]=1; else kill -KILL "$daemon"; fi
     until_daemon_is_gone
     start_daemon
     resize $size >/dev/null
     survives "kill -9 at $fault" $size
     size=$((11 - size))
 done
-check "polluxd died at its fault points: $hits times" [ "$hits" -ge 4 ]
+check "polluxd died at each kind of fault point: ${!died[*]}" [ ${#died[@]} = 5 ]
 
 : >"$tmp/late/hold"
 resize $size >/dev/null

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Nodes of Slurm are cut off for minutes: both ways, only to the node and only from it; during training, during a stop and during a
-# start; with the pilot (slurm-steps) and with the service (slurm).  Slurm gives the node up after 20 s, or not at all (`kept`).  tests/slurm/partition.sh has short cuts.
+# start; with the pilot (slurm-steps) and with the service (slurm).  Slurm gives the node up after 20 s, or not at all (`kept`).  tests/slurm/partition.sh and service_cuts.sh have short cuts.
 #
 # All cases run at the same time, each on a cluster of its own; one of them:
 #
