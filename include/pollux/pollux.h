@@ -341,8 +341,8 @@ struct pollux_pair pollux_pair_f64 (const double *g0, const double *g1, size_t l
  *     sqrt              sqrt (M/M0)
  *     legw              sqrt (M/M0) min (1, progress / (warm-up epochs x M/M0 x dataset/M0))
  *
- * M may be less than M0, for example in the last update of a pass.  Then the gain is 1, here and in
- * progress, as without Pollux.
+ * M may be less than M0, for example in the last update of a pass.  Then it counts as M0, here and in
+ * progress: the gain is 1, as without Pollux.
  */
 struct pollux_rule;
 

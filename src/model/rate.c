@@ -15,15 +15,16 @@ struct pollux_rule {
     double (*factor) (const struct pollux_rate *rate, struct pollux_grad grad);
 };
 
+/* A batch below M0, for example the last one of a pass, counts as M0: it is one update with the rate for M0, as
+ * without Pollux. */
 static double rate_scale (const struct pollux_rate *rate)
 {
-    return (double)rate->total_batch / (double)rate->init_batch;
+    return fmax ((double)rate->total_batch / (double)rate->init_batch, 1);
 }
 
-/* A batch below M0, for example the last one of a pass, is one update, as without Pollux. */
 static double rate_gain (const struct pollux_rate *rate, struct pollux_grad grad)
 {
-    return pollux_gain (grad, fmax (rate_scale (rate), 1));
+    return pollux_gain (grad, rate_scale (rate));
 }
 
 /* Johnson et al., AdaScale SGD (2020): the number of steps with batch M0 that this step replaces. */

@@ -80,14 +80,15 @@ static void test_factors (void **unused)
         {"legw", 100, 1, 1, 25, 5, 0.5}, /* at M0 it is the user's own warm-up */
         {"legw", 400, 1, 1, 0, 0, 2},    /* none */
         {"legw", 400, 1, 1, 10, 0.5, 1},
-        /* below M0 the gain is 1, for any noise */
+        /* below M0 the factor is that of M0, for any noise */
         {"adascale", 25, 1, 0, 0, 0, 1},
         {"adascale", 25, 1, 1, 0, 0, 1},
         {"adascale", 25, 0, 0, 0, 0, 1},
         {"adamscale", 25, 1, 1, 0, 0, 1},
-        {"linear", 25, 1, 1, 0, 0, 0.25},
-        {"sqrt", 25, 1, 1, 0, 0, 0.5},
-        {"legw", 25, 1, 1, 1e9, 5, 0.5},
+        {"linear", 25, 1, 1, 0, 0, 1},
+        {"sqrt", 25, 1, 1, 0, 0, 1},
+        {"legw", 25, 1, 1, 1e9, 5, 1},
+        {"legw", 25, 1, 1, 25, 5, 0.5},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct pollux_rate rate = {100, cases[i].total_batch, cases[i].progress,

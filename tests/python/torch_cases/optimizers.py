@@ -12,13 +12,15 @@ import tempfile
 from typing import Any, Iterator
 
 import torch
+from torch.utils.data import DataLoader
 
 import pollux.torch as px
+from pollux.agent import Batch
 from pollux.torch.patches import scaled, scaled_decay, scaled_rates
 
 from . import case
 from .programs import REPLICAS
-from .tasks import BATCH, assert_same, make, plain, prepared
+from .tasks import BATCH, assert_same, body, make, plain, prepared, table
 
 MOST: dict = {"max_batch": 4 * BATCH, "local_batch": (1, 4 * BATCH)}
 
@@ -104,6 +106,34 @@ def replicas_without_a_rule_keep_m0():
     assert_same(plain(made), run)
     assert px.metrics()["batch"] == BATCH and REPLICAS == px.replicas()
     assert ("Adagrad" in stderr.getvalue()) == (px.rank() == 0)
+
+
+@case(1, 2)
+def the_rate_of_a_short_batch():
+    """Fewer than M0 samples are an update of M0: with its rate, but Adam still remembers the larger
+    batches before, so that its rate is lower."""
+    def recording(kind: type, **options: Any) -> Any:
+        class Recording(kind):
+            def step(self, closure: Any = None) -> Any:
+                self.rate = self.param_groups[0]["lr"]
+                return super().step(closure)
+        return lambda some: Recording(some, lr=1e-3, **options)
+    adam = recording(torch.optim.Adam, betas=(0.9, 0.9))
+    for optimizer, rule in ((adam, None), (recording(torch.optim.SGD), None), (adam, "linear"),
+                            (adam, "sqrt"), (adam, "legw")):
+        px.close()
+        px.init()
+        run = make(optimizer)
+        loader = DataLoader(table(40 * 4 * BATCH + 5), BATCH)
+        run.model, run.opt, loader = px.prepare(run.model, run.opt, loader, rule=rule, **MOST)
+        px.session().agent.set_fixed(Batch(2 * BATCH // REPLICAS, 1))
+        for _epoch in px.epochs(1, by="passes"):
+            for x, y in loader:
+                body(run, x, y)
+        gain, factor = px.metrics()["gain"], run.opt.rate / 1e-3
+        assert px.session().samples == 5 and gain > 1.2, px.metrics()
+        expected = (0.9 / gain + 0.1) ** 0.5 if optimizer is adam and rule is None else 1.0
+        assert abs(factor - expected) < (0.1 if expected < 1 else 1e-12), (rule, factor, expected)
 
 
 @case(1)

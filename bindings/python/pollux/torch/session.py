@@ -334,8 +334,6 @@ class Session:
 
     def factor(self, group: int) -> float:
         """The factor on the learning rate of a group in the current or the last update."""
-        if 0 < self.samples < self.init_batch:
-            return 1.0  # a short last batch of a pass: the same rate as without Pollux
         return self.agent.factor(min(group, self.gradients.groups - 1))
 
     def factors(self) -> list[float]:
