@@ -143,6 +143,10 @@ void pollux_agent_pass_begin (struct pollux_agent *agent);
 void pollux_agent_step_begin (struct pollux_agent *agent);
 void pollux_agent_step_end (struct pollux_agent *agent);
 
+/* Give up a step before its advice is followed, for example if the program leaves its loop: it is neither
+ * counted nor measured. */
+void pollux_agent_step_drop (struct pollux_agent *agent);
+
 /* Begin and end of waiting for the other replicas, any number of times in a step. */
 void pollux_agent_sync_begin (struct pollux_agent *agent);
 void pollux_agent_sync_end (struct pollux_agent *agent);
@@ -226,7 +230,8 @@ int pollux_agent_follow (struct pollux_agent *agent, struct pollux_advice *ret,
                          struct pollux_error *err);
 
 /* The factor on the learning rate of a group for this update, from the last advice.  1 for a group
- * that does not exist. */
+ * that does not exist.  Two numbers of Adam follow the gain instead: beta1^gain is its beta1, and the weights
+ * of AdamW decay by rate x gain x decay. */
 double pollux_agent_factor (const struct pollux_agent *agent, int group);
 
 /* ---- Status ----------------------------------------------------------------------------- */

@@ -333,6 +333,14 @@ void pollux_agent_step_end (struct pollux_agent *agent)
     agent->unmeasured = agent->changed;
 }
 
+void pollux_agent_step_drop (struct pollux_agent *agent)
+{
+    if (!agent_is_here (agent) || !agent->watch.open)
+        return;
+    agent_take_back (agent);
+    agent->watch.open = false;
+}
+
 /* Samples per micro-gradient for n of them, rounded to the nearest integer. */
 static int64_t samples_in (const struct pollux_agent *agent, int64_t n)
 {

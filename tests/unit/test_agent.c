@@ -278,6 +278,43 @@ static void test_skipped_and_asked_twice (void **unused)
     pollux_agent_close (agent);
 }
 
+/* A step that is given up, before its decision or after it, is as if it had not begun. */
+static void test_dropped_step (void **unused)
+{
+    (void)unused;
+    double clock_s = 0, micro = 2, mean = 1;
+    struct pollux_setup setup = setup_of (2, 1);
+    setup.beta2 = 0.99;
+    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_error err;
+    advise (agent);
+    pollux_agent_step_drop (agent); /* outside of a step: no effect */
+    for (int i = 1; i <= 6; i++) {
+        struct adaptation adaptation = agent->adaptation;
+        struct second_moment moment = agent->moment;
+        uint64_t steps = agent->profile.steps;
+        size_t count;
+        pollux_agent_step_begin (agent);
+        clock_s += 10;
+        if (i % 2 == 0)
+            pollux_agent_decide (agent, &count);
+        pollux_agent_step_drop (agent);
+        pollux_agent_step_end (agent);
+        struct pollux_advice advice = advise (agent);
+        assert_true (!advice.skip && advice.gain == 0 && advice.progress == i - 1);
+        assert_true (agent->profile.steps == steps);
+        assert_memory_equal (&agent->moment, &moment, sizeof (moment));
+        assert_int_equal (agent->adaptation.updates, adaptation.updates);
+        pollux_agent_step_begin (agent);
+        clock_s += 1;
+        assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &mean, &err), 0);
+        assert_true (advise (agent).progress == i);
+        pollux_agent_step_end (agent);
+        assert_true (agent->profile.steps == (uint64_t)(i - 1)); /* not the first step */
+    }
+    pollux_agent_close (agent);
+}
+
 /* The decision is made before the sums over the replicas, and sent together with them.  If the gradient is then not
  * finite, both replicas skip the update: as if it had never been counted. */
 static void test_early_decision (void **unused)
@@ -855,6 +892,7 @@ int main (void)
         cmocka_unit_test (test_noise_of_known_scale),
         cmocka_unit_test (test_factor_and_progress),
         cmocka_unit_test (test_skipped_and_asked_twice),
+        cmocka_unit_test (test_dropped_step),
         cmocka_unit_test (test_early_decision),
         cmocka_unit_test (test_samples_of_one_update),
         cmocka_unit_test (test_samples_out_of_place),

@@ -295,6 +295,7 @@ SIGNATURES = {
     "pollux_agent_pass_begin": (None, [_handle]),
     "pollux_agent_step_begin": (None, [_handle]),
     "pollux_agent_step_end": (None, [_handle]),
+    "pollux_agent_step_drop": (None, [_handle]),
     "pollux_agent_sync_begin": (None, [_handle]),
     "pollux_agent_sync_end": (None, [_handle]),
     "pollux_agent_sync_time": (None, [_handle, c_double]),

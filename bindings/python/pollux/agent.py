@@ -241,6 +241,11 @@ class Agent:
         """The update was made or skipped."""
         self._c_step_end(self._handle)
 
+    def step_drop(self) -> None:
+        """The update is given up before its advice is followed: it is neither counted nor
+        measured."""
+        self._library.pollux_agent_step_drop(self._handle)
+
     def sync_time(self, seconds: float) -> None:
         """Add to the time that this update has waited for other replicas."""
         self._c_sync_time(self._handle, seconds)

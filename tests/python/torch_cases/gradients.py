@@ -401,6 +401,34 @@ def a_break_out_of_the_loop():
         assert_same(expected, run)
 
 
+@case(1, 2)
+def an_update_that_the_program_leaves_is_not_counted():
+    """Before its backward pass, after it (several replicas have decided on it then), or in the
+    middle of its micro-steps; whether another epoch follows or the session ends."""
+    for options, backward in (({}, False), ({}, True), (SMALL, False), (SMALL, True)):
+        px.close()
+        px.init()
+        run = make()
+        schedule = torch.optim.lr_scheduler.StepLR(run.opt, 1)
+        loader = torch.utils.data.DataLoader(table(), batch_size=8)
+        run.model, run.opt, loader = px.prepare(run.model, run.opt, loader, scheduler=schedule,
+                                                **options)
+        per_update = 8 // REPLICAS // 2 if options else 1
+        for epoch in px.epochs(3, by="passes"):
+            for i, (x, y) in enumerate(loader):
+                if i == 3 * per_update - 1:     # the last micro-step of the third update
+                    if backward:
+                        loss_of(run, x, y).backward()
+                    break
+                body(run, x, y)
+                schedule.step()
+            session = px.session()
+            session.advise()
+            assert session.progress == 2 * (epoch + 1), (options, backward, session.progress)
+            assert px.rank() > 0 or session.status().updates == 2 * (epoch + 1)
+        assert px.metrics()["progress"] == 6 and schedule.last_epoch == 6, schedule.last_epoch
+
+
 @case(1)
 def an_error_in_the_middle_of_a_backward():
     """The program continues with the next batch.  One replica only: DDP cannot continue."""

@@ -284,10 +284,13 @@ class Session:
         self.abandon()
 
     def abandon(self) -> None:
-        """End the current update.  It counts if it was made or skipped."""
+        """End the current update.  It counts if it was made or skipped, otherwise it is given
+        up."""
         if self.update is not None and self.finished:
             self.reporter.updated(self.update.samples)
             self.position.advance(self.update.samples)
+        elif self.update is not None and not self.left:
+            self.agent.step_drop()
         self.update = None
         self.gradients.end()
 
