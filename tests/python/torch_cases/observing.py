@@ -156,6 +156,26 @@ def gradients_never_zeroed_are_not_measured():
     assert found[0] != (1.0, 0.0) and found[-1] == found[3], found
 
 
+@case(1)
+def the_agent_is_told_what_prepare_tells_it():
+    """The size of the data, the memory of Adam, the clock."""
+    def clock() -> float:
+        return 1.0
+    for optimizer in (adamw, None):
+        told = []
+        for function in (px.observe, px.prepare):
+            px.close()
+            px.init(clock=clock)
+            run = make(*([optimizer] if optimizer else []))
+            with mock.patch.object(px, "Agent", wraps=px.Agent) as agent:
+                function(run.model, run.opt, DataLoader(table(ROWS), BATCH))
+            given = agent.call_args.kwargs
+            told.append([given[name] for name in ("dataset_size", "beta2", "clock", "rule",
+                                                  "period_s", "groups")])
+        assert told[0] == told[1] and told[0][0] == ROWS and told[0][2] is clock, told
+        assert (told[0][1] > 0) == (optimizer is adamw), told
+
+
 @case(1, 2)
 def the_batch_of_a_batch_sampler():
     for sampler, options, expected in (

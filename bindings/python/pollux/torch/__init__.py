@@ -184,7 +184,8 @@ def observe(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: Da
     init_batch = local * it.world.replicas
     agent = Agent(init_batch, max_batch=init_batch, local_batch=(1, init_batch), observe=True,
                   groups=len(optimizer.param_groups) + 1, rule=rule_of(optimizer),
-                  fixed=Batch(local, 0), period_s=it.period_s, world=it.world)
+                  fixed=Batch(local, 0), dataset_size=samples_in(loader),
+                  beta2=beta2_of(optimizer), period_s=it.period_s, world=it.world, clock=it.clock)
     it.open(model, optimizer, agent, init_batch=init_batch, observe=True)
     agent.pass_begin()
     it.advise()
