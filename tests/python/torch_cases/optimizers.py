@@ -20,7 +20,8 @@ from pollux.torch.patches import scaled, scaled_decay, scaled_rates
 
 from . import case
 from .programs import REPLICAS
-from .tasks import BATCH, assert_same, body, make, plain, prepared, table
+from .reference import close
+from .tasks import BATCH, assert_same, body, make, noise, plain, prepared, table
 
 MOST: dict = {"max_batch": 4 * BATCH, "local_batch": (1, 4 * BATCH)}
 
@@ -40,6 +41,9 @@ class Own(torch.optim.Optimizer):
 
 def without_rule() -> list:
     some = [Own, lambda some: torch.optim.RMSprop(some, lr=0.01, centered=True)]
+    for kind in (torch.optim.Adam, torch.optim.AdamW):
+        some.append(lambda some, kind=kind: kind([{"params": some[:1]},
+                                                  {"params": some[1:], "amsgrad": True}], lr=0.01))
     for name in ("Adagrad", "Adamax", "Adadelta", "Rprop", "Adafactor"):
         kind = getattr(torch.optim, name, None)  # Adafactor is of PyTorch 2.x
         if kind is not None:
@@ -75,7 +79,7 @@ def an_optimizer_without_a_rule_keeps_m0():
         expected = plain(made)
         with contextlib.redirect_stderr(io.StringIO()) as stderr, reports() as found:
             run = prepared(made, adapt=True, **MOST)
-            assert px.metrics()["progress"] == 12 and px.metrics()["lr_factor"] == [1.0]
+            assert px.metrics()["progress"] == 12 and set(px.metrics()["lr_factor"]) == {1.0}
         assert_same(expected, run)
         assert found[-1]["max_batch"] == BATCH, found[-1]
         said = stderr.getvalue()
@@ -93,8 +97,77 @@ def a_rule_of_the_programs_choice():
         assert not stderr.getvalue(), stderr.getvalue()
         return found[-1]["max_batch"]
     assert max_batch(Own, rule="sqrt", **MOST) == 4 * BATCH
+    assert max_batch(lambda some: torch.optim.Adam(some, amsgrad=True), rule="adamscale",
+                     **MOST) == 4 * BATCH
     assert max_batch(Own) == BATCH
     assert max_batch(lambda some: torch.optim.RMSprop(some, lr=0.01), **MOST) == 4 * BATCH
+
+
+class FusedAdam(torch.optim.Optimizer):
+    """Adam with the state of apex: the number of steps is in the group."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {"lr": 0.01, "betas": (0.9, 0.999), "eps": 1e-8})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            group["step"] = group.get("step", 0) + 1
+            for parameter in group["params"]:
+                self.update(parameter, group, group["step"])
+
+    def update(self, parameter: torch.Tensor, group: dict, step: int,
+               keys: tuple = ("exp_avg", "exp_avg_sq")) -> None:
+        (beta1, beta2), state = group["betas"], self.state[parameter]
+        m, v = (state.setdefault(key, torch.zeros_like(parameter)) for key in keys)
+        m.lerp_(parameter.grad, 1 - beta1)
+        v.mul_(beta2).addcmul_(parameter.grad, parameter.grad, value=1 - beta2)
+        divisor = (v / (1 - beta2 ** step)).sqrt_().add_(group["eps"])
+        parameter -= group["lr"] * m / (1 - beta1 ** step) / divisor
+
+
+class AdamW(FusedAdam):
+    """The state of bitsandbytes: moments have other names, and may be quantized."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                step = self.state[parameter].get("step", 0) + 1
+                self.state[parameter]["step"] = step
+                self.update(parameter, group, step, ("state1", "state2"))
+
+
+@case(1, 2)
+def adam_that_counts_its_steps_in_the_group():
+    """It is measured as Adam of torch."""
+    found = []
+    for optimizer in (FusedAdam, lambda some: torch.optim.Adam(some, lr=0.01)):
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            prepared(lambda: make(optimizer), adapt=True, epochs=3, local_batch=(1, 2))
+        assert not stderr.getvalue() and px.session().adapt, stderr.getvalue()
+        found.append(noise())
+    assert close(*found), found
+
+
+@case(1, 2)
+def adam_without_known_moments_keeps_m0():
+    """One sentence says so, and the noise, which is not that of its steps, decides nothing.  With a
+    rule of the program's choice it does."""
+    def made() -> Any:
+        return make(AdamW)
+    for epochs, rule in ((8, None), (2, None), (8, "adamscale")):
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            run = prepared(made, adapt=True, epochs=epochs, rule=rule, **MOST)
+        said, (*_estimate, gain_max) = stderr.getvalue(), px.session().agent.grads()[1]
+        assert px.session().adapt == (rule is not None)
+        if rule is None:
+            assert said.count("\n") == (px.rank() == 0), said
+            assert "AdamW" in said and "M0 = 8" in said or px.rank() > 0, said
+            assert gain_max == 1 and px.metrics()["batch"] == BATCH
+            assert_same(plain(made, epochs=epochs), run)
+        else:
+            assert not said and (px.rank() > 0 or gain_max == 4), (said, gain_max)
 
 
 @case(2)

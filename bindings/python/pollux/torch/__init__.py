@@ -125,13 +125,16 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: An
     it.pass_updates = updates_in(loader, it.pass_samples)
     if it.pass_samples:
         most = max(min(most, it.pass_samples), init_batch)
-    if rule is None and rule_of(optimizer) is None:
+    known_rule = rule_of(optimizer)
+    if rule is None and known_rule is None:
         it.adapt = False
         if most > init_batch and it.leads:
             print(note_of_no_rule(optimizer, init_batch), file=sys.stderr, flush=True)
     if not it.adapt:
         most = init_batch  # larger batches would be promised to the scheduler
-    fixed = None if it.adapt else split_batch(init_batch, it.world.replicas, high)
+    only = split_batch(init_batch, it.world.replicas, high)
+    if it.adapt and rule is None and known_rule == "adamscale":
+        it.without_moments = only
     own_ddp = ddp_of(model)
     static_graph = getattr(own_ddp, "static_graph", (ddp or {}).get("static_graph"))
     indivisible = _why_indivisible(optimizer, static_graph)
@@ -141,8 +144,8 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: An
                          f"must reach {-(-init_batch // it.world.replicas)}, not {high}")
     agent = Agent(
         init_batch, max_batch=most, local_batch=(low, high), accumulation=accumulation,
-        groups=len(optimizer.param_groups) + 1, rule=rule or rule_of(optimizer),
-        observe=not it.adapt, fixed=fixed, warmup_epochs=warmup_epochs,
+        groups=len(optimizer.param_groups) + 1, rule=rule or known_rule,
+        observe=not it.adapt, fixed=None if it.adapt else only, warmup_epochs=warmup_epochs,
         few_sizes=is_compiled(model),
         dataset_size=it.pass_samples, beta2=beta2_of(optimizer), period_s=it.period_s,
         world=it.world, clock=it.clock)

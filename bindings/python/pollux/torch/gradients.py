@@ -139,6 +139,11 @@ class Gradients:
         self._queued = False
 
     @property
+    def finds_moments(self) -> bool:
+        """Whether the optimizer has second moments by which gradients are measured."""
+        return self._precondition.finds_any
+
+    @property
     def computed(self) -> bool:
         """Whether a backward pass of the last micro-step has ended."""
         return self._done

@@ -71,9 +71,16 @@ class Preconditioner:
             self._found[parameter] = self._find(parameter)
         return self._found[parameter]
 
+    @property
+    def finds_any(self) -> bool:
+        """Whether a parameter has a second moment and a number of steps."""
+        self.renew()
+        return self.active and any(self._moment.key in state and self._step(parameter) > 0
+                                   for parameter, state in self.optimizer.state.items())
+
     def _find(self, parameter: Parameter) -> Optional[Scaling]:
         state = self.optimizer.state.get(parameter)
-        if not state or self._moment.key not in state or "step" not in state:
+        if not state or self._moment.key not in state:
             return None
         step = self._step(parameter)
         if step < FIRST_STEP:
@@ -84,18 +91,19 @@ class Preconditioner:
 
     def _step(self, parameter: Parameter) -> int:
         """The steps of all parameters are read at once: on a device each would have to be waited
-        for."""
+        for.  Some optimizers keep them in their groups.  0: unknown."""
         if parameter not in self._steps:
-            states = {each: state["step"] for each, state in self.optimizer.state.items()
-                      if isinstance(each, Tensor) and "step" in state}
-            self._steps = dict(zip(states, numbers(list(states.values()))))
-        return int(self._steps[parameter])
+            found = {each: state.get("step", self._group(each).get("step"))
+                     for each, state in self.optimizer.state.items() if isinstance(each, Tensor)}
+            known = {each: step for each, step in found.items() if step is not None}
+            self._steps = dict(zip(known, numbers(list(known.values()))))
+        return int(self._steps.get(parameter, 0))
 
     def _group(self, parameter: Parameter) -> dict:
         if parameter not in self._groups:
             self._groups = {each: group for group in self.optimizer.param_groups
                             for each in group["params"]}
-        return self._groups[parameter]
+        return self._groups.get(parameter, {})
 
 
 class Norms:

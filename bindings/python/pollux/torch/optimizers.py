@@ -2,7 +2,8 @@
 """Which learning-rate rule suits an optimizer, and where it keeps its second moments.
 
 AdaScale is derived for SGD.  Adam's rule needs an average of squared gradients that forgets, as
-Adam and RMSprop have it.  For all other optimizers no rule is known: they keep M0.
+Adam and RMSprop have it.  For all other optimizers no rule is known: they keep M0.  So does Adam
+with amsgrad, which divides by the largest average so far.
 """
 from __future__ import annotations
 
@@ -46,6 +47,8 @@ def rule_of(optimizer: Optimizer) -> Optional[str]:
     names = _names(optimizer)
     if not names.isdisjoint(LIKE_SGD):
         return "adascale"
+    if _is_amsgrad(optimizer):
+        return None
     like_adam = not names.isdisjoint(LIKE_ADAM) or isinstance(optimizer, torch.optim.RMSprop)
     return "adamscale" if like_adam and second_moment_of(optimizer) is not None else None
 
@@ -53,8 +56,18 @@ def rule_of(optimizer: Optimizer) -> Optional[str]:
 def note_of_no_rule(optimizer: Optimizer, init_batch: int) -> str:
     """What is said if it has no rule."""
     kind = "centered RMSprop" if _is_centered(optimizer) else type(optimizer).__name__
+    if _is_amsgrad(optimizer):
+        kind += " with amsgrad"
     return (f"pollux: no learning-rate rule suits {kind}, so every update has M0 = {init_batch} "
             "samples; SGD, Adam, AdamW and RMSprop adapt, or choose px.prepare(rule=...)")
+
+
+def note_of_no_moments(optimizer: Optimizer, init_batch: int) -> str:
+    """What is said if its second moments are not found."""
+    kind = type(optimizer)
+    return (f"pollux: {kind.__module__}.{kind.__name__} has no exp_avg_sq in its state, so the "
+            f"noise of its steps is unknown and every update has M0 = {init_batch} samples; "
+            "Adam and AdamW of torch adapt, or choose px.prepare(rule=...)")
 
 
 def beta2_of(optimizer: Optimizer) -> float:
@@ -77,6 +90,10 @@ def averages_gradients(optimizer: Optimizer) -> list[int]:
     if _names(optimizer).isdisjoint(LIKE_ADAM):
         return []
     return [index for index, group in enumerate(optimizer.param_groups) if "betas" in group]
+
+
+def _is_amsgrad(optimizer: Optimizer) -> bool:
+    return any(group.get("amsgrad") for group in optimizer.param_groups)
 
 
 def _is_centered(optimizer: Optimizer) -> bool:

@@ -34,6 +34,8 @@ from .gradients import Gradients, Measured, MicroStep
 from .interrupt import INTERRUPTED, Interrupts
 from .loop import TOLERANCE, EpochClock
 from .misuse import Misuse
+from .norms import FIRST_STEP
+from .optimizers import note_of_no_moments
 from .rendezvous import join
 from .observed import Observed
 from .peers import PeerWatch
@@ -70,6 +72,9 @@ class Session:
         self.peers = PeerWatch(self.world)
         self.collectives = Collectives(self.world.rank, self.world.replicas)
         self.adapt = adapt
+        self.measures = True    # the agent gets the statistics of gradients
+        # The batch if second moments, which are expected, are not found; None: not expected.
+        self.without_moments: Optional[Batch] = None
         self.seed = seed
         self.period_s = report_every
         self.reporter = Reporter(log if self.leads else None, writer if self.leads else None,
@@ -263,9 +268,25 @@ class Session:
                     loss = original(closure)
                 else:
                     original()
+            self._check_moments()
         self.times.end()
         self.agent.step_end()
         return loss
+
+    def _check_moments(self) -> None:
+        """An optimizer that is known by its name may keep its second moments in another form.  Then
+        its noise is unknown: no statistics are given to the agent, and the batch is M0.  All
+        replicas see the same state and the same progress."""
+        if self.without_moments is None or self.progress < FIRST_STEP:
+            return
+        batch, self.without_moments = self.without_moments, None
+        if self.gradients.finds_moments:
+            return
+        self.adapt = self.measures = False
+        self.agent.set_fixed(batch)
+        self.advice = self.advice._replace(batch=batch)
+        if self.leads:
+            print(note_of_no_moments(self.optimizer, self.init_batch), file=sys.stderr, flush=True)
 
     def step_called(self) -> None:
         """The program calls opt.step(), in whichever micro-step.  Rates that are tensors are not
@@ -315,7 +336,7 @@ class Session:
             self._receive(decision)
         if skipped or not measured.finite:
             self.agent.skip()
-        elif measured.complete and self.leads:
+        elif measured.complete and self.leads and self.measures:
             self._pass_to_agent(measured)
         self.finished = True
         if decision is None:
