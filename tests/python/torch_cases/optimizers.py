@@ -15,7 +15,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import pollux.torch as px
-from pollux.agent import Batch
+from pollux.agent import Agent, Batch
 from pollux.torch.patches import scaled, scaled_decay, scaled_rates
 
 from . import case
@@ -159,7 +159,7 @@ def adam_without_known_moments_keeps_m0():
     for epochs, rule in ((8, None), (2, None), (8, "adamscale")):
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             run = prepared(made, adapt=True, epochs=epochs, rule=rule, **MOST)
-        said, (*_estimate, gain_max) = stderr.getvalue(), px.session().agent.grads()[1]
+        said, gain_max = stderr.getvalue(), px.session().agent.grads()[1][2]
         assert px.session().adapt == (rule is not None)
         if rule is None:
             assert said.count("\n") == (px.rank() == 0), said
@@ -248,3 +248,38 @@ def adam_forgets_gradients_as_in_updates_with_m0():
     opt = torch.optim.Adamax(groups, lr=0.5)  # has betas, and no rule
     with scaled(opt, lambda _index: 2.0, 3.0):
         assert opt.param_groups[0]["betas"] == (0.9, 0.999)
+
+
+@case(1)
+def adam_moves_as_far_per_progress_as_with_m0():
+    """On gradients of constant mean with Gaussian noise of known size, in every 100 of progress,
+    while the batch changes.  The agent gets the energy of every eighth update, as in training."""
+    size, sqr, var = 1000, 1.0, 12.0    # squared mean and variance at M0, per element
+    place = torch.zeros(size, dtype=torch.float64, requires_grad=True)
+    opt = torch.optim.Adam([place], lr=1.0, betas=(0.9, 0.99))
+    agent = Agent(BATCH, max_batch=16 * BATCH, local_batch=(1, 8 * BATCH), accumulation=True,
+                  rule="adamscale", beta2=0.99, fixed=Batch(BATCH // 2, 1))
+    unit = (sqr / (sqr + var)) ** 0.5   # of an update with M0
+    updates, progress, begun, seen = 0, 0.0, 0.0, []
+    for scale, end in ((1, 1000), (4, 2000), (16, 3000), (2, 4000)):
+        agent.set_fixed(Batch(scale * BATCH // 2, 1))
+        while progress < end:
+            place.grad = sqr ** 0.5 + (var / scale) ** 0.5 * torch.randn_like(place)
+            agent.step_begin()
+            if updates % 8 == 0:
+                agent.energy(float((place.grad ** 2).sum()))
+            noise_of_mean = size * var / scale
+            agent.gradients(2, [size * sqr + 2 * noise_of_mean], [size * sqr + noise_of_mean])
+            agent.decide()
+            advice = agent.follow()
+            with scaled(opt, agent.factor, advice.gain):
+                opt.step()
+            agent.step_end()
+            updates, progress = updates + 1, advice.progress
+            if progress - begun >= 100:
+                moved = -float(place.detach().mean()) / (progress - begun) / unit
+                seen.append((scale, round(progress), round(advice.gain, 2), round(moved, 3)))
+                place.data.zero_()
+                begun = progress
+    assert {gain for _scale, _progress, gain, _moved in seen} == {1.0, 3.25, 7.43, 1.86}, seen
+    assert all(0.85 <= moved <= 1.15 for *_which, moved in seen), seen
