@@ -371,7 +371,8 @@ class Agent:
         )
 
     def grads(self) -> Tuple[Tuple[float, float], Grad]:
-        """Only grad, without gain_max, and decision_grad of status(); cheap enough for every update."""
+        """Only grad, without gain_max, and decision_grad of status(); cheap enough for every
+        update."""
         self._c_status(self._handle, self._status_ref)
         grad = self._status.grad
         return (grad.sqr, grad.var), Grad.of(self._status.decision_grad)

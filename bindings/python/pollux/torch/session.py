@@ -377,7 +377,8 @@ class Session:
             return [0.0] * (OWN_NUMBERS + len(numbers))
         stops = self.agent.stopping() or self.saver.replaced
         grad, decision_grad = self.agent.grads()
-        return [float(self.saver.due(self.save_asked)), float(stops), *grad, *decision_grad, *numbers]
+        save = self.saver.due(self.save_asked)
+        return [float(save), float(stops), *grad, *decision_grad, *numbers]
 
     def _receive(self, numbers: list[float]) -> None:
         """The decision of replica 0 has arrived."""
