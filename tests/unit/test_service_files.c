@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of jobs that ended long ago: the service asks its root process to remove them, one job after the other.  The
- * root process is this test.
+ * Files of owners, which the service reads and removes through its root process: how runs ended, and what jobs that
+ * ended long ago have left.  The root process is this test.
  */
 #include "unit.h"
 
@@ -12,6 +12,7 @@
 
 #include "backend/slurm/as_owner_private.h"
 #include "backend/slurm/service_private.h"
+#include "base/clock.h"
 #include "cluster_fixture.h"
 
 struct fixture {
@@ -82,20 +83,185 @@ static bool take (const struct fixture *test, struct owner_request *ret)
     if (length < 0)
         return false;
     assert_int_equal (owner_request_decode (message, (size_t)length, ret, NULL), 0);
-    assert_int_equal (ret->kind, OWNER_REMOVE);
     assert_string_equal (ret->owner, service_owner_of (&test->service, ret->job));
     assert_int_equal (ret->generation, 1);
     return true;
 }
 
-static void answer (struct fixture *test, const struct owner_request *request, int code)
+static void answer_with (struct fixture *test, const struct owner_request *request, int code,
+                         const char *output)
 {
     struct owner_answer answer = {.number = request->number, .code = code, .text = "why not"};
+    snprintf (answer.output, sizeof (answer.output), "%s", output);
     uint8_t message[OWNER_MESSAGE_LIMIT];
     int length = owner_answer_encode (&answer, message, NULL);
     assert_int_equal (owner_socket_send (test->root, message, (size_t)length, -1), length);
     service_take_answers (&test->service);
 }
+
+static void answer (struct fixture *test, const struct owner_request *request, int code)
+{
+    answer_with (test, request, code, "");
+}
+
+/* ---- How runs ended ----------------------------------------------------------------------- */
+
+static const struct run_name run = {.job = "f", .generation = 1};
+#define SECOND_US INT64_C (1000000)
+
+/* The service asks for a file; the root process answers. */
+static void expect_read (struct fixture *test, const char *file, int code, const char *output)
+{
+    struct owner_request request;
+    assert_true (take (test, &request));
+    assert_int_equal (request.kind, OWNER_READ);
+    assert_string_equal (request.file, file);
+    assert_string_equal (request.job, "f");
+    answer_with (test, &request, code, output);
+}
+
+/* A damaged or missing status means that there is none; then the file info says whether the run has begun.  All other
+ * failures pass: the files are asked for again, and a run that has finished is not lost. */
+static void passing_failures_say_nothing (void **state)
+{
+    static const char status[] = "{\"version\":1,\"started\":true,\"code\":3,\"signal\":0,"
+                                 "\"stopped\":false,\"killed\":false,"
+                                 "\"at_us\":1,\"why\":\"\"}";
+    static const int damage[] = {-EINVAL, -ELOOP, -EISDIR, -ENOTDIR, -EPERM, -EACCES, -EFBIG};
+    static const int passing[] = {-ETIMEDOUT, -EINTR,          -EIO, -ESTALE, -EMFILE,
+                                  -ENOMEM,    OWNER_NO_PROCESS};
+    struct fixture *test = *state;
+    struct run_view *view = calloc (1, sizeof (*view));
+    int64_t newer_us = clock_monotonic_us ();
+    assert_non_null (view);
+    for (size_t i = 0; i < COUNT (passing); i++) {
+        assert_int_equal (service_read (&test->service, &run, newer_us, view), -EAGAIN);
+        expect_read (test, "status", passing[i], "");
+        assert_int_equal (service_read (&test->service, &run, newer_us, view), -EAGAIN);
+        expect_read (test, "status", -ENOENT, "");
+        expect_read (test, "info", passing[i], "");
+    }
+    assert_int_equal (service_read (&test->service, &run, newer_us, view), -EAGAIN);
+    expect_read (test, "status", 0, status);
+    assert_int_equal (service_read (&test->service, &run, newer_us, view), 0);
+    assert_int_equal (view->state, RUN_ENDED);
+    assert_true (view->has_status && view->status.code == 3);
+    for (size_t i = 0; i <= COUNT (damage); i++) {
+        int code = i < COUNT (damage) ? damage[i] : -ENOENT;
+        newer_us = clock_monotonic_us ();
+        assert_int_equal (service_read (&test->service, &run, newer_us, view), -EAGAIN);
+        expect_read (test, "status", i % 2 ? code : 0, "nonsense");
+        expect_read (test, "info", code, "");
+        assert_int_equal (service_read (&test->service, &run, newer_us, view), 0);
+        assert_int_equal (view->state, code == -ENOENT ? RUN_NONE : RUN_BEGUN);
+        assert_false (view->has_status);
+    }
+    free (view);
+}
+
+/* After minutes a run whose files cannot be read has no status. */
+static void unreadable_files_are_given_up (void **state)
+{
+    static const struct {
+        int failures;
+        int asked_s; /* for this time */
+        bool silent; /* the last request has no answer */
+        bool given_up;
+    } cases[] = {{3, 60, false, false}, {2, 130, false, false}, {3, 130, false, true},
+                 {3, 130, true, true},  {0, 130, true, false},  {0, 610, true, true}};
+    struct fixture *test = *state;
+    struct run_view *view = calloc (1, sizeof (*view));
+    struct owner_request request;
+    assert_non_null (view);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        int64_t newer_us = clock_monotonic_us () - 700 * SECOND_US;
+        assert_int_equal (service_read (&test->service, &run, newer_us, view), -EAGAIN);
+        for (int j = 0; j < cases[i].failures; j++) {
+            expect_read (test, "status", -ETIMEDOUT, "");
+            if (j + 1 < cases[i].failures || cases[i].silent)
+                service_read (&test->service, &run, newer_us, view);
+        }
+        test->service.reads[0]->asked_us -= cases[i].asked_s * SECOND_US;
+        int code = service_read (&test->service, &run, newer_us, view);
+        if (code != (cases[i].given_up ? 0 : -EAGAIN))
+            fail_msg ("case %zu: %d", i, code);
+        if (cases[i].given_up) {
+            assert_int_equal (view->state, RUN_BEGUN);
+            assert_false (view->has_status);
+            assert_true (*view->why.text);
+        }
+        while (take (test, &request))
+            ;
+        service_forget_reads (&test->service, "f", 1);
+    }
+    free (view);
+}
+
+/* That is not the job's fault: the share has an excuse, unless Slurm has said more. */
+static void unreadable_files_are_an_excuse (void **state)
+{
+    static const struct {
+        bool refused, excused;
+    } cases[] = {{false, true}, {true, false}};
+    struct fixture *test = *state;
+    struct slurm *slurm = &test->service.slurm;
+    struct share place = {.node = 0, .replicas = 1};
+    struct run_view *view = calloc (1, sizeof (*view));
+    struct owner_request request;
+    slurm->set.carrier = &slurm_carrier;
+    slurm->set.carrier_self = slurm;
+    slurm->way = &service_way;
+    slurm->way_self = &test->service;
+    slurm->node_count = -1;
+    assert_non_null (view);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct generation *generation =
+            generation_add (&slurm->set, "f", 1, (struct placement){&place, 1}, LAUNCHER_ENV);
+        assert_non_null (generation);
+        struct carried_share *share = slurm_table_add (slurm, generation, 0, CARRIED_GONE);
+        assert_non_null (share);
+        share->since_us -= 700 * SECOND_US;
+        share->refused = cases[i].refused;
+        assert_int_equal (service_way.read (&test->service, &run, view, NULL), -EAGAIN);
+        assert_true (take (test, &request));
+        test->service.reads[0]->asked_us -= 610 * SECOND_US;
+        assert_false (share->excused);
+        assert_int_equal (service_way.read (&test->service, &run, view, NULL), 0);
+        assert_int_equal (view->state, RUN_BEGUN);
+        assert_int_equal (share->excused, cases[i].excused);
+        assert_int_equal (strstr (share->why, "cannot be read") != NULL, cases[i].excused);
+        service_forget_reads (&test->service, "f", 1);
+        generation_drop (&slurm->set, generation);
+        slurm_table_drop (slurm, share);
+    }
+    free (view);
+    free (slurm->shares);
+    free (slurm->set.items);
+}
+
+/* What was asked while the share ran does not count when it has ended. */
+static void a_new_wish_counts_from_its_beginning (void **state)
+{
+    struct fixture *test = *state;
+    struct run_view *view = calloc (1, sizeof (*view));
+    int64_t now_us = clock_monotonic_us ();
+    assert_non_null (view);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal (service_read (&test->service, &run, now_us - 700 * SECOND_US, view),
+                          -EAGAIN);
+        expect_read (test, "status", -EIO, "");
+    }
+    test->service.reads[0]->asked_us = now_us - 650 * SECOND_US;
+    assert_int_equal (service_read (&test->service, &run, now_us, view), -EAGAIN);
+    assert_int_equal (test->service.reads[0]->failures, 0);
+    expect_read (test, "status", -ENOENT, "");
+    expect_read (test, "info", -ENOENT, "");
+    assert_int_equal (service_read (&test->service, &run, now_us, view), 0);
+    assert_int_equal (view->state, RUN_NONE);
+    free (view);
+}
+
+/* ---- Old jobs ----------------------------------------------------------------------------- */
 
 /* All requests up to the last answer, as the names of their jobs; the answers for jobs a, b, c, ... */
 static void expect_removals (struct fixture *test, const char *names, const int codes[6])
@@ -104,6 +270,7 @@ static void expect_removals (struct fixture *test, const char *names, const int 
     service_remove_next (&test->service);
     for (; *names; names++) {
         assert_true (take (test, &request));
+        assert_int_equal (request.kind, OWNER_REMOVE);
         assert_int_equal (request.job[0], *names);
         service_remove_next (&test->service);
         assert_false (take (test, &other)); /* one at a time */
@@ -196,6 +363,10 @@ static void few_jobs_are_all_kept (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (passing_failures_say_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (unreadable_files_are_given_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (unreadable_files_are_an_excuse, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_new_wish_counts_from_its_beginning, set_up, tear_down),
         cmocka_unit_test_setup_teardown (the_newest_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_failed_removal_is_tried_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_dead_file_system_delays_its_owner_only, set_up,

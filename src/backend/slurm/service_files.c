@@ -22,6 +22,11 @@
 #define SECOND_US INT64_C (1000000)
 /* How long an open log is given out again: rotated files change their numbers. */
 #define LOG_US (2 * SECOND_US)
+/* How long the files of a run are asked for: if requests fail, and if they get no answer.  The root process gives a
+ * request 30 s; a process that waits in the kernel cannot be killed, and the owner's other requests wait for it. */
+#define FAILING_US (120 * SECOND_US)
+#define SILENT_US (600 * SECOND_US)
+enum { FAILURES = 3 };
 /* Limits of open logs: in total, and per owner, so that one owner cannot use all of them. */
 enum { LOGS_LIMIT = 256, LOGS_OF_ONE = 64 };
 
@@ -63,22 +68,36 @@ static struct service_read *find_read (struct service *service, const struct run
     return read;
 }
 
-/* The state of a run's files, read after newer_us.  0 or -EAGAIN. */
+static bool is_unreadable (const struct service_read *read, int64_t now_us)
+{
+    return now_us >= read->asked_us + SILENT_US ||
+           (now_us >= read->asked_us + FAILING_US && read->failures >= FAILURES);
+}
+
 int service_read (struct service *service, const struct run_name *name, int64_t newer_us,
                   struct run_view *ret)
 {
     struct service_read *read = find_read (service, name);
+    int64_t now_us = clock_monotonic_us ();
     if (!read)
         return -ENOMEM;
-    if (read->request != 0)
-        return -EAGAIN;
-    if (read->at_us > newer_us) {
+    if (read->request == 0 && read->at_us > newer_us) {
         ret->state = read->state;
         ret->has_status = read->has_status;
         ret->has_replica = read->state != RUN_NONE;
         ret->status = read->status;
         return 0;
     }
+    if (read->asked_us <= newer_us) {
+        read->asked_us = now_us;
+        read->failures = 0;
+    }
+    if (is_unreadable (read, now_us)) {
+        *ret = (struct run_view){.state = RUN_BEGUN, .has_replica = true};
+        return fail (&ret->why, 0, "it is not known how it ended: its files cannot be read");
+    }
+    if (read->request != 0)
+        return -EAGAIN;
     read->info = false;
     int code = ask (service, OWNER_READ, name, "status", &read->request, NULL);
     return code < 0 && code != -EAGAIN ? code : -EAGAIN;
@@ -91,7 +110,8 @@ static void look_again (struct service *service, const struct run_name *name)
         generation->due_us = 0;
 }
 
-/* The status; without one, whether there is a run directory. */
+/* The status; without one, whether there is a run directory.  A failure that passes, as of a file system that does not
+ * answer, says neither: the next look asks again. */
 static void take_read (struct service *service, struct service_read *read,
                        const struct owner_answer *answer)
 {
@@ -101,11 +121,12 @@ static void take_read (struct service *service, struct service_read *read,
                            NULL) == 0) {
         read->state = RUN_ENDED;
         read->has_status = true;
+    } else if (answer->code < 0 && !run_is_damage (answer->code)) {
+        read->failures++;
+        return;
     } else if (read->info) {
         read->state = answer->code == -ENOENT ? RUN_NONE : RUN_BEGUN;
         read->has_status = false;
-    } else if (answer->code == -ETIMEDOUT || answer->code == -EINTR) {
-        return; /* the owner's file system does not answer: asked again with the next look */
     } else {
         read->info = true;
         if (ask (service, OWNER_READ, &read->name, "info", &read->request, NULL) == 0)

@@ -40,7 +40,9 @@ struct service_read {
     enum run_state state;
     bool has_status;
     struct run_status status;
-    int64_t at_us; /* of the answer; 0: none yet */
+    int64_t at_us;    /* of the answer; 0: none yet */
+    int64_t asked_us; /* since when an answer is wanted */
+    int failures;     /* of requests since then */
 };
 
 /* An open log, kept for a moment: readers ask for it again and again. */
@@ -146,6 +148,8 @@ void service_owners_clear (struct service *service);
 
 /* ---- service_files.c ---- */
 
+/* The state of a run's files, read after newer_us: 0; -EAGAIN: it is being read.  If they cannot be read for minutes, the
+ * run has begun and has no status, and ret->why says so. */
 int service_read (struct service *service, const struct run_name *name, int64_t newer_us,
                   struct run_view *ret);
 bool service_read_answer (struct service *service, const struct owner_answer *answer);

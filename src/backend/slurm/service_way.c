@@ -348,6 +348,20 @@ static void service_left (void *self, const struct carried_share *share)
 
 /* ---- Files -------------------------------------------------------------------------------- */
 
+/* The files of a share that has ended.  If they cannot be read, it is not known how its runs ended, and that is not the
+ * job's fault. */
+static int read_ended (struct service *service, const struct run_name *name,
+                       struct carried_share *share, struct run_view *ret)
+{
+    int code = service_read (service, name, share->since_us, ret);
+    if (code == 0 && *ret->why.text && !share->excused && !share->refused &&
+        share->cancel_us == 0) {
+        share->excused = true;
+        snprintf (share->why, sizeof (share->why), "%.200s", ret->why.text);
+    }
+    return code;
+}
+
 static int service_read_run (void *self, const struct run_name *name, struct run_view *ret,
                              struct pollux_error *err)
 {
@@ -358,12 +372,12 @@ static int service_read_run (void *self, const struct run_name *name, struct run
     if (!generation)
         return 0;
     const struct rank *rank = &generation->ranks[name->rank];
-    const struct carried_share *share = generation_share_of (generation, name->rank)->carried;
+    struct carried_share *share = generation_share_of (generation, name->rank)->carried;
     if (!share)
         return 0;
     int64_t now_us = clock_monotonic_us ();
     if (share->state == CARRIED_GONE)
-        return service_read (service, name, share->since_us, ret);
+        return read_ended (service, name, share, ret);
     bool silent = !rank->command_runs && share->state == CARRIED_LISTED &&
                   share->phase == SLURM_HELD && now_us > share->phase_us + NEWS_US;
     struct run_view files = {.state = RUN_NONE};
