@@ -147,8 +147,8 @@ int run_look (int root, const struct run_name *name, struct run_view *ret,
 
 /* The same for a run on another machine, from its files alone: RUN_NONE, RUN_BEGUN (no status; the
  * run may live or be lost) or RUN_ENDED.  has_replica: its command runs or ran.  Files that are
- * damaged count as missing, and view->why names the first.  The directories are opened by their
- * names, so that NFS asks the server. */
+ * damaged count as missing, and view->why names the first; a damaged directory is RUN_BEGUN.  The
+ * directories are opened by their names, so that NFS asks the server. */
 int run_read (int root, const struct run_name *name, struct run_view *ret,
               struct pollux_error *err);
 

@@ -126,6 +126,22 @@ static int look (int directory, struct run_view *ret, struct pollux_error *err)
     return 0;
 }
 
+/* The files of a run, without its lock. */
+static int read_files (int directory, struct run_view *ret, struct pollux_error *err)
+{
+    struct pollux_error why = {.text = ""}, identity_why = {.text = ""};
+    int ended = look_status (directory, ret, &why);
+    int identity = look_identity (directory, ret, &identity_why);
+    if (ended < 0 && !run_is_damage (ended))
+        return fail (err, ended, "%s", why.text);
+    if (identity < 0 && !run_is_damage (identity))
+        return fail (err, identity, "%s", identity_why.text);
+    ret->state = ended > 0 ? RUN_ENDED : RUN_BEGUN;
+    if (ended < 0 || identity < 0)
+        ret->why = ended < 0 ? why : identity_why;
+    return 0;
+}
+
 static int look_with (int (*how) (int, struct run_view *, struct pollux_error *), int root,
                       const struct run_name *name, struct run_view *ret, struct pollux_error *err)
 {
@@ -134,6 +150,10 @@ static int look_with (int (*how) (int, struct run_view *, struct pollux_error *)
     int code = run_open_directory (root, name, &directory, &why);
     if (code == -ENOENT) {
         memset (ret, 0, sizeof (*ret));
+        return 0;
+    }
+    if (how == read_files && run_is_damage (code)) {
+        *ret = (struct run_view){.state = RUN_BEGUN, .why = why};
         return 0;
     }
     struct run_view *view = code == 0 ? calloc (1, sizeof (*view)) : NULL;
@@ -152,22 +172,6 @@ static int look_with (int (*how) (int, struct run_view *, struct pollux_error *)
 int run_look (int root, const struct run_name *name, struct run_view *ret, struct pollux_error *err)
 {
     return look_with (look, root, name, ret, err);
-}
-
-/* The files of a run, without its lock. */
-static int read_files (int directory, struct run_view *ret, struct pollux_error *err)
-{
-    struct pollux_error why = {.text = ""}, identity_why = {.text = ""};
-    int ended = look_status (directory, ret, &why);
-    int identity = look_identity (directory, ret, &identity_why);
-    if (ended < 0 && !run_is_damage (ended))
-        return fail (err, ended, "%s", why.text);
-    if (identity < 0 && !run_is_damage (identity))
-        return fail (err, identity, "%s", identity_why.text);
-    ret->state = ended > 0 ? RUN_ENDED : RUN_BEGUN;
-    if (ended < 0 || identity < 0)
-        ret->why = ended < 0 ? why : identity_why;
-    return 0;
 }
 
 int run_read (int root, const struct run_name *name, struct run_view *ret, struct pollux_error *err)

@@ -433,6 +433,35 @@ static void test_read (void **state)
     assert_true (view->state == RUN_ENDED && view->status.code == 5 && !view->has_info);
 }
 
+/* A job has put something else in the place of a directory, or has closed or opened it: the run has begun. */
+static void test_read_damaged_directory (void **state)
+{
+    struct run_fixture *test = *state;
+    static const char *const names[] = {"job/3/1", "job/3"};
+    struct run run = published (test);
+    run_close (&run);
+    for (size_t i = 0; i < COUNT (names); i++) {
+        for (int kind = 0; kind < 3; kind++) { /* others may write to it; a file; a link */
+            if (kind == 0) {
+                assert_int_equal (fchmodat (test->root, names[i], 0777, 0), 0);
+            } else if (kind == 1) {
+                assert_int_equal (renameat (test->root, names[i], test->root, "away"), 0);
+                assert_int_equal (mknodat (test->root, names[i], S_IFREG | 0600, 0), 0);
+            } else {
+                assert_int_equal (symlinkat ("/tmp", test->root, names[i]), 0);
+            }
+            assert_int_equal (run_read (test->root, &run_fixture_name, &test->view, NULL), 0);
+            assert_int_equal (test->view.state, RUN_BEGUN);
+            assert_false (test->view.has_status);
+            assert_true (*test->view.why.text);
+            if (kind > 0)
+                assert_int_equal (unlinkat (test->root, names[i], 0), 0);
+        }
+        assert_int_equal (renameat (test->root, "away", test->root, names[i]), 0);
+        assert_int_equal (fchmodat (test->root, names[i], 0700, 0), 0);
+    }
+}
+
 static void test_one_start_only (void **state)
 {
     struct run_fixture *test = *state;
@@ -679,6 +708,7 @@ int main (void)
         TEST (test_life),
         TEST (test_lost),
         TEST (test_read),
+        TEST (test_read_damaged_directory),
         TEST (test_one_start_only),
         TEST (test_refused),
         TEST (test_lock_is_not_inherited),
