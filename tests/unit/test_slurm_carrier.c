@@ -28,11 +28,19 @@ static void listed (void *self, const struct slurm_jobs *jobs)
     (void)jobs;
 }
 
+static int read_run (void *self, const struct run_name *name, struct run_view *ret,
+                     struct pollux_error *err);
+static int refuse_run (void *self, const struct run_name *name, const struct run_status *status,
+                       struct pollux_error *err);
 static const struct slurm_way way = {.steps = true,
                                      .node_failed = node_failed,
                                      .signal = send_signal,
                                      .cancel = cancel,
-                                     .listed = listed};
+                                     .listed = listed,
+                                     .read = read_run,
+                                     .refuse = refuse_run};
+static const struct slurm_way way_of_many = {
+    .many_owners = true, .cancel = cancel, .read = read_run, .refuse = refuse_run};
 
 /* Two nodes with one replica each. */
 struct fixture {
@@ -42,6 +50,7 @@ struct fixture {
     int failed[2]; /* nodes: how often their failure was reported */
     int cancelled; /* shares */
     int pause_s;   /* of the last excuse */
+    int refuse;    /* what refuse_run returns */
 };
 
 static int cancel (void *self, struct carried_share *share)
@@ -54,6 +63,28 @@ static int cancel (void *self, struct carried_share *share)
 static void node_failed (void *self, int node)
 {
     ((struct fixture *)self)->failed[node]++;
+}
+
+/* There are no files. */
+static int read_run (void *self, const struct run_name *name, struct run_view *ret,
+                     struct pollux_error *err)
+{
+    (void)self;
+    (void)name;
+    (void)err;
+    *ret = (struct run_view){.state = RUN_NONE};
+    return 0;
+}
+
+static int refuse_run (void *self, const struct run_name *name, const struct run_status *status,
+                       struct pollux_error *err)
+{
+    (void)name;
+    (void)status;
+    int code = ((struct fixture *)self)->refuse;
+    if (code < 0)
+        snprintf (err->text, sizeof (err->text), "refused");
+    return code;
 }
 
 static void add_generation (struct fixture *fixture, enum launcher launcher)
@@ -321,6 +352,124 @@ static void test_unexplained_losses (void **state)
     }
 }
 
+/* Slurm does not have the share any more. */
+static struct carried_share *set_gone (struct fixture *fixture, int number)
+{
+    struct carried_share *share = fixture->generation->shares[number].carried;
+    share->state = CARRIED_GONE;
+    share->since_us = 0;
+    fixture->slurm.listed_us = INT64_C (2000000);
+    return share;
+}
+
+/* A share has ended without files.  A run that has begun is lost, whatever the job has removed.  One that has not: all
+ * starts wait only if the reason concerns all of them, and never because of a job of one of several owners. */
+static void test_missing_files (void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *name;
+        const struct slurm_way *way;
+        bool begun, no_process, excused, refused;
+        bool lost, held;
+    } cases[] = {
+        {"one of many owners, begun", &way_of_many, true, false, false, false, true, false},
+        {"one of many owners", &way_of_many, false, false, false, false, true, false},
+        {"no process to submit it", &way_of_many, false, true, false, false, false, true},
+        {"Slurm ended it", &way_of_many, false, false, true, false, false, false},
+        {"Slurm did not take it", &way_of_many, false, false, false, true, false, false},
+        {"one owner, begun", &way, true, false, false, false, true, false},
+        {"one owner", &way, false, false, false, false, false, true},
+        {"one owner, Slurm ended it", &way, false, false, true, false, false, false},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct run_news news = {.generation = 1, .rank = 0};
+        struct pollux_error err = {.text = ""};
+        fixture->slurm.way = cases[i].way;
+        add_generation (fixture, LAUNCHER_ENV);
+        fixture->generation->ranks[0].phase = RANK_STARTING;
+        if (cases[i].begun)
+            slurm_carrier.news (&fixture->slurm, fixture->generation, &news);
+        struct carried_share *share = set_gone (fixture, 0);
+        share->no_process = cases[i].no_process;
+        share->excused = cases[i].excused;
+        share->refused = cases[i].refused;
+        assert_int_equal (slurm_carrier.look (&fixture->slurm, fixture->generation, 0, &err), 0);
+        const struct replica_exit *exit = &fixture->generation->exits[0];
+        if (fixture->generation->ranks[0].phase != RANK_ENDED || exit->lost != cases[i].lost ||
+            fixture->generation->carrier_failed != cases[i].held ||
+            (fixture->slurm.set.hold_until_us > 0) != cases[i].held || !*exit->status.why)
+            fail_msg ("%s: lost %d, held %d, '%s'", cases[i].name, exit->lost,
+                      fixture->slurm.set.hold_until_us > 0, exit->status.why);
+        assert_int_equal (exit->status.excused, cases[i].excused);
+        fixture->slurm.set.hold_until_us = 0;
+        drop_generation (fixture);
+    }
+    fixture->slurm.way = &way;
+}
+
+/* A Slurm job that ends again and again before its supervisor begins is a failure of its Pollux job in the end. */
+static void test_unexplained_starts (void **state)
+{
+    struct fixture *fixture = *state;
+    struct pollux_error err;
+    fixture->slurm.way = &way_of_many;
+    for (int i = 1; i <= 6; i++) {
+        add_generation (fixture, LAUNCHER_ENV);
+        for (int j = 0; j < 2; j++) {
+            fixture->generation->ranks[j].phase = RANK_STARTING;
+            set_gone (fixture, j);
+            assert_int_equal (slurm_carrier.look (&fixture->slurm, fixture->generation, j, &err),
+                              0);
+        }
+        assert_int_equal (excuse (fixture) != NULL, i <= 5);
+        drop_generation (fixture);
+    }
+    fixture->slurm.way = &way;
+}
+
+/* A rank is refused with a run directory.  If that fails, it is tried again only while a supervisor may begin. */
+static void test_refusals (void **state)
+{
+    struct fixture *fixture = *state;
+    enum where {
+        NONE,
+        LISTED,
+        IN_VAIN,
+        GONE
+    }; /* the share, in Slurm; IN_VAIN: it cannot be ended */
+    static const struct {
+        enum where where;
+        int code;
+        enum rank_phase phase;
+    } cases[] = {
+        {LISTED, 0, RANK_ENDED},          {LISTED, -ENOENT, RANK_ENDED},
+        {LISTED, -ELOOP, RANK_WAITING},   {LISTED, -ENOSPC, RANK_WAITING},
+        {LISTED, -EAGAIN, RANK_STARTING}, {LISTED, -EEXIST, RANK_STARTING},
+        {IN_VAIN, -EAGAIN, RANK_ENDED},   {IN_VAIN, -EPERM, RANK_ENDED},
+        {GONE, -ELOOP, RANK_ENDED},       {GONE, -ENOTDIR, RANK_ENDED},
+        {GONE, -EEXIST, RANK_STARTING},   {NONE, -EACCES, RANK_ENDED},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        add_generation (fixture, LAUNCHER_ENV);
+        struct carried_share *share = fixture->generation->shares[0].carried;
+        struct rank *rank = &fixture->generation->ranks[0];
+        rank->phase = RANK_WAITING;
+        if (cases[i].where == GONE)
+            set_gone (fixture, 0);
+        else if (cases[i].where == IN_VAIN)
+            share->cancel_us = clock_monotonic_us () - INT64_C (61000000);
+        else if (cases[i].where == NONE)
+            slurm_table_drop (&fixture->slurm, share);
+        fixture->refuse = cases[i].code;
+        slurm_carrier.refuse (&fixture->slurm, fixture->generation, 0, false, "why");
+        if (rank->phase != cases[i].phase)
+            fail_msg ("case %zu: phase %d, expected %d", i, rank->phase, cases[i].phase);
+        assert_int_equal (rank->error_logged, cases[i].phase == RANK_WAITING);
+        drop_generation (fixture);
+    }
+}
+
 /* srun's message about a failed node: the node of the share is reported, also if its generation was dropped.  Of an MPI
  * step it is not known, and nothing starts. */
 static void test_failed_nodes (void **state)
@@ -496,6 +645,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_pauses, setup, teardown),
         cmocka_unit_test (test_pause_lengths),
         cmocka_unit_test_setup_teardown (test_unexplained_losses, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_missing_files, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_unexplained_starts, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown (test_failed_nodes, setup, teardown),
         cmocka_unit_test_setup_teardown (test_abandoned_share, setup, teardown),
         cmocka_unit_test (test_failed_node_of_allocation),

@@ -222,9 +222,9 @@ static void submit_answer (struct service *service, struct carried_share *share,
     }
     result.code = answer->code;
     result.exit_code = 1;
-    bool busy = answer->code == OWNER_NO_PROCESS; /* the same for all jobs */
-    share->excused = !busy && is_excused (service, share, answer->code);
-    share->refused = !busy && !share->excused;
+    share->no_process = answer->code == OWNER_NO_PROCESS;
+    share->excused = !share->no_process && is_excused (service, share, answer->code);
+    share->refused = !share->no_process && !share->excused;
     slurm_share_ended (&service->slurm, share, &result);
     snprintf (share->why, sizeof (share->why), "%s%.200s",
               share->refused ? "Slurm did not take it: " : "", answer->text);

@@ -445,6 +445,7 @@ static void service_remove (void *self, const char *job, int number)
 }
 
 const struct slurm_way service_way = {
+    .many_owners = true,
     .submit = service_submit_share,
     .signal = service_signal,
     .cancel = service_cancel,

@@ -185,6 +185,20 @@ static void end_rank (struct slurm *slurm, struct generation *generation, int ra
     generation_end_rank (&slurm->set, generation, rank, status, lost);
 }
 
+static bool has_failed (const struct slurm *slurm, int node)
+{
+    return slurm->way->lists_dead_shares && slurm_lacks_node (slurm, node);
+}
+
+/* True if the share has ended, or if Slurm still lists it although its node has failed. */
+static bool is_over (const struct slurm *slurm, const struct carried_share *share)
+{
+    return slurm_share_is_gone (slurm, share) ||
+           (share->cancel_us > 0 && clock_monotonic_us () >= share->cancel_us + GIVE_UP_US);
+}
+
+/* A run directory with this status keeps a supervisor that begins late from starting its replica.  If the directory cannot
+ * be made, and no supervisor can begin any more, the rank ends without it. */
 static void refuse (void *self, struct generation *generation, int rank, bool stopped,
                     const char *why)
 {
@@ -199,10 +213,11 @@ static void refuse (void *self, struct generation *generation, int rank, bool st
     snprintf (status.why, sizeof (status.why), "%s", why);
     int code = slurm->way->refuse (slurm->way_self, &name, &status, &err);
     struct rank *run = &generation->ranks[rank];
-    if (code == -EEXIST || code == -EAGAIN) {
+    bool over = !share || is_over (slurm, share);
+    if (code == -EEXIST || (code == -EAGAIN && !over)) {
         run->phase = RANK_STARTING;
         generation_look_soon (&slurm->set, generation);
-    } else if (code < 0 && code != -ENOENT) {
+    } else if (code < 0 && code != -ENOENT && !over) {
         if (!run->error_logged)
             slurm_log (slurm, LOG_ERR, "%s; trying again", err.text);
         run->error_logged = true;
@@ -211,16 +226,28 @@ static void refuse (void *self, struct generation *generation, int rank, bool st
     }
 }
 
-static bool has_failed (const struct slurm *slurm, int node)
+/* The share has ended, and its runs have not begun.  In an allocation of one owner it is likely that Slurm starts no steps,
+ * and all starts wait.  Where there are several owners, the reason may be the job itself: the run is lost, which is
+ * excused a few times, and no other job waits. */
+static void see_failed_start (struct slurm *slurm, struct generation *generation, int rank,
+                              struct carried_share *share)
 {
-    return slurm->way->lists_dead_shares && slurm_lacks_node (slurm, node);
-}
-
-/* True if the share has ended, or if Slurm still lists it although its node has failed. */
-static bool is_over (const struct slurm *slurm, const struct carried_share *share)
-{
-    return slurm_share_is_gone (slurm, share) ||
-           (share->cancel_us > 0 && clock_monotonic_us () >= share->cancel_us + GIVE_UP_US);
+    struct run_status status = {.code = 126, .at_us = clock_wall_us ()};
+    bool known = share->refused || share->excused;
+    if (!*share->why && slurm->way->many_owners)
+        snprintf (share->why, sizeof (share->why),
+                  "its Slurm job ended before its supervisor began: see run/%s/%d/share-%d.out",
+                  generation->name, generation->number, share->share);
+    else if (!*share->why)
+        snprintf (share->why, sizeof (share->why), "its step ended before its supervisor began");
+    memcpy (status.why, share->why, sizeof (status.why));
+    if (!known && slurm->way->many_owners && !share->no_process) {
+        end_rank (slurm, generation, rank, &status, true);
+        return;
+    }
+    if (!known)
+        generation_carrier_failed (&slurm->set, generation);
+    refuse (slurm, generation, rank, false, status.why);
 }
 
 /* No run directory: it is not started yet, or it never will be. */
@@ -228,7 +255,6 @@ static void see_none (struct slurm *slurm, struct generation *generation, int ra
 {
     struct rank *run = &generation->ranks[rank];
     struct carried_share *share = share_of (generation, rank);
-    char why[RUN_WHY_SIZE];
     if (generation->stop != STOP_NONE) {
         refuse (slurm, generation, rank, true, "");
     } else if (!share) {
@@ -237,11 +263,7 @@ static void see_none (struct slurm *slurm, struct generation *generation, int ra
         generation_carrier_failed (&slurm->set, generation);
         refuse (slurm, generation, rank, false, node_failed);
     } else if (is_over (slurm, share)) {
-        snprintf (why, sizeof (why), "%s",
-                  *share->why ? share->why : "its step ended before its supervisor began");
-        if (!share->refused && !share->excused)
-            generation_carrier_failed (&slurm->set, generation);
-        refuse (slurm, generation, rank, false, why);
+        see_failed_start (slurm, generation, rank, share);
     }
 }
 
@@ -249,10 +271,16 @@ static void see_begun (struct slurm *slurm, struct generation *generation, int r
 {
     struct rank *run = &generation->ranks[rank];
     struct carried_share *share = share_of (generation, rank);
+    struct run_name name = generation_run_name (generation, rank);
     struct run_status status = {.started = true, .signal = SIGKILL, .at_us = clock_wall_us ()};
+    if (*slurm->view->why.text && !run->error_logged) {
+        run->error_logged = true;
+        slurm_log (slurm, LOG_WARNING, "run %s: %s", run_path (&name).text, slurm->view->why.text);
+    }
     if (run->phase != RANK_RUNNING)
         generation_look_soon (&slurm->set, generation);
     run->phase = RANK_RUNNING;
+    run->begun = true;
     run->command_runs |= slurm->view->has_replica;
     bool failed = has_failed (slurm, run->node);
     if (share && !failed && !is_over (slurm, share))
@@ -287,7 +315,7 @@ static int settle_unsure (struct slurm *slurm, struct carried_share *share,
         int code = slurm->way->read (slurm->way_self, &name, slurm->view, err);
         if (code < 0)
             return code == -EAGAIN ? 1 : code;
-        none = slurm->view->state == RUN_NONE;
+        none = slurm->view->state == RUN_NONE && !generation->ranks[ranks->first + i].begun;
     }
     share->unsure = false;
     if (none) /* look sees that its ranks are to be started */
@@ -308,7 +336,8 @@ static int look (void *self, struct generation *generation, int rank, struct pol
     int code = slurm->way->read (slurm->way_self, &name, slurm->view, err);
     if (code < 0)
         return code == -EAGAIN ? 0 : code;
-    if (slurm->view->state == RUN_NONE)
+    /* What this daemon knows wins over files that a job can remove. */
+    if (slurm->view->state == RUN_NONE && !generation->ranks[rank].begun)
         see_none (slurm, generation, rank);
     else if (slurm->view->has_status)
         end_rank (slurm, generation, rank, &slurm->view->status, false);
@@ -324,7 +353,7 @@ static void news (void *self, struct generation *generation, const struct run_ne
     if (run->phase != RANK_STARTING && run->phase != RANK_RUNNING)
         return;
     run->phase = RANK_RUNNING;
-    run->command_runs = true;
+    run->begun = run->command_runs = true;
     if (!news->ended)
         return;
     /* The share ends soon, perhaps without news of its other ranks: their supervisors were killed. */

@@ -75,6 +75,7 @@ struct carried_share {
                         * cancelling it has no effect */
     bool excused;      /* it was ended from outside; why has the reason */
     bool refused;      /* Slurm does not take or start it: the job's own fault */
+    bool no_process;   /* no process could be started to submit it: the same for all jobs */
     char why[RUN_WHY_SIZE];
 };
 
@@ -90,6 +91,7 @@ struct slurm_way {
     bool steps; /* squeue lists steps, not jobs */
     /* Slurm may list shares of a node for ever that has failed or is not ours any more: they count as ended. */
     bool lists_dead_shares;
+    bool many_owners; /* what becomes of the share of one owner delays no start of others */
 
     /* Submit a share: write its files, then start the command.  share->command may be set; then its
      * end is reported with slurm_share_ended, or slurm_share_sent.  -EINVAL: the job's own fault. */
