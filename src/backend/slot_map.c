@@ -27,12 +27,12 @@ static struct slot_map_row *row (struct slot_map *slot_map, int node)
 
 int slot_map_free (const struct slot_map *slot_map, int node, int slots)
 {
-    int count = 0;
+    int taken = 0;
     if (node >= slot_map->count || !slot_map->rows[node])
         return slots;
-    for (int i = 0; i < slots; i++)
-        count += slot_map->rows[node]->taken[i] == 0;
-    return count;
+    for (int i = 0; i < SLOTS_LIMIT; i++)
+        taken += slot_map->rows[node]->taken[i] > 0;
+    return slots > taken ? slots - taken : 0;
 }
 
 int slot_map_take (struct slot_map *slot_map, int node, int slots)

@@ -12,7 +12,7 @@ struct slot_map {
     int count;
 };
 
-/* Free slots among the first `slots` of a node. */
+/* How many of a node's `slots` slots are free.  A node may have lost slots: taken ones count, whatever their number. */
 int slot_map_free (const struct slot_map *slot_map, int node, int slots);
 
 /* Take the lowest free slot of a node with `slots` slots: its number, -ENOSPC or -ENOMEM. */

@@ -632,9 +632,17 @@ static void test_slots_of_recovered_replicas (void **state)
     assert_int_equal (generation_take_slots (set, &cluster, first), 0);
     assert_int_equal (generation_take_slots (set, &cluster, second), -ENOSPC);
     assert_int_equal (slot_map_free (&set->slot_map, 0, 8), 4);
+    assert_int_equal (slot_map_free (&set->slot_map, 0, 3), 0);
     generation_drop (set, second);
     assert_int_equal (slot_map_free (&set->slot_map, 0, 8), 6);
+    /* A node that has lost two of its slots is full, whatever numbers the slots of its replicas have. */
+    second = generation_add (set, "b", 2, placement, LAUNCHER_ENV);
+    assert_non_null (second);
+    assert_int_equal (generation_take_slots (set, &cluster, second), -ENOSPC);
     generation_drop (set, first);
+    assert_int_equal (slot_map_free (&set->slot_map, 0, 2), 0);
+    assert_int_equal (slot_map_free (&set->slot_map, 0, 3), 1);
+    generation_drop (set, second);
     assert_int_equal (slot_map_free (&set->slot_map, 0, 8), 8);
 }
 
