@@ -74,7 +74,7 @@ good()
 {
     stub sinfo 'case $* in
         *--version*) echo slurm-wlm 22.05.8 ;;
-        *-N*) echo "n0|idle|gpu:a100:4|gpu:a100:1(IDX:0)|10.0.0.1|0/8/0/8|1000|0|" ;;
+        *-N*) echo "n0|idle|gpu:a100:4|gpu:a100:1(IDX:0)|10.0.0.1|0/8/0/8|1000|0|up|" ;;
         *) echo "main|up" ;; esac'
     stub scontrol "$config; $fast"
     stub squeue :
@@ -123,8 +123,8 @@ slurm-select#scontrol#echo "AuthType = auth/munge"; echo "SelectType = select/li
 munge#munge#echo "no socket" >&2; exit 1#munged does not sign: munge exited with 1: 'no socket'
 munge#munge#exec sleep 1000#munge did not end within 1
 munge#unmunge#echo "STATUS: Replayed"#does not check its own signature
-slurm-partition#sinfo#case $* in *--version*) echo slurm 22.05 ;; *-N*) echo garbage ;; *) echo "main|up" ;; esac#line 1: expected 8 fields
-slurm-partition#sinfo#case $* in *--version*) echo slurm 22.05 ;; *-N*) echo "n0|down*|gpu:4|gpu:0|a|0/0/8/8|1|0|" ;; *) echo "main|up" ;; esac#usable 0, closed 0, lost 1
+slurm-partition#sinfo#case $* in *--version*) echo slurm 22.05 ;; *-N*) echo garbage ;; *) echo "main|up" ;; esac#line 1: expected 9 fields
+slurm-partition#sinfo#case $* in *--version*) echo slurm 22.05 ;; *-N*) echo "n0|down*|gpu:4|gpu:0|a|0/0/8/8|1|0|up|" ;; *) echo "main|up" ;; esac#usable 0, closed 0, lost 1
 slurm-partition#sinfo#case $* in *--version*) echo slurm 22.05 ;; *) echo "main|inact" ;; esac#partition main is inact
 END
 

@@ -12,8 +12,7 @@
 
 struct fixture {
     struct service service;
-    struct node nodes[3];
-    struct cluster cluster;
+    struct cluster cluster; /* n0, n1, n2 */
 };
 
 static int set_up (void **state)
@@ -21,9 +20,11 @@ static int set_up (void **state)
     struct fixture *test = calloc (1, sizeof (*test));
     if (!test)
         return -1;
-    for (int i = 0; i < 3; i++)
-        snprintf (test->nodes[i].name, NAME_SIZE, "n%d", i);
-    test->cluster = (struct cluster){.nodes = test->nodes, .node_count = 3};
+    for (int i = 0; i < 3; i++) {
+        struct event event = {.type = EVENT_NODE, .job = -1};
+        snprintf (event.node.name, NAME_SIZE, "n%d", i);
+        assert_int_equal (cluster_apply (&test->cluster, &event, NULL), 0);
+    }
     test->service.slurm.cluster = &test->cluster;
     test->service.slurm.node_count = -1;
     test->service.config = wire_slurm_config_default ();
@@ -36,6 +37,7 @@ static int tear_down (void **state)
     struct fixture *test = *state;
     service_nodes_clear (&test->service);
     free (test->service.slurm.nodes);
+    cluster_clear (&test->cluster);
     free (test);
     return 0;
 }
@@ -60,9 +62,10 @@ static void list_states (struct fixture *test, int64_t at_us, const int used[3],
     char text[1024];
     int length = 0;
     for (int i = 0; i < 3; i++)
-        length += snprintf (text + length, sizeof (text) - (size_t)length,
-                            "n%d|%s|gpu:a100:4|gpu:a100:%d(IDX:0)|10.0.0.%d|%d/12/0/16|4000|0|\n",
-                            i, states[i], used[i], i + 1, used[i]);
+        length +=
+            snprintf (text + length, sizeof (text) - (size_t)length,
+                      "n%d|%s|gpu:a100:4|gpu:a100:%d(IDX:0)|10.0.0.%d|%d/12/0/16|4000|0|up|\n", i,
+                      states[i], used[i], i + 1, used[i]);
     slurm_reservations_clear (&service->reservations);
     assert_int_equal (slurm_reservations_parse (reservations, strlen (reservations),
                                                 &service->reservations, NULL),
@@ -76,11 +79,15 @@ static void list (struct fixture *test, int64_t at_us, const int used[3], const 
     list_states (test, at_us, used, reservations, (const char *const[]){"mixed", "mixed", "mixed"});
 }
 
-static void check (const struct fixture *test, int first, int second, int third)
+/* The slots that the cluster is told. */
+static void check (struct fixture *test, int first, int second, int third)
 {
     const int slots[] = {first, second, third};
+    struct event event;
+    while (service_next_node (&test->service, &test->cluster, &event))
+        assert_int_equal (cluster_apply (&test->cluster, &event, NULL), 0);
     for (int i = 0; i < 3; i++) {
-        const struct node *node = &test->service.slurm.nodes[i];
+        const struct node *node = &test->cluster.nodes[i];
         assert_int_equal (node->available ? node->slots : 0, slots[i]);
     }
 }
@@ -142,6 +149,118 @@ static void test_reserved (void **state)
     check (test, 4, 3, 4);
 }
 
+/* A share has waited for a minute for this reason: what becomes of it, of the node and of the share beside it. */
+static void test_waiting_share (void **state)
+{
+    static const struct {
+        const char *state, *reason;
+        bool excused, limited, refused;
+        int slots; /* of the node, when it has ended */
+    } cases[] = {
+        {"PENDING", "Resources", true, false, false, 1},
+        {"PENDING", "PartitionDown", true, true, false, 4},
+        {"PENDING", "JobHeldAdmin", true, true, false, 4},
+        {"PENDING", "InvalidAccount", false, false, true, 4},
+        {"CONFIGURING", "None", false, false, false, 4},
+    };
+    struct fixture *test = *state;
+    struct service *service = &test->service;
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        int64_t now_us = clock_monotonic_us ();
+        struct generation generation = {.number = 1};
+        struct carried_share share = {.name = "job.1.0",
+                                      .generation = &generation,
+                                      .state = CARRIED_LISTED,
+                                      .phase = SLURM_COMING,
+                                      .phase_us = now_us - 59 * SECOND_US,
+                                      .node = 1,
+                                      .count = 3},
+                             beside = {.name = "other.1.0",
+                                       .generation = &generation,
+                                       .state = CARRIED_LISTED,
+                                       .phase = SLURM_HELD,
+                                       .phase_us = now_us - 99 * SECOND_US,
+                                       .node = 1,
+                                       .count = 1};
+        struct carried_share *shares[] = {&share, &beside};
+        struct slurm_job job = {.state = cases[i].state,
+                                .phase = SLURM_COMING,
+                                .user = "",
+                                .reason = cases[i].reason,
+                                .name = share.name,
+                                .comment = "pollux-:"};
+        struct slurm_jobs jobs = {.list = &job, .count = 1};
+        for (int j = 0; service->details && j < 3; j++)
+            service->details[j].limited_us = 0;
+        list (test, now_us, (const int[]){0, 0, 0}, "");
+        check (test, 4, 4, 4);
+        service->slurm.shares = shares;
+        service->slurm.count = 2;
+        service_way.listed (service, &jobs);
+        assert_int_equal (share.stop_us, 0); /* not yet a minute */
+        share.phase_us -= 2 * SECOND_US;
+        service_way.listed (service, &jobs);
+        assert_int_equal (share.excused, cases[i].excused);
+        assert_int_equal (share.limited, cases[i].limited);
+        assert_int_equal (share.refused, cases[i].refused);
+        assert_int_equal (share.stop_us > 0, cases[i].excused || cases[i].refused);
+        /* The node has slots for both until it has ended, so that none of them is moved.  The next answer changes
+         * nothing. */
+        check (test, 4, 4, 4);
+        share.generation = NULL;
+        for (int j = 0; j < 2; j++) {
+            check (test, 4, cases[i].slots, 4);
+            list (test, clock_monotonic_us (), (const int[]){0, 1, 0}, "");
+        }
+        service->slurm.count = 0;
+    }
+    /* After two minutes all slots are back. */
+    service->details[1].limited_us = clock_monotonic_us ();
+    list (test, clock_monotonic_us (), (const int[]){0, 0, 0}, "");
+    check (test, 4, 4, 4);
+}
+
+/* Slots for which no CPUs or no memory are left, by the defaults of the configuration, are not ours. */
+static void test_room (void **state)
+{
+    static const struct {
+        int cpus_used, memory_used_mb; /* of 16 and 4000 */
+        int cpus, memory_mb;           /* per replica */
+        int slots;
+    } cases[] = {
+        {0, 0, 0, 0, 4},     {16, 0, 0, 0, 0},   {14, 0, 0, 0, 2},       {8, 0, 4, 0, 2},
+        {0, 3000, 0, 0, 4},  {0, 0, 0, 1000, 4}, {0, 3000, 0, 1000, 1},  {0, 3001, 0, 1000, 0},
+        {15, 0, 1, 1000, 1}, {0, 0, 0, 2000, 2}, {20, 5000, 1, 1000, 0},
+    };
+    struct fixture *test = *state;
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        static const struct slurm_nodes_query query = {.gres = "gpu"};
+        char text[256];
+        snprintf (text, sizeof (text), "n0|mixed|gpu:4|gpu:0|10.0.0.1|%d/0/0/16|4000|%d|up|\n",
+                  cases[i].cpus_used, cases[i].memory_used_mb);
+        test->service.config.defaults.cpus = cases[i].cpus;
+        test->service.config.defaults.memory_mb = cases[i].memory_mb;
+        take (test, clock_monotonic_us (), &query, text);
+        assert_int_equal (test->service.slurm.nodes[0].slots, cases[i].slots);
+    }
+}
+
+/* Nothing is ours while the partition is down, drained or inactive. */
+static void test_closed_partition (void **state)
+{
+    static const struct slurm_nodes_query query = {.gres = "gpu"};
+    static const char *const states[] = {"up", "down", "drain", "inact", "inactive", "up"};
+    struct fixture *test = *state;
+    for (size_t i = 0; i < COUNT (states); i++) {
+        char text[256];
+        snprintf (text, sizeof (text), "n0|idle|gpu:4|gpu:0|10.0.0.1|0/16/0/16|4000|0|%s|\n",
+                  states[i]);
+        take (test, clock_monotonic_us (), &query, text);
+        assert_int_equal (test->service.slurm.nodes[0].slots, 4);
+        assert_int_equal (test->service.slurm.nodes[0].available, strcmp (states[i], "up") == 0);
+    }
+}
+
 /* A node with GPUs of two types has slots of the first one, or of the configured one.  Slurm is asked for this type. */
 static void test_gres_type (void **state)
 {
@@ -157,8 +276,8 @@ static void test_gres_type (void **state)
     for (size_t i = 0; i < COUNT (cases); i++) {
         const struct slurm_nodes_query query = {.gres = "gpu", .type = cases[i].configured};
         char text[256];
-        snprintf (text, sizeof (text), "n0|mixed|%s|%s|10.0.0.1|4/12/0/16|4000|0|\n", cases[i].gres,
-                  cases[i].used);
+        snprintf (text, sizeof (text), "n0|mixed|%s|%s|10.0.0.1|4/12/0/16|4000|0|up|\n",
+                  cases[i].gres, cases[i].used);
         take (test, clock_monotonic_us (), &query, text);
         const struct node *node;
         const struct service_node *details = service_find_node (&test->service, "n0", &node);
@@ -192,9 +311,11 @@ int main (void)
 {
 #define with_nodes(test) cmocka_unit_test_setup_teardown (test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        with_nodes (test_others),      with_nodes (test_change_of_one_node),
-        with_nodes (test_own_shares),  with_nodes (test_reserved),
-        with_nodes (test_failed_node), with_nodes (test_gres_type),
+        with_nodes (test_others),           with_nodes (test_change_of_one_node),
+        with_nodes (test_own_shares),       with_nodes (test_reserved),
+        with_nodes (test_failed_node),      with_nodes (test_gres_type),
+        with_nodes (test_waiting_share),    with_nodes (test_room),
+        with_nodes (test_closed_partition),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -328,6 +328,24 @@ static void test_pauses (void **state)
     assert_int_equal (fixture->slurm.excuses.count, 0);
 }
 
+/* A limit of Slurm may last: the job waits from the first time on. */
+static void test_limited_share (void **state)
+{
+    struct fixture *fixture = *state;
+    for (int i = 1; i <= 3; i++) {
+        add_generation (fixture, LAUNCHER_ENV);
+        struct carried_share *share = fixture->generation->shares[1].carried;
+        share->excused = share->limited = true;
+        snprintf (share->why, sizeof (share->why), "Slurm does not start it: Licenses");
+        stop_all (fixture);
+        end_rank (fixture, 0, OURS, i);
+        end_rank (fixture, 1, FAILED, i);
+        assert_string_equal (excuse (fixture), share->why);
+        assert_int_equal (fixture->pause_s, 5 << i);
+        drop_generation (fixture);
+    }
+}
+
 /* The pauses grow up to ten minutes. */
 static void test_pause_lengths (void **state)
 {
@@ -651,6 +669,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_who_ended_it, setup, teardown),
         cmocka_unit_test_setup_teardown (test_pauses, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_limited_share, setup, teardown),
         cmocka_unit_test (test_pause_lengths),
         cmocka_unit_test_setup_teardown (test_unexplained_losses, setup, teardown),
         cmocka_unit_test_setup_teardown (test_missing_files, setup, teardown),

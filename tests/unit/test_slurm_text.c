@@ -158,6 +158,74 @@ static void test_states (void **state)
     }
 }
 
+/* ---- Waiting ------------------------------------------------------------------------------ */
+
+static void test_waiting (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason;
+        enum slurm_waiting waiting;
+    } cases[] = {
+        {"Resources", SLURM_WAITS_FOR_NODE},
+        {"Priority", SLURM_WAITS_FOR_NODE},
+        {"None", SLURM_WAITS_FOR_NODE},
+        {"ReqNodeNotAvail, UnavailableNodes:n1", SLURM_WAITS_FOR_NODE},
+        {"Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority",
+         SLURM_WAITS_FOR_NODE},
+        {"PartitionNodeLimit", SLURM_WAITS_FOR_NODE},
+        {"PartitionDown", SLURM_WAITS_FOR_LIMIT},
+        {"PartitionInactive", SLURM_WAITS_FOR_LIMIT},
+        {"JobHeldAdmin", SLURM_WAITS_FOR_LIMIT},
+        {"JobHeldUser", SLURM_WAITS_FOR_LIMIT},
+        {"Licenses", SLURM_WAITS_FOR_LIMIT},
+        {"QOSMaxJobsPerUserLimit", SLURM_WAITS_FOR_LIMIT},
+        {"QOSGrpGRES", SLURM_WAITS_FOR_LIMIT},
+        {"AssocGrpCPUMinutesLimit", SLURM_WAITS_FOR_LIMIT},
+        {"AReasonOfALaterSlurm", SLURM_WAITS_FOR_LIMIT},
+        {"", SLURM_WAITS_FOR_LIMIT},
+        {"BadConstraints", SLURM_WAITS_IN_VAIN},
+        {"PartitionTimeLimit", SLURM_WAITS_IN_VAIN},
+        {"InvalidAccount", SLURM_WAITS_IN_VAIN},
+        {"InvalidQOS", SLURM_WAITS_IN_VAIN},
+        {"QOSMaxWallDurationPerJobLimit", SLURM_WAITS_IN_VAIN},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++)
+        if (slurm_waiting (cases[i].reason) != cases[i].waiting)
+            fail_msg ("%s: %d", cases[i].reason, slurm_waiting (cases[i].reason));
+}
+
+/* The first three are those of 22.05. */
+static void test_refusals (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *message;
+        bool for_now;
+    } cases[] = {
+        {"sbatch: error: Batch job submission failed: Required partition not available (inactive "
+         "or drain)",
+         true},
+        {"sbatch: error: Batch job submission failed: Requested node configuration is not "
+         "available",
+         false},
+        {"sbatch: error: Batch job submission failed: Invalid account or account/partition "
+         "combination specified",
+         false},
+        {"sbatch: error: AssocMaxSubmitJobLimit sbatch: error: Batch job submission failed: Job "
+         "violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+         true},
+        {"sbatch: error: QOSMaxWallDurationPerJobLimit sbatch: error: Batch job submission failed: "
+         "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+         false},
+        {"sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying", true},
+        {"", false},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++)
+        if (slurm_refuses_for_now (cases[i].message) != cases[i].for_now)
+            fail_msg ("%s", cases[i].message);
+}
+
 /* ---- Nodes -------------------------------------------------------------------------------- */
 
 static void test_nodes (void **state)
@@ -197,10 +265,10 @@ static void test_nodes_forms (void **state)
 {
     (void)state;
     static const struct slurm_nodes_query any = {0}, v100 = {.type = "v100"}, cpu = {.gres = "cpu"};
-    static const char text[] = "b|idle|gpu:8|gpu:(null):3(IDX:0-2)|(null)|1/2/3/6|1|0|\n"
+    static const char text[] = "b|idle|gpu:8|gpu:(null):3(IDX:0-2)|(null)|1/2/3/6|1|0|inact|\n"
                                "a|mixed*|gpu:a100:2,gpu:v100:4|gpu:a100:1(IDX:0),gpu:v100:3(IDX:2-"
-                               "4)|10.0.0.7|0/1/0/1|2|1|\n"
-                               "b|idle|gpu:8|gpu:(null):3(IDX:0-2)|(null)|1/2/3/6|1|0|\n";
+                               "4)|10.0.0.7|0/1/0/1|2|1|drain|\n"
+                               "b|idle|gpu:8|gpu:(null):3(IDX:0-2)|(null)|1/2/3/6|1|0|up|\n";
     struct slurm_nodes nodes;
     struct pollux_error err = {.text = ""};
     assert_int_equal (slurm_nodes_parse (&any, text, strlen (text), &nodes, &err), 0);
@@ -209,7 +277,9 @@ static void test_nodes_forms (void **state)
     assert_string_equal (nodes.list[0].gres.type, "a100");
     assert_int_equal (nodes.list[0].gres_used, 1);
     assert_int_equal (nodes.list[0].gres.others, 4);
+    assert_true (nodes.list[0].closed);
     assert_string_equal (nodes.list[1].address, "b");
+    assert_false (nodes.list[1].closed); /* one of its partitions is open */
     assert_string_equal (nodes.list[1].gres.type, "");
     assert_int_equal (nodes.list[1].gres_used, 3);
     slurm_nodes_clear (&nodes);
@@ -233,21 +303,21 @@ static void test_nodes_refused (void **state)
     static const struct {
         const char *text, *reason;
     } cases[] = {
-        {"garbage\n", "line 1: expected 8 fields"},
-        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|0\n", "line 1: expected 8 fields"},
-        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|\nn1|idle|\n", "line 2: expected 8 fields"},
-        {"-w|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|\n", "not a name of a node"},
-        {"n[0-1]|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|\n", "not a name of a node"},
-        {"n0||gpu:4|gpu:0|a|0/1/0/1|1|0|\n", "not a state"},
-        {"n0|idle|gpu:4|gpu:0|-x|0/1/0/1|1|0|\n", "not an address"},
-        {"n0|idle|gpu:4|gpu:0|a b|0/1/0/1|1|0|\n", "not an address"},
-        {"n0|idle|gpu:4|gpu:0|a|0/1/0|1|0|\n", "CPUs"},
-        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1/1|1|0|\n", "CPUs"},
-        {"n0|idle|gpu:4|gpu:0|a|0/x/0/1|1|0|\n", "CPUs"},
-        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|-1|0|\n", "memory"},
-        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|lots|\n", "memory"},
-        {"n0|idle|gpu:4(|gpu:0|a|0/1/0/1|1|0|\n", "node n0"},
-        {"n0|idle|gpu:4|gpu:0:x:0|a|0/1/0/1|1|0|\n", "node n0"},
+        {"garbage\n", "line 1: expected 9 fields"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|up\n", "line 1: expected 9 fields"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|up|\nn1|idle|\n", "line 2: expected 9 fields"},
+        {"-w|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|up|\n", "not a name of a node"},
+        {"n[0-1]|idle|gpu:4|gpu:0|a|0/1/0/1|1|0|up|\n", "not a name of a node"},
+        {"n0||gpu:4|gpu:0|a|0/1/0/1|1|0|up|\n", "not a state"},
+        {"n0|idle|gpu:4|gpu:0|-x|0/1/0/1|1|0|up|\n", "not an address"},
+        {"n0|idle|gpu:4|gpu:0|a b|0/1/0/1|1|0|up|\n", "not an address"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0|1|0|up|\n", "CPUs"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1/1|1|0|up|\n", "CPUs"},
+        {"n0|idle|gpu:4|gpu:0|a|0/x/0/1|1|0|up|\n", "CPUs"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|-1|0|up|\n", "memory"},
+        {"n0|idle|gpu:4|gpu:0|a|0/1/0/1|1|lots|up|\n", "memory"},
+        {"n0|idle|gpu:4(|gpu:0|a|0/1/0/1|1|0|up|\n", "node n0"},
+        {"n0|idle|gpu:4|gpu:0:x:0|a|0/1/0/1|1|0|up|\n", "node n0"},
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct slurm_nodes nodes = {.count = -7};
@@ -716,8 +786,9 @@ static void test_other_words (void **state)
     assert_string_equal (format, "SQUEUE_FORMAT=" KEY "|%A|%T|%U|%u|%b|%S|%e|%N|%r|%j|%k");
     struct slurm_nodes_query nodes = {.partition = "gpu", .nodes = "n[0-3]"};
     assert_int_equal (slurm_nodes_words (&nodes, &words), 0);
-    expect_words (&words, "sinfo -h -N --partition=gpu --nodes=n[0-3] -O NodeList:|,StateLong:|,"
-                          "Gres:|,GresUsed:|,NodeAddr:|,CPUsState:|,Memory:|,AllocMem:|");
+    expect_words (&words,
+                  "sinfo -h -N --partition=gpu --nodes=n[0-3] -O NodeList:|,StateLong:|,"
+                  "Gres:|,GresUsed:|,NodeAddr:|,CPUsState:|,Memory:|,AllocMem:|,Available:|");
     static const char *const names[] = {"n0", "n1", "n2"};
     char *text, key[SLURM_KEY_SIZE], other[SLURM_KEY_SIZE];
     assert_int_equal (slurm_hostfile (names, (const int[]){2, 0, 1}, 3, &text, NULL), 0);
@@ -787,6 +858,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_gres),          cmocka_unit_test (test_states),
+        cmocka_unit_test (test_waiting),       cmocka_unit_test (test_refusals),
         cmocka_unit_test (test_nodes),         cmocka_unit_test (test_nodes_forms),
         cmocka_unit_test (test_nodes_refused), cmocka_unit_test (test_jobs),
         cmocka_unit_test (test_steps),         cmocka_unit_test (test_jobs_refused),

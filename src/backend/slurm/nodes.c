@@ -20,7 +20,19 @@
 /* 300 bytes for each of NODES_LIMIT nodes in three partitions: the limit of command_set.h. */
 enum { TEXT_LIMIT = 64 << 20 };
 
-enum field { NAME, STATE, GRES, GRES_USED, ADDRESS, CPUS, MEMORY, MEMORY_USED, REST, FIELD_COUNT };
+enum field {
+    NAME,
+    STATE,
+    GRES,
+    GRES_USED,
+    ADDRESS,
+    CPUS,
+    MEMORY,
+    MEMORY_USED,
+    AVAILABLE, /* of the partition */
+    REST,
+    FIELD_COUNT
+};
 
 int slurm_nodes_words (const struct slurm_nodes_query *query, struct words *ret)
 {
@@ -34,7 +46,7 @@ int slurm_nodes_words (const struct slurm_nodes_query *query, struct words *ret)
         words_add (&words, "--nodes=%s", query->nodes);
     words_add (&words, "-O");
     words_add (&words, "NodeList:|,StateLong:|,Gres:|,GresUsed:|,NodeAddr:|,CPUsState:|,Memory:|,"
-                       "AllocMem:|");
+                       "AllocMem:|,Available:|");
     int code = words_check (&words);
     if (code == 0)
         *ret = words;
@@ -113,6 +125,7 @@ static int parse_node (const struct slurm_nodes_query *query, const struct slurm
         return wrong (lines, "not a size of memory", fields[MEMORY], err);
     if (node.memory_used_mb < 0)
         return wrong (lines, "not a size of memory", fields[MEMORY_USED], err);
+    node.closed = strcmp (fields[AVAILABLE], "up") != 0;
     int code = parse_gres (query, lines, fields, &node, err);
     if (code == 0)
         *ret = node;
@@ -124,7 +137,7 @@ static int compare (const void *a, const void *b)
     return strcmp (((const struct slurm_node *)a)->name, ((const struct slurm_node *)b)->name);
 }
 
-/* Sort, and remove repetitions. */
+/* Sort, and remove repetitions: a node is open if one of its partitions is. */
 static void sort_nodes (struct slurm_nodes *nodes)
 {
     int kept = 0;
@@ -133,6 +146,8 @@ static void sort_nodes (struct slurm_nodes *nodes)
     for (int i = 0; i < nodes->count; i++)
         if (i == 0 || strcmp (nodes->list[kept - 1].name, nodes->list[i].name) != 0)
             nodes->list[kept++] = nodes->list[i];
+        else
+            nodes->list[kept - 1].closed &= nodes->list[i].closed;
     nodes->count = kept;
 }
 

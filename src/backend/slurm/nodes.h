@@ -17,6 +17,8 @@ struct slurm_node {
     int gres_used;                    /* of gres.type, by all jobs, ours included */
     int cpus, cpus_used;              /* used: allocated to jobs */
     int64_t memory_mb, memory_used_mb;
+    bool
+        closed; /* none of its partitions takes and starts jobs: they are down, drained or inactive */
 };
 
 struct slurm_nodes {
@@ -36,7 +38,8 @@ struct slurm_nodes_query {
 int slurm_nodes_words (const struct slurm_nodes_query *query, struct words *ret);
 
 /* Parse it.  On success *ret is the caller's (slurm_nodes_clear).  -EPROTO: the output is something else;
- * err names the line.  -ENOMEM.  A node in several partitions is listed once. */
+ * err names the line.  -ENOMEM.  A node in several partitions is listed once, and
+ * is closed if all of these are. */
 int slurm_nodes_parse (const struct slurm_nodes_query *query, const char *text, size_t length,
                        struct slurm_nodes *ret, struct pollux_error *err);
 void slurm_nodes_clear (struct slurm_nodes *nodes);

@@ -29,8 +29,8 @@
 #define QUIET_US (2 * SECOND_US)
 /* A node that does not answer is lost after this time: all of them seem lost while slurmctld starts. */
 #define LOST_US (20 * SECOND_US)
-/* How long a node is not used on which a share waited too long. */
-#define BLOCKED_US (120 * SECOND_US)
+/* How long a node has fewer slots on which a share waited too long. */
+#define LIMITED_US (120 * SECOND_US)
 
 static int find_index (const struct service *service, const char *name)
 {
@@ -58,16 +58,42 @@ static struct service_node *details_of (struct service *service, int node)
     return index >= 0 ? &service->details[index] : NULL;
 }
 
-void service_block_node (struct service *service, int node)
+/* Slots of our shares on a node: of those that Slurm did not start and that are being ended, or of all others. */
+static int count_slots (const struct service *service, int node, bool ending)
+{
+    int count = 0;
+    for (int i = 0; i < service->slurm.count; i++) {
+        const struct carried_share *share = service->slurm.shares[i];
+        if (share->node == node && share->generation &&
+            (share->excused || share->refused) == ending)
+            count += share->count;
+    }
+    return count;
+}
+
+void service_limit_node (struct service *service, int node)
 {
     struct service_node *details = details_of (service, node);
-    if (!details || details->blocked_us > clock_monotonic_us ())
+    if (!details)
         return;
+    details->limit = count_slots (service, node, false);
+    details->limited_us = clock_monotonic_us () + LIMITED_US;
     slurm_log (&service->slurm, LOG_WARNING,
-               "node %s: Slurm does not start our job there; it is not used for two minutes",
-               service->slurm.cluster->nodes[node].name);
-    details->blocked_us = clock_monotonic_us () + BLOCKED_US;
+               "node %s: Slurm does not start our job there; for two minutes it has %d slots",
+               service->slurm.cluster->nodes[node].name, details->limit);
     service->slurm.query_us = 0;
+}
+
+/* The slots of a node for the cluster.  Where no room was left for a share nothing more starts for some time, and what
+ * runs stays.  That share counts until it has ended: otherwise its job would keep its slot, and another one leave. */
+static int limited_slots (const struct service *service, int index, int node)
+{
+    const struct service_node *details = &service->details[index];
+    int slots = service->slurm.nodes[index].slots;
+    if (node < 0 || clock_monotonic_us () >= details->limited_us)
+        return slots;
+    int limit = details->limit + count_slots (service, node, true);
+    return slots < limit ? slots : limit;
 }
 
 void service_node_failed (void *self, int node)
@@ -107,6 +133,27 @@ static int held_slots (const struct service *service, const char *name, int64_t 
     return held;
 }
 
+/* Replicas for which free CPUs and memory are left, by what a replica asks for by default. */
+static int count_room (const struct wire_slurm_config *config, const struct slurm_node *found)
+{
+    struct slurm_request request = wire_slurm_complete (config, &(struct slurm_request){0});
+    int64_t room = (found->cpus - found->cpus_used) / (request.cpus > 0 ? request.cpus : 1);
+    if (request.memory_mb > 0) {
+        int64_t in_memory = (found->memory_mb - found->memory_used_mb) / request.memory_mb;
+        room = in_memory < room ? in_memory : room;
+    }
+    return room < 0 ? 0 : room > SLOTS_LIMIT ? SLOTS_LIMIT : (int)room;
+}
+
+/* Slots that are not ours: others use them, or no CPUs or no memory are left for them. */
+static int count_foreign (const struct wire_slurm_config *config, const struct slurm_node *found,
+                          int total, int used, int held)
+{
+    int foreign = used > held ? used - held : 0,
+        without_room = total - held - count_room (config, found);
+    return foreign > without_room ? foreign : without_room;
+}
+
 static void set_node (const struct service *service, const struct slurm_node *found,
                       struct node *node, struct service_node *details)
 {
@@ -120,7 +167,7 @@ static void set_node (const struct service *service, const struct slurm_node *fo
     enum slurm_reserved reserved =
         slurm_reservations_find (&service->reservations, config->reservation, found->name);
     enum slurm_node_use use = slurm_node_use (found->state, reserved == SLURM_RESERVED_FOR_US);
-    if (reserved == SLURM_RESERVED_FOR_OTHERS && use == SLURM_NODE_USABLE)
+    if ((reserved == SLURM_RESERVED_FOR_OTHERS || found->closed) && use == SLURM_NODE_USABLE)
         use = SLURM_NODE_CLOSED;
     *details = (struct service_node){.reported = -1};
     if (old >= 0)
@@ -128,9 +175,7 @@ static void set_node (const struct service *service, const struct slurm_node *fo
     /* Shares that ended here a moment ago may still be counted as used. */
     bool quiet = held >= 0 && details->changed_us < service->found_began_us - QUIET_US;
     if (quiet || (old < 0 && held >= 0))
-        details->foreign = used > held ? used - held : 0;
-    if (held == 0 && gres && found->cpus > 0 && found->cpus_used >= found->cpus)
-        details->foreign = total; /* no CPU is left for us */
+        details->foreign = count_foreign (config, found, total, used, held);
     if (use != SLURM_NODE_LOST)
         details->lost_us = 0;
     else if (details->lost_us == 0)
@@ -154,8 +199,7 @@ static void set_node (const struct service *service, const struct slurm_node *fo
               !gres               ? "cpu"
               : *found->gres.type ? found->gres.type
                                   : config->gres);
-    node->available = use == SLURM_NODE_USABLE && node->slots > 0 &&
-                      now_us >= details->blocked_us && details->failed_us == 0;
+    node->available = use == SLURM_NODE_USABLE && node->slots > 0 && details->failed_us == 0;
 }
 
 /* Nodes that sinfo does not list any more stay, with no slots. */
@@ -346,10 +390,11 @@ int service_next_node (struct service *service, const struct cluster *cluster, s
         struct service_node *details = &service->details[i];
         const struct node *node = &service->slurm.nodes[i];
         int index = cluster_find_node (cluster, node->name);
+        int slots = limited_slots (service, i, index);
         const struct node *known = index >= 0 ? &cluster->nodes[index] : NULL;
-        bool same = known ? known->slots == node->slots &&
-                                (node->slots == 0 || strcmp (known->type, node->type) == 0)
-                          : node->slots == 0;
+        bool same =
+            known ? known->slots == slots && (slots == 0 || strcmp (known->type, node->type) == 0)
+                  : slots == 0;
         bool reported = details->reported == (int)node->available;
         if (known && !reported && known->available == node->available) {
             details->reported = node->available;
@@ -358,6 +403,7 @@ int service_next_node (struct service *service, const struct cluster *cluster, s
         if (same && (reported || !known))
             continue;
         *ret = (struct event){.type = EVENT_NODE, .job = -1, .node = *node};
+        ret->node.slots = slots;
         if (reported && known)
             ret->node.available = known->available && node->available;
         details->reported = node->available;

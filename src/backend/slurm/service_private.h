@@ -64,8 +64,9 @@ struct service_node {
     char address[SLURM_ADDRESS_SIZE];
     char gres_type[NAME_SIZE]; /* that its slots are counted by; "": none */
     int foreign;               /* slots that other Slurm jobs use */
-    int64_t blocked_us;        /* a share waited here too long: not used before this time */
-    int64_t lost_us;           /* since when it does not answer; 0: it does */
+    int64_t limited_us; /* a share waited here too long: at most `limit` slots before this time */
+    int limit;
+    int64_t lost_us; /* since when it does not answer; 0: it does */
     int64_t
         failed_us; /* when a share of ours failed with it, and Slurm has not confirmed it since; 0: not */
     int64_t changed_us; /* when a share of ours left the table that had been here */
@@ -174,8 +175,8 @@ void service_query_nodes (struct service *service);
 void service_nodes_listed (struct service *service);
 /* A share of ours left the table. */
 void service_share_left (struct service *service, int node);
-/* A share has waited too long on a node: it is not used for two minutes. */
-void service_block_node (struct service *service, int node);
+/* A share has waited too long on a node: for two minutes the node has only the slots that our other shares hold. */
+void service_limit_node (struct service *service, int node);
 /* node_failed of struct slurm_way: the node is not available until a query that begins later finds it usable. */
 void service_node_failed (void *self, int node);
 int service_next_node (struct service *service, const struct cluster *cluster, struct event *ret);

@@ -268,32 +268,23 @@ static const struct carried_share *find_share (const struct service *service,
     return NULL;
 }
 
-/* Is it the node that is missing?  Other reasons are limits of the owner. */
-static bool waits_for_node (const char *reason)
-{
-    static const char *const reasons[] = {"Resources",       "Priority",       "None",
-                                          "ReqNodeNotAvail", "Nodes_required", "Reservation",
-                                          "BadConstraints"};
-    for (size_t i = 0; i < sizeof (reasons) / sizeof (reasons[0]); i++)
-        if (strncmp (reason, reasons[i], strlen (reasons[i])) == 0)
-            return true;
-    return false;
-}
-
-/* A share that Slurm does not start: another node, or the job's own fault. */
+/* A share that Slurm does not start does not wait there any longer: its job continues on another node, or later, or has
+ * failed.  One that is being configured has its node. */
 static void check_waiting (struct service *service, struct carried_share *share,
                            const struct slurm_job *job)
 {
-    if (job->phase != SLURM_COMING || !share->generation || share->stop_us > 0 ||
-        clock_monotonic_us () < share->phase_us + WAIT_US)
+    int64_t now_us = clock_monotonic_us ();
+    if (job->phase != SLURM_COMING || strcmp (job->state, "CONFIGURING") == 0 ||
+        !share->generation || share->stop_us > 0 || now_us < share->phase_us + WAIT_US)
         return;
-    if (waits_for_node (job->reason)) {
-        service_block_node (service, share->node);
-        return;
-    }
+    enum slurm_waiting waiting = slurm_waiting (job->reason);
     snprintf (share->why, sizeof (share->why), "Slurm does not start it: %.100s", job->reason);
-    share->refused = true;
-    service_cancel (service, share);
+    share->refused = waiting == SLURM_WAITS_IN_VAIN;
+    share->excused = !share->refused;
+    share->limited = waiting == SLURM_WAITS_FOR_LIMIT;
+    share->stop_us = now_us; /* it is cancelled */
+    if (waiting == SLURM_WAITS_FOR_NODE)
+        service_limit_node (service, share->node);
 }
 
 /* Slurm took the share, and a later query does not have it: it cannot be watched, so it is cancelled. */

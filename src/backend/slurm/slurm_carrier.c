@@ -564,12 +564,12 @@ static const char *outside_reason (struct slurm *slurm, const struct generation 
     return lost && *lost->why ? lost->why : "its supervisor was killed";
 }
 
-/* Does Slurm not show a job that it has taken?  That does not pass by itself. */
-static bool is_hidden (const struct generation *generation)
+/* Would a start at once end in the same way: by a limit of Slurm, or a job that Slurm takes and does not show? */
+static bool is_lasting (const struct generation *generation)
 {
     for (int i = 0; i < generation->share_count; i++) {
         const struct carried_share *share = generation->shares[i].carried;
-        if (share && share->hidden)
+        if (share && (share->limited || share->hidden))
             return true;
     }
     return false;
@@ -591,14 +591,12 @@ static const char *excuse (void *self, const struct generation *generation,
     excuses->unexplained = explained ? 0 : excuses->unexplained + 1;
     if (excuses->unexplained > UNEXPLAINED)
         return NULL;
-    if (is_hidden (generation) && excuses->count < FREE_RESTARTS)
+    if (is_lasting (generation) && excuses->count < FREE_RESTARTS)
         excuses->count = FREE_RESTARTS;
     *ret_pause_s = slurm_pause_s (++excuses->count);
     if (*ret_pause_s > 0)
-        slurm_log (slurm, LOG_WARNING,
-                   "job %s was ended from outside %d times in succession (%s): it starts again in "
-                   "%d s",
-                   generation->name, excuses->count, reason, *ret_pause_s);
+        slurm_log (slurm, LOG_WARNING, "job %s starts again in %d s: %s", generation->name,
+                   *ret_pause_s, reason);
     fail (text, 0, "%s", reason);
     return text->text;
 }

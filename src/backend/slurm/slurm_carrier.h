@@ -74,8 +74,9 @@ struct carried_share {
     bool abandoned;    /* dropped, and Slurm may list it for ever: its node has failed, or
                         * cancelling it has no effect */
     bool excused;      /* it was ended from outside; why has the reason */
-    bool refused;      /* Slurm does not take or start it: the job's own fault */
-    bool no_process;   /* no process could be started to submit it: the same for all jobs */
+    bool limited; /* excused: by a limit, a hold or a closed partition of Slurm, which may last */
+    bool refused; /* Slurm does not take or start it: the job's own fault */
+    bool no_process; /* no process could be started to submit it: the same for all jobs */
     char why[RUN_WHY_SIZE];
 };
 

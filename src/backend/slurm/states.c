@@ -67,6 +67,57 @@ const char *slurm_phase_name (enum slurm_phase phase)
     return phase_names[phase];
 }
 
+/* ---- Waiting ------------------------------------------------------------------------------ */
+
+/* Beginnings of reasons; all others are limits.  Sources: squeue(1) "JOB REASON CODES", job_reason_string() of
+ * 22.05. */
+static const struct {
+    const char *reason;
+    enum slurm_waiting waiting;
+} waitings[] = {
+    {"None", SLURM_WAITS_FOR_NODE},
+    {"Priority", SLURM_WAITS_FOR_NODE},
+    {"Resources", SLURM_WAITS_FOR_NODE},
+    {"NodeDown", SLURM_WAITS_FOR_NODE},
+    {"Nodes_required", SLURM_WAITS_FOR_NODE},
+    {"ReqNodeNotAvail", SLURM_WAITS_FOR_NODE},
+    {"Reservation", SLURM_WAITS_FOR_NODE},
+    /* A share has one node, so it is not available. */
+    {"PartitionNodeLimit", SLURM_WAITS_FOR_NODE},
+    {"AccountNotAllowed", SLURM_WAITS_IN_VAIN},
+    {"AssocMaxWallDurationPerJob", SLURM_WAITS_IN_VAIN},
+    {"BadConstraints", SLURM_WAITS_IN_VAIN},
+    {"DeadLine", SLURM_WAITS_IN_VAIN},
+    {"DependencyNeverSatisfied", SLURM_WAITS_IN_VAIN},
+    {"InvalidAccount", SLURM_WAITS_IN_VAIN},
+    {"InvalidQOS", SLURM_WAITS_IN_VAIN},
+    {"PartitionTimeLimit", SLURM_WAITS_IN_VAIN},
+    {"QOSMaxWallDurationPerJob", SLURM_WAITS_IN_VAIN},
+    {"QOSNotAllowed", SLURM_WAITS_IN_VAIN},
+};
+
+enum slurm_waiting slurm_waiting (const char *reason)
+{
+    for (size_t i = 0; i < COUNT (waitings); i++)
+        if (strncmp (reason, waitings[i].reason, strlen (waitings[i].reason)) == 0)
+            return waitings[i].waiting;
+    return SLURM_WAITS_FOR_LIMIT;
+}
+
+/* The second one also comes for a time limit that is too long; a line before it may say so. */
+bool slurm_refuses_for_now (const char *message)
+{
+    static const char *const messages[] = {"Required partition not available",
+                                           "Job violates accounting/QOS policy",
+                                           "temporarily unable to accept job"};
+    if (strstr (message, "MaxWallDurationPerJob"))
+        return false;
+    for (size_t i = 0; i < COUNT (messages); i++)
+        if (strstr (message, messages[i]))
+            return true;
+    return false;
+}
+
 /* ---- Nodes -------------------------------------------------------------------------------- */
 
 static const struct {

@@ -19,6 +19,17 @@ enum slurm_phase {
  * ("CANCELLED by 1000", "CANCELLED+"). */
 enum slurm_phase slurm_phase (const char *state);
 
+/* What a job waits for that Slurm does not start, by its reason (squeue %r). */
+enum slurm_waiting {
+    SLURM_WAITS_FOR_NODE, /* its node has no room, or is not available: Resources, Priority */
+    SLURM_WAITS_FOR_LIMIT, /* until Slurm allows it, on any node: limits of accounts and QOS, holds, partitions */
+    SLURM_WAITS_IN_VAIN, /* it never starts as it was submitted: InvalidAccount, PartitionTimeLimit */
+};
+enum slurm_waiting slurm_waiting (const char *reason);
+
+/* Does sbatch, by its message, refuse a job only for now: by a closed partition, or a limit of the account? */
+bool slurm_refuses_for_now (const char *message);
+
 /* "coming", "held", ... */
 const char *slurm_phase_name (enum slurm_phase phase);
 /* Is it a state of a job whose node has failed? */
