@@ -24,6 +24,7 @@
 #ifndef API_API_H
 #define API_API_H
 
+#include "base/log_reader.h"
 #include "cluster/cluster.h"
 #include "http/http.h"
 
@@ -67,6 +68,10 @@ struct api_options {
     int (*check) (void *self, const struct launch *launch, struct pollux_error *err);
     /* Open a file of a replica's log, as open_log of backend/backend.h; NULL: no logs. */
     int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
+                     struct pollux_error *err);
+    /* A piece of it in memory instead, as read_log of backend/backend.h; NULL: files are opened. */
+    int (*read_log) (void *self, const char *job, int generation, int rank, int64_t lines,
+                     const struct log_position *from, struct log_piece *ret,
                      struct pollux_error *err);
     /* The oldest generation with files, as oldest_log of backend/backend.h; NULL: the first.  And the
      * bytes that a job's logs may have, for messages. */

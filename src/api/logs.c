@@ -28,6 +28,7 @@ struct logs {
     int64_t lines;     /* with which it is to be opened; -1: all */
     bool follow, last; /* last: continue with the next generation */
     bool all;          /* all kept generations, with a line before each */
+    bool grows;        /* read in pieces, and this generation had not ended at first */
     bool begun;        /* what precedes the log of this generation is sent, or why it has none */
     bool look;         /* all: the oldest generation is not known yet */
     int removed;       /* all: generations before the oldest one, not told yet */
@@ -36,10 +37,17 @@ struct logs {
 
 static struct log_tail new_tail (const struct api *api, const struct job *job)
 {
-    struct log_tail tail = {
-        .open_log = api->options.open_log, .self = api->options.self, .file = -1};
+    struct log_tail tail = {.open_log = api->options.open_log,
+                            .read_log = api->options.read_log,
+                            .self = api->options.self,
+                            .reader = {.file = -1}};
     memcpy (tail.job, job->spec.name, sizeof (tail.job));
     return tail;
+}
+
+static bool has_logs (const struct api *api)
+{
+    return api->options.open_log || api->options.read_log;
 }
 
 static void logs_free (struct follower *follower)
@@ -201,7 +209,7 @@ static bool go_on (struct logs *logs)
     if (!next)
         return true; /* it waits for slots */
     logs->tail.generation++;
-    logs->begun = false;
+    logs->begun = logs->grows = false;
     logs->lines = logs->all && !logs->follow ? logs->lines : -1;
     log_tail_close (&logs->tail);
     return true;
@@ -228,9 +236,9 @@ static int open_log (struct logs *logs, bool ended)
     struct pollux_error err = {""};
     if (logs->look && find_oldest (logs) == -EAGAIN)
         return -EAGAIN;
-    if (logs->tail.generation == 0 || (logs->begun && logs->tail.file < 0))
+    if (logs->tail.generation == 0 || (logs->begun && !logs->tail.open))
         return 0;
-    int rc = logs->tail.file < 0 ? log_tail_open (&logs->tail, logs->lines, &err) : 0;
+    int rc = !logs->tail.open ? log_tail_open (&logs->tail, logs->lines, &err) : 0;
     int oldest;                                                       /* the reason needs it */
     if (rc == -EAGAIN || (rc == -ENOENT && logs->follow && !ended) || /* it may appear soon */
         (rc < 0 && oldest_kept (logs->follower.api, job_of (logs), &oldest) == -EAGAIN))
@@ -254,6 +262,7 @@ static bool logs_feed (struct follower *follower)
     char block[LOGS_BLOCK];
     for (int turn = 0; turn < LOGS_BLOCKS; turn++) {
         bool ended = has_ended (logs); /* check before the last read, so that no output is missed */
+        logs->grows |= !ended && logs->tail.read_log;
         size_t room = http_stream_room (follower->stream);
         if (room < LOGS_ROOM)
             return true; /* drained calls this again */
@@ -263,6 +272,8 @@ static bool logs_feed (struct follower *follower)
         room = http_stream_room (follower->stream) / 2;
         ssize_t got =
             rc < 0 ? rc : log_tail_read (&logs->tail, block, room < LOGS_BLOCK ? room : LOGS_BLOCK);
+        if (got == -EAGAIN)
+            return true; /* as above */
         if (got < 0 || (got > 0 && push_block (logs, block, (size_t)got) < 0))
             return follower_drop (follower);
         if (got > 0)
@@ -271,6 +282,10 @@ static bool logs_feed (struct follower *follower)
             return follower_end (follower);
         if (!ended && logs->follow)
             return true;
+        if (logs->grows && logs->follow) { /* the piece may be older than the end: one more */
+            logs->grows = false;
+            return true;
+        }
         int generation = logs->tail.generation;
         if (!go_on (logs))
             return logs_end (logs);
@@ -345,7 +360,7 @@ void api_logs (struct api *api, struct http_request *request)
     if (index < 0)
         return;
     const struct job *job = api->options.cluster->jobs[index];
-    if (!api->options.open_log || !wire_is_job (job->spec.name)) {
+    if (!has_logs (api) || !wire_is_job (job->spec.name)) {
         api_refuse (api, request, 404, "there are no logs of job %s", job->spec.name);
         return;
     }
@@ -401,14 +416,14 @@ static json_t *split_lines (char *text, size_t length)
 static ssize_t read_last (struct log_tail *tail, char *text, size_t size)
 {
     size_t length = 0;
-    for (int64_t sum = 0; sum <= LOG_TAIL_BYTES;) {
+    for (int64_t sum = 0; sum <= LOG_READER_TAIL_BYTES;) {
         if (length == size) {
             memmove (text, text + size / 2, size - size / 2);
             length = size - size / 2;
         }
         ssize_t got = log_tail_read (tail, text + length, size - length);
         if (got <= 0)
-            return got < 0 ? got : (ssize_t)length;
+            return got < 0 && length == 0 ? got : (ssize_t)length;
         length += (size_t)got;
         sum += got;
     }
@@ -418,7 +433,7 @@ static ssize_t read_last (struct log_tail *tail, char *text, size_t size)
 json_t *api_last_lines (const struct api *api, const struct job *job, int lines)
 {
     enum { MOST = 1 << 14 }; /* bytes */
-    if (!api->options.open_log || job->generation == 0 || !wire_is_job (job->spec.name))
+    if (!has_logs (api) || job->generation == 0 || !wire_is_job (job->spec.name))
         return json_null ();
     struct log_tail tail = new_tail (api, job);
     tail.generation = job->generation;

@@ -21,6 +21,7 @@
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
 
+#include "base/log_reader.h"
 #include "loop/loop.h"
 #include "wire/run_news.h"
 #include "wire/slurm_config.h"
@@ -109,8 +110,14 @@ struct backend_ops {
 
     /* Open a replica's log for reading, file number 0 (newest) or an older one: a descriptor, the
      * caller's (close).  Each file keeps its inode for life, also when it gets another number.
-     * -ENOENT if there is none. */
+     * -ENOENT if there is none.  NULL: read_log is used. */
     int (*open_log) (void *self, const char *job, int generation, int rank, int number, int *ret,
+                     struct pollux_error *err);
+    /* A piece of a replica's log, from a position on; without one (inode 0) from its last lines on, -1: from its first
+     * kept byte.  For files in a file system that polluxd must not wait for.  -EAGAIN: it is being read, ask again;
+     * -ENOENT: there is no log.  NULL: open_log is used. */
+    int (*read_log) (void *self, const char *job, int generation, int rank, int64_t lines,
+                     const struct log_position *from, struct log_piece *ret,
                      struct pollux_error *err);
     /* The oldest generation of a job whose files are kept, up to `last`.  -ENOENT: there is none; -EAGAIN:
      * ask again. */

@@ -89,6 +89,15 @@ static int api_open_log (void *self, const char *job, int generation, int rank, 
                                       err);
 }
 
+static int api_read_log (void *self, const char *job, int generation, int rank, int64_t lines,
+                         const struct log_position *from, struct log_piece *ret,
+                         struct pollux_error *err)
+{
+    struct daemon *daemon = self;
+    return daemon->backend->read_log (daemon->backend_self, job, generation, rank, lines, from, ret,
+                                      err);
+}
+
 static int api_check (void *self, const struct launch *launch, struct pollux_error *err)
 {
     struct daemon *daemon = self;
@@ -334,7 +343,8 @@ static int open_api (struct daemon *daemon, struct pollux_error *err)
         .news = api_news,
         .report_refused = api_report_refused,
         .check = api_check,
-        .open_log = api_open_log,
+        .open_log = daemon->backend->open_log ? api_open_log : NULL,
+        .read_log = daemon->backend->read_log ? api_read_log : NULL,
         .oldest_log = api_oldest_log,
         .log_limit = daemon->config.job_log_limit,
         .checkpoint_dir = api_checkpoint_dir,

@@ -189,10 +189,17 @@ start_daemon "${service[@]}"
 soon "the next polluxd adopts the jobs" shows ann a '.replicas == 6 and .generation == 1'
 check "nothing was submitted twice" runs_once a.1.1
 
+followed() { [ "$(grep -c 'rank 0 of 6' "$tmp/followed")" = "$1" ]; }
+by ann logs -f a >"$tmp/followed" &
+follower=$!
+soon "a log is followed" followed 1
 run as ann scancel "$(slurm_id a.1.1)"
 soon "a job goes on after scancel by its owner" shows ann a '.generation == 2 and .replicas == 6'
+soon "the log is followed into the next generation" followed 2
 run by ann cancel a
 soon "ann cancels her job" shows ann a '.phase == "cancelled"'
+wait $follower
+check "to its end" [ "$(tail -n 1 "$tmp/followed")" = "$(tail -n 1 "$tmp/home/ann/.pollux/run/a/2/0/out.log")" ]
 check "bob's job with a stolen name lives" [ "$(squeue -h -j "$forged" -o %T)" = RUNNING ]
 end b
 soon "bob's job finishes" shows bob b '.phase == "finished"'

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of owners, which the service reads and removes through its root process: how runs ended, and what jobs that
+ * Files of owners, which the service reads and removes through its root process: how runs ended, logs, and what jobs that
  * ended long ago have left.  The root process is this test.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -279,6 +282,88 @@ static void expect_removals (struct fixture *test, const char *names, const int 
     assert_false (take (test, &request));
 }
 
+/* Answer a request for a piece of a log. */
+static void answer_piece (struct fixture *test, const struct owner_request *request,
+                          const char *text, int64_t offset)
+{
+    struct owner_piece piece = {.next = {.inode = 5, .offset = offset}, .end = 1};
+    struct owner_answer answer = {.number = request->number};
+    uint8_t message[OWNER_MESSAGE_LIMIT];
+    int file = memfd_create ("log", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal (write (file, &piece, sizeof (piece)), sizeof (piece));
+    assert_int_equal (write (file, text, strlen (text)), strlen (text));
+    assert_int_equal (fcntl (file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+    int length = owner_answer_encode (&answer, message, NULL);
+    assert_int_equal (owner_socket_send (test->root, message, (size_t)length, file), length);
+    close (file);
+    service_take_answers (&test->service);
+}
+
+static int read_log (struct fixture *test, const struct log_position *from, struct log_piece *ret)
+{
+    return service_read_log (&test->service, "a", 1, 0, -1, from, ret, NULL);
+}
+
+/* No call waits: a piece is asked for, and given once.  Without new bytes there is no other request at once. */
+static void logs_come_in_pieces (void **state)
+{
+    struct fixture *test = *state;
+    struct log_position from = {.inode = 0};
+    struct log_piece piece = {.file = -1};
+    struct owner_request request;
+    char text[16] = "";
+    for (int i = 0; i < 2; i++)
+        assert_int_equal (read_log (test, &from, &piece), -EAGAIN);
+    assert_true (take (test, &request));
+    assert_int_equal (request.kind, OWNER_LOG);
+    assert_int_equal (request.lines, -1);
+    assert_false (take (test, &request)); /* one request */
+    answer_piece (test, &request, "hello", 5);
+    assert_int_equal (read_log (test, &from, &piece), 0);
+    assert_int_equal (pread (piece.file, text, sizeof (text), piece.offset), 5);
+    assert_string_equal (text, "hello");
+    close (piece.file);
+    assert_true (piece.end);
+    for (int i = 0; i < 2; i++) { /* no new bytes */
+        from = piece.next;
+        assert_int_equal (from.offset, 5);
+        assert_int_equal (read_log (test, &from, &piece), -EAGAIN);
+        assert_true (take (test, &request));
+        assert_int_equal (request.from.inode, 5);
+        answer_piece (test, &request, "", 5);
+        assert_int_equal (read_log (test, &from, &piece), 0);
+        close (piece.file);
+        assert_int_equal (read_log (test, &from, &piece), -EAGAIN);
+        assert_false (take (test, &request)); /* it was read a moment ago */
+        test->service.logs[0]->at_us = 0;     /* a second has passed */
+    }
+    from = (struct log_position){.inode = 0};
+    assert_int_equal (read_log (test, &from, &piece), -EAGAIN);
+    assert_true (take (test, &request));
+    answer (test, &request, -EACCES);
+    assert_int_equal (read_log (test, &from, &piece), -EACCES);
+}
+
+/* A descriptor of a file that is not in memory is not taken: a read of it could wait. */
+static void only_memory_is_read (void **state)
+{
+    struct fixture *test = *state;
+    struct log_position from = {.inode = 0};
+    struct log_piece piece;
+    struct owner_request request;
+    struct owner_answer answer = {.code = 0};
+    uint8_t message[OWNER_MESSAGE_LIMIT];
+    int file = open ("/etc/passwd", O_RDONLY | O_CLOEXEC);
+    assert_int_equal (read_log (test, &from, &piece), -EAGAIN);
+    assert_true (take (test, &request));
+    answer.number = request.number;
+    int length = owner_answer_encode (&answer, message, NULL);
+    assert_int_equal (owner_socket_send (test->root, message, (size_t)length, file), length);
+    close (file);
+    service_take_answers (&test->service);
+    assert_int_equal (read_log (test, &from, &piece), -EIO);
+}
+
 static const int all_removed[6] = {-ENOENT};
 
 static void the_newest_are_kept (void **state)
@@ -367,6 +452,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (unreadable_files_are_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown (unreadable_files_are_an_excuse, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_new_wish_counts_from_its_beginning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (logs_come_in_pieces, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (only_memory_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown (the_newest_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_failed_removal_is_tried_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_dead_file_system_delays_its_owner_only, set_up,

@@ -351,7 +351,7 @@ static struct child *free_place (struct helper *helper)
 /* The kind is at a fixed place behind the number; the child decodes the rest. */
 static bool opens_file (const uint8_t *message, size_t length)
 {
-    return length > 14 && message[14] == OWNER_OPEN;
+    return length > 14 && message[14] == OWNER_LOG;
 }
 
 static void take_request (struct helper *helper, const uint8_t *message, size_t length, int payload)

@@ -6,7 +6,7 @@
  *             |                  |                     becomes an ordinary user
  *             | socket           |--fork--> child      becomes the owner, then does one thing:
  *             v                  |                     write files and exec sbatch, exec scancel,
- *           polluxd <-- answers -+                     open a file, or remove old ones
+ *           polluxd <-- answers -+                     copy a piece of a log, read a file, or remove old ones
  *
  * The root process takes a request (owner_message.h), starts a child for it, and sends the answer when
  * the child has ended.  It reads and writes no file itself, and parses only messages of limited
@@ -71,7 +71,7 @@ int owner_client_send (struct owner_client *client, struct owner_request *reques
                        const struct owner_file *files, int file_count, uint64_t *ret_number,
                        struct pollux_error *err);
 
-/* 1 and an answer (*ret_file: a descriptor of a regular file, the caller's, or -1); 0: none; -EPIPE:
+/* 1 and an answer (*ret_file: a descriptor of a sealed file in memory, the caller's, or -1); 0: none; -EPIPE:
  * the root process has ended, and no answer will come any more. */
 int owner_client_next (struct owner_client *client, struct owner_answer *ret, int *ret_file);
 

@@ -7,21 +7,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "backend/kept_logs.h"
 #include "backend/slurm/as_owner_private.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log_reader.h"
 #include "base/safe_dir.h"
 #include "wire/run.h"
 
@@ -266,7 +264,7 @@ static int submit (const struct owner_request *request, const struct owner_accou
     return run (request->owner, account, words, err);
 }
 
-/* ---- Opening ------------------------------------------------------------------------------ */
+/* ---- Reading ------------------------------------------------------------------------------ */
 
 static int write_out (const char *text, size_t length, struct pollux_error *err)
 {
@@ -299,54 +297,71 @@ static int read_file (const struct owner_request *request, const struct owner_ac
     return code < 0 ? code : write_out (text, length, err);
 }
 
-/* Is it the line of a FUSE file system that root mounted?
- *     36 35 0:42 / /mnt rw,nosuid - fuse.sshfs host:/ rw,user_id=1000,group_id=1000 */
-static bool is_mounted_by_root (const char *line, dev_t device)
+/* ---- Logs --------------------------------------------------------------------------------- */
+
+struct log_files {
+    int directory;
+    const char *name;
+};
+
+static int open_log_file (void *self, int number, int *ret, struct pollux_error *err)
 {
-    unsigned number[2];
-    const char *options = strrchr (line, ' ');
-    const char *user = options ? strstr (options, "user_id=") : NULL;
-    return user && sscanf (line, "%*u %*u %u:%u ", &number[0], &number[1]) == 2 &&
-           number[0] == major (device) && number[1] == minor (device) &&
-           strncmp (user, "user_id=0,", 10) == 0;
+    const struct log_files *files = self;
+    char name[OWNER_FILE_SIZE + 16];
+    snprintf (name, sizeof (name), number > 0 ? "%s.%d" : "%s", files->name, number);
+    return safe_dir_open_file (files->directory, name, ret, err);
 }
 
-/* polluxd reads the file, in its only thread.  Behind FUSE there is a program; one of the owner's may let a
- * read wait for ever, and no signal ends that.  A mount by root is the administrator's. */
-static int check_file_system (int file, struct pollux_error *err)
+static int write_all (int file, const char *data, size_t length)
 {
-    struct statfs system;
-    struct stat stat;
-    char *line = NULL;
-    size_t size = 0;
-    bool good = false;
-    if (fstatfs (file, &system) < 0 || fstat (file, &stat) < 0)
-        return fail (err, -errno, "the file system does not answer: %s", strerror (errno));
-    if (system.f_type != FUSE_SUPER_MAGIC)
-        return 0;
-    FILE *mounts = fopen ("/proc/self/mountinfo", "re");
-    while (mounts && !good && getline (&line, &size, mounts) > 0)
-        good = is_mounted_by_root (line, stat.st_dev);
-    if (mounts)
-        fclose (mounts);
-    free (line);
-    return good ? 0 : fail (err, -EPERM, "it is in a file system that a user mounted (FUSE)");
+    while (length > 0) {
+        ssize_t count = write (file, data, length);
+        if (count < 0)
+            return -errno;
+        data += count;
+        length -= (size_t)count;
+    }
+    return 0;
 }
 
-static int open_file (const struct owner_request *request, const struct owner_account *account,
-                      struct pollux_error *err)
+/* Copy the next bytes of a log, up to OWNER_PIECE_BYTES, and what precedes them in the piece. */
+static int copy_piece (struct log_reader *reader, int to)
 {
-    int directory, file;
-    int code = open_directory (request, account, &directory, err);
+    static char block[1 << 16];
+    struct owner_piece piece = {.end = 0};
+    ssize_t got = 1;
+    int code = write_all (to, (const char *)&piece, sizeof (piece));
+    for (size_t sum = 0; code == 0 && got > 0 && sum < OWNER_PIECE_BYTES; sum += (size_t)got) {
+        got = log_reader_read (reader, block, sizeof (block));
+        code = got < 0 ? (int)got : write_all (to, block, (size_t)got);
+    }
+    piece.end = got == 0;
     if (code == 0)
-        code = safe_dir_open_file (directory, request->file, &file, err);
+        code = log_reader_position (reader, &piece.next);
+    if (code == 0 && pwrite (to, &piece, sizeof (piece), 0) != (ssize_t)sizeof (piece))
+        code = -EIO;
+    if (code == 0 &&
+        fcntl (to, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+        code = -errno;
+    return code;
+}
+
+static int read_log (const struct owner_request *request, const struct owner_account *account,
+                     struct pollux_error *err)
+{
+    struct log_files files = {.name = request->file};
+    struct log_reader reader = {.open = open_log_file, .self = &files, .file = -1};
+    int code = open_directory (request, account, &files.directory, err);
     if (code == 0)
-        code = check_file_system (file, err);
+        code = request->from.inode == 0 ? log_reader_open (&reader, request->lines, err)
+                                        : log_reader_resume (&reader, &request->from, err);
     if (code < 0)
         return code;
-    if (owner_socket_send (STDOUT_FILENO, "f", 1, file) != 1)
-        return fail (err, -errno, "cannot hand over %s: %s", request->file, strerror (errno));
-    return 0;
+    int piece = memfd_create ("log", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    code = piece < 0 ? -errno : copy_piece (&reader, piece);
+    if (code == 0 && owner_socket_send (STDOUT_FILENO, "f", 1, piece) != 1)
+        code = -errno;
+    return code < 0 ? fail (err, code, "%s: %s", request->file, strerror (-code)) : 0;
 }
 
 /* ---- Removing ----------------------------------------------------------------------------- */
@@ -396,8 +411,8 @@ static int act (const struct owner_request *request, const struct owner_account 
     case OWNER_SIGNAL:
     case OWNER_CANCEL:
         return run_scancel (request, account, err);
-    case OWNER_OPEN:
-        return open_file (request, account, err);
+    case OWNER_LOG:
+        return read_log (request, account, err);
     case OWNER_READ:
         return read_file (request, account, err);
     case OWNER_REMOVE:

@@ -18,7 +18,7 @@
 enum { CHILD_FAILED = 254 };
 
 /* Do what a message asks, in a child of the root process; ends the process.  Standard output is a
- * socket, which an opened file is sent through; standard error is a pipe. */
+ * socket, which a piece of a log is sent through; standard error is a pipe. */
 _Noreturn void owner_child_run (const struct owner_helper_options *options, const uint8_t *message,
                                 size_t length, int payload);
 

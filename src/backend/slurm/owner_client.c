@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/slurm/as_owner_private.h"
@@ -84,7 +83,7 @@ int owner_client_fd (const struct owner_client *client)
 
 static bool touches_files (enum owner_request_kind kind)
 {
-    return kind == OWNER_SUBMIT || kind == OWNER_OPEN || kind == OWNER_READ || kind == OWNER_REMOVE;
+    return kind == OWNER_SUBMIT || kind == OWNER_LOG || kind == OWNER_READ || kind == OWNER_REMOVE;
 }
 
 static bool may_send (const struct owner_client *client, const struct pending *pending)
@@ -184,10 +183,9 @@ static bool settle (struct owner_client *client, uint64_t number)
     return false;
 }
 
-static void close_unless_regular (int *file)
+static void close_unless_sealed (int *file)
 {
-    struct stat stat;
-    if (*file >= 0 && (fstat (*file, &stat) < 0 || !S_ISREG (stat.st_mode))) {
+    if (*file >= 0 && !owner_file_is_sealed (*file)) {
         close (*file);
         *file = -1;
     }
@@ -206,7 +204,7 @@ int owner_client_next (struct owner_client *client, struct owner_answer *ret, in
             client->ended = true;
             return -EPIPE;
         }
-        close_unless_regular (&file);
+        close_unless_sealed (&file);
         if (owner_answer_decode (message, (size_t)length, ret, NULL) == 0 &&
             settle (client, ret->number)) {
             flush (client);

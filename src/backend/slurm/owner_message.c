@@ -7,6 +7,7 @@
 #include "backend/slurm/owner_message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +21,7 @@
 static const char request_magic[4] = "PlxR", answer_magic[4] = "PlxA";
 
 const char *const owner_request_names[] = {"lookup", "submit", "signal", "cancel",
-                                           "open",   "read",   "remove"};
+                                           "log",    "read",   "remove"};
 _Static_assert(sizeof (owner_request_names) / sizeof (owner_request_names[0]) ==
                    OWNER_REQUEST_KINDS,
                "a name each");
@@ -33,6 +34,13 @@ bool owner_code_is_transient (int code)
         if (codes[i] == code)
             return true;
     return false;
+}
+
+bool owner_file_is_sealed (int file)
+{
+    const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    int seals = fcntl (file, F_GET_SEALS);
+    return seals >= 0 && (seals & wanted) == wanted;
 }
 
 /* ---- Names -------------------------------------------------------------------------------- */
@@ -163,7 +171,7 @@ static void expect (struct reader *reader, const char magic[4])
 /* The fields that each kind has; those that it does not have are empty. */
 static bool request_is_valid (const struct owner_request *request)
 {
-    bool names_file = request->kind == OWNER_OPEN || request->kind == OWNER_READ;
+    bool names_file = request->kind == OWNER_LOG || request->kind == OWNER_READ;
     bool names_run = request->kind == OWNER_SUBMIT || request->kind == OWNER_REMOVE || names_file;
     bool names_job = request->kind == OWNER_SIGNAL || request->kind == OWNER_CANCEL;
     if (!owner_name_is_valid (request->owner))
@@ -173,6 +181,11 @@ static bool request_is_valid (const struct owner_request *request)
         return false;
     if (names_file ? request->rank < -1 || !owner_file_is_valid (request->file)
                    : request->rank != 0 || request->file[0])
+        return false;
+    const struct log_position *from = &request->from;
+    if (request->kind == OWNER_LOG ? request->lines < -1 || from->offset < 0
+                                   : request->lines != 0 || from->inode != 0 || from->device != 0 ||
+                                         from->born_ns != 0 || from->offset != 0)
         return false;
     if (names_job ? request->slurm_job == 0 : request->slurm_job != 0)
         return false;
@@ -204,6 +217,11 @@ int owner_request_encode (const struct owner_request *request, uint8_t *ret,
     put_number (&writer, (uint64_t)request->generation, 4);
     put_number (&writer, (uint32_t)request->rank, 4);
     put_text (&writer, request->file);
+    put_number (&writer, (uint64_t)request->lines, 8);
+    put_number (&writer, request->from.device, 8);
+    put_number (&writer, request->from.inode, 8);
+    put_number (&writer, (uint64_t)request->from.born_ns, 8);
+    put_number (&writer, (uint64_t)request->from.offset, 8);
     put_number (&writer, request->slurm_job, 4);
     put_number (&writer, (uint64_t)request->signal, 1);
     put_number (&writer, (uint64_t)request->word_count, 2);
@@ -255,6 +273,11 @@ int owner_request_decode (const uint8_t *data, size_t size, struct owner_request
     ret->generation = (int)(uint32_t)get_number (&reader, 4);
     ret->rank = (int)(uint32_t)get_number (&reader, 4);
     get_text (&reader, ret->file, sizeof (ret->file));
+    ret->lines = (int64_t)get_number (&reader, 8);
+    ret->from.device = get_number (&reader, 8);
+    ret->from.inode = get_number (&reader, 8);
+    ret->from.born_ns = (int64_t)get_number (&reader, 8);
+    ret->from.offset = (int64_t)get_number (&reader, 8);
     ret->slurm_job = (uint32_t)get_number (&reader, 4);
     ret->signal = (int)get_number (&reader, 1);
     get_words (&reader, ret);

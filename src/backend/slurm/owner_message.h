@@ -3,10 +3,10 @@
  * The messages between polluxd and its small root process (as_owner.h), one per packet of a
  * SOCK_SEQPACKET socket.  Numbers are little-endian; a text is its length (u16) and its bytes.
  *
- *     request   magic, version, kind, number, owner | job, generation, rank, file, Slurm job, signal,
- *               words                               and for SUBMIT one descriptor: the payload
+ *     request   magic, version, kind, number, owner | job, generation, rank, file, lines, position, Slurm job,
+ *               signal, words                       and for SUBMIT one descriptor: the payload
  *     answer    magic, version, number, code, text, output
- *                                                   and for OPEN one descriptor: the file
+ *                                                   and for LOG one descriptor: the piece
  *     payload   a list of files: name, length (u32), bytes.  The first one has no name and is the
  *               script for sbatch; the others are written into the generation's directory.
  *
@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log_reader.h"
 #include "cluster/node.h"
 #include "pollux/pollux.h"
 
@@ -30,10 +31,10 @@ enum owner_request_kind {
     OWNER_SUBMIT, /* write the payload's files, run sbatch with these words */
     OWNER_SIGNAL, /* scancel --batch --signal */
     OWNER_CANCEL, /* scancel */
-    /* open RUN_ROOT/JOB/GENERATION/RANK/FILE, or without rank .../GENERATION/FILE; not behind FUSE, unless
-     * root mounted it */
-    OWNER_OPEN,
-    OWNER_READ, /* read it: polluxd never waits for the owner's file system */
+    /* copy a piece of the log RUN_ROOT/JOB/GENERATION/RANK/FILE, or without rank .../GENERATION/FILE, and of its rotated
+     * files FILE.1, FILE.2, ... into a file in memory: polluxd never waits for the owner's file system */
+    OWNER_LOG,
+    OWNER_READ, /* the text of a small file */
     OWNER_REMOVE, /* remove RUN_ROOT/JOB/1 to RUN_ROOT/JOB/GENERATION, and RUN_ROOT/JOB if it is empty then */
 };
 enum { OWNER_REQUEST_KINDS = OWNER_REMOVE + 1 };
@@ -50,13 +51,15 @@ struct owner_request {
     uint64_t number;
     enum owner_request_kind kind;
     char owner[NAME_SIZE];
-    char job[NAME_SIZE]; /* SUBMIT, OPEN, READ, REMOVE; else "" */
+    char job[NAME_SIZE]; /* SUBMIT, LOG, READ, REMOVE; else "" */
     int generation;      /* as above; else 0 */
-    int rank;            /* OPEN, READ; -1: the file is not one of a rank; else 0 */
+    int rank;            /* LOG, READ; -1: the file is not one of a rank; else 0 */
     char file[OWNER_FILE_SIZE];
-    uint32_t slurm_job; /* SIGNAL, CANCEL; else 0 */
-    int signal;         /* SIGNAL: 1 .. 31; else 0 */
-    int word_count;     /* SUBMIT: options of sbatch; else 0 */
+    int64_t lines;            /* LOG without a position: the last ones; -1: all; else 0 */
+    struct log_position from; /* LOG; else empty */
+    uint32_t slurm_job;       /* SIGNAL, CANCEL; else 0 */
+    int signal;               /* SIGNAL: 1 .. 31; else 0 */
+    int word_count;           /* SUBMIT: options of sbatch; else 0 */
     const char *words[OWNER_WORDS];
     char storage[OWNER_MESSAGE_LIMIT]; /* words, when decoded */
 };
@@ -101,6 +104,19 @@ int owner_answer_decode (const uint8_t *data, size_t size, struct owner_answer *
                          struct pollux_error *err);
 /* Only the number and the kind, for the answer to a request that is refused.  -EINVAL: no request. */
 int owner_request_peek (const uint8_t *data, size_t size, uint64_t *ret_number);
+
+/* ---- Pieces of logs ---- */
+
+/* A sealed file in memory: this, then the bytes. */
+struct owner_piece {
+    struct log_position next; /* where the log goes on */
+    uint64_t end;             /* 1: it had no more bytes */
+};
+/* A fork and a copy; 64 logs of an owner that are read at the same time take 64 MiB. */
+enum { OWNER_PIECE_BYTES = 1 << 20 };
+
+/* Is it a file in memory that cannot be changed, so that a read never waits?  Asks no file system. */
+bool owner_file_is_sealed (int file);
 
 /* ---- Payloads ---- */
 

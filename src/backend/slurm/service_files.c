@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files of owners: how runs ended, and their logs.  polluxd has no rights there; the root process reads
- * and opens them as the owner.  Nothing waits: what is not there yet is -EAGAIN, and asked again.
+ * them as the owner.  Nothing waits: what is not there yet is -EAGAIN, and asked again.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -20,14 +20,16 @@
 #include "wire/submission.h"
 
 #define SECOND_US INT64_C (1000000)
-/* How long an open log is given out again: rotated files change their numbers. */
+/* How long an answer is kept, and how long no other one is asked for if there were no bytes: `logs -f` starts a process
+ * about once per second. */
 #define LOG_US (2 * SECOND_US)
+#define EMPTY_US SECOND_US
 /* How long the files of a run are asked for: if requests fail, and if they get no answer.  The root process gives a
  * request 30 s; a process that waits in the kernel cannot be killed, and the owner's other requests wait for it. */
 #define FAILING_US (120 * SECOND_US)
 #define SILENT_US (600 * SECOND_US)
 enum { FAILURES = 3 };
-/* Limits of open logs: in total, and per owner, so that one owner cannot use all of them. */
+/* Limits of logs that are being read: in total, and per owner, so that one owner cannot use all of them. */
 enum { LOGS_LIMIT = 256, LOGS_OF_ONE = 64 };
 
 static bool same_run (const struct run_name *a, const struct run_name *b)
@@ -35,15 +37,23 @@ static bool same_run (const struct run_name *a, const struct run_name *b)
     return a->rank == b->rank && a->generation == b->generation && strcmp (a->job, b->job) == 0;
 }
 
+static struct owner_request request_for (const struct service *service,
+                                         enum owner_request_kind kind, const struct run_name *name,
+                                         const char *file)
+{
+    struct owner_request request = {
+        .kind = kind, .generation = name->generation, .rank = name->rank};
+    memcpy (request.job, name->job, sizeof (request.job));
+    snprintf (request.owner, sizeof (request.owner), "%s", service_owner_of (service, name->job));
+    snprintf (request.file, sizeof (request.file), "%s", file);
+    return request;
+}
+
 static int ask (struct service *service, enum owner_request_kind kind, const struct run_name *name,
                 const char *file, uint64_t *ret, struct pollux_error *err)
 {
     static struct owner_request request;
-    request =
-        (struct owner_request){.kind = kind, .generation = name->generation, .rank = name->rank};
-    memcpy (request.job, name->job, sizeof (request.job));
-    snprintf (request.owner, sizeof (request.owner), "%s", service_owner_of (service, name->job));
-    snprintf (request.file, sizeof (request.file), "%s", file);
+    request = request_for (service, kind, name, file);
     return owner_client_send (service->client, &request, NULL, 0, ret, err);
 }
 
@@ -172,9 +182,12 @@ static void drop_log (struct service *service, int index)
 static void drop_old_logs (struct service *service)
 {
     int64_t now_us = clock_monotonic_us ();
-    for (int i = service->log_count - 1; i >= 0; i--)
-        if (service->logs[i]->request == 0 && now_us > service->logs[i]->at_us + LOG_US)
+    for (int i = service->log_count - 1; i >= 0; i--) {
+        const struct service_log *log = service->logs[i];
+        bool empty = log->code == 0 && log->file < 0;
+        if (log->request == 0 && now_us > log->at_us + (empty ? EMPTY_US : LOG_US))
             drop_log (service, i);
+    }
 }
 
 /* The number of logs of jobs of the same owner. */
@@ -187,10 +200,24 @@ static int count_logs (const struct service *service, const char *job)
     return count;
 }
 
-static int ask_log (struct service *service, const struct run_name *name, int number,
+static struct service_log *find_log (const struct service *service, const struct service_log *key)
+{
+    for (int i = 0; i < service->log_count; i++) {
+        struct service_log *log = service->logs[i];
+        if (same_run (&log->name, &key->name) && log->lines == key->lines &&
+            log->from.device == key->from.device && log->from.inode == key->from.inode &&
+            log->from.born_ns == key->from.born_ns && log->from.offset == key->from.offset)
+            return log;
+    }
+    return NULL;
+}
+
+/* Ask for a piece; -EAGAIN: it will come. */
+static int ask_log (struct service *service, const struct service_log *key,
                     struct pollux_error *err)
 {
-    char file[OWNER_FILE_SIZE] = "out.log";
+    static struct owner_request request;
+    const struct run_name *name = &key->name;
     if (service->log_count >= LOGS_LIMIT || count_logs (service, name->job) >= LOGS_OF_ONE)
         return fail (err, -EAGAIN, "too many logs are being read");
     void *list =
@@ -200,58 +227,84 @@ static int ask_log (struct service *service, const struct run_name *name, int nu
     struct service_log *log = list ? calloc (1, sizeof (*log)) : NULL;
     if (!log)
         return fail (err, -ENOMEM, "not enough memory");
-    *log = (struct service_log){.name = *name, .number = number, .file = -1};
-    if (name->rank < 0)
-        snprintf (file, sizeof (file), OWNER_OLDEST);
-    else if (number > 0)
-        snprintf (file, sizeof (file), "out.log.%d", number);
-    int code = ask (service, OWNER_OPEN, name, file, &log->request, err);
+    *log = *key;
+    request = request_for (service, OWNER_LOG, name, name->rank < 0 ? OWNER_OLDEST : "out.log");
+    request.lines = key->lines;
+    request.from = key->from;
+    int code = owner_client_send (service->client, &request, NULL, 0, &log->request, err);
     if (code < 0) {
         free (log);
         return code;
     }
     service->logs[service->log_count++] = log;
-    return fail (err, -EAGAIN, "the log is being opened");
+    return fail (err, -EAGAIN, "the log is being read");
 }
 
-int service_open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
+/* Hand a piece out.  Its bytes are given once: a later request reads what has been written since. */
+static int give_log (struct service *service, struct service_log *log, struct log_piece *ret,
+                     struct pollux_error *err)
+{
+    struct owner_piece piece;
+    struct stat stat;
+    if (pread (log->file, &piece, sizeof (piece), 0) != (ssize_t)sizeof (piece) ||
+        fstat (log->file, &stat) < 0) /* both in memory */
+        return fail (err, -EIO, "the piece of the log is damaged");
+    *ret = (struct log_piece){
+        .file = log->file, .offset = sizeof (piece), .next = piece.next, .end = piece.end != 0};
+    log->file = -1;
+    if (stat.st_size == (off_t)sizeof (piece))
+        return 0; /* the entry stays, and delays the next request */
+    for (int i = 0; i < service->log_count; i++)
+        if (service->logs[i] == log)
+            drop_log (service, i);
+    return 0;
+}
+
+int service_read_log (void *self, const char *job, int generation, int rank, int64_t lines,
+                      const struct log_position *from, struct log_piece *ret,
                       struct pollux_error *err)
 {
     struct service *service = self;
-    struct run_name name = {.generation = generation, .rank = rank};
+    struct service_log key = {.name = {.generation = generation, .rank = rank},
+                              .lines = from->inode == 0 ? lines : 0,
+                              .from = *from,
+                              .file = -1};
     if (!wire_is_job (job) || !owner_name_is_valid (service_owner_of (service, job)))
         return fail (err, -ENOENT, "there are no logs of job %.63s", job);
-    snprintf (name.job, sizeof (name.job), "%s", job);
+    snprintf (key.name.job, sizeof (key.name.job), "%s", job);
     drop_old_logs (service);
-    for (int i = 0; i < service->log_count; i++) {
-        const struct service_log *log = service->logs[i];
-        if (log->number != number || !same_run (&log->name, &name))
-            continue;
-        if (log->request != 0)
-            return fail (err, -EAGAIN, "the log is being opened");
-        if (log->code < 0)
-            return fail (err, log->code, "%s", log->why.text);
-        int file = fcntl (log->file, F_DUPFD_CLOEXEC, 3); /* readers keep their own offset */
-        *ret = file;
-        return file < 0 ? fail (err, -errno, "out.log: %s", strerror (errno)) : 0;
-    }
-    return ask_log (service, &name, number, err);
+    struct service_log *log = find_log (service, &key);
+    if (!log)
+        return ask_log (service, &key, err);
+    if (log->request != 0)
+        return fail (err, -EAGAIN, "the log is being read");
+    if (log->code < 0)
+        return fail (err, log->code, "%s", log->why.text);
+    return log->file < 0 ? fail (err, -EAGAIN, "the log was read a moment ago")
+                         : give_log (service, log, ret, err);
 }
 
 /* From what the owner's process wrote when it made the last generation.  A generation of an older
- * version has no such file: these versions kept three. */
+ * version has no such file: these versions kept three.  The answer is used until it is old. */
 int service_oldest_log (void *self, const char *job, int last, int *ret)
 {
+    struct service *service = self;
     char text[16] = "";
     int64_t number;
-    int file, code = service_open_log (self, job, last, -1, 0, &file, NULL);
+    struct service_log key = {.name = {.generation = last, .rank = -1}, .lines = -1, .file = -1};
     *ret = last > 2 ? last - 2 : 1;
-    if (code == -ENOENT)
+    if (!wire_is_job (job) || !owner_name_is_valid (service_owner_of (service, job)))
         return 0;
-    if (code < 0)
-        return code;
-    ssize_t length = pread (file, text, sizeof (text) - 1, 0);
-    close (file);
+    snprintf (key.name.job, sizeof (key.name.job), "%s", job);
+    drop_old_logs (service);
+    const struct service_log *log = find_log (service, &key);
+    if (!log)
+        return ask_log (service, &key, NULL);
+    if (log->request != 0)
+        return -EAGAIN;
+    if (log->code < 0)
+        return log->code == -ENOENT ? 0 : log->code;
+    ssize_t length = pread (log->file, text, sizeof (text) - 1, sizeof (struct owner_piece));
     text[length > 0 ? length : 0] = '\0';
     text[strcspn (text, "\n")] = '\0';
     if (number_int64 (text, &number) == 0 && number >= 1 && number <= last)

@@ -45,12 +45,13 @@ struct service_read {
     int failures;     /* of requests since then */
 };
 
-/* An open log, kept for a moment: readers ask for it again and again. */
+/* A piece of a log, kept for a moment: readers ask for it again and again. */
 struct service_log {
-    struct run_name name;
-    int number;       /* of the rotated file; name.rank -1: the file OWNER_OLDEST */
+    struct run_name name; /* rank -1: the file OWNER_OLDEST */
+    int64_t lines;        /* as in struct owner_request */
+    struct log_position from;
     uint64_t request; /* 0: done */
-    int code, file;   /* file: -1 if code < 0 */
+    int code, file;   /* file: -1 if code < 0, or it was given out and had no bytes */
     struct pollux_error why;
     int64_t at_us; /* of the answer */
 };
@@ -155,7 +156,8 @@ int service_read (struct service *service, const struct run_name *name, int64_t 
                   struct run_view *ret);
 bool service_read_answer (struct service *service, const struct owner_answer *answer);
 void service_forget_reads (struct service *service, const char *job, int generation);
-int service_open_log (void *self, const char *job, int generation, int rank, int number, int *ret,
+int service_read_log (void *self, const char *job, int generation, int rank, int64_t lines,
+                      const struct log_position *from, struct log_piece *ret,
                       struct pollux_error *err);
 int service_oldest_log (void *self, const char *job, int last, int *ret);
 bool service_log_answer (struct service *service, const struct owner_answer *answer, int file);
