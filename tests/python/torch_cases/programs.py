@@ -7,6 +7,7 @@ import contextlib
 import io
 import math
 import os
+import pickle
 import tempfile
 import threading
 from types import SimpleNamespace
@@ -100,6 +101,26 @@ def a_break_does_not_change_the_next_loop():
         passes = [sum(len(x) for x, y in run.loader if body(run, x, y) is None)
                   for _ in px.epochs(3)]
         assert passes == [44, 44, 44], passes
+
+
+@case(2)
+def an_object_of_replica_0_is_sent_once():
+    """The objects of other replicas are not, nor is there a place for them."""
+    px.init()
+    collectives, rank = px.session().collectives, px.rank()
+    sent: list[int] = []
+    original = dist.broadcast
+
+    def counted(tensor: torch.Tensor, *args: Any) -> Any:
+        sent.append(tensor.numel() * tensor.element_size())
+        return original(tensor, *args)
+    dist.broadcast = counted
+    try:
+        found = collectives.from_first(list(range(1000)) if rank == 0 else "x" * 100000)
+    finally:
+        dist.broadcast = original
+    assert found == list(range(1000)), found
+    assert sent == [8, len(pickle.dumps(found))], sent
 
 
 @case(1)

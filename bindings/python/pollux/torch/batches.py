@@ -68,7 +68,7 @@ class Order:
         if self._sampler is None or self._drawn_for == number:
             return
         drawn = [_integer(index) for index in self._sampler] if self._session.leads else None
-        self._set_drawn(self._session.collectives.gather(drawn)[0], number)
+        self._set_drawn(self._session.collectives.from_first(drawn), number)
 
     def take(self, number: int, start: int, count: int) -> list[int]:
         """The samples at `count` positions of a pass."""

@@ -112,6 +112,19 @@ class Collectives:
         dist.all_reduce(rows)  # each row is 0 on all replicas except one
         return [pickle.loads(bytes(row[:size].tolist())) for row, size in zip(rows, sizes)]
 
+    def from_first(self, thing: Any) -> Any:
+        """Replica 0's object, on all replicas.  Those of the others are not sent."""
+        if self.replicas == 1:
+            return thing
+        content = bytearray(pickle.dumps(thing) if self.rank == 0 else b"")
+        size = int(self.broadcast([len(content)])[0])
+        content = content or bytearray(size)
+        row = torch.frombuffer(content, dtype=torch.uint8)  # its memory is that of content
+        sent = self._hold(row.to(self._device))
+        dist.broadcast(sent, 0)
+        row.copy_(sent)
+        return thing if self.rank == 0 else pickle.loads(content)
+
     def _tensor(self, values: Sequence[float]) -> Tensor:
         return self._hold(torch.tensor(values, dtype=torch.float64, device=self._device))
 

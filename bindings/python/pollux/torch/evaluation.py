@@ -67,7 +67,7 @@ class EvaluationLoader(Delegating):
     def _agreed(self, sampler: Any) -> list[Any]:
         """The indices that replica 0 draws, on all replicas."""
         drawn = list(sampler) if self._session.leads else None
-        return self._session.collectives.gather(drawn)[0]
+        return self._session.collectives.from_first(drawn)
 
     def _own(self, items: Any) -> Any:
         return items[self._session.world.rank::self._session.world.replicas]

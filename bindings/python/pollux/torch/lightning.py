@@ -88,7 +88,8 @@ class ElasticStrategy(ParallelStrategy):
             dist.barrier()
 
     def broadcast(self, obj: Any, src: int = 0) -> Any:
-        return self._session.collectives.gather(obj)[src]
+        collectives = self._session.collectives
+        return collectives.from_first(obj) if src == 0 else collectives.gather(obj)[src]
 
     def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
         if self._world.replicas == 1 or not isinstance(tensor, torch.Tensor):

@@ -22,7 +22,7 @@ class Flattened:
         self._first: Optional[list[Any]] = None     # samples of the first pass, until it begins
         if collectives.rank == 0:
             self._first = [sample for batch in batches for sample in batch]
-        self._length = collectives.gather(len(self._first or ()))[0]
+        self._length = collectives.from_first(len(self._first or ()))
 
     def __len__(self) -> int:
         return self._length
