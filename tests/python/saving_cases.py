@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader
 import pollux.torch as px
 from case_runner import Cases, Skip
 from pollux.checkpoint import Checkpoint
+from pollux.torch.saving import Saver
 from saving_program import (ALL_RANKS, BATCH, EPOCHS, K, LENGTH, RANK, Noisy, Program, barrier,
                             bitwise_equal, check_same_training, checkpoint_numbers, random_ranks,
                             run_generation, trained)
@@ -231,6 +232,30 @@ def case_a_full_disk_fails_a_stop_but_not_training(folder: Path) -> None:
         barrier()
         if RANK == 0:
             subprocess.run(["umount", str(folder / "disk")], check=True)
+
+
+def case_the_final_state_is_written_again_if_that_failed(folder: Path) -> None:
+    """The checkpoint of the last update cannot be written in the background; at the end it can."""
+    original = Saver._write
+
+    def write(saver: Saver, *args: Any) -> bool:
+        if threading.current_thread() is threading.main_thread():
+            return original(saver, *args)
+        return False
+    counts = []
+    for Saver._write in (write, original):
+        program = Program(folder, save_every=0.0)
+        program.prepare()
+        data, count = iter(program.loader), 0
+        for _step in px.steps(5):
+            _index, x, y = next(data)
+            px.session().saver.join()   # so that the next checkpoint is due
+            torch.nn.functional.mse_loss(program.model(x), y).backward()
+            program.optimizer.step()
+            count += px.updating()
+        counts.append(count)
+        px.close()
+    assert counts == [5, 0], counts
 
 
 def check_unwritable(directory: Path, words: str) -> None:

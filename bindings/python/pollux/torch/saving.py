@@ -43,7 +43,7 @@ class Saver:
         self._found: dict[str, Any] = {}    # states from a checkpoint for objects not yet tracked
         self._writer: Optional[threading.Thread] = None
         self._error = ""                    # why the last checkpoint could not be written
-        self._saved: Any = None             # the progress that the newest checkpoint holds
+        self._saved: Any = None     # in replica 0: the progress that the newest checkpoint holds
 
     def due(self, asked: bool) -> bool:
         """Whether to write a checkpoint now: one was asked for, or the period is over.  False while
@@ -63,9 +63,9 @@ class Saver:
                "data": session.loader.state() if session.loader is not None else None}
         parts = session.collectives.gather(own)
         self._last = time.monotonic()
-        self._saved = _progress_of(session)
         if not session.leads:
             return True
+        progress = _progress_of(session)
         files = {
             "model.pt": copied(plain_state(session.model)),
             "optimizer.pt": copied(session.optimizer.state_dict()),
@@ -75,17 +75,20 @@ class Saver:
         self.join()
         if wait:
             self._error = ""
-            return self._write(files, agent)
-        self._writer = threading.Thread(target=self._write, args=(files, agent),
+            return self._write(files, agent, progress)
+        self._writer = threading.Thread(target=self._write, args=(files, agent, progress),
                                         name="pollux-checkpoint")
         self._writer.start()
         return True
 
     def save_at_end(self, session: Any) -> None:
-        """Save and wait, unless the newest checkpoint holds this state already."""
-        if self._saved != _progress_of(session):
-            self.save(session, wait=True)
+        """Save and wait, unless the newest checkpoint holds this state already.  A collective
+        operation: replica 0 knows whether that was written."""
+        if self.directory is None:
+            return
         self.join()
+        if session.collectives.broadcast([self._saved != _progress_of(session)])[0]:
+            self.save(session, wait=True)
 
     def join(self) -> None:
         """Wait until the current checkpoint is written."""
@@ -116,8 +119,9 @@ class Saver:
                                           for name, thing in self._tracked.items()}},
         }
 
-    def _write(self, files: dict[str, Any], agent: bytes) -> bool:
-        """Write the files.  A failure is printed unless it is the same as the last one."""
+    def _write(self, files: dict[str, Any], agent: bytes, progress: Any) -> bool:
+        """Write the files, which hold this progress.  A failure is printed unless it is the same
+        as the last one."""
         try:
             os.makedirs(self.directory, exist_ok=True)  # type: ignore[arg-type]
             with Checkpoint.begin(self.directory) as checkpoint:  # type: ignore[arg-type]
@@ -130,6 +134,7 @@ class Saver:
             self._print_once(str(error) or type(error).__name__)
             return False
         self._error = ""
+        self._saved = progress
         return True
 
     def _print_once(self, error: str) -> None:
