@@ -74,9 +74,10 @@ def test_a_correct_program_is_not_warned():
     assert warned(program) == []
 
 
-def test_the_loader_of_the_program_is_named():
+@pytest.mark.parametrize("options", [{}, {"batch_size": M0}])
+def test_the_loader_of_the_program_is_named(options):
     made = given()
-    model, optimizer, _elastic = prepared(made)
+    model, optimizer, _elastic = prepared(made, **options)
 
     def program():
         for _epoch in range(3):

@@ -113,6 +113,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: An
     if own_loop is not None:
         loader = own_loop.given
     check_objects("px.prepare()", model, optimizer, loader)
+    of_program = loader
     if batch_size is not None:
         loader = rebatched(loader, init_batch_of(batch_size), it.collectives)
     check_methods("px.prepare(scheduler=...)", scheduler, ("step", "state_dict"))
@@ -165,7 +166,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: An
         note = note_of_other_parameters(module, optimizer)
         if note:
             print(note, file=sys.stderr, flush=True)
-    it.loader = ElasticLoader(loader, it)
+    it.loader = ElasticLoader(loader, it, of_program)
     if own_loop is not None:
         own_loop.attach(it.loader)
     return model, optimizer, own_loop or it.loader

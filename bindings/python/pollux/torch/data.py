@@ -20,7 +20,9 @@ class ElasticLoader(Delegating):
     and within an epoch that is counted by progress, the next pass follows at once.  Other
     attributes are those of the given loader."""
 
-    def __init__(self, loader: DataLoader, session: Any) -> None:
+    def __init__(self, loader: DataLoader, session: Any, of_program: DataLoader) -> None:
+        """of_program: the loader that px.prepare() got; another one if px.prepare(batch_size=...)
+        has made this one of it."""
         super().__init__(loader)
         self._given = loader
         self._session = session
@@ -31,7 +33,7 @@ class ElasticLoader(Delegating):
         def noted(original: Callable[[], Any]) -> Any:
             session.misuse.given_loader_iterated()
             return original()
-        session.patches.override(loader, {"__iter__": noted})
+        session.patches.override(of_program, {"__iter__": noted})
 
     @property
     def batch_size(self) -> int:
