@@ -24,7 +24,7 @@ from pollux.torch.norms import Preconditioner
 
 from . import case
 from .reference import close
-from .tasks import WIDTH, assert_equals_plain, body, make, net, noise, prepared, sgd, table
+from .tasks import WIDTH, assert_equals_plain, body, make, net, noise, prepared, refused, sgd, table
 
 REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
 SMALL: dict = {"local_batch": (1, 2)}
@@ -128,16 +128,6 @@ def a_loop_before_prepare_is_refused():
     px.init()
     for loop in (px.epochs(1), px.epochs(1, by="progress"), px.steps(1)):
         refused(lambda: next(loop), "px.prepare()")
-
-
-def refused(act: Any, *words: str) -> None:
-    """The call raises an error with these words."""
-    try:
-        act()
-    except (TypeError, ValueError, RuntimeError) as error:
-        assert all(word in str(error) for word in words), error
-    else:
-        raise AssertionError(f"was accepted; no error with {words}")
 
 
 @case(1)

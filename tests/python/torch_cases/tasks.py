@@ -119,3 +119,13 @@ def noise() -> tuple[float, float]:
     grad, _decision_grad = session.agent.grads()
     sqr, var = session.collectives.broadcast(grad)
     return sqr, var
+
+
+def refused(act: Any, *words: str) -> None:
+    """The call raises an error with these words."""
+    try:
+        act()
+    except (TypeError, ValueError, RuntimeError) as error:
+        assert all(word in str(error) for word in words), error
+    else:
+        raise AssertionError(f"was accepted; no error with {words}")

@@ -23,10 +23,11 @@ from pollux.torch.patches import scaled_rates
 from pollux.torch.states import load_plain_state, plain_state, unwrapped
 
 from . import case
-from .programs import REPLICAS, SMALL, refused, train_from
+from .patches import scaled
+from .programs import REPLICAS, SMALL, train_from
 from .reference import close
 from .tasks import (assert_equals_plain, assert_same, body, loss_of, make, net, noise, plain,
-                    prepared, table)
+                    prepared, refused, sgd, table)
 
 SECOND = hasattr(torch, "compile")  # PyTorch 2.x
 
@@ -123,6 +124,53 @@ if SECOND:
 
 
 # ---- Compiled and wrapped models ----------------------------------------------------------------
+
+# ---- Gradient scalers ---------------------------------------------------------------------------
+
+
+if SECOND:
+    def with_scaler(optimizer: Any) -> Any:
+        """An enabled scaler of torch, whose scale doubles every 4 updates."""
+        def made() -> SimpleNamespace:
+            run = make(optimizer)
+            run.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=4)
+            return run
+        return made
+
+    SCALED = (sgd, lambda some: torch.optim.AdamW(some, lr=0.01),
+              lambda some: torch.optim.AdamW(some, lr=0.01, fused=True))
+
+    @case(1, 2)
+    def the_scaler_of_torch_and_accumulation():
+        """A fused optimizer divides by the scale itself."""
+        for optimizer in SCALED:
+            for options in ({}, SMALL):
+                for clip in (False, True):
+                    run = assert_equals_plain(with_scaler(optimizer), scaled(clip), epochs=3,
+                                              **options)
+                    assert run.scaler.get_scale() == 1024 * 2 ** 4, run.scaler.get_scale()
+                    assert px.metrics()["progress"] == 18
+                    found = noise()
+                    if not clip:
+                        prepared(lambda: make(optimizer), epochs=3, **options)
+                        assert close(found, noise()), (found, noise())
+
+    @case(1, 2)
+    def the_scaler_of_torch_skips_an_update():
+        """inf in one micro-batch of one replica."""
+        with_inf = table(40)
+        with_inf.tensors[0][11] = float("inf")
+        others = torch.utils.data.Subset(table(40), [*range(8), *range(16, 40)])
+        for optimizer in SCALED:
+            for clip in (False, True):
+                for options in ({}, SMALL):
+                    run = prepared(with_scaler(optimizer), scaled(clip), data=with_inf, epochs=1,
+                                   **options)
+                    assert run.scaler.get_scale() == 512, run.scaler.get_scale()
+                    assert px.metrics()["progress"] == 4, px.metrics()
+                    expected = plain(with_scaler(optimizer), scaled(clip), data=others, epochs=1)
+                    assert_same(expected, run)
+
 
 
 if SECOND:
