@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import io
 import tempfile
+import weakref
 from types import SimpleNamespace
 from typing import Any, Iterator
 
@@ -123,8 +125,6 @@ if SECOND:
         assert steps == {12.0}, steps
 
 
-# ---- Compiled and wrapped models ----------------------------------------------------------------
-
 # ---- Gradient scalers ---------------------------------------------------------------------------
 
 
@@ -171,6 +171,8 @@ if SECOND:
                     expected = plain(with_scaler(optimizer), scaled(clip), data=others, epochs=1)
                     assert_same(expected, run)
 
+
+# ---- Compiled and wrapped models ----------------------------------------------------------------
 
 
 if SECOND:
@@ -354,6 +356,26 @@ def a_communication_hook_of_the_program():
             px.close()
             body(run, *table()[:8])  # without a session the hook of the program still averages
             assert own.calls == 13 and type(run.model) is DistributedDataParallel
+
+
+@case(2)
+def the_same_ddp_in_a_second_session():
+    """DDP keeps the hook of the first one, which must not keep that session.  A hook of the program
+    stays."""
+    own = Averaging()
+    for hook in (None, own):
+        def started(run: SimpleNamespace) -> None:
+            if hook is not None:
+                run.model.register_comm_hook(hook, hook.hook)
+        run = prepared(started=started, **SMALL)
+        first = weakref.ref(px.session())
+        del run.loader
+        px.close()
+        gc.collect()
+        assert first() is None, gc.get_referrers(first())
+        again = prepared(lambda: run, **SMALL)
+        assert_same(plain(epochs=4), again)
+    assert own.calls == 24, own.calls
 
 
 @case(2)

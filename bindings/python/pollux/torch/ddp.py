@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import time
+import weakref
 from typing import Any, Callable, Iterable, NamedTuple, Optional
 
 import torch
@@ -63,31 +64,29 @@ class Ddp(Gradients):
         self._may_miss = False  # DDP accepts that a parameter is not used in the last micro-step
         self._updates = 0
         self._late: list[Parameter] = []    # parameters that DDP does not know
-        self._own_hook: Optional[Callable[..., Any]] = None     # of the program: averages
+        self._hook_of_ddp = DdpHook(collectives)    # until attach()
         super().__init__(optimizer, loss_scale)
 
     def attach(self, ddp: DistributedDataParallel, patches: Patches) -> None:
-        """Measure the buckets of a DDP module.  Its communication hook cannot be removed; between
-        updates it only averages.  A hook that the program registers later is called after it."""
+        """Measure the buckets of a DDP module.  A hook that the program registers later is called
+        after ours."""
         ignored = set(getattr(ddp, "parameters_to_ignore", ()))
         self._in_ddp = {parameter for name, parameter in ddp.module.named_parameters()
                         if parameter.requires_grad and name not in ignored}
         self._finds_unused = bool(ddp.find_unused_parameters)
         self._may_miss = self._finds_unused or bool(getattr(ddp, "static_graph", False))
-        try:
-            _register_unlisted(ddp, self._bucket)
-        except RuntimeError as error:
-            raise RuntimeError(
-                "px.prepare(): DDP has a communication hook already and takes one only; call "
-                "register_comm_hook() after px.prepare(), then both are called") from error
-        patches.override(ddp, {"register_comm_hook": self._chain})
+        self._hook_of_ddp = hook_of(ddp, self._collectives)
+        self._hook_of_ddp.measure = self._bucket
+        patches.override(ddp, {"register_comm_hook": self._hook_of_ddp.chain})
         self._adopt(self._hooks)
 
-    def _chain(self, _original: Callable[..., None], state: Any, hook: Callable[..., Any]) -> None:
-        """Replaces DDP's register_comm_hook()."""
-        if self._own_hook is not None:
-            raise RuntimeError("register_comm_hook() was called before: DDP takes one hook")
-        self._own_hook = functools.partial(hook, state)
+    def detach(self) -> None:
+        super().detach()
+        self._hook_of_ddp.measure = None
+
+    @property
+    def _averaged_by_program(self) -> bool:
+        return self._hook_of_ddp.own is not None
 
     def _watch(self) -> list[Parameter]:
         new = super()._watch()
@@ -147,26 +146,24 @@ class Ddp(Gradients):
             self._add(self._micro, parameter, gradient if total is None else total)
         return total
 
-    def _bucket(self, _state, bucket):  # no annotations: torch checks them and does not accept text
-        if self._micro_step is not None:
-            if bucket.index() in self._fired:
-                self._mixed = True
-            self._fired.add(bucket.index())
-            self._launched |= bucket.is_last()
-            pieces = self._pieces_of(bucket)
-            self._add_pieces(self._micro, pieces)
-            if self._collectives.rank == 0 or self._own_hook is not None:
-                self._pieces += pieces
-        if self._own_hook is not None:
-            return self._collectives.called_later(self._own_hook(bucket))
-        return self._collectives.mean_later(bucket.buffer())
+    def _bucket(self, bucket: Any) -> None:
+        if self._micro_step is None:
+            return
+        if bucket.index() in self._fired:
+            self._mixed = True
+        self._fired.add(bucket.index())
+        self._launched |= bucket.is_last()
+        pieces = self._pieces_of(bucket)
+        self._add_pieces(self._micro, pieces)
+        if self._collectives.rank == 0 or self._averaged_by_program:
+            self._pieces += pieces
 
     def _pieces_of(self, bucket) -> list[Piece]:
         parameters = bucket.parameters()
         groups = [self._group_of.get(parameter) for parameter in parameters]
         first = groups[0]
         alike = first is not None and groups.count(first) == len(groups)
-        if alike and not self._precondition.active and self._own_hook is None:
+        if alike and not self._precondition.active and not self._averaged_by_program:
             return [Piece(first, bucket.buffer(), None)]
         return [Piece(group, gradient, parameter) for group, gradient, parameter
                 in zip(groups, bucket.gradients(), parameters) if group is not None]
@@ -179,7 +176,7 @@ class Ddp(Gradients):
     def _reduced_pieces(self) -> list[Piece]:
         """The pieces with the mean.  The program's own hook may return it in another tensor than
         the bucket's; DDP copies it to .grad."""
-        if self._own_hook is None:
+        if not self._averaged_by_program:
             return self._pieces
         return [Piece(group, parameter.grad, parameter) for group, _gradient, parameter
                 in self._pieces if parameter.grad is not None]
@@ -201,7 +198,7 @@ class Ddp(Gradients):
             self._average_here(self._sums())
         self._on_sync(time.monotonic() - self._computed_s)
         pieces = self._reduced_pieces()
-        if self._own_hook is not None:
+        if self._averaged_by_program:
             self._add_pieces(self._others, pieces)
         if self._collectives.rank == 0:
             self._add_pieces(self._mean, pieces)
@@ -252,6 +249,48 @@ class Ddp(Gradients):
             self._received = Sums(values[:groups], *values[groups:groups + 2],
                                   values[groups + 2:used], values[used:])
         return self._received
+
+
+class DdpHook:
+    """The communication hook of a DDP module.  DDP takes one and never lets it go, so it must not
+    refer to a session: the next one uses it again."""
+
+    def __init__(self, collectives: Collectives) -> None:
+        self.collectives = collectives
+        self.measure: Optional[Callable[[Any], None]] = None    # of the open session
+        self.own: Optional[Callable[..., Any]] = None   # of the program: averages
+
+    def call(self, _state, bucket):  # no annotations: torch checks them and does not accept text
+        if self.measure is not None:
+            self.measure(bucket)
+        if self.own is not None:
+            return self.collectives.called_later(self.own(bucket))
+        return self.collectives.mean_later(bucket.buffer())
+
+    def chain(self, _original: Callable[..., None], state: Any, hook: Callable[..., Any]) -> None:
+        """Replaces DDP's register_comm_hook()."""
+        if self.own is not None:
+            raise RuntimeError("register_comm_hook() was called before: DDP takes one hook")
+        self.own = functools.partial(hook, state)
+
+
+_HOOKS: "weakref.WeakKeyDictionary[DistributedDataParallel, DdpHook]" = weakref.WeakKeyDictionary()
+
+
+def hook_of(ddp: DistributedDataParallel, collectives: Collectives) -> DdpHook:
+    """Our hook of this module, which may be that of an earlier session."""
+    hook = _HOOKS.get(ddp)
+    if hook is None:
+        hook = DdpHook(collectives)
+        try:
+            _register_unlisted(ddp, hook.call)
+        except RuntimeError as error:
+            raise RuntimeError(
+                "px.prepare(): DDP has a communication hook already and takes one only; call "
+                "register_comm_hook() after px.prepare(), then both are called") from error
+        _HOOKS[ddp] = hook
+    hook.collectives = collectives
+    return hook
 
 
 def _register_unlisted(ddp: DistributedDataParallel, hook: Callable[..., Any]) -> None:
