@@ -24,8 +24,8 @@ from torch.utils.data import DataLoader
 
 from ..agent import Agent, Batch
 from ..model import split_batch
-from .arguments import batch_size_of, check_methods, check_objects, init_batch_of, \
-    local_batch_of, max_batch_of, note_of_other_parameters
+from .arguments import batch_size_of, check_methods, check_objects, check_scheduler, \
+    init_batch_of, local_batch_of, max_batch_of, note_of_other_parameters
 from .data import ElasticLoader, check
 from .evaluation import EvaluationLoader
 from .loop import epochs as _epochs, steps as _steps
@@ -116,7 +116,7 @@ def prepare(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader: An
     of_program = loader
     if batch_size is not None:
         loader = rebatched(loader, init_batch_of(batch_size), it.collectives)
-    check_methods("px.prepare(scheduler=...)", scheduler, ("step", "state_dict"))
+    check_scheduler(scheduler)
     check_methods("px.prepare(scaler=...)", scaler, ("state_dict", "load_state_dict"))
     check(loader)
     init_batch = int(loader.batch_size)  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ from typing import Any, Optional, Sequence
 import torch
 from torch.utils.data import DataLoader
 
+from .schedules import takes_metric
+
 
 def check_objects(where: str, model: Any, optimizer: Any, loader: Any) -> None:
     """TypeError unless these are a model, an optimizer and a loader."""
@@ -47,6 +49,15 @@ def check_methods(where: str, thing: Any, names: Sequence[str]) -> None:
     missing = [name for name in names if not hasattr(thing, name)]
     if thing is not None and missing:
         raise TypeError(f"{where}: a {type(thing).__name__} has no {missing[0]}()")
+
+
+def check_scheduler(scheduler: Any) -> None:
+    """TypeError unless it can be put on the progress clock.  None is accepted."""
+    check_methods("px.prepare(scheduler=...)", scheduler, ("step", "state_dict"))
+    if scheduler is not None and takes_metric(scheduler):
+        raise TypeError(f"px.prepare(scheduler=...): step() of a {type(scheduler).__name__} takes "
+                        "a metric, so it does not count updates: make it after px.init(), and do "
+                        "not give it to px.prepare()")
 
 
 def note_of_other_parameters(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> str:

@@ -3,23 +3,23 @@
 those that count updates."""
 from __future__ import annotations
 
+import inspect
 import math
 import weakref
 from typing import Any, Callable, Optional
-
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from .loop import TOLERANCE
 from .misuse import Misuse
 
 
 class ProgressClock:
-    """Steps a scheduler by progress: one step per update with batch M0, so one call may make
-    several steps or none."""
+    """Steps a scheduler by progress: one step per `every` updates with batch M0, so one call may
+    make several steps or none."""
 
     def __init__(self, scheduler: Any, progress: Callable[[], float], begin: float = 0.0) -> None:
         self.steps = 0
         self.begin = begin      # the progress at which it counts from 0
+        self.every = 1
         self.end = math.inf     # steps that the scheduler allows
         total = getattr(scheduler, "total_steps", None)  # of OneCycleLR
         if total:
@@ -27,7 +27,7 @@ class ProgressClock:
         self._progress = progress
 
     def step(self, original: Callable[..., Any], *args: Any, **options: Any) -> None:
-        due = min(int(self._progress() - self.begin + TOLERANCE), self.end)
+        due = min(int((self._progress() - self.begin + TOLERANCE) / self.every), self.end)
         while self.steps < due:
             self.steps += 1
             original(*args, **options)
@@ -41,7 +41,7 @@ class Stepper:
         self.scheduler = weakref.ref(scheduler)
         self.clock: Optional[ProgressClock] = None
         self._all = all_of_them
-        self._takes_metric = isinstance(scheduler, ReduceLROnPlateau)
+        self._takes_metric = takes_metric(scheduler)
         self._last: Optional[int] = None    # the update of the last call
         self._progress = 0.0                # at the last call
 
@@ -109,6 +109,14 @@ class Steppers:
 
     def _alive(self) -> list[Stepper]:
         return [stepper for stepper in self._all if stepper.scheduler() is not None]
+
+
+def takes_metric(scheduler: Any) -> bool:
+    """Whether step() needs an argument, as that of ReduceLROnPlateau: such a scheduler is stepped
+    after an evaluation and has no progress to follow."""
+    return any(each.default is each.empty and each.kind not in (
+        each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        for each in inspect.signature(scheduler.step).parameters.values())
 
 
 def _call(original: Callable[..., Any], *args: Any, **options: Any) -> Any:
