@@ -11,15 +11,17 @@ from types import SimpleNamespace
 
 import torch
 from torch.optim import lr_scheduler
+from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import DataLoader
 
 import pollux.torch as px
 from pollux.agent import Batch
+from pollux.torch.schedules import takes_metric
 
 from . import case
 from .reference import close
 from .tasks import (assert_equals_plain, assert_same, body, loss_of, make, net, noise, plain,
-                    prepared, table)
+                    prepared, refused, table)
 
 SMALL = {"local_batch": (1, 2)}
 REPLICAS = int(os.environ.get("WORLD_SIZE", "1"))
@@ -141,6 +143,45 @@ def a_scheduler_stops_at_the_goal_of_the_loop():
         body(run, x, y)
         run.scheduler.step()
     assert px.metrics()["progress"] > 20 and run.scheduler.last_epoch == 20, px.metrics()
+
+
+@case(1)
+def a_scheduler_that_takes_a_metric_is_refused():
+    """It does not count updates.  Others with an optional argument do."""
+    for name, kind in SCHEDULERS.items():
+        run = make()
+        assert takes_metric(kind(run.opt)) == (name == "ReduceLROnPlateau"), name
+    px.init()
+    plateau = SCHEDULERS["ReduceLROnPlateau"](run.opt)
+    refused(lambda: px.prepare(run.model, run.opt, DataLoader(table(), 8), scheduler=plateau),
+            "ReduceLROnPlateau takes a metric", "do not give it to px.prepare()")
+
+
+@case(1, 2)
+def an_average_of_weights_skips_micro_steps():
+    """If it was made after px.init(), or is tracked."""
+    def made() -> SimpleNamespace:
+        run = make()
+        run.average = AveragedModel(run.core)
+        return run
+
+    def made_before() -> SimpleNamespace:
+        run = make()
+        run.average = px.track("average", before)
+        return run
+
+    def each(run: SimpleNamespace, x: torch.Tensor, y: torch.Tensor) -> None:
+        body(run, x, y)
+        run.average.update_parameters(run.core)
+    px.close()
+    expected, before = plain(made, each), AveragedModel(net())
+    for make_it in (made, made_before):
+        run = prepared(make_it, each, **SMALL)
+        assert int(run.average.n_averaged) == int(expected.average.n_averaged) == 12
+        assert_same(SimpleNamespace(core=expected.average), SimpleNamespace(core=run.average))
+        assert type(copy.deepcopy(run.average)) is AveragedModel
+        px.close()
+        assert type(run.average) is AveragedModel
 
 
 @case(1)

@@ -248,6 +248,7 @@ def track(name: str, thing: Any) -> Any:
     """Save and restore one more object, which has state_dict() and load_state_dict().  Returns
     it."""
     session().saver.track(name, thing)
+    session().patches.average(thing)
     return thing
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patches of the user's objects, so that an unchanged loop can have micro-steps.
 
-In all but the last micro-step of an update, opt.step(), scheduler.step() and a scaler's unscale_(),
-step() and update() do nothing.  Schedulers and scalers that are made after px.init() are patched
-when they are made; give others to px.prepare().
+In all but the last micro-step of an update, opt.step(), scheduler.step(), a scaler's unscale_(),
+step() and update(), and update_parameters() of torch's AveragedModel do nothing.  Objects of these
+classes that are made after px.init() are patched when they are made; give others to px.prepare(),
+or an AveragedModel to px.track().
 """
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import weakref
 from typing import Any, Callable, ContextManager, Iterator, Optional
 
 import torch
+from torch.optim.swa_utils import AveragedModel
 
 from .misuse import Misuse
 from .optimizers import averages_gradients, decays_apart
@@ -41,6 +43,8 @@ class Patches:
             self._undo.append(_call_when_made(cls, self.scheduler))
         for cls in _scaler_classes():
             self._undo.append(_call_when_made(cls, self.scaler))
+        self._averages: list[weakref.ref] = []
+        self._undo.append(_call_when_made(AveragedModel, self.average))
 
     def close(self) -> None:
         """Undo all patches, the last one first."""
@@ -101,6 +105,13 @@ class Patches:
                        "update": self._unless_accumulating}
             self.override(scaler, {name: method for name, method in methods.items()
                                    if hasattr(scaler, name)})
+
+    def average(self, thing: Any) -> None:
+        """Skip the updates of an average of weights while gradients are accumulated.  Other objects
+        than torch's AveragedModel are not changed."""
+        if isinstance(thing, AveragedModel) and not _known(thing, self._averages):
+            self._averages.append(weakref.ref(thing))
+            self.override(thing, {"update_parameters": self._unless_accumulating})
 
     def override(self, thing: Any, methods: dict[str, Callable[..., Any]]) -> None:
         """Replace thing.name(...) by method(original, ...)."""
