@@ -19,6 +19,7 @@ import traceback
 import warnings
 from pathlib import Path
 from typing import Any, Callable, Iterator, NamedTuple, Optional
+from unittest import mock
 
 import accelerate
 import lightning.pytorch as pl
@@ -128,13 +129,15 @@ class Own(NamedTuple):
     each_epoch: bool = False
 
 
-def arguments(own: Optional[Own] = None, epochs: int = EPOCHS) -> transformers.TrainingArguments:
+def arguments(own: Optional[Own] = None, epochs: int = EPOCHS,
+              **more: Any) -> transformers.TrainingArguments:
     saving = "no" if own is None else "epoch" if own.each_epoch else "steps"
     return transformers.TrainingArguments(
         str(own.folder if own else "/nowhere"), num_train_epochs=epochs,
         per_device_train_batch_size=M0 // 2, gradient_accumulation_steps=2, learning_rate=RATE,
         max_grad_norm=0.0, use_cpu=True, train_sampling_strategy="sequential", report_to=[],
-        disable_tqdm=True, eval_strategy="epoch", save_strategy=saving, save_steps=30)
+        disable_tqdm=True, eval_strategy="epoch", save_strategy=saving, save_steps=30,
+        **more)
 
 
 def by_transformers(cls: type, net: Net, epochs: int, own: Optional[Own],
@@ -214,7 +217,8 @@ class Count:
 def by_accelerate(cls: type, net: Net, epochs: int, own: Optional[Own],
                   options: dict[str, Any]) -> Trained:
     # accelerate itself divides the loss of a last, incomplete accumulation by too much
-    parts = 2 if cls is Accelerator else 1
+    elastic = issubclass(cls, Accelerator)
+    parts = 2 if elastic else 1
     accelerator = cls(cpu=True, gradient_accumulation_steps=parts, **options)
     optimizer = sgd(net)
     schedule = linear(optimizer, epochs)
@@ -224,9 +228,9 @@ def by_accelerate(cls: type, net: Net, epochs: int, own: Optional[Own],
     accelerator.register_for_checkpointing(count)
     if own is not None and own.folder.exists():
         accelerator.load_state(str(own.folder))
-    if cls is Accelerator:
+    if elastic:
         px.track("count", count)
-    for epoch in px.epochs(epochs) if cls is Accelerator else range(epochs):
+    for epoch in px.epochs(epochs) if elastic else range(epochs):
         model.train()
         for batch in batches:
             with accelerator.accumulate(model):
@@ -264,9 +268,11 @@ def plain(package: str) -> Trained:
 
 def elastic(package: str, folder: Optional[Path] = None, *, epochs: int = EPOCHS,
             stop_after: Optional[int] = None, own: Optional[Own] = None,
-            net: Optional[Net] = None, **options: Any) -> Optional[Trained]:
-    """Train with Pollux; None if it was stopped."""
+            net: Optional[Net] = None, changed: Optional[type] = None,
+            **options: Any) -> Optional[Trained]:
+    """Train with Pollux; None if it was stopped.  changed: a subclass of the elastic class."""
     function, _plain, cls = PACKAGES[package]
+    cls = changed or cls
     net = net or Net(stop_after)
     options.update(checkpoint=str(folder) if folder else None, clock=lambda: net.seconds)
     try:
@@ -432,21 +438,130 @@ def case_none(package: str, folder: Path) -> None:
     assert nothing is None and len(batches) == UPDATES
 
 
+class ScaledTrainer(Trainer):
+    """With a gradient scaler, as for fp16, which the CPU does not have."""
+
+    def create_accelerator_and_postprocess(self) -> None:
+        super().create_accelerator_and_postprocess()
+        self.accelerator.scaler = torch.amp.GradScaler("cpu")
+
+
+class ScaledAccelerator(Accelerator):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.scaler = torch.amp.GradScaler("cpu")
+
+
+def case_scaler(package: str, folder: Path) -> None:
+    """accelerate calls the optimizer's step() by the scaler."""
+    changed = {"transformers": ScaledTrainer, "accelerate": ScaledAccelerator}[package]
+    trained = elastic(package, adapt=False, changed=changed)
+    check_whole(trained)
+    assert trained.metrics["progress"] == EPOCHS * UPDATES
+
+
+def case_plateau(package: str, folder: Path) -> None:
+    """A scheduler that takes a metric is stepped after evaluations only."""
+    for name, cls in (("reduce_lr_on_plateau", torch.optim.lr_scheduler.ReduceLROnPlateau),
+                      ("greedy", transformers.optimization.GreedyLR)):
+        net = Net()
+        with mock.patch.object(cls, "step", autospec=True, side_effect=cls.step) as step:
+            trainer = Trainer(net, arguments(lr_scheduler_type=name, metric_for_best_model="loss"),
+                              train_dataset=Numbers(), eval_dataset=Numbers(),
+                              optimizers=(sgd(net), None), adapt=False)
+            trainer.train()
+        assert px.metrics()["progress"] == EPOCHS * UPDATES
+        assert px.session().patches.schedulers[0]() is trainer.lr_scheduler, "it is not saved"
+        px.close()
+        assert step.call_count == EPOCHS, (name, step.call_count)
+
+
+def case_frequency(package: str, folder: Path) -> None:
+    """A scheduler with a frequency makes one step per so many updates with M0, also if an epoch has
+    fewer updates."""
+    class Rare(Module):
+        def configure_optimizers(self) -> dict[str, Any]:
+            optimizer = sgd(self)
+            schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+            return {"optimizer": optimizer, "lr_scheduler": {
+                "interval": "step", "frequency": UPDATES // 2, "scheduler": schedule}}
+
+    for epochs, options in ((EPOCHS, {"adapt": False}),
+                            (10, {"max_batch": 8 * M0, "local_batch": (1, 4 * M0)})):
+        net = Net()
+        trainer = pl.Trainer(
+            accelerator="cpu", max_epochs=epochs, logger=False, enable_checkpointing=False,
+            strategy=ElasticStrategy(clock=lambda: net.seconds, **options),
+            enable_progress_bar=False, enable_model_summary=False)
+        trainer.fit(Rare(net, epochs), loader())
+        steps = trainer.lr_scheduler_configs[0].scheduler.last_epoch
+        px.close()
+        assert steps == 2 * epochs, steps
+
+
+def case_epochs(package: str, folder: Path) -> None:
+    """A scheduler that is stepped once per epoch counts epochs."""
+    for linked in (True, False):
+        for adapt in (True, False):
+            net = Net()
+            accelerator = Accelerator(cpu=True, step_scheduler_with_optimizer=linked, adapt=adapt,
+                                      max_batch=8 * M0, clock=lambda: net.seconds)
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer := sgd(net), 1, 0.5)
+            model, optimizer, batches, schedule = accelerator.prepare(
+                net, optimizer, loader(), schedule)
+            for _epoch in px.epochs(EPOCHS):
+                for batch in batches:
+                    accelerator.backward(model(**batch)["loss"])
+                    optimizer.step()
+                    optimizer.zero_grad()
+                schedule.step()
+            px.close()
+            assert schedule.get_last_lr() == [RATE * 0.5 ** EPOCHS], (linked, adapt)
+
+
+def case_placement(package: str, folder: Path) -> None:
+    """device_placement has an entry for the training loader, too."""
+    net = Net()
+    accelerator = Accelerator(cpu=True)
+    batches, model, _optimizer = accelerator.prepare(
+        loader(), net, sgd(net), device_placement=[True, False, True])
+    px.close()
+    assert getattr(model, "module", model) is net and len(batches) == UPDATES
+
+
+def case_hook(package: str, folder: Path) -> None:
+    """The communication hook of accelerate is called after that of Pollux."""
+    handler = accelerate.DistributedDataParallelKwargs(
+        comm_hook=accelerate.utils.DDPCommunicationHookType.FP16)
+    trained = elastic(package, adapt=False, kwargs_handlers=[handler])
+    assert trained.metrics["progress"] == EPOCHS * UPDATES
+    expected = reference()
+    for name, value in trained.net.state_dict().items():
+        other = expected.state_dict()[name]
+        torch.testing.assert_close(value, other, rtol=0.01, atol=0.01)
+    assert any(not torch.equal(value, expected.state_dict()[name])
+               for name, value in trained.net.state_dict().items()), "gradients were not rounded"
+
+
 # For all packages, with these numbers of replicas.
 CASES = {
     "equal": (1, 2), "adapts": (1, 2), "resumes": (1, 2), "leaves": (2,), "fewer": (1,),
     "own_checkpoint": (1,),
 }
-# For one package, with one replica.
-OF_PACKAGES = ["transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
-               "transformers_older", "lightning_own_epoch", "lightning_handlers",
-               "accelerate_none"]
+# For one package, with this number of replicas.
+OF_PACKAGES = {
+    1: ["transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
+        "transformers_older", "transformers_scaler", "transformers_plateau",
+        "lightning_own_epoch", "lightning_handlers", "lightning_frequency", "accelerate_none",
+        "accelerate_scaler", "accelerate_epochs", "accelerate_placement"],
+    2: ["accelerate_scaler", "accelerate_hook"],
+}
 
 
 def names(replicas: int) -> list[str]:
     of_all = [f"{package}_{case}" for package in PACKAGES for case, counts in CASES.items()
               if replicas in counts]
-    return of_all + (OF_PACKAGES if replicas == 1 else [])
+    return of_all + OF_PACKAGES[replicas]
 
 
 @contextlib.contextmanager

@@ -17,9 +17,13 @@ EXAMPLES = ROOT / "examples" / "pytorch"
 PACKAGES = ("transformers", "lightning", "accelerate")
 BOTH = ("equal", "adapts", "resumes")
 ONE = ("fewer", "own_checkpoint")
-OF_PACKAGES = ("transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
-               "transformers_older", "lightning_own_epoch", "lightning_handlers",
-               "accelerate_none")
+OF_PACKAGES = {
+    1: ("transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
+        "transformers_older", "transformers_scaler", "transformers_plateau",
+        "lightning_own_epoch", "lightning_handlers", "lightning_frequency", "accelerate_none",
+        "accelerate_scaler", "accelerate_epochs", "accelerate_placement"),
+    2: ("accelerate_scaler", "accelerate_hook"),
+}
 TIMEOUT_S = 900.0   # for all cases; on an idle machine they take a minute
 
 
@@ -44,7 +48,7 @@ def case_names() -> list[tuple[str, int]]:
     both = [(f"{package}_{case}", count) for count in (2, 1) for package in PACKAGES
             for case in BOTH]
     one = [(f"{package}_{case}", 1) for package in PACKAGES for case in ONE]
-    return both + one + [(name, 1) for name in OF_PACKAGES]
+    return both + one + [(name, count) for count in (2, 1) for name in OF_PACKAGES[count]]
 
 
 @pytest.mark.parametrize("name, replicas", case_names())

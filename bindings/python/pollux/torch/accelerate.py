@@ -11,16 +11,18 @@ update, also within accelerator.accumulate(model).
 """
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Iterator
 
 import accelerate
 import torch
-from accelerate.utils import send_to_device
+from accelerate.utils import DDPCommunicationHookType, send_to_device
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 import pollux.torch as px
 
-from .adapters import PREPARE, start, taken
+from .adapters import PREPARE, start, take_over_step, taken
 from .data import ElasticLoader
 from .delegating import Delegating
 
@@ -45,7 +47,11 @@ class Accelerator(accelerate.Accelerator):
         if not is_training or loader is None:
             return super().prepare(*args, **options)
         rest = [each for each in args if each is not loader]
-        result = super().prepare(*rest, **options)
+        if options.get("device_placement") is not None:
+            options["device_placement"] = [placed for each, placed in zip(
+                args, options["device_placement"]) if each is not loader]
+        with self._without_hook():
+            result = super().prepare(*rest, **options)
         done = iter(result if isinstance(result, tuple) else (result,))
         prepared = [None if each is loader else next(done) for each in args]
         elastic = self._make_elastic(loader, prepared)
@@ -57,16 +63,37 @@ class Accelerator(accelerate.Accelerator):
 
         if loader.batch_size is None:
             raise ValueError("Accelerator.prepare(): the training loader must have a batch_size")
-        schedule = first(accelerate.scheduler.AcceleratedScheduler)
+        for each in prepared:
+            if isinstance(each, accelerate.scheduler.AcceleratedScheduler):
+                # Whether it counts updates or epochs is seen when it is stepped.
+                self._session.patches.scheduler(each.scheduler)
+                each.split_batches = True   # one step per call, whatever the number of processes
+        model = first(torch.nn.Module)
         optimizer = first(accelerate.optimizer.AcceleratedOptimizer)
         options = {"local_batch": (1, loader.batch_size), **self._prepare_options}
         _model, _optimizer, elastic = px.prepare(
-            first(torch.nn.Module), optimizer.optimizer, loader,
+            model, optimizer.optimizer, loader,
             batch_size=loader.batch_size * self._parts if self._parts > 1 else None,
-            scheduler=schedule.scheduler if schedule is not None else None, scaler=self.scaler,
-            **options)
+            scaler=self.scaler, **options)
+        take_over_step(optimizer)
+        if isinstance(model, DistributedDataParallel) and self.ddp_handler is not None:
+            self.ddp_handler.register_comm_hook(model)  # after that of Pollux
         self.register_for_checkpointing(State())
         return SyncedLoader(elastic, self)
+
+    @contextlib.contextmanager
+    def _without_hook(self) -> Iterator[None]:
+        """DDP takes one communication hook, which must be that of Pollux: do not register the one
+        of DistributedDataParallelKwargs(comm_hook=...)."""
+        handler = self.ddp_handler
+        if handler is None:
+            yield
+            return
+        hook, handler.comm_hook = handler.comm_hook, DDPCommunicationHookType.NO
+        try:
+            yield
+        finally:
+            handler.comm_hook = hook
 
     def _do_sync(self) -> None:
         """Called by accumulate()."""

@@ -30,7 +30,7 @@ from torch.utils.data import DataLoader
 import pollux.torch as px
 
 from ..agent import World
-from .adapters import PREPARE, start, taken
+from .adapters import PREPARE, counts_updates, start, taken
 from .loop import TOLERANCE
 from .loop_loader import LoopLoader, Updates
 
@@ -143,8 +143,13 @@ class ElasticStrategy(ParallelStrategy):
         """The Trainer has made and restored all its objects: make them elastic."""
         trainer, updates = self._trainer, self._updates
         handler = take_handler(trainer)
+        schedule = self._schedule_of_updates()
         px.prepare(self.model, self.optimizers[0], updates.loader,
-                   scheduler=self._scheduler_of_updates(), **self._prepare_options)
+                   scheduler=schedule.scheduler if schedule is not None else None,
+                   **self._prepare_options)
+        if schedule is not None:
+            # An epoch of larger batches may have fewer updates than the frequency.
+            self._session.patches.by_progress.every, schedule.frequency = schedule.frequency, 1
         if callable(handler):
             signal.signal(signal.SIGTERM, self._stop_and(handler))
         updates.loader.set_epochs(self._epochs_of(trainer, len(updates)))
@@ -161,10 +166,11 @@ class ElasticStrategy(ParallelStrategy):
             handler(number, frame)
         return both
 
-    def _scheduler_of_updates(self) -> Any:
-        found = [each.scheduler for each in self.lr_scheduler_configs if each.interval == "step"
-                 and not each.reduce_on_plateau]
-        return found[0] if found else None
+    def _schedule_of_updates(self) -> Any:
+        """The configuration of the scheduler that counts updates."""
+        return next((each for each in self.lr_scheduler_configs if each.interval == "step"
+                     and counts_updates(self._session, each.scheduler) is not None
+                     and not each.reduce_on_plateau), None)
 
     @staticmethod
     def _epochs_of(trainer: Any, updates: int) -> Any:

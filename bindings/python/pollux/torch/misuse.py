@@ -109,7 +109,9 @@ class Misuse:
                        range_loop() or here())
 
     def scheduler_noticed(self) -> None:
-        """A scheduler was found to count updates."""
+        """A scheduler was found to count updates.  An adapter does not know it before."""
+        if self.by_adapter:
+            return
         self._warn("scheduler", "this scheduler is stepped after every update: from now on it "
                    "counts progress, in updates with M0; give it to px.prepare(scheduler=...), so "
                    "that it does from the start", here())

@@ -24,7 +24,7 @@ from torch.utils.data import IterableDataset, Sampler
 
 import pollux.torch as px
 
-from .adapters import PREPARE, start, taken
+from .adapters import PREPARE, counts_updates, start, take_over_step, taken
 from .loop import TOLERANCE
 from .loop_loader import LoopLoader, Updates
 from .workers import like
@@ -95,8 +95,10 @@ class Elastic:
         """The Trainer has made model, optimizer and scheduler, and loaded its own checkpoint."""
         model, updates = super()._prepare_for_training(max_steps, train_dataloader,
                                                        resume_from_checkpoint)
-        px.prepare(model, self.optimizer.optimizer, updates.loader, scheduler=self.lr_scheduler,
-                   **self._prepare_options)
+        px.prepare(model, self.optimizer.optimizer, updates.loader,
+                   scheduler=counts_updates(self._session, self.lr_scheduler),
+                   scaler=self.accelerator.scaler, **self._prepare_options)
+        take_over_step(self.optimizer)
         updates.loader.set_epochs(math.ceil(max_steps / len(updates)))
         px.track("transformers.Trainer", TrainerCounters(self))
         if resume_from_checkpoint is not None:
