@@ -203,7 +203,7 @@ test: ## all tests, up to 20 minutes; ends with `N passed, N failed`
 	@tools/test
 soak: ## all tests with full counts, long fuzzing, a fresh Debian 12 and the timing targets; hours
 	@tools/setup soak
-	@POLLUX_SOAK=1 tools/test
+	@tools/soak
 
 .PHONY: test-api
 test-api: $(B)/pollux $(B)/polluxd ## docs/openapi.json against a daemon, by schemathesis from PyPI; two minutes

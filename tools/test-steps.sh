@@ -228,3 +228,7 @@ steps="includes format header unit_gcc cli slurm unit_clang unit_asan cli_asan p
 [ -z "$soak" ] || steps="unit_gcc cli slurm python fuzz"
 [ -z "${POLLUX_PYPI-}" ] || steps+=" api torch wheel"
 [ -z "$soak" ] || steps+=" $long_tests bench"
+
+# Of a soak: steps that run at the same time (tools/soak).  The others measure times.
+computing_steps="long_fresh python long_quality long_noise long_interpolation long_repeats"
+waiting_steps="slurm long_slurm_cuts long_slurm_storm unit_gcc cli fuzz"
