@@ -375,6 +375,14 @@ static void test_submit_fails (void **state)
                  "error' >&2\nexit 1\n");
     answer = ask_submit (test, test->owner);
     assert_int_equal (answer.code, OWNER_UNREACHABLE);
+    /* The second line says that the job is refused only for now. */
+    set_command (test, "sbatch",
+                 "#!/bin/sh\necho 'sbatch: error: AssocMaxSubmitJobLimit' >&2\n"
+                 "echo 'sbatch: error: Batch job submission failed: Job violates accounting/QOS "
+                 "policy' >&2\nexit 1\n");
+    answer = ask_submit (test, test->owner);
+    assert_int_equal (answer.code, OWNER_NOT_NOW);
+    assert_string_equal (answer.text, "sbatch: error: AssocMaxSubmitJobLimit");
     set_command (test, "sbatch", "#!/bin/sh\nkill -9 $$\n");
     answer = ask_submit (test, test->owner);
     assert_int_equal (answer.code, -EINTR);

@@ -184,6 +184,7 @@ static void submissions_are_excused (void **state)
         {-EAGAIN, true, true, false},
         {OWNER_UNREACHABLE, true, true, false},
         {OWNER_NO_PROCESS, true, false, false},
+        {OWNER_NOT_NOW, true, true, false},
         {OWNER_COMMAND_FAILED, true, false, true},
         {-EACCES, true, false, true},
         {-EDQUOT, true, false, true},
@@ -197,7 +198,10 @@ static void submissions_are_excused (void **state)
         answer (test, &request, rows[i].code, "");
         assert_int_equal (share->excused, rows[i].excused);
         assert_int_equal (share->refused, rows[i].refused);
+        assert_int_equal (share->limited, rows[i].code == OWNER_NOT_NOW);
         assert_non_null (strstr (share->why, "why not"));
+        assert_int_equal (strstr (share->why, "Slurm did not take it: ") != NULL,
+                          rows[i].code == OWNER_NOT_NOW || rows[i].code == OWNER_COMMAND_FAILED);
         /* The account is looked up again at once. */
         assert_int_equal (take (test, &request), rows[i].code == OWNER_NO_ACCOUNT);
         if (rows[i].code == OWNER_NO_ACCOUNT)

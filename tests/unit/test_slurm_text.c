@@ -212,10 +212,11 @@ static void test_refusals (void **state)
         {"sbatch: error: Batch job submission failed: Invalid account or account/partition "
          "combination specified",
          false},
-        {"sbatch: error: AssocMaxSubmitJobLimit sbatch: error: Batch job submission failed: Job "
+        {"sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job "
          "violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
          true},
-        {"sbatch: error: QOSMaxWallDurationPerJobLimit sbatch: error: Batch job submission failed: "
+        {"sbatch: error: QOSMaxWallDurationPerJobLimit\nsbatch: error: Batch job submission "
+         "failed: "
          "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
          false},
         {"sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying", true},

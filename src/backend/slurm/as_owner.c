@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "backend/slurm/as_owner_private.h"
+#include "backend/slurm/states.h"
 #include "backend/slurm/submission.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -165,10 +166,13 @@ static void refuse (struct helper *helper, uint64_t number, int code, const char
     send_answer (helper, &answer, -1);
 }
 
-/* What a command wrote: its first line is for people, all of them tell whether Slurm could be asked. */
+/* What a command wrote: its first line is for people, all of them tell whether Slurm could be asked, and whether it
+ * refuses the job for good. */
 static int command_code (const char *messages)
 {
-    return slurm_sbatch_unreachable (messages) ? OWNER_UNREACHABLE : OWNER_COMMAND_FAILED;
+    return slurm_sbatch_unreachable (messages) ? OWNER_UNREACHABLE
+           : slurm_refuses_for_now (messages)  ? OWNER_NOT_NOW
+                                               : OWNER_COMMAND_FAILED;
 }
 
 /* Read what is there, without waiting; a NUL ends it. */
@@ -203,7 +207,7 @@ static void take_failure (struct owner_answer *answer)
         return;
     *space = '\0';
     if (number_int64 (answer->text, &code) == 0 && code < 0 && code > -4096 &&
-        code != OWNER_NO_PROCESS && code != OWNER_UNREACHABLE)
+        code != OWNER_NO_PROCESS && code != OWNER_UNREACHABLE && code != OWNER_NOT_NOW)
         answer->code = (int)code;
     memmove (answer->text, space + 1, strlen (space + 1) + 1);
 }

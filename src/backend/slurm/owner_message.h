@@ -64,11 +64,12 @@ struct owner_request {
     char storage[OWNER_MESSAGE_LIMIT]; /* words, when decoded */
 };
 
-/* Codes of an answer besides those of errno.  The first three the root process gives by itself.  All others come from a
+/* Codes of an answer besides those of errno.  The first four the root process gives by itself.  All others come from a
  * process of the owner, who can make it say anything: they concern this owner's request only. */
 enum {
     OWNER_NO_PROCESS = -EUSERS,        /* the root process could not start a child */
     OWNER_UNREACHABLE = -EHOSTUNREACH, /* sbatch says that Slurm does not answer */
+    OWNER_NOT_NOW = -ERESTART,         /* sbatch says that Slurm refuses the job only for now */
     OWNER_COMMAND_FAILED = -EREMOTEIO, /* sbatch or scancel failed for another reason */
     OWNER_LOOKUP_FAILED = -ECOMM,      /* the user database did not answer */
     OWNER_NO_ACCOUNT = -ESRCH,         /* it answered that there is no such user */

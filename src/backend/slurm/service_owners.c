@@ -223,13 +223,15 @@ static void submit_answer (struct service *service, struct carried_share *share,
     result.code = answer->code;
     result.exit_code = 1;
     share->no_process = answer->code == OWNER_NO_PROCESS;
-    share->limited = !share->no_process && slurm_refuses_for_now (answer->text);
+    share->limited = answer->code == OWNER_NOT_NOW;
     share->excused =
         share->limited || (!share->no_process && is_excused (service, share, answer->code));
     share->refused = !share->no_process && !share->excused;
     slurm_share_ended (&service->slurm, share, &result);
     snprintf (share->why, sizeof (share->why), "%s%.200s",
-              share->refused || share->limited ? "Slurm did not take it: " : "", answer->text);
+              share->limited || answer->code == OWNER_COMMAND_FAILED ? "Slurm did not take it: "
+                                                                     : "",
+              answer->text);
 }
 
 int service_stop (struct service *service, const char *owner, int64_t id, int signal)

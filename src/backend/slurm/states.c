@@ -104,16 +104,16 @@ enum slurm_waiting slurm_waiting (const char *reason)
     return SLURM_WAITS_FOR_LIMIT;
 }
 
-/* The second one also comes for a time limit that is too long; a line before it may say so. */
-bool slurm_refuses_for_now (const char *message)
+/* The second one also comes for a time limit that is too long; the line before it says which limit it is. */
+bool slurm_refuses_for_now (const char *messages)
 {
-    static const char *const messages[] = {"Required partition not available",
-                                           "Job violates accounting/QOS policy",
-                                           "temporarily unable to accept job"};
-    if (strstr (message, "MaxWallDurationPerJob"))
+    static const char *const sentences[] = {"Required partition not available",
+                                            "Job violates accounting/QOS policy",
+                                            "temporarily unable to accept job"};
+    if (strstr (messages, "MaxWallDurationPerJob"))
         return false;
-    for (size_t i = 0; i < COUNT (messages); i++)
-        if (strstr (message, messages[i]))
+    for (size_t i = 0; i < COUNT (sentences); i++)
+        if (strstr (messages, sentences[i]))
             return true;
     return false;
 }

@@ -27,8 +27,8 @@ enum slurm_waiting {
 };
 enum slurm_waiting slurm_waiting (const char *reason);
 
-/* Does sbatch, by its message, refuse a job only for now: by a closed partition, or a limit of the account? */
-bool slurm_refuses_for_now (const char *message);
+/* Does sbatch, by all lines that it wrote, refuse a job only for now: by a closed partition, or a limit of the account? */
+bool slurm_refuses_for_now (const char *messages);
 
 /* "coming", "held", ... */
 const char *slurm_phase_name (enum slurm_phase phase);
