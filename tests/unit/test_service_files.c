@@ -242,8 +242,28 @@ static void unreadable_files_are_an_excuse (void **state)
     free (slurm->set.items);
 }
 
+/* An answer to what was asked while the share ran may be older than its end: the files are read again. */
+static void late_answers_are_not_used (void **state)
+{
+    struct fixture *test = *state;
+    struct run_view *view = calloc (1, sizeof (*view));
+    assert_non_null (view);
+    assert_int_equal (service_read (&test->service, &run, 1, view), -EAGAIN);
+    int64_t end_us = clock_monotonic_us () + 1;
+    expect_read (test, "status", -ENOENT, "");
+    expect_read (test, "info", 0, "");
+    while (clock_monotonic_us () < end_us)
+        ;
+    assert_int_equal (service_read (&test->service, &run, end_us, view), -EAGAIN);
+    expect_read (test, "status", -ENOENT, "");
+    expect_read (test, "info", 0, "");
+    assert_int_equal (service_read (&test->service, &run, end_us, view), 0);
+    assert_int_equal (view->state, RUN_BEGUN);
+    free (view);
+}
+
 /* What was asked while the share ran does not count when it has ended. */
-static void a_new_wish_counts_from_its_beginning (void **state)
+static void a_new_request_counts_from_its_beginning (void **state)
 {
     struct fixture *test = *state;
     struct run_view *view = calloc (1, sizeof (*view));
@@ -451,7 +471,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (passing_failures_say_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown (unreadable_files_are_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown (unreadable_files_are_an_excuse, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (a_new_wish_counts_from_its_beginning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (late_answers_are_not_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_new_request_counts_from_its_beginning, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (logs_come_in_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown (only_memory_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown (the_newest_are_kept, set_up, tear_down),

@@ -91,14 +91,14 @@ int service_read (struct service *service, const struct run_name *name, int64_t 
     int64_t now_us = clock_monotonic_us ();
     if (!read)
         return -ENOMEM;
-    if (read->request == 0 && read->at_us > newer_us) {
+    if (read->request == 0 && read->at_us >= newer_us && read->at_us > 0) {
         ret->state = read->state;
         ret->has_status = read->has_status;
         ret->has_replica = read->state != RUN_NONE;
         ret->status = read->status;
         return 0;
     }
-    if (read->asked_us <= newer_us) {
+    if (read->asked_us < newer_us || read->asked_us == 0) {
         read->asked_us = now_us;
         read->failures = 0;
     }
@@ -109,6 +109,7 @@ int service_read (struct service *service, const struct run_name *name, int64_t 
     if (read->request != 0)
         return -EAGAIN;
     read->info = false;
+    read->sent_us = now_us;
     int code = ask (service, OWNER_READ, name, "status", &read->request, NULL);
     return code < 0 && code != -EAGAIN ? code : -EAGAIN;
 }
@@ -144,7 +145,7 @@ static void take_read (struct service *service, struct service_read *read,
         read->request = 0;
         return;
     }
-    read->at_us = clock_monotonic_us ();
+    read->at_us = read->sent_us;
     look_again (service, &read->name);
 }
 

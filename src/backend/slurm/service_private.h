@@ -40,7 +40,8 @@ struct service_read {
     enum run_state state;
     bool has_status;
     struct run_status status;
-    int64_t at_us;    /* of the answer; 0: none yet */
+    int64_t at_us;    /* when the status was asked for that is known; 0: never */
+    int64_t sent_us;  /* of the last request for the status */
     int64_t asked_us; /* since when an answer is wanted */
     int failures;     /* of requests since then */
 };
@@ -150,7 +151,7 @@ void service_owners_clear (struct service *service);
 
 /* ---- service_files.c ---- */
 
-/* The state of a run's files, read after newer_us: 0; -EAGAIN: it is being read.  If they cannot be read for minutes, the
+/* The state of a run's files, asked for at newer_us or later: 0; -EAGAIN: it is being read.  If they cannot be read for minutes, the
  * run has begun and has no status, and ret->why says so. */
 int service_read (struct service *service, const struct run_name *name, int64_t newer_us,
                   struct run_view *ret);
