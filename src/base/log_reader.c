@@ -106,7 +106,8 @@ static bool identify (int file, struct log_position *ret)
     return true;
 }
 
-/* Open the file of a position: its number.  -1: it was removed, and *ret_oldest is the oldest existing one. */
+/* Open the file of a position: its number.  -1: it was removed, and *ret_oldest is the oldest existing one.  During a
+ * rotation there is no newest file for a moment. */
 static int find_file (const struct log_reader *reader, const struct log_position *at, int *ret,
                       int *ret_oldest, struct pollux_error *err)
 {
@@ -114,8 +115,11 @@ static int find_file (const struct log_reader *reader, const struct log_position
     for (int number = 0; number <= FILES; number++) {
         struct log_position found;
         int file;
-        if (open_file (reader, number, &file, number == 0 ? err : NULL) < 0)
+        if (open_file (reader, number, &file, number == 0 ? err : NULL) < 0) {
+            if (number == 0)
+                continue;
             break;
+        }
         *ret_oldest = number;
         *ret = file;
         if (identify (file, &found) && found.inode == at->inode && found.device == at->device &&

@@ -357,11 +357,20 @@ static void logs_come_in_pieces (void **state)
         assert_false (take (test, &request)); /* it was read a moment ago */
         test->service.logs[0]->at_us = 0;     /* a second has passed */
     }
-    from = (struct log_position){.inode = 0};
-    assert_int_equal (read_log (test, &from, &piece), -EAGAIN);
-    assert_true (take (test, &request));
-    answer (test, &request, -EACCES);
-    assert_int_equal (read_log (test, &from, &piece), -EACCES);
+    static const struct {
+        uint64_t inode;
+        int answer, code;
+    } failures[] = {
+        {0, -EACCES, -EACCES}, {0, -EIO, -EIO}, {6, -EACCES, -EACCES}, {7, -EIO, -EAGAIN}};
+    /* Failures that pass do not end a reader that has begun. */
+    for (size_t i = 0; i < COUNT (failures); i++) {
+        from = (struct log_position){.inode = failures[i].inode};
+        assert_int_equal (read_log (test, &from, &piece), -EAGAIN);
+        assert_true (take (test, &request));
+        answer (test, &request, failures[i].answer);
+        assert_int_equal (read_log (test, &from, &piece), failures[i].code);
+        test->service.logs[0]->at_us = 0;
+    }
 }
 
 /* A descriptor of a file that is not in memory is not taken: a read of it could wait. */

@@ -255,9 +255,10 @@ static int give_log (struct service *service, struct service_log *log, struct lo
     log->file = -1;
     if (stat.st_size == (off_t)sizeof (piece))
         return 0; /* the entry stays, and delays the next request */
-    for (int i = 0; i < service->log_count; i++)
-        if (service->logs[i] == log)
-            drop_log (service, i);
+    int at = 0;
+    while (service->logs[at] != log)
+        at++;
+    drop_log (service, at);
     return 0;
 }
 
@@ -279,6 +280,8 @@ int service_read_log (void *self, const char *job, int generation, int rank, int
         return ask_log (service, &key, err);
     if (log->request != 0)
         return fail (err, -EAGAIN, "the log is being read");
+    if (from->inode != 0 && owner_code_is_transient (log->code))
+        return fail (err, -EAGAIN, "%s", log->why.text); /* a reader goes on where it was */
     if (log->code < 0)
         return fail (err, log->code, "%s", log->why.text);
     return log->file < 0 ? fail (err, -EAGAIN, "the log was read a moment ago")
