@@ -139,6 +139,24 @@ static void known_owners_are_kept (void **state)
     }
 }
 
+/* Starts wait for an owner whose lookup failed: it is made again, without a new start. */
+static void failed_lookups_are_made_again (void **state)
+{
+    static const int codes[] = {OWNER_LOOKUP_FAILED, -EPERM, 0};
+    struct fixture *test = *state;
+    struct owner_request request;
+    for (size_t i = 0; i < COUNT (codes); i++) {
+        look_up (test, codes[i]);
+        service_retry_accounts (&test->service);
+        assert_false (take (test, &request)); /* not at once */
+        test->service.accounts[0]->due_us = 0;
+        service_retry_accounts (&test->service);
+        assert_int_equal (take (test, &request), codes[i] == OWNER_LOOKUP_FAILED);
+        if (codes[i] == OWNER_LOOKUP_FAILED)
+            answer (test, &request, OWNER_LOOKUP_FAILED, "");
+    }
+}
+
 /* ---- Submissions -------------------------------------------------------------------------- */
 
 /* Job a begins its first generation. */
@@ -288,6 +306,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (known_owners_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (failed_lookups_are_made_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown (submissions_are_excused, set_up, tear_down),
         cmocka_unit_test_setup_teardown (hidden_jobs_are_cancelled, set_up, tear_down),
         cmocka_unit_test_setup_teardown (listed_jobs_are_not_hidden, set_up, tear_down),

@@ -186,6 +186,7 @@ static void service_step (void *self, const struct cluster *cluster)
     struct service *service = self;
     service->slurm.cluster = cluster;
     service_take_answers (service);
+    service_retry_accounts (service);
     service_query_nodes (service);
     service_remove_next (service);
     slurm_step (&service->slurm, cluster);

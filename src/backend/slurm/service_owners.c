@@ -88,6 +88,17 @@ int service_account (struct service *service, const char *owner, const struct se
     return 0;
 }
 
+void service_retry_accounts (struct service *service)
+{
+    int64_t now_us = clock_monotonic_us ();
+    for (int i = 0; i < service->account_count; i++) {
+        struct service_account *account = service->accounts[i];
+        bool unknown = !account->answered || owner_code_is_transient (account->code);
+        if (unknown && account->request == 0 && now_us >= account->due_us)
+            look_up (service, account, NULL);
+    }
+}
+
 static void clear_account (struct service_account *account)
 {
     run_spec_free (account->environment);
@@ -189,8 +200,8 @@ static bool is_known (struct service *service, const struct carried_share *share
 }
 
 /* True if the failure does not count as the job's: Slurm, the owner's file server or the name service did not answer, or
- * memory or sbatch was missing, as during an upgrade of Slurm.  The owner controls what sbatch prints, so the number of
- * such failures is limited per job, and they never delay other jobs. */
+ * memory or sbatch was missing, as during an upgrade of Slurm.  The owner controls what sbatch prints, so after some of
+ * these failures the job waits longer each time, and they never delay other jobs. */
 static bool is_excused (struct service *service, const struct carried_share *share, int code)
 {
     return code == OWNER_UNREACHABLE || code == -ENOEXEC || owner_code_is_transient (code) ||

@@ -138,6 +138,8 @@ extern const struct slurm_way service_way;
 /* The owner's account: 0; -EAGAIN: it is being looked up; else why the owner is not served. */
 int service_account (struct service *service, const char *owner, const struct service_account **ret,
                      struct pollux_error *err);
+/* Look owners up again of whom nothing is known because a lookup failed: starts wait for them. */
+void service_retry_accounts (struct service *service);
 /* The owner of a job of the cluster; "": there is no such job. */
 const char *service_owner_of (const struct service *service, const char *job);
 int service_submit (struct service *service, const char *owner, struct carried_share *share,
