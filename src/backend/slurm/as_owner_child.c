@@ -214,16 +214,11 @@ static int read_payload (int payload, uint8_t **ret, size_t *ret_size, struct po
 static int set_input (const char *text, size_t length, struct pollux_error *err)
 {
     int file = memfd_create ("script", MFD_CLOEXEC);
-    size_t at = 0;
-    while (file >= 0 && at < length) {
-        ssize_t count = write (file, text + at, length - at);
-        if (count < 0)
-            break;
-        at += (size_t)count;
-    }
-    if (file < 0 || at < length || lseek (file, 0, SEEK_SET) < 0 || dup2 (file, STDIN_FILENO) < 0)
-        return fail (err, -errno, "cannot hold the script in memory: %s", strerror (errno));
-    return 0;
+    int code = file < 0 ? -errno : file_write_all (file, text, length);
+    if (code == 0 && (lseek (file, 0, SEEK_SET) < 0 || dup2 (file, STDIN_FILENO) < 0))
+        code = -errno;
+    return code < 0 ? fail (err, code, "cannot hold the script in memory: %s", strerror (-code))
+                    : 0;
 }
 
 static int write_files (int directory, const uint8_t *data, size_t size, struct pollux_error *err)
@@ -312,28 +307,16 @@ static int open_log_file (void *self, int number, int *ret, struct pollux_error 
     return safe_dir_open_file (files->directory, name, ret, err);
 }
 
-static int write_all (int file, const char *data, size_t length)
-{
-    while (length > 0) {
-        ssize_t count = write (file, data, length);
-        if (count < 0)
-            return -errno;
-        data += count;
-        length -= (size_t)count;
-    }
-    return 0;
-}
-
 /* Copy the next bytes of a log, up to OWNER_PIECE_BYTES, and what precedes them in the piece. */
 static int copy_piece (struct log_reader *reader, int to)
 {
     static char block[1 << 16];
     struct owner_piece piece = {.end = 0};
     ssize_t got = 1;
-    int code = write_all (to, (const char *)&piece, sizeof (piece));
+    int code = file_write_all (to, &piece, sizeof (piece));
     for (size_t sum = 0; code == 0 && got > 0 && sum < OWNER_PIECE_BYTES; sum += (size_t)got) {
         got = log_reader_read (reader, block, sizeof (block));
-        code = got < 0 ? (int)got : write_all (to, block, (size_t)got);
+        code = got < 0 ? (int)got : file_write_all (to, block, (size_t)got);
     }
     piece.end = got == 0;
     if (code == 0)
