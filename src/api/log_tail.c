@@ -22,7 +22,6 @@ static int open_file (void *self, int number, int *ret, struct pollux_error *err
 void log_tail_close (struct log_tail *tail)
 {
     log_reader_close (&tail->reader);
-    tail->open = false;
 }
 
 /* The next piece takes the place of this one. */
@@ -47,10 +46,8 @@ int log_tail_open (struct log_tail *tail, int64_t lines, struct pollux_error *er
     tail->reader.open = open_file;
     tail->reader.self = tail;
     tail->next = (struct log_position){.inode = 0};
-    int code = tail->read_log ? take_piece (tail, lines, err)
-                              : log_reader_open (&tail->reader, lines, err);
-    tail->open = code == 0;
-    return code;
+    return tail->read_log ? take_piece (tail, lines, err)
+                          : log_reader_open (&tail->reader, lines, err);
 }
 
 static ssize_t read_pieces (struct log_tail *tail, void *buffer, size_t size)
@@ -74,7 +71,7 @@ static ssize_t read_pieces (struct log_tail *tail, void *buffer, size_t size)
 
 ssize_t log_tail_read (struct log_tail *tail, void *buffer, size_t size)
 {
-    if (!tail->open)
+    if (tail->reader.file < 0)
         return 0;
     tail->reader.self = tail; /* it may have been copied */
     return tail->read_log ? read_pieces (tail, buffer, size)

@@ -20,7 +20,6 @@ struct log_tail {
     char job[NAME_SIZE];
     int generation, rank;
     struct log_reader reader; /* with read_log only file and offset, of the piece */
-    bool open;
     struct log_position next; /* read_log: where the next piece begins */
     bool end;                 /* read_log: the log has no more than this piece */
 };

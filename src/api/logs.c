@@ -236,9 +236,9 @@ static int open_log (struct logs *logs, bool ended)
     struct pollux_error err = {""};
     if (logs->look && find_oldest (logs) == -EAGAIN)
         return -EAGAIN;
-    if (logs->tail.generation == 0 || (logs->begun && !logs->tail.open))
+    if (logs->tail.generation == 0 || (logs->begun && logs->tail.reader.file < 0))
         return 0;
-    int rc = !logs->tail.open ? log_tail_open (&logs->tail, logs->lines, &err) : 0;
+    int rc = logs->tail.reader.file < 0 ? log_tail_open (&logs->tail, logs->lines, &err) : 0;
     int oldest;                                                       /* the reason needs it */
     if (rc == -EAGAIN || (rc == -ENOENT && logs->follow && !ended) || /* it may appear soon */
         (rc < 0 && oldest_kept (logs->follower.api, job_of (logs), &oldest) == -EAGAIN))
