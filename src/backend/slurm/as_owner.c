@@ -86,6 +86,11 @@ ssize_t owner_socket_send (int socket, const void *data, size_t length, int file
     return sent;
 }
 
+bool owner_socket_is_full (int error)
+{
+    return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == ETOOMANYREFS;
+}
+
 ssize_t owner_socket_receive (int socket, void *data, size_t size, int *ret_file)
 {
     union control control;
@@ -132,7 +137,7 @@ static void flush_answers (struct helper *helper)
     while (helper->queue_count > 0) {
         struct queued *first = &helper->queue[helper->queue_first];
         if (owner_socket_send (helper->socket, first->message, first->length, first->file) < 0 &&
-            errno == EAGAIN)
+            owner_socket_is_full (errno))
             return;
         if (first->file >= 0)
             close (first->file);

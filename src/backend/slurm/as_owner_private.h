@@ -29,6 +29,8 @@ int become_owner (const char *name, unsigned min_uid, struct owner_account *ret,
 
 /* Send or receive bytes with at most one file descriptor; -1: none.  Further ones that arrive are closed. */
 ssize_t owner_socket_send (int socket, const void *data, size_t length, int file);
+/* Is it the errno of a send that may succeed later? */
+bool owner_socket_is_full (int error);
 ssize_t owner_socket_receive (int socket, void *data, size_t size, int *ret_file);
 
 #endif

@@ -103,7 +103,7 @@ static bool send_one (struct owner_client *client, struct pending *pending)
 {
     ssize_t sent =
         owner_socket_send (client->socket, pending->message, pending->length, pending->payload);
-    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS))
+    if (sent < 0 && owner_socket_is_full (errno))
         return false;
     if (sent < 0)
         client->ended = true;
