@@ -342,9 +342,11 @@ static int apply_exit (struct cluster *cluster, const struct event *event, struc
     job->failed_last = kind != EXITED_STOPPED && kind != EXITED_FINISHED;
     job->failures += kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
     double wait_s = event->exit.pause_s;
-    if (kind == EXITED_FAILED && job->launch)
+    bool backs_off =
+        kind == EXITED_FAILED && job->launch; /* perhaps for 0 s: the next plan decides */
+    if (backs_off)
         wait_s = fmax (wait_s, launch_backoff (job->launch, job->failures));
-    if (wait_s > 0 && job->phase == JOB_PENDING) {
+    if ((backs_off || wait_s > 0) && job->phase == JOB_PENDING) {
         job->desired = (struct placement){0}; /* free for other jobs meanwhile */
         job->retry_us = event->at_us + (int64_t)(wait_s / US);
     }

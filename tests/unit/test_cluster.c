@@ -113,10 +113,11 @@ static void invalid_events_change_nothing (void **state)
 /* ---- Ends of runs ---- */
 
 /* Jobs a, b and so on, all of which run one replica on n0 since 60 s; as programs or not. */
-static void running_cluster (struct cluster *cluster, int jobs, bool programs)
+static void running_cluster_with (struct cluster *cluster, int jobs, bool programs,
+                                  double backoff_s)
 {
     static char *command[] = {"train", NULL};
-    const struct launch launch = {.command = command, .max_failures = 3, .backoff_s = 100};
+    const struct launch launch = {.command = command, .max_failures = 3, .backoff_s = backoff_s};
     struct event node = node_event ("n0", 8), round = {.at_us = 60 * S, .type = EVENT_ROUND};
     assert_int_equal (0, cluster_apply (cluster, &node, NULL));
     for (int i = 0; i < jobs; i++) {
@@ -138,6 +139,11 @@ static void running_cluster (struct cluster *cluster, int jobs, bool programs)
         assert_int_equal (0, cluster_apply (cluster, &start, NULL));
     }
     plan_clear (&plan);
+}
+
+static void running_cluster (struct cluster *cluster, int jobs, bool programs)
+{
+    running_cluster_with (cluster, jobs, programs, 100);
 }
 
 static struct event exit_event (int64_t at_us, int job, int generation, enum exit_kind kind)
@@ -220,6 +226,19 @@ static void failed_jobs_wait (void **state)
     struct event end = exit_event (now_us, 0, job->generation, EXITED_GAVE_UP);
     assert_int_equal (0, cluster_apply (&cluster, &end, NULL));
     assert_int_equal (job->phase, JOB_FAILED);
+    cluster_clear (&cluster);
+}
+
+/* Also without a back-off the next plan decides where a job that failed starts again. */
+static void failed_jobs_have_no_slots (void **state)
+{
+    (void)state;
+    struct cluster cluster = {0};
+    running_cluster_with (&cluster, 1, true, 0);
+    struct event end = exit_event (70 * S, 0, 1, EXITED_FAILED);
+    assert_int_equal (0, cluster_apply (&cluster, &end, NULL));
+    assert_int_equal (cluster.jobs[0]->desired.count, 0);
+    assert_int_equal (cluster.jobs[0]->retry_us, 70 * S);
     cluster_clear (&cluster);
 }
 
@@ -549,6 +568,7 @@ int main (void)
         cmocka_unit_test (invalid_events_change_nothing),
         cmocka_unit_test (cancelled_jobs_end_with_their_run),
         cmocka_unit_test (failed_jobs_wait),
+        cmocka_unit_test (failed_jobs_have_no_slots),
         cmocka_unit_test (paused_jobs_wait),
         cmocka_unit_test (late_plan),
         cmocka_unit_test (late_plan_of_a_started_job),
