@@ -58,14 +58,14 @@ static struct service_node *details_of (struct service *service, int node)
     return index >= 0 ? &service->details[index] : NULL;
 }
 
-/* Slots of our shares on a node: of those that Slurm did not start and that are being ended, or of all others. */
+/* Slots of our shares on a node, with or without those that are being ended. */
 static int count_slots (const struct service *service, int node, bool ending)
 {
     int count = 0;
     for (int i = 0; i < service->slurm.count; i++) {
         const struct carried_share *share = service->slurm.shares[i];
         if (share->node == node && share->generation &&
-            (share->excused || share->refused) == ending)
+            (ending || !(share->excused || share->refused)))
             count += share->count;
     }
     return count;
@@ -92,7 +92,8 @@ static int limited_slots (const struct service *service, int index, int node)
     int slots = service->slurm.nodes[index].slots;
     if (node < 0 || clock_monotonic_us () >= details->limited_us)
         return slots;
-    int limit = details->limit + count_slots (service, node, true);
+    int ours = count_slots (service, node, true);
+    int limit = ours > details->limit ? ours : details->limit;
     return slots < limit ? slots : limit;
 }
 

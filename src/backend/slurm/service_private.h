@@ -66,7 +66,8 @@ struct service_node {
     char address[SLURM_ADDRESS_SIZE];
     char gres_type[NAME_SIZE]; /* that its slots are counted by; "": none */
     int foreign;               /* slots that other Slurm jobs use */
-    int64_t limited_us; /* a share waited here too long: at most `limit` slots before this time */
+    /* A share waited here too long: before this time at most `limit` slots, or those of our shares, if these are more. */
+    int64_t limited_us;
     int limit;
     int64_t lost_us; /* since when it does not answer; 0: it does */
     int64_t
