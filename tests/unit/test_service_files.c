@@ -111,6 +111,9 @@ static void answer (struct fixture *test, const struct owner_request *request, i
 
 static const struct run_name run = {.job = "f", .generation = 1};
 #define SECOND_US INT64_C (1000000)
+#define STATUS                                                                                     \
+    "{\"version\":1,\"started\":true,\"code\":3,\"signal\":0,\"stopped\":false,\"killed\":false,"  \
+    "\"at_us\":1,\"why\":\"\"}"
 
 /* The service asks for a file; the root process answers. */
 static void expect_read (struct fixture *test, const char *file, int code, const char *output)
@@ -127,9 +130,6 @@ static void expect_read (struct fixture *test, const char *file, int code, const
  * failures pass: the files are asked for again, and a run that has finished is not lost. */
 static void passing_failures_say_nothing (void **state)
 {
-    static const char status[] = "{\"version\":1,\"started\":true,\"code\":3,\"signal\":0,"
-                                 "\"stopped\":false,\"killed\":false,"
-                                 "\"at_us\":1,\"why\":\"\"}";
     static const int damage[] = {-EINVAL, -ELOOP, -EISDIR, -ENOTDIR, -EPERM, -EACCES, -EFBIG};
     static const int passing[] = {-ETIMEDOUT, -EINTR,          -EIO, -ESTALE, -EMFILE,
                                   -ENOMEM,    OWNER_NO_PROCESS};
@@ -145,7 +145,7 @@ static void passing_failures_say_nothing (void **state)
         expect_read (test, "info", passing[i], "");
     }
     assert_int_equal (service_read (&test->service, &run, newer_us, view), -EAGAIN);
-    expect_read (test, "status", 0, status);
+    expect_read (test, "status", 0, STATUS);
     assert_int_equal (service_read (&test->service, &run, newer_us, view), 0);
     assert_int_equal (view->state, RUN_ENDED);
     assert_true (view->has_status && view->status.code == 3);
@@ -200,6 +200,16 @@ static void unreadable_files_are_given_up (void **state)
     free (view);
 }
 
+static void set_up_carrier (struct fixture *test)
+{
+    struct slurm *slurm = &test->service.slurm;
+    slurm->set.carrier = &slurm_carrier;
+    slurm->set.carrier_self = slurm;
+    slurm->way = &service_way;
+    slurm->way_self = &test->service;
+    slurm->node_count = -1;
+}
+
 /* That is not the job's fault: the share has an excuse, unless Slurm has said more. */
 static void unreadable_files_are_an_excuse (void **state)
 {
@@ -211,11 +221,7 @@ static void unreadable_files_are_an_excuse (void **state)
     struct share place = {.node = 0, .replicas = 1};
     struct run_view *view = calloc (1, sizeof (*view));
     struct owner_request request;
-    slurm->set.carrier = &slurm_carrier;
-    slurm->set.carrier_self = slurm;
-    slurm->way = &service_way;
-    slurm->way_self = &test->service;
-    slurm->node_count = -1;
+    set_up_carrier (test);
     assert_non_null (view);
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct generation *generation =
@@ -233,6 +239,53 @@ static void unreadable_files_are_an_excuse (void **state)
         assert_int_equal (view->state, RUN_BEGUN);
         assert_int_equal (share->excused, cases[i].excused);
         assert_int_equal (strstr (share->why, "cannot be read") != NULL, cases[i].excused);
+        service_forget_reads (&test->service, "f", 1);
+        generation_drop (&slurm->set, generation);
+        slurm_table_drop (slurm, share);
+    }
+    free (view);
+    free (slurm->shares);
+    free (slurm->set.items);
+}
+
+/* A file server shows new files late: that there is no status counts only if it was asked for a second after the end. */
+static void a_status_has_a_second_to_appear (void **state)
+{
+    static const struct {
+        const char *second; /* the status, when it is asked for again */
+        enum run_state state;
+    } cases[] = {{STATUS, RUN_ENDED}, {NULL, RUN_BEGUN}};
+    struct fixture *test = *state;
+    struct slurm *slurm = &test->service.slurm;
+    struct share place = {.node = 0, .replicas = 1};
+    struct run_view *view = calloc (1, sizeof (*view));
+    struct owner_request request;
+    assert_non_null (view);
+    set_up_carrier (test);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct generation *generation =
+            generation_add (&slurm->set, "f", 1, (struct placement){&place, 1}, LAUNCHER_ENV);
+        assert_non_null (generation);
+        struct carried_share *share = slurm_table_add (slurm, generation, 0, CARRIED_GONE);
+        assert_non_null (share);
+        share->since_us -= 100 * SECOND_US;
+        assert_int_equal (service_way.read (&test->service, &run, view, NULL), -EAGAIN);
+        expect_read (test, "status", -ENOENT, "");
+        expect_read (test, "info", 0, "");
+        /* The answer is of the time of the end; the request is made again a second later. */
+        struct service_read *read = test->service.reads[0];
+        share->since_us = read->at_us = clock_monotonic_us () + 100 * SECOND_US;
+        assert_int_equal (service_way.read (&test->service, &run, view, NULL), -EAGAIN);
+        assert_false (take (test, &request));
+        share->since_us = read->at_us = clock_monotonic_us () - 2 * SECOND_US;
+        assert_int_equal (service_way.read (&test->service, &run, view, NULL), -EAGAIN);
+        expect_read (test, "status", cases[i].second ? 0 : -ENOENT,
+                     cases[i].second ? cases[i].second : "");
+        if (!cases[i].second)
+            expect_read (test, "info", 0, "");
+        assert_int_equal (service_way.read (&test->service, &run, view, NULL), 0);
+        assert_int_equal (view->state, cases[i].state);
+        assert_false (take (test, &request) || share->excused);
         service_forget_reads (&test->service, "f", 1);
         generation_drop (&slurm->set, generation);
         slurm_table_drop (slurm, share);
@@ -480,6 +533,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (passing_failures_say_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown (unreadable_files_are_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown (unreadable_files_are_an_excuse, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_status_has_a_second_to_appear, set_up, tear_down),
         cmocka_unit_test_setup_teardown (late_answers_are_not_used, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_new_request_counts_from_its_beginning, set_up,
                                          tear_down),

@@ -339,12 +339,17 @@ static void service_left (void *self, const struct carried_share *share)
 
 /* ---- Files -------------------------------------------------------------------------------- */
 
-/* The files of a share that has ended.  If they cannot be read, it is not known how its runs ended, and that is not the
+/* The files of a share that has ended.  A status counts at once, that there is none only if it was asked for a second
+ * after the end: file servers show new files late.  If they cannot be read, it is not known how its runs ended, and that is not the
  * job's fault. */
 static int read_ended (struct service *service, const struct run_name *name,
                        struct carried_share *share, struct run_view *ret)
 {
     int code = service_read (service, name, share->since_us, ret);
+    int64_t visible_us = share->since_us + SLURM_FILES_US;
+    if (code == 0 && !ret->has_status && !*ret->why.text)
+        code = clock_monotonic_us () < visible_us ? -EAGAIN /* the next look asks */
+                                                  : service_read (service, name, visible_us, ret);
     if (code == 0 && *ret->why.text && !share->excused && !share->refused &&
         share->cancel_us == 0) {
         share->excused = true;

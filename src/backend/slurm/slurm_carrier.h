@@ -34,6 +34,9 @@
 
 struct slurm;
 
+/* From the end of a share to the moment when its status must be visible to this host. */
+#define SLURM_FILES_US INT64_C (1000000)
+
 enum carried_state { CARRIED_UNSURE, CARRIED_SENT, CARRIED_LISTED, CARRIED_GONE };
 
 enum {

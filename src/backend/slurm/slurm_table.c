@@ -20,8 +20,6 @@
 #define POLL_QUIET_US (15 * SECOND_US)
 /* A query takes 0.1 s for 1,000 jobs; a slurmctld that restarts answers within some seconds. */
 #define POLL_DEADLINE_US (30 * SECOND_US)
-/* From the end of a share to the moment when its status must be visible to this host. */
-#define FILES_US SECOND_US
 
 bool slurm_lacks_node (const struct slurm *slurm, int node)
 {
@@ -86,7 +84,7 @@ void slurm_set_state (struct slurm *slurm, struct carried_share *share, enum car
 
 bool slurm_share_is_gone (const struct slurm *slurm, const struct carried_share *share)
 {
-    return share->state == CARRIED_GONE && slurm->listed_us > share->since_us + FILES_US;
+    return share->state == CARRIED_GONE && slurm->listed_us > share->since_us + SLURM_FILES_US;
 }
 
 /* Of a step of MPI any node may have failed.  They are not all reported: other jobs run on the good ones, and would
