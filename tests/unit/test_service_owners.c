@@ -75,15 +75,22 @@ static bool take (const struct fixture *test, struct owner_request *ret)
     return true;
 }
 
-static void answer (struct fixture *test, const struct owner_request *request, int code,
-                    const char *output)
+static void answer_with (struct fixture *test, const struct owner_request *request, int code,
+                         const char *output, const char *text)
 {
-    struct owner_answer answer = {.number = request->number, .code = code, .text = "why not"};
+    struct owner_answer answer = {.number = request->number, .code = code};
     uint8_t message[OWNER_MESSAGE_LIMIT];
+    snprintf (answer.text, sizeof (answer.text), "%s", text);
     snprintf (answer.output, sizeof (answer.output), "%s", output);
     int length = owner_answer_encode (&answer, message, NULL);
     assert_int_equal (owner_socket_send (test->root, message, (size_t)length, -1), length);
     service_take_answers (&test->service);
+}
+
+static void answer (struct fixture *test, const struct owner_request *request, int code,
+                    const char *output)
+{
+    answer_with (test, request, code, output, "why not");
 }
 
 /* Answer a lookup, which is made now, and return what is known then. */
@@ -130,6 +137,9 @@ static void known_owners_are_kept (void **state)
         {0, 0, 0},
         {0, -EPERM, -EPERM},
         {0, OWNER_LOOKUP_FAILED, OWNER_LOOKUP_FAILED},
+        {0, 0, 0},
+        {0, OWNER_COMMAND_FAILED, 0}, /* of the lookup itself */
+        {0, -EINVAL, -EINVAL},        /* no usable home */
     };
     struct fixture *test = *state;
     for (size_t i = 0; i < COUNT (rows); i++) {
@@ -228,6 +238,134 @@ static void submissions_are_excused (void **state)
     }
 }
 
+/* The list of jobs has job a, in this state; NULL: it is empty. */
+static void list (struct fixture *test, const char *job_state, enum slurm_phase phase)
+{
+    struct slurm_job job = {.id = 17,
+                            .step = "",
+                            .state = job_state ? job_state : "",
+                            .phase = phase,
+                            .uid = 7,
+                            .user = "ann",
+                            .reason = "",
+                            .nodes = "n0",
+                            .gres = "",
+                            .name = "a.1.0",
+                            .comment = "pollux-: job a"};
+    struct slurm_jobs jobs = {.list = &job, .count = job_state != NULL};
+    test->service.slurm.poll_began_us = clock_monotonic_us () + 1;
+    slurm_table_take (&test->service.slurm, &jobs);
+}
+
+/* sbatch did not answer: this is the reason if Slurm never had the share, and not otherwise. */
+static void unanswered_submissions (void **state)
+{
+    static const struct {
+        const char *first, *state; /* in the lists that follow; NULL: it is not there */
+        enum slurm_phase phase;
+        bool excused;
+        const char *why;
+    } rows[] = {
+        {NULL, NULL, SLURM_ENDED, true, "sbatch did not answer"},
+        {NULL, "FAILED", SLURM_ENDED, false, ""},
+        {"RUNNING", "RUNNING", SLURM_HELD, false, ""},
+        {"RUNNING", "FAILED", SLURM_ENDED, false, ""},
+        {"RUNNING", NULL, SLURM_ENDED, false, ""},
+        {NULL, "RUNNING", SLURM_HELD, false, ""}, /* slurmctld took it late */
+        {NULL, "PREEMPTED", SLURM_EXCUSED, true, "PREEMPTED"},
+    };
+    struct fixture *test = *state;
+    struct owner_request request;
+    assert_int_equal (look_up (test, 0), 0);
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        struct carried_share *share = submit (test, &request);
+        answer (test, &request, -ETIMEDOUT, "");
+        assert_false (share->excused);
+        list (test, rows[i].first, SLURM_HELD);
+        list (test, rows[i].state, rows[i].phase);
+        assert_int_equal (share->excused, rows[i].excused);
+        assert_true (*rows[i].why ? strstr (share->why, rows[i].why) != NULL : !*share->why);
+        drop (test, share);
+    }
+}
+
+/* That an owner cannot be looked up now delays no job of others, and is not the failure of the job. */
+static void unknown_owners_delay_no_others (void **state)
+{
+    static const int codes[] = {-EAGAIN, OWNER_LOOKUP_FAILED, -ETIMEDOUT}; /* -EAGAIN: no answer */
+    static struct share shares[] = {{.node = 0, .replicas = 2}};
+    struct fixture *test = *state;
+    struct slurm *slurm = &test->service.slurm;
+    for (size_t i = 0; i < COUNT (codes); i++) {
+        struct pollux_error text = {.text = ""};
+        int pause_s;
+        if (codes[i] != -EAGAIN)
+            look_up (test, codes[i]);
+        struct generation *generation = generation_add (
+            &slurm->set, "a", 1, (struct placement){.shares = shares, .count = 1}, LAUNCHER_ENV);
+        assert_non_null (generation);
+        generation->job = 0;
+        slurm->set.start_until_us = 0; /* this step has time */
+        generation_step (&slurm->set, slurm->cluster, generation, clock_monotonic_us ());
+        assert_true (generation->over);
+        assert_false (generation->carrier_failed);
+        assert_int_equal (slurm->set.hold_until_us, 0);
+        assert_non_null (slurm_carrier.excuse (slurm, generation, &text, &pause_s));
+        assert_non_null (strstr (text.text, codes[i] == -EAGAIN ? "looked up" : "why not"));
+        generation_drop (&slurm->set, generation);
+        if (codes[i] == -EAGAIN) {
+            struct owner_request request;
+            assert_true (take (test, &request));
+            answer (test, &request, OWNER_LOOKUP_FAILED, "");
+        }
+    }
+}
+
+/* A cancel of a hidden job that failed is repeated after the next list, also when its generation is over.  Then the share
+ * leaves the table. */
+static void cancels_of_hidden_jobs_are_repeated (void **state)
+{
+    static const struct {
+        int code;
+        const char *text;
+        bool repeated;
+    } rows[] = {
+        {OWNER_COMMAND_FAILED, "munge failed", true},
+        {-ETIMEDOUT, "", true},
+        {OWNER_COMMAND_FAILED, "error: Invalid job id specified", false},
+        {OWNER_NO_ACCOUNT, "", false},
+        {0, "", false},
+    };
+    struct fixture *test = *state;
+    struct slurm *slurm = &test->service.slurm;
+    struct owner_request request;
+    assert_int_equal (look_up (test, 0), 0);
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        struct carried_share *share = submit (test, &request);
+        struct generation *generation = share->generation;
+        answer (test, &request, 0, "17\n");
+        list (test, NULL, SLURM_ENDED);
+        assert_true (take (test, &request));
+        assert_int_equal (request.kind, OWNER_CANCEL);
+        slurm_carrier.release_share (slurm, generation, 0);
+        generation_drop (&slurm->set, generation);
+        answer_with (test, &request, rows[i].code, "", rows[i].text);
+        slurm->poll_us = slurm->query_us = INT64_MAX;
+        slurm_step (slurm, slurm->cluster);
+        assert_int_equal (slurm->count, rows[i].repeated);
+        list (test, NULL, SLURM_ENDED);
+        assert_int_equal (take (test, &request), rows[i].repeated);
+        if (!rows[i].repeated)
+            continue;
+        assert_int_equal (request.kind, OWNER_CANCEL);
+        assert_int_equal (request.slurm_job, 17);
+        answer (test, &request, 0, "");
+        slurm->poll_us = slurm->query_us = INT64_MAX;
+        slurm_step (slurm, slurm->cluster);
+        assert_int_equal (slurm->count, 0);
+    }
+}
+
 /* A query that began after sbatch had answered does not list the job: it is cancelled by its id, once, and the job
  * starts again after a pause. */
 static void hidden_jobs_are_cancelled (void **state)
@@ -272,29 +410,13 @@ static void hidden_jobs_are_cancelled (void **state)
 static void listed_jobs_are_not_hidden (void **state)
 {
     struct fixture *test = *state;
-    struct slurm *slurm = &test->service.slurm;
-    struct slurm_jobs none = {.count = 0};
     struct owner_request request;
     assert_int_equal (look_up (test, 0), 0);
     for (int i = 0; i < 2; i++) {
-        struct slurm_job job = {.id = 17,
-                                .step = "",
-                                .state = i ? "COMPLETED" : "RUNNING",
-                                .phase = i ? SLURM_ENDED : SLURM_HELD,
-                                .uid = 7,
-                                .user = "ann",
-                                .reason = "",
-                                .nodes = "n0",
-                                .gres = "",
-                                .name = "a.1.0",
-                                .comment = "pollux-: job a"};
-        struct slurm_jobs jobs = {.list = &job, .count = 1};
         struct carried_share *share = submit (test, &request);
         answer (test, &request, 0, "17\n");
-        slurm->poll_began_us = share->id_us + 1;
-        slurm_table_take (slurm, &jobs);
-        slurm->poll_began_us = clock_monotonic_us () + 1;
-        slurm_table_take (slurm, &none);
+        list (test, i ? "COMPLETED" : "RUNNING", i ? SLURM_ENDED : SLURM_HELD);
+        list (test, NULL, SLURM_ENDED);
         assert_int_equal (share->state, CARRIED_GONE);
         assert_false (share->hidden || share->excused || take (test, &request));
         drop (test, share);
@@ -308,6 +430,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (known_owners_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown (failed_lookups_are_made_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown (submissions_are_excused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (unanswered_submissions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (unknown_owners_delay_no_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (cancels_of_hidden_jobs_are_repeated, set_up, tear_down),
         cmocka_unit_test_setup_teardown (hidden_jobs_are_cancelled, set_up, tear_down),
         cmocka_unit_test_setup_teardown (listed_jobs_are_not_hidden, set_up, tear_down),
     };

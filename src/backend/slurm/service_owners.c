@@ -22,8 +22,6 @@
 /* How long a known account is used after the answer that there is no such user: NSS with `sss files` says so of all
  * users of a directory while sssd restarts.  The time is that of munge/user_names.h. */
 #define GONE_US (300 * SECOND_US)
-/* Numbers of requests, as commands of shares: no command of command_set.h has such a number. */
-#define COMMAND_FLAG (UINT64_C (1) << 63)
 
 /* Room for one more item of `size` bytes; NULL: no memory, and the list is as it was. */
 static void *grow (void *list, int count, size_t size)
@@ -133,10 +131,10 @@ static int set_environment (struct service_account *account)
 /* Is an account that was found before used further, after this answer? */
 static bool is_kept (struct service_account *account, int code, int64_t now_us)
 {
-    if (!account->environment || account->code < 0 || code == 0 || code == -EPERM)
+    if (!account->environment || account->code < 0)
         return false;
     if (code != OWNER_NO_ACCOUNT)
-        return true; /* the name service does not answer */
+        return owner_code_is_transient (code) || code == OWNER_COMMAND_FAILED; /* no answer */
     account->gone_us = account->gone_us > 0 ? account->gone_us : now_us;
     return now_us < account->gone_us + GONE_US;
 }
@@ -182,7 +180,7 @@ int service_submit (struct service *service, const char *owner, struct carried_s
         return code;
     service->submits[service->submit_count++] =
         (struct service_submit){.number = number, .share = share};
-    share->command = number | COMMAND_FLAG;
+    share->command = number | SERVICE_COMMAND;
     return 0;
 }
 
@@ -227,7 +225,7 @@ static void submit_answer (struct service *service, struct carried_share *share,
         /* Slurm may have taken it: the next list tells. */
         snprintf (share->why, sizeof (share->why), "sbatch did not answer: %.200s",
                   answer->code == 0 ? err.text : answer->text);
-        share->excused = true;
+        share->unanswered = true;
         slurm_poll_soon (&service->slurm);
         return;
     }
@@ -267,10 +265,26 @@ int service_stop (struct service *service, const char *owner, int64_t id, int si
     return code;
 }
 
+/* The answer to a cancel.  A hidden Slurm job is cancelled again after the next list, unless it has ended or its owner
+ * has no account any more. */
+static void cancel_answer (struct service *service, int64_t id, const struct owner_answer *answer)
+{
+    if (answer->code < 0 && answer->code != -EPERM && answer->code != OWNER_NO_ACCOUNT &&
+        !slurm_unknown_job (answer->text))
+        return;
+    for (int i = 0; i < service->slurm.count; i++) {
+        struct carried_share *share = service->slurm.shares[i];
+        if (share->hidden && share->id == id)
+            share->command = 0;
+    }
+}
+
 /* A job that has just ended cannot be signalled; the next list tells. */
 static void stop_answer (struct service *service, const struct service_stop *stop,
                          const struct owner_answer *answer)
 {
+    if (stop->signal == 0)
+        cancel_answer (service, stop->id, answer);
     if (answer->code < 0)
         slurm_log (&service->slurm, LOG_DEBUG, "Slurm job %lld was not signalled: %s",
                    (long long)stop->id, answer->text);

@@ -134,6 +134,9 @@ struct service {
 
 extern const struct slurm_way service_way;
 
+/* Numbers of requests, as commands of shares: no command of command_set.h has such a number. */
+#define SERVICE_COMMAND (UINT64_C (1) << 63)
+
 /* ---- service_owners.c ---- */
 
 /* The owner's account: 0; -EAGAIN: it is being looked up; else why the owner is not served. */

@@ -159,11 +159,15 @@ static int send (struct service *service, const struct cluster *cluster,
     return code;
 }
 
-/* Failures of this process concern all jobs, and the owner may be known later; others come from what this job or its
- * owner asks. */
-static int submit_code (int code)
+/* Failures of this process concern all jobs; that an owner is not known now, only this job, and it is not its fault.  All
+ * others come from what this job or its owner asks. */
+static int submit_code (int code, bool known)
 {
-    return owner_code_is_transient (code) || code == -EPIPE ? code : -EINVAL;
+    if (!known && code != -ENOMEM && owner_code_is_transient (code))
+        return -EAGAIN;
+    return code == -EAGAIN                                    ? -EBUSY
+           : owner_code_is_transient (code) || code == -EPIPE ? code
+                                                              : -EINVAL;
 }
 
 static int service_submit_share (void *self, const struct cluster *cluster,
@@ -176,6 +180,7 @@ static int service_submit_share (void *self, const struct cluster *cluster,
     struct words words = {0};
     char *script = NULL;
     int code = service_account (service, job->launch->owner, &account, err);
+    bool known = code == 0;
     if (code == 0)
         code = build (service, cluster, share, account, &words, &script, err);
     if (code == 0)
@@ -184,7 +189,7 @@ static int service_submit_share (void *self, const struct cluster *cluster,
                    : send (service, cluster, share, &words, script, files, count, err);
     words_clear (&words);
     free (script);
-    return code < 0 ? submit_code (code) : 0;
+    return code < 0 ? submit_code (code, known) : 0;
 }
 
 /* ---- Stopping ----------------------------------------------------------------------------- */
@@ -287,13 +292,18 @@ static void check_waiting (struct service *service, struct carried_share *share,
         service_limit_node (service, share->node);
 }
 
-/* Slurm took the share, and a later query does not have it: it cannot be watched, so it is cancelled. */
+/* Slurm took the share, and a later query does not have it: it cannot be watched, so it is cancelled, after every query
+ * until Slurm has answered that.  As long as it has a command, the share stays in the table. */
 static void check_hidden (struct service *service, struct carried_share *share)
 {
-    if (share->id == 0 || share->seen || share->hidden ||
-        share->id_us >= service->slurm.listed_us || service_cancel (service, share) < 0)
+    if (share->hidden && share->seen)
+        share->command = 0;
+    if (share->id == 0 || share->seen || share->id_us >= service->slurm.listed_us ||
+        (share->hidden && share->command == 0) || service_cancel (service, share) < 0 ||
+        share->hidden)
         return;
     share->hidden = share->excused = true;
+    share->command = SERVICE_COMMAND;
     snprintf (share->why, sizeof (share->why),
               "Slurm does not show it: is PrivateData set in slurm.conf?");
     if (!service->hidden_logged)

@@ -92,6 +92,18 @@ static int describe (struct slurm *slurm, const struct cluster *cluster,
     return code;
 }
 
+/* The share cannot be submitted now: its ranks end, which is not the job's failure and delays no other job. */
+static void excuse_start (struct slurm *slurm, struct generation *generation, int number,
+                          const char *why)
+{
+    const struct generation_share *share = &generation->shares[number];
+    struct run_status status = {.code = 126, .excused = true, .at_us = clock_wall_us ()};
+    snprintf (status.why, sizeof (status.why), "%s", why);
+    for (int i = share->first; i < share->first + share->count; i++)
+        if (generation->ranks[i].phase == RANK_WAITING)
+            generation_end_rank (&slurm->set, generation, i, &status, false);
+}
+
 static int start (void *self, const struct cluster *cluster, struct generation *generation,
                   int number, struct pollux_error *err)
 {
@@ -111,6 +123,10 @@ static int start (void *self, const struct cluster *cluster, struct generation *
             slurm_table_drop (slurm, carried);
     }
     free_files (files, share->count);
+    if (code == -EAGAIN && slurm->way->many_owners) {
+        excuse_start (slurm, generation, number, err->text);
+        code = 0;
+    }
     for (int i = 0; code == 0 && i < share->count; i++)
         if (generation->ranks[share->first + i].phase == RANK_WAITING)
             generation->ranks[share->first + i].phase = RANK_STARTING;

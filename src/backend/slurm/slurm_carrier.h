@@ -76,6 +76,7 @@ struct carried_share {
     bool unsure;       /* an earlier daemon may have submitted it */
     bool abandoned;    /* dropped, and Slurm may list it for ever: its node has failed, or
                         * cancelling it has no effect */
+    bool unanswered;   /* sbatch did not answer, and no list has the share so far */
     bool excused;      /* it was ended from outside; why has the reason */
     bool limited; /* excused: by a limit, a hold or a closed partition of Slurm, which may last */
     bool refused; /* Slurm does not take or start it: the job's own fault */
@@ -98,7 +99,8 @@ struct slurm_way {
     bool many_owners; /* what becomes of the share of one owner delays no start of others */
 
     /* Submit a share: write its files, then start the command.  share->command may be set; then its
-     * end is reported with slurm_share_ended, or slurm_share_sent.  -EINVAL: the job's own fault. */
+     * end is reported with slurm_share_ended, or slurm_share_sent.  -EINVAL: the job's own fault; -EAGAIN, with
+     * many_owners: the job cannot be started now, and others can. */
     int (*submit) (void *self, const struct cluster *cluster, struct carried_share *share,
                    const struct slurm_file *files, int count, struct pollux_error *err);
     /* SIGURG to the supervisors of a listed share; ending it with SIGKILL.  < 0: try again soon. */

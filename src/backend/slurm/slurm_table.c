@@ -136,6 +136,16 @@ static void set_phase (struct carried_share *share, enum slurm_phase phase)
     share->phase = phase;
 }
 
+/* Slurm has or had the share.  If sbatch did not answer, this is no reason for an end any more. */
+static void set_seen (struct carried_share *share)
+{
+    share->seen = true;
+    if (!share->unanswered)
+        return;
+    share->unanswered = share->excused = false;
+    share->why[0] = '\0';
+}
+
 static void take_listed (struct slurm *slurm, struct carried_share *share,
                          const struct slurm_jobs *jobs)
 {
@@ -153,23 +163,25 @@ static void take_listed (struct slurm *slurm, struct carried_share *share,
         strcpy (share->listed[share->listed_count++].step, job->step);
         set_phase (share, job->phase);
     }
-    if (share->listed_count == 0 && ended && ended->phase == SLURM_EXCUSED && !share->excused &&
-        !share->refused && share->cancel_us == 0) {
+    bool listed = share->listed_count > 0;
+    if (listed || ended)
+        set_seen (share);
+    if (!listed && ended && ended->phase == SLURM_EXCUSED && !share->excused && !share->refused &&
+        share->cancel_us == 0) {
         share->excused = true;
         snprintf (share->why, sizeof (share->why), "Slurm ended it: %s", ended->state);
         if (slurm_is_node_failure (ended->state))
             slurm_share_failed (slurm, share);
     }
-    bool listed = share->listed_count > 0;
-    share->seen |= listed || ended;
     if (listed && share->state != CARRIED_LISTED)
         slurm_set_state (slurm, share, CARRIED_LISTED);
     /* What was sent before the query began and is not listed: srun may still be asking for its step. */
     else if (!listed && share->state == CARRIED_SENT && share->command == 0 &&
-             share->since_us < slurm->poll_began_us)
+             share->since_us < slurm->poll_began_us) {
+        share->excused |= share->unanswered;
         slurm_set_state (slurm, share, CARRIED_GONE);
-    else if (!listed && (share->state == CARRIED_LISTED || share->state == CARRIED_UNSURE) &&
-             share->since_us < slurm->poll_began_us)
+    } else if (!listed && (share->state == CARRIED_LISTED || share->state == CARRIED_UNSURE) &&
+               share->since_us < slurm->poll_began_us)
         slurm_set_state (slurm, share, CARRIED_GONE);
     else if (!listed && share->state == CARRIED_GONE && share->generation)
         share->generation->due_us = 0; /* it may be judged now */
