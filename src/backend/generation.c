@@ -406,7 +406,7 @@ void generation_step (struct generation_set *set, const struct cluster *cluster,
 /* ---- The end ------------------------------------------------------------------------------ */
 
 /* Replicas that ended because mpirun did get its end as their reason. */
-static void blame_mpirun (struct generation *generation)
+static void set_mpirun_reason (struct generation *generation)
 {
     const struct replica_exit *mpirun = &generation->exits[generation->replicas];
     struct pollux_error reason;
@@ -447,7 +447,7 @@ void generation_exit (struct generation_set *set, const struct cluster *cluster,
     bool early = false;
     for (int i = 0; i < generation->replicas; i++)
         early |= replica_exit_failed (&generation->exits[i]) || generation->exits[i].status.stopped;
-    blame_mpirun (generation);
+    set_mpirun_reason (generation);
     *ret = (struct event){.type = EVENT_EXIT, .job = generation->job};
     if (early && !given.stop_asked && job->phase != JOB_CANCELLING)
         given.excuse = find_excuse (set, generation, &excuse, &ret->exit.pause_s);
