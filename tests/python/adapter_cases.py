@@ -499,6 +499,19 @@ def case_frequency(package: str, folder: Path) -> None:
         assert steps == 2 * epochs, steps
 
 
+def case_metrics(package: str, folder: Path) -> None:
+    """A scheduler that takes a metric is saved, also behind one that counts updates."""
+    strategy = ElasticStrategy(adapt=False)
+    optimizer = sgd(Net())
+    schedulers = linear(optimizer, EPOCHS), transformers.optimization.GreedyLR(optimizer)
+    strategy.lr_scheduler_configs = [
+        pl.utilities.types.LRSchedulerConfig(each, interval="step") for each in schedulers]
+    assert strategy._schedule_of_updates().scheduler is schedulers[0]
+    saved = [each() for each in px.session().patches.schedulers]
+    px.close()
+    assert any(each is schedulers[1] for each in saved), saved
+
+
 def case_epochs(package: str, folder: Path) -> None:
     """A scheduler that is stepped once per epoch counts epochs."""
     for linked in (True, False):
@@ -552,7 +565,8 @@ CASES = {
 OF_PACKAGES = {
     1: ["transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
         "transformers_older", "transformers_scaler", "transformers_plateau",
-        "lightning_own_epoch", "lightning_handlers", "lightning_frequency", "accelerate_none",
+        "lightning_own_epoch", "lightning_handlers", "lightning_frequency",
+        "lightning_metrics", "accelerate_none",
         "accelerate_scaler", "accelerate_epochs", "accelerate_placement"],
     2: ["accelerate_scaler", "accelerate_hook"],
 }

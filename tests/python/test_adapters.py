@@ -20,7 +20,8 @@ ONE = ("fewer", "own_checkpoint")
 OF_PACKAGES = {
     1: ("transformers_own_epoch", "transformers_epoch_end", "transformers_arguments",
         "transformers_older", "transformers_scaler", "transformers_plateau",
-        "lightning_own_epoch", "lightning_handlers", "lightning_frequency", "accelerate_none",
+        "lightning_own_epoch", "lightning_handlers", "lightning_frequency",
+        "lightning_metrics", "accelerate_none",
         "accelerate_scaler", "accelerate_epochs", "accelerate_placement"),
     2: ("accelerate_scaler", "accelerate_hook"),
 }

@@ -167,10 +167,12 @@ class ElasticStrategy(ParallelStrategy):
         return both
 
     def _schedule_of_updates(self) -> Any:
-        """The configuration of the scheduler that counts updates."""
-        return next((each for each in self.lr_scheduler_configs if each.interval == "step"
-                     and counts_updates(self._session, each.scheduler) is not None
-                     and not each.reduce_on_plateau), None)
+        """The configuration of the first scheduler that counts updates.  counts_updates() prepares
+        those that take a metric, so it is called for all."""
+        counting = [each for each in self.lr_scheduler_configs if each.interval == "step"
+                    and counts_updates(self._session, each.scheduler) is not None
+                    and not each.reduce_on_plateau]
+        return counting[0] if counting else None
 
     @staticmethod
     def _epochs_of(trainer: Any, updates: int) -> Any:

@@ -109,7 +109,8 @@ class Misuse:
                        range_loop() or here())
 
     def scheduler_noticed(self) -> None:
-        """A scheduler was found to count updates.  An adapter does not know it before."""
+        """A scheduler was found to count updates.  With an adapter this is no misuse: only the
+        steps of a scheduler show what it counts."""
         if self.by_adapter:
             return
         self._warn("scheduler", "this scheduler is stepped after every update: from now on it "
