@@ -7,7 +7,7 @@
 #
 # Source lib.sh or lib_daemon.sh before it.  These tests do not depend on the flavour of the command: with
 # POLLUX_BRIEF they are not run.
-trainer=$(cd "$(dirname "$POLLUX")" && pwd)/examples/trainer
+trainer=$(cd "${build-$(dirname "$POLLUX")}" && pwd)/examples/trainer
 if [ -n "${POLLUX_BRIEF-}" ]; then
     exit 0
 elif ! command -v mpirun >/dev/null || [ ! -x "$trainer" ]; then
@@ -77,5 +77,28 @@ seen_once_per_pass()
             for (i = 0; i < 8192; i++)
                 if (seen[i] != passes && seen[i] != passes + 1) { print "sample", i, "was seen", seen[i] + 0, "times in", passes, "passes"; exit 1 }
             exit passes < 1
+        }'
+}
+
+# trained_whole DIR SAMPLES: whether each of so many samples was trained once per pass, and no update is missing, over all
+# generations, whose traces are DIR/GENERATION.  What counts of a generation are its updates before the first one of the next generation that has trained.
+trained_whole()
+{
+    local generation next from list
+    list=$(for i in "$1"/*; do [ "$(updates "$i")" -lt 2 ] || basename "$i"; done | sort -n)
+    for generation in $list; do
+        next=$(awk -v now="$generation" '$1 > now { print; exit }' <<<"$list")
+        from=1000000000
+        [ -z "$next" ] || from=$(column "$1/$next" update | head -n 1)
+        awk -v from="$from" '$1 < from' "$1/$generation"/samples.*
+    done | awk -v samples="$2" '
+        { for (i = 2; i <= NF; i++) { seen[$i]++; all++ } updates[$1] = 1; if ($1 > last) last = $1 }
+        END {
+            passes = int(all / samples)
+            for (i = 0; i < samples; i++)
+                if (seen[i] != passes && seen[i] != passes + 1) { print "sample", i, "was seen", seen[i] + 0, "times in", passes, "passes"; exit 1 }
+            for (u = 0; u <= last; u++) if (!(u in updates)) { print "update", u, "is missing"; exit 1 }
+            print passes, "passes"
+            exit passes < 2
         }'
 }

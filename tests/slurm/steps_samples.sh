@@ -67,28 +67,7 @@ done
 pollux cancel job >/dev/null # it saves before it ends, so that all updates of its last generation count
 soon "the job is stopped" is job '.phase == "cancelled"'
 
-# What counts of a generation are its updates before the first one of the next generation that has trained.
-whole()
-{
-    local generation next from list
-    list=$(for i in "$tmp"/trace/*; do [ "$(updates "$i")" -lt 2 ] || basename "$i"; done | sort -n)
-    for generation in $list; do
-        next=$(awk -v now="$generation" '$1 > now { print; exit }' <<<"$list")
-        from=1000000000
-        [ -z "$next" ] || from=$(column "$tmp/trace/$next" update | head -n 1)
-        awk -v from="$from" '$1 < from' "$tmp/trace/$generation"/samples.*
-    done | awk '
-        { for (i = 2; i <= NF; i++) { seen[$i]++; all++ } updates[$1] = 1; if ($1 > last) last = $1 }
-        END {
-            passes = int(all / 512)
-            for (i = 0; i < 512; i++)
-                if (seen[i] != passes && seen[i] != passes + 1) { print "sample", i, "was seen", seen[i] + 0, "times in", passes, "passes"; exit 1 }
-            for (u = 0; u <= last; u++) if (!(u in updates)) { print "update", u, "is missing"; exit 1 }
-            print passes, "passes"
-            exit passes < 2
-        }'
-}
-holds "every sample was trained once per pass, and no update is missing" whole
+holds "every sample was trained once per pass, and no update is missing" trained_whole "$tmp/trace" 512
 holds "no replica was started twice" [ -z "$(twice)" ]
 
 # in_order: in every generation that started whole, ranks are 0 to 3 in the order of nodes, two on each, with both devices.
