@@ -30,7 +30,7 @@ soon "a job runs" all_started job 0
 resize() { pollux scale job --min "$1" --max "$1"; }
 # sized N: it runs with this number, and all replicas of this generation have begun, each once.
 sized() { all_started job 0 "$1"; }
-no_job_twice() { [ -z "$(slurm squeue -h -t R,PD -o %j | sort | uniq -d)" ]; }
+no_job_twice() { [ -z "$(slurm squeue -h -t R,PD -o %j | grep '^job\.' | sort | uniq -d)" ]; }
 counts_on() { local lines; lines=$(wc -l <"$tmp/counts/job"); until_true more_than "$lines"; }
 more_than() { [ "$(wc -l <"$tmp/counts/job")" -gt $(($1 + 2)) ]; }
 # replicas_of GENERATION: its processes, on all nodes, with their ranks.  replica RANK: that of $generation.

@@ -103,7 +103,7 @@ fault_polluxd() { one_of $(polluxds) && kill -KILL "$one"; }
 fault_replica() { one_of $(replicas) && kill -KILL "$one"; }
 fault_supervisor() { one_of $(replicas) && kill -KILL "$(parent "$one")"; }
 fault_share() { one_of $(processes "^$tmp/bin/pollux exec --share") && kill -KILL "$one"; }
-fault_srun() { one_of $(processes '^srun .*storm|^srun .*--share') && kill -KILL "$one"; }
+fault_srun() { one_of $(processes "^srun .*$tmp/.*(storm|--share)") && kill -KILL "$one"; }
 fault_slurmd() { sound_node && slurmd_kill "$one" && breaks "$one" 1 12 slurmd_start; }
 fault_slurmctld() { [ -z "${broken[ctl]-}" ] && slurmctld_kill && breaks ctl 0 6 restart_slurmctld; }
 # A slurmctld that was killed has forgotten what happened some seconds before.  It uses the numbers of the last jobs again,
