@@ -20,8 +20,8 @@ struct run_news;
 struct carrier {
     /* Pauses between looks at a run: the first, which doubles, and the longest. */
     int64_t pause_us, pause_limit_us;
-    /* True: an MPI job has one more run, mpirun, which starts its ranks.  False: all ranks of an
-     * MPI job are one share. */
+    /* True: an MPI job has one more run, mpirun, which starts its ranks.  False: an MPI job has
+     * no more runs than others. */
     bool mpirun;
 
     /* Start the runs of a share that are RANK_WAITING; they become RANK_STARTING.  As many as there

@@ -105,7 +105,7 @@ struct generation *generation_add (struct generation_set *set, const char *name,
                           .supervisor_error = -1};
     for (int i = 0; i < replicas; i++)
         generation->slot_map.slots[i] = -1;
-    set_shares (generation, placement, launcher == LAUNCHER_MPI && !mpirun);
+    set_shares (generation, placement, launcher == LAUNCHER_MPI && set->one_mpi_share);
     set->items[set->count++] = generation;
     return generation;
 }

@@ -14,7 +14,8 @@
  *
  * Under MPI it depends on the carrier (carrier.h).  With mpirun there is one more run, the last, in a
  * share of its own: mpirun.  The carrier starts only that one, and mpirun starts the others, which
- * are STARTING from the beginning.  Without mpirun all ranks are one share.
+ * are STARTING from the beginning.  Without mpirun all ranks are one share (one_mpi_share of the set), or
+ * there is a share per node, as without MPI.
  */
 #ifndef BACKEND_GENERATION_H
 #define BACKEND_GENERATION_H

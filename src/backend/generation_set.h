@@ -27,6 +27,7 @@ struct generation_set {
     /* May a job be started now?  False: not yet; wants_settle is set later.  NULL: always. */
     bool (*may_start) (void *self, const struct job *job);
     void *may_start_self;
+    bool one_mpi_share; /* without mpirun (carrier.h), all ranks of an MPI job are one share */
     struct generation **items; /* in no order */
     int count, capacity;
     struct slot_map slot_map;

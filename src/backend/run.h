@@ -9,6 +9,8 @@
  *         RANK.json                a description, for a rank that mpirun or a share starts
  *         oldest                   backend slurm: the oldest generation kept when this one was made
  *         master                   MASTER_PORT, where the node of the first rank chooses it
+ *         share.FIRST, hosts, agent, mpirun, RANK.mpi
+ *                                  MPI in the backend slurm (mpirun.c, supervisor_mpi.c)
  *         RANK/                    run_create, run_publish: by the supervisor, atomically
  *           lock                   locked as long as the supervisor lives
  *           info                   identity of the supervisor (wire/run.h)

@@ -9,6 +9,7 @@
 #define RUN_INFO "info"
 #define RUN_REPLICA "replica"
 #define RUN_STATUS "status"
+#define RUN_MPIRUN "mpirun"
 
 /* Open JOB/GENERATION, and JOB/GENERATION/RANK.  -ENOENT if it does not exist. */
 int run_open_generation (int root, const char *job, int generation, int *ret,

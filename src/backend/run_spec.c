@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/mpirun.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -363,21 +364,10 @@ static int describe_rank (const struct run_spec *spec, int rank, char **ret, siz
     return finish (description, &words, &variables, code, ret, ret_length, err);
 }
 
-/* One mpirun on this machine, with one rank per replica.  mpirun binds nothing to CPUs: each rank's
- * supervisor does.  A rank that ends early does not end the others: the daemon decides that from
- * their status files. */
+/* One mpirun on this machine, with one rank per replica, whose supervisor binds it to CPUs. */
 static int describe_mpirun (const struct run_spec *spec, char **ret, size_t *ret_length,
                             struct pollux_error *err)
 {
-    static const char *const fixed[] = {"--oversubscribe",
-                                        "--bind-to",
-                                        "none",
-                                        "--mca",
-                                        "orte_abort_on_non_zero_status",
-                                        "0",
-                                        "--mca",
-                                        "orte_allowed_exit_without_sync",
-                                        "1"};
     int world = placement_replicas (spec->job->placement);
     struct list words = {0}, variables = {0};
     struct run_description *description = start (spec, world, err);
@@ -390,8 +380,8 @@ static int describe_mpirun (const struct run_spec *spec, char **ret, size_t *ret
     add_word (&words, "%d", world);
     add_word (&words, "--host");
     add_word (&words, "localhost:%d", world);
-    for (size_t i = 0; i < sizeof (fixed) / sizeof (fixed[0]); i++)
-        add_word (&words, "%s", fixed[i]);
+    for (const char *const *at = mpirun_options; *at; at++)
+        add_word (&words, "%s", *at);
     add_word (&words, "%s", spec->program);
     add_word (&words, "exec");
     add_word (&words, "--mpi");

@@ -217,6 +217,9 @@ static void turn (struct supervisor *supervisor)
         case TAG_AGENT:
             take_messages (supervisor);
             break;
+        case TAG_MPI:
+            supervisor_mpi_lost (supervisor, now_us);
+            break;
         case TAG_SENDER:
             break; /* see step_sender below */
         }
@@ -316,6 +319,8 @@ static void run_replica (struct supervisor *supervisor)
 {
     struct pollux_error err = {.text = ""};
     int code = supervisor_find_node_variables (supervisor, &err);
+    if (code == 0 && supervisor->options->mpi)
+        code = supervisor_find_mpi (supervisor, &err);
     if (stop_is_pending ()) {
         sigset_t signals;
         struct timespec now = {0};
@@ -358,6 +363,7 @@ int supervisor_run (int root, const struct run_name *name,
     supervisor->run = (struct run){.generation = -1, .directory = -1, .lock = -1};
     supervisor->replica.report = supervisor->log.file = -1;
     supervisor->epoll = supervisor->signals = supervisor->output = supervisor->agent = -1;
+    supervisor->mpi.proxy = supervisor->mpi.parent = -1;
     int code = open_loop (supervisor, err);
     if (code == 0)
         code = supervisor_identify (supervisor, name, err);
@@ -367,11 +373,13 @@ int supervisor_run (int root, const struct run_name *name,
         if (chdir ("/") < 0) /* so that file systems can be unmounted */
             log_mark (&supervisor->log, "/: %s", strerror (errno));
         run_replica (supervisor);
+        supervisor_mpi_ended (supervisor);
         code = write_status (supervisor, err);
         send_news (supervisor, true);
         flush (supervisor);
         *ret = supervisor->status;
     }
+    supervisor_mpi_close (supervisor);
     close_all (supervisor);
     free (supervisor);
     return code;

@@ -28,6 +28,7 @@ struct supervisor_options {
      * the same request to stop, and a replica that ends by SIGTERM or with 143 less than a second
      * before the first one counts as stopped. */
     bool in_step;
+    bool mpi;     /* mpirun starts a proxy of this rank: see mpirun.h */
     int guardian; /* the pid of the parent if that is a guardian (supervisor_share.h); 0: none */
 };
 
@@ -38,5 +39,10 @@ int supervisor_run (int root, const struct run_name *name,
                     const struct run_description *description,
                     const struct supervisor_options *options, struct run_status *ret,
                     struct pollux_error *err);
+
+/* The process that mpirun starts in place of a replica: hand these variables, NULL at the end, to the supervisor of the rank,
+ * and wait for the end of the replica, of the supervisor or of mpirun.  Call supervisor_prepare before. */
+int supervisor_mpi_proxy (int root, const struct run_name *name, char *const *variables,
+                          struct pollux_error *err);
 
 #endif

@@ -68,26 +68,34 @@ static int choose_port (struct pollux_error *err)
                  PORT_FIRST + PORT_COUNT - 1);
 }
 
-/* Choose a port and write the file, unless another one did that at the same time. */
-static int write_port (int directory, const char *file, struct pollux_error *err)
+int supervisor_write_once (int directory, const char *file, const char *text, size_t length,
+                           struct pollux_error *err)
 {
-    char fresh[32], text[MASTER_LIMIT];
+    char fresh[32];
     uint32_t random;
-    int port = choose_port (err);
-    if (port < 0)
-        return port;
     if (getrandom (&random, sizeof (random), 0) != sizeof (random))
         return fail (err, -errno, "no random number: %s", strerror (errno));
-    snprintf (fresh, sizeof (fresh), ".port.%08" PRIx32, random);
-    int length = snprintf (text, sizeof (text), "%d\n", port);
-    int code = safe_dir_write (directory, fresh, text, (size_t)length, err);
-    if (code == 0 && linkat (directory, fresh, directory, file, 0) < 0 && errno != EEXIST) {
+    snprintf (fresh, sizeof (fresh), ".once.%08" PRIx32, random);
+    int code = safe_dir_write (directory, fresh, text, length, err);
+    if (code == 0 && linkat (directory, fresh, directory, file, 0) < 0) {
         /* A file system without links: the run directory of the first rank excludes others. */
-        if (renameat (directory, fresh, directory, file) < 0)
+        if (errno == EEXIST || renameat (directory, fresh, directory, file) < 0)
             code = fail (err, -errno, "%s: %s", file, strerror (errno));
     }
     unlinkat (directory, fresh, 0);
-    return code < 0 ? code : read_port (directory, file, err);
+    return code;
+}
+
+/* Choose a port and write the file, unless another one did that at the same time. */
+static int write_port (int directory, const char *file, struct pollux_error *err)
+{
+    char text[MASTER_LIMIT];
+    int port = choose_port (err);
+    if (port < 0)
+        return port;
+    int length = snprintf (text, sizeof (text), "%d\n", port);
+    int code = supervisor_write_once (directory, file, text, (size_t)length, err);
+    return code < 0 && code != -EEXIST ? code : read_port (directory, file, err);
 }
 
 /* One look: the port; -ENOENT: not there so far. */

@@ -5,6 +5,7 @@
  *     supervisor.c        the event loop, from the run directory to the status
  *     supervisor_start.c  before the replica: identity, run directory, environment; its start
  *     supervisor_node.c   what depends on the node: MASTER_PORT, CUDA_VISIBLE_DEVICES
+ *     supervisor_mpi.c    a rank that mpirun does not start itself: its proxy
  *     supervisor_stop.c   stop signal, grace, SIGKILL, reaping, and the exit status that counts
  */
 #ifndef BACKEND_SUPERVISOR_PRIVATE_H
@@ -31,7 +32,7 @@ struct link {
 };
 
 /* Of descriptors in epoll. */
-enum tag { TAG_SIGNALS, TAG_REPORT, TAG_OUTPUT, TAG_AGENT, TAG_SENDER };
+enum tag { TAG_SIGNALS, TAG_REPORT, TAG_OUTPUT, TAG_AGENT, TAG_SENDER, TAG_MPI };
 
 struct supervisor {
     const struct run_description *description;
@@ -46,8 +47,13 @@ struct supervisor {
     struct hint_sender *sender; /* NULL: hints are not sent */
     struct munge_worker *munge; /* signs them; NULL: they have a token or nothing */
     int epoll, signals, output, agent;
-    int warnings;                   /* in the log, about messages of the agent */
-    char *node_variables[3];        /* supervisor_node.c; NULL at the end */
+    int warnings;            /* in the log, about messages of the agent */
+    char *node_variables[3]; /* supervisor_node.c; NULL at the end */
+    struct {
+        int proxy, parent;          /* pidfds: of the proxy, and of what started it; -1: none */
+        char *text, **variables;    /* of MPI, NULL at the end; NULL: none */
+        int64_t lost_us;            /* when the proxy ended before the replica; 0: not */
+    } mpi;                          /* supervisor_mpi.c */
     int wait_status;                /* of the replica */
     int64_t ended_us;               /* when it ended; monotonic */
     bool ended;                     /* the replica; other processes may be left */
@@ -89,6 +95,21 @@ int supervisor_find_node_variables (struct supervisor *supervisor, struct pollux
  * if that is NULL, the positions themselves.  -EINVAL: there are fewer items. */
 int supervisor_devices (const struct run_list *devices, const char *visible, char **ret,
                         struct pollux_error *err);
+
+/* Write a file atomically, if there is none of that name.  -EEXIST: there is one. */
+int supervisor_write_once (int directory, const char *file, const char *text, size_t length,
+                           struct pollux_error *err);
+
+/* ---- supervisor_mpi.c ---- */
+
+/* Wait for the proxy of this rank, and set mpi.  -ECANCELED: a stop came meanwhile; other failures: mpirun does not start it. */
+int supervisor_find_mpi (struct supervisor *supervisor, struct pollux_error *err);
+/* The proxy has ended. */
+void supervisor_mpi_lost (struct supervisor *supervisor, int64_t now_us);
+/* The replica has ended: so does its proxy. */
+void supervisor_mpi_ended (const struct supervisor *supervisor);
+/* Wait until the parent of the proxy has ended, and free all. */
+void supervisor_mpi_close (struct supervisor *supervisor);
 
 /* ---- supervisor_stop.c ---- */
 

@@ -172,8 +172,9 @@ static bool is_replaced (const char *variable, char *const *by)
 static char **make_environment (const struct supervisor *supervisor, char *run, size_t run_size,
                                 char *socket, size_t socket_size)
 {
-    char **given = supervisor->description->environment, **extra = supervisor->options->extra;
+    char **given = supervisor->description->environment, **extra = supervisor->mpi.variables;
     char *const *node = supervisor->node_variables;
+    extra = extra ? extra : supervisor->options->extra;
     size_t count = 0, capacity = count_strings (given) + count_strings (extra) + 6;
     char **environment = calloc (capacity, sizeof (char *));
     if (!environment)

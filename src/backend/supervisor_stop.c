@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,13 +82,20 @@ bool supervisor_stops_once (const struct supervisor *supervisor, int signal, int
            (code == SI_QUEUE && value == RUN_STOP_VALUE);
 }
 
-bool supervisor_awaits_stop (const struct supervisor *supervisor, int64_t now_us)
+/* Slurm's SIGTERM ends mpirun, too, and then the replica fails by itself: by its exit status it is not known which of both came
+ * first. */
+static bool ended_as_stopped (const struct supervisor *supervisor)
 {
     int status = supervisor->wait_status;
+    return (WIFSIGNALED (status) && WTERMSIG (status) == SIGTERM) ||
+           (WIFEXITED (status) && WEXITSTATUS (status) == 128 + SIGTERM) ||
+           (supervisor->options->mpi && status != 0);
+}
+
+bool supervisor_awaits_stop (const struct supervisor *supervisor, int64_t now_us)
+{
     return supervisor->options->in_step && supervisor->ended && !supervisor->status.stopped &&
-           now_us < supervisor->ended_us + LATE_STOP_US &&
-           ((WIFSIGNALED (status) && WTERMSIG (status) == SIGTERM) ||
-            (WIFEXITED (status) && WEXITSTATUS (status) == 128 + SIGTERM));
+           now_us < supervisor->ended_us + LATE_STOP_US && ended_as_stopped (supervisor);
 }
 
 void supervisor_request_stop (struct supervisor *supervisor, bool once, int64_t now_us)
@@ -149,6 +157,9 @@ void supervisor_advance_stop (struct supervisor *supervisor, int64_t now_us)
         supervisor->status.killed = true;
         supervisor_begin_killing (supervisor, now_us);
     }
+    if (supervisor->mpi.lost_us > 0 && !supervisor->status.stopped &&
+        now_us >= supervisor->mpi.lost_us + LATE_STOP_US)
+        supervisor_begin_killing (supervisor, now_us);
     if (!supervisor->killing || supervisor->no_children || now_us < supervisor->kill_us)
         return;
     struct process_tree tree = {.ancestor = getpid (), .cgroup = supervisor->info.cgroup};
@@ -165,6 +176,8 @@ int64_t supervisor_stop_due_us (const struct supervisor *supervisor)
         due_us = supervisor->kill_us;
     else if (supervisor->ended)
         due_us = supervisor->ended_us + LATE_STOP_US;
+    else if (supervisor->mpi.lost_us > 0)
+        due_us = supervisor->mpi.lost_us + LATE_STOP_US;
     if (supervisor->relay_us > 0 && supervisor->relay_us < due_us)
         due_us = supervisor->relay_us;
     return due_us;
@@ -185,4 +198,9 @@ void supervisor_judge (struct supervisor *supervisor)
         return;
     supervisor->status.code = WIFEXITED (wait_status) ? WEXITSTATUS (wait_status) : 0;
     supervisor->status.signal = WIFSIGNALED (wait_status) ? WTERMSIG (wait_status) : 0;
+    if (supervisor->mpi.lost_us > 0 && wait_status != 0 && !supervisor->status.stopped)
+        snprintf (supervisor->status.why, sizeof (supervisor->status.why),
+                  "mpirun ended it; the replica ended with %s %d",
+                  supervisor->status.signal ? "signal" : "exit code",
+                  supervisor->status.signal ? supervisor->status.signal : supervisor->status.code);
 }

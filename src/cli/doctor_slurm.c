@@ -324,10 +324,11 @@ static void check_mpi (struct doctor *doctor)
     if (found)
         doctor_report (doctor, "slurm-mpi", FINDING_OK, NULL, "srun has the MPI plugin pmix");
     else if (!doctor->interrupted)
-        doctor_report (doctor, "slurm-mpi", FINDING_WARNING,
-                       "Install Slurm's PMIx plugin to run jobs with the launcher mpi; others do "
-                       "not need it.",
-                       "srun has no MPI plugin pmix");
+        doctor_report (
+            doctor, "slurm-mpi", FINDING_WARNING,
+            "Install Slurm's PMIx plugin to run jobs with the launcher mpi in a pilot; others do "
+            "not need it.",
+            "srun has no MPI plugin pmix");
     doctor_answer_clear (&answer);
 }
 

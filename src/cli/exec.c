@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/mpirun.h"
 #include "backend/supervisor.h"
 #include "backend/supervisor_share.h"
 #include "base/error.h"
@@ -17,7 +18,7 @@
 #include "cli/command.h"
 #include "base/options.h"
 
-enum { EXEC_RUN = 1, EXEC_MPI, EXEC_SHARE, EXEC_FIRST, EXEC_COUNT };
+enum { EXEC_RUN = 1, EXEC_MPI, EXEC_SHARE, EXEC_FIRST, EXEC_COUNT, EXEC_MPIRUN };
 
 static const struct command_option exec_options[] = {
     {"run", "DIR", EXEC_RUN, "the run directory to make, STATE/run/JOB/GENERATION/RANK"},
@@ -25,12 +26,14 @@ static const struct command_option exec_options[] = {
     {"share", "DIR", EXEC_SHARE, "run several ranks of STATE/run/JOB/GENERATION, as Slurm does"},
     {"first", "RANK", EXEC_FIRST, "with --share: the first rank"},
     {"count", "N", EXEC_COUNT, "with --share: the number of ranks"},
+    {"mpirun", "N", EXEC_MPIRUN, "with --share: the first share runs mpirun, with N ranks in all"},
 };
 
 struct exec_arguments {
     const char *path, *description;
     bool mpi, share;
     int64_t first, count; /* of a share */
+    int64_t world;        /* ranks of mpirun; 0: none */
     char rank_path[PATH_MAX], rank_description[PATH_MAX + 8];
 };
 
@@ -75,6 +78,8 @@ static int take_option (struct options *options, int id, struct exec_arguments *
         return options_int64 (options, 0, INT_MAX - RUN_LIST_LIMIT, &ret->first, err);
     case EXEC_COUNT:
         return options_int64 (options, 1, RUN_LIST_LIMIT, &ret->count, err);
+    case EXEC_MPIRUN:
+        return options_int64 (options, 1, INT_MAX, &ret->world, err);
     default:
         return id;
     }
@@ -83,10 +88,11 @@ static int take_option (struct options *options, int id, struct exec_arguments *
 static int check_share (const struct exec_arguments *arguments, int operands,
                         struct pollux_error *err)
 {
-    if (arguments->mpi || operands > 0 || arguments->first < 0 || arguments->count < 1)
+    bool proxy = arguments->mpi && arguments->first < 0 && arguments->count == 0;
+    bool whole = !arguments->mpi && arguments->first >= 0 && arguments->count > 0;
+    if (operands > 0 || (!proxy && !whole) || (proxy && arguments->world > 0))
         return fail (err, -EINVAL,
-                     "--share needs --first and --count, and nothing else; see 'pollux exec "
-                     "--help'");
+                     "--share needs --first and --count, or --mpi; see 'pollux exec --help'");
     if (strlen (arguments->path) > PATH_MAX - 32)
         return fail (err, -ENAMETOOLONG, "--share: the path is too long");
     return 0;
@@ -104,10 +110,12 @@ static int parse (struct options *options, struct exec_arguments *ret, struct po
     int count = options_operands (options, &operands);
     if (!ret->path)
         return fail (err, -EINVAL, "expected --run=DIR; see 'pollux exec --help'");
-    if (ret->share)
-        return check_share (ret, count, err);
-    if (ret->first >= 0 || ret->count > 0)
-        return fail (err, -EINVAL, "--first and --count belong to --share");
+    if (ret->share) {
+        rc = check_share (ret, count, err);
+        return rc == 0 && ret->mpi ? take_rank (ret, err) : rc;
+    }
+    if (ret->first >= 0 || ret->count > 0 || ret->world > 0)
+        return fail (err, -EINVAL, "--first, --count and --mpirun belong to --share");
     if (count > (ret->mpi ? 0 : 1))
         return fail (err, -EINVAL, "unexpected argument '%.80s'; see 'pollux exec --help'",
                      operands[count - 1]);
@@ -129,16 +137,18 @@ static int read_description (const char *path, struct run_description **ret,
     return rc;
 }
 
-/* The variables by which mpirun or srun and the ranks find each other; NULL: no memory. */
-static char **mpi_variables (void)
+/* The variables by which mpirun or srun (steps: with those of a step of Slurm) and the ranks find each other; NULL: no
+ * memory. */
+static char **mpi_variables (bool steps)
 {
     static const char *const starts[] = {"OMPI_", "PMIX_", "PRTE_", "PMI_", "OPAL_", "SLURM_"};
+    const size_t kinds = sizeof (starts) / sizeof (starts[0]) - !steps;
     size_t count = 0, taken = 0;
     while (environ[count])
         count++;
     char **variables = calloc (count + 1, sizeof (char *));
     for (size_t i = 0; variables && i < count; i++)
-        for (size_t j = 0; j < sizeof (starts) / sizeof (starts[0]); j++)
+        for (size_t j = 0; j < kinds; j++)
             if (strncmp (environ[i], starts[j], strlen (starts[j])) == 0)
                 variables[taken++] = environ[i];
     return variables;
@@ -157,7 +167,7 @@ static int supervise (const struct exec_arguments *arguments, int guardian,
     int rc = read_description (arguments->description, &description, err);
     if (rc == 0)
         rc = run_path_open (arguments->path, &root, &name, err);
-    if (rc == 0 && arguments->mpi && !(options.extra = mpi_variables ()))
+    if (rc == 0 && arguments->mpi && !(options.extra = mpi_variables (true)))
         rc = fail (err, -ENOMEM, "not enough memory");
     if (rc == 0 && arguments->mpi)
         unlink (arguments->description); /* it contains the token */
@@ -180,6 +190,7 @@ static int supervise (const struct exec_arguments *arguments, int guardian,
 /* ---- A share ------------------------------------------------------------------------------ */
 
 struct exec_share {
+    const struct exec_arguments *arguments;
     int root;
     struct run_name *names;
     struct run_description **descriptions;
@@ -213,13 +224,22 @@ static int read_share (const struct exec_arguments *arguments, struct exec_share
     return rc;
 }
 
-/* One rank, in its own process: its exit code. */
+/* One rank, or after the last of the first share mpirun, in its own process: its exit code. */
 static int run_of_share (void *self, int index)
 {
     const struct exec_share *share = self;
-    struct supervisor_options options = {.in_step = true};
+    const struct exec_arguments *arguments = share->arguments;
+    struct supervisor_options options = {.in_step = true, .mpi = arguments->world > 0};
     struct run_status status = {0};
     struct pollux_error err = {.text = ""};
+    if (index == arguments->count) {
+        struct mpirun mpirun = {.root = share->root,
+                                .name = share->names[0],
+                                .path = arguments->path,
+                                .world = (int)arguments->world,
+                                .description = share->descriptions[0]};
+        return mpirun_run (&mpirun);
+    }
     int rc = supervisor_run (share->root, &share->names[index], share->descriptions[index],
                              &options, &status, &err);
     if (rc == 0 || (rc == -EIO && status.at_us > 0))
@@ -231,14 +251,18 @@ static int run_of_share (void *self, int index)
 static int supervise_share (const struct exec_arguments *arguments, struct pollux_error *err)
 {
     size_t count = (size_t)arguments->count;
-    struct exec_share share = {.root = -1,
+    struct exec_share share = {.arguments = arguments,
+                               .root = -1,
                                .names = calloc (count, sizeof (share.names[0])),
                                .descriptions = calloc (count, sizeof (share.descriptions[0]))};
     int code = 0;
     int rc = share.names && share.descriptions ? read_share (arguments, &share, err)
                                                : fail (err, -ENOMEM, "not enough memory");
+    if (rc == 0 && arguments->world > 0)
+        rc = mpirun_publish_share (share.root, &share.names[0], (int)count, err);
+    bool mpirun = arguments->world > 0 && arguments->first == 0;
     if (rc == 0)
-        rc = supervisor_share ((int)count, run_of_share, &share, &code, err);
+        rc = supervisor_share ((int)count + mpirun, run_of_share, &share, &code, err);
     if (share.root >= 0)
         close (share.root);
     for (size_t i = 0; share.descriptions && i < count; i++)
@@ -246,6 +270,22 @@ static int supervise_share (const struct exec_arguments *arguments, struct pollu
     free (share.descriptions);
     free (share.names);
     return rc < 0 ? rc : code;
+}
+
+/* What mpirun starts for a rank whose replica another share starts. */
+static int stand_in (const struct exec_arguments *arguments, struct pollux_error *err)
+{
+    struct run_name name;
+    char **variables = mpi_variables (false);
+    int root, rc = variables ? 0 : fail (err, -ENOMEM, "not enough memory");
+    if (rc == 0)
+        rc = run_path_open (arguments->path, &root, &name, err);
+    if (rc == 0) {
+        rc = supervisor_mpi_proxy (root, &name, variables, err);
+        close (root);
+    }
+    free (variables);
+    return rc;
 }
 
 static int run (struct options *options, FILE *out, struct pollux_error *err)
@@ -257,6 +297,8 @@ static int run (struct options *options, FILE *out, struct pollux_error *err)
         rc = supervisor_prepare (err);
     if (rc < 0)
         return rc;
+    if (arguments.share && arguments.mpi)
+        return stand_in (&arguments, err);
     if (arguments.share)
         return supervise_share (&arguments, err);
     if (arguments.mpi) /* the supervisor of mpirun is above it */

@@ -19,8 +19,6 @@ expect "an address that jobs cannot report to is refused" status=2 err~'0\.0\.0\
 others=("$(foreign -w n1 --gres=gpu:3)" "$(foreign -w n2 --gres=gpu:1)")
 start_daemon
 soon "slots are what other Slurm jobs leave" slots_are '[4, 1, 3, 4]'
-run pollux submit --name mpi --launcher mpi -- true
-expect "MPI is refused at submit, with what to do" status=2 err~'launcher mpi.*launcher env.*slurm-pilot'
 
 if python=$(tools/find-python torch numpy 2>"$tmp/why"); then
     mkdir -m 777 "$tmp/torch"

@@ -145,8 +145,6 @@ forged=$(squeue -h -u bob -n a.1.0 -o %i)
 
 # ---- Refusals -------------------------------------------------------------------------------------
 
-job ann mpi 2 "launcher: mpi"
-expect "MPI is refused at submit" status=2 err~'launcher mpi'
 run env -u POLLUX_STATE HOME=/nonexistent "$POLLUX" submit --name r --server "$(head -n 1 "$state/address")" -- true
 expect "a job of root is refused" status=2 err~'root'
 mkdir -m 755 "$tmp/home/daemon"

@@ -664,6 +664,30 @@ static void test_slots_of_recovered_replicas (void **state)
     assert_int_equal (slot_map_free (&set->slot_map, 0, 8), 8);
 }
 
+/* Under MPI all ranks are one step; or one Slurm job per node, whose failed node is known. */
+static void test_mpi_shares (void **state)
+{
+    static const struct {
+        const struct slurm_way *way;
+        int shares;
+        bool many_nodes;
+    } cases[] = {{&way, 1, true}, {&way_of_many, 2, false}};
+    (void)state;
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct fixture fixture = {
+            .shares = {{.node = 0, .replicas = 1}, {.node = 1, .replicas = 1}}};
+        struct backend_options options = {0};
+        assert_int_equal (slurm_init (&fixture.slurm, cases[i].way, &fixture, &options, NULL), 0);
+        add_generation (&fixture, LAUNCHER_MPI);
+        assert_int_equal (fixture.generation->share_count, cases[i].shares);
+        assert_int_equal (fixture.generation->runs, 2);
+        for (int j = 0; j < cases[i].shares; j++)
+            assert_int_equal (fixture.slurm.shares[j]->many_nodes, cases[i].many_nodes);
+        drop_generation (&fixture);
+        slurm_clear (&fixture.slurm);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -679,6 +703,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_abandoned_share, setup, teardown),
         cmocka_unit_test (test_failed_node_of_allocation),
         cmocka_unit_test (test_failed_node_of_mpi),
+        cmocka_unit_test (test_mpi_shares),
         cmocka_unit_test_setup_teardown (test_slots_of_recovered_replicas, setup, teardown),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

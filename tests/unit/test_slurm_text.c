@@ -698,6 +698,7 @@ static void test_start_words (void **state)
                                  "--share='/shared/u/.pollux/run/mnist/3' --first=4 --count=2\n");
     free (script);
     share.gres_type = "";
+    share.mpi_ranks = 8;
     share.comment = "mnist on n1, 2 of 8 replicas";
     share.account = "physics";
     share.qos = "low";
@@ -715,7 +716,8 @@ static void test_start_words (void **state)
                   "--qos=low --partition=gpu,big --reservation=ours --no-requeue --export=ALL "
                   "--chdir=/ --input=/dev/null --open-mode=append --output=/shared/u/100%%/log");
     assert_string_equal (script, "#!/bin/sh\nexec '/opt/pollux/bin/pollux' exec "
-                                 "--share='/shared/o'\\''neil/x; y' --first=4 --count=2\n");
+                                 "--share='/shared/o'\\''neil/x; y' --first=4 --count=2 "
+                                 "--mpirun=8\n");
     free (script);
 }
 

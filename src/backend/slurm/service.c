@@ -158,16 +158,10 @@ static int service_recover (void *self, const struct cluster *cluster, struct po
     return code;
 }
 
-/* A program that MPI starts on other nodes would not be a process of this job there. */
 static int service_check (void *self, const struct launch *launch, struct pollux_error *err)
 {
     struct service *service = self;
     const struct service_account *account;
-    if (launch->launcher == LAUNCHER_MPI)
-        return fail (
-            err, -EINVAL,
-            "launcher mpi: the backend slurm starts each node's replicas as a Slurm job of "
-            "its own, without mpirun; use launcher env, or `pollux slurm-pilot` for MPI");
     if (strcmp (launch->owner, "root") == 0)
         return fail (err, -EPERM, "jobs of root are not run: submit as an ordinary user");
     int code = service_account (service, launch->owner, &account, err);

@@ -125,6 +125,7 @@ static int build (struct service *service, const struct cluster *cluster,
         .reservation = config->reservation,
         .time_limit_min = request.time_limit_min,
         .output = output,
+        .mpi_ranks = job->launch->launcher == LAUNCHER_MPI ? generation->replicas : 0,
     };
     int code = slurm_sbatch_share (&what, words, script, err);
     if (code == 0)

@@ -535,15 +535,15 @@ static int find_lost (const struct generation *generation)
     return lost;
 }
 
-/* Does Slurm's own word, besides that of a supervisor, say that a share was ended from outside?  When an MPI rank
- * aborts, Slurm kills the step at once, and says the same as after a person's scancel: only the latter lets
+/* Does Slurm's own word, besides that of a supervisor, say that a share was ended from outside?  When a rank of a step of
+ * MPI aborts, Slurm kills the step at once, and says the same as after a person's scancel: only the latter lets
  * supervisors write that they were stopped. */
 static bool is_explained (const struct generation *generation, const struct carried_share *share)
 {
     bool stopped = false;
     for (int i = 0; i < generation->replicas; i++)
         stopped |= !generation->exits[i].lost && generation->exits[i].status.stopped;
-    return generation->launcher != LAUNCHER_MPI || stopped || !strstr (share->why, "CANCELLED") ||
+    return !share->many_nodes || stopped || !strstr (share->why, "CANCELLED") ||
            strstr (share->why, "DUE TO");
 }
 
@@ -657,7 +657,8 @@ int slurm_init (struct slurm *slurm, const struct slurm_way *way, void *way_self
     slurm->set = (struct generation_set){.carrier = &slurm_carrier,
                                          .carrier_self = slurm,
                                          .log = options->log,
-                                         .log_self = options->self};
+                                         .log_self = options->self,
+                                         .one_mpi_share = way->steps};
     slurm->way = way;
     slurm->node_count = -1;
     slurm->way_self = way_self;

@@ -48,7 +48,7 @@ struct carried_share *slurm_table_add (struct slurm *slurm, struct generation *g
     added->share = share;
     added->node = generation->shares[share].node;
     added->count = generation->shares[share].count;
-    added->many_nodes = generation->launcher == LAUNCHER_MPI;
+    added->many_nodes = generation->launcher == LAUNCHER_MPI && slurm->way->steps;
     snprintf (added->name, sizeof (added->name), "%s.%d.%d", generation->name, generation->number,
               share);
     slurm->shares[slurm->count++] = added;

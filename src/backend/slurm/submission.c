@@ -67,8 +67,9 @@ static int check_share (const struct slurm_share *share, bool node, struct pollu
         code = check_name ("resource", share->gres, NAME_SIZE - 1, err);
     if (code == 0 && share->gres_type && *share->gres_type)
         code = check_name ("resource type", share->gres_type, NAME_SIZE - 1, err);
-    if (code == 0 && (share->first < 0 || share->count < 1 || share->gres_count < 0 ||
-                      share->cpus < 0 || share->memory_mb < 0 || share->time_limit_min < 0))
+    if (code == 0 &&
+        (share->first < 0 || share->count < 1 || share->gres_count < 0 || share->cpus < 0 ||
+         share->mpi_ranks < 0 || share->memory_mb < 0 || share->time_limit_min < 0))
         code = fail (err, -EINVAL, "Slurm job %s: a number is negative", share->name);
     return code;
 }
@@ -202,12 +203,15 @@ static int make_script (const struct slurm_share *share, char **ret)
 {
     char *pollux = slurm_shell_quote (share->pollux);
     char *directory = slurm_shell_quote (share->directory);
+    char mpirun[32] = "";
+    if (share->mpi_ranks > 0)
+        snprintf (mpirun, sizeof (mpirun), " --mpirun=%d", share->mpi_ranks);
     /* exec: signals to the batch script reach the command itself. */
-    int length = pollux && directory ? asprintf (ret,
-                                                 "#!/bin/sh\nexec %s exec --share=%s --first=%d "
-                                                 "--count=%d\n",
-                                                 pollux, directory, share->first, share->count)
-                                     : -1;
+    int length =
+        pollux && directory
+            ? asprintf (ret, "#!/bin/sh\nexec %s exec --share=%s --first=%d --count=%d%s\n", pollux,
+                        directory, share->first, share->count, mpirun)
+            : -1;
     free (pollux);
     free (directory);
     return length < 0 ? -ENOMEM : 0;

@@ -25,6 +25,8 @@ struct slurm_share {
     int cpus;          /* of the share; a step uses all CPUs of the allocation on the node */
     int64_t memory_mb; /* of the share; a step uses all memory of the allocation on the node */
 
+    int mpi_ranks; /* sbatch: of all shares of an MPI job; the first runs mpirun */
+
     int64_t allocation; /* srun: the job id whose step it becomes */
 
     const char *account, *qos, *partition, *reservation; /* sbatch */
