@@ -63,7 +63,11 @@ expect "an empty share" status=2 err~'count'
 run pollux exec --run "$state/run/half/1/0" --count 2
 expect "--count without --share" status=2 err~'belong to --share'
 run pollux exec --share "$state/run/half/1" --first 0 --count 1 --mpi
-expect "--share and --mpi" status=2 err~'nothing else'
+expect "a proxy of a rank has no ranks of its own" status=2 err~'needs --first and --count, or --mpi'
+run pollux exec --share "$state/run/half/1" --mpi --mpirun 2
+expect "a proxy does not run mpirun" status=2 err~'needs --first and --count, or --mpi'
+run pollux exec --run "$state/run/half/1/0" --mpirun 2
+expect "--mpirun without --share" status=2 err~'belong to --share'
 
 describe '' true >"$state/run/zeros/1/0.json"
 describe '' true >"$state/run/zeros/1/1.json"
