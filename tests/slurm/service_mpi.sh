@@ -93,23 +93,23 @@ kill_slurmctld() { sleep 5; slurmctld_kill; slurmctld_start; } # it forgets jobs
 for fault in kill_mpirun:failure kill_polluxd: kill_replica:failure cancel_first:again kill_orted:failure cancel_last:again \
     kill_supervisor:again fail_srun:again kill_slurmctld: kill_proxy:failure; do
     name=${fault%:*} kind=${fault#*:}
-    generation=$(of job .generation) saved=$(newest) failures=$(of job .failures)
+    generation=$(of job .generation) saved=$(newest) job_failures=$(of job .failures)
     "$name"
     [ -z "$kind" ] || generation=$((generation + 1))
     [ "$name" != fail_srun ] || generation=$((generation + 1))
     soon "after $name: it trains on" trains "$generation" "$saved"
-    [ "$kind" != failure ] || failures=$((failures + 1))
-    holds "after $name: failures are $failures" is job ".failures == $failures"
+    [ "$kind" != failure ] || job_failures=$((job_failures + 1))
+    holds "after $name: failures are $job_failures" is job ".failures == $job_failures"
 done
 
 # ---- The end --------------------------------------------------------------------------------------
 
 slurm scontrol update NodeName=n3 State=resume
 soon "the drained node is used again" slots_are '[4, 1, 3, 4]'
-generation=$(of job .generation) saved=$(newest) failures=$(of job .failures)
+generation=$(of job .generation) saved=$(newest) job_failures=$(of job .failures)
 node_crash n2
 soon "after the loss of a node it trains on others" trains $((generation + 1)) "$saved"
-holds "and this is no failure" is job ".failures == $failures and (.placement | has (\"n2\") | not)"
+holds "and this is no failure" is job ".failures == $job_failures and (.placement | has (\"n2\") | not)"
 generation=$(of job .generation) saved=$(newest)
 pollux scale job --min 3 --max 3 >/dev/null
 soon "it trains with three replicas" trains $((generation + 1)) "$saved" 3
