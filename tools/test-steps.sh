@@ -84,13 +84,13 @@ step_unit_tsan()
 }
 
 # Uninitialised values, which the sanitizers do not find.  Not run: test_number, because valgrind computes long
-# doubles with 53 bits; test_supervisor, test_backend, test_local, test_local_hostile, test_storm, test_command_set and
-# test_as_owner, because valgrind has no pidfds; test_epoch, whose processes suspend themselves; test_csv and test_sim,
+# doubles with 53 bits; test_supervisor, test_backend, test_local, test_local_hostile, test_storm, test_mpirun,
+# test_command_set and test_as_owner, because valgrind has no pidfds; test_epoch, whose processes suspend themselves; test_csv and test_sim,
 # which take long.
 step_valgrind()
 {
     local without="test_number|test_supervisor|test_backend|test_local|test_local_hostile|test_storm" programs
-    without+="|test_command_set|test_as_owner|test_epoch|test_csv|test_sim"
+    without+="|test_mpirun|test_command_set|test_as_owner|test_epoch|test_csv|test_sim"
     programs=$(printf '%s\n' tests/unit/test_*.c | grep -v -E "/($without)\.c" |
         sed 's|tests/unit/\(.*\)\.c|build/gcc/tests/\1|')
     build_unit_gcc &&
