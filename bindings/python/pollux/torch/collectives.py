@@ -20,6 +20,7 @@ from torch import Tensor
 
 HELD = 16  # tensors that are referenced; a thread uses only the one that it sent last
 TIMEOUT_S = 5.0  # for let_go(): a thread may wait for a replica that has died
+END_S = 0.05     # at the end: a thread that has dropped its last object still runs Python code
 
 
 class Sum:
@@ -51,7 +52,7 @@ class Collectives:
         if replicas > 1 and "nccl" in str(dist.get_backend()):
             self._device = torch.device("cuda", torch.cuda.current_device())
         if replicas > 1:
-            atexit.register(self.let_go)
+            atexit.register(self._end)
 
     def let_go(self) -> None:
         """Wait until torch's threads have finished the callbacks of DDP's hook, at most
@@ -59,6 +60,10 @@ class Collectives:
         deadline = time.monotonic() + TIMEOUT_S
         while self._called_later and time.monotonic() < deadline:
             time.sleep(0.001)
+
+    def _end(self) -> None:
+        self.let_go()
+        time.sleep(END_S)
 
     def sum_later(self, values: Sequence[float]) -> Sum:
         tensor = self._tensor(values)
