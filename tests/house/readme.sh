@@ -81,6 +81,7 @@ done <"$tmp/c"
 xml() { python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$1"; }
 check "the picture is XML" xml docs/terminal.svg
 check "it shows the two commands" [ "$(grep -c -E '>pollux (top|explain alice)</text>' docs/terminal.svg)" = 2 ]
+check "it has the columns of pollux top" grep -q ">fail</text>" docs/terminal.svg
 run tools/record-terminal --columns 20 --lines 3 "$tmp/own.svg" 'seq 9; printf "\e[1;31mred\e[0m\n"' 'printf "\e[?1049hfull\e[2;3Hscreen"; read -n 1'
 expect "a terminal is recorded" status=0 out= err=
 check "the recording is XML" xml "$tmp/own.svg"
