@@ -3,9 +3,10 @@
 # A zombie of the service: slurmd dies and the node is cut off, Slurm gives its job up, but the replica there trains on and sees
 # the shared file system.  The next generation starts elsewhere; the old one cannot publish a checkpoint, and the data stay whole.
 . tests/slurm/lib_service.sh
+# The owner of the job may have no access to the folder of the build.
 mkdir "$tmp/bin/examples"
 cp "$build/examples/trainer" "$tmp/bin/examples" 2>/dev/null
-. tests/slurm/lib_zombie.sh
+build=$tmp/bin . tests/slurm/lib_zombie.sh
 install -d -m 700 -o ann "$tmp/saved"
 mkdir -m 777 "$tmp/trace"
 cluster_up 3 1
