@@ -199,16 +199,17 @@ static void test_ends (void **state)
         {"exit 3", NOTHING, 3, 0, false, false, ""},
         {"exec sleep 1000", KILL_PROXY, 0, SIGKILL, false, false,
          "mpirun ended it; the replica ended with signal 9"},
-        {"trap 'exit 143' TERM; while :; do sleep 0.1; done", KILL_PROXY_AND_STOP, 143, 0, true,
-         true, ""},
-        {"trap 'exit 143' TERM; while :; do sleep 0.1; done", STOP, 143, 0, true, true, ""},
+        {"while :; do sleep 0.1; done", KILL_PROXY_AND_STOP, 143, 0, true, true, ""},
+        {"while :; do sleep 0.1; done", STOP, 143, 0, true, true, ""},
     };
     struct run_fixture *test = *state;
     for (size_t i = 0; i < COUNT (cases); i++) {
         char script[256], ready[128];
         int proxy, parent = start_parent (test, &proxy);
         path_of (test, "ready", ready);
-        snprintf (script, sizeof (script), "touch %s; %s", ready, cases[i].script);
+        /* The trap comes before the file that the test waits for. */
+        snprintf (script, sizeof (script), "trap 'exit 143' TERM; touch %s; %s", ready,
+                  cases[i].script);
         int supervisor = start_supervisor (test, script);
         assert_true (await (test, has_begun));
         if (cases[i].act == KILL_PROXY || cases[i].act == KILL_PROXY_AND_STOP)
