@@ -210,13 +210,22 @@ int objective_option (const struct objective *objective, int job, struct placeme
     return -1;
 }
 
-/* Slots by node, 0 where a node is not available.  NULL: no memory. */
-static const int *slots_of (const struct view *view, struct arena *arena)
+/* Slots by node, 0 where a node is not available, and the nodes' pools.  -ENOMEM. */
+static int add_nodes (const struct view *view, struct arena *arena, struct solver_problem *problem)
 {
     int *slots = arena_take (arena, (size_t)view->node_count, sizeof (slots[0]));
-    for (int i = 0; slots && i < view->node_count; i++)
+    int *pools = arena_take (arena, (size_t)view->node_count, sizeof (pools[0]));
+    if (!slots || !pools)
+        return -ENOMEM;
+    for (int i = 0; i < view->node_count; i++) {
         slots[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
-    return slots;
+        pools[i] = 0;
+    }
+    problem->slots = slots;
+    problem->pools = pools;
+    problem->node_count = view->node_count;
+    problem->pool_count = 1;
+    return 0;
 }
 
 int objective_solve (const struct objective *objective, const struct view *view,
@@ -224,15 +233,13 @@ int objective_solve (const struct objective *objective, const struct view *view,
                      struct pollux_error *err)
 {
     struct solver_problem problem = {
-        .slots = slots_of (view, objective->arena),
-        .node_count = view->node_count,
         .jobs = objective->jobs,
         .job_count = objective->count,
         .seed = view->seed,
         .work = view->budget,
     };
     struct solver_conflict conflict;
-    if (!problem.slots || plan_reset (plan, view->job_count) < 0)
+    if (add_nodes (view, objective->arena, &problem) < 0 || plan_reset (plan, view->job_count) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
     int rc = solver_solve (solver, &problem, ret, &conflict, err);
     if (rc == -EINVAL)

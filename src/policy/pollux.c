@@ -18,7 +18,7 @@
 #include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 #include "policy/speedup.h"
-#include "solver/slot_price.h"
+#include "solver/slot_prices.h"
 
 enum { REFINE_ROUNDS = 2, SMALL_SLOTS = 512 };
 
@@ -69,12 +69,12 @@ static int refine (struct round *round, struct pollux_error *err)
     struct objective *objective = &round->objective;
     int slots = slots_to_share (round);
     for (int i = 0; i < REFINE_ROUNDS; i++) {
-        struct slot_price price;
+        struct slot_prices relaxed;
         /* In a small cluster every slot counts: more counts are evaluated. */
-        if (slot_price_find (objective->jobs, objective->count, slots, &round->memory->arena,
-                             &price) < 0 ||
-            objective_refine (objective, round->view, price.price,
-                              price.price * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
+        if (slot_prices_find (objective->jobs, objective->count, &slots, 1, &round->memory->arena,
+                              &relaxed) < 0 ||
+            objective_refine (objective, round->view, relaxed.prices[0],
+                              relaxed.prices[0] * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
             return fail (err, -ENOMEM, "no memory for the curves of %d jobs", objective->count);
     }
     return 0;
@@ -102,7 +102,7 @@ static int decide_sum (struct round *round, struct pollux_error *err)
     }
     struct plan *plan = round->plan;
     double bound = objective_fitness (view, scale, result.bound);
-    plan->price = result.price * objective_slope (view, bound, result.bound);
+    plan->price = result.prices[0] * objective_slope (view, bound, result.bound);
     plan->bound = fmax (bound, plan->fitness); /* rounding */
     return 0;
 }

@@ -42,7 +42,7 @@
 #include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 #include "policy/speedup.h"
-#include "solver/slot_price.h"
+#include "solver/slot_prices.h"
 
 /* The work left of a job that does not report it is unknown_work plus the slot-seconds that it has
  * had: job sizes are spread over many orders of magnitude. */
@@ -268,7 +268,7 @@ static int explore (struct round *round, int job, double price, struct pollux_er
 }
 
 /* The price of a slot before any bonus. */
-static int price_of (const struct round *round, struct slot_price *ret)
+static int price_of (const struct round *round, double *ret)
 {
     int slots = round->slots;
     for (int i = 0; i < round->objective.count; i++) {
@@ -276,14 +276,19 @@ static int price_of (const struct round *round, struct slot_price *ret)
         if (job->option_count == 1)
             slots -= job->options[0].replicas;
     }
-    return slot_price_find (round->objective.jobs, round->objective.count, slots > 0 ? slots : 0,
-                            round->arena, ret);
+    slots = slots > 0 ? slots : 0;
+    struct slot_prices relaxed;
+    int rc = slot_prices_find (round->objective.jobs, round->objective.count, &slots, 1,
+                               round->arena, &relaxed);
+    if (rc == 0)
+        *ret = relaxed.prices[0];
+    return rc;
 }
 
 static int value_all (struct round *round, struct pollux_error *err)
 {
     const struct view *view = round->view;
-    struct slot_price price;
+    double price = 0;
     for (int i = 0; i < view->job_count; i++)
         round->prospects[i] = prospect_of (round, view->jobs[i], &round->objective.options[i]);
     if (weigh (round) < 0)
@@ -295,7 +300,7 @@ static int value_all (struct round *round, struct pollux_error *err)
         return fail (err, -ENOMEM, "no memory for the price of %d jobs", view->job_count);
     int rc = 0;
     for (int i = 0; i < view->job_count && rc == 0; i++)
-        rc = explore (round, i, price.price, err);
+        rc = explore (round, i, price, err);
     return rc;
 }
 
@@ -343,7 +348,7 @@ static int jct_decide (const struct view *view, void *memory, struct plan *plan,
         return rc;
     plan->fitness = result.value;
     plan->bound = fmax (result.bound, result.value); /* rounding */
-    plan->price = result.price;
+    plan->price = result.prices[0];
     return 0;
 }
 

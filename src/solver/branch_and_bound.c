@@ -22,6 +22,7 @@ struct state {
     int level;         /* jobs with an option */
     int placed;        /* deferred jobs with a place */
     int slots;         /* free after the chosen options */
+    cost refund;       /* the surcharge of these slots */
     cost loss, regret; /* sums over the chosen options */
 };
 
@@ -67,7 +68,7 @@ static void try_keep (struct subproblem *subproblem, int level, struct state sta
 static void try_one (struct subproblem *subproblem, int level, struct state state)
 {
     struct assignment *given = &subproblem->now[level];
-    int replicas = given->option->replicas, most = 0;
+    int replicas = given->option->replicas, pool = given->option->pool, most = 0;
     given->count = 1;
     for (int i = 0; i < subproblem->node_count; i++)
         most = most > subproblem->free[i] ? most : subproblem->free[i];
@@ -76,7 +77,7 @@ static void try_one (struct subproblem *subproblem, int level, struct state stat
             bool same_tried = false;
             for (int i = 0; i < subproblem->node_count && subproblem->steps > 0; i++) {
                 if (subproblem->free[i] != free || subproblem->multi[i] != (bool)multi ||
-                    (!subproblem->special[i] && same_tried))
+                    subproblem->pool[i] != pool || (!subproblem->special[i] && same_tried))
                     continue;
                 same_tried |= !subproblem->special[i];
                 given->shares[0] = (struct share){.node = i, .replicas = replicas};
@@ -85,12 +86,18 @@ static void try_one (struct subproblem *subproblem, int level, struct state stat
         }
 }
 
-/* The unused open node with most free slots, or with fewest (but one at least); -1: none. */
-static int next_open (const struct subproblem *subproblem, const bool *used, bool freest)
+/* May a job on several nodes of the pool use this one? */
+static bool is_open (const struct subproblem *subproblem, int node, int pool)
+{
+    return !subproblem->multi[node] && subproblem->pool[node] == pool;
+}
+
+/* The unused open node of a pool with most free slots, or with fewest (but one at least); -1: none. */
+static int next_open (const struct subproblem *subproblem, int pool, const bool *used, bool freest)
 {
     int best = -1;
     for (int i = 0; i < subproblem->node_count; i++) {
-        if (used[i] || subproblem->multi[i] || subproblem->free[i] == 0)
+        if (used[i] || !is_open (subproblem, i, pool) || subproblem->free[i] == 0)
             continue;
         if (best < 0 || (freest ? subproblem->free[i] > subproblem->free[best]
                                 : subproblem->free[i] < subproblem->free[best]))
@@ -99,12 +106,12 @@ static int next_open (const struct subproblem *subproblem, const bool *used, boo
     return best;
 }
 
-/* The unused open node with fewest free slots that suffice; -1: none. */
-static int best_fit (const struct subproblem *subproblem, const bool *used, int replicas)
+/* The unused open node of a pool with fewest free slots that suffice; -1: none. */
+static int best_fit (const struct subproblem *subproblem, int pool, const bool *used, int replicas)
 {
     int best = -1;
     for (int i = 0; i < subproblem->node_count; i++)
-        if (!used[i] && !subproblem->multi[i] && subproblem->free[i] >= replicas &&
+        if (!used[i] && is_open (subproblem, i, pool) && subproblem->free[i] >= replicas &&
             (best < 0 || subproblem->free[i] < subproblem->free[best]))
             best = i;
     return best;
@@ -115,16 +122,16 @@ static bool split_by_free (const struct subproblem *subproblem, struct assignmen
                            bool freest)
 {
     bool used[SUBPROBLEM_NODES] = {false};
-    int left = given->option->replicas;
+    int left = given->option->replicas, pool = given->option->pool;
     for (given->count = 0; left > 0; given->count++) {
-        int node = next_open (subproblem, used, freest);
+        int node = next_open (subproblem, pool, used, freest);
         if (node < 0)
             return false;
         int some = left < subproblem->free[node] ? left : subproblem->free[node];
         if (some == left && given->count == 0)
             some--;
         else if (some == left)
-            node = best_fit (subproblem, used, left);
+            node = best_fit (subproblem, pool, used, left);
         if (some == 0)
             return false;
         used[node] = true;
@@ -137,12 +144,13 @@ static bool split_by_free (const struct subproblem *subproblem, struct assignmen
 /* Split into the pieces that are cheapest.  False: they do not fit. */
 static bool split_by_price (const struct subproblem *subproblem, struct assignment *given)
 {
-    const struct piece_prices *prices = subproblem->packing->prices;
+    int pool = given->option->pool;
+    const struct piece_prices *prices = &subproblem->packing->prices[pool];
     bool used[SUBPROBLEM_NODES] = {false};
     given->count = 0;
     for (int left = given->option->replicas, piece = prices->many_piece[left]; left > 0;
          left -= piece, piece = prices->rest_piece[left]) {
-        int node = best_fit (subproblem, used, piece);
+        int node = best_fit (subproblem, pool, used, piece);
         if (node < 0)
             return false;
         used[node] = true;
@@ -156,6 +164,7 @@ static void try_splits (struct subproblem *subproblem, int level, struct state s
                         int left)
 {
     struct assignment *given = &subproblem->now[level];
+    int pool = given->option->pool;
     if (left == 0) {
         if (given->count > 1)
             search_with (subproblem, level, state);
@@ -163,10 +172,10 @@ static void try_splits (struct subproblem *subproblem, int level, struct state s
     }
     int room = 0;
     for (int i = node; i < subproblem->node_count; i++)
-        room += subproblem->multi[i] ? 0 : subproblem->free[i];
+        room += is_open (subproblem, i, pool) ? subproblem->free[i] : 0;
     if (room < left)
         return;
-    int most = subproblem->multi[node] ? 0 : subproblem->free[node];
+    int most = is_open (subproblem, node, pool) ? subproblem->free[node] : 0;
     for (int some = most < left ? most : left; some >= 0 && subproblem->steps > 0; some--) {
         if (some > 0)
             given->shares[given->count++] = (struct share){.node = node, .replicas = some};
@@ -241,12 +250,14 @@ static void try_options (struct subproblem *subproblem, struct state state)
             subproblem->gain_most - (subproblem->start - subproblem->best))
             break;
         int left = state.slots - option->replicas;
+        cost refund = state.refund - option->replicas * subproblem->surcharge[option->pool];
         if (option->where == WHERE_BEYOND || left < 0 || rest[left] == COST_MOST ||
-            state.loss + option->loss + rest[left] >= subproblem->best)
+            state.loss + option->loss + rest[left] - refund >= subproblem->best)
             continue;
         struct state next = {.level = level + 1,
                              .placed = state.placed,
                              .slots = left,
+                             .refund = refund,
                              .loss = state.loss + option->loss,
                              .regret = state.regret + option->regret};
         subproblem->now[level].option = option;
@@ -279,7 +290,7 @@ static void search_from (struct subproblem *subproblem, struct state state)
     } else if (state.placed < subproblem->deferred_count) {
         /* The incumbent may have improved since these options were chosen. */
         cost rest = subproblem_rest (subproblem, state.level)[state.slots];
-        if (rest != COST_MOST && state.loss + rest < subproblem->best) {
+        if (rest != COST_MOST && state.loss + rest - state.refund < subproblem->best) {
             int level = subproblem->deferred[state.placed++];
             try_places (subproblem, level, state);
         }
@@ -293,5 +304,6 @@ static void search_from (struct subproblem *subproblem, struct state state)
 void subproblem_branch (struct subproblem *subproblem)
 {
     subproblem->deferred_count = 0;
-    search_from (subproblem, (struct state){.slots = subproblem->slots});
+    search_from (subproblem,
+                 (struct state){.slots = subproblem->slots, .refund = subproblem->refund});
 }

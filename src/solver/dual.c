@@ -14,8 +14,8 @@
  *     node of 8:  k            1    2    3    4    5    6    7    8
  *     p = 2       fraction     0    0   1/2  1/2  1/2   1    1    1     two of 3..5, or one
  *
- * The price of a piece is the sum over cuts of price x need.  In every round each job demands its
- * best option at the prices.  Any prices >= 0 give a lower bound of the loss; the best one is kept.
+ * The price of a piece is the sum over cuts of price x need.  Every pool has its own cuts.  In every
+ * round each job demands its best option at the prices, in whichever pool.  Any prices >= 0 give a lower bound of the loss; the best one is kept.
  */
 #include "solver/dual.h"
 
@@ -34,21 +34,31 @@ struct cut {
     double excess; /* of demand over supply in the last round, relative and limited to -1..1 */
 };
 
-struct dual {
-    const struct option_lists *lists;
+/* The cuts of a pool and the demand there. */
+struct pool_dual {
     const struct supply *supply;
     struct cut cuts[CUTS_MOST];
     int cut_count;
-    struct piece_prices now;
+    struct piece_prices *now;
     int64_t *ones, *pieces; /* [size]: demanded pieces of jobs on one node, on several */
     int size_most;
 };
 
-cost supply_price (const struct supply *supply, const struct piece_prices *prices)
+struct dual {
+    const struct option_lists *lists;
+    const struct supply *supplies; /* by pool, as all below */
+    struct pool_dual *pools;
+    struct piece_prices *now;
+    int pool_count;
+};
+
+cost supply_price (const struct supply *supplies, const struct piece_prices *prices, int pool_count)
 {
     cost sum = 0;
-    for (int r = 1; r <= supply->most; r++)
-        sum += supply->open[r] * prices->open[r] + supply->closed[r] * prices->closed[r];
+    for (int i = 0; i < pool_count; i++)
+        for (int r = 1; r <= supplies[i].most; r++)
+            sum += supplies[i].open[r] * prices[i].open[r] +
+                   supplies[i].closed[r] * prices[i].closed[r];
     return sum;
 }
 
@@ -65,7 +75,7 @@ static double largest_need (const double *piece, const double *rest, int r, doub
 
 /* Lift the cut from jobs on one node to jobs on several (the largest need that stays valid on the
  * largest node), and add up what nodes of all sizes supply. */
-static int cut_complete (const struct dual *dual, struct cut *cut, struct arena *arena)
+static int cut_complete (const struct pool_dual *dual, struct cut *cut, struct arena *arena)
 {
     int most = dual->size_most;
     double *held = arena_take (arena, (size_t)most + 1, sizeof (double));
@@ -120,7 +130,7 @@ static double need_parts (int k, int parts, int most)
 }
 
 /* Add a cut, unless there is the same one.  -ENOMEM. */
-static int cut_add (struct dual *dual, need_function *need, int parameter, struct arena *arena)
+static int cut_add (struct pool_dual *dual, need_function *need, int parameter, struct arena *arena)
 {
     int most = dual->size_most;
     struct cut *cut = &dual->cuts[dual->cut_count];
@@ -138,7 +148,7 @@ static int cut_add (struct dual *dual, need_function *need, int parameter, struc
     return 0;
 }
 
-static int cuts_make (struct dual *dual, struct arena *arena)
+static int cuts_make (struct pool_dual *dual, struct arena *arena)
 {
     int most = dual->size_most;
     int rc = cut_add (dual, need_slots, 0, arena);
@@ -153,9 +163,9 @@ static int cuts_make (struct dual *dual, struct arena *arena)
 
 /* ---- Rounds ---- */
 
-static void set_prices (struct dual *dual)
+static void set_prices (struct pool_dual *dual)
 {
-    struct piece_prices *prices = &dual->now;
+    struct piece_prices *prices = dual->now;
     for (int k = 0; k <= dual->size_most; k++) {
         double one = 0, piece = 0;
         for (int i = 0; i < dual->cut_count; i++) {
@@ -169,10 +179,10 @@ static void set_prices (struct dual *dual)
 }
 
 /* Count the pieces of an option as demand. */
-static void add_demand (struct dual *dual, const struct option_list *list,
+static void add_demand (struct pool_dual *dual, const struct option_list *list,
                         const struct priced_option *option)
 {
-    const struct piece_prices *prices = &dual->now;
+    const struct piece_prices *prices = dual->now;
     struct placement current = list->job->current;
     int replicas = option->replicas;
     switch (option->where) {
@@ -199,9 +209,10 @@ static void add_demand (struct dual *dual, const struct option_list *list,
 /* Add up the demand of all jobs at the prices.  Returns the bound. */
 static cost find_demand (struct dual *dual)
 {
-    cost bound = -supply_price (dual->supply, &dual->now);
-    for (int k = 0; k <= dual->size_most; k++)
-        dual->ones[k] = dual->pieces[k] = 0;
+    cost bound = -supply_price (dual->supplies, dual->now, dual->pool_count);
+    for (int i = 0; i < dual->pool_count; i++)
+        for (int k = 0; k <= dual->pools[i].size_most; k++)
+            dual->pools[i].ones[k] = dual->pools[i].pieces[k] = 0;
     for (int i = 0; i < dual->lists->count; i++) {
         const struct option_list *list = &dual->lists->lists[i];
         const struct priced_option *best = NULL;
@@ -212,22 +223,22 @@ static cost find_demand (struct dual *dual)
         }
         for (int j = 0; j < list->count; j++) {
             cost total =
-                list->options[j].loss + option_list_price (list, &list->options[j], &dual->now);
+                list->options[j].loss + option_list_price (list, &list->options[j], dual->now);
             if (!best || total < least) {
                 best = &list->options[j];
                 least = total;
             }
         }
         bound += least;
-        add_demand (dual, list, best);
+        add_demand (&dual->pools[best->pool], list, best);
     }
     return bound;
 }
 
-/* Move every price by the excess of demand.  Each cut has its own step, which shrinks when the sign
+/* Move every price of a pool by the excess of demand.  Each cut has its own step, which shrinks when the sign
  * of the excess changes and grows otherwise.  False: every cut with a price is in balance and no
  * other is scarce, so the prices are optimal. */
-static bool adjust (struct dual *dual)
+static bool adjust (struct pool_dual *dual)
 {
     const double full = 0.05; /* relative excess that moves the price by a whole step */
     bool changed = false;
@@ -254,43 +265,91 @@ static bool adjust (struct dual *dual)
     return changed;
 }
 
-int dual_ascend (const struct option_lists *lists, const struct supply *supply, double price,
-                 int rounds, struct arena *arena, struct piece_prices *ret)
+/* The largest number of replicas of an option in a pool. */
+static int most_replicas (const struct option_lists *lists, int pool)
 {
-    struct dual dual = {.lists = lists, .supply = supply, .size_most = supply->most};
-    size_t sizes = (size_t)supply->most + 1;
-    int many_most = 0;
+    int most = 0;
     for (int i = 0; i < lists->count; i++)
-        for (int j = 0; j < lists->lists[i].count; j++)
-            if (lists->lists[i].options[j].replicas > many_most)
-                many_most = lists->lists[i].options[j].replicas;
-    struct piece_prices best;
-    dual.ones = arena_take (arena, sizes, sizeof (dual.ones[0]));
-    dual.pieces = arena_take (arena, sizes, sizeof (dual.pieces[0]));
-    if (!dual.ones || !dual.pieces || cuts_make (&dual, arena) < 0 ||
-        piece_prices_make (supply->most, many_most, arena, &dual.now) < 0 ||
-        piece_prices_make (supply->most, many_most, arena, &best) < 0)
+        for (int j = 0; j < lists->lists[i].count; j++) {
+            const struct priced_option *option = &lists->lists[i].options[j];
+            if (option->pool == pool && option->replicas > most)
+                most = option->replicas;
+        }
+    return most;
+}
+
+/* Cuts and prices of a pool.  units: the price of a slot; step_units: what the first steps of the prices
+ * are measured by.  best has the same sizes as dual->now.  -ENOMEM. */
+static int pool_dual_make (const struct dual *dual, int pool, double units, double step_units,
+                           struct arena *arena, struct piece_prices *best)
+{
+    const struct supply *supply = &dual->supplies[pool];
+    struct pool_dual *ret = &dual->pools[pool];
+    size_t sizes = (size_t)supply->most + 1;
+    int many_most = most_replicas (dual->lists, pool);
+    *ret = (struct pool_dual){
+        .supply = supply,
+        .now = &dual->now[pool],
+        .ones = arena_take (arena, sizes, sizeof (ret->ones[0])),
+        .pieces = arena_take (arena, sizes, sizeof (ret->pieces[0])),
+        .size_most = supply->most,
+    };
+    if (!ret->ones || !ret->pieces || cuts_make (ret, arena) < 0 ||
+        piece_prices_make (supply->most, many_most, arena, ret->now) < 0 ||
+        piece_prices_make (supply->most, many_most, arena, best) < 0)
         return -ENOMEM;
-    double units = price / lists->unit;
-    dual.cuts[0].price = units;
-    for (int i = 0; i < dual.cut_count; i++) {
-        dual.cuts[i].step = 0.05 * units * (i == 0 ? 1 : supply->most);
+    ret->cuts[0].price = units;
+    for (int i = 0; i < ret->cut_count; i++) {
+        ret->cuts[i].step = 0.05 * step_units * (i == 0 ? 1 : supply->most);
         /* No job loses more than the cap.  With these limits the prices of all slots and of all
          * nodes together do not overflow a cost. */
-        dual.cuts[i].price_most = lists->cap / lists->unit / (i == 0 ? 1 : dual.cut_count);
+        ret->cuts[i].price_most =
+            dual->lists->cap / dual->lists->unit / (i == 0 ? 1 : ret->cut_count);
+    }
+    return 0;
+}
+
+int dual_ascend (const struct option_lists *lists, const struct supply *supplies, int pool_count,
+                 const double *slot_prices, int rounds, struct arena *arena,
+                 struct piece_prices *ret)
+{
+    size_t count = (size_t)pool_count;
+    struct dual dual = {
+        .lists = lists,
+        .supplies = supplies,
+        .pools = arena_take (arena, count, sizeof (dual.pools[0])),
+        .now = arena_take (arena, count, sizeof (dual.now[0])),
+        .pool_count = pool_count,
+    };
+    if (!dual.pools || !dual.now)
+        return -ENOMEM;
+    double most_price = 0;
+    for (int i = 0; i < pool_count; i++)
+        most_price = fmax (most_price, slot_prices[i]);
+    for (int i = 0; i < pool_count; i++) {
+        /* A pool whose slots have no price in the relaxation may be scarce all the same. */
+        double price = slot_prices[i] > 0 ? slot_prices[i] : most_price;
+        if (pool_dual_make (&dual, i, slot_prices[i] / lists->unit, price / lists->unit, arena,
+                            &ret[i]) < 0)
+            return -ENOMEM;
+        rounds = supplies[i].most <= PIECE_LIMIT ? rounds : 0;
     }
     cost most = 0;
-    rounds = units > 0 && supply->most <= PIECE_LIMIT ? rounds : 0;
+    rounds = most_price > 0 ? rounds : 0;
     for (int i = 0; i <= rounds; i++) {
-        set_prices (&dual);
+        for (int j = 0; j < pool_count; j++)
+            set_prices (&dual.pools[j]);
         cost bound = find_demand (&dual);
         if (i == 0 || bound > most) {
             most = bound;
-            piece_prices_copy (&best, &dual.now);
+            for (int j = 0; j < pool_count; j++)
+                piece_prices_copy (&ret[j], &dual.now[j]);
         }
-        if (!adjust (&dual))
+        bool changed = false;
+        for (int j = 0; j < pool_count; j++)
+            changed |= adjust (&dual.pools[j]);
+        if (!changed)
             break;
     }
-    *ret = best;
     return 0;
 }

@@ -31,9 +31,10 @@ enum { SPREAD_PENALTY_PART = 4 }; /* the penalty is this part of the price of a 
  * several nodes. */
 static cost penalised_regret (const struct packing *packing, const struct priced_option *option)
 {
-    bool spread = option->where == WHERE_MANY && option->replicas <= packing->free_most;
+    int node_most = packing->pools[option->pool].free_most;
+    bool spread = option->where == WHERE_MANY && option->replicas <= node_most;
     return option->regret +
-           (spread ? packing->prices->one[packing->free_most > 0] / SPREAD_PENALTY_PART : 0);
+           (spread ? packing->prices[option->pool].one[node_most > 0] / SPREAD_PENALTY_PART : 0);
 }
 
 /* Give a job its cheapest option that fits; WHERE_NONE always does. */
@@ -92,12 +93,13 @@ static int put_largest_first (const struct option_lists *lists, struct packing *
 
 /* ---- Free slots ---- */
 
-/* The option that gains most per additional slot over `now`, with at most `spare` additional
- * slots; NULL if none gains.  must_fit: only options that fit on the nodes. */
+/* The option that gains most per additional slot over `now`, the job's present one, of those for which
+ * its pool has enough free slots, besides the job's own; NULL if none gains.  given_back: the job's own
+ * are free now, and the option must fit on the nodes. */
 static const struct priced_option *best_gain (const struct option_lists *lists,
                                               struct packing *packing, int job,
-                                              const struct priced_option *now, int spare,
-                                              bool must_fit, cost *ret_gain)
+                                              const struct priced_option *now, bool given_back,
+                                              cost *ret_gain)
 {
     const struct option_list *list = &lists->lists[job];
     const struct priced_option *best = NULL;
@@ -105,11 +107,13 @@ static const struct priced_option *best_gain (const struct option_lists *lists,
     for (int i = 0; i < list->count; i++) {
         struct placement placement;
         const struct priced_option *option = &list->options[i];
-        int more = option->replicas - now->replicas;
+        int more = option->replicas - (option->pool == now->pool ? now->replicas : 0);
+        int spare = packing->pools[option->pool].free_count -
+                    (given_back && option->pool == now->pool ? now->replicas : 0);
         if (option->where == WHERE_BEYOND || option->loss >= now->loss || more > spare)
             continue;
         cost gain = (now->loss - option->loss) / (more > 1 ? more : 1);
-        if (gain > most && (!must_fit || packing_find (packing, job, option, &placement))) {
+        if (gain > most && (!given_back || packing_find (packing, job, option, &placement))) {
             best = option;
             most = gain;
         }
@@ -123,12 +127,11 @@ static int enlarge (const struct option_lists *lists, struct packing *packing, i
 {
     struct place *place = &packing->places[job];
     const struct priced_option *now = place->option;
-    int spare = packing->free_count;
     /* The shares stay readable until the job is placed again. */
     struct placement placement = {.shares = place->shares, .count = place->count}, better;
     cost gain;
     packing_take (packing, job);
-    const struct priced_option *best = best_gain (lists, packing, job, now, spare, true, &gain);
+    const struct priced_option *best = best_gain (lists, packing, job, now, true, &gain);
     if (best && packing_find (packing, job, best, &better))
         return packing_put (packing, job, best, better);
     return packing_put (packing, job, now, placement);
@@ -142,8 +145,7 @@ static int use_free_slots (const struct option_lists *lists, struct packing *pac
     int count = 0, rc = 0;
     for (int job = 0; job < packing->job_count; job++) {
         cost gain;
-        if (best_gain (lists, packing, job, packing->places[job].option, packing->free_count, false,
-                       &gain))
+        if (best_gain (lists, packing, job, packing->places[job].option, false, &gain))
             ranks[count++] = (struct rank){.key = gain, .job = job};
     }
     qsort (ranks, (size_t)count, sizeof (ranks[0]), by_key_descending);

@@ -14,31 +14,40 @@ struct place {
 };
 
 /*
- * A node is open while no job on several nodes uses it.  Nodes with the same number of free slots
- * are in one list, so that the best fit is found at once; open nodes and the others have separate
- * lists.
+ * A node is open while no job on several nodes uses it.  Nodes of a pool with the same number of free
+ * slots are in one list, so that the best fit is found at once; open nodes and the others have
+ * separate lists.
  *
- *     lists[open ? 0 : 1][free] --> node <-> node <-> node
+ *     pools[pool].lists[open ? 0 : 1][free] --> node <-> node <-> node
  */
+struct packing_pool {
+    int *lists;     /* heads, 2 x (free_most + 1), -1: empty */
+    int free_most;  /* slots of its largest node */
+    int free_count; /* slots on all its nodes */
+    int open_count; /* free slots on its open nodes */
+};
+
 struct packing {
     const struct solver_job *jobs;
     struct place *places;
     int job_count;
-    int *free;      /* slots, by node */
-    int *multi_job; /* by node: the job on several nodes that uses it; -1: the node is open */
-    int *capacity;  /* by node: slots that pinned jobs leave */
-    bool *closed;   /* by node: a pinned job on several nodes uses it */
-    int node_count, free_most;
+    struct packing_pool *pools;
+    int pool_count;
+    const int *pool_of; /* by node */
+    int *free;          /* slots, by node */
+    int *multi_job;     /* by node: the job on several nodes that uses it; -1: the node is open */
+    int *capacity;      /* by node: slots that pinned jobs leave */
+    bool *closed;       /* by node: a pinned job on several nodes uses it */
+    int node_count;
+    int free_most;                     /* slots of the largest node */
     int free_count;                    /* slots on all nodes */
-    int open_count;                    /* free slots on open nodes */
-    int *lists;                        /* heads, 2 x (free_most + 1), -1: empty */
     int *next, *prev;                  /* by node */
     int *first_on, *count_on;          /* by node: its jobs are jobs_on[first_on] .. + count_on */
     int *jobs_on;                      /* by slot */
     bool *used;                        /* by node: scratch, false between uses */
     int *local;                        /* by node: its index in the subproblem; -1: not in it */
     struct share *scratch;             /* one share per node */
-    const struct piece_prices *prices; /* NULL before they are known */
+    const struct piece_prices *prices; /* by pool; NULL before they are known */
     struct arena *arena;
 };
 
@@ -48,8 +57,8 @@ int packing_make (const struct solver_problem *problem, struct arena *arena, str
 /* Set capacity and closed: the jobs placed so far are the pinned ones. */
 void packing_set_capacity (struct packing *packing);
 
-/* Find the best fit for an option.  On one node: the one with fewest free slots that suffice.  On
- * several: the cheapest split, if there are nodes for its pieces; otherwise the nodes with most
+/* Find the best fit for an option in its pool.  On one node: the one with fewest free slots that
+ * suffice.  On several: the cheapest split, if there are nodes for its pieces; otherwise the nodes with most
  * free slots.  False if it does not fit.  *ret is valid until the next call. */
 bool packing_find (struct packing *packing, int job, const struct priced_option *option,
                    struct placement *ret);

@@ -54,6 +54,7 @@ int option_lists_make (const struct solver_job *jobs, int job_count, int slots, 
             list.options[j] = (struct priced_option){
                 .loss = (cost)llround (units) * COST_UNIT + tie_break (job, option),
                 .replicas = option->replicas,
+                .pool = option->pool,
                 .where = option->where,
             };
         }
@@ -71,8 +72,9 @@ bool option_list_pinned (const struct option_list *list)
 }
 
 cost option_list_price (const struct option_list *list, const struct priced_option *option,
-                        const struct piece_prices *prices)
+                        const struct piece_prices *by_pool)
 {
+    const struct piece_prices *prices = &by_pool[option->pool];
     cost one, many;
     switch (option->where) {
     case WHERE_NONE:
@@ -95,7 +97,8 @@ static int by_regret (const void *a, const void *b)
 {
     const struct priced_option *x = a, *y = b;
     int order = compare_costs (x->regret, y->regret);
-    return order ? order : (int)x->where - (int)y->where;
+    order = order ? order : (int)x->where - (int)y->where;
+    return order ? order : x->pool - y->pool;
 }
 
 /* Kept in any case, for when no option with small regret fits. */

@@ -12,7 +12,7 @@
  * price, minus its minimum over the job's options. */
 struct priced_option {
     cost loss, regret;
-    int replicas;
+    int replicas, pool;
     enum where where;
 };
 
@@ -37,18 +37,19 @@ struct option_lists {
 };
 
 /* Compute the exact losses of all options.  The unit is chosen so that the losses of all jobs and
- * the price of `slots` slots, each at most cap, do not overflow.  -ENOMEM. */
+ * the price of `slots` slots, those of all pools, each at most cap, do not overflow.  -ENOMEM. */
 int option_lists_make (const struct solver_job *jobs, int job_count, int slots, double cap,
                        struct arena *arena, struct option_lists *ret);
 
 /* Price and sort.  A job keeps its `most` options with least regret, and 0 and the powers of two as
- * a fallback.  The bound counts all options.  node_price: supply_price of the same prices. */
+ * a fallback.  The bound counts all options.  prices: by pool; node_price: the supply_price of all
+ * pools at these prices. */
 void option_lists_price (struct option_lists *lists, const struct piece_prices *prices,
                          cost node_price, int most);
 
-/* Price of the slots of an option. */
+/* Price of the slots of an option; prices: by pool. */
 cost option_list_price (const struct option_list *list, const struct priced_option *option,
-                        const struct piece_prices *prices);
+                        const struct piece_prices *by_pool);
 
 /* A pinned job has one option, and its slots have no price. */
 bool option_list_pinned (const struct option_list *list);

@@ -14,7 +14,7 @@
 #include "solver/greedy_pack.h"
 #include "solver/local_search.h"
 #include "solver/dual.h"
-#include "solver/slot_price.h"
+#include "solver/slot_prices.h"
 
 /* The default of problem.work, in steps of about 50 ns. */
 enum { WORK_LEAST = 5000, WORK_PER_JOB = 160 };
@@ -87,19 +87,24 @@ static double next_cap (const struct option_lists *lists, const struct packing *
     return lost > least_cap && lost < lists->cap * 0x1p-24 ? lost * 0x1p8 : 0;
 }
 
-static int supply_make (const struct packing *packing, struct arena *arena, struct supply *ret)
+/* The supplies of all pools. */
+static int supplies_make (const struct packing *packing, struct arena *arena, struct supply *ret)
 {
-    struct supply supply = {.most = packing->free_most};
-    size_t sizes = (size_t)supply.most + 1;
-    supply.open = arena_take (arena, sizes, sizeof (int));
-    supply.closed = arena_take (arena, sizes, sizeof (int));
-    if (!supply.open || !supply.closed)
-        return -ENOMEM;
-    for (int r = 0; r <= supply.most; r++)
-        supply.open[r] = supply.closed[r] = 0;
-    for (int i = 0; i < packing->node_count; i++)
-        (packing->closed[i] ? supply.closed : supply.open)[packing->capacity[i]]++;
-    *ret = supply;
+    for (int i = 0; i < packing->pool_count; i++) {
+        struct supply supply = {.most = packing->pools[i].free_most};
+        size_t sizes = (size_t)supply.most + 1;
+        supply.open = arena_take (arena, sizes, sizeof (int));
+        supply.closed = arena_take (arena, sizes, sizeof (int));
+        if (!supply.open || !supply.closed)
+            return -ENOMEM;
+        for (int r = 0; r <= supply.most; r++)
+            supply.open[r] = supply.closed[r] = 0;
+        ret[i] = supply;
+    }
+    for (int i = 0; i < packing->node_count; i++) {
+        const struct supply *supply = &ret[packing->pool_of[i]];
+        (packing->closed[i] ? supply->closed : supply->open)[packing->capacity[i]]++;
+    }
     return 0;
 }
 
@@ -146,7 +151,8 @@ static struct sum plan_sum (const struct solver_job *jobs, const struct packing 
         for (int j = 0; j < jobs[i].option_count; j++) {
             const struct solver_option *option = &jobs[i].options[j];
             best = fmax (best, option->value);
-            if (option->where == chosen->where && option->replicas == chosen->replicas)
+            if (option->where == chosen->where && option->replicas == chosen->replicas &&
+                option->pool == chosen->pool)
                 value = option->value;
         }
         sum.value += value;
@@ -155,36 +161,56 @@ static struct sum plan_sum (const struct solver_job *jobs, const struct packing 
     return sum;
 }
 
+/* The slots of each pool that pinned jobs leave.  NULL: no memory. */
+static const int *slots_by_pool (const struct solver_problem *problem, struct arena *arena)
+{
+    int *slots = arena_take (arena, (size_t)problem->pool_count, sizeof (slots[0]));
+    for (int i = 0; slots && i < problem->pool_count; i++)
+        slots[i] = 0;
+    for (int i = 0; slots && i < problem->node_count; i++)
+        slots[problem->pools[i]] += problem->slots[i];
+    for (int i = 0; slots && i < problem->job_count; i++)
+        if (pinned (&problem->jobs[i]))
+            slots[problem->jobs[i].options[0].pool] -= problem->jobs[i].options[0].replicas;
+    for (int i = 0; slots && i < problem->pool_count; i++)
+        slots[i] = slots[i] > 0 ? slots[i] : 0;
+    return slots;
+}
+
 int solver_solve (struct solver *solver, const struct solver_problem *problem,
                   struct solver_result *ret, struct solver_conflict *conflict,
                   struct pollux_error *err)
 {
     const struct solver_job *jobs = problem->jobs;
-    int job_count = problem->job_count, slots = 0;
+    int job_count = problem->job_count, pool_count = problem->pool_count, slots = 0;
     struct arena *arena = &solver->arena;
-    struct slot_price price;
     for (int i = 0; i < problem->node_count; i++)
         slots += problem->slots[i];
     if (job_count > COST_JOBS_LIMIT || slots > COST_SLOTS_LIMIT)
         return fail (err, -E2BIG, "%d jobs on %d slots; at most %d and %d can be scheduled",
                      job_count, slots, COST_JOBS_LIMIT, COST_SLOTS_LIMIT);
     arena_reset (arena);
-    for (int i = 0; i < job_count; i++)
-        if (pinned (&jobs[i]))
-            slots -= placement_replicas (jobs[i].current);
-    slots = slots > 0 ? slots : 0;
-    if (slot_price_find (jobs, job_count, slots, arena, &price) < 0)
+    const int *pool_slots = slots_by_pool (problem, arena);
+    struct supply *supplies = arena_take (arena, (size_t)pool_count, sizeof (supplies[0]));
+    struct piece_prices *prices = arena_take (arena, (size_t)pool_count, sizeof (prices[0]));
+    double *start = arena_take (arena, (size_t)pool_count, sizeof (start[0]));
+    struct slot_prices relaxed;
+    if (!pool_slots || !supplies || !prices || !start ||
+        slot_prices_find (jobs, job_count, pool_slots, pool_count, arena, &relaxed) < 0)
         goto no_memory;
+    slots = 0;
+    for (int i = 0; i < pool_count; i++)
+        slots += pool_slots[i];
     double largest = largest_loss (jobs, job_count);
     int64_t work =
         problem->work > 0 ? problem->work : WORK_LEAST + (int64_t)WORK_PER_JOB * job_count;
-    double cap = price.loss * 0x1p10;
+    double cap = relaxed.loss * 0x1p10;
     for (int tries = CAP_TRIES; tries > 0; tries--) {
         struct option_lists lists;
         struct packing packing;
         cap = cap > least_cap && cap < largest ? cap : fmax (largest, least_cap);
-        struct supply supply;
-        struct piece_prices prices;
+        for (int i = 0; i < pool_count; i++)
+            start[i] = fmin (relaxed.prices[i], cap);
         if (option_lists_make (jobs, job_count, slots, cap, arena, &lists) < 0 ||
             packing_make (problem, arena, &packing) < 0)
             goto no_memory;
@@ -192,11 +218,12 @@ int solver_solve (struct solver *solver, const struct solver_problem *problem,
         if (rc == -EINVAL)
             return rc;
         packing_set_capacity (&packing);
-        if (rc < 0 || supply_make (&packing, arena, &supply) < 0 ||
-            dual_ascend (&lists, &supply, fmin (price.price, cap), DUAL_ROUNDS, arena, &prices) < 0)
+        if (rc < 0 || supplies_make (&packing, arena, supplies) < 0 ||
+            dual_ascend (&lists, supplies, pool_count, start, DUAL_ROUNDS, arena, prices) < 0)
             goto no_memory;
-        option_lists_price (&lists, &prices, supply_price (&supply, &prices), OPTIONS_MOST);
-        packing.prices = &prices;
+        option_lists_price (&lists, prices, supply_price (supplies, prices, pool_count),
+                            OPTIONS_MOST);
+        packing.prices = prices;
         cost bound = lists.bound;
         if (greedy_pack (&lists, &packing) < 0 ||
             local_search (&lists, &packing, problem->seed, work, &bound) < 0)
@@ -214,7 +241,7 @@ int solver_solve (struct solver *solver, const struct solver_problem *problem,
             .placements = placements,
             .value = sum.value,
             .bound = lists.best - fmax (lost, 0),
-            .price = price.price,
+            .prices = relaxed.prices,
         };
         return 0;
     }

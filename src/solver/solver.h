@@ -2,8 +2,8 @@
 /*
  * The allocation problem: give each job one of its options so that the sum of the options' values
  * is largest.  It is a multiple-choice knapsack whose items must also fit on nodes, and at most one
- * job on several nodes may use each node.  The values come from the caller; the solver knows
- * neither goodput nor names nor time.
+ * job on several nodes may use each node.  Nodes that are alike form a pool; an option uses nodes of
+ * one pool.  The values come from the caller; the solver knows neither goodput nor names nor time.
  */
 #ifndef SOLVER_SOLVER_H
 #define SOLVER_SOLVER_H
@@ -26,23 +26,25 @@ enum where {
 struct solver_option {
     double value; /* finite; larger is better */
     int replicas;
+    int pool; /* of its nodes; WHERE_NONE: 0 */
     enum where where;
 };
 
-/* A job's options, by rising replicas; the first is WHERE_NONE with 0 replicas.  The WHERE_KEEP
- * option, if there is one, has the replicas of the current placement.  A pinned job has that option
- * and no other. */
+/* A job's options; the first is WHERE_NONE with 0 replicas, the others are sorted by pool, then by
+ * rising replicas.  The WHERE_KEEP option, if there is one, has the replicas and the pool of the
+ * current placement.  WHERE_ONE has at most the slots of the pool's largest node, WHERE_MANY and
+ * WHERE_BEYOND at most the slots of the pool.  A pinned job has WHERE_KEEP and no other option. */
 struct solver_job {
     const struct solver_option *options;
     int option_count;
     struct placement current;
 };
 
-/* Jobs and nodes are known by their index alone.  All nodes form one pool: an option may use any of
- * them. */
+/* Jobs, nodes and pools are known by their index alone. */
 struct solver_problem {
     const int *slots; /* by node; 0: no job may use the node */
-    int node_count;
+    const int *pools; /* by node, each < pool_count */
+    int node_count, pool_count;
     const struct solver_job *jobs;
     int job_count;
     uint64_t seed;
@@ -53,7 +55,7 @@ struct solver_problem {
 struct solver_result {
     const struct placement *placements; /* by job; borrowed until the solver is used again */
     double value, bound;
-    double price; /* increase of the bound by one more slot */
+    const double *prices; /* by pool: increase of the bound by one more slot; borrowed, too */
 };
 
 /* A pinned job that does not fit: it has more replicas on the node than the pinned jobs before it

@@ -4,6 +4,10 @@
  * pieces fit on nodes; and by the knapsack that ignores nodes, which knows that slots are whole:
  *
  *     rest[i][s] = least loss of the jobs i.. with s slots together
+ *
+ * The knapsack has one kind of slots.  With several pools every slot has a surcharge, the amount by which
+ * its pool is dearer than the cheapest one: the losses with surcharges, minus the surcharges of all free
+ * slots, are at most the losses (Lagrangian relaxation of the differences between pools).
  */
 #include "solver/subproblem.h"
 
@@ -12,15 +16,35 @@
 /* Up to this size the search tries all splits of a job over several nodes. */
 enum { EXHAUSTIVE_NODES = 4, EXHAUSTIVE_SLOTS = 16 };
 
+/* The price of a slot on a full node of the pool. */
+static cost slot_price (const struct packing *packing, int pool)
+{
+    int most = packing->pools[pool].free_most;
+    return most > 0 ? packing->prices[pool].open[most] / most : 0;
+}
+
+static void find_surcharges (const struct packing *packing, cost *surcharge)
+{
+    cost least = slot_price (packing, 0);
+    for (int i = 1; i < packing->pool_count; i++)
+        least = slot_price (packing, i) < least ? slot_price (packing, i) : least;
+    for (int i = 0; i < packing->pool_count; i++)
+        surcharge[i] = slot_price (packing, i) - least;
+}
+
 struct subproblem *subproblem_new (const struct option_lists *lists, struct packing *packing)
 {
     struct subproblem *subproblem = arena_take (packing->arena, 1, sizeof (*subproblem));
     int *member = arena_take (packing->arena, (size_t)packing->job_count, sizeof (member[0]));
-    if (!subproblem || !member)
+    cost *surcharge =
+        arena_take (packing->arena, (size_t)packing->pool_count, sizeof (surcharge[0]));
+    if (!subproblem || !member || !surcharge)
         return NULL;
+    find_surcharges (packing, surcharge);
     subproblem->lists = lists;
     subproblem->packing = packing;
     subproblem->member = member;
+    subproblem->surcharge = surcharge;
     subproblem->serial = 0;
     subproblem->node_count = subproblem->job_count = 0;
     for (int i = 0; i < packing->job_count; i++)
@@ -106,6 +130,7 @@ static void copy_state (struct subproblem *subproblem)
     struct packing *packing = subproblem->packing;
     for (int i = 0; i < subproblem->node_count; i++) {
         int node = subproblem->nodes[i];
+        subproblem->pool[i] = packing->pool_of[node];
         subproblem->free[i] = packing->free[node];
         subproblem->multi[i] = packing->multi_job[node] >= 0;
         subproblem->special[i] = false;
@@ -129,8 +154,11 @@ static void copy_state (struct subproblem *subproblem)
         }
     }
     subproblem->slots = 0;
-    for (int i = 0; i < subproblem->node_count; i++)
+    subproblem->refund = 0;
+    for (int i = 0; i < subproblem->node_count; i++) {
         subproblem->slots += subproblem->free[i];
+        subproblem->refund += subproblem->free[i] * subproblem->surcharge[subproblem->pool[i]];
+    }
 }
 
 /* The most that pieces of the subproblem's jobs on a node can cost, next to those of other jobs. */
@@ -180,7 +208,8 @@ static bool fill_table (struct subproblem *subproblem)
             rest[s] = COST_MOST;
         for (int c = 0; c < subproblem->usable[i]; c++) {
             int replicas = list->options[c].replicas;
-            cost loss = list->options[c].loss;
+            cost loss =
+                list->options[c].loss + replicas * subproblem->surcharge[list->options[c].pool];
             for (int s = replicas; s <= subproblem->slots; s++) {
                 cost with = after[s - replicas];
                 if (with != COST_MOST && with + loss < rest[s])
@@ -207,7 +236,9 @@ cost subproblem_bound (struct subproblem *subproblem)
     find_usable (subproblem);
     if (subproblem->gain_most <= 0)
         return subproblem->start;
-    return fill_table (subproblem) ? subproblem_rest (subproblem, 0)[subproblem->slots] : 0;
+    return fill_table (subproblem)
+               ? subproblem_rest (subproblem, 0)[subproblem->slots] - subproblem->refund
+               : 0;
 }
 
 /* ---- Solving ---- */
@@ -239,7 +270,8 @@ cost subproblem_solve (struct subproblem *subproblem, int64_t *steps)
     find_usable (subproblem);
     *steps -= table_work (subproblem);
     if (!fill_table (subproblem) ||
-        subproblem_rest (subproblem, 0)[subproblem->slots] >= subproblem->start)
+        subproblem_rest (subproblem, 0)[subproblem->slots] - subproblem->refund >=
+            subproblem->start)
         return 0;
     subproblem->best = subproblem->start;
     subproblem->found = false;

@@ -32,16 +32,20 @@ struct subproblem {
     int job_count;
 
     /* Prepared before the search. */
+    int pool[SUBPROBLEM_NODES];
     int free[SUBPROBLEM_NODES];   /* slots, with those of the jobs */
     bool multi[SUBPROBLEM_NODES]; /* a job on several nodes uses the node */
     bool
         special[SUBPROBLEM_NODES]; /* it has a job's current placement: no other node is the same */
     int slots;                     /* free, on all nodes */
+    cost *surcharge;               /* by pool: of a slot, in the knapsack */
+    cost refund;                   /* the surcharge of all free slots */
     int keep_count;                /* the first jobs, which may be able to keep their placement */
     int usable[SUBPROBLEM_JOBS];   /* by job: options that a better plan may use */
     cost start;                    /* loss of the jobs before the search */
     cost gain_most;                /* upper bound of the gain */
-    cost rest[SUBPROBLEM_TABLE];   /* [i][s]: least loss of the jobs i.. with s slots together */
+    /* [i][s]: least loss of the jobs i.. with s slots together, with the surcharge of their slots */
+    cost rest[SUBPROBLEM_TABLE];
 
     /* The search. */
     cost best; /* loss of the incumbent, or start */
@@ -62,7 +66,7 @@ void subproblem_begin (struct subproblem *subproblem);
 bool subproblem_add_node (struct subproblem *subproblem, int node);
 bool subproblem_add_job (struct subproblem *subproblem, int job);
 
-/* Lower bound of the jobs' loss on these nodes: the optimum of the knapsack, which ignores nodes. */
+/* Lower bound of the jobs' loss on these nodes: by the knapsack, which ignores nodes. */
 cost subproblem_bound (struct subproblem *subproblem);
 
 /* Search for a better plan with at most *steps steps, and put it into the packing.  Subtracts the

@@ -12,10 +12,18 @@
  *       +------------------ replicas     +-------+--------- slots
  *
  * The last step is found by selection, not by sorting: linear time.
+ *
+ * With several pools the price of one pool is found in this way while the others stay: a job's hull
+ * then begins with the best that it has in the other pools, after their prices.  This is coordinate
+ * descent on the Lagrangian dual; every price vector gives a bound.
  */
-#include "solver/slot_price.h"
+#include "solver/slot_prices.h"
 
 #include <errno.h>
+#include <math.h>
+
+/* Passes over all pools; one pool needs one. */
+enum { PASSES = 6 };
 
 /* A segment of a hull: value per slot, and its slots. */
 struct step {
@@ -42,17 +50,30 @@ static int hull_add (struct point *hull, int count, struct point point)
     return count + 1;
 }
 
-/* The rising part of a job's hull. */
-static int hull_of (const struct solver_job *job, struct point *hull)
+/* The best that a job has outside of a pool, after the price of its slots. */
+static double value_elsewhere (const struct solver_job *job, int pool, const double *prices)
 {
-    int count = 0;
-    double best = 0;
-    for (int i = 0; i < job->option_count; i++) {
+    double best = job->options[0].value; /* it does not run */
+    for (int i = 1; i < job->option_count; i++) {
+        const struct solver_option *option = &job->options[i];
+        if (option->pool != pool)
+            best = fmax (best, option->value - prices[option->pool] * option->replicas);
+    }
+    return best;
+}
+
+/* The rising part of a job's hull in a pool. */
+static int hull_of (const struct solver_job *job, int pool, const double *prices,
+                    struct point *hull)
+{
+    double best = value_elsewhere (job, pool, prices);
+    int count = hull_add (hull, 0, (struct point){best, 0});
+    for (int i = 1; i < job->option_count; i++) {
         struct point point = {job->options[i].value, job->options[i].replicas};
-        if (count > 0 && point.value <= best)
+        if (job->options[i].pool != pool || point.value <= best)
             continue; /* more slots for no more value */
         best = point.value;
-        if (count > 0 && hull[count - 1].replicas == point.replicas)
+        if (hull[count - 1].replicas == point.replicas)
             count--;
         count = hull_add (hull, count, point);
     }
@@ -103,21 +124,37 @@ static double fill_slots (struct step *steps, int count, int64_t slots)
     return 0;
 }
 
-/* A job's loss at a price: against its best option, plus the price of its slots. */
-static double loss_at (const struct solver_job *job, double price)
+/* A job's loss at these prices: against its best option, plus the price of its slots. */
+static double loss_at (const struct solver_job *job, const double *prices)
 {
     struct solver_option best = job->options[0], chosen = best;
     for (int i = 1; i < job->option_count; i++) {
         struct solver_option option = job->options[i];
         best = option.value > best.value ? option : best;
-        if (option.value - price * option.replicas > chosen.value - price * chosen.replicas)
+        if (option.value - prices[option.pool] * option.replicas >
+            chosen.value - prices[chosen.pool] * chosen.replicas)
             chosen = option;
     }
-    return best.value - chosen.value + price * chosen.replicas;
+    return best.value - chosen.value + prices[chosen.pool] * chosen.replicas;
 }
 
-int slot_price_find (const struct solver_job *jobs, int job_count, int slots, struct arena *arena,
-                     struct slot_price *ret)
+/* The steps of all jobs in a pool. */
+static int steps_of (const struct solver_job *jobs, int job_count, int pool, const double *prices,
+                     struct point *hull, struct step *steps)
+{
+    int count = 0;
+    for (int i = 0; i < job_count; i++) {
+        int points = jobs[i].option_count > 1 ? hull_of (&jobs[i], pool, prices, hull) : 0;
+        for (int j = 1; j < points; j++) {
+            int width = hull[j].replicas - hull[j - 1].replicas;
+            steps[count++] = (struct step){(hull[j].value - hull[j - 1].value) / width, width};
+        }
+    }
+    return count;
+}
+
+int slot_prices_find (const struct solver_job *jobs, int job_count, const int *slots,
+                      int pool_count, struct arena *arena, struct slot_prices *ret)
 {
     size_t total = 0;
     int most = 0;
@@ -127,21 +164,20 @@ int slot_price_find (const struct solver_job *jobs, int job_count, int slots, st
     }
     struct point *hull = arena_take (arena, (size_t)most + 1, sizeof (hull[0]));
     struct step *steps = arena_take (arena, total, sizeof (steps[0]));
-    if (!hull || !steps)
+    double *prices = arena_take (arena, (size_t)pool_count, sizeof (prices[0]));
+    if (!hull || !steps || !prices)
         return -ENOMEM;
-    int count = 0;
-    for (int i = 0; i < job_count; i++) {
-        int points = jobs[i].option_count > 1 ? hull_of (&jobs[i], hull) : 0;
-        for (int j = 1; j < points; j++) {
-            int width = hull[j].replicas - hull[j - 1].replicas;
-            steps[count++] = (struct step){(hull[j].value - hull[j - 1].value) / width, width};
-        }
-    }
-    struct slot_price price = {.price = fill_slots (steps, count, slots)};
-    price.loss = -price.price * slots;
+    for (int pool = 0; pool < pool_count; pool++)
+        prices[pool] = 0;
+    for (int pass = 0; pass < (pool_count > 1 ? PASSES : 1); pass++)
+        for (int pool = 0; pool < pool_count; pool++)
+            prices[pool] = fill_slots (steps, steps_of (jobs, job_count, pool, prices, hull, steps),
+                                       slots[pool]);
+    double loss = 0;
+    for (int pool = 0; pool < pool_count; pool++)
+        loss -= prices[pool] * slots[pool];
     for (int i = 0; i < job_count; i++)
-        price.loss += jobs[i].option_count > 1 ? loss_at (&jobs[i], price.price) : 0;
-    price.loss = price.loss > 0 ? price.loss : 0; /* rounding */
-    *ret = price;
+        loss += jobs[i].option_count > 1 ? loss_at (&jobs[i], prices) : 0;
+    *ret = (struct slot_prices){prices, loss > 0 ? loss : 0 /* rounding */};
     return 0;
 }
