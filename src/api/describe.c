@@ -303,9 +303,12 @@ static json_t *describe_decision (const struct round_summary *summary)
 json_t *describe_round (const struct round_summary *summary)
 {
     json_t *object = describe_decision (summary);
-    bool whole = object && put (object, "jobs", json_integer (summary->jobs)) &&
-                 put (object, "restarts", json_integer (summary->restarts)) &&
-                 put (object, "used_slots", json_integer (summary->used_slots));
+    bool whole =
+        object && put (object, "p", describe_number (summary->p)) &&
+        wire_policy_settings_put (object, "policy_options", &summary->settings, NULL) == 0 &&
+        put (object, "jobs", json_integer (summary->jobs)) &&
+        put (object, "restarts", json_integer (summary->restarts)) &&
+        put (object, "used_slots", json_integer (summary->used_slots));
     return complete (object, whole);
 }
 

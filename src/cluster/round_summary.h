@@ -8,6 +8,8 @@
 struct round_summary {
     int64_t seq, at_us; /* of the ROUND event */
     char policy[NAME_SIZE];
+    double p;                        /* as in the view */
+    struct policy_settings settings; /* other options of the policy that were set */
     bool fill;
     double fitness, bound, price;
     double decide_s;

@@ -12,6 +12,8 @@ static void begin (struct round_history *rounds, const struct event *event, int6
 {
     rounds->coming = (struct round_summary){.seq = seq,
                                             .at_us = event->at_us,
+                                            .p = event->round.p,
+                                            .settings = event->round.settings,
                                             .fill = event->round.fill,
                                             .fitness = NAN,
                                             .bound = NAN,

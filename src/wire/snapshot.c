@@ -14,6 +14,7 @@
 #include "wire/event_format.h"
 #include "wire/job.h"
 #include "wire/member.h"
+#include "wire/policy_settings.h"
 #include "wire/spec.h"
 
 /* ---- Tables ------------------------------------------------------------------------------- */
@@ -33,6 +34,7 @@ static const struct wire_member round_members[] = {
     {WIRE_MEMBER (round_summary, seq, WIRE_INT64), .max = 0x1p53},
     {WIRE_MEMBER (round_summary, at_us, WIRE_INT64), .max = 0x1p53},
     {WIRE_MEMBER (round_summary, policy, WIRE_NAME)},
+    {WIRE_MEMBER (round_summary, p, WIRE_DOUBLE), NUMBER},
     {WIRE_MEMBER (round_summary, fill, WIRE_BOOL), .optional = true},
     {WIRE_MEMBER (round_summary, fitness, WIRE_DOUBLE), NUMBER},
     {WIRE_MEMBER (round_summary, bound, WIRE_DOUBLE), NUMBER},
@@ -114,6 +116,8 @@ static int put_rounds (const struct round_summary *rounds, int count, json_t *li
         json_t *object = append_object (list);
         code = object ? wire_members_encode (round_members, &rounds[i], object, err)
                       : fail (err, -ENOMEM, "not enough memory");
+        if (code == 0)
+            code = wire_policy_settings_put (object, "policy_options", &rounds[i].settings, err);
     }
     return code;
 }
@@ -168,6 +172,9 @@ static int decode_rounds (const struct wire_place *list, struct wire_past *ret,
     for (size_t i = 0; code == 0 && i < count; i++) {
         struct wire_place place = wire_element (list, i);
         code = wire_members_decode (round_members, &place, &ret->rounds[i], err);
+        if (code == 0)
+            code = wire_policy_settings_decode (&place, "policy_options", &ret->rounds[i].settings,
+                                                err);
     }
     ret->round_count = (int)count;
     return code;

@@ -193,6 +193,8 @@ static void rounds_are_kept (void **state)
         {.seq = 3,
          .at_us = 60,
          .policy = "pollux",
+         .p = -INFINITY,
+         .settings = {.items = {{"quantum", 3600}, {"ageing", 0.5}}, .count = 2},
          .fitness = 0.1,
          .bound = INFINITY,
          .price = NAN,
@@ -200,7 +202,13 @@ static void rounds_are_kept (void **state)
          .jobs = 7,
          .restarts = 2,
          .used_slots = 11},
-        {.seq = 9, .at_us = 70, .policy = "fifo", .fill = true, .fitness = NAN, .price = NAN},
+        {.seq = 9,
+         .at_us = 70,
+         .policy = "fifo",
+         .p = NAN,
+         .fill = true,
+         .fitness = NAN,
+         .price = NAN},
     };
     struct cluster cluster = {0};
     struct wire_past past = {0};
@@ -215,6 +223,13 @@ static void rounds_are_kept (void **state)
         const struct round_summary *a = &rounds[i], *b = &past.rounds[i];
         assert_true (a->seq == b->seq && a->at_us == b->at_us && a->fill == b->fill);
         assert_string_equal (a->policy, b->policy);
+        assert_memory_equal (&a->p, &b->p, sizeof (a->p));
+        assert_int_equal (a->settings.count, b->settings.count);
+        for (int j = 0; j < a->settings.count; j++) {
+            const char *name = a->settings.items[j].name;
+            assert_true (policy_settings_get (&b->settings, name, NAN) ==
+                         a->settings.items[j].value);
+        }
         assert_memory_equal (&a->fitness, &b->fitness, 4 * sizeof (double));
         assert_true (a->jobs == b->jobs && a->restarts == b->restarts);
         assert_int_equal (a->used_slots, b->used_slots);
