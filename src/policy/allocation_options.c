@@ -14,24 +14,23 @@
 /* On nodes with more slots not every size is evaluated. */
 enum { DENSE_MOST = 64 };
 
-struct options_context options_context_make (const struct view *view, bool all)
+int options_context_make (const struct view *view, bool all, struct arena *arena,
+                          struct options_context *ret)
 {
-    struct options_context context = {
-        .view = view,
-        .slots = view_slots (view),
-        .nodes = view_nodes (view),
-        .fair = fair_replicas (view),
-        .all = all,
-    };
-    for (int i = 0; i < view->node_count; i++)
-        if (view->nodes[i].available && view->nodes[i].slots > context.node_most)
-            context.node_most = view->nodes[i].slots;
-    return context;
+    struct options_context context = {.view = view, .fair = fair_replicas (view), .all = all};
+    if (pools_make (view->nodes, view->node_count, arena, &context.pools) < 0)
+        return -ENOMEM;
+    *ret = context;
+    return 0;
 }
 
-/* Could the job keep its placement if it were alone in the cluster? */
-static bool can_keep (const struct view *view, struct placement current)
+/* Could the job keep its placement if it were alone in the cluster?  Nodes that have become nodes of
+ * several types are left. */
+static bool can_keep (const struct options_context *context, struct placement current)
 {
+    const struct view *view = context->view;
+    if (pools_find (&context->pools, current) < 0)
+        return false;
     for (int i = 0; i < current.count; i++)
         if (view->nodes[current.shares[i].node].slots < current.shares[i].replicas)
             return false;
@@ -51,42 +50,37 @@ static int grow (struct allocation_options *options, int capacity, struct arena 
 }
 
 /* Add an option, unless it has replicas and no goodput. */
-static void add (struct allocation_options *options, int replicas, enum where where, double goodput)
+static void add (struct allocation_options *options, int pool, int replicas, enum where where,
+                 double goodput)
 {
     if (replicas > 0 && !(goodput > 0))
         return;
-    options->list[options->count] = (struct solver_option){.replicas = replicas, .where = where};
+    options->list[options->count] =
+        (struct solver_option){.replicas = replicas, .pool = pool, .where = where};
     options->speedups[options->count++] = replicas > 0 ? goodput / options->fair : 0;
 }
 
 /* Add the options of sample i of a curve. */
-static void add_sample (struct allocation_options *options, const struct goodput_samples *curve,
-                        int i)
+static void add_sample (struct allocation_options *options, int pool,
+                        const struct goodput_samples *curve, int i)
 {
     const struct goodput_sample *sample = &curve->samples[i];
     struct pollux_shape keep = options->keep;
-    if (keep.replicas == sample->replicas && (keep.nodes > 1) == (curve->nodes > 1))
-        add (options, sample->replicas, WHERE_KEEP, sample->goodput);
-    add (options, sample->replicas, curve->nodes > 1 ? WHERE_MANY : WHERE_ONE, sample->goodput);
+    if (options->keep_pool == pool && keep.replicas == sample->replicas &&
+        (keep.nodes > 1) == (curve->nodes > 1))
+        add (options, pool, sample->replicas, WHERE_KEEP, sample->goodput);
+    add (options, pool, sample->replicas, curve->nodes > 1 ? WHERE_MANY : WHERE_ONE,
+         sample->goodput);
 }
 
-int allocation_options_list (struct allocation_options *options, struct arena *arena)
+/* Add the options of a pool: merge the samples and gaps of both curves by replicas. */
+static void add_pool (struct allocation_options *options, int pool)
 {
-    const struct goodput_samples *one = &options->one, *many = &options->many;
-    if (options->pinned)
-        return 0;
-    if (grow (options, 2 * (one->count + many->count) + 2, arena) < 0)
-        return -ENOMEM;
-    options->count = 0;
-    add (options, 0, WHERE_NONE, 0);
-    if (!(options->fair > 0))
-        return 0;
-    /* Merge the samples and gaps of both curves by replicas. */
     struct cursor {
         const struct goodput_samples *curve;
         int sample;
         bool gap; /* at the gap after the sample */
-    } cursors[] = {{one, 0, false}, {many, 0, false}};
+    } cursors[] = {{&options->curves[pool].one, 0, false}, {&options->curves[pool].many, 0, false}};
     for (;;) {
         struct cursor *first = NULL;
         int least = 0;
@@ -101,15 +95,31 @@ int allocation_options_list (struct allocation_options *options, struct arena *a
             }
         }
         if (!first)
-            return 0;
+            return;
         const struct goodput_sample *sample = &first->curve->samples[first->sample];
         if (first->gap)
-            add (options, least, WHERE_BEYOND, sample->bound);
+            add (options, pool, least, WHERE_BEYOND, sample->bound);
         else
-            add_sample (options, first->curve, first->sample);
+            add_sample (options, pool, first->curve, first->sample);
         first->gap = !first->gap && sample->bound > 0;
         first->sample += !first->gap;
     }
+}
+
+int allocation_options_list (struct allocation_options *options, struct arena *arena)
+{
+    if (options->pinned)
+        return 0;
+    int samples = 0;
+    for (int i = 0; i < options->pool_count; i++)
+        samples += options->curves[i].one.count + options->curves[i].many.count;
+    if (grow (options, 2 * samples + 2, arena) < 0)
+        return -ENOMEM;
+    options->count = 0;
+    add (options, 0, 0, WHERE_NONE, 0);
+    for (int i = 0; i < options->pool_count && options->fair > 0; i++)
+        add_pool (options, i);
+    return 0;
 }
 
 static int make_pinned (const struct options_context *context, const struct job *job,
@@ -123,10 +133,34 @@ static int make_pinned (const struct options_context *context, const struct job 
         return rc;
     if (grow (options, 1, arena) < 0)
         return fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
-    options->list[0] = (struct solver_option){.replicas = shape.replicas, .where = WHERE_KEEP};
+    int pool = context->pools.of_node[job->placement.shares[0].node];
+    options->list[0] =
+        (struct solver_option){.replicas = shape.replicas, .pool = pool, .where = WHERE_KEEP};
     options->speedups[0] = options->fair > 0 ? goodput / options->fair : 0;
     options->count = 1;
     return 0;
+}
+
+/* Evaluate the job's goodput in a pool. */
+static int make_curves (const struct options_context *context, const struct job *job, int pool,
+                        struct arena *arena, struct allocation_options *options,
+                        struct pollux_error *err)
+{
+    const struct pool *size = &context->pools.list[pool];
+    enum pollux_search search = context->view->search;
+    struct pool_curves *ret = &options->curves[pool];
+    int most = job_trusted_replicas (job);
+    most = most < size->slots ? most : size->slots;
+    int one_most = most < size->node_slots ? most : size->node_slots;
+    /* Packing depends most on sizes up to that of a node: these are all evaluated. */
+    int dense = size->node_slots < DENSE_MOST ? size->node_slots : DENSE_MOST;
+    dense = context->all ? most : dense;
+    int also = pool == options->keep_pool ? options->keep.replicas : 0;
+    int rc = goodput_samples_make (job, search, 1, 1, one_most, dense, also, arena, &ret->one, err);
+    if (rc == 0)
+        rc = goodput_samples_make (job, search, 2, 2, size->nodes > 1 ? most : 0, dense, also,
+                                   arena, &ret->many, err);
+    return rc;
 }
 
 int allocation_options_make (const struct options_context *context, const struct job *job,
@@ -135,28 +169,23 @@ int allocation_options_make (const struct options_context *context, const struct
 {
     const struct view *view = context->view;
     struct allocation_options options = {
+        .curves = arena_take (arena, (size_t)context->pools.count, sizeof (options.curves[0])),
+        .pool_count = context->pools.count,
         .fair = fair_goodput (job, view->search, context->fair),
         .restart = restart_factor (view, job),
+        .keep_pool = pools_find (&context->pools, job->placement),
         .pinned = job_pinned (job) && view_is_available (view, job->placement),
     };
     int rc = 0;
-    if (options.pinned) {
+    if (!options.curves) {
+        rc = fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
+    } else if (options.pinned) {
         rc = make_pinned (context, job, arena, &options, err);
     } else {
-        int most = job_trusted_replicas (job);
-        most = most < context->slots ? most : context->slots;
-        int one_most = most < context->node_most ? most : context->node_most;
-        if (can_keep (view, job->placement))
+        if (can_keep (context, job->placement))
             options.keep = placement_shape (job->placement);
-        /* Packing depends most on sizes up to that of a node: these are all evaluated. */
-        int dense = context->node_most < DENSE_MOST ? context->node_most : DENSE_MOST;
-        dense = context->all ? most : dense;
-        int also = options.keep.replicas;
-        rc = goodput_samples_make (job, view->search, 1, 1, one_most, dense, also, arena,
-                                   &options.one, err);
-        if (rc == 0)
-            rc = goodput_samples_make (job, view->search, 2, 2, context->nodes > 1 ? most : 0,
-                                       dense, also, arena, &options.many, err);
+        for (int i = 0; i < options.pool_count && rc == 0; i++)
+            rc = make_curves (context, job, i, arena, &options, err);
         if (rc == 0 && allocation_options_list (&options, arena) < 0)
             rc = fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
     }

@@ -3,6 +3,7 @@
 #ifndef POLICY_ALLOCATION_OPTIONS_H
 #define POLICY_ALLOCATION_OPTIONS_H
 
+#include "cluster/pools.h"
 #include "cluster/view.h"
 #include "policy/goodput_samples.h"
 #include "solver/solver.h"
@@ -10,19 +11,28 @@
 /* What the options of all jobs of a view depend on. */
 struct options_context {
     const struct view *view;
-    int slots, nodes; /* of the available nodes */
-    int node_most;    /* slots of the largest available node */
-    int fair;         /* replicas of a fair share */
-    bool all;         /* evaluate every replica count; otherwise some, with bounds for the others */
+    struct pools pools;
+    int fair; /* replicas of a fair share */
+    bool all; /* evaluate every replica count; otherwise some, with bounds for the others */
 };
-struct options_context options_context_make (const struct view *view, bool all);
 
-/* A job's goodput curves, and the options that follow from them, by rising replicas. */
-struct allocation_options {
+/* The pools are in the arena's memory.  -ENOMEM. */
+int options_context_make (const struct view *view, bool all, struct arena *arena,
+                          struct options_context *ret);
+
+/* A job's goodput in a pool. */
+struct pool_curves {
     struct goodput_samples one, many; /* on one node, on several */
-    double fair;                      /* goodput of its fair share; 0: it cannot run */
-    double restart;                   /* restart_factor: part of the speedup left after a restart */
-    struct pollux_shape keep;         /* of the current placement; {0, 0}: it cannot be kept */
+};
+
+/* A job's goodput curves, and the options that follow from them, in the order of struct solver_job. */
+struct allocation_options {
+    struct pool_curves *curves; /* by pool */
+    int pool_count;
+    double fair;              /* goodput of its fair share; 0: it cannot run */
+    double restart;           /* restart_factor: part of the speedup left after a restart */
+    struct pollux_shape keep; /* of the current placement; {0, 0}: it cannot be kept */
+    int keep_pool;
     bool pinned;
     struct solver_option *list; /* the caller fills in the values */
     double *speedups;           /* by option: goodput / goodput of the fair share */

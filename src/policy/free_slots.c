@@ -5,19 +5,18 @@
 #include "policy/free_slots.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 
 int free_slots_new (const struct view *view, struct free_slots *ret, struct pollux_error *err)
 {
     size_t count = (size_t)view->node_count;
-    struct free_slots slots = {
-        .free = calloc (count + 1, sizeof (slots.free[0])),
-        .taken = calloc (count + 1, sizeof (slots.taken[0])),
-        .node_count = view->node_count,
-    };
-    if (!slots.free || !slots.taken) {
+    struct free_slots slots = {.node_count = view->node_count};
+    slots.free = arena_take (&slots.arena, count + 1, sizeof (slots.free[0]));
+    slots.taken = arena_take (&slots.arena, count + 1, sizeof (slots.taken[0]));
+    slots.pool_free = arena_take (&slots.arena, count + 1, sizeof (slots.pool_free[0]));
+    if (!slots.free || !slots.taken || !slots.pool_free ||
+        pools_make (view->nodes, view->node_count, &slots.arena, &slots.pools) < 0) {
         free_slots_clear (&slots);
         return fail (err, -ENOMEM, "no memory for the slots of %d nodes", view->node_count);
     }
@@ -25,14 +24,15 @@ int free_slots_new (const struct view *view, struct free_slots *ret, struct poll
         slots.free[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
         slots.free_count += slots.free[i];
     }
+    for (int i = 0; i < slots.pools.count; i++)
+        slots.pool_free[i] = slots.pools.list[i].slots;
     *ret = slots;
     return 0;
 }
 
 void free_slots_clear (struct free_slots *slots)
 {
-    free (slots->free);
-    free (slots->taken);
+    arena_clear (&slots->arena);
     *slots = (struct free_slots){0};
 }
 
@@ -41,8 +41,11 @@ static int place (struct free_slots *slots, int job, struct placement placement,
 {
     if (plan_place (plan, job, placement) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", plan->job_count);
-    for (int i = 0; i < placement.count; i++)
-        slots->free[placement.shares[i].node] -= placement.shares[i].replicas;
+    for (int i = 0; i < placement.count; i++) {
+        struct share share = placement.shares[i];
+        slots->free[share.node] -= share.replicas;
+        slots->pool_free[slots->pools.of_node[share.node]] -= share.replicas;
+    }
     slots->free_count -= placement_replicas (placement);
     return 0;
 }
@@ -51,6 +54,8 @@ int free_slots_keep (struct free_slots *slots, const struct view *view, int job,
                      struct pollux_error *err)
 {
     struct placement placement = view->jobs[job]->placement;
+    if (pools_find (&slots->pools, placement) < 0 && !job_pinned (view->jobs[job]))
+        return 0;
     for (int i = 0; i < placement.count; i++)
         if (slots->free[placement.shares[i].node] < placement.shares[i].replicas)
             return 0;
@@ -60,11 +65,15 @@ int free_slots_keep (struct free_slots *slots, const struct view *view, int job,
 int free_slots_take (struct free_slots *slots, int job, int replicas, struct plan *plan,
                      struct pollux_error *err)
 {
-    int count = 0;
+    int count = 0, pool = 0;
+    for (int i = 1; i < slots->pools.count; i++)
+        pool = slots->pool_free[i] > slots->pool_free[pool] ? i : pool;
+    if (slots->pool_free[pool] < replicas)
+        return 0;
     while (replicas > 0) {
-        int node = 0;
-        for (int i = 1; i < slots->node_count; i++)
-            if (slots->free[i] > slots->free[node])
+        int node = -1;
+        for (int i = 0; i < slots->node_count; i++)
+            if (slots->pools.of_node[i] == pool && (node < 0 || slots->free[i] > slots->free[node]))
                 node = i;
         int some = slots->free[node] < replicas ? slots->free[node] : replicas;
         slots->taken[count++] = (struct share){.node = node, .replicas = some};

@@ -18,16 +18,23 @@ static int make_options (const struct view *view, bool all, struct arena *arena,
                          struct objective *ret, struct pollux_error *err)
 {
     size_t count = (size_t)view->job_count;
-    struct options_context context = options_context_make (view, all);
+    int slots = view_slots (view);
+    struct options_context context;
+    if (options_context_make (view, all, arena, &context) < 0)
+        return fail (err, -ENOMEM, "no memory for the types of %d nodes", view->node_count);
     struct objective objective = {
         .options = arena_take (arena, count, sizeof (objective.options[0])),
         .jobs = arena_take (arena, count, sizeof (objective.jobs[0])),
         .count = view->job_count,
-        .per_speedup = context.slots > 0 ? (double)context.nodes / context.slots : 0,
+        .pools = context.pools,
+        .slots = arena_take (arena, (size_t)context.pools.count, sizeof (objective.slots[0])),
+        .per_speedup = slots > 0 ? (double)view_nodes (view) / slots : 0,
         .arena = arena,
     };
-    if (!objective.options || !objective.jobs)
+    if (!objective.options || !objective.jobs || !objective.slots)
         return fail (err, -ENOMEM, "no memory for the options of %d jobs", view->job_count);
+    for (int i = 0; i < context.pools.count; i++)
+        objective.slots[i] = context.pools.list[i].slots;
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         struct allocation_options *options = &objective.options[i];
@@ -36,7 +43,13 @@ static int make_options (const struct view *view, bool all, struct arena *arena,
             return rc;
         objective.jobs[i] = (struct solver_job){
             .options = options->list, .option_count = options->count, .current = job->placement};
+        if (options->pinned)
+            for (int j = 0; j < job->placement.count; j++)
+                objective.slots[context.pools.of_node[job->placement.shares[j].node]] -=
+                    job->placement.shares[j].replicas;
     }
+    for (int i = 0; i < context.pools.count; i++)
+        objective.slots[i] = objective.slots[i] > 0 ? objective.slots[i] : 0;
     *ret = objective;
     return 0;
 }
@@ -130,7 +143,34 @@ static int refine_curve (const struct objective *objective, const struct view *v
     return changed;
 }
 
-int objective_refine (struct objective *objective, const struct view *view, double price,
+double objective_price (const struct objective *objective, const double *prices)
+{
+    double most = 0;
+    for (int i = 0; i < objective->pools.count; i++)
+        most = fmax (most, prices[i]);
+    return most;
+}
+
+/* The same for all curves of a job. */
+static int refine_curves (const struct objective *objective, const struct view *view, int job,
+                          const double *prices, double *least, double slack)
+{
+    const struct allocation_options *options = &objective->options[job];
+    int changed = 0;
+    for (int i = 0; i < options->pool_count; i++) {
+        struct pool_curves *curves = &options->curves[i];
+        int one =
+            refine_curve (objective, view, job, &curves->one, prices[i], least, slack * prices[i]);
+        int many =
+            refine_curve (objective, view, job, &curves->many, prices[i], least, slack * prices[i]);
+        if (one < 0 || many < 0)
+            return -ENOMEM;
+        changed |= one | many;
+    }
+    return changed;
+}
+
+int objective_refine (struct objective *objective, const struct view *view, const double *prices,
                       double slack)
 {
     for (int i = 0; i < objective->count; i++) {
@@ -138,14 +178,15 @@ int objective_refine (struct objective *objective, const struct view *view, doub
         if (options->pinned || !(options->fair > 0))
             continue;
         double least = -INFINITY;
-        for (int j = 0; j < options->count; j++)
-            if (options->list[j].where != WHERE_BEYOND)
-                least = fmax (least, options->list[j].value - price * options->list[j].replicas);
-        int one = refine_curve (objective, view, i, &options->one, price, &least, slack);
-        int many = refine_curve (objective, view, i, &options->many, price, &least, slack);
-        if (one < 0 || many < 0)
+        for (int j = 0; j < options->count; j++) {
+            const struct solver_option *option = &options->list[j];
+            if (option->where != WHERE_BEYOND)
+                least = fmax (least, option->value - prices[option->pool] * option->replicas);
+        }
+        int changed = refine_curves (objective, view, i, prices, &least, slack);
+        if (changed < 0)
             return -ENOMEM;
-        if (one + many == 0)
+        if (changed == 0)
             continue;
         if (allocation_options_list (options, objective->arena) < 0)
             return -ENOMEM;
@@ -200,32 +241,26 @@ void objective_threshold (const struct objective *objective, double threshold)
 int objective_option (const struct objective *objective, int job, struct placement placement)
 {
     const struct allocation_options *options = &objective->options[job];
-    int replicas = placement_replicas (placement);
+    int replicas = placement_replicas (placement), pool = 0;
+    if (placement.count > 0)
+        pool = objective->pools.of_node[placement.shares[0].node];
     enum where where = replicas == 0 ? WHERE_NONE : placement.count == 1 ? WHERE_ONE : WHERE_MANY;
     if (replicas > 0 && placement_same (placement, objective->jobs[job].current))
         where = WHERE_KEEP;
     for (int i = 0; i < options->count; i++)
-        if (options->list[i].replicas == replicas && options->list[i].where == where)
+        if (options->list[i].replicas == replicas && options->list[i].where == where &&
+            options->list[i].pool == pool)
             return i;
     return -1;
 }
 
-/* Slots by node, 0 where a node is not available, and the nodes' pools.  -ENOMEM. */
-static int add_nodes (const struct view *view, struct arena *arena, struct solver_problem *problem)
+/* Slots by node, 0 where a node is not available.  NULL: no memory. */
+static const int *slots_of (const struct view *view, struct arena *arena)
 {
     int *slots = arena_take (arena, (size_t)view->node_count, sizeof (slots[0]));
-    int *pools = arena_take (arena, (size_t)view->node_count, sizeof (pools[0]));
-    if (!slots || !pools)
-        return -ENOMEM;
-    for (int i = 0; i < view->node_count; i++) {
+    for (int i = 0; slots && i < view->node_count; i++)
         slots[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
-        pools[i] = 0;
-    }
-    problem->slots = slots;
-    problem->pools = pools;
-    problem->node_count = view->node_count;
-    problem->pool_count = 1;
-    return 0;
+    return slots;
 }
 
 int objective_solve (const struct objective *objective, const struct view *view,
@@ -233,13 +268,17 @@ int objective_solve (const struct objective *objective, const struct view *view,
                      struct pollux_error *err)
 {
     struct solver_problem problem = {
+        .slots = slots_of (view, objective->arena),
+        .pools = objective->pools.of_node,
+        .node_count = view->node_count,
+        .pool_count = objective->pools.count,
         .jobs = objective->jobs,
         .job_count = objective->count,
         .seed = view->seed,
         .work = view->budget,
     };
     struct solver_conflict conflict;
-    if (add_nodes (view, objective->arena, &problem) < 0 || plan_reset (plan, view->job_count) < 0)
+    if (!problem.slots || plan_reset (plan, view->job_count) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
     int rc = solver_solve (solver, &problem, ret, &conflict, err);
     if (rc == -EINVAL)

@@ -14,6 +14,8 @@ struct objective {
     struct allocation_options *options;
     struct solver_job *jobs; /* the same for the solver */
     int count;
+    struct pools pools;
+    int *slots;         /* by pool: those that pinned jobs leave */
     double per_speedup; /* x = speedup * per_speedup, times the restart factor if the job moves */
     double scale;       /* values are computed from (x + offset) / scale */
     struct arena *arena;
@@ -31,10 +33,13 @@ int objective_make_sampled (const struct view *view, struct arena *arena, struct
 /* Fill in the values for a finite p: terms of the sum, with x + offset divided by scale. */
 void objective_value (struct objective *objective, const struct view *view, double scale);
 
-/* Evaluate more replica counts: those whose bound, minus the price of their slots, is within slack
- * of the job's best option.  Fills in their values, too.  -ENOMEM. */
-int objective_refine (struct objective *objective, const struct view *view, double price,
+/* Evaluate more replica counts: those whose bound, minus the price of their slots, is within `slack`
+ * slots of the job's best option.  prices: by pool.  Fills in their values, too.  -ENOMEM. */
+int objective_refine (struct objective *objective, const struct view *view, const double *prices,
                       double slack);
+
+/* The largest price of a slot; prices: by pool. */
+double objective_price (const struct objective *objective, const double *prices);
 
 /* Maximise the sum of the values.  Resets the plan, then writes placements and
  * speedups; x, unless it is NULL, receives every job's x.  -EINVAL names a pinned job that does

@@ -52,29 +52,21 @@ static double least_of (const struct round *round)
     return least;
 }
 
-/* The slots to distribute: those of the available nodes without those of pinned jobs. */
-static int slots_to_share (const struct round *round)
-{
-    int slots = view_slots (round->view);
-    for (int i = 0; i < round->objective.count; i++)
-        if (round->objective.options[i].pinned)
-            slots -= placement_replicas (round->objective.jobs[i].current);
-    return slots > 0 ? slots : 0;
-}
-
 /* Evaluate more replica counts where the price of a slot says that they could matter.  That changes
  * the price a little, so it is done REFINE_ROUNDS times. */
 static int refine (struct round *round, struct pollux_error *err)
 {
     struct objective *objective = &round->objective;
-    int slots = slots_to_share (round);
+    int slots = 0;
+    for (int i = 0; i < objective->pools.count; i++)
+        slots += objective->slots[i];
     for (int i = 0; i < REFINE_ROUNDS; i++) {
         struct slot_prices relaxed;
         /* In a small cluster every slot counts: more counts are evaluated. */
-        if (slot_prices_find (objective->jobs, objective->count, &slots, 1, &round->memory->arena,
-                              &relaxed) < 0 ||
-            objective_refine (objective, round->view, relaxed.prices[0],
-                              relaxed.prices[0] * (slots <= SMALL_SLOTS ? 2 : 0.25)) < 0)
+        if (slot_prices_find (objective->jobs, objective->count, objective->slots,
+                              objective->pools.count, &round->memory->arena, &relaxed) < 0 ||
+            objective_refine (objective, round->view, relaxed.prices,
+                              slots <= SMALL_SLOTS ? 2 : 0.25) < 0)
             return fail (err, -ENOMEM, "no memory for the curves of %d jobs", objective->count);
     }
     return 0;
@@ -102,7 +94,8 @@ static int decide_sum (struct round *round, struct pollux_error *err)
     }
     struct plan *plan = round->plan;
     double bound = objective_fitness (view, scale, result.bound);
-    plan->price = result.prices[0] * objective_slope (view, bound, result.bound);
+    plan->price = objective_price (&round->objective, result.prices) *
+                  objective_slope (view, bound, result.bound);
     plan->bound = fmax (bound, plan->fitness); /* rounding */
     return 0;
 }
@@ -111,10 +104,12 @@ static int decide_sum (struct round *round, struct pollux_error *err)
 static int slots_for (const struct objective *objective, int job, double threshold)
 {
     const struct allocation_options *options = &objective->options[job];
+    int fewest = -1;
     for (int i = 0; i < options->count; i++)
-        if (objective_x (objective, job, i) >= threshold)
-            return options->list[i].replicas;
-    return -1;
+        if (objective_x (objective, job, i) >= threshold &&
+            (fewest < 0 || options->list[i].replicas < fewest))
+            fewest = options->list[i].replicas;
+    return fewest;
 }
 
 static bool affordable (const struct objective *objective, double threshold, int64_t slots)

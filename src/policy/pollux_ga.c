@@ -236,13 +236,31 @@ static int search (const struct ga_space *space, struct ga_memory *memory, struc
     return rc;
 }
 
+/* The published search knows nodes of one type. */
+static int check_types (const struct view *view, struct pollux_error *err)
+{
+    const struct node *first = NULL;
+    for (int i = 0; i < view->node_count; i++) {
+        const struct node *node = &view->nodes[i];
+        first = !first && node->available ? node : first;
+        if (node->available && strcmp (node->type, first->type) != 0)
+            return fail (err, -EINVAL,
+                         "policy pollux-ga: nodes %s (type '%s') and %s (type '%s'): it knows one "
+                         "type of nodes; use pollux or pollux-jct",
+                         first->name, first->type, node->name, node->type);
+    }
+    return 0;
+}
+
 static int pollux_ga_decide (const struct view *view, void *memory, struct plan *plan,
                              struct pollux_error *err)
 {
     if (view->job_count == 0)
         return 0;
     struct ga_space space;
-    int rc = ga_space_new (view, &space, err);
+    int rc = check_types (view, err);
+    if (rc == 0)
+        rc = ga_space_new (view, &space, err);
     if (rc < 0)
         return rc;
     rc = search (&space, memory, plan, err);

@@ -79,9 +79,9 @@ struct prospect {
     double work_s; /* R: what is left, in seconds of one replica */
     double weight; /* w */
     double delay_s;
-    bool waits;   /* it has no placement */
-    int limit;    /* the most replicas of its options */
-    double bonus; /* added to the value of options with `limit` replicas: what lies beyond */
+    bool waits;    /* it has no placement */
+    int *limits;   /* by pool: the most replicas of its options */
+    double *bonus; /* by pool: added to the value of options with that many: what lies beyond */
 };
 
 struct round {
@@ -92,9 +92,8 @@ struct round {
     struct curve {
         struct pollux_best *bests;
         double *one, *many;
-        int room; /* replicas that there is room for */
-    } curve;      /* scratch */
-    int slots, node_most;
+        int room;  /* replicas that there is room for */
+    } curve;       /* scratch */
     double calm_s; /* for how long a placement lasts, as far as others are concerned */
     double ageing_s, least_hold_s, unknown_s; /* the options */
 };
@@ -109,22 +108,33 @@ static double work_of (const struct job *job, double unit, double unknown_s)
     return fmin (known ? left : unknown_s + job->attained_s, work_most_s);
 }
 
-static struct prospect prospect_of (const struct round *round, const struct job *job,
-                                    const struct allocation_options *options)
+/* -ENOMEM. */
+static int prospect_make (const struct round *round, const struct job *job,
+                          const struct allocation_options *options, struct prospect *ret)
 {
+    size_t pools = (size_t)round->objective.pools.count;
     struct prospect prospect = {
         .delay_s = view_restart_delay (round->view, job),
         .waits = job->placement.count == 0,
+        .limits = arena_take (round->arena, pools, sizeof (prospect.limits[0])),
+        .bonus = arena_take (round->arena, pools, sizeof (prospect.bonus[0])),
     };
+    if (!prospect.limits || !prospect.bonus)
+        return -ENOMEM;
+    for (int i = 0; i < round->objective.pools.count; i++) {
+        prospect.limits[i] = 0;
+        prospect.bonus[i] = 0;
+    }
     for (int i = options->count - 1; i >= 0; i--) {
         const struct solver_option *option = &options->list[i];
-        if (option->replicas > prospect.limit)
-            prospect.limit = option->replicas;
+        if (option->replicas > prospect.limits[option->pool])
+            prospect.limits[option->pool] = option->replicas;
         if (options->speedups[i] > 0)
             prospect.unit = options->speedups[i] * options->fair / option->replicas;
     }
     prospect.work_s = work_of (job, prospect.unit, round->unknown_s);
-    return prospect;
+    *ret = prospect;
+    return 0;
 }
 
 /* A job and what it is ranked by. */
@@ -204,15 +214,15 @@ static void value_options (const struct round *round, int job)
                                            options->list[i].where != WHERE_KEEP);
 }
 
-/* The most replicas that a job could have without the limit of its profile; 0 if the options already
- * have them. */
-static int hidden_most (const struct round *round, int job)
+/* The most replicas that a job could have in a pool without the limit of its profile; 0 if the options
+ * already have them. */
+static int hidden_most (const struct round *round, int job, int pool)
 {
     const struct job *it = round->view->jobs[job];
-    const struct prospect *prospect = &round->prospects[job];
-    int most = it->spec.max_replicas < round->slots ? it->spec.max_replicas : round->slots;
-    bool hides =
-        it->hints.has_model && prospect->limit > 0 && most > prospect->limit && !job_pinned (it);
+    int slots = round->objective.pools.list[pool].slots;
+    int limit = round->prospects[job].limits[pool];
+    int most = it->spec.max_replicas < slots ? it->spec.max_replicas : slots;
+    bool hides = it->hints.has_model && limit > 0 && most > limit && !job_pinned (it);
     return hides ? most : 0;
 }
 
@@ -230,14 +240,16 @@ static int curve_room (struct round *round, int most)
 
 /* If a size beyond the limit has a larger value, after the price of its slots, than all options, raise
  * the value of the limit to it.  Only options that move are compared: staying looks best to a job that
- * has to restart for every step. */
-static int explore (struct round *round, int job, double price, struct pollux_error *err)
+ * has to restart for every step.  prices: by pool. */
+static int explore (struct round *round, int job, int pool, const double *prices,
+                    struct pollux_error *err)
 {
     const struct job *it = round->view->jobs[job];
     struct prospect *prospect = &round->prospects[job];
     const struct allocation_options *options = &round->objective.options[job];
     struct curve *curve = &round->curve;
-    int most = hidden_most (round, job), limit = prospect->limit;
+    int most = hidden_most (round, job, pool), limit = prospect->limits[pool];
+    int node_slots = round->objective.pools.list[pool].node_slots;
     if (most == 0)
         return 0;
     if (curve_room (round, most) < 0)
@@ -248,59 +260,45 @@ static int explore (struct round *round, int job, double price, struct pollux_er
     double offered = 0, at_limit = -INFINITY, hidden = 0;
     for (int i = 0; i < options->count; i++) {
         const struct solver_option *option = &options->list[i];
-        double surplus = option->value - price * option->replicas;
+        double surplus = option->value - prices[option->pool] * option->replicas;
         if (option->where != WHERE_KEEP)
             offered = fmax (offered, surplus);
-        if (option->replicas == limit)
+        if (option->pool == pool && option->replicas == limit)
             at_limit = fmax (at_limit, surplus);
     }
     for (int k = limit + 1; k <= most; k++) {
-        double goodput = fmax (k <= round->node_most ? curve->one[k - 1] : 0, curve->many[k - 1]);
+        double goodput = fmax (k <= node_slots ? curve->one[k - 1] : 0, curve->many[k - 1]);
         if (job_allows (it, k))
-            hidden = fmax (hidden,
-                           value_of (round, prospect, goodput / prospect->unit, true) - price * k);
+            hidden = fmax (hidden, value_of (round, prospect, goodput / prospect->unit, true) -
+                                       prices[pool] * k);
     }
-    prospect->bonus = hidden > offered ? hidden - at_limit : 0;
+    prospect->bonus[pool] = hidden > offered ? hidden - at_limit : 0;
     for (int i = 0; i < options->count; i++)
-        if (options->list[i].replicas == limit)
-            options->list[i].value += prospect->bonus;
+        if (options->list[i].pool == pool && options->list[i].replicas == limit)
+            options->list[i].value += prospect->bonus[pool];
     return 0;
-}
-
-/* The price of a slot before any bonus. */
-static int price_of (const struct round *round, double *ret)
-{
-    int slots = round->slots;
-    for (int i = 0; i < round->objective.count; i++) {
-        const struct solver_job *job = &round->objective.jobs[i];
-        if (job->option_count == 1)
-            slots -= job->options[0].replicas;
-    }
-    slots = slots > 0 ? slots : 0;
-    struct slot_prices relaxed;
-    int rc = slot_prices_find (round->objective.jobs, round->objective.count, &slots, 1,
-                               round->arena, &relaxed);
-    if (rc == 0)
-        *ret = relaxed.prices[0];
-    return rc;
 }
 
 static int value_all (struct round *round, struct pollux_error *err)
 {
     const struct view *view = round->view;
-    double price = 0;
+    const struct objective *objective = &round->objective;
+    struct slot_prices relaxed; /* before any bonus */
     for (int i = 0; i < view->job_count; i++)
-        round->prospects[i] = prospect_of (round, view->jobs[i], &round->objective.options[i]);
+        if (prospect_make (round, view->jobs[i], &objective->options[i], &round->prospects[i]) < 0)
+            return fail (err, -ENOMEM, "no memory for the prospects of %d jobs", view->job_count);
     if (weigh (round) < 0)
         return fail (err, -ENOMEM, "no memory for the ranks of %d jobs", view->job_count);
     round->calm_s = lasts_arrivals / arrival_rate (round);
     for (int i = 0; i < view->job_count; i++)
         value_options (round, i);
-    if (price_of (round, &price) < 0)
+    if (slot_prices_find (objective->jobs, objective->count, objective->slots,
+                          objective->pools.count, round->arena, &relaxed) < 0)
         return fail (err, -ENOMEM, "no memory for the price of %d jobs", view->job_count);
     int rc = 0;
-    for (int i = 0; i < view->job_count && rc == 0; i++)
-        rc = explore (round, i, price, err);
+    for (int i = 0; i < view->job_count; i++)
+        for (int pool = 0; pool < objective->pools.count && rc == 0; pool++)
+            rc = explore (round, i, pool, relaxed.prices, err);
     return rc;
 }
 
@@ -313,14 +311,10 @@ static int round_make (const struct view *view, struct arena *arena, struct roun
     struct round round = {
         .view = view,
         .arena = arena,
-        .slots = view_slots (view),
         .ageing_s = policy_option_value (view, &jct_options[JCT_AGEING]),
         .least_hold_s = policy_option_value (view, &jct_options[JCT_LEAST_HOLD]),
         .unknown_s = policy_option_value (view, &jct_options[JCT_UNKNOWN_WORK]),
     };
-    for (int i = 0; i < view->node_count; i++)
-        if (view->nodes[i].available && view->nodes[i].slots > round.node_most)
-            round.node_most = view->nodes[i].slots;
     round.prospects = arena_take (arena, (size_t)view->job_count, sizeof (round.prospects[0]));
     if (!round.prospects)
         return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
@@ -348,7 +342,7 @@ static int jct_decide (const struct view *view, void *memory, struct plan *plan,
         return rc;
     plan->fitness = result.value;
     plan->bound = fmax (result.bound, result.value); /* rounding */
-    plan->price = result.prices[0];
+    plan->price = objective_price (&round.objective, result.prices);
     return 0;
 }
 
@@ -389,8 +383,11 @@ static struct job_value jct_value (const void *prepared, int job, int replicas, 
     const struct prospect *prospect = &values->round.prospects[job];
     double speedup = prospect->unit > 0 ? goodput / prospect->unit : 0;
     double value = value_of (&values->round, prospect, speedup, moves);
-    if (replicas > 0 && replicas == prospect->limit)
-        value += prospect->bonus;
+    double bonus = -INFINITY; /* the largest one, since the pool is not known */
+    for (int i = 0; replicas > 0 && i < values->round.objective.pools.count; i++)
+        if (replicas == prospect->limits[i])
+            bonus = fmax (bonus, prospect->bonus[i]);
+    value += isfinite (bonus) ? bonus : 0;
     return (struct job_value){.x = value, .term = value};
 }
 

@@ -42,6 +42,18 @@ plan=$(jq -S 'del(.seconds)' <<<"$out")
 run pollux decide --json --seed=0 $problem
 check "the same problem, the same plan" [ "$(jq -S 'del(.seconds)' <<<"$out")" = "$plan" ]
 
+# Two types of nodes: every job is on one of them.
+jq '.nodes |= [to_entries[] | .value + {type: (if .key % 2 == 0 then "a" else "b" end)}]' $problem >"$tmp/mixed.json"
+for policy in pollux pollux-jct equal-share fifo; do
+    run pollux decide --json --policy=$policy "$tmp/mixed.json"
+    expect "$policy: two types of nodes" status=0 err=
+    check "$policy: every job is on nodes of one type" jq -e --slurpfile p "$tmp/mixed.json" '
+        ($p[0].nodes | map ({(.name): .type}) | add) as $type | (.allocations | length) > 1 and
+        all (.allocations[]; [keys[] | $type[.]] | unique | length <= 1)' <<<"$out"
+done
+run pollux decide --policy=pollux-ga "$tmp/mixed.json"
+expect "pollux-ga is for one type" status=2 err~"nodes [a-z0-9-]+ \(type 'a'\) and [a-z0-9-]+ \(type 'b'\): it knows one type"
+
 run pollux decide --json --policy=fifo $problem
 expect "another policy" status=0 err= out~'"policy": "fifo"' out~'"fitness": null'
 run pollux decide --policy=equal-share $problem

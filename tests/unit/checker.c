@@ -73,6 +73,15 @@ static bool same (const struct view *view, struct placement a, struct placement 
     return true;
 }
 
+static bool one_type (const struct view *view, struct placement placement)
+{
+    bool same_type = true;
+    for (int i = 1; i < placement.count; i++)
+        same_type &= strcmp (view->nodes[placement.shares[i].node].type,
+                             view->nodes[placement.shares[i - 1].node].type) == 0;
+    return same_type;
+}
+
 static bool pinned (const struct view *view, const struct job *job)
 {
     bool there = true;
@@ -121,6 +130,8 @@ const char *check_feasible (const struct view *view, const struct plan *plan)
                 return SENTENCE ("job %d is pinned, and moved", i);
         } else if (!allowed (job, count) || count > limit_of (job)) {
             return SENTENCE ("job %d: %d replicas are not allowed", i, count);
+        } else if (!one_type (view, placement)) {
+            return SENTENCE ("job %d: nodes of several types", i);
         }
     }
     return NULL;
@@ -267,7 +278,8 @@ static void try_node (struct enumeration *search, int job, int node, struct shar
         return;
     }
     int replicas = count_of (placement);
-    if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job]))
+    if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job]) ||
+        !one_type (view, placement))
         return;
     for (int i = 0; i < count && count > 1; i++)
         if (search->multi[shares[i].node])

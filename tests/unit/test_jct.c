@@ -60,6 +60,8 @@ static void any_problem (void **state)
     for (int i = 0; i < soak_count (20000); i++) {
         struct rng rng = rng_stream (7, (uint64_t)i);
         scene_random (&scene, &rng);
+        if (i % 2 == 1)
+            scene_mix (&scene, &rng);
         scene.view.budget = 200;
         /* Some jobs are past their end, some far from it, some report no total. */
         static const double totals[] = {0, 1, 1e4, 1e9, 1e300, NAN};

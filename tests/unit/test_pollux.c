@@ -52,6 +52,8 @@ static void any_problem (void **state)
     for (int i = 0; i < count; i++) {
         struct rng rng = rng_stream (1, (uint64_t)i);
         scene_random (&scene, &rng);
+        if (i % 2 == 1)
+            scene_mix (&scene, &rng);
         scene.view.p = ps[rng_below (&rng, COUNT (ps))];
         scene.view.budget = 200; /* few steps: these checks do not need good plans */
         solve (&memory, &scene.view, &plan);
@@ -100,6 +102,8 @@ static void tiny_optimum (void **state)
     for (int i = 0; i < count; i++) {
         struct rng rng = rng_stream (2, (uint64_t)i);
         scene_tiny (&scene, &rng);
+        if (i % 2 == 1)
+            scene_mix (&scene, &rng);
         if (scene.view.job_count > 0) {
             solve (&memory, &scene.view, &plan);
             struct optimum best = check_optimum (&scene.view);

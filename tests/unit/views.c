@@ -216,6 +216,27 @@ void scene_random (struct scene *scene, struct rng *rng)
     }
 }
 
+static bool one_type (const struct view *view, struct placement placement)
+{
+    for (int i = 1; i < placement.count; i++)
+        if (strcmp (view->nodes[placement.shares[i].node].type,
+                    view->nodes[placement.shares[0].node].type) != 0)
+            return false;
+    return true;
+}
+
+void scene_mix (struct scene *scene, struct rng *rng)
+{
+    int types = between (rng, 1, 3);
+    for (int i = 0; i < scene->view.node_count; i++)
+        snprintf (scene->nodes[i].type, NAME_SIZE, "type-%d", between (rng, 1, types));
+    for (int i = 0; i < scene->view.job_count; i++) {
+        struct job *job = &scene->jobs[i];
+        if (job->spec.preemptible && !one_type (&scene->view, job->placement))
+            assert_int_equal (0, job_place (job, (struct placement){0}));
+    }
+}
+
 /* ---- What every plan must keep ---- */
 
 static bool nodes_available (const struct view *view, struct placement placement)
@@ -247,6 +268,7 @@ void assert_feasible (const struct policy *policy, const struct view *view, cons
             assert_true (placement_equal (placement, job->placement));
             continue;
         }
+        assert_true (one_type (view, placement));
         if (job_pinned (job) || replicas == 0)
             continue;
         if (policy->elastic)

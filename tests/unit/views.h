@@ -33,6 +33,10 @@ void scene_remove (struct scene *scene, int job);
  * nodes may be unavailable; rigid jobs have their requested count. */
 void scene_random (struct scene *scene, struct rng *rng);
 
+/* Give the nodes random types, one to three.  Jobs on nodes of several types become pending, except those
+ * that are not preemptible. */
+void scene_mix (struct scene *scene, struct rng *rng);
+
 void scene_clear (struct scene *scene);
 
 /* A placement as text, in the format of scene_add. */
@@ -44,7 +48,7 @@ void assert_plan (const char *what, const struct plan *plan, const char *const *
 
 /* Fail the test unless the plan is legal for the policy: no node has more replicas than slots, only
  * available nodes are used, every count is allowed, rigid policies give requested counts, and jobs
- * that are not preemptible keep their placements. */
+ * that are not preemptible keep their placements, and all others run on nodes of one type. */
 void assert_feasible (const struct policy *policy, const struct view *view,
                       const struct plan *plan);
 
