@@ -313,7 +313,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Whether adaptive training is as good as plain training.")
     parser.add_argument("--seeds", metavar="FIRST-LAST", default="",
-                        help="two or more (default: 60-79; --quick: 100-101)")
+                        help="two or more (default: 80-99; --quick: 100-101)")
     parser.add_argument("--quick", action="store_true",
                         help=f"{' and '.join(QUICK)}, a fifth of their epochs: does it run?")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a criterion is missed")
@@ -321,10 +321,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(TASKS))
     args = parser.parse_args()
     try:
-        args.seeds = seeds_of(args.seeds or ("100-101" if args.quick else "60-79"))
+        args.seeds = seeds_of(args.seeds or ("100-101" if args.quick else "80-99"))
     except ValueError:
         parser.error(f"--seeds {args.seeds}: give the first and the last of two or more seeds, "
-                     "for example 60-79")
+                     "for example 80-99")
     for name in args.tasks:
         if name not in TASKS:
             parser.error(f"no task {name}; there are {', '.join(TASKS)}")

@@ -251,6 +251,38 @@ def adam_forgets_gradients_as_in_updates_with_m0():
 
 
 @case(1)
+def sgd_forgets_gradients_as_in_updates_with_m0():
+    """With gain 3, one update with a gradient changes the sum of momentum as three updates with M0
+    do; the options are restored.  Nesterov's form and rates that are tensors stay as they are."""
+    for dampening in (0.0, 0.25):
+        places = [torch.zeros(3, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+        opts = [torch.optim.SGD([place], lr=0.5, momentum=0.9, dampening=dampening)
+                for place in places]
+        for value in (1.0, -2.0, 5.0):
+            for place in places:
+                place.grad = torch.full_like(place, value)
+            with scaled(opts[0], lambda _index: 3.0, 3.0):
+                opts[0].step()
+            for _ in range(3):
+                opts[1].step()
+            if value == 1.0:    # torch begins with the gradient itself, without dampening
+                for opt, place in zip(opts, places):
+                    opt.state[place]["momentum_buffer"].fill_(2.0)
+                continue
+            sums = [opt.state[place]["momentum_buffer"] for opt, place in zip(opts, places)]
+            assert torch.allclose(*sums, rtol=1e-12), (dampening, value, sums)
+        assert opts[0].param_groups[0]["momentum"] == 0.9
+        assert opts[0].param_groups[0]["dampening"] == dampening
+    for options in ({"lr": 0.5, "nesterov": True}, {"lr": torch.tensor(0.5)}):
+        try:
+            opt = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], momentum=0.9, **options)
+        except (TypeError, ValueError):     # tensors as rates came with torch 2
+            continue
+        with scaled(opt, lambda _index: 3.0, 3.0):
+            assert opt.param_groups[0]["momentum"] == 0.9
+
+
+@case(1)
 def adam_moves_as_far_per_progress_as_with_m0():
     """On gradients of constant mean with Gaussian noise of known size, in every 100 of progress,
     while the batch changes.  The agent gets the energy of every eighth update, as in training."""

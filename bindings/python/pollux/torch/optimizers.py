@@ -92,6 +92,15 @@ def averages_gradients(optimizer: Optimizer) -> list[int]:
     return [index for index, group in enumerate(optimizer.param_groups) if "betas" in group]
 
 
+def sums_gradients(optimizer: Optimizer) -> list[int]:
+    """The groups whose gradients are summed with the decay `momentum`, as with SGD.  Not with
+    Nesterov's form, which adds the gradient itself to the sum."""
+    if "SGD" not in _names(optimizer):
+        return []
+    return [index for index, group in enumerate(optimizer.param_groups)
+            if 0.0 < group.get("momentum", 0.0) < 1.0 and not group.get("nesterov")]
+
+
 def _is_amsgrad(optimizer: Optimizer) -> bool:
     return any(group.get("amsgrad") for group in optimizer.param_groups)
 

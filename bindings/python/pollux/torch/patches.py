@@ -20,7 +20,7 @@ import torch
 from torch.optim.swa_utils import AveragedModel
 
 from .misuse import Misuse
-from .optimizers import averages_gradients, decays_apart
+from .optimizers import averages_gradients, decays_apart, sums_gradients
 from .schedules import ProgressClock, Steppers
 
 SCHEDULED = ("_with_counter", "_wrapped_by_lr_sched")  # how torch marks a scheduled opt.step
@@ -166,19 +166,37 @@ def scaled_decay(optimizer: torch.optim.Optimizer, factor: Callable[[int], float
 
 @contextlib.contextmanager
 def scaled_memory(optimizer: torch.optim.Optimizer, gain: float) -> Iterator[None]:
-    """Let Adam's average of gradients forget as much as in `gain` updates with M0.  Otherwise it
-    reaches further back with larger batches, and training oscillates.  Not where the rate is a
-    tensor: a compiled step would be compiled again for every value."""
-    groups = [optimizer.param_groups[index] for index in averages_gradients(optimizer)]
-    before = [(group, group["betas"]) for group in groups
-              if not isinstance(group["lr"], torch.Tensor)]
+    """Let Adam's average of gradients, and the momentum of SGD, forget as much as in `gain` updates
+    with M0.  Otherwise they reach further back with larger batches, and training oscillates.  Not
+    where the rate is a tensor: a compiled step would be compiled again for every value."""
+    changes = [(group, changed) for group, changed in forgetting(optimizer, gain)
+               if not isinstance(group["lr"], torch.Tensor)]
+    before = [(group, {name: group[name] for name in changed}) for group, changed in changes]
     try:
-        for group, (beta1, *others) in before:
-            group["betas"] = (beta1 ** gain, *others)
+        for group, changed in changes:
+            group.update(changed)
         yield
     finally:
-        for group, betas in before:
-            group["betas"] = betas
+        for group, original in before:
+            group.update(original)
+
+
+def forgetting(optimizer: torch.optim.Optimizer,
+               gain: float) -> Iterator[tuple[dict, dict[str, Any]]]:
+    """Groups and their options for an update that forgets as much as `gain` updates with M0.
+
+    The momentum of SGD is a sum, momentum x sum + (1 - dampening) x gradient.  In `gain` updates
+    with the same gradient it would take up (1 - momentum^gain) / (1 - momentum) times as much of
+    it, so its size does not depend on the batch."""
+    for index in averages_gradients(optimizer):
+        group = optimizer.param_groups[index]
+        beta1, *others = group["betas"]
+        yield group, {"betas": (beta1 ** gain, *others)}
+    for index in sums_gradients(optimizer):
+        group = optimizer.param_groups[index]
+        momentum = group["momentum"]
+        taken = (1.0 - group["dampening"]) * (1.0 - momentum ** gain) / (1.0 - momentum)
+        yield group, {"momentum": momentum ** gain, "dampening": 1.0 - taken}
 
 
 @contextlib.contextmanager
