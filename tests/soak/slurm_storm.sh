@@ -120,6 +120,14 @@ resume_all()
     nodes=$(slurm sinfo -h -N -t drain -o '%N %E' | awk -v reason="$1" 'index ($0, reason) { print $1 }' | sort -u | paste -sd ,)
     [ -z "$nodes" ] || slurm scontrol update NodeName="$nodes" State=resume
 }
+# A job that a slurmctld started, forgot when it was killed, and could not start again is held by Slurm: its user releases it
+# (docs/slurm.md, Troubles).
+release_held()
+{
+    local held
+    held=$(slurm squeue -h -t PD -o '%i %r' 2>/dev/null | awk '/launch failed requeued held/ { print $1 }' | paste -sd ,)
+    [ -z "$held" ] || slurm scontrol release "$held"
+}
 fault_cut()
 {
     local how
@@ -187,7 +195,7 @@ storm()
         else
             i=$((i - 1)) # there was no victim
         fi
-        [ $((i % 10)) != 0 ] || [ $i = 0 ] || progress "$i of $faults faults"
+        [ $((i % 10)) != 0 ] || [ $i = 0 ] || { release_held; progress "$i of $faults faults"; }
         sleep "$((RANDOM % 2)).$((RANDOM % 10))"
     done
     while [ ${#broken[@]} -gt 0 ]; do repair; sleep 0.5; done
@@ -196,7 +204,7 @@ storm()
 
 # ---- Invariants -----------------------------------------------------------------------------------
 
-all_done() { [ "$(pollux list --all --json | jq '[.jobs[] | select (.phase == "finished")] | length')" = "$jobs" ]; }
+all_done() { release_held; [ "$(pollux list --all --json | jq '[.jobs[] | select (.phase == "finished")] | length')" = "$jobs" ]; }
 # Replicas that were started twice.
 started_twice() { awk '$1 == "start" { print $2, $3, $4 }' "$trace" | sort | uniq -d; }
 # Checkpoints that a later generation did not continue from, or that an old one published after a later one had begun.
