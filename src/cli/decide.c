@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/policy_options_help.h"
+#include "policy/job_model.h"
 #include "policy/policy_options.h"
 #include "wire/problem.h"
 
@@ -97,20 +98,25 @@ static double clock_s (void)
 static int find_batches (struct decision *decision, struct pollux_error *err)
 {
     const struct view *view = decision->view;
+    struct arena arena = {0};
+    struct pools pools;
+    struct type_ratios ratios;
+    int rc = 0;
     decision->batches = calloc ((size_t)view->job_count + 1, sizeof (decision->batches[0]));
-    if (!decision->batches)
-        return fail (err, -ENOMEM, "no memory for the batches of %d jobs", view->job_count);
-    for (int i = 0; i < view->job_count; i++) {
-        const struct hints *hints = &view->jobs[i]->hints;
-        struct pollux_shape shape = placement_shape (plan_placement (&decision->plan, i));
-        if (!hints->has_model || shape.replicas == 0)
+    if (!decision->batches || pools_make (view->nodes, view->node_count, &arena, &pools) < 0 ||
+        type_ratios_make (view, &pools, &arena, &ratios) < 0)
+        rc = fail (err, -ENOMEM, "no memory for the batches of %d jobs", view->job_count);
+    for (int i = 0; i < view->job_count && rc == 0; i++) {
+        struct placement placement = plan_placement (&decision->plan, i);
+        if (!view->jobs[i]->hints.has_model || placement.count == 0)
             continue;
-        int rc = pollux_best_batch (&hints->model, hints->grad, &hints->limits, view->search, shape,
-                                    &decision->batches[i], err);
-        if (rc < 0)
-            return rc;
+        struct job_model model =
+            job_model_on (view->jobs[i], &pools, pools.of_node[placement.shares[0].node], &ratios);
+        rc = pollux_best_batch (&model.model, model.grad, &model.limits, view->search,
+                                placement_shape (placement), &decision->batches[i], err);
     }
-    return 0;
+    arena_clear (&arena);
+    return rc;
 }
 
 int decision_make (const struct view *view, const struct policy *policy, struct decision *ret,

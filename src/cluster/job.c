@@ -97,9 +97,14 @@ bool job_pinned (const struct job *job)
 
 int job_trusted_replicas (const struct job *job)
 {
+    return job_trusted_with (job, job->hints.max_profiled_replicas);
+}
+
+int job_trusted_with (const struct job *job, int profiled_replicas)
+{
     int64_t most = job->spec.max_replicas;
-    if (job->hints.max_profiled_replicas >= 0) {
-        int64_t trusted = 2 * (int64_t)job->hints.max_profiled_replicas;
+    if (profiled_replicas >= 0) {
+        int64_t trusted = 2 * (int64_t)profiled_replicas;
         int fewest = job_next_replicas (job, 0);
         trusted = trusted < fewest ? fewest : trusted;
         most = most < trusted ? most : trusted;

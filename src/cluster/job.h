@@ -39,14 +39,31 @@ struct job_spec {
     int64_t fixed_batch;
 };
 
-/* What the job's agent reports.  Unknown doubles are NaN. */
+/* What a job has measured on nodes of one type. */
+struct type_model {
+    char type[NAME_SIZE];
+    struct pollux_model model;
+    int64_t max_local; /* largest batch of a replica's micro-step there */
+    int max_profiled_replicas;
+};
+
+/* Types that a job reports at most, besides the one that it trained on last.  A report with all of them
+ * has 4 KiB. */
+enum { OTHER_MODELS_LIMIT = 7 };
+
+/* What the job's agent reports.  Unknown doubles are NaN.  Gradient statistics hold for all types of
+ * nodes; model, limits.max_local and max_profiled_replicas for the one that the job trained on last, and
+ * for all types without a model of their own if that is not given. */
 struct hints {
-    bool has_model; /* model and grad are known */
+    bool has_model;       /* model and grad are known */
+    char type[NAME_SIZE]; /* that it trained on last; "": not given */
     struct pollux_model model;
     struct pollux_grad grad;
     struct pollux_limits limits; /* init_batch 0: unknown */
     int max_profiled_replicas;   /* -1: unknown, which sets no limit */
     double progress, total;      /* iterations of init_batch: done, and needed in total */
+    struct type_model others[OTHER_MODELS_LIMIT];
+    int other_count;
 };
 
 /* Exact knowledge that only a simulation has, for policies that were published with it:
@@ -118,6 +135,9 @@ bool job_pinned (const struct job *job);
  * the number it was profiled with (but never less than its smallest allowed count), because the
  * model is not reliable far outside of the measured range. */
 int job_trusted_replicas (const struct job *job);
+
+/* The same, if it was profiled with this many; -1: unknown, which sets no limit. */
+int job_trusted_with (const struct job *job, int profiled_replicas);
 
 /* The same, and at most max_batch / min_local: each replica needs min_local samples. */
 int job_most_replicas (const struct job *job);

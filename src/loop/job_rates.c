@@ -42,7 +42,8 @@ struct job_rates job_rates_of (const struct job *job, const struct hints *hints,
     rates.goodput = rates.throughput * rates.efficiency;
     struct job alone = *job; /* with its latest hints */
     alone.hints = *hints;
-    double share = fair_goodput (&alone, search, fair);
+    struct job_model model = job_model_last (&alone);
+    double share = fair_goodput_on (&model, search, fair);
     rates.speedup = share > 0 ? rates.goodput / share : NAN;
     rates.eta_s = eta_at (hints, rates.goodput);
     return rates;

@@ -18,7 +18,8 @@ int options_context_make (const struct view *view, bool all, struct arena *arena
                           struct options_context *ret)
 {
     struct options_context context = {.view = view, .fair = fair_replicas (view), .all = all};
-    if (pools_make (view->nodes, view->node_count, arena, &context.pools) < 0)
+    if (pools_make (view->nodes, view->node_count, arena, &context.pools) < 0 ||
+        type_ratios_make (view, &context.pools, arena, &context.ratios) < 0)
         return -ENOMEM;
     *ret = context;
     return 0;
@@ -128,12 +129,13 @@ static int make_pinned (const struct options_context *context, const struct job 
 {
     double goodput = 0;
     struct pollux_shape shape = placement_shape (job->placement);
-    int rc = goodput_samples_at (job, context->view->search, shape, &goodput, err);
+    int pool = context->pools.of_node[job->placement.shares[0].node];
+    int rc = goodput_samples_at (job, &options->models[pool], context->view->search, shape,
+                                 &goodput, err);
     if (rc < 0)
         return rc;
     if (grow (options, 1, arena) < 0)
         return fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
-    int pool = context->pools.of_node[job->placement.shares[0].node];
     options->list[0] =
         (struct solver_option){.replicas = shape.replicas, .pool = pool, .where = WHERE_KEEP};
     options->speedups[0] = options->fair > 0 ? goodput / options->fair : 0;
@@ -149,17 +151,19 @@ static int make_curves (const struct options_context *context, const struct job 
     const struct pool *size = &context->pools.list[pool];
     enum pollux_search search = context->view->search;
     struct pool_curves *ret = &options->curves[pool];
-    int most = job_trusted_replicas (job);
+    const struct job_model *model = &options->models[pool];
+    int most = model->most_replicas;
     most = most < size->slots ? most : size->slots;
     int one_most = most < size->node_slots ? most : size->node_slots;
     /* Packing depends most on sizes up to that of a node: these are all evaluated. */
     int dense = size->node_slots < DENSE_MOST ? size->node_slots : DENSE_MOST;
     dense = context->all ? most : dense;
     int also = pool == options->keep_pool ? options->keep.replicas : 0;
-    int rc = goodput_samples_make (job, search, 1, 1, one_most, dense, also, arena, &ret->one, err);
+    int rc = goodput_samples_make (job, model, search, 1, 1, one_most, dense, also, arena,
+                                   &ret->one, err);
     if (rc == 0)
-        rc = goodput_samples_make (job, search, 2, 2, size->nodes > 1 ? most : 0, dense, also,
-                                   arena, &ret->many, err);
+        rc = goodput_samples_make (job, model, search, 2, 2, size->nodes > 1 ? most : 0, dense,
+                                   also, arena, &ret->many, err);
     return rc;
 }
 
@@ -170,16 +174,19 @@ int allocation_options_make (const struct options_context *context, const struct
     const struct view *view = context->view;
     struct allocation_options options = {
         .curves = arena_take (arena, (size_t)context->pools.count, sizeof (options.curves[0])),
+        .models = arena_take (arena, (size_t)context->pools.count, sizeof (options.models[0])),
         .pool_count = context->pools.count,
-        .fair = fair_goodput (job, view->search, context->fair),
         .restart = restart_factor (view, job),
         .keep_pool = pools_find (&context->pools, job->placement),
         .pinned = job_pinned (job) && view_is_available (view, job->placement),
     };
     int rc = 0;
-    if (!options.curves) {
-        rc = fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
-    } else if (options.pinned) {
+    if (!options.curves || !options.models)
+        return fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
+    for (int i = 0; i < options.pool_count; i++)
+        options.models[i] = job_model_on (job, &context->pools, i, &context->ratios);
+    options.fair = fair_goodput (options.models, &context->pools, view->search, context->fair);
+    if (options.pinned) {
         rc = make_pinned (context, job, arena, &options, err);
     } else {
         if (can_keep (context, job->placement))

@@ -12,6 +12,7 @@
 struct options_context {
     const struct view *view;
     struct pools pools;
+    struct type_ratios ratios;
     int fair; /* replicas of a fair share */
     bool all; /* evaluate every replica count; otherwise some, with bounds for the others */
 };
@@ -28,6 +29,7 @@ struct pool_curves {
 /* A job's goodput curves, and the options that follow from them, in the order of struct solver_job. */
 struct allocation_options {
     struct pool_curves *curves; /* by pool */
+    struct job_model *models;   /* by pool */
     int pool_count;
     double fair;              /* goodput of its fair share; 0: it cannot run */
     double restart;           /* restart_factor: part of the speedup left after a restart */

@@ -23,25 +23,32 @@ const char *explain_plural (int count)
 
 /* ---- Jobs with some count ----------------------------------------------------------------- */
 
-int explain_best_on (const struct explainer *explainer, const struct job *job,
-                     struct pollux_shape shape, struct pollux_best *ret, struct pollux_error *err)
+static struct job_model model_in (const struct explainer *explainer, int index, int pool)
 {
-    const struct hints *hints = &job->hints;
-    *ret = (struct pollux_best){.goodput = shape.replicas};
-    if (!hints->has_model || shape.replicas == 0)
-        return 0;
-    struct pollux_error why;
-    int rc = pollux_best_batch (&hints->model, hints->grad, &hints->limits, explainer->view->search,
-                                shape, ret, &why);
-    return rc < 0 ? fail (err, rc, "job %s: %.180s", job->spec.name, why.text) : 0;
+    return job_model_on (explainer->view->jobs[index], &explainer->pools, pool, &explainer->ratios);
 }
 
-int explain_best_with (const struct explainer *explainer, const struct job *job, int replicas,
+int explain_best_on (const struct explainer *explainer, int index, struct pollux_shape shape,
+                     struct pollux_best *ret, struct pollux_error *err)
+{
+    struct job_model model = model_in (explainer, index, explainer->pool_of[index]);
+    *ret = (struct pollux_best){.goodput = shape.replicas};
+    if (!model.known || shape.replicas == 0)
+        return 0;
+    struct pollux_error why;
+    int rc = pollux_best_batch (&model.model, model.grad, &model.limits, explainer->view->search,
+                                shape, ret, &why);
+    return rc < 0
+               ? fail (err, rc, "job %s: %.180s", explainer->view->jobs[index]->spec.name, why.text)
+               : 0;
+}
+
+int explain_best_with (const struct explainer *explainer, int index, int replicas,
                        struct pollux_best *ret, struct pollux_error *err)
 {
-    struct pollux_shape shape = {.nodes = replicas > explainer->node_most ? 2 : 1,
-                                 .replicas = replicas};
-    return explain_best_on (explainer, job, shape, ret, err);
+    int node_slots = explainer->pools.list[explainer->pool_of[index]].node_slots;
+    struct pollux_shape shape = {.nodes = replicas > node_slots ? 2 : 1, .replicas = replicas};
+    return explain_best_on (explainer, index, shape, ret, err);
 }
 
 struct explain_point explain_point_of (const struct explainer *explainer, int index, int replicas,
@@ -76,7 +83,30 @@ void explainer_free (struct explainer *explainer)
     free (explainer->changed);
     free (explainer->planned_values);
     free (explainer->changed_values);
+    arena_clear (&explainer->arena);
     free (explainer);
+}
+
+/* The pool that a job runs in, or else the one with the largest goodput for its fair share. */
+static int find_pool (const struct explainer *explainer, int index)
+{
+    const struct pools *pools = &explainer->pools;
+    struct placement planned = plan_placement (explainer->plan, index);
+    if (planned.count == 0)
+        planned = explainer->view->jobs[index]->placement;
+    if (planned.count > 0)
+        return pools->of_node[planned.shares[0].node];
+    int best = 0;
+    double most = 0;
+    for (int i = 0; i < pools->count && pools->count > 1; i++) {
+        struct job_model model = model_in (explainer, index, i);
+        double goodput = fair_goodput_on (&model, explainer->view->search, explainer->fair);
+        if (pools->list[i].slots > 0 && goodput > most) {
+            best = i;
+            most = goodput;
+        }
+    }
+    return best;
 }
 
 /* A job as planned. */
@@ -86,7 +116,8 @@ static int add_planned (struct explainer *explainer, int index, struct pollux_er
     const struct job *job = view->jobs[index];
     struct placement placement = plan_placement (explainer->plan, index);
     struct pollux_best best;
-    int rc = explain_best_on (explainer, job, placement_shape (placement), &best, err);
+    explainer->pool_of[index] = find_pool (explainer, index);
+    int rc = explain_best_on (explainer, index, placement_shape (placement), &best, err);
     if (rc < 0)
         return rc;
     int replicas = placement_replicas (placement);
@@ -99,7 +130,8 @@ static int add_planned (struct explainer *explainer, int index, struct pollux_er
                                               !placement_same (placement, job->placement));
     for (int i = 0; i < placement.count; i++)
         if (view->nodes[placement.shares[i].node].available)
-            explainer->free -= placement.shares[i].replicas;
+            explainer->free[explainer->pools.of_node[placement.shares[i].node]] -=
+                placement.shares[i].replicas;
     return 0;
 }
 
@@ -111,15 +143,25 @@ static int fill (struct explainer *explainer, struct pollux_error *err)
     explainer->changed = calloc (count, sizeof (explainer->changed[0]));
     explainer->planned_values = calloc (count, sizeof (explainer->planned_values[0]));
     explainer->changed_values = calloc (count, sizeof (explainer->changed_values[0]));
+    explainer->pool_of = arena_take (&explainer->arena, count, sizeof (explainer->pool_of[0]));
     if (!explainer->planned || !explainer->changed || !explainer->planned_values ||
-        !explainer->changed_values)
+        !explainer->changed_values || !explainer->pool_of ||
+        pools_make (view->nodes, view->node_count, &explainer->arena, &explainer->pools) < 0 ||
+        type_ratios_make (view, &explainer->pools, &explainer->arena, &explainer->ratios) < 0)
         return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
+    explainer->free =
+        arena_take (&explainer->arena, (size_t)explainer->pools.count, sizeof (explainer->free[0]));
+    if (!explainer->free)
+        return fail (err, -ENOMEM, "no memory for %d types", explainer->pools.count);
+    for (int i = 0; i < explainer->pools.count; i++)
+        explainer->free[i] = explainer->pools.list[i].slots;
     int rc = explainer->policy->values
                  ? explainer->policy->values->prepare (view, &explainer->prepared, err)
                  : 0;
     for (int i = 0; rc == 0 && i < view->job_count; i++)
         rc = add_planned (explainer, i, err);
-    explainer->free = explainer->free > 0 ? explainer->free : 0;
+    for (int i = 0; i < explainer->pools.count; i++)
+        explainer->free[i] = explainer->free[i] > 0 ? explainer->free[i] : 0;
     return rc;
 }
 
@@ -129,15 +171,8 @@ int explainer_new (const struct policy *policy, const struct view *view, const s
     struct explainer *explainer = calloc (1, sizeof (*explainer));
     if (!explainer)
         return fail (err, -ENOMEM, "no memory for an explanation");
-    *explainer = (struct explainer){.policy = policy,
-                                    .view = view,
-                                    .plan = plan,
-                                    .slots = view_slots (view),
-                                    .fair = fair_replicas (view)};
-    explainer->free = explainer->slots;
-    for (int i = 0; i < view->node_count; i++)
-        if (view->nodes[i].available && view->nodes[i].slots > explainer->node_most)
-            explainer->node_most = view->nodes[i].slots;
+    *explainer = (struct explainer){
+        .policy = policy, .view = view, .plan = plan, .fair = fair_replicas (view)};
     int rc = fill (explainer, err);
     if (rc < 0)
         explainer_free (explainer);
@@ -158,15 +193,15 @@ static int curve_make (const struct explainer *explainer, int index, struct expl
                        struct pollux_error *err)
 {
     const struct job *job = explainer->view->jobs[index];
-    int most =
-        job->spec.max_replicas < explainer->slots ? job->spec.max_replicas : explainer->slots;
+    int slots = explainer->pools.list[explainer->pool_of[index]].slots;
+    int most = job->spec.max_replicas < slots ? job->spec.max_replicas : slots;
     int count = 0;
     for (int from = 1; from <= most && count < EXPLAIN_POINTS;) {
         int replicas = job_next_replicas (job, from - 1); /* the first allowed one from `from` on */
         if (replicas == 0 || replicas > most)
             break;
         struct pollux_best best;
-        int rc = explain_best_with (explainer, job, replicas, &best, err);
+        int rc = explain_best_with (explainer, index, replicas, &best, err);
         if (rc < 0)
             return rc;
         ret->curve[count++] = explain_point_of (explainer, index, replicas, best);
@@ -235,6 +270,21 @@ static void find_size_limits (const struct job *job, int replicas, struct explan
         add_limit (ret, "It runs with %d listed counts only.", spec->allowed.count);
 }
 
+/* The goodput of a job with its fair share, over all types. */
+static int find_fair_goodput (struct explainer *explainer, int index, struct pollux_error *err)
+{
+    size_t count = (size_t)explainer->pools.count;
+    struct job_model *models = malloc (count * sizeof (models[0]));
+    if (!models)
+        return fail (err, -ENOMEM, "no memory for %zu types", count);
+    for (int i = 0; i < explainer->pools.count; i++)
+        models[i] = model_in (explainer, index, i);
+    explainer->fair_goodput =
+        fair_goodput (models, &explainer->pools, explainer->view->search, explainer->fair);
+    free (models);
+    return 0;
+}
+
 /* ---- The whole ---------------------------------------------------------------------------- */
 
 int explain (struct explainer *explainer, int index, struct explanation *ret,
@@ -244,9 +294,10 @@ int explain (struct explainer *explainer, int index, struct explanation *ret,
     struct explanation *all = calloc (1, sizeof (*all)); /* 20 KiB */
     struct pollux_best best;
     struct placement placement = plan_placement (explainer->plan, index);
-    int rc = all ? explain_best_on (explainer, job, placement_shape (placement), &best, err)
+    int rc = all ? explain_best_on (explainer, index, placement_shape (placement), &best, err)
                  : fail (err, -ENOMEM, "no memory for an explanation");
-    explainer->fair_goodput = fair_goodput (job, explainer->view->search, explainer->fair);
+    if (rc == 0)
+        rc = find_fair_goodput (explainer, index, err);
     if (rc == 0) {
         all->job = job;
         all->index = index;

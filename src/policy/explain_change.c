@@ -56,8 +56,9 @@ static int state_with (const struct explainer *explainer, int index, int replica
     }
     bool stays = keeps (explainer->view, job, replicas);
     struct pollux_best best;
-    int rc = stays ? explain_best_on (explainer, job, placement_shape (job->placement), &best, err)
-                   : explain_best_with (explainer, job, replicas, &best, err);
+    int rc = stays
+                 ? explain_best_on (explainer, index, placement_shape (job->placement), &best, err)
+                 : explain_best_with (explainer, index, replicas, &best, err);
     if (rc < 0)
         return rc;
     double goodput = replicas > 0 ? best.goodput : 0;
@@ -115,13 +116,15 @@ static int collect_slots (struct explainer *explainer, int taker, int needed,
                           struct pollux_error *err)
 {
     const struct explain_state *changed = explainer->changed;
+    const int *pool_of = explainer->pool_of;
     for (int steps = 0; needed > 0 && steps < EXPLAIN_STEPS; steps++) {
         int giver = -1;
         for (int i = 0; i < explainer->view->job_count; i++) {
-            int rc = i == taker ? 0 : find_step (explainer, i, err);
+            bool gives = i != taker && pool_of[i] == pool_of[taker];
+            int rc = gives ? find_step (explainer, i, err) : 0;
             if (rc < 0)
                 return rc;
-            if (i != taker && isfinite (changed[i].step_loss) &&
+            if (gives && isfinite (changed[i].step_loss) &&
                 (giver < 0 || changed[i].step_loss < changed[giver].step_loss))
                 giver = i;
         }
@@ -144,8 +147,9 @@ static int give_slots (struct explainer *explainer, int giver, int slots, struct
     for (int i = 0; i < explainer->view->job_count; i++) {
         const struct job *job = explainer->view->jobs[i];
         int from = explainer->planned[i].replicas, to = job_next_replicas (job, from);
-        if (i == giver || to == 0 || to - from > slots || job_pinned (job) ||
-            job->phase == JOB_CANCELLING || to > job_most_replicas (job))
+        if (i == giver || explainer->pool_of[i] != explainer->pool_of[giver] || to == 0 ||
+            to - from > slots || job_pinned (job) || job->phase == JOB_CANCELLING ||
+            to > job_most_replicas (job))
             continue;
         struct explain_state larger;
         struct job_value value = {0};
@@ -191,9 +195,8 @@ static void conclude (const struct explainer *explainer, int index, struct expla
 static int change_self (struct explainer *explainer, int index, int replicas,
                         struct explain_change *ret, struct pollux_error *err)
 {
-    const struct job *job = explainer->view->jobs[index];
     struct pollux_best best;
-    int rc = explain_best_with (explainer, job, replicas, &best, err);
+    int rc = explain_best_with (explainer, index, replicas, &best, err);
     if (rc < 0)
         return rc;
     ret->point = explain_point_of (explainer, index, replicas, best);
@@ -205,15 +208,20 @@ static int change_self (struct explainer *explainer, int index, int replicas,
 }
 
 /* True if the job cannot have that larger count, whatever other jobs have; ret->why says why. */
-static bool exceeds_limits (const struct explainer *explainer, const struct job *job, int from,
-                            int to, struct explain_change *ret)
+static bool exceeds_limits (const struct explainer *explainer, int index, int from, int to,
+                            struct explain_change *ret)
 {
+    const struct job *job = explainer->view->jobs[index];
+    const struct pool *pool = &explainer->pools.list[explainer->pool_of[index]];
     if (to == 0)
         impossible (ret, "its limits allow no more than %d replica%s", from, explain_plural (from));
     else if (job_pinned (job))
         impossible (ret, "it is not preemptible, so it stays as it is until it ends");
-    else if (to > explainer->slots)
-        impossible (ret, "the nodes that take replicas have %d slots in all", explainer->slots);
+    else if (to > pool->slots && explainer->pools.count > 1)
+        impossible (ret, "the nodes of type %s that take replicas have %d slots in all",
+                    pool->type[0] ? pool->type : "''", pool->slots);
+    else if (to > pool->slots)
+        impossible (ret, "the nodes that take replicas have %d slots in all", pool->slots);
     else if (to > job_trusted_replicas (job) && job->hints.max_profiled_replicas == 0)
         impossible (ret, "it is not measured yet");
     else if (to > job_trusted_replicas (job))
@@ -236,13 +244,13 @@ int explain_more (struct explainer *explainer, int index, struct explain_change 
     int from = explainer->planned[index].replicas, to = job_next_replicas (job, from);
     *ret = (struct explain_change){
         .goodput = NAN, .speedup = NAN, .fitness = NAN, .point.replicas = to};
-    if (exceeds_limits (explainer, job, from, to, ret))
+    if (exceeds_limits (explainer, index, from, to, ret))
         return 0;
     int rc = change_self (explainer, index, to, ret, err);
     if (rc < 0)
         return rc;
-    int needed = to - from;
-    ret->free = needed < explainer->free ? needed : explainer->free;
+    int needed = to - from, free = explainer->free[explainer->pool_of[index]];
+    ret->free = needed < free ? needed : free;
     if (ret->free < needed && !explainer->prepared)
         return impossible (ret,
                            "%d of the %d slots are free, and policy %s has no objective by which "
@@ -272,7 +280,8 @@ int explain_less (struct explainer *explainer, int index, struct explain_change 
     int to = job_fit_replicas (job, from - 1);
     int rc = change_self (explainer, index, to, ret, err);
     if (rc == 0 && explainer->prepared)
-        rc = give_slots (explainer, index, from - to + explainer->free, err);
+        rc = give_slots (explainer, index, from - to + explainer->free[explainer->pool_of[index]],
+                         err);
     if (rc < 0)
         return rc;
     ret->possible = true;

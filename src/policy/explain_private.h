@@ -4,6 +4,7 @@
 #define POLICY_EXPLAIN_PRIVATE_H
 
 #include "policy/explain.h"
+#include "policy/job_model.h"
 
 /* A job with some replica count. */
 struct explain_state {
@@ -20,18 +21,23 @@ struct explainer {
     const struct view *view;
     const struct plan *plan;
     void *prepared; /* of policy->values; NULL if there are none */
-    int slots, node_most, fair, free;
+    struct arena arena;
+    struct pools pools;
+    struct type_ratios ratios;
+    int *free;    /* by pool: slots */
+    int *pool_of; /* by job: the pool that it runs in, or the best one for it */
+    int fair;
     double fair_goodput;           /* of the job that is being explained: with its fair share */
     struct explain_state *planned; /* by job: as in the plan */
     struct explain_state *changed; /* by job: after the change that is being looked at */
     struct job_value *planned_values, *changed_values; /* of them, by job */
 };
 
-/* The best batch of a job on a shape, and with that many replicas on as few nodes as they need.
+/* The best batch of a job on a shape of its pool, and with that many replicas on as few nodes as they need.
  * Without a model goodput is the number of replicas.  -EINVAL. */
-int explain_best_on (const struct explainer *explainer, const struct job *job,
-                     struct pollux_shape shape, struct pollux_best *ret, struct pollux_error *err);
-int explain_best_with (const struct explainer *explainer, const struct job *job, int replicas,
+int explain_best_on (const struct explainer *explainer, int index, struct pollux_shape shape,
+                     struct pollux_best *ret, struct pollux_error *err);
+int explain_best_with (const struct explainer *explainer, int index, int replicas,
                        struct pollux_best *ret, struct pollux_error *err);
 
 struct explain_point explain_point_of (const struct explainer *explainer, int index, int replicas,

@@ -20,6 +20,7 @@
 struct prepared {
     const struct view *view;
     double per_speedup;
+    struct arena arena;
     double *fair; /* by job: goodput of its fair share */
     double *x;    /* by job; scratch */
 };
@@ -29,28 +30,44 @@ static void release (void *self)
     struct prepared *prepared = self;
     if (!prepared)
         return;
-    free (prepared->fair);
-    free (prepared->x);
+    arena_clear (&prepared->arena);
     free (prepared);
+}
+
+/* The goodput of every job with its fair share.  -ENOMEM. */
+static int find_fair (struct prepared *prepared)
+{
+    const struct view *view = prepared->view;
+    struct options_context context;
+    if (options_context_make (view, false, &prepared->arena, &context) < 0)
+        return -ENOMEM;
+    size_t count = (size_t)context.pools.count;
+    struct job_model *models = arena_take (&prepared->arena, count, sizeof (models[0]));
+    if (!models)
+        return -ENOMEM;
+    for (int i = 0; i < view->job_count; i++) {
+        for (int pool = 0; pool < context.pools.count; pool++)
+            models[pool] = job_model_on (view->jobs[i], &context.pools, pool, &context.ratios);
+        prepared->fair[i] = fair_goodput (models, &context.pools, view->search, context.fair);
+    }
+    return 0;
 }
 
 static int prepare (const struct view *view, void **ret, struct pollux_error *err)
 {
-    int slots = view_slots (view), fair = fair_replicas (view);
+    int slots = view_slots (view);
     size_t count = (size_t)view->job_count + 1;
     struct prepared *prepared = calloc (1, sizeof (*prepared));
     if (prepared) {
         prepared->view = view;
         prepared->per_speedup = slots > 0 ? (double)view_nodes (view) / slots : 0;
-        prepared->fair = calloc (count, sizeof (prepared->fair[0]));
-        prepared->x = calloc (count, sizeof (prepared->x[0]));
+        prepared->fair = arena_take (&prepared->arena, count, sizeof (prepared->fair[0]));
+        prepared->x = arena_take (&prepared->arena, count, sizeof (prepared->x[0]));
     }
-    if (!prepared || !prepared->fair || !prepared->x) {
+    if (!prepared || !prepared->fair || !prepared->x || find_fair (prepared) < 0) {
         release (prepared);
         return fail (err, -ENOMEM, "no memory for the values of %d jobs", view->job_count);
     }
-    for (int i = 0; i < view->job_count; i++)
-        prepared->fair[i] = fair_goodput (view->jobs[i], view->search, fair);
     *ret = prepared;
     return 0;
 }

@@ -14,15 +14,15 @@
 enum { ALL_COUNTS = 16 };
 
 /* Evaluate one shape of a job; without a model its goodput is its replicas. */
-static int evaluate (const struct job *job, enum pollux_search search, struct pollux_shape shape,
+static int evaluate (const struct job *job, const struct job_model *model,
+                     enum pollux_search search, struct pollux_shape shape,
                      struct goodput_sample *ret, struct pollux_error *err)
 {
-    const struct hints *hints = &job->hints;
     struct goodput_sample sample = {.replicas = shape.replicas, .goodput = shape.replicas};
-    if (hints->has_model) {
+    if (model->known) {
         struct pollux_best best;
         struct pollux_error why;
-        int rc = pollux_best_batch (&hints->model, hints->grad, &hints->limits, search, shape,
+        int rc = pollux_best_batch (&model->model, model->grad, &model->limits, search, shape,
                                     &best, &why);
         if (rc < 0)
             return fail (err, rc, "job %s: %.180s", job->spec.name, why.text);
@@ -33,11 +33,12 @@ static int evaluate (const struct job *job, enum pollux_search search, struct po
     return 0;
 }
 
-int goodput_samples_at (const struct job *job, enum pollux_search search, struct pollux_shape shape,
-                        double *ret, struct pollux_error *err)
+int goodput_samples_at (const struct job *job, const struct job_model *model,
+                        enum pollux_search search, struct pollux_shape shape, double *ret,
+                        struct pollux_error *err)
 {
     struct goodput_sample sample = {0};
-    int rc = evaluate (job, search, shape, &sample, err);
+    int rc = evaluate (job, model, search, shape, &sample, err);
     if (rc == 0)
         *ret = sample.goodput;
     return rc;
@@ -47,16 +48,15 @@ int goodput_samples_at (const struct job *job, enum pollux_search search, struct
 static void bound_gap (struct goodput_samples *curve, int i)
 {
     struct goodput_sample *here = &curve->samples[i], *next = here + 1;
-    const struct hints *hints = &curve->job->hints;
+    const struct job_model *model = curve->model;
     here->bound = 0;
     if (i + 1 == curve->count || next->replicas == here->replicas + 1)
         return;
     int low = here->replicas + 1, high = next->replicas - 1;
     double guess = next->total > 0 ? next->total : here->total;
-    here->bound = hints->has_model
-                      ? model_goodput_bound (&hints->model, hints->grad, &hints->limits,
-                                             curve->nodes, low, high, guess)
-                      : high;
+    here->bound = model->known ? model_goodput_bound (&model->model, model->grad, &model->limits,
+                                                      curve->nodes, low, high, guess)
+                               : high;
 }
 
 /* The count to evaluate after k: the next allowed one up to dense, then the next power of two,
@@ -75,11 +75,12 @@ static int next_count (const struct job *job, int k, int dense, int most, int al
     return next > k ? next : 0;
 }
 
-int goodput_samples_make (const struct job *job, enum pollux_search search, int nodes, int least,
-                          int most, int dense, int also, struct arena *arena,
-                          struct goodput_samples *ret, struct pollux_error *err)
+int goodput_samples_make (const struct job *job, const struct job_model *model,
+                          enum pollux_search search, int nodes, int least, int most, int dense,
+                          int also, struct arena *arena, struct goodput_samples *ret,
+                          struct pollux_error *err)
 {
-    struct goodput_samples curve = {.job = job, .search = search, .nodes = nodes};
+    struct goodput_samples curve = {.job = job, .model = model, .search = search, .nodes = nodes};
     least = least > job->spec.min_replicas ? least : job->spec.min_replicas;
     /* Restricted counts are few, and a gap between them holds no allowed count. */
     if (most - least < ALL_COUNTS || job->spec.allowed.kind != ALLOWED_ANY)
@@ -94,7 +95,7 @@ int goodput_samples_make (const struct job *job, enum pollux_search search, int 
         return fail (err, -ENOMEM, "no memory for the curve of job %s", job->spec.name);
     for (int k = first; k > 0; k = next_count (job, k, dense, most, also)) {
         struct pollux_shape shape = {.nodes = nodes, .replicas = k};
-        int rc = evaluate (job, search, shape, &curve.samples[curve.count], err);
+        int rc = evaluate (job, model, search, shape, &curve.samples[curve.count], err);
         if (rc < 0)
             return rc;
         curve.count++;
@@ -123,7 +124,7 @@ int goodput_samples_split (struct goodput_samples *curve, int i, struct arena *a
              (size_t)(curve->count - i - 1) * sizeof (curve->samples[0]));
     curve->count++;
     /* Cannot fail: the same hints were valid for the first sample. */
-    (void)evaluate (curve->job, curve->search, shape, &curve->samples[i + 1], NULL);
+    (void)evaluate (curve->job, curve->model, curve->search, shape, &curve->samples[i + 1], NULL);
     bound_gap (curve, i);
     bound_gap (curve, i + 1);
     return 0;

@@ -254,7 +254,8 @@ static int explore (struct round *round, int job, int pool, const double *prices
         return 0;
     if (curve_room (round, most) < 0)
         return fail (err, -ENOMEM, "no memory for a curve of %d replicas", most);
-    int rc = job_curve (it, round->view->search, most, curve->one, curve->many, curve->bests, err);
+    int rc = job_curve (it, &options->models[pool], round->view->search, most, curve->one,
+                        curve->many, curve->bests, err);
     if (rc < 0)
         return rc;
     double offered = 0, at_limit = -INFINITY, hidden = 0;

@@ -21,12 +21,13 @@ int fair_replicas (const struct view *view)
     return fair > 1 ? fair : 1;
 }
 
-static double one_node_goodput (const struct hints *hints, enum pollux_search search, int replicas)
+static double one_node_goodput (const struct job_model *model, enum pollux_search search,
+                                int replicas)
 {
     struct pollux_best best;
     struct pollux_shape shape = {.nodes = 1, .replicas = replicas};
     int rc =
-        pollux_best_batch (&hints->model, hints->grad, &hints->limits, search, shape, &best, NULL);
+        pollux_best_batch (&model->model, model->grad, &model->limits, search, shape, &best, NULL);
     return rc == 0 ? best.goodput : 0;
 }
 
@@ -34,29 +35,44 @@ static double one_node_goodput (const struct hints *hints, enum pollux_search se
  * legal batch, must not delay a round. */
 enum { FAIR_REACH = 1 << 14 };
 
-double fair_goodput (const struct job *job, enum pollux_search search, int fair)
+double fair_goodput_on (const struct job_model *model, enum pollux_search search, int fair)
 {
-    const struct hints *hints = &job->hints;
-    if (!hints->has_model)
+    if (!model->known)
         return fair;
     /* With more than max_batch / min_local replicas no batch is small enough.  The published search
      * exceeds max_batch there; one count more covers it. */
-    int64_t filled = hints->limits.max_batch / hints->limits.min_local + 1;
+    int64_t filled = model->limits.max_batch / model->limits.min_local + 1;
     int most = (int)(filled < POLLUX_REPLICAS_LIMIT ? filled : POLLUX_REPLICAS_LIMIT);
     int far = fair < INT_MAX - FAIR_REACH ? fair + FAIR_REACH : INT_MAX;
-    double goodput = one_node_goodput (hints, search, fair);
+    double goodput = one_node_goodput (model, search, fair);
     for (int k = fair + 1; k <= most && k <= far && !(goodput > 0); k++)
-        goodput = one_node_goodput (hints, search, k);
+        goodput = one_node_goodput (model, search, k);
     for (int k = fair - 1 < most ? fair - 1 : most; k >= 1 && !(goodput > 0); k--)
-        goodput = one_node_goodput (hints, search, k);
+        goodput = one_node_goodput (model, search, k);
     return goodput;
 }
 
-int job_curve (const struct job *job, enum pollux_search search, int most, double *one,
-               double *many, struct pollux_best *bests, struct pollux_error *err)
+double fair_goodput (const struct job_model *models, const struct pools *pools,
+                     enum pollux_search search, int fair)
 {
-    const struct hints *hints = &job->hints;
-    if (!hints->has_model) {
+    if (pools->count == 1)
+        return fair_goodput_on (&models[0], search, fair);
+    double sum = 0, slots = 0;
+    for (int i = 0; i < pools->count; i++) {
+        double goodput = pools->list[i].slots > 0 ? fair_goodput_on (&models[i], search, fair) : 0;
+        if (goodput > 0) {
+            sum += pools->list[i].slots * goodput;
+            slots += pools->list[i].slots;
+        }
+    }
+    return slots > 0 ? sum / slots : 0;
+}
+
+int job_curve (const struct job *job, const struct job_model *model, enum pollux_search search,
+               int most, double *one, double *many, struct pollux_best *bests,
+               struct pollux_error *err)
+{
+    if (!model->known) {
         for (int k = 1; k <= most; k++) {
             if (one)
                 one[k - 1] = k;
@@ -66,7 +82,7 @@ int job_curve (const struct job *job, enum pollux_search search, int most, doubl
         return 0;
     }
     struct pollux_error why;
-    int rc = pollux_curve (&hints->model, hints->grad, &hints->limits, search, most,
+    int rc = pollux_curve (&model->model, model->grad, &model->limits, search, most,
                            one ? bests : NULL, many ? bests + most : NULL, &why);
     if (rc < 0)
         return fail (err, rc, "job %s: %.180s", job->spec.name, why.text);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decode and encode hints.  Policies divide by the limits: a model is refused unless all four
- * limits come with it.
+ * limits come with it.  Models of other types have their own max_local and share the other limits.
  */
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "wire/job.h"
@@ -12,6 +13,7 @@
 #include "wire/spec.h"
 
 static const struct wire_member hints_members[] = {
+    {WIRE_MEMBER (hints, type, WIRE_NAME), .optional = true},
     {WIRE_MEMBER (hints, max_profiled_replicas, WIRE_INT), .optional = true, .missing = -1,
      .max = POLLUX_REPLICAS_LIMIT},
     {WIRE_MEMBER (hints, progress, WIRE_DOUBLE), .optional = true, .missing = NAN,
@@ -34,6 +36,86 @@ static const char *missing_limit (const struct pollux_limits *limits, bool has_m
                                 : NULL;
 }
 
+/* ---- Models of other types ---------------------------------------------------------------- */
+
+static const struct wire_member other_members[] = {
+    {WIRE_MEMBER (type_model, type, WIRE_NAME)},
+    {WIRE_MEMBER (type_model, max_local, WIRE_INT64), .min = 1, .max = (double)POLLUX_BATCH_LIMIT},
+    {WIRE_MEMBER (type_model, max_profiled_replicas, WIRE_INT), .min = 1,
+     .max = POLLUX_REPLICAS_LIMIT},
+    {0},
+};
+
+static bool has_type (const struct hints *hints, const char *type)
+{
+    bool found = strcmp (hints->type, type) == 0;
+    for (int i = 0; i < hints->other_count; i++)
+        found |= strcmp (hints->others[i].type, type) == 0;
+    return found;
+}
+
+static int decode_other (const struct wire_place *place, struct hints *hints,
+                         struct pollux_error *err)
+{
+    struct type_model other;
+    struct wire_job job;
+    int code = wire_job_decode (place, &job, err);
+    if (code == 0)
+        code = wire_members_decode (other_members, place, &other, err);
+    if (code < 0)
+        return code;
+    struct wire_place model = wire_field (place, "model"), type = wire_field (place, "type"),
+                      most = wire_field (place, "max_local");
+    if (!job.has_model)
+        return wire_fail (&model, err, "expected a model");
+    if (has_type (hints, other.type))
+        return wire_fail (&type, err, "expected one model per type");
+    if (other.max_local < hints->limits.min_local)
+        return wire_fail (&most, err, "expected at least min_local (%lld)",
+                          (long long)hints->limits.min_local);
+    other.model = job.model;
+    hints->others[hints->other_count++] = other;
+    return 0;
+}
+
+int wire_other_models_decode (const struct wire_place *object, struct hints *hints,
+                              struct pollux_error *err)
+{
+    struct wire_place list = wire_field (object, "models");
+    size_t count = 0;
+    hints->other_count = 0;
+    if (!wire_has (object, "models"))
+        return 0;
+    if (!hints->has_model || !hints->type[0])
+        return wire_fail (&list, err, "expected model and type beside it");
+    int code = wire_count_elements (&list, OTHER_MODELS_LIMIT, "models", &count, err);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        struct wire_place place = wire_element (&list, i);
+        code = decode_other (&place, hints, err);
+    }
+    return code;
+}
+
+int wire_other_models_put (const struct hints *hints, json_t *object, struct pollux_error *err)
+{
+    if (hints->other_count == 0)
+        return 0;
+    json_t *list = json_array ();
+    int code = wire_put (object, "models", list, err);
+    for (int i = 0; code == 0 && i < hints->other_count; i++) {
+        struct wire_job job = {.has_model = true, .model = hints->others[i].model};
+        json_t *entry = wire_job_encode (&job);
+        code = entry ? wire_members_encode (other_members, &hints->others[i], entry, err)
+                     : fail (err, -ENOMEM, "models: not enough memory");
+        if (code == 0 && json_array_append (list, entry) < 0)
+            code = fail (err, -ENOMEM, "models: not enough memory");
+        json_decref (entry);
+    }
+    return code;
+}
+
+/* ---- Hints -------------------------------------------------------------------------------- */
+
 int wire_hints_decode (const struct wire_place *object, struct hints *ret, struct pollux_error *err)
 {
     struct wire_job job;
@@ -54,8 +136,10 @@ int wire_hints_decode (const struct wire_place *object, struct hints *ret, struc
     hints.model = job.model;
     hints.grad = job.grad;
     hints.limits = job.limits;
-    *ret = hints;
-    return 0;
+    code = wire_other_models_decode (object, &hints, err);
+    if (code == 0)
+        *ret = hints;
+    return code;
 }
 
 int wire_hints_put (const struct hints *hints, json_t *object, struct pollux_error *err)
@@ -69,5 +153,7 @@ int wire_hints_put (const struct hints *hints, json_t *object, struct pollux_err
                            .grad = hints->grad,
                            .limits = hints->limits};
     int code = wire_job_put (&job, object, err);
-    return code < 0 ? code : wire_members_encode (hints_members, hints, object, err);
+    if (code == 0)
+        code = wire_members_encode (hints_members, hints, object, err);
+    return code < 0 ? code : wire_other_models_put (hints, object, err);
 }

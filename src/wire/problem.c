@@ -176,7 +176,11 @@ static int read_hints (const struct wire_place *place, struct hints *ret, struct
         .progress = NAN,
         .total = NAN,
     };
-    if (wire_has (place, "remaining")) {
+    if (wire_has (place, "type"))
+        rc = wire_name (place, "type", ret->type, err);
+    if (rc == 0)
+        rc = wire_other_models_decode (place, ret, err);
+    if (rc == 0 && wire_has (place, "remaining")) {
         ret->progress = 0;
         rc = wire_double (place, "remaining", 0, MODEL_PROGRESS_LIMIT, &ret->total, err);
     }

@@ -35,7 +35,10 @@ static json_t *encode_job (const struct view *view, const struct job *job)
                    "max_replicas", most, "weight", spec->weight, "preemptible", spec->preemptible,
                    "allocation", encode_placement (view, job->placement));
     json_t *hints = wire_job_encode (&known);
-    int failed = !object || !hints || wire_allowed_put (&spec->allowed, object, NULL) < 0;
+    int failed = !object || !hints || wire_allowed_put (&spec->allowed, object, NULL) < 0 ||
+                 wire_other_models_put (&job->hints, object, NULL) < 0;
+    if (job->hints.type[0])
+        failed |= json_object_set_new (object, "type", json_string (job->hints.type));
     if (!isnan (spec->restart_delay_s))
         failed |= json_object_set_new (object, "restart_delay", json_real (spec->restart_delay_s));
     if (!isnan (job_remaining (job)))

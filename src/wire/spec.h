@@ -10,10 +10,14 @@
  *
  * allowed is "any", "pow2", {"multiple_of": 4} or a list of counts.  Optional: application,
  * allowed ("any"), restart_delay (default: the cluster's), fixed_replicas, fixed_batch.
- * Hints are the job object of job.h with three more optional fields:
+ * Hints are the job object of job.h with more optional fields:
  *
  *     {"model": {...}, "grad": {...}, "init_batch": 128, ..., "accumulation": true,
- *      "max_profiled_replicas": 4, "progress": 1000.5, "total": 20000}
+ *      "max_profiled_replicas": 4, "progress": 1000.5, "total": 20000, "type": "a100",
+ *      "models": [{"type": "t4", "model": {...}, "max_local": 12, "max_profiled_replicas": 2}]}
+ *
+ * models, of other types, needs model and type.  Other fields of its elements are ignored: a later version
+ * may tell several models of a type apart by one.
  */
 #ifndef WIRE_SPEC_H
 #define WIRE_SPEC_H
@@ -45,5 +49,10 @@ int wire_allowed_put (const struct allowed *allowed, json_t *object, struct poll
 int wire_hints_decode (const struct wire_place *object, struct hints *ret,
                        struct pollux_error *err);
 int wire_hints_put (const struct hints *hints, json_t *object, struct pollux_error *err);
+
+/* The field "models" alone: into hints that have all other fields, and from them. */
+int wire_other_models_decode (const struct wire_place *object, struct hints *hints,
+                              struct pollux_error *err);
+int wire_other_models_put (const struct hints *hints, json_t *object, struct pollux_error *err);
 
 #endif

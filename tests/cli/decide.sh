@@ -51,6 +51,30 @@ for policy in pollux pollux-jct equal-share fifo; do
         ($p[0].nodes | map ({(.name): .type}) | add) as $type | (.allocations | length) > 1 and
         all (.allocations[]; [keys[] | $type[.]] | unique | length <= 1)' <<<"$out"
 done
+# typed JOBS: a problem with nodes `slow` and `fast` of four GPUs each, and these jobs.
+typed()
+{
+    jq -n --argjson jobs "[$1]" '{nodes: [{name: "n0", gpus: 4, type: "slow"}, {name: "n1", gpus: 4, type: "fast"}], jobs: $jobs}' |
+        jq '
+        def model(f): {alpha_grad: (0.1 / f), beta_grad: (0.01 / f), alpha_node: (0.2 / f), beta_node: 0, alpha_local: (0.05 / f), beta_local: 0, gamma: 1.5};
+        .jobs[] |= {name, age: 1000, max_replicas: 4, grad: {sqr: 1, var: 50}, init_batch: 32, max_batch: 1024, min_local: 8,
+            max_local: 64, accumulation: true, type: "slow", model: model (1)} +
+            if .both then {models: [{type: "fast", model: model (4), max_local: 64, max_profiled_replicas: 4}]} else {} end'
+}
+typed '{"name": "a", "both": true}' >"$tmp/typed.json"
+run pollux decide --json "$tmp/typed.json"
+check "a job goes to the type on which it is faster" jq -e '.allocations.a == {"n1": 4}' <<<"$out"
+typed '{"name": "a", "both": true}, {"name": "b"}' | jq '.jobs[0] += {preemptible: false, allocation: {"n0": 1}}' >"$tmp/typed.json"
+run pollux decide --json "$tmp/typed.json"
+check "another job follows, by the ratio of the first" jq -e '.allocations.b == {"n1": 4}' <<<"$out"
+typed '{"name": "b"}' >"$tmp/typed.json"
+run pollux decide --json "$tmp/typed.json"
+check "without a ratio it stays where it was measured" jq -e '.allocations.b == {"n0": 4}' <<<"$out"
+jq '.jobs[0].models = [range (8) | {type: "t\(.)", model: {alpha_grad: 1, beta_grad: 1, alpha_node: 0, beta_node: 0, alpha_local: 0, beta_local: 0, gamma: 1},
+    max_local: 64, max_profiled_replicas: 1}]' "$tmp/typed.json" >"$tmp/eight.json"
+run pollux decide "$tmp/eight.json"
+expect "too many types are refused" status=2 err~'models: expected at most 7'
+
 run pollux decide --policy=pollux-ga "$tmp/mixed.json"
 expect "pollux-ga is for one type" status=2 err~"nodes [a-z0-9-]+ \(type 'a'\) and [a-z0-9-]+ \(type 'b'\): it knows one type"
 

@@ -39,12 +39,25 @@ static bool allowed (const struct job *job, int count)
     return false;
 }
 
-static int limit_of (const struct job *job)
+/* What the job has measured on a type; what it measured last if it does not say where. */
+static struct type_model model_on (const struct job *job, const char *type)
+{
+    const struct hints *hints = &job->hints;
+    struct type_model model = {.model = hints->model,
+                               .max_local = hints->limits.max_local,
+                               .max_profiled_replicas = hints->max_profiled_replicas};
+    for (int i = 0; i < hints->other_count; i++)
+        if (strcmp (hints->others[i].type, type) == 0)
+            model = hints->others[i];
+    return model;
+}
+
+static int limit_of (const struct job *job, const char *type)
 {
     int fewest = 1;
     while (fewest < job->spec.max_replicas && !allowed (job, fewest))
         fewest++;
-    int profiled = job->hints.max_profiled_replicas;
+    int profiled = model_on (job, type).max_profiled_replicas;
     int trusted = 2 * profiled > fewest ? 2 * profiled : fewest;
     return profiled < 0 || trusted > job->spec.max_replicas ? job->spec.max_replicas : trusted;
 }
@@ -71,6 +84,11 @@ static bool same (const struct view *view, struct placement a, struct placement 
         if (count_on (a, node) != count_on (b, node))
             return false;
     return true;
+}
+
+static const char *type_of (const struct view *view, struct placement placement)
+{
+    return placement.count > 0 ? view->nodes[placement.shares[0].node].type : "";
 }
 
 static bool one_type (const struct view *view, struct placement placement)
@@ -128,7 +146,7 @@ const char *check_feasible (const struct view *view, const struct plan *plan)
         if (pinned (view, job)) {
             if (!same (view, placement, job->placement))
                 return SENTENCE ("job %d is pinned, and moved", i);
-        } else if (!allowed (job, count) || count > limit_of (job)) {
+        } else if (!allowed (job, count) || count > limit_of (job, type_of (view, placement))) {
             return SENTENCE ("job %d: %d replicas are not allowed", i, count);
         } else if (!one_type (view, placement)) {
             return SENTENCE ("job %d: nodes of several types", i);
@@ -139,7 +157,8 @@ const char *check_feasible (const struct view *view, const struct plan *plan)
 
 /* ---- Fitness ---- */
 
-static double goodput_of (const struct view *view, const struct job *job, int nodes, int replicas)
+static double goodput_of (const struct view *view, const struct job *job, const char *type,
+                          int nodes, int replicas)
 {
     struct pollux_best best;
     struct pollux_shape shape = {.nodes = nodes, .replicas = replicas};
@@ -147,8 +166,11 @@ static double goodput_of (const struct view *view, const struct job *job, int no
         return 0;
     if (!job->hints.has_model)
         return replicas;
-    if (pollux_best_batch (&job->hints.model, job->hints.grad, &job->hints.limits, view->search,
-                           shape, &best, NULL) != 0)
+    struct type_model known = model_on (job, type);
+    struct pollux_limits limits = job->hints.limits;
+    limits.max_local = known.max_local;
+    if (pollux_best_batch (&known.model, job->hints.grad, &limits, view->search, shape, &best,
+                           NULL) != 0)
         return NAN;
     return best.goodput;
 }
@@ -159,6 +181,20 @@ struct fair_shares {
     double goodputs[JOBS];
 };
 
+static double fair_goodput_of (const struct view *view, const struct job *job, const char *type,
+                               int replicas)
+{
+    int64_t most = job->hints.has_model
+                       ? job->hints.limits.max_batch / job->hints.limits.min_local + 1
+                       : replicas;
+    double goodput = goodput_of (view, job, type, 1, replicas);
+    for (int k = replicas + 1; k <= most && goodput == 0; k++)
+        goodput = goodput_of (view, job, type, 1, k);
+    for (int k = replicas - 1; k >= 1 && goodput == 0; k--)
+        goodput = goodput_of (view, job, type, 1, k);
+    return goodput;
+}
+
 static struct fair_shares fair_shares_of (const struct view *view)
 {
     struct fair_shares out = {0};
@@ -168,18 +204,18 @@ static struct fair_shares fair_shares_of (const struct view *view)
             out.slots += view->nodes[i].slots;
         }
     for (int i = 0; i < view->job_count; i++) {
-        const struct job *job = view->jobs[i];
         int replicas = (int)ceil ((double)out.slots / view->job_count);
         replicas = replicas > 1 ? replicas : 1;
-        int64_t most = job->hints.has_model
-                           ? job->hints.limits.max_batch / job->hints.limits.min_local + 1
-                           : replicas;
-        double goodput = goodput_of (view, job, 1, replicas);
-        for (int k = replicas + 1; k <= most && goodput == 0; k++)
-            goodput = goodput_of (view, job, 1, k);
-        for (int k = replicas - 1; k >= 1 && goodput == 0; k--)
-            goodput = goodput_of (view, job, 1, k);
-        out.goodputs[i] = goodput;
+        /* The mean over the slots on whose type it can run. */
+        double sum = 0, slots = 0;
+        for (int j = 0; j < view->node_count; j++) {
+            const struct node *node = &view->nodes[j];
+            double goodput =
+                node->available ? fair_goodput_of (view, view->jobs[i], node->type, replicas) : 0;
+            sum += goodput * node->slots;
+            slots += goodput > 0 ? node->slots : 0;
+        }
+        out.goodputs[i] = slots > 0 ? sum / slots : 0;
     }
     return out;
 }
@@ -188,7 +224,8 @@ static double term_of (const struct view *view, const struct fair_shares *fair, 
                        struct placement placement)
 {
     const struct job *job = view->jobs[index];
-    double goodput = goodput_of (view, job, placement.count, count_of (placement));
+    double goodput =
+        goodput_of (view, job, type_of (view, placement), placement.count, count_of (placement));
     if (goodput == 0)
         return 0.001;
     double x = goodput / fair->goodputs[index] * fair->nodes / fair->slots;
@@ -278,7 +315,8 @@ static void try_node (struct enumeration *search, int job, int node, struct shar
         return;
     }
     int replicas = count_of (placement);
-    if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job]) ||
+    const char *type = type_of (view, placement);
+    if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job], type) ||
         !one_type (view, placement))
         return;
     for (int i = 0; i < count && count > 1; i++)
@@ -286,7 +324,7 @@ static void try_node (struct enumeration *search, int job, int node, struct shar
             return;
     /* A job without goodput gets no slots. */
     double term = term_of (view, &search->fair, job, placement);
-    if (replicas > 0 && goodput_of (view, view->jobs[job], count, replicas) == 0)
+    if (replicas > 0 && goodput_of (view, view->jobs[job], type, count, replicas) == 0)
         return;
     for (int i = 0; i < count; i++) {
         search->free[shares[i].node] -= shares[i].replicas;

@@ -45,6 +45,21 @@ static double real_or_unknown (struct rng *rng, double most)
     return maybe (rng) ? NAN : real (rng, 0, most);
 }
 
+/* Models of other types. */
+static void add_types (struct hints *hints, struct rng *rng)
+{
+    snprintf (hints->type, NAME_SIZE, "last");
+    hints->other_count = below (rng, OTHER_MODELS_LIMIT + 1);
+    for (int i = 0; i < hints->other_count; i++) {
+        struct type_model *other = &hints->others[i];
+        *other = (struct type_model){.model = hints->model,
+                                     .max_local = hints->limits.min_local + below (rng, 99),
+                                     .max_profiled_replicas = 1 + below (rng, 64)};
+        other->model.alpha_grad = real (rng, 1e-300, 1e12);
+        snprintf (other->type, NAME_SIZE, "type-%d", i);
+    }
+}
+
 static struct hints random_hints (struct rng *rng)
 {
     struct hints hints = {.max_profiled_replicas = below (rng, 10) - 1,
@@ -63,6 +78,8 @@ static struct hints random_hints (struct rng *rng)
         hints.limits = (struct pollux_limits){init, maybe (rng) ? init : POLLUX_BATCH_LIMIT, local,
                                               local + below (rng, 99), maybe (rng)};
     }
+    if (hints.has_model && maybe (rng))
+        add_types (&hints, rng);
     return hints;
 }
 
@@ -297,6 +314,14 @@ static void same_real (double a, double b)
 
 static void same_hints (const struct hints *a, const struct hints *b)
 {
+    assert_string_equal (a->type, b->type);
+    assert_int_equal (a->other_count, b->other_count);
+    for (int i = 0; i < a->other_count; i++) {
+        assert_string_equal (a->others[i].type, b->others[i].type);
+        assert_memory_equal (&a->others[i].model, &b->others[i].model, sizeof (a->others[i].model));
+        assert_true (a->others[i].max_local == b->others[i].max_local);
+        assert_int_equal (a->others[i].max_profiled_replicas, b->others[i].max_profiled_replicas);
+    }
     assert_int_equal (a->has_model, b->has_model);
     assert_memory_equal (&a->model, &b->model, sizeof (a->model));
     assert_memory_equal (&a->grad, &b->grad, sizeof (a->grad));

@@ -155,7 +155,8 @@ static double fitness_of (const struct view *view, const double *goodputs, const
     double sum = 0, weights = 0;
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
-        double x = goodputs[i] / fair_goodput (job, view->search, fair_replicas (view)) *
+        struct job_model model = job_model_last (job);
+        double x = goodputs[i] / fair_goodput_on (&model, view->search, fair_replicas (view)) *
                    view_nodes (view) / view_slots (view);
         x *= moved[i] ? restart_factor (view, job) : 1;
         sum += job->spec.weight * pow (x + 0.001, view->p);

@@ -46,6 +46,27 @@ static void test_whole (void **state)
     assert_int_equal (report.report.batch.s, 1);
 }
 
+#define OTHER(type)                                                                                \
+    "{\"type\":\"" type "\"," MODEL                                                                \
+    ",\"max_local\":32,\"max_profiled_replicas\":2,\"plan\":\"of the future\"}"
+#define TYPED HEAD "," MODEL "," GRAD "," LIMITS ",\"type\":\"a100\""
+
+static void test_types (void **state)
+{
+    (void)state;
+    struct wire_report report;
+    struct pollux_error err;
+    if (parse (TYPED ",\"models\":[" OTHER ("t4") "," OTHER ("v100") "]}", &report, &err) < 0)
+        fail_msg ("%s", err.text);
+    const struct hints *hints = &report.report.hints;
+    assert_string_equal (hints->type, "a100");
+    assert_int_equal (hints->other_count, 2);
+    assert_string_equal (hints->others[1].type, "v100");
+    assert_true (hints->others[1].model.gamma == 1.5);
+    assert_int_equal (hints->others[1].max_local, 32);
+    assert_int_equal (hints->others[1].max_profiled_replicas, 2);
+}
+
 /* Missing fields and null fields are the same. */
 static void test_absent (void **state)
 {
@@ -68,6 +89,37 @@ static void test_absent (void **state)
     }
     struct wire_report report;
     assert_int_equal (parse (HEAD ",\"progress\":11,\"total\":10}", &report, NULL), 0);
+}
+
+/* Refused, with the place and the reason. */
+static void test_wrong_types (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *sentence;
+    } cases[] = {
+        {HEAD "," MODEL "," GRAD "," LIMITS ",\"models\":[" OTHER ("t4") "]}",
+         "models: expected model and type beside it, got an array"},
+        {HEAD ",\"type\":\"a100\",\"models\":[]}",
+         "models: expected model and type beside it, got an array"},
+        {TYPED ",\"models\":[" OTHER ("a100") "]}",
+         "models[0].type: expected one model per type, got \"a100\""},
+        {TYPED ",\"models\":[" OTHER ("t4") "," OTHER ("t4") "]}",
+         "models[1].type: expected one model per type, got \"t4\""},
+        {TYPED ",\"models\":[{\"type\":\"t4\",\"max_local\":32,\"max_profiled_replicas\":2}]}",
+         "models[0].model: expected a model, got nothing"},
+        {TYPED ",\"models\":[{}]}", "models[0].type: expected"},
+        {TYPED ",\"models\":[" OTHER ("1") "," OTHER ("2") "," OTHER ("3") "," OTHER (
+             "4") "," OTHER ("5") "," OTHER ("6") "," OTHER ("7") "," OTHER ("8") "]}",
+         "models: expected at most 7 models"},
+    };
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        struct wire_report report;
+        struct pollux_error err = {""};
+        assert_int_equal (parse (cases[i].text, &report, &err), -EINVAL);
+        if (!strstr (err.text, cases[i].sentence))
+            fail_msg ("'%s' lacks '%s'", err.text, cases[i].sentence);
+    }
 }
 
 static void test_nonsense (void **state)
@@ -142,8 +194,8 @@ static void test_nonsense (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_whole),
-        cmocka_unit_test (test_absent),
+        cmocka_unit_test (test_whole),       cmocka_unit_test (test_types),
+        cmocka_unit_test (test_wrong_types), cmocka_unit_test (test_absent),
         cmocka_unit_test (test_nonsense),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -225,6 +225,24 @@ static bool one_type (const struct view *view, struct placement placement)
     return true;
 }
 
+/* A model of each type, with different speeds. */
+static void random_models (struct hints *hints, int types, struct rng *rng)
+{
+    snprintf (hints->type, NAME_SIZE, "type-%d", types);
+    for (hints->other_count = 0; hints->other_count < types - 1; hints->other_count++) {
+        struct type_model *other = &hints->others[hints->other_count];
+        double slower = log_uniform (rng, 0.2, 5);
+        *other = (struct type_model){
+            .model = hints->model,
+            .max_local = hints->limits.min_local * between (rng, 1, 16),
+            .max_profiled_replicas = between (rng, 1, 16),
+        };
+        other->model.alpha_grad *= slower;
+        other->model.beta_grad *= slower;
+        snprintf (other->type, NAME_SIZE, "type-%d", hints->other_count + 1);
+    }
+}
+
 void scene_mix (struct scene *scene, struct rng *rng)
 {
     int types = between (rng, 1, 3);
@@ -232,6 +250,8 @@ void scene_mix (struct scene *scene, struct rng *rng)
         snprintf (scene->nodes[i].type, NAME_SIZE, "type-%d", between (rng, 1, types));
     for (int i = 0; i < scene->view.job_count; i++) {
         struct job *job = &scene->jobs[i];
+        if (job->hints.has_model && chance (rng, 0.5))
+            random_models (&job->hints, types, rng);
         if (job->spec.preemptible && !one_type (&scene->view, job->placement))
             assert_int_equal (0, job_place (job, (struct placement){0}));
     }
@@ -275,8 +295,14 @@ void assert_feasible (const struct policy *policy, const struct view *view, cons
             assert_true (job_allows (job, replicas));
         else
             assert_int_equal (replicas, job_request (job));
+        int profiled = job->hints.max_profiled_replicas;
+        for (int k = 0; k < job->hints.other_count; k++)
+            if (strcmp (job->hints.others[k].type, view->nodes[placement.shares[0].node].type) == 0)
+                profiled = job->hints.others[k].max_profiled_replicas;
+        /* Policies that serve jobs in order choose the count before the type. */
         if (policy->adaptive)
-            assert_true (replicas <= job_trusted_replicas (job));
+            assert_true (replicas <= job_trusted_with (job, profiled) ||
+                         (policy->rank && replicas <= job_trusted_replicas (job)));
     }
     for (int i = 0; i < view->node_count; i++)
         assert_true (used[i] <= view->nodes[i].slots);

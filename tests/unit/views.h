@@ -33,7 +33,7 @@ void scene_remove (struct scene *scene, int job);
  * nodes may be unavailable; rigid jobs have their requested count. */
 void scene_random (struct scene *scene, struct rng *rng);
 
-/* Give the nodes random types, one to three.  Jobs on nodes of several types become pending, except those
+/* Give the nodes random types, one to three, and half of the jobs models of all types.  Jobs on nodes of several types become pending, except those
  * that are not preemptible. */
 void scene_mix (struct scene *scene, struct rng *rng);
 

@@ -149,14 +149,16 @@ static int value_job (const struct ga_space *space, const struct job *job, int m
                       struct pollux_error *err)
 {
     enum pollux_search search = space->view->search;
+    struct job_model model = job_model_last (job); /* all nodes have one type */
     int one_most = most < curves->one_most ? most : curves->one_most;
-    int rc =
-        one_most > 0 ? job_curve (job, search, one_most, curves->one, NULL, curves->bests, err) : 0;
+    int rc = one_most > 0
+                 ? job_curve (job, &model, search, one_most, curves->one, NULL, curves->bests, err)
+                 : 0;
     if (rc == 0 && most > 1)
-        rc = job_curve (job, search, most, NULL, curves->many, curves->bests, err);
+        rc = job_curve (job, &model, search, most, NULL, curves->many, curves->bests, err);
     if (rc < 0)
         return rc;
-    double fair = fair_goodput (job, search, curves->fair);
+    double fair = fair_goodput_on (&model, search, curves->fair);
     double restart = restart_factor (space->view, job);
     for (int k = 0; k <= most; k++)
         for (int nodes = 1; nodes <= 2; nodes++) {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models of a job by type, measured or predicted. */
+#include "policy/job_model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* The standard error of a ratio that one job has measured: other jobs differ from it by about this much. */
+static const double one_sample_error = 0.5;
+
+/* ---- What the job has measured ------------------------------------------------------------- */
+
+struct job_model job_model_last (const struct job *job)
+{
+    return (struct job_model){.known = job->hints.has_model,
+                              .model = job->hints.model,
+                              .grad = job->hints.grad,
+                              .limits = job->hints.limits,
+                              .most_replicas = job_trusted_replicas (job)};
+}
+
+static struct job_model model_of_other (const struct job *job, const struct type_model *other)
+{
+    struct job_model model = job_model_last (job);
+    model.model = other->model;
+    model.limits.max_local = other->max_local;
+    model.most_replicas = job_trusted_with (job, other->max_profiled_replicas);
+    return model;
+}
+
+/* Its model of a type; false: it has none. */
+static bool measured_on (const struct job *job, const char *type, struct job_model *ret)
+{
+    const struct hints *hints = &job->hints;
+    if (hints->has_model && strcmp (hints->type, type) == 0) {
+        *ret = job_model_last (job);
+        return true;
+    }
+    for (int i = 0; i < hints->other_count; i++)
+        if (strcmp (hints->others[i].type, type) == 0) {
+            *ret = model_of_other (job, &hints->others[i]);
+            return true;
+        }
+    return false;
+}
+
+/* ---- Ratios ------------------------------------------------------------------------------- */
+
+/* Samples per second of one replica with its largest batch. */
+static double speed_of (const struct job_model *model)
+{
+    double m = (double)model->limits.max_local;
+    return m / pollux_grad_time (&model->model, model->limits.max_local);
+}
+
+static struct type_ratio *ratio_at (const struct type_ratios *ratios, int to, int from)
+{
+    return &ratios->ratios[to * ratios->count + from];
+}
+
+/* Count a job that has models of several pools.  error is the sum of squares until all are counted. */
+static void add_job (struct type_ratios *ratios, const struct pools *pools, const struct job *job)
+{
+    for (int to = 0; to < pools->count; to++)
+        for (int from = 0; from < pools->count; from++) {
+            struct job_model a, b;
+            if (to == from || !measured_on (job, pools->list[to].type, &a) ||
+                !measured_on (job, pools->list[from].type, &b))
+                continue;
+            double ratio = log (speed_of (&a) / speed_of (&b));
+            struct type_ratio *known = ratio_at (ratios, to, from);
+            double before = known->mean; /* Welford's method */
+            known->mean += (ratio - before) / ++known->samples;
+            known->error += (ratio - before) * (ratio - known->mean);
+        }
+}
+
+int type_ratios_make (const struct view *view, const struct pools *pools, struct arena *arena,
+                      struct type_ratios *ret)
+{
+    size_t count = (size_t)pools->count;
+    struct type_ratios ratios = {.count = pools->count,
+                                 .ratios =
+                                     arena_take (arena, count * count, sizeof (ratios.ratios[0]))};
+    if (!ratios.ratios)
+        return -ENOMEM;
+    for (size_t i = 0; i < count * count; i++)
+        ratios.ratios[i] = (struct type_ratio){0};
+    for (int i = 0; i < view->job_count && pools->count > 1; i++)
+        if (view->jobs[i]->hints.other_count > 0)
+            add_job (&ratios, pools, view->jobs[i]);
+    for (size_t i = 0; i < count * count; i++) {
+        struct type_ratio *known = &ratios.ratios[i];
+        double n = known->samples;
+        /* As if there were two more jobs, which differ by the usual amount. */
+        double variance = (known->error + 2 * one_sample_error * one_sample_error) / (n + 2);
+        known->error = n > 0 ? sqrt (variance / n) : INFINITY;
+    }
+    *ret = ratios;
+    return 0;
+}
+
+/* ---- Predictions -------------------------------------------------------------------------- */
+
+/* All times divided by the ratio of speeds. */
+static struct pollux_model faster (struct pollux_model model, double ratio)
+{
+    model.alpha_grad /= ratio;
+    model.beta_grad /= ratio;
+    model.alpha_node /= ratio;
+    model.beta_node /= ratio;
+    model.alpha_local /= ratio;
+    model.beta_local /= ratio;
+    return model;
+}
+
+struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
+                               const struct type_ratios *ratios)
+{
+    const char *type = pools->list[pool].type;
+    struct job_model model = job_model_last (job), other;
+    if (!model.known || type[0] == '\0' || job->hints.type[0] == '\0')
+        return model;
+    if (measured_on (job, type, &other))
+        return other;
+    const struct type_ratio *best = NULL;
+    for (int from = 0; from < pools->count; from++) {
+        const struct type_ratio *ratio = ratio_at (ratios, pool, from);
+        if (ratio->samples > 0 && (!best || ratio->error < best->error) &&
+            measured_on (job, pools->list[from].type, &other)) {
+            best = ratio;
+            model = other;
+        }
+    }
+    if (best)
+        model.model = faster (model.model, exp (best->mean));
+    else
+        model.most_replicas = job_trusted_with (job, 0);
+    return model;
+}

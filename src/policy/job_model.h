@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of a job on each type of nodes.  A type that the job has not trained on is predicted from one
+ * that it has: its model with all times divided by the ratio of speeds between the two types.  The ratios are
+ * those of the jobs of the view that have trained on both.
+ */
+#ifndef POLICY_JOB_MODEL_H
+#define POLICY_JOB_MODEL_H
+
+#include "base/arena.h"
+#include "cluster/pools.h"
+#include "cluster/view.h"
+
+/* How many times as fast as those of another pool the nodes of a pool are, with one replica.
+ * [to * count + from]: mean and standard error of the ratio's logarithm; samples 0: unknown. */
+struct type_ratios {
+    int count; /* pools */
+    struct type_ratio {
+        double mean, error;
+        int samples; /* jobs */
+    } * ratios;
+};
+
+/* From the jobs of a view, in the arena's memory.  -ENOMEM. */
+int type_ratios_make (const struct view *view, const struct pools *pools, struct arena *arena,
+                      struct type_ratios *ret);
+
+/* A job on nodes of one type. */
+struct job_model {
+    bool known; /* else its goodput is its number of replicas */
+    struct pollux_model model;
+    struct pollux_grad grad;
+    struct pollux_limits limits;
+    int most_replicas; /* that it may have there now (job_trusted_replicas) */
+};
+
+/* Of a pool.  Nodes without a type, and hints without one, match every type.  If no ratio is known, the type
+ * counts as equally fast, with the fewest replicas that the job can run with, so that it is tried. */
+struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
+                               const struct type_ratios *ratios);
+
+/* Of the type that it trained on last. */
+struct job_model job_model_last (const struct job *job);
+
+#endif
