@@ -15,7 +15,8 @@
  *     p = 2       fraction     0    0   1/2  1/2  1/2   1    1    1     two of 3..5, or one
  *
  * The price of a piece is the sum over cuts of price x need.  Every pool has its own cuts.  In every
- * round each job demands its best option at the prices, in whichever pool.  Any prices >= 0 give a lower bound of the loss; the best one is kept.
+ * round each job demands its best option at the prices, in any pool.  All prices >= 0 give a lower
+ * bound of the loss; the best one is kept.
  */
 #include "solver/dual.h"
 
@@ -235,9 +236,9 @@ static cost find_demand (struct dual *dual)
     return bound;
 }
 
-/* Move every price of a pool by the excess of demand.  Each cut has its own step, which shrinks when the sign
- * of the excess changes and grows otherwise.  False: every cut with a price is in balance and no
- * other is scarce, so the prices are optimal. */
+/* Move every price of a pool by the excess of demand.  Each cut has its own step, which shrinks when
+ * the sign of the excess changes and grows otherwise.  False: every cut with a price is in balance and
+ * no other is scarce, so the prices are optimal. */
 static bool adjust (struct pool_dual *dual)
 {
     const double full = 0.05; /* relative excess that moves the price by a whole step */
@@ -278,8 +279,8 @@ static int most_replicas (const struct option_lists *lists, int pool)
     return most;
 }
 
-/* Cuts and prices of a pool.  units: the price of a slot; step_units: what the first steps of the prices
- * are measured by.  best has the same sizes as dual->now.  -ENOMEM. */
+/* Cuts and prices of a pool.  units: the price of a slot; step_units: what the first steps of the
+ * prices are measured by.  best has the same sizes as dual->now.  -ENOMEM. */
 static int pool_dual_make (const struct dual *dual, int pool, double units, double step_units,
                            struct arena *arena, struct piece_prices *best)
 {

@@ -14,11 +14,11 @@ struct place {
 };
 
 /*
- * A node is open while no job on several nodes uses it.  Nodes of a pool with the same number of free
- * slots are in one list, so that the best fit is found at once; open nodes and the others have
- * separate lists.
+ * The free slots of a pool.  A node is open while no job on several nodes uses it.  Nodes with the
+ * same number of free slots are in one list, so that the best fit is found at once; open nodes and the
+ * others have separate lists.
  *
- *     pools[pool].lists[open ? 0 : 1][free] --> node <-> node <-> node
+ *     lists[open ? 0 : 1][free] --> node <-> node <-> node
  */
 struct packing_pool {
     int *lists;     /* heads, 2 x (free_most + 1), -1: empty */
@@ -27,6 +27,7 @@ struct packing_pool {
     int open_count; /* free slots on its open nodes */
 };
 
+/* All jobs and nodes. */
 struct packing {
     const struct solver_job *jobs;
     struct place *places;

@@ -47,7 +47,7 @@ int option_lists_make (const struct solver_job *jobs, int job_count, int slots, 
 void option_lists_price (struct option_lists *lists, const struct piece_prices *prices,
                          cost node_price, int most);
 
-/* Price of the slots of an option; prices: by pool. */
+/* Price of the slots of an option. */
 cost option_list_price (const struct option_list *list, const struct priced_option *option,
                         const struct piece_prices *by_pool);
 
