@@ -87,10 +87,11 @@ for signal in URG TERM INT; do
     [ $signal != URG ] || outside= # not written
     check "SIG$signal to a share: the status says whether the daemon asked" [ "$(of 0 outside) $(of 1 outside)" = "$outside $outside" ]
 done
-share twice '' 0 1 sh -c 'trap "sleep 0.3; exit 143" TERM; echo ready; while :; do sleep 0.05; done'
+# The replica says when its supervisor has taken the first request: of two pending signals SIGTERM would be taken first.
+share twice '' 0 1 sh -c 'trap "echo stopping; sleep 0.5; exit 143" TERM; echo ready; while :; do sleep 0.05; done'
 until_true all_have ready 0
 kill -URG "$pid"
-until_true grep -q 'ShdPnd.*0000000000000000' "/proc/$pid/status"
+until_true all_have stopping 0
 kill -TERM "$pid"
 end
 check "a SIGTERM after the daemon's request changes nothing" [ "$status $(of 0 code) $(of 0 outside)" = "0 143 " ]
