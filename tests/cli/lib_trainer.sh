@@ -14,6 +14,8 @@ elif ! command -v mpirun >/dev/null || [ ! -x "$trainer" ]; then
     skip "no mpirun, or no $trainer: \`make examples\` builds it"
     exit 0
 fi
+# Session directories of Open MPI: an mpirun that ends removes the common folder, also if another one is about to use it.
+export TMPDIR=$tmp
 soak=${POLLUX_SOAK:+true}
 # More replicas than cores: waiting replicas yield.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
