@@ -25,6 +25,7 @@ check "it leaves nothing behind" nothing_left
 interrupted()
 {
     local signal=$1 at=$2 demo i
+    : >"$tmp/out" # the text of the demo before must not be found
     # A shell starts background commands with SIGINT ignored.
     setsid env --default-signal=INT tools/demo >"$tmp/out" 2>&1 </dev/null &
     demo=$!
