@@ -21,7 +21,7 @@ check "the installed command runs" "$root/opt/pollux/bin/pollux" --version
 # No Python searches this prefix: the folder is the one that Debian's Python would use.
 folder=$root/opt/pollux/lib/python3/dist-packages
 check "installed: the Python package, whole" diff -r -x __pycache__ bindings/python/pollux "$folder/pollux"
-run env -u POLLUX_BUILD PATH="$root/opt/pollux/bin:$PATH" PYTHONPATH="$folder" "$(tools/find-python)" -c '
+run env -u POLLUX_BUILD PATH="$root/opt/pollux/bin:$PATH" PYTHONPATH="$folder" "$(tools/find-python numpy)" -c '
 import pollux, pollux.agent
 print(pollux._library.library()._name)
 print(pollux.command.command())

@@ -101,8 +101,8 @@ mkdir -p "$tmp/tree/tools" "$tmp/tree/src/agent" "$tmp/tree/include/pollux" "$bi
 cp tools/setup tools/find-python "$tmp/tree/tools"
 cp Makefile "$tmp/tree"
 cp include/pollux/pollux.h "$tmp/tree/include/pollux"
-for tool in bash cat cp dirname env grep id mkdir mktemp rm sed tail touch; do
-    ln -s "$(command -v $tool)" "$bin/$tool"
+for tool in bash cat cp dirname env grep id mkdir mktemp rm sed tail touch true; do
+    ln -s "$(type -P $tool)" "$bin/$tool" # not the builtin
 done
 
 run env PATH="$bin" "$setup" --check build
