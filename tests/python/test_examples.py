@@ -25,11 +25,20 @@ def losses(output: str) -> dict[int, float]:
     return {int(epoch): float(loss) for epoch, loss in found}
 
 
+def run_plain(name: str, *arguments) -> list[str]:
+    """The outputs of an example without Pollux.  At load torch may abort one of its processes while
+    Python ends, after all of the program's own work: then the example runs again, once."""
+    ended = run(EXAMPLES / name, *arguments)
+    if -signal.SIGABRT in ended.codes:
+        ended = run(EXAMPLES / name, *arguments)
+    return ended.check()
+
+
 @pytest.mark.parametrize("name", ["image", "text"])
 def test_plain_and_pollux_train_alike(name):
     """Two replicas and one epoch.  Pollux chooses no other batch in the first epoch, so both
     programs make the same number of updates with the same batch."""
-    plain = run(EXAMPLES / f"{name}_plain.py", 2, *SMALL, 1).check()
+    plain = run_plain(f"{name}_plain.py", 2, *SMALL, 1)
     adaptive = run(EXAMPLES / f"{name}.py", 2, *SMALL, 1).check()
     assert losses(plain[0]).keys() == losses(adaptive[0]).keys() == {1}
     assert losses(adaptive[0])[1] == pytest.approx(losses(plain[0])[1], rel=0.2)
