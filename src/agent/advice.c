@@ -105,7 +105,12 @@ static void decide (struct pollux_agent *agent)
     struct pollux_grad grad = agent_grad (agent);
     bool fitted = agent->tuner.fitted;
     bool due = agent->adaptation.waits == 0;
-    agent->news |= tuner_refit (&agent->tuner, &agent->profile, grad, due, now_s) && !fitted;
+    if (tuner_refit (&agent->tuner, agent_profile (agent), grad, due, now_s)) {
+        struct type_profile *present = &agent->types.items[0];
+        present->fitted = true;
+        present->model = agent->tuner.fit.model;
+        agent->news |= !fitted;
+    }
     if (agent->tuner.fitted && adaptation_take_turn (&agent->adaptation))
         agent->news |= tuner_choose (&agent->tuner, grad);
     enum pollux_verdict verdict = verdict_of (agent);

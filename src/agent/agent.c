@@ -140,6 +140,9 @@ static int agent_init (struct pollux_agent *agent, const struct pollux_setup *se
     agent->adaptation =
         adaptation_start (setup->limits.init_batch, setup->dataset_size, setup->beta2 > 0);
     agent->unmeasured = true;
+    agent->types.count = 1;
+    agent->types.items[0].max_local = setup->limits.max_local;
+    type_name (getenv ("POLLUX_NODE_TYPE"), agent->types.items[0].type);
     tuner_start (&agent->tuner, &setup->limits, agent->world.shape,
                  setup->period_s > 0 ? setup->period_s : default_period_s);
     agent->tuner.few_sizes = setup->few_sizes;
@@ -328,8 +331,8 @@ void pollux_agent_step_end (struct pollux_agent *agent)
     if (!agent_is_here (agent) || !stopwatch_end (&agent->watch, now_s (agent), &step))
         return;
     if (agent_decides (agent) && !agent->unmeasured && step_is_full (agent))
-        profile_add (&agent->profile, agent->world.shape, agent->watch.batch.m, step.grad_s,
-                     step.step_s);
+        profile_add (&agent->types.items[0].profile, agent->world.shape, agent->watch.batch.m,
+                     step.grad_s, step.step_s);
     agent->unmeasured = agent->changed;
 }
 
@@ -439,10 +442,9 @@ void agent_report (struct pollux_agent *agent, double at_s)
     const struct tuner *tuner = &agent->tuner;
     struct message message = {
         .generation = agent->world.generation,
-        .model = tuner->fitted ? &tuner->fit.model : NULL,
+        .types = &agent->types,
         .grad = agent_grad (agent),
         .limits = tuner->limits,
-        .max_profiled_replicas = agent->profile.max_replicas,
         .progress = agent->progress,
         .total = agent->total,
         .batch = tuner->batch,
@@ -474,8 +476,8 @@ void pollux_agent_status (const struct pollux_agent *agent, struct pollux_status
         .fitted = agent->tuner.fitted,
         .fit = agent->tuner.fit,
         .best = agent->tuner.best,
-        .samples = agent->profile.count,
-        .max_profiled_replicas = agent->profile.max_replicas,
+        .samples = agent_profile (agent)->count,
+        .max_profiled_replicas = agent_profile (agent)->max_replicas,
         .reports_sent = agent->reporter.sent,
         .reports_lost = agent->reporter.lost,
         .report_error = agent->reporter.error,

@@ -5,11 +5,11 @@
 
 #include <sys/types.h>
 
-#include "agent/profile.h"
 #include "agent/reporter.h"
 #include "agent/second_moment.h"
 #include "agent/stopwatch.h"
 #include "agent/tuner.h"
+#include "agent/type_profile.h"
 
 /* Indices of the numbers that replica 0 broadcasts. */
 enum {
@@ -40,7 +40,7 @@ struct pollux_agent {
     struct pollux_noise *noise;   /* owned; for the status, and for rules by group */
     struct adaptation adaptation; /* for decisions */
     struct second_moment moment;
-    struct profile profile;
+    struct type_profiles types; /* what was measured; the first one is the present type */
     struct tuner tuner;
     struct reporter reporter;
 
@@ -72,6 +72,11 @@ struct pollux_agent {
 static inline bool agent_decides (const struct pollux_agent *agent)
 {
     return agent->world.rank == 0;
+}
+
+static inline const struct profile *agent_profile (const struct pollux_agent *agent)
+{
+    return &agent->types.items[0].profile;
 }
 
 /* The statistics to decide by (adaptation_grad). */

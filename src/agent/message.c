@@ -62,7 +62,7 @@ static void put_number (struct text *text, const char *name, double value)
     put_value (text, value);
 }
 
-static void put_model (struct text *text, const struct pollux_model *model, struct pollux_grad grad)
+static void put_model (struct text *text, const struct pollux_model *model)
 {
     const struct {
         const char *name;
@@ -70,16 +70,44 @@ static void put_model (struct text *text, const struct pollux_model *model, stru
     } others[] = {{"beta_grad", model->beta_grad},   {"alpha_node", model->alpha_node},
                   {"beta_node", model->beta_node},   {"alpha_local", model->alpha_local},
                   {"beta_local", model->beta_local}, {"gamma", model->gamma}};
-    put (text, ", \"model\": {\"alpha_grad\": ");
+    put (text, "\"model\": {\"alpha_grad\": ");
     put_value (text, model->alpha_grad);
     for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++)
         put_number (text, others[i].name, others[i].value);
-    put (text, "}, \"grad\": {\"sqr\": ");
+    put (text, "}");
+}
+
+static void put_grad (struct text *text, struct pollux_grad grad)
+{
+    put (text, ", \"grad\": {\"sqr\": ");
     put_value (text, grad.sqr);
     put_number (text, "var", grad.var);
     put (text, "}");
     if (grad.gain_max >= 1 && grad.gain_max <= MODEL_GAIN_LIMIT)
         put_number (text, "gain_max", grad.gain_max);
+}
+
+static bool is_known (const struct type_profile *item)
+{
+    return item->fitted && model_in_range (&item->model);
+}
+
+/* The models of the types after `first`. */
+static void put_other_models (struct text *text, const struct type_profiles *types, int first)
+{
+    int count = 0;
+    for (int i = first + 1; i < types->count; i++) {
+        const struct type_profile *item = &types->items[i];
+        if (!is_known (item))
+            continue;
+        put (text, "%s{\"type\": \"%s\", ", count++ == 0 ? ", \"models\": [" : ", ", item->type);
+        put_model (text, &item->model);
+        put_integer (text, "max_local", item->max_local);
+        put_integer (text, "max_profiled_replicas", item->profile.max_replicas);
+        put (text, "}");
+    }
+    if (count > 0)
+        put (text, "]");
 }
 
 /* Scale both statistics down: only their ratio is used. */
@@ -93,24 +121,42 @@ static struct pollux_grad into_range (struct pollux_grad grad)
     return grad;
 }
 
+/* The type whose model the report puts first: the present one, or as long as that has no model, the one that
+ * the job was on last. */
+static int first_type (const struct type_profiles *types)
+{
+    for (int i = 0; i < types->count; i++)
+        if (is_known (&types->items[i]))
+            return i;
+    return 0;
+}
+
 size_t message_write (const struct message *message, char ret[MESSAGE_SIZE])
 {
     struct text text = {.at = ret, .size = MESSAGE_SIZE};
     const struct pollux_limits *limits = &message->limits;
     struct pollux_grad grad = message->grad;
-    bool known = message->model && model_in_range (message->model) && isfinite (grad.sqr) &&
-                 isfinite (grad.var) && grad.sqr >= 0 && grad.var >= 0;
+    int first = first_type (message->types);
+    const struct type_profile *item = &message->types->items[first];
+    bool known = is_known (item) && isfinite (grad.sqr) && isfinite (grad.var) && grad.sqr >= 0 &&
+                 grad.var >= 0;
     if (message->generation < 1)
         return 0;
     put (&text, "{\"version\": 1, \"generation\": %d", message->generation);
-    if (known)
-        put_model (&text, message->model, into_range (grad));
+    if (item->type[0])
+        put (&text, ", \"type\": \"%s\"", item->type);
+    if (known) {
+        put (&text, ", ");
+        put_model (&text, &item->model);
+        put_grad (&text, into_range (grad));
+        put_other_models (&text, message->types, first);
+    }
     put_integer (&text, "init_batch", limits->init_batch);
     put_integer (&text, "max_batch", limits->max_batch);
     put_integer (&text, "min_local", limits->min_local);
-    put_integer (&text, "max_local", limits->max_local);
+    put_integer (&text, "max_local", first == 0 ? limits->max_local : item->max_local);
     put (&text, ", \"accumulation\": %s", limits->accumulation ? "true" : "false");
-    put_integer (&text, "max_profiled_replicas", message->max_profiled_replicas);
+    put_integer (&text, "max_profiled_replicas", item->profile.max_replicas);
     if (message->progress >= 0 && message->progress <= MODEL_PROGRESS_LIMIT)
         put_number (&text, "progress", message->progress);
     if (message->total > 0 && message->total <= MODEL_PROGRESS_LIMIT)

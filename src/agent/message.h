@@ -2,18 +2,18 @@
 #ifndef AGENT_MESSAGE_H
 #define AGENT_MESSAGE_H
 
-#include "pollux/pollux.h"
+#include "agent/type_profile.h"
 
-/* Twenty numbers of at most 25 bytes with their names take less than 1 KiB. */
-enum { MESSAGE_SIZE = 2048 };
+/* Ten numbers of at most 25 bytes with their names, and nine with a name of 63 bytes for each type, take less
+ * than 5 KiB. */
+enum { MESSAGE_SIZE = 8192 };
 
 /* A report: version 1 of the hints in docs/formats.md. */
 struct message {
     int generation;
-    const struct pollux_model *model; /* NULL: not known yet */
-    struct pollux_grad grad;          /* used only with a model */
+    const struct type_profiles *types;
+    struct pollux_grad grad; /* used only with a model */
     struct pollux_limits limits;
-    int max_profiled_replicas;
     double progress, total; /* total 0: unknown */
     struct pollux_batch batch;
 };

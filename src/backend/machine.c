@@ -22,11 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/gpu_type.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "wire/submission.h"
-#include "base/utf8.h"
 
 /* A line of nvidia-smi is below 100 bytes, and no machine has more than 64 GPUs. */
 enum { OUTPUT_SIZE = 64 << 10, DEADLINE_MS = 10000, GPUS_LIMIT = SLOTS_LIMIT };
@@ -102,20 +102,15 @@ static bool parse_gpu (char *line, int *ret_index, char type[NAME_SIZE])
     name[strcspn (name, ",")] = '\0';
     if (number_int64 (line, &index) < 0 || index < 0 || index > INT_MAX)
         return false;
-    utf8_disarm (name);
-    size_t length = strlen (name) < NAME_SIZE - 1 ? strlen (name) : NAME_SIZE - 1;
-    memset (type, 0, NAME_SIZE);
-    memcpy (type, name, utf8_valid (name, length));
+    gpu_type (name, type);
     *ret_index = (int)index;
     return true;
 }
 
-/* type: that of the first GPU, because a node has slots of one type. */
-static int find_gpus (const char *program, struct machine *machine, char type[NAME_SIZE],
-                      struct pollux_error *err)
+static int find_gpus (const char *program, struct machine *machine, struct pollux_error *err)
 {
     char *text = malloc (OUTPUT_SIZE), *rest;
-    machine->gpus = calloc (GPUS_LIMIT, sizeof (int));
+    machine->gpus = calloc (GPUS_LIMIT, sizeof (machine->gpus[0]));
     if (!text || !machine->gpus) {
         free (text);
         return fail (err, -ENOMEM, "no memory for a list of GPUs");
@@ -123,11 +118,8 @@ static int find_gpus (const char *program, struct machine *machine, char type[NA
     if (query_gpus (program ? program : "nvidia-smi", text)) {
         char *line = strtok_r (text, "\n", &rest);
         for (; line && machine->gpu_count < GPUS_LIMIT; line = strtok_r (NULL, "\n", &rest)) {
-            char name[NAME_SIZE];
-            if (!parse_gpu (line, &machine->gpus[machine->gpu_count], name))
-                continue;
-            if (machine->gpu_count++ == 0)
-                memcpy (type, name, NAME_SIZE);
+            struct machine_gpu *gpu = &machine->gpus[machine->gpu_count];
+            machine->gpu_count += parse_gpu (line, &gpu->index, gpu->type);
         }
     }
     free (text);
@@ -177,23 +169,39 @@ const struct machine_node *machine_find (const struct machine *machine, const ch
     return NULL;
 }
 
-/* Without --node: one node, named after the host. */
-static struct node whole_machine (const struct machine *machine)
+/* How many GPUs from number `first` have its type. */
+static int equal_gpus (const struct machine *machine, int first)
 {
-    int slots = machine->gpu_count > 0 ? machine->gpu_count : machine->cpu_count;
-    struct node node = {.slots = slots < SLOTS_LIMIT ? slots : SLOTS_LIMIT, .available = true};
-    char host[256] = "";
-    gethostname (host, sizeof (host) - 1);
-    host[strcspn (host, ".")] = '\0';
-    if (wire_is_job (host)) /* node names follow the same rule */
-        strcpy (node.name, host);
-    else
-        strcpy (node.name, "localhost");
-    return node;
+    int at = first;
+    while (at < machine->gpu_count &&
+           strcmp (machine->gpus[at].type, machine->gpus[first].type) == 0)
+        at++;
+    return at - first;
 }
 
-static int add_node (struct machine *machine, struct node node, const char *gpu_type,
-                     int *gpus_given, struct pollux_error *err)
+/* The type of a declared node that names none. */
+static int find_type (const struct machine *machine, const struct machine_node *at,
+                      char ret[NAME_SIZE], struct pollux_error *err)
+{
+    if (!at->gpu) {
+        strcpy (ret, "cpu");
+        return 0;
+    }
+    int equal = equal_gpus (machine, at->first);
+    const struct machine_gpu *gpus = machine->gpus + at->first;
+    if (equal < at->node.slots)
+        return fail (
+            err, -EINVAL,
+            "node %s: GPU %d is of type %s and GPU %d of type %s, and a node has one type; "
+            "declare other nodes, or name a type: %s:%d:TYPE",
+            at->node.name, gpus[equal - 1].index, gpus[equal - 1].type, gpus[equal].index,
+            gpus[equal].type, at->node.name, at->node.slots);
+    memcpy (ret, gpus[0].type, NAME_SIZE);
+    return 0;
+}
+
+static int add_node (struct machine *machine, struct node node, int *gpus_given,
+                     struct pollux_error *err)
 {
     struct machine_node *at = &machine->nodes[machine->node_count];
     bool gpu = machine->gpu_count > 0 && strcmp (node.type, "cpu") != 0;
@@ -208,27 +216,72 @@ static int add_node (struct machine *machine, struct node node, const char *gpu_
     *at = (struct machine_node){.node = node, .gpu = gpu};
     at->first = gpu ? *gpus_given : machine->cpu_slots;
     *(gpu ? gpus_given : &machine->cpu_slots) += node.slots;
-    if (!*at->node.type)
-        strcpy (at->node.type, gpu ? gpu_type : "cpu");
-    machine->node_count++;
-    return 0;
+    int code = *node.type ? 0 : find_type (machine, at, at->node.type, err);
+    machine->node_count += code == 0;
+    return code;
+}
+
+/* Put GPUs of one type next to each other, types and GPUs otherwise in nvidia-smi's order. */
+static void sort_gpus (struct machine *machine)
+{
+    for (int first = 0; first < machine->gpu_count; first += equal_gpus (machine, first)) {
+        int last = first;
+        for (int i = first + 1; i < machine->gpu_count; i++) {
+            struct machine_gpu gpu = machine->gpus[i];
+            if (strcmp (gpu.type, machine->gpus[first].type) != 0)
+                continue;
+            last++;
+            memmove (&machine->gpus[last + 1], &machine->gpus[last],
+                     (size_t)(i - last) * sizeof (gpu));
+            machine->gpus[last] = gpu;
+        }
+    }
+}
+
+/* The name of this host, if it can be that of a node. */
+static void host_name (char ret[NAME_SIZE])
+{
+    char host[256] = "";
+    gethostname (host, sizeof (host) - 1);
+    host[strcspn (host, ".")] = '\0';
+    snprintf (ret, NAME_SIZE, "%s", wire_is_job (host) ? host : "localhost");
+}
+
+/* Without --node: one node per type of GPU, or one of CPUs. */
+static int add_whole_machine (struct machine *machine, struct pollux_error *err)
+{
+    char host[NAME_SIZE];
+    int code = 0, given = 0;
+    host_name (host);
+    sort_gpus (machine);
+    do {
+        int slots = machine->gpu_count > 0 ? equal_gpus (machine, given) : machine->cpu_count;
+        struct node node = {.slots = slots < SLOTS_LIMIT ? slots : SLOTS_LIMIT, .available = true};
+        bool mixed = slots < machine->gpu_count;
+        int length = snprintf (node.name, NAME_SIZE, mixed ? "%s-%s" : "%s", host,
+                               mixed ? machine->gpus[given].type : "");
+        code = length < NAME_SIZE ? add_node (machine, node, &given, err)
+                                  : fail (err, -EINVAL, "%s-%s: too long for a node's name", host,
+                                          machine->gpus[given].type);
+    } while (code == 0 && given < machine->gpu_count);
+    return code;
 }
 
 int machine_discover (const char *nvidia_smi, const struct node *declared, int count,
                       struct machine *ret, struct pollux_error *err)
 {
     struct machine machine = {0};
-    char gpu_type[NAME_SIZE] = "gpu";
     int gpus_given = 0;
     int code = find_cpus (&machine, err);
     if (code == 0)
-        code = find_gpus (nvidia_smi, &machine, gpu_type, err);
-    if (code == 0 && !(machine.nodes = calloc ((size_t)count + 1, sizeof (machine.nodes[0]))))
-        code = fail (err, -ENOMEM, "no memory for %d nodes", count);
+        code = find_gpus (nvidia_smi, &machine, err);
+    int most = count > 0 ? count : machine.gpu_count + 1;
+    if (code == 0 && !(machine.nodes = calloc ((size_t)most, sizeof (machine.nodes[0]))))
+        code = fail (err, -ENOMEM, "no memory for %d nodes", most);
     for (int i = 0; code == 0 && i < count; i++)
-        code = add_node (&machine, declared[i], gpu_type, &gpus_given, err);
+        code = add_node (&machine, declared[i], &gpus_given, err);
     if (code == 0 && count == 0)
-        code = add_node (&machine, whole_machine (&machine), gpu_type, &gpus_given, err);
+        code = add_whole_machine (&machine, err);
     if (code < 0)
         machine_clear (&machine);
     else

@@ -2,8 +2,9 @@
 /*
  * The GPUs and CPUs of this machine, and the nodes that it is divided into:
  *
- *     GPUs by nvidia-smi    one node named after the host, a slot per GPU
- *     no GPUs               the same, a slot per CPU
+ *     GPUs by nvidia-smi    one node named after the host, a slot per GPU; with several types of GPUs one
+ *                           node per type, HOST-TYPE
+ *     no GPUs               one node named after the host, a slot per CPU
  *     --node a:2 --node b:2 these nodes instead: a has the first two GPUs, b the next two; without
  *                           GPUs, or with the type "cpu", their slots are shares of the CPUs
  */
@@ -19,10 +20,15 @@ struct machine_node {
     int first; /* index of its slot 0 among all GPUs, or among all CPU slots */
 };
 
+struct machine_gpu {
+    int index; /* in nvidia-smi and CUDA_VISIBLE_DEVICES */
+    char type[NAME_SIZE];
+};
+
 struct machine {
     struct machine_node *nodes;
     int node_count;
-    int *gpus; /* their numbers in nvidia-smi and CUDA_VISIBLE_DEVICES */
+    struct machine_gpu *gpus;
     int gpu_count;
     int *cpus; /* those that this process may run on */
     int cpu_count;
@@ -30,8 +36,9 @@ struct machine {
 };
 
 /* Find the GPUs and CPUs.  nvidia_smi: the program that lists the GPUs, NULL: nvidia-smi in the
- * PATH; if it is missing or fails, there are no GPUs.  declared: the nodes of --node; count 0: one
- * node.  -EINVAL: more GPU slots than GPUs, or two nodes of one name.  On success *ret is the
+ * PATH; if it is missing or fails, there are no GPUs.  declared: the nodes of --node; count 0: none.
+ * -EINVAL: more GPU slots than GPUs, two nodes of one name, or GPUs of two types in one node that does not name
+ * its type.  On success *ret is the
  * caller's (machine_clear). */
 int machine_discover (const char *nvidia_smi, const struct node *declared, int count,
                       struct machine *ret, struct pollux_error *err);

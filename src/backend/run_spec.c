@@ -130,7 +130,7 @@ char **run_spec_environment (void)
 struct position {
     int rank, world;
     int local_rank, local_world, first; /* first: the rank that is local rank 0 */
-    const char *node;
+    const struct node *node;
     const struct machine_node *machine_node;
 };
 
@@ -142,18 +142,18 @@ static int find_position (const struct run_spec *spec, int rank, struct position
     for (int i = 0; i < placement.count; i++) {
         struct share share = placement.shares[i];
         if (rank < first + share.replicas) {
-            const char *name = spec->cluster->nodes[share.node].name;
-            *ret = (struct position){.rank = rank,
-                                     .world = placement_replicas (placement),
-                                     .local_rank = rank - first,
-                                     .local_world = share.replicas,
-                                     .first = first,
-                                     .node = name,
-                                     .machine_node =
-                                         spec->machine ? machine_find (spec->machine, name) : NULL};
+            const struct node *node = &spec->cluster->nodes[share.node];
+            *ret = (struct position){
+                .rank = rank,
+                .world = placement_replicas (placement),
+                .local_rank = rank - first,
+                .local_world = share.replicas,
+                .first = first,
+                .node = node,
+                .machine_node = spec->machine ? machine_find (spec->machine, node->name) : NULL};
             return ret->machine_node || !spec->machine
                        ? 0
-                       : fail (err, -ENOENT, "node %s is not a node of this machine", name);
+                       : fail (err, -ENOENT, "node %s is not a node of this machine", node->name);
         }
         first += share.replicas;
     }
@@ -173,7 +173,7 @@ static void put_gpus (struct list *list, const struct run_spec *spec,
         int gpu = position->machine_node->first + spec->slot_map->slots[position->first + i];
         if (gpu < machine->gpu_count)
             length += (size_t)snprintf (text + length, sizeof (text) - length, "%s%d",
-                                        i > 0 ? "," : "", machine->gpus[gpu]);
+                                        i > 0 ? "," : "", machine->gpus[gpu].index);
     }
     put (list, "CUDA_VISIBLE_DEVICES=%s", text);
     put (list, "CUDA_DEVICE_ORDER=PCI_BUS_ID"); /* as nvidia-smi counts */
@@ -201,7 +201,8 @@ static void put_position (struct list *list, const struct run_spec *spec,
     /* Tells apart jobs of one name, for example after the journal was removed. */
     put (list, "POLLUX_JOB_ID=%s@%lld", spec->job->spec.name, (long long)spec->job->submit_us);
     put (list, "POLLUX_GENERATION=%d", spec->job->generation);
-    put (list, "POLLUX_NODE=%s", position->node);
+    put (list, "POLLUX_NODE=%s", position->node->name);
+    put (list, "POLLUX_NODE_TYPE=%s", position->node->type);
     put (list, "POLLUX_NODES=%d", spec->job->placement.count);
 }
 

@@ -147,6 +147,19 @@ static void check_daemon (struct doctor *doctor)
 
 /* ---- GPUs and the cgroup ------------------------------------------------------------------ */
 
+/* "8 GPUs: 4 t4, 4 a100": the nodes are one per type. */
+static void report_gpus (struct doctor *doctor, const struct machine *machine)
+{
+    char text[256] = "";
+    size_t length = 0;
+    for (int i = 0; i < machine->node_count && length < sizeof (text); i++) {
+        const struct node *node = &machine->nodes[i].node;
+        length += (size_t)snprintf (text + length, sizeof (text) - length, "%s%d %s",
+                                    i > 0 ? ", " : "", node->slots, node->type);
+    }
+    doctor_report (doctor, "gpus", FINDING_OK, NULL, "%d GPUs: %s", machine->gpu_count, text);
+}
+
 static void check_gpus (struct doctor *doctor)
 {
     struct machine machine;
@@ -157,8 +170,7 @@ static void check_gpus (struct doctor *doctor)
         return;
     }
     if (machine.gpu_count > 0)
-        doctor_report (doctor, "gpus", FINDING_OK, NULL, "%d GPUs: %s", machine.gpu_count,
-                       machine.nodes[0].node.type);
+        report_gpus (doctor, &machine);
     else if (device && !program)
         doctor_report (doctor, "gpus", FINDING_WARNING,
                        "Install nvidia-smi of the driver's version: polluxd counts GPUs with it.",

@@ -292,7 +292,7 @@ static void test_dropped_step (void **unused)
     for (int i = 1; i <= 6; i++) {
         struct adaptation adaptation = agent->adaptation;
         struct second_moment moment = agent->moment;
-        uint64_t steps = agent->profile.steps;
+        uint64_t steps = agent_profile (agent)->steps;
         size_t count;
         pollux_agent_step_begin (agent);
         clock_s += 10;
@@ -302,7 +302,7 @@ static void test_dropped_step (void **unused)
         pollux_agent_step_end (agent);
         struct pollux_advice advice = advise (agent);
         assert_true (!advice.skip && advice.gain == 0 && advice.progress == i - 1);
-        assert_true (agent->profile.steps == steps);
+        assert_true (agent_profile (agent)->steps == steps);
         assert_memory_equal (&agent->moment, &moment, sizeof (moment));
         assert_int_equal (agent->adaptation.updates, adaptation.updates);
         pollux_agent_step_begin (agent);
@@ -310,7 +310,7 @@ static void test_dropped_step (void **unused)
         assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &mean, &err), 0);
         assert_true (advise (agent).progress == i);
         pollux_agent_step_end (agent);
-        assert_true (agent->profile.steps == (uint64_t)(i - 1)); /* not the first step */
+        assert_true (agent_profile (agent)->steps == (uint64_t)(i - 1)); /* not the first step */
     }
     pollux_agent_close (agent);
 }
@@ -402,12 +402,12 @@ static void test_samples_of_one_update (void **unused)
         struct pollux_agent *agent = agent_of (&setup, &clock_s);
         advise (agent);
         train_samples (agent, 0, 2, &clock_s); /* the first is not measured */
-        uint64_t steps = agent->profile.steps;
+        uint64_t steps = agent_profile (agent)->steps;
         struct pollux_noise *noise;
         double micro = 2, mean = 1, total = cases[i].samples ? (double)cases[i].samples : 64;
         struct pollux_advice advice =
             train_samples (agent, cases[i].samples, cases[i].parts, &clock_s);
-        assert_int_equal (agent->profile.steps - steps, cases[i].measured);
+        assert_int_equal (agent_profile (agent)->steps - steps, cases[i].measured);
         /* The estimate of two such updates, by hand. */
         assert_int_equal (pollux_noise_new (1, 64, &noise, NULL), 0);
         pollux_noise_update (noise, 2, (struct pollux_batch){16, 1}, &micro, &mean, NULL);
@@ -726,7 +726,7 @@ static void test_state (void **unused)
     pollux_agent_pass_begin (other);
     advise (other);
     assert_true (other->tuner.fitted);
-    assert_int_equal (other->profile.max_replicas, 2);
+    assert_int_equal (agent_profile (other)->max_replicas, 2);
     /* Every changed byte and every truncation is refused, with no change. */
     pollux_agent_state_save (other, again, size, &err);
     for (size_t at = 0; at < size; at++) {
@@ -772,20 +772,103 @@ static void test_state_of_version_1 (void **unused)
         fail_msg ("%s", err.text);
     struct pollux_grad grad = pollux_noise_grad (agent->noise);
     assert_true (agent->progress > 92 && agent->progress < 93);
-    assert_true (agent->profile.count == 2 && agent->profile.steps == 18 && agent->tuner.fitted);
+    assert_true (agent_profile (agent)->count == 2 && agent_profile (agent)->steps == 18 &&
+                 agent->tuner.fitted);
     assert_true (grad.sqr > 0 && grad.var > 0 && pollux_noise_weight (agent->noise) > 0);
     const struct adaptation *adaptation = &agent->adaptation;
     assert_true (evidence_count (&adaptation->evidence) == 0 && adaptation->updates == 0);
     assert_true (agent_grad (agent).gain_max == 1 &&
                  adaptation->gain_limit.most == GAIN_LIMIT_FIRST);
     assert_int_equal (agent->tuner.batch.m, 32);
-    /* It is saved as version 2, and that is read. */
+    /* It is saved as the present version, and that is read. */
     size = pollux_agent_state_size (agent);
     assert_true (size <= sizeof (again));
     assert_int_equal (pollux_agent_state_save (agent, again, size, &err), 0);
-    assert_int_equal (again[8], 2);
+    assert_int_equal (again[8], 3);
     assert_int_equal (pollux_agent_state_restore (agent, again, size, &err), 0);
     pollux_agent_close (agent);
+}
+
+/* ---- Types of nodes ------------------------------------------------------------------------- */
+
+static void save_and_close (struct pollux_agent *agent, uint8_t *data, size_t *size)
+{
+    *size = pollux_agent_state_size (agent);
+    assert_true (*size <= TYPES_SIZE_LIMIT);
+    assert_int_equal (pollux_agent_state_save (agent, data, *size, NULL), 0);
+    pollux_agent_close (agent);
+}
+
+/* A job moves between types: each keeps its profile, model and largest local batch. */
+static void test_types (void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *type;
+        int steps, known, last; /* known: types; last: the move whose profile it continues, or -1 */
+    } moves[] = {{"t4", 30, 1, -1},  {"a100", 20, 2, -1}, {"t4", 15, 2, 0},
+                 {"idle", 0, 3, -1}, {"a100", 15, 2, 1},  {"", 15, 3, -1},
+                 {"h100", 10, 3, 5}, {"", 10, 4, -1},     {"t4", 10, 3, 2}};
+    uint64_t measured[COUNT (moves)];
+    static uint8_t data[TYPES_SIZE_LIMIT];
+    size_t size = 0;
+    double clock_s = 0, kept[DIM] = {0};
+    struct rng rng = rng_seed (6);
+    struct pollux_setup setup = setup_of (2, 1);
+    int64_t most = setup.limits.max_local;
+    for (size_t i = 0; i < COUNT (moves); i++) {
+        setenv ("POLLUX_NODE_TYPE", moves[i].type, 1);
+        setup.limits.max_local = most + (int64_t)i;
+        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        if (size > 0)
+            assert_int_equal (pollux_agent_state_restore (agent, data, size, NULL), 0);
+        const struct type_profile *present = &agent->types.items[0];
+        uint64_t before = moves[i].last < 0 ? 0 : measured[moves[i].last];
+        assert_string_equal (present->type, moves[i].type);
+        assert_int_equal (present->max_local, most + (int64_t)i);
+        assert_int_equal (present->profile.steps, before);
+        assert_int_equal (agent->types.count, moves[i].known);
+        assert_int_equal (agent->tuner.fitted, before > 0);
+        for (int step = 0; step <= moves[i].steps; step++) {
+            advise (agent);
+            if (step < moves[i].steps) /* the first step is not measured */
+                train (agent, &rng, 300, &clock_s, kept);
+        }
+        measured[i] = present->profile.steps;
+        save_and_close (agent, data, &size);
+    }
+    unsetenv ("POLLUX_NODE_TYPE");
+}
+
+/* Of nine types the one of the longest absence is forgotten; a name that no report can hold is none. */
+static void test_many_types (void **unused)
+{
+    (void)unused;
+    struct type_profiles types = {.count = 1};
+    char name[TYPE_SIZE], longest[TYPE_SIZE + 1] = "";
+    for (int i = 0; i < 9; i++) {
+        snprintf (name, sizeof (name), "t%d", i);
+        type_profiles_move (&types, name);
+        types.items[0].profile.count = 1;
+        types.items[0].max_local = i;
+    }
+    assert_int_equal (types.count, TYPES_LIMIT);
+    for (int i = 0; i < TYPES_LIMIT; i++)
+        assert_int_equal (types.items[i].max_local, 8 - i);
+    type_profiles_move (&types, "t1");
+    assert_int_equal (types.count, TYPES_LIMIT);
+    assert_true (types.items[0].max_local == 1 && types.items[1].max_local == 8);
+    assert_int_equal (types.items[TYPES_LIMIT - 1].max_local, 2);
+    memset (longest, 'x', TYPE_SIZE);
+    static const char *const bad[] = {"a\"b", "a\\b", "a\nb", "\xc3\xa4", NULL};
+    for (size_t i = 0; i < COUNT (bad); i++) {
+        type_name (bad[i], name);
+        assert_string_equal (name, "");
+    }
+    type_name (longest, name);
+    assert_string_equal (name, "");
+    type_name (longest + 1, name);
+    assert_string_equal (name, longest + 1);
 }
 
 /* Stopped at a random step and resumed from the saved bytes, training is the same to the last bit. */
@@ -904,6 +987,8 @@ int main (void)
         cmocka_unit_test (test_inert_after_fork),
         cmocka_unit_test (test_state),
         cmocka_unit_test (test_state_of_version_1),
+        cmocka_unit_test (test_types),
+        cmocka_unit_test (test_many_types),
         cmocka_unit_test (test_resumed_is_the_same),
         cmocka_unit_test (test_state_in_a_checkpoint),
         cmocka_unit_test (test_setups_that_cannot_be),

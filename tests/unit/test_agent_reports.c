@@ -29,13 +29,21 @@ static struct wire_report parse (const char *text, size_t length)
     return report;
 }
 
-static struct message message_of (const struct pollux_model *model)
+/* What was measured, on nodes without a type. */
+static struct type_profiles measured (const struct pollux_model *model)
+{
+    struct type_profiles types = {.count = 1};
+    types.items[0] = (struct type_profile){.fitted = true, .model = *model, .max_local = 512};
+    types.items[0].profile.max_replicas = 4;
+    return types;
+}
+
+static struct message message_of (const struct type_profiles *types)
 {
     return (struct message){.generation = 3,
-                            .model = model,
+                            .types = types,
                             .grad = {.sqr = 0.3, .var = 4.1, .gain_max = 8},
                             .limits = {128, 8192, 16, 512, true},
-                            .max_profiled_replicas = 4,
                             .progress = 1000.5,
                             .total = 20000,
                             .batch = {64, 1}};
@@ -45,7 +53,8 @@ static void test_message_comes_back (void **unused)
 {
     (void)unused;
     const struct pollux_model model = {1. / 3, 1e-8, 2. / 7, 1e-5, 0.1, 1e-300, 1.7};
-    struct message message = message_of (&model);
+    struct type_profiles types = measured (&model);
+    struct message message = message_of (&types);
     char text[MESSAGE_SIZE];
     size_t length = message_write (&message, text);
     struct wire_report report = parse (text, length);
@@ -62,7 +71,7 @@ static void test_message_comes_back (void **unused)
     assert_true (hints->progress == 1000.5 && hints->total == 20000);
     assert_true (report.report.batch.m == 64 && report.report.batch.s == 1);
     /* Without a model, a total, a generation. */
-    message.model = NULL;
+    types.items[0].fitted = false;
     message.total = 0;
     report = parse (text, message_write (&message, text));
     assert_false (report.report.hints.has_model);
@@ -84,7 +93,8 @@ static void test_message_of_any_numbers (void **unused)
             x[i] = rng_below (&rng, 2) ? strange[rng_below (&rng, COUNT (strange))]
                                        : log_uniform (&rng, 1e-300, 1e300);
         const struct pollux_model model = {x[0], x[1], x[2], x[3], x[4], x[5], x[6]};
-        struct message message = message_of (&model);
+        struct type_profiles types = measured (&model);
+        struct message message = message_of (&types);
         message.grad = (struct pollux_grad){.sqr = x[7], .var = x[8]};
         message.progress = x[9];
         message.total = x[10];
@@ -97,6 +107,39 @@ static void test_message_of_any_numbers (void **unused)
     }
 }
 
+/* The names of eight types and their models fit.  The first model is that of the present type, or of the
+ * last one as long as the present one has none. */
+static void test_message_with_types (void **unused)
+{
+    (void)unused;
+    const struct pollux_model model = {1. / 3, 1e-8, 2. / 7, 1e-5, 0.1, 1e-300, 1.7};
+    struct type_profiles types = {.count = TYPES_LIMIT};
+    for (int i = 0; i < TYPES_LIMIT; i++) {
+        types.items[i] = measured (&model).items[0];
+        types.items[i].model.gamma = 1 + i / 8.;
+        types.items[i].max_local = 512 + i;
+        memset (types.items[i].type, 'a' + i, TYPE_SIZE - 1);
+    }
+    struct message message = message_of (&types);
+    char text[MESSAGE_SIZE];
+    struct wire_report report = parse (text, message_write (&message, text));
+    struct hints *hints = &report.report.hints;
+    assert_string_equal (hints->type, types.items[0].type);
+    assert_int_equal (hints->other_count, TYPES_LIMIT - 1);
+    for (int i = 0; i < hints->other_count; i++) {
+        assert_string_equal (hints->others[i].type, types.items[i + 1].type);
+        assert_true (hints->others[i].model.gamma == types.items[i + 1].model.gamma);
+        assert_int_equal (hints->others[i].max_local, 513 + i);
+        assert_int_equal (hints->others[i].max_profiled_replicas, 4);
+    }
+    types.items[0].fitted = types.items[2].fitted = false;
+    report = parse (text, message_write (&message, text));
+    assert_string_equal (hints->type, types.items[1].type);
+    assert_true (hints->has_model && hints->model.gamma == types.items[1].model.gamma);
+    assert_int_equal (hints->limits.max_local, 513);
+    assert_int_equal (hints->other_count, TYPES_LIMIT - 3);
+}
+
 /* A program may have set a locale with a decimal comma. */
 static void test_message_in_any_locale (void **unused)
 {
@@ -106,7 +149,8 @@ static void test_message_in_any_locale (void **unused)
         if (!setlocale (LC_ALL, names[i]))
             continue;
         const struct pollux_model model = {0.25, 0.5, 0.125, 1.5, 2.5, 3.5, 4.5};
-        struct message message = message_of (&model);
+        struct type_profiles types = measured (&model);
+        struct message message = message_of (&types);
         char text[MESSAGE_SIZE];
         size_t length = message_write (&message, text);
         setlocale (LC_ALL, "C");
@@ -374,6 +418,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_message_comes_back),
         cmocka_unit_test (test_message_of_any_numbers),
+        cmocka_unit_test (test_message_with_types),
         cmocka_unit_test (test_message_in_any_locale),
         TEST (test_reports_arrive),
         TEST (test_full),

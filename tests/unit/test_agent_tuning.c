@@ -93,15 +93,15 @@ static void test_first_step_is_dropped (void **unused)
     advise (&job);
     job.truth.alpha_grad = 5; /* warming up */
     step (&job);
-    assert_int_equal (job.agent->profile.steps, 0);
+    assert_int_equal (agent_profile (job.agent)->steps, 0);
     job.truth.alpha_grad = 0.02;
     steps (&job, 5);
-    assert_int_equal (job.agent->profile.steps, 5);
+    assert_int_equal (agent_profile (job.agent)->steps, 5);
     pollux_agent_pass_begin (job.agent);
     job.truth.alpha_grad = 5;
     step (&job);
-    assert_int_equal (job.agent->profile.steps, 5);
-    double grad_s = job.agent->profile.entries[0].grad_s;
+    assert_int_equal (agent_profile (job.agent)->steps, 5);
+    double grad_s = agent_profile (job.agent)->entries[0].grad_s;
     assert_true (relative (grad_s, 0.02 + 0.0005 * 32) < 1e-9);
     pollux_agent_close (job.agent);
 }
@@ -326,7 +326,7 @@ static void test_one_replica_probes (void **unused)
     }
     assert_true (adaptation_has_evidence (&job.agent->adaptation));
     /* Steps of probes are measured, too: two micro-batches determine the model. */
-    assert_int_equal (job.agent->profile.count, 2);
+    assert_int_equal (agent_profile (job.agent)->count, 2);
     pollux_agent_close (job.agent);
     /* A fixed batch, or one that may not grow, is not probed. */
     job_open (&job, 1, 1);

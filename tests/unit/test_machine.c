@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "backend/run_spec.h"
+#include "backend/gpu_type.h"
 #include "backend/machine.h"
 #include "wire/node.h"
 #include "backend/port.h"
@@ -98,12 +99,12 @@ static void test_gpus (void **state)
     char host[256] = "";
     assert_int_equal (machine_discover (program.path, NULL, 0, &machine, NULL), 0);
     assert_int_equal (machine.gpu_count, 4);
-    assert_int_equal (machine.gpus[2], 3);
+    assert_int_equal (machine.gpus[2].index, 3);
     assert_int_equal (machine.node_count, 1);
     gethostname (host, sizeof (host) - 1);
     host[strcspn (host, ".")] = '\0';
     assert_string_equal (machine.nodes[0].node.name, host);
-    assert_string_equal (machine.nodes[0].node.type, "Tesla V100-SXM2-16GB");
+    assert_string_equal (machine.nodes[0].node.type, "v100");
     assert_int_equal (machine.nodes[0].node.slots, 4);
     assert_true (machine.nodes[0].gpu);
     machine_clear (&machine);
@@ -126,6 +127,73 @@ static void test_gpus (void **state)
     nodes[2].slots = 1;
     assert_int_equal (machine_discover (program.path, nodes, 3, &machine, &err), -EINVAL);
     assert_non_null (strstr (err.text, "twice"));
+    stand_in_remove (&program);
+}
+
+static void test_gpu_types (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *type;
+    } cases[] = {{"NVIDIA A100-SXM4-40GB", "a100"},
+                 {"NVIDIA A100 80GB PCIe", "a100"},
+                 {"Tesla T4", "t4"},
+                 {"Tesla V100-SXM2-32GB", "v100"},
+                 {"NVIDIA GeForce RTX 2080 Ti", "rtx2080ti"},
+                 {"Quadro RTX 6000", "rtx6000"},
+                 {"NVIDIA RTX 6000 Ada Generation", "rtx6000ada"},
+                 {"NVIDIA H100 80GB HBM3", "h100"},
+                 {"NVIDIA H100 NVL", "h100"},
+                 {"NVIDIA L40S", "l40s"},
+                 {"NVIDIA", "gpu"},
+                 {"", "gpu"},
+                 {"\xff\"a\x1b[1m\\", "a1m"}};
+    char type[NAME_SIZE], longest[4 * NAME_SIZE];
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        gpu_type (cases[i].name, type);
+        assert_string_equal (type, cases[i].type);
+    }
+    memset (longest, 'x', sizeof (longest));
+    for (size_t length = 50; length < sizeof (longest); length++) {
+        longest[length] = '\0';
+        gpu_type (longest, type);
+        assert_in_range (strlen (type), 50, NAME_SIZE - 1);
+        longest[length] = length % 7 ? 'x' : ' ';
+    }
+}
+
+/* Without declared nodes, one node per type. */
+static void test_mixed_gpus (void **state)
+{
+    (void)state;
+    struct stand_in program = stand_in (
+        "echo '0, Tesla T4, a'; echo '1, NVIDIA A100-SXM4-40GB, b'; echo '2, Tesla T4, c'");
+    struct machine machine;
+    struct pollux_error err;
+    char host[256] = "", name[300];
+    gethostname (host, sizeof (host) - 1);
+    host[strcspn (host, ".")] = '\0';
+    assert_int_equal (machine_discover (program.path, NULL, 0, &machine, NULL), 0);
+    assert_int_equal (machine.node_count, 2);
+    snprintf (name, sizeof (name), "%s-t4", host);
+    assert_string_equal (machine.nodes[0].node.name, name);
+    assert_string_equal (machine.nodes[0].node.type, "t4");
+    assert_int_equal (machine.nodes[0].node.slots, 2);
+    assert_string_equal (machine.nodes[1].node.type, "a100");
+    assert_int_equal (machine.nodes[1].node.slots, 1);
+    assert_int_equal (machine.gpus[machine.nodes[0].first + 1].index, 2);
+    assert_int_equal (machine.gpus[machine.nodes[1].first].index, 1);
+    machine_clear (&machine);
+    struct node nodes[2] = {{.name = "a", .slots = 1}, {.name = "b", .slots = 2}};
+    assert_int_equal (machine_discover (program.path, nodes, 2, &machine, &err), -EINVAL);
+    assert_string_equal (err.text,
+                         "node b: GPU 1 is of type a100 and GPU 2 of type t4, and a node has one "
+                         "type; declare other nodes, or name a type: b:2:TYPE");
+    strcpy (nodes[1].type, "any");
+    assert_int_equal (machine_discover (program.path, nodes, 2, &machine, NULL), 0);
+    assert_string_equal (machine.nodes[0].node.type, "t4");
+    assert_string_equal (machine.nodes[1].node.type, "any");
+    machine_clear (&machine);
     stand_in_remove (&program);
 }
 
@@ -259,6 +327,7 @@ static void test_run_spec (void **state)
     struct share shares[] = {{1, 2}, {0, 1}, {2, 1}};
     struct job job = {
         .spec = {.name = "j"}, .generation = 4, .launch = &launch, .placement = {shares, 3}};
+    strcpy (nodes[1].type, "v100"); /* as the machine says */
     struct cluster cluster = {.nodes = nodes, .node_count = 3};
     int slots[] = {1, 0, 1, 0};
     struct run_slot_map slot_map = {.port = 20001, .slots = slots, .count = 4};
@@ -287,6 +356,7 @@ static void test_run_spec (void **state)
     assert_string_equal (variable (first, "CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
     assert_string_equal (variable (first, "OMP_NUM_THREADS"), "7");
     assert_string_equal (variable (first, "POLLUX_NODE"), "b");
+    assert_string_equal (variable (first, "POLLUX_NODE_TYPE"), "v100");
     assert_string_equal (variable (first, "POLLUX_NODES"), "3");
     assert_string_equal (variable (first, "POLLUX_CHECKPOINT_DIR"), "/ckpt");
     assert_string_equal (variable (third, "CUDA_VISIBLE_DEVICES"), "1");
@@ -324,6 +394,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_declared_nodes), cmocka_unit_test (test_gpus),
+        cmocka_unit_test (test_gpu_types),      cmocka_unit_test (test_mixed_gpus),
         cmocka_unit_test (test_no_gpus),        cmocka_unit_test (test_cpus),
         cmocka_unit_test (test_slot_map),       cmocka_unit_test (test_port),
         cmocka_unit_test (test_run_spec),
