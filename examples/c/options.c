@@ -37,6 +37,8 @@ static const struct option {
      false, 0},
     {"pace-sync", "SECONDS", "simulated time per synchronisation", NUMBER, AT (pace.sync_s), false,
      0},
+    {"faster", "TYPE=X", "on nodes of this type, simulated steps take an X-th of the time", TEXT, 0,
+     false, 0},
     {"no-pace", NULL, "full speed: ignore the pace options before", NO, 0, false, 0},
     {"declared", NULL, "do not sleep: give the agent the simulated times instead of measured ones",
      YES, AT (declared), true, 0},
@@ -79,6 +81,19 @@ static void refuse (const char *name, const char *what, const char *value)
     exit (2);
 }
 
+/* TYPE=X: counts if polluxd says that this is a node of that type. */
+static void set_faster (struct options *options, const char *value)
+{
+    const char *type = getenv ("POLLUX_NODE_TYPE"), *equals = strchr (value, '=');
+    char *end = NULL;
+    double factor = equals ? strtod (equals + 1, &end) : 0;
+    if (!equals || end == equals + 1 || *end || !(factor > 0 && isfinite (factor)))
+        refuse ("--faster", "expected TYPE=X such as a100=4", value);
+    size_t length = (size_t)(equals - value);
+    if (type && strlen (type) == length && strncmp (type, value, length) == 0)
+        options->faster = factor;
+}
+
 static void set (struct options *options, const struct option *option, const char *value)
 {
     char *at = (char *)options + option->offset, *end = NULL;
@@ -94,6 +109,8 @@ static void set (struct options *options, const struct option *option, const cha
             refuse ("--fixed", "expected m,s such as 32,1", value);
         options->fixed_m = m;
         options->fixed_s = s;
+    } else if (strcmp (option->name, "faster") == 0) {
+        set_faster (options, value);
     } else if (option->kind == TEXT) {
         *(const char **)(void *)at = value;
     } else if (!is_number || number < option->low || number > 1e12 ||
@@ -128,6 +145,7 @@ struct options options_parse (int argc, char **argv, bool adaptive)
                               .evaluate_every = 100,
                               .min_local = 1,
                               .accumulation = true,
+                              .faster = 1,
                               .report_s = 30,
                               .save_s = 60};
     for (int i = 1; i < argc; i++) {
@@ -149,6 +167,8 @@ struct options options_parse (int argc, char **argv, bool adaptive)
             refuse (word, "expected a value", NULL);
         set (&options, option, value);
     }
+    options.pace.sample_s /= options.faster;
+    options.pace.step_s /= options.faster;
     if (options.max_batch == 0)
         options.max_batch = 16 * options.batch;
     if (options.max_local == 0)

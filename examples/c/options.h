@@ -19,6 +19,7 @@ struct options {
     double evaluate_every; /* evaluate after this many updates */
     double target;         /* stop at this loss; 0: no target */
     struct pace pace;
+    double faster;     /* pace's steps are divided by this: the type of these nodes, 1 by default */
     const char *trace; /* directory for records of every update, or NULL */
 
     /* Only for the adaptive trainer. */

@@ -43,22 +43,21 @@ static json_t *text_or_null (const char *text)
     return text && text[0] ? json_string (text) : json_null ();
 }
 
-static json_t *describe_allowed (const struct allowed *allowed)
-{
-    json_t *holder = json_object ();
-    json_t *value = NULL;
-    if (holder && wire_allowed_put (allowed, holder, NULL) == 0) {
-        value = json_object_get (holder, "allowed");
-        value = value ? json_incref (value) : json_string ("any");
-    }
-    json_decref (holder);
-    return value;
-}
-
 /* Add a value, which is consumed, to the object. */
 static bool put (json_t *object, const char *key, json_t *value)
 {
     return json_object_set_new (object, key, value) == 0;
+}
+
+/* Fields of a job file that may be absent there, with their defaults. */
+static bool put_choices (json_t *object, const struct job_spec *spec)
+{
+    return wire_allowed_put (&spec->allowed, object, NULL) == 0 &&
+           wire_types_put (&spec->types, object, NULL) == 0 &&
+           wire_speeds_put (&spec->speeds, object, NULL) == 0 &&
+           (json_object_get (object, "allowed") || put (object, "allowed", json_string ("any"))) &&
+           (json_object_get (object, "types") || put (object, "types", json_string ("any"))) &&
+           (json_object_get (object, "speeds") || put (object, "speeds", json_object ()));
 }
 
 /* Return the object, or free it and return NULL if a part is missing. */
@@ -104,8 +103,7 @@ static bool put_spec (json_t *object, const struct job *job)
     const struct launch *launch = job->launch;
     return put (object, "min_replicas", json_integer (spec->min_replicas)) &&
            put (object, "max_replicas", json_integer (spec->max_replicas)) &&
-           put (object, "allowed", describe_allowed (&spec->allowed)) &&
-           put (object, "weight", json_real (spec->weight)) &&
+           put_choices (object, spec) && put (object, "weight", json_real (spec->weight)) &&
            put (object, "preemptible", json_boolean (spec->preemptible)) &&
            put (object, "adaptive", json_boolean (spec->adaptive)) &&
            put (object, "launcher",

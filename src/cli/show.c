@@ -91,6 +91,38 @@ static void print_allowed (const json_t *job, FILE *out)
              answer_true (job, "adaptive") ? "adapts its batch" : "does not adapt its batch");
 }
 
+static void print_words (const json_t *list, FILE *out)
+{
+    const json_t *word;
+    size_t i;
+    json_array_foreach ((json_t *)list, i, word)
+    {
+        fprintf (out, "%s%s", i ? ", " : "", json_is_string (word) ? json_string_value (word) : "");
+    }
+}
+
+/* Types and speeds, if the owner named any. */
+static void print_types (const json_t *job, FILE *out)
+{
+    const json_t *types = json_object_get (job, "types"), *speeds = json_object_get (job, "speeds");
+    const char *type, *separator = "";
+    json_t *speed;
+    if (json_is_array (types) || json_is_object (types)) {
+        fprintf (out, "%-12s %s", "types", json_is_object (types) ? "all except " : "");
+        print_words (json_is_object (types) ? json_object_get (types, "except") : types, out);
+        fputc ('\n', out);
+    }
+    if (json_object_size (speeds) == 0)
+        return;
+    fprintf (out, "%-12s ", "speeds");
+    json_object_foreach ((json_t *)speeds, type, speed)
+    {
+        fprintf (out, "%s%s %s", separator, type, answer_rate (json_number_value (speed)).text);
+        separator = ", ";
+    }
+    fputs (" (with one replica, as its owner says)\n", out);
+}
+
 static void print_training (const json_t *job, FILE *out)
 {
     const json_t *batch = json_object_get (job, "batch");
@@ -172,6 +204,7 @@ static int print_job (const json_t *job, FILE *out, struct pollux_error *err)
     if (!json_equal (desired, placement))
         line (out, "desired", answer_placement (desired, 400).text);
     print_allowed (job, out);
+    print_types (job, out);
     print_training (job, out);
     print_times (job, out);
     print_launch (job, out);

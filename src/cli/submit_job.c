@@ -88,6 +88,60 @@ static int put_allowed (json_t *job, const struct options *options, struct pollu
     return put_counts (job, options, err);
 }
 
+/* Call `add` for every word of a list with commas, until it fails. */
+static int each_word (const char *text, json_t *ret,
+                      int (*add) (json_t *ret, const char *word, struct pollux_error *err),
+                      struct pollux_error *err)
+{
+    char *copy = strdup (text), *rest = copy;
+    int rc = copy ? 0 : fail (err, -ENOMEM, "not enough memory for the job");
+    while (rc == 0 && rest)
+        rc = add (ret, strsep (&rest, ","), err);
+    free (copy);
+    return rc;
+}
+
+static int add_type (json_t *list, const char *word, struct pollux_error *err)
+{
+    return json_array_append_new (list, json_string (word)) < 0
+               ? fail (err, -EINVAL, "types: expected UTF-8, got %s", quote (word).text)
+               : 0;
+}
+
+static int add_speed (json_t *map, const char *word, struct pollux_error *err)
+{
+    char type[256];
+    size_t length = strcspn (word, "=");
+    double speed;
+    snprintf (type, sizeof (type), "%.*s", (int)(length < 255 ? length : 255), word);
+    if (!word[length] || number_double (word + length + 1, &speed) < 0)
+        return fail (err, -EINVAL, "--speeds: expected TYPE=NUMBER, such as a100=4.5, got %s",
+                     quote (word).text);
+    return put (map, type, json_real (speed), err);
+}
+
+/* "a100,h100": types, or all except these. */
+static int put_types (json_t *job, const char *text, bool except, struct pollux_error *err)
+{
+    json_t *list = json_array ();
+    int rc = each_word (text, list, add_type, err);
+    if (rc == 0)
+        return put (job, "types", except ? json_pack ("{s:o}", "except", list) : list, err);
+    json_decref (list);
+    return rc;
+}
+
+/* "t4=1,a100=4.5" */
+static int put_speeds (json_t *job, const char *text, struct pollux_error *err)
+{
+    json_t *map = json_object ();
+    int rc = each_word (text, map, add_speed, err);
+    if (rc == 0)
+        return put (job, "speeds", map, err);
+    json_decref (map);
+    return rc;
+}
+
 /* NAME=VALUE, or NAME with the value of this environment. */
 static int put_variable (json_t *job, const char *text, struct pollux_error *err)
 {
@@ -138,6 +192,11 @@ int submit_job_take (json_t *job, const struct options *options, int id, struct 
         return put_int (job, "max_replicas", options, 1, limit, err);
     case SUBMIT_ALLOWED:
         return put_allowed (job, options, err);
+    case SUBMIT_TYPES:
+    case SUBMIT_NOT_TYPES:
+        return put_types (job, options->argument, id == SUBMIT_NOT_TYPES, err);
+    case SUBMIT_SPEEDS:
+        return put_speeds (job, options->argument, err);
     case SUBMIT_WEIGHT:
         return put_double (job, "weight", options, WIRE_WEIGHT_LEAST, WIRE_WEIGHT_LIMIT, err);
     case SUBMIT_PREEMPTIBLE:

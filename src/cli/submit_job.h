@@ -15,6 +15,9 @@ enum submit_option_id {
     SUBMIT_MIN,
     SUBMIT_MAX,
     SUBMIT_ALLOWED,
+    SUBMIT_TYPES,
+    SUBMIT_NOT_TYPES,
+    SUBMIT_SPEEDS,
     SUBMIT_WEIGHT,
     SUBMIT_PREEMPTIBLE,
     SUBMIT_NO_PREEMPTIBLE,
@@ -38,6 +41,9 @@ enum submit_option_id {
         {"min", "N", SUBMIT_MIN, "least replicas while it runs"},                                  \
         {"max", "N", SUBMIT_MAX, "most replicas (1)"},                                             \
         {"allowed", "any|pow2|N,N,...", SUBMIT_ALLOWED, "allowed numbers of replicas"},            \
+        {"types", "TYPE,...", SUBMIT_TYPES, "only on nodes of these types"},                       \
+        {"not-types", "TYPE,...", SUBMIT_NOT_TYPES, "on all types of nodes but these"},            \
+        {"speeds", "TYPE=X,...", SUBMIT_SPEEDS, "how fast it is on types, relative to others"},    \
         {"weight", "X", SUBMIT_WEIGHT, "its share of goodput, relative to other jobs (1)"},        \
         {"preemptible", NULL, SUBMIT_PREEMPTIBLE, "it may be stopped and resumed elsewhere"},      \
         {"no-preemptible", NULL, SUBMIT_NO_PREEMPTIBLE, "it is never stopped for other jobs"},     \

@@ -66,6 +66,24 @@ bool job_allows (const struct job *job, int replicas)
            allowed_from (&job->spec.allowed, replicas) == replicas;
 }
 
+bool job_allows_type (const struct job *job, const char *type)
+{
+    const struct allowed_types *types = &job->spec.types;
+    bool listed = false;
+    for (int i = 0; i < types->count; i++)
+        listed |= strcmp (types->list[i], type) == 0;
+    return types->count == 0 || listed != types->except;
+}
+
+double job_type_speed (const struct job *job, const char *type)
+{
+    const struct type_speeds *speeds = &job->spec.speeds;
+    for (int i = 0; i < speeds->count; i++)
+        if (strcmp (speeds->list[i].type, type) == 0)
+            return speeds->list[i].speed;
+    return NAN;
+}
+
 int job_next_replicas (const struct job *job, int replicas)
 {
     if (replicas >= job->spec.max_replicas)

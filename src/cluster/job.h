@@ -23,6 +23,25 @@ struct allowed {
     int count;
 };
 
+/* Types of nodes that an owner can name. */
+enum { SPEC_TYPES_LIMIT = 16 };
+
+/* Which types of nodes a job can run on. */
+struct allowed_types {
+    bool except; /* all but these */
+    char list[SPEC_TYPES_LIMIT][NAME_SIZE];
+    int count; /* 0: all */
+};
+
+/* How fast the job is on nodes of some types, with one replica; only the ratios count. */
+struct type_speeds {
+    struct type_speed {
+        char type[NAME_SIZE];
+        double speed;
+    } list[SPEC_TYPES_LIMIT];
+    int count;
+};
+
 /* What the owner sets when submitting the job. */
 struct job_spec {
     char name[NAME_SIZE];
@@ -30,6 +49,8 @@ struct job_spec {
     int min_replicas;            /* at least this many whenever it runs; 0: no minimum */
     int max_replicas;            /* >= 1 */
     struct allowed allowed;
+    struct allowed_types types;
+    struct type_speeds speeds;
     double weight;          /* > 0, 1 by default */
     bool preemptible;       /* false: it keeps its first placement until it ends */
     bool adaptive;          /* tunes its batch to its placement; false: fixed_batch always */
@@ -117,6 +138,12 @@ struct job {
 
 /* True if the job may have this many replicas.  0, not running, is always allowed. */
 bool job_allows (const struct job *job, int replicas);
+
+/* True if the job can run on nodes of that type.  "", a node without a type, is in no list. */
+bool job_allows_type (const struct job *job, const char *type);
+
+/* The owner's speed of a type; NaN: not given. */
+double job_type_speed (const struct job *job, const char *type);
 
 /* The smallest allowed count > replicas; 0 if there is none.  Negative values count as 0. */
 int job_next_replicas (const struct job *job, int replicas);

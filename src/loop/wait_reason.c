@@ -137,10 +137,46 @@ static void wait_for_retry (const struct job *job, int64_t now_us, char ret[WAIT
              job->launch->max_failures + 1);
 }
 
-static void wait_for_room (struct slot_totals totals, const struct job *job, int64_t now_us,
-                           int64_t next_round_us, char ret[WAIT_REASON_SIZE])
+/* Slots of the type that has most of them, of those that the job may use.  Types after the first 64 are not
+ * counted. */
+static int slots_of_types (const struct cluster *cluster, const struct job *job)
+{
+    struct {
+        const char *type;
+        int slots;
+    } sums[64];
+    int count = 0, most = 0;
+    for (int i = 0; i < cluster->node_count; i++) {
+        const struct node *node = &cluster->nodes[i];
+        int at = 0;
+        if (!node->available || !job_allows_type (job, node->type))
+            continue;
+        while (at < count && strcmp (sums[at].type, node->type) != 0)
+            at++;
+        if (at == count && count == (int)(sizeof (sums) / sizeof (sums[0])))
+            continue;
+        if (at == count)
+            sums[count++].slots = 0;
+        sums[at].type = node->type;
+        sums[at].slots += node->slots;
+        most = sums[at].slots > most ? sums[at].slots : most;
+    }
+    return most;
+}
+
+/* The types that a job is limited to: "a100, h100". */
+static void add_types (char ret[WAIT_REASON_SIZE], const struct allowed_types *types)
+{
+    for (int i = 0; i < types->count; i++)
+        add (ret, "%s%.20s", i > 0 ? ", " : types->except ? "any but " : "", types->list[i]);
+}
+
+static void wait_for_room (const struct cluster *cluster, struct slot_totals totals,
+                           const struct job *job, int64_t now_us, int64_t next_round_us,
+                           char ret[WAIT_REASON_SIZE])
 {
     int needs = job_next_replicas (job, 0);
+    int most = job->spec.types.count > 0 ? slots_of_types (cluster, job) : totals.slots;
     if (needs == 0) {
         add (ret, "no count of replicas is within its limits: change them");
         return;
@@ -152,6 +188,12 @@ static void wait_for_room (struct slot_totals totals, const struct job *job, int
     if (needs > totals.slots) {
         add (ret, "too large: needs %d slots, and the nodes that take replicas have %d", needs,
              totals.slots);
+        return;
+    }
+    if (needs > most) {
+        add (ret, "needs %d slot%s of one of its types (", needs, needs == 1 ? "" : "s");
+        add_types (ret, &job->spec.types);
+        add (ret, "), and the nodes that take replicas have %d", most);
         return;
     }
     if (needs > totals.free)
@@ -179,7 +221,7 @@ bool wait_reason (const struct cluster *cluster, struct slot_totals totals, cons
         else if (job->retry_us > now_us)
             wait_for_retry (job, now_us, ret);
         else
-            wait_for_room (totals, job, now_us, next_round_us, ret);
+            wait_for_room (cluster, totals, job, now_us, next_round_us, ret);
         return true;
     case JOB_RUNNING:
         if (placement_equal (job->placement, job->desired))

@@ -26,11 +26,13 @@ int options_context_make (const struct view *view, bool all, struct arena *arena
 }
 
 /* Could the job keep its placement if it were alone in the cluster?  Nodes that have become nodes of
- * several types are left. */
-static bool can_keep (const struct options_context *context, struct placement current)
+ * several types, or of one that it may not use, are left. */
+static bool can_keep (const struct options_context *context, const struct job *job)
 {
     const struct view *view = context->view;
-    if (pools_find (&context->pools, current) < 0)
+    struct placement current = job->placement;
+    int pool = pools_find (&context->pools, current);
+    if (pool < 0 || !job_allows_type (job, context->pools.list[pool].type))
         return false;
     for (int i = 0; i < current.count; i++)
         if (view->nodes[current.shares[i].node].slots < current.shares[i].replicas)
@@ -189,7 +191,7 @@ int allocation_options_make (const struct options_context *context, const struct
     if (options.pinned) {
         rc = make_pinned (context, job, arena, &options, err);
     } else {
-        if (can_keep (context, job->placement))
+        if (can_keep (context, job))
             options.keep = placement_shape (job->placement);
         for (int i = 0; i < options.pool_count && rc == 0; i++)
             rc = make_curves (context, job, i, arena, &options, err);

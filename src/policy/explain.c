@@ -32,7 +32,7 @@ int explain_best_on (const struct explainer *explainer, int index, struct pollux
                      struct pollux_best *ret, struct pollux_error *err)
 {
     struct job_model model = model_in (explainer, index, explainer->pool_of[index]);
-    *ret = (struct pollux_best){.goodput = shape.replicas};
+    *ret = (struct pollux_best){.goodput = shape.replicas * model.speed};
     if (!model.known || shape.replicas == 0)
         return 0;
     struct pollux_error why;
@@ -101,7 +101,7 @@ static int find_pool (const struct explainer *explainer, int index)
     for (int i = 0; i < pools->count && pools->count > 1; i++) {
         struct job_model model = model_in (explainer, index, i);
         double goodput = fair_goodput_on (&model, explainer->view->search, explainer->fair);
-        if (pools->list[i].slots > 0 && goodput > most) {
+        if (pools->list[i].slots > 0 && model.most_replicas > 0 && goodput > most) {
             best = i;
             most = goodput;
         }

@@ -54,7 +54,9 @@ int free_slots_keep (struct free_slots *slots, const struct view *view, int job,
                      struct pollux_error *err)
 {
     struct placement placement = view->jobs[job]->placement;
-    if (pools_find (&slots->pools, placement) < 0 && !job_pinned (view->jobs[job]))
+    int pool = pools_find (&slots->pools, placement);
+    if ((pool < 0 || !job_allows_type (view->jobs[job], slots->pools.list[pool].type)) &&
+        !job_pinned (view->jobs[job]))
         return 0;
     for (int i = 0; i < placement.count; i++)
         if (slots->free[placement.shares[i].node] < placement.shares[i].replicas)
@@ -62,13 +64,15 @@ int free_slots_keep (struct free_slots *slots, const struct view *view, int job,
     return place (slots, job, placement, plan, err);
 }
 
-int free_slots_take (struct free_slots *slots, int job, int replicas, struct plan *plan,
-                     struct pollux_error *err)
+int free_slots_take (struct free_slots *slots, const struct view *view, int job, int replicas,
+                     struct plan *plan, struct pollux_error *err)
 {
-    int count = 0, pool = 0;
-    for (int i = 1; i < slots->pools.count; i++)
-        pool = slots->pool_free[i] > slots->pool_free[pool] ? i : pool;
-    if (slots->pool_free[pool] < replicas)
+    int count = 0, pool = -1;
+    for (int i = 0; i < slots->pools.count; i++)
+        if (job_allows_type (view->jobs[job], slots->pools.list[i].type) &&
+            (pool < 0 || slots->pool_free[i] > slots->pool_free[pool]))
+            pool = i;
+    if (pool < 0 || slots->pool_free[pool] < replicas)
         return 0;
     while (replicas > 0) {
         int node = -1;

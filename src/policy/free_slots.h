@@ -23,14 +23,14 @@ int free_slots_new (const struct view *view, struct free_slots *ret, struct poll
 void free_slots_clear (struct free_slots *slots);
 
 /* Place a job on its current placement in the plan.  If that no longer fits (a node is gone, not
- * available, or of another type than the others), the job is left without slots. */
+ * available, or of another type than the others or of one that the job may not use), the job is left without slots. */
 int free_slots_keep (struct free_slots *slots, const struct view *view, int job, struct plan *plan,
                      struct pollux_error *err);
 
 /* Place a job on nodes of one type: as many replicas as possible on the node with most free slots
- * (lowest index on a tie), then on the next such node.  The type is the one with most free slots.  If none
- * has enough, the job is left without slots. */
-int free_slots_take (struct free_slots *slots, int job, int replicas, struct plan *plan,
-                     struct pollux_error *err);
+ * (lowest index on a tie), then on the next such node.  The type is the one with most free slots
+ * of those that the job may use.  If none has enough, the job is left without slots. */
+int free_slots_take (struct free_slots *slots, const struct view *view, int job, int replicas,
+                     struct plan *plan, struct pollux_error *err);
 
 #endif

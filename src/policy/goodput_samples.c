@@ -18,7 +18,8 @@ static int evaluate (const struct job *job, const struct job_model *model,
                      enum pollux_search search, struct pollux_shape shape,
                      struct goodput_sample *ret, struct pollux_error *err)
 {
-    struct goodput_sample sample = {.replicas = shape.replicas, .goodput = shape.replicas};
+    struct goodput_sample sample = {.replicas = shape.replicas,
+                                    .goodput = shape.replicas * model->speed};
     if (model->known) {
         struct pollux_best best;
         struct pollux_error why;
@@ -56,7 +57,7 @@ static void bound_gap (struct goodput_samples *curve, int i)
     double guess = next->total > 0 ? next->total : here->total;
     here->bound = model->known ? model_goodput_bound (&model->model, model->grad, &model->limits,
                                                       curve->nodes, low, high, guess)
-                               : high;
+                               : high * model->speed;
 }
 
 /* The count to evaluate after k: the next allowed one up to dense, then the next power of two,

@@ -14,6 +14,7 @@ static const double one_sample_error = 0.5;
 struct job_model job_model_last (const struct job *job)
 {
     return (struct job_model){.known = job->hints.has_model,
+                              .speed = 1,
                               .model = job->hints.model,
                               .grad = job->hints.grad,
                               .limits = job->hints.limits,
@@ -115,15 +116,27 @@ static struct pollux_model faster (struct pollux_model model, double ratio)
     return model;
 }
 
-struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
-                               const struct type_ratios *ratios)
+/* The prediction by the owner's speeds of this type and one that it was measured on, the last one if possible;
+ * false: the owner has not given them. */
+static bool predict_by_owner (const struct job *job, const char *type, struct job_model *ret)
 {
-    const char *type = pools->list[pool].type;
+    const struct hints *hints = &job->hints;
+    double to = job_type_speed (job, type), from = job_type_speed (job, hints->type);
+    const char *known = hints->type;
+    for (int i = 0; isnan (from) && i < hints->other_count; i++) {
+        known = hints->others[i].type;
+        from = job_type_speed (job, known);
+    }
+    if (isnan (to) || isnan (from) || !measured_on (job, known, ret))
+        return false;
+    ret->model = faster (ret->model, to / from);
+    return true;
+}
+
+static struct job_model predict (const struct job *job, const struct pools *pools, int pool,
+                                 const struct type_ratios *ratios)
+{
     struct job_model model = job_model_last (job), other;
-    if (!model.known || type[0] == '\0' || job->hints.type[0] == '\0')
-        return model;
-    if (measured_on (job, type, &other))
-        return other;
     const struct type_ratio *best = NULL;
     for (int from = 0; from < pools->count; from++) {
         const struct type_ratio *ratio = ratio_at (ratios, pool, from);
@@ -137,5 +150,21 @@ struct job_model job_model_on (const struct job *job, const struct pools *pools,
         model.model = faster (model.model, exp (best->mean));
     else
         model.most_replicas = job_trusted_with (job, 0);
+    return model;
+}
+
+struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
+                               const struct type_ratios *ratios)
+{
+    const char *type = pools->list[pool].type;
+    struct job_model model = job_model_last (job);
+    double speed = job_type_speed (job, type);
+    if (!model.known)
+        model.speed = isnan (speed) ? 1 : speed;
+    else if (type[0] != '\0' && job->hints.type[0] != '\0' && !measured_on (job, type, &model) &&
+             !predict_by_owner (job, type, &model))
+        model = predict (job, pools, pool, ratios);
+    if (!job_allows_type (job, type))
+        model.most_replicas = 0;
     return model;
 }

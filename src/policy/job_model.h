@@ -27,15 +27,16 @@ int type_ratios_make (const struct view *view, const struct pools *pools, struct
 
 /* A job on nodes of one type. */
 struct job_model {
-    bool known; /* else its goodput is its number of replicas */
+    bool known;   /* else its goodput is its number of replicas times speed */
+    double speed; /* without a model: as its owner says, 1 by default */
     struct pollux_model model;
     struct pollux_grad grad;
     struct pollux_limits limits;
-    int most_replicas; /* that it may have there now (job_trusted_replicas) */
+    int most_replicas; /* that it may have there now (job_trusted_replicas); 0: it may not run there */
 };
 
-/* Of a pool.  Nodes without a type, and hints without one, match every type.  If no ratio is known, the type
- * counts as equally fast, with the fewest replicas that the job can run with, so that it is tried. */
+/* Of a pool.  Nodes without a type, and hints without one, match every type.  A type without a model is predicted
+ * by the owner's speeds, or else by the ratios.  If no ratio is known, the type counts as equally fast, with the fewest replicas that the job can run with, so that it is tried. */
 struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
                                const struct type_ratios *ratios);
 

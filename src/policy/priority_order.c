@@ -114,7 +114,8 @@ static int serve (struct priority *priorities, int count, const struct view *vie
         rc = keep (priorities, count, false, view, &slots, plan, err);
     for (int i = 0; i < count && rc == 0; i++)
         if (plan_placement (plan, priorities[i].job).count == 0)
-            rc = free_slots_take (&slots, priorities[i].job, priorities[i].replicas, plan, err);
+            rc = free_slots_take (&slots, view, priorities[i].job, priorities[i].replicas, plan,
+                                  err);
     free_slots_clear (&slots);
     return rc;
 }

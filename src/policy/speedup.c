@@ -38,7 +38,7 @@ enum { FAIR_REACH = 1 << 14 };
 double fair_goodput_on (const struct job_model *model, enum pollux_search search, int fair)
 {
     if (!model->known)
-        return fair;
+        return fair * model->speed;
     /* With more than max_batch / min_local replicas no batch is small enough.  The published search
      * exceeds max_batch there; one count more covers it. */
     int64_t filled = model->limits.max_batch / model->limits.min_local + 1;
@@ -52,20 +52,29 @@ double fair_goodput_on (const struct job_model *model, enum pollux_search search
     return goodput;
 }
 
-double fair_goodput (const struct job_model *models, const struct pools *pools,
-                     enum pollux_search search, int fair)
+/* The mean over the slots of all types, or of those that the job may use. */
+static double mean_fair_goodput (const struct job_model *models, const struct pools *pools,
+                                 enum pollux_search search, int fair, bool all)
 {
-    if (pools->count == 1)
-        return fair_goodput_on (&models[0], search, fair);
     double sum = 0, slots = 0;
     for (int i = 0; i < pools->count; i++) {
-        double goodput = pools->list[i].slots > 0 ? fair_goodput_on (&models[i], search, fair) : 0;
+        bool counts = pools->list[i].slots > 0 && (all || models[i].most_replicas > 0);
+        double goodput = counts ? fair_goodput_on (&models[i], search, fair) : 0;
         if (goodput > 0) {
             sum += pools->list[i].slots * goodput;
             slots += pools->list[i].slots;
         }
     }
     return slots > 0 ? sum / slots : 0;
+}
+
+double fair_goodput (const struct job_model *models, const struct pools *pools,
+                     enum pollux_search search, int fair)
+{
+    if (pools->count == 1)
+        return fair_goodput_on (&models[0], search, fair);
+    double goodput = mean_fair_goodput (models, pools, search, fair, false);
+    return goodput > 0 ? goodput : mean_fair_goodput (models, pools, search, fair, true);
 }
 
 int job_curve (const struct job *job, const struct job_model *model, enum pollux_search search,
@@ -75,9 +84,9 @@ int job_curve (const struct job *job, const struct job_model *model, enum pollux
     if (!model->known) {
         for (int k = 1; k <= most; k++) {
             if (one)
-                one[k - 1] = k;
+                one[k - 1] = k * model->speed;
             if (many)
-                many[k - 1] = k > 1 ? k : 0;
+                many[k - 1] = k > 1 ? k * model->speed : 0;
         }
         return 0;
     }

@@ -14,7 +14,8 @@ int fair_replicas (const struct view *view);
 double fair_goodput_on (const struct job_model *model, enum pollux_search search, int fair);
 
 /* The same in a cluster with several types: the mean over the types, weighted by their slots, without types
- * on which no count has a legal batch.  models: by pool. */
+ * that the job may not use and those on which no count has a legal batch; over all types if it may use none.
+ * models: by pool. */
 double fair_goodput (const struct job_model *models, const struct pools *pools,
                      enum pollux_search search, int fair);
 

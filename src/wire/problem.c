@@ -209,6 +209,11 @@ static int read_spec (const struct wire_place *place, struct job_spec *ret,
     struct wire_place allowed = wire_field (place, "allowed");
     if (rc == 0 && wire_has (place, "allowed"))
         rc = wire_allowed_decode (&allowed, &ret->allowed, err);
+    struct wire_place types = wire_field (place, "types"), speeds = wire_field (place, "speeds");
+    if (rc == 0 && wire_has (place, "types"))
+        rc = wire_types_decode (&types, &ret->types, err);
+    if (rc == 0 && wire_has (place, "speeds"))
+        rc = wire_speeds_decode (&speeds, &ret->speeds, err);
     ret->max_replicas = (int)most;
     return rc;
 }

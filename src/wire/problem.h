@@ -18,7 +18,7 @@
  * Required are a node's name and gpus, a job's name and max_replicas, and with a model also grad
  * and the four batch limits.  The goodput of a job with "model": null is its number of replicas.
  * p is a number up to 1, or "-inf"; policy_options, {name: number}, are other options of the policy.
- * allowed is "any", "pow2", {"multiple_of": n} or a list of counts.
+ * allowed is "any", "pow2", {"multiple_of": n} or a list of counts; types and speeds are those of wire/spec.h.
  */
 #ifndef WIRE_PROBLEM_H
 #define WIRE_PROBLEM_H

@@ -36,6 +36,8 @@ static json_t *encode_job (const struct view *view, const struct job *job)
                    "allocation", encode_placement (view, job->placement));
     json_t *hints = wire_job_encode (&known);
     int failed = !object || !hints || wire_allowed_put (&spec->allowed, object, NULL) < 0 ||
+                 wire_types_put (&spec->types, object, NULL) < 0 ||
+                 wire_speeds_put (&spec->speeds, object, NULL) < 0 ||
                  wire_other_models_put (&job->hints, object, NULL) < 0;
     if (job->hints.type[0])
         failed |= json_object_set_new (object, "type", json_string (job->hints.type));

@@ -10,7 +10,9 @@
 
 #include "base/error.h"
 #include "wire/job.h"
+#include "wire/keys.h"
 #include "wire/member.h"
+#include "wire/submission.h"
 
 const struct wire_member wire_spec_members[] = {
     {WIRE_MEMBER (job_spec, application, WIRE_NAME), .optional = true},
@@ -129,6 +131,117 @@ int wire_allowed_put (const struct allowed *allowed, json_t *object, struct poll
     return 0;
 }
 
+/* ---- Types of nodes ----------------------------------------------------------------------- */
+
+/* Copy the name of a type; refuse what cannot be one, or is among `count` names of the list, which are
+ * `stride` bytes apart. */
+static int decode_type (const struct wire_place *place, const char *name, const char *list,
+                        int count, size_t stride, char ret[NAME_SIZE], struct pollux_error *err)
+{
+    if (!name || !wire_is_job (name))
+        return wire_fail (place, err, "expected a type of 1 to %d letters, digits, '.', '_' or '-'",
+                          NAME_SIZE - 1);
+    for (int i = 0; i < count; i++)
+        if (strcmp (list + (size_t)i * stride, name) == 0)
+            return wire_fail (place, err, "expected every type once");
+    memset (ret, 0, NAME_SIZE);
+    memcpy (ret, name, strlen (name));
+    return 0;
+}
+
+static int decode_type_list (const struct wire_place *place, struct allowed_types *ret,
+                             struct pollux_error *err)
+{
+    size_t size = json_array_size (place->value);
+    int code = 0;
+    if (!json_is_array (place->value) || size < 1 || size > SPEC_TYPES_LIMIT)
+        return wire_fail (place, err, "expected a list of 1 to %d types", SPEC_TYPES_LIMIT);
+    for (size_t i = 0; code == 0 && i < size; i++) {
+        struct wire_place element = wire_element (place, i);
+        code = decode_type (&element, json_string_value (element.value), ret->list[0], ret->count,
+                            NAME_SIZE, ret->list[ret->count], err);
+        ret->count++;
+    }
+    return code;
+}
+
+int wire_types_decode (const struct wire_place *place, struct allowed_types *ret,
+                       struct pollux_error *err)
+{
+    static const char *const keys[] = {"except", NULL};
+    struct allowed_types types = {0};
+    const char *text = json_string_value (place->value);
+    int code = 0;
+    if (json_is_object (place->value)) {
+        struct wire_place list = wire_field (place, "except");
+        types.except = true;
+        code = wire_expect_keys (place, keys, err);
+        if (code == 0)
+            code = decode_type_list (&list, &types, err);
+    } else if (json_is_array (place->value)) {
+        code = decode_type_list (place, &types, err);
+    } else if (!text || strcmp (text, "any") != 0) {
+        code = wire_fail (place, err,
+                          "expected \"any\", a list of types or {\"except\": a list of types}");
+    }
+    if (code == 0)
+        *ret = types;
+    return code;
+}
+
+int wire_types_put (const struct allowed_types *types, json_t *object, struct pollux_error *err)
+{
+    if (types->count == 0)
+        return 0; /* the default */
+    json_t *list = json_array ();
+    for (int i = 0; i < types->count; i++)
+        if (json_array_append_new (list, json_string (types->list[i])) < 0) {
+            json_decref (list);
+            return fail (err, -ENOMEM, "types: not enough memory");
+        }
+    return wire_put (object, "types", types->except ? json_pack ("{s:o}", "except", list) : list,
+                     err);
+}
+
+int wire_speeds_decode (const struct wire_place *place, struct type_speeds *ret,
+                        struct pollux_error *err)
+{
+    struct type_speeds speeds = {0};
+    struct wire_place speed;
+    int code = 0;
+    if (!json_is_object (place->value) || json_object_size (place->value) > SPEC_TYPES_LIMIT)
+        return wire_fail (place, err, "expected a speed for each of at most %d types",
+                          SPEC_TYPES_LIMIT);
+    for (void *at = NULL; code == 0 && wire_each (place, &at, &speed);) {
+        struct type_speed *next = &speeds.list[speeds.count];
+        code = decode_type (&speed, speed.key, speeds.list[0].type, speeds.count,
+                            sizeof (speeds.list[0]), next->type, err);
+        next->speed = json_number_value (speed.value);
+        if (code == 0 && !(json_is_number (speed.value) && next->speed >= WIRE_SPEED_LEAST &&
+                           next->speed <= WIRE_SPEED_LIMIT))
+            code = wire_fail (&speed, err, "expected a number from %g to %g", WIRE_SPEED_LEAST,
+                              WIRE_SPEED_LIMIT);
+        speeds.count++;
+    }
+    if (code == 0)
+        *ret = speeds;
+    return code;
+}
+
+int wire_speeds_put (const struct type_speeds *speeds, json_t *object, struct pollux_error *err)
+{
+    if (speeds->count == 0)
+        return 0;
+    json_t *map = json_object ();
+    for (int i = 0; i < speeds->count; i++)
+        if (json_object_set_new (map, speeds->list[i].type, json_real (speeds->list[i].speed)) <
+            0) {
+            json_decref (map);
+            return fail (err, -ENOMEM, "speeds: not enough memory");
+        }
+    return wire_put (object, "speeds", map, err);
+}
+
 /* ---- The whole ---------------------------------------------------------------------------- */
 
 int wire_spec_decode (const struct wire_place *object, struct job_spec *ret,
@@ -136,10 +249,17 @@ int wire_spec_decode (const struct wire_place *object, struct job_spec *ret,
 {
     struct job_spec spec = *ret;
     spec.allowed = (struct allowed){.kind = ALLOWED_ANY};
+    spec.types = (struct allowed_types){0};
+    spec.speeds = (struct type_speeds){0};
     struct wire_place allowed = wire_field (object, "allowed");
+    struct wire_place types = wire_field (object, "types"), speeds = wire_field (object, "speeds");
     int code = wire_members_decode (wire_spec_members, object, &spec, err);
     if (code == 0 && wire_has (object, "allowed"))
         code = wire_allowed_decode (&allowed, &spec.allowed, err);
+    if (code == 0 && wire_has (object, "types"))
+        code = wire_types_decode (&types, &spec.types, err);
+    if (code == 0 && wire_has (object, "speeds"))
+        code = wire_speeds_decode (&speeds, &spec.speeds, err);
     if (code == 0)
         *ret = spec;
     return code;
@@ -148,5 +268,9 @@ int wire_spec_decode (const struct wire_place *object, struct job_spec *ret,
 int wire_spec_put (const struct job_spec *spec, json_t *object, struct pollux_error *err)
 {
     int code = wire_members_encode (wire_spec_members, spec, object, err);
-    return code < 0 ? code : wire_allowed_put (&spec->allowed, object, err);
+    if (code == 0)
+        code = wire_allowed_put (&spec->allowed, object, err);
+    if (code == 0)
+        code = wire_types_put (&spec->types, object, err);
+    return code < 0 ? code : wire_speeds_put (&spec->speeds, object, err);
 }

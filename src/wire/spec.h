@@ -5,11 +5,13 @@
  *     {
  *       "application": "cifar10", "min_replicas": 0, "max_replicas": 64, "allowed": "pow2",
  *       "weight": 1, "preemptible": true, "adaptive": true, "restart_delay": 30,
- *       "fixed_replicas": 4, "fixed_batch": 512
+ *       "fixed_replicas": 4, "fixed_batch": 512, "types": ["a100", "h100"],
+ *       "speeds": {"t4": 1, "a100": 4.5}
  *     }
  *
- * allowed is "any", "pow2", {"multiple_of": 4} or a list of counts.  Optional: application,
- * allowed ("any"), restart_delay (default: the cluster's), fixed_replicas, fixed_batch.
+ * allowed is "any", "pow2", {"multiple_of": 4} or a list of counts; types a list of types, {"except": [...]}, or
+ * "any".  Optional: application, allowed ("any"), types ("any"), speeds (none), restart_delay (default: the
+ * cluster's), fixed_replicas, fixed_batch.
  * Hints are the job object of job.h with more optional fields:
  *
  *     {"model": {...}, "grad": {...}, "init_batch": 128, ..., "accumulation": true,
@@ -31,7 +33,11 @@
 #define WIRE_WEIGHT_LEAST 1e-9
 #define WIRE_WEIGHT_LIMIT 1e9
 
-/* All fields of struct job_spec except the name and the allowed counts. */
+/* Range of an owner's speeds: a ratio of two keeps times within the range of a model. */
+#define WIRE_SPEED_LEAST 1e-3
+#define WIRE_SPEED_LIMIT 1e3
+
+/* All fields of struct job_spec except the name, the allowed counts, types and speeds. */
 extern const struct wire_member wire_spec_members[];
 
 /* All fields except the name, which is stored elsewhere; ret->name does not change. */
@@ -43,6 +49,14 @@ int wire_spec_put (const struct job_spec *spec, json_t *object, struct pollux_er
 int wire_allowed_decode (const struct wire_place *place, struct allowed *ret,
                          struct pollux_error *err);
 int wire_allowed_put (const struct allowed *allowed, json_t *object, struct pollux_error *err);
+
+/* The values of the fields "types" and "speeds". */
+int wire_types_decode (const struct wire_place *place, struct allowed_types *ret,
+                       struct pollux_error *err);
+int wire_types_put (const struct allowed_types *types, json_t *object, struct pollux_error *err);
+int wire_speeds_decode (const struct wire_place *place, struct type_speeds *ret,
+                        struct pollux_error *err);
+int wire_speeds_put (const struct type_speeds *speeds, json_t *object, struct pollux_error *err);
 
 /* model and grad come together; with them all four limits are required.  Without a model, limits
  * come all four or not at all. */

@@ -26,10 +26,28 @@
 #include "wire/strings.h"
 
 static const char *const known_keys[] = {
-    "name",         "command",      "directory",      "environment",    "min_replicas",
-    "max_replicas", "allowed",      "weight",         "preemptible",    "adaptive",
-    "fixed_batch",  "launcher",     "fixed_replicas", "checkpoint_dir", "stop_signal",
-    "grace",        "max_failures", "backoff",        "restart_delay",  "slurm",
+    "name",
+    "command",
+    "directory",
+    "environment",
+    "min_replicas",
+    "max_replicas",
+    "allowed",
+    "weight",
+    "preemptible",
+    "adaptive",
+    "fixed_batch",
+    "launcher",
+    "fixed_replicas",
+    "checkpoint_dir",
+    "stop_signal",
+    "grace",
+    "max_failures",
+    "backoff",
+    "restart_delay",
+    "slurm",
+    "types",
+    "speeds",
     NULL,
 };
 
@@ -263,6 +281,12 @@ static void read_spec (struct reader *reader)
     struct wire_place allowed = wire_field (layer_of (reader, "allowed"), "allowed");
     if (is_given (reader, "allowed"))
         note (reader, wire_allowed_decode (&allowed, &spec->allowed, reader->err));
+    struct wire_place types = wire_field (layer_of (reader, "types"), "types"),
+                      speeds = wire_field (layer_of (reader, "speeds"), "speeds");
+    if (is_given (reader, "types"))
+        note (reader, wire_types_decode (&types, &spec->types, reader->err));
+    if (is_given (reader, "speeds"))
+        note (reader, wire_speeds_decode (&speeds, &spec->speeds, reader->err));
     complete (reader);
     check (reader);
 }

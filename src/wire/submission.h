@@ -9,6 +9,8 @@
  *     adaptive: true
  *     max_replicas: 16
  *     allowed: pow2                       # any, pow2, {multiple_of: 4}, [1, 2, 6]
+ *     types: [a100, h100]                 # any, a list, {except: [t4]}
+ *     speeds: {a100: 1, h100: 2.2}
  *
  * docs/formats.md lists all fields.  Only the command is required.  Defaults that depend on other
  * fields:

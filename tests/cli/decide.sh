@@ -70,6 +70,30 @@ check "another job follows, by the ratio of the first" jq -e '.allocations.b == 
 typed '{"name": "b"}' >"$tmp/typed.json"
 run pollux decide --json "$tmp/typed.json"
 check "without a ratio it stays where it was measured" jq -e '.allocations.b == {"n0": 4}' <<<"$out"
+for speeds in '{"slow": 1, "fast": 4}:n1' '{"slow": 1, "fast": 0.25}:n0' '{"fast": 4}:n0'; do
+    jq ".jobs[0].speeds = ${speeds%:*}" "$tmp/typed.json" >"$tmp/speeds.json"
+    run pollux decide --json "$tmp/speeds.json"
+    check "with the owner's speeds ${speeds%:*} it is on ${speeds##*:}" jq -e --arg node "${speeds##*:}" '.allocations.b == {($node): 4}' <<<"$out"
+done
+jq '.jobs[0] |= {name, age, max_replicas, speeds: {slow: 1, fast: 2}}' "$tmp/typed.json" >"$tmp/speeds.json"
+run pollux decide --json "$tmp/speeds.json"
+check "before it is measured, the owner's speeds decide" jq -e '.allocations.b == {"n1": 4}' <<<"$out"
+for policy in pollux pollux-jct equal-share fifo; do
+    for types in '["fast"]:n1' '{"except": ["slow"]}:n1' '["slow", "other"]:n0'; do
+        jq ".jobs[0].types = ${types%:n?}" "$tmp/typed.json" >"$tmp/types.json"
+        run pollux decide --json --policy=$policy "$tmp/types.json"
+        check "$policy: with types ${types%:n?} it is on ${types##*:}" jq -e --arg node "${types##*:}" '.allocations.b | keys == [$node]' <<<"$out"
+    done
+    jq '.jobs[0].types = ["other"]' "$tmp/typed.json" >"$tmp/types.json"
+    run pollux decide --json --policy=$policy "$tmp/types.json"
+    check "$policy: a type that no node has: no slots" jq -e '.allocations.b // {} == {}' <<<"$out"
+done
+jq '.nodes |= map (.type = "slow") | .jobs[0].types = ["fast"]' "$tmp/typed.json" >"$tmp/types.json"
+run pollux decide --json --policy=pollux-ga "$tmp/types.json"
+check "pollux-ga: the same" jq -e '.allocations.b // {} == {}' <<<"$out"
+jq '.jobs[0].types = "slow"' "$tmp/typed.json" >"$tmp/types.json"
+run pollux decide "$tmp/types.json"
+expect "a wrong value of types" status=2 err~'jobs\[0\].types: expected "any", a list of types or'
 jq '.jobs[0].models = [range (8) | {type: "t\(.)", model: {alpha_grad: 1, beta_grad: 1, alpha_node: 0, beta_node: 0, alpha_local: 0, beta_local: 0, gamma: 1},
     max_local: 64, max_profiled_replicas: 1}]' "$tmp/typed.json" >"$tmp/eight.json"
 run pollux decide "$tmp/eight.json"

@@ -52,6 +52,25 @@ static struct type_model model_on (const struct job *job, const char *type)
     return model;
 }
 
+static bool may_use (const struct job *job, const char *type)
+{
+    const struct allowed_types *types = &job->spec.types;
+    for (int i = 0; i < types->count; i++)
+        if (strcmp (types->list[i], type) == 0)
+            return !types->except;
+    return types->count == 0 || types->except;
+}
+
+/* What its owner says; 1 by default. */
+static double speed_on (const struct job *job, const char *type)
+{
+    const struct type_speeds *speeds = &job->spec.speeds;
+    for (int i = 0; i < speeds->count; i++)
+        if (strcmp (speeds->list[i].type, type) == 0)
+            return speeds->list[i].speed;
+    return 1;
+}
+
 static int limit_of (const struct job *job, const char *type)
 {
     int fewest = 1;
@@ -150,6 +169,8 @@ const char *check_feasible (const struct view *view, const struct plan *plan)
             return SENTENCE ("job %d: %d replicas are not allowed", i, count);
         } else if (!one_type (view, placement)) {
             return SENTENCE ("job %d: nodes of several types", i);
+        } else if (count > 0 && !may_use (job, type_of (view, placement))) {
+            return SENTENCE ("job %d: nodes of a type that it may not use", i);
         }
     }
     return NULL;
@@ -165,7 +186,7 @@ static double goodput_of (const struct view *view, const struct job *job, const 
     if (replicas == 0)
         return 0;
     if (!job->hints.has_model)
-        return replicas;
+        return replicas * speed_on (job, type);
     struct type_model known = model_on (job, type);
     struct pollux_limits limits = job->hints.limits;
     limits.max_local = known.max_local;
@@ -206,15 +227,17 @@ static struct fair_shares fair_shares_of (const struct view *view)
     for (int i = 0; i < view->job_count; i++) {
         int replicas = (int)ceil ((double)out.slots / view->job_count);
         replicas = replicas > 1 ? replicas : 1;
-        /* The mean over the slots on whose type it can run. */
+        /* The mean over the slots on whose type it can run; over all slots if there are none. */
         double sum = 0, slots = 0;
-        for (int j = 0; j < view->node_count; j++) {
-            const struct node *node = &view->nodes[j];
-            double goodput =
-                node->available ? fair_goodput_of (view, view->jobs[i], node->type, replicas) : 0;
-            sum += goodput * node->slots;
-            slots += goodput > 0 ? node->slots : 0;
-        }
+        for (int all = 0; all <= 1 && slots == 0; all++)
+            for (int j = 0; j < view->node_count; j++) {
+                const struct node *node = &view->nodes[j];
+                bool usable = node->available && (all || may_use (view->jobs[i], node->type));
+                double goodput =
+                    usable ? fair_goodput_of (view, view->jobs[i], node->type, replicas) : 0;
+                sum += goodput * node->slots;
+                slots += goodput > 0 ? node->slots : 0;
+            }
         out.goodputs[i] = slots > 0 ? sum / slots : 0;
     }
     return out;
@@ -317,7 +340,7 @@ static void try_node (struct enumeration *search, int job, int node, struct shar
     int replicas = count_of (placement);
     const char *type = type_of (view, placement);
     if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job], type) ||
-        !one_type (view, placement))
+        !one_type (view, placement) || (replicas > 0 && !may_use (view->jobs[job], type)))
         return;
     for (int i = 0; i < count && count > 1; i++)
         if (search->multi[shares[i].node])

@@ -106,6 +106,16 @@ static struct job_spec random_spec (struct rng *rng, const char *name)
         for (int i = 0; i < allowed->count; i++)
             allowed->list[i] = (i ? allowed->list[i - 1] : 0) + 1 + below (rng, 1000);
     }
+    spec.types.except = maybe (rng);
+    spec.types.count = below (rng, SPEC_TYPES_LIMIT + 1);
+    spec.types.except &= spec.types.count > 0;
+    for (int i = 0; i < spec.types.count; i++)
+        snprintf (spec.types.list[i], NAME_SIZE, "t%d", i);
+    spec.speeds.count = below (rng, SPEC_TYPES_LIMIT + 1);
+    for (int i = 0; i < spec.speeds.count; i++) {
+        snprintf (spec.speeds.list[i].type, NAME_SIZE, "t%d", i);
+        spec.speeds.list[i].speed = real (rng, 1e-3, 1e3);
+    }
     return spec;
 }
 
@@ -342,6 +352,12 @@ static void same_spec (const struct job_spec *a, const struct job_spec *b)
     assert_int_equal (a->min_replicas, b->min_replicas);
     assert_int_equal (a->max_replicas, b->max_replicas);
     assert_memory_equal (&a->allowed, &b->allowed, sizeof (a->allowed));
+    assert_memory_equal (&a->types, &b->types, sizeof (a->types));
+    assert_int_equal (a->speeds.count, b->speeds.count);
+    for (int i = 0; i < a->speeds.count; i++) {
+        assert_string_equal (a->speeds.list[i].type, b->speeds.list[i].type);
+        same_real (a->speeds.list[i].speed, b->speeds.list[i].speed);
+    }
     same_real (a->weight, b->weight);
     assert_int_equal (a->preemptible, b->preemptible);
     assert_int_equal (a->adaptive, b->adaptive);

@@ -286,6 +286,20 @@ static void test_refused (void **state)
         {"command: a\nallowed: squares\n",
          "job:2:10: allowed: expected \"any\", \"pow2\", {\"multiple_of\": N} or a list of counts, "
          "got 'squares'"},
+        {"command: a\ntypes: a100\n", "job:2:8: types: expected \"any\", a list of types or "
+                                      "{\"except\": a list of types}, got 'a100'"},
+        {"command: a\ntypes: []\n",
+         "job:2:8: types: expected a list of 1 to 16 types, got an array"},
+        {"command: a\ntypes: [t4, t4]\n", "job:2:13: types[1]: expected every type once, got 't4'"},
+        {"command: a\ntypes: [-t4]\n", "job:2:9: types[0]: expected a type of 1 to 63 letters, "
+                                       "digits, '.', '_' or '-', got '-t4'"},
+        {"command: a\ntypes: {only: [t4]}\n", "job:2:9: types.only: no such field"},
+        {"command: a\nspeeds: {t4: -1}\n",
+         "job:2:14: speeds.t4: expected a number from 0.001 to 1000, got '-1'"},
+        {"command: a\nspeeds: fast\n",
+         "job:2:9: speeds: expected a speed for each of at most 16 types, got 'fast'"},
+        {"command: a\nspeeds: {t 4: 1}\n", "job:2:15: speeds.t 4: expected a type of 1 to 63 "
+                                           "letters, digits, '.', '_' or '-', got '1'"},
         {"command: a\nallowed: [1, 1]\n",
          "job:2:14: allowed[1]: expected every count once, got '1'"},
         {"command: a\nmax_replicas: 4\nfixed_replicas: 5\n",

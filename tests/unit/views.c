@@ -243,6 +243,20 @@ static void random_models (struct hints *hints, int types, struct rng *rng)
     }
 }
 
+/* Some jobs may use some types only, and some have an owner who knows speeds. */
+static void random_wishes (struct job_spec *spec, struct rng *rng)
+{
+    if (chance (rng, 0.3)) {
+        spec->types = (struct allowed_types){.except = chance (rng, 0.5), .count = 1};
+        snprintf (spec->types.list[0], NAME_SIZE, "type-%d", between (rng, 1, 3));
+    }
+    if (chance (rng, 0.3)) {
+        spec->speeds = (struct type_speeds){.count = 1};
+        spec->speeds.list[0].speed = log_uniform (rng, 0.2, 5);
+        snprintf (spec->speeds.list[0].type, NAME_SIZE, "type-%d", between (rng, 1, 3));
+    }
+}
+
 void scene_mix (struct scene *scene, struct rng *rng)
 {
     int types = between (rng, 1, 3);
@@ -252,6 +266,7 @@ void scene_mix (struct scene *scene, struct rng *rng)
         struct job *job = &scene->jobs[i];
         if (job->hints.has_model && chance (rng, 0.5))
             random_models (&job->hints, types, rng);
+        random_wishes (&job->spec, rng);
         if (job->spec.preemptible && !one_type (&scene->view, job->placement))
             assert_int_equal (0, job_place (job, (struct placement){0}));
     }
@@ -291,6 +306,7 @@ void assert_feasible (const struct policy *policy, const struct view *view, cons
         assert_true (one_type (view, placement));
         if (job_pinned (job) || replicas == 0)
             continue;
+        assert_true (job_allows_type (job, view->nodes[placement.shares[0].node].type));
         if (policy->elastic)
             assert_true (job_allows (job, replicas));
         else

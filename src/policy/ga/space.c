@@ -76,10 +76,18 @@ static bool is_gapless (const struct job *job, int limit)
     return true;
 }
 
+/* All nodes have one type. */
+static bool allows_nodes (const struct ga_space *space, const struct job *job)
+{
+    return space->column_count == 0 ||
+           job_allows_type (job, space->view->nodes[space->nodes[0]].type);
+}
+
 static void make_row (struct ga_space *space, int job)
 {
     const struct job *it = space->view->jobs[job];
-    int most = job_most_replicas (it), slots = view_slots (space->view);
+    int most = allows_nodes (space, it) ? job_most_replicas (it) : 0;
+    int slots = view_slots (space->view);
     struct ga_row *row = &space->rows[space->row_count];
     *row = (struct ga_row){.job = job, .limit = most < slots ? most : slots};
     row->gapless = is_gapless (it, row->limit);
