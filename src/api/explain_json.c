@@ -56,6 +56,23 @@ static json_t *describe_curve (const struct explanation *all)
     return array;
 }
 
+static json_t *describe_types (const struct explanation *all)
+{
+    json_t *array = json_array ();
+    for (int i = 0; array && i < all->type_count; i++) {
+        const struct explain_type *other = &all->types[i];
+        json_t *object =
+            json_pack ("{s:s, s:b, s:b, s:i, s:o}", "type", other->type, "known", other->known,
+                       "predicted", other->predicted, "replicas", other->replicas, "goodput_factor",
+                       describe_number (other->goodput));
+        if (json_array_append_new (array, object) < 0) {
+            json_decref (array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
 /* An array of `count` strings of `size` bytes each. */
 static json_t *describe_lines (const char *lines, size_t size, int count)
 {
@@ -74,16 +91,16 @@ json_t *describe_explanation (const struct present *present, int job, const stru
     bool waiting = wait_reason (present->cluster, present->totals, present->cluster->jobs[job],
                                 present->now_us, present->next_round_us, waits);
     const struct round_summary *full = round_history_last_full (present->rounds);
-    struct explain_text text; /* 14 KiB */
+    struct explain_text text; /* 22 KiB */
     explain_text_make (all, full, waiting ? waits : NULL, &text);
-    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "job",
-                      describe_job (present, job), "round",
-                      full ? describe_round (full) : json_null (), "price",
-                      describe_number (full ? full->price : NAN), "curve", describe_curve (all),
-                      "current", describe_point (&all->current), "one_more",
-                      describe_change (&all->more), "one_less", describe_change (&all->less),
-                      "fair_share", all->fair, "fitness", describe_number (all->fitness), "limits",
-                      describe_lines (all->limits[0], EXPLAIN_SENTENCE, all->limit_count),
-                      "waits_for", waiting ? json_string (waits) : json_null (), "sentences",
-                      describe_lines (text.sentences[0], EXPLAIN_TEXT_SIZE, text.count));
+    return json_pack (
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "job",
+        describe_job (present, job), "round", full ? describe_round (full) : json_null (), "price",
+        describe_number (full ? full->price : NAN), "curve", describe_curve (all), "types",
+        describe_types (all), "current", describe_point (&all->current), "one_more",
+        describe_change (&all->more), "one_less", describe_change (&all->less), "fair_share",
+        all->fair, "fitness", describe_number (all->fitness), "limits",
+        describe_lines (all->limits[0], EXPLAIN_SENTENCE, all->limit_count), "waits_for",
+        waiting ? json_string (waits) : json_null (), "sentences",
+        describe_lines (text.sentences[0], EXPLAIN_TEXT_SIZE, text.count));
 }

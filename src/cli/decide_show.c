@@ -146,6 +146,20 @@ static int print_explanations (const struct decision *decision,
     return table_end (&table, terminal, out, err);
 }
 
+/* The jobs on other types, in sentences. */
+static void print_types (const struct explanation *explanations, int count, FILE *out)
+{
+    struct explain_text text; /* 22 KiB */
+    const char *before = "\n";
+    for (int i = 0; i < count; i++) {
+        explain_text_types (&explanations[i], &text);
+        for (int j = 0; j < text.count; j++) {
+            fprintf (out, "%s%s: %s\n", before, explanations[i].job->spec.name, text.sentences[j]);
+            before = "";
+        }
+    }
+}
+
 int decide_print (const struct decision *decision, const struct explanation *explanations,
                   int count, FILE *out, struct pollux_error *err)
 {
@@ -159,6 +173,8 @@ int decide_print (const struct decision *decision, const struct explanation *exp
     }
     if (rc == 0 && count > 0)
         rc = print_explanations (decision, explanations, count, terminal, out, err);
+    if (rc == 0)
+        print_types (explanations, count, out);
     return rc;
 }
 
@@ -210,6 +226,22 @@ static json_t *encode_change (const struct decision *decision, int job,
                       "gap", number (gap < 0 ? 0 : gap));
 }
 
+static json_t *encode_types (const struct explanation *all)
+{
+    json_t *object = json_object ();
+    for (int i = 0; i < all->type_count && object; i++) {
+        const struct explain_type *other = &all->types[i];
+        json_t *entry =
+            json_pack ("{s:b, s:b, s:i, s:o}", "known", other->known, "predicted", other->predicted,
+                       "replicas", other->replicas, "goodput_factor", number (other->goodput));
+        if (json_object_set_new (object, other->type, entry) < 0) {
+            json_decref (object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
 json_t *decide_encode (const struct decision *decision, const struct explanation *explanations,
                        int count)
 {
@@ -225,10 +257,12 @@ json_t *decide_encode (const struct decision *decision, const struct explanation
     }
     for (int i = 0; i < count && !failed; i++) {
         const struct explanation *all = &explanations[i];
-        failed |= json_object_set_new (
-            explained, all->job->spec.name,
+        json_t *object =
             json_pack ("{s:o, s:o}", "more", encode_change (decision, all->index, &all->more),
-                       "fewer", encode_change (decision, all->index, &all->less)));
+                       "fewer", encode_change (decision, all->index, &all->less));
+        if (object && all->type_count > 0)
+            failed |= json_object_set_new (object, "types", encode_types (all));
+        failed |= json_object_set_new (explained, all->job->spec.name, object);
     }
     json_t *root = NULL;
     if (!failed)

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "policy/explain_private.h"
@@ -28,10 +29,11 @@ static struct job_model model_in (const struct explainer *explainer, int index, 
     return job_model_on (explainer->view->jobs[index], &explainer->pools, pool, &explainer->ratios);
 }
 
-int explain_best_on (const struct explainer *explainer, int index, struct pollux_shape shape,
-                     struct pollux_best *ret, struct pollux_error *err)
+/* The best batch of a job on a shape of a pool. */
+static int best_in (const struct explainer *explainer, int index, int pool,
+                    struct pollux_shape shape, struct pollux_best *ret, struct pollux_error *err)
 {
-    struct job_model model = model_in (explainer, index, explainer->pool_of[index]);
+    struct job_model model = model_in (explainer, index, pool);
     *ret = (struct pollux_best){.goodput = shape.replicas * model.speed};
     if (!model.known || shape.replicas == 0)
         return 0;
@@ -41,6 +43,12 @@ int explain_best_on (const struct explainer *explainer, int index, struct pollux
     return rc < 0
                ? fail (err, rc, "job %s: %.180s", explainer->view->jobs[index]->spec.name, why.text)
                : 0;
+}
+
+int explain_best_on (const struct explainer *explainer, int index, struct pollux_shape shape,
+                     struct pollux_best *ret, struct pollux_error *err)
+{
+    return best_in (explainer, index, explainer->pool_of[index], shape, ret, err);
 }
 
 int explain_best_with (const struct explainer *explainer, int index, int replicas,
@@ -211,6 +219,49 @@ static int curve_make (const struct explainer *explainer, int index, struct expl
     return 0;
 }
 
+/* ---- Other types -------------------------------------------------------------------------- */
+
+/* The job in another pool, compared with its present goodput. */
+static int type_make (const struct explainer *explainer, int index, int pool, double goodput,
+                      struct explain_type *ret, struct pollux_error *err)
+{
+    const struct pool *size = &explainer->pools.list[pool];
+    struct job_model model = model_in (explainer, index, pool);
+    int most = explainer->planned[index].replicas;
+    most = most < model.most_replicas ? most : model.most_replicas;
+    most = most < size->slots ? most : size->slots;
+    *ret = (struct explain_type){
+        .replicas = job_fit_replicas (explainer->view->jobs[index], most),
+        .known = model.known && model.source != MODEL_GUESSED,
+        .predicted = model.source == MODEL_PREDICTED,
+        .goodput = NAN,
+    };
+    memcpy (ret->type, size->type, NAME_SIZE);
+    struct pollux_shape shape = {.nodes = ret->replicas > size->node_slots ? 2 : 1,
+                                 .replicas = ret->replicas};
+    struct pollux_best best;
+    int rc = best_in (explainer, index, pool, shape, &best, err);
+    if (rc == 0 && ret->known && ret->replicas > 0 && goodput > 0)
+        ret->goodput = best.goodput / goodput;
+    return rc;
+}
+
+static int types_make (const struct explainer *explainer, int index, struct explanation *ret,
+                       struct pollux_error *err)
+{
+    const struct pools *pools = &explainer->pools;
+    int rc = 0, own = explainer->pool_of[index];
+    if (pools->count == 1 || ret->current.replicas == 0)
+        return 0;
+    memcpy (ret->type, pools->list[own].type, NAME_SIZE);
+    for (int i = 0; rc == 0 && i < pools->count && ret->type_count < EXPLAIN_TYPES; i++)
+        if (i != own && pools->list[i].slots > 0 &&
+            job_allows_type (explainer->view->jobs[index], pools->list[i].type))
+            rc = type_make (explainer, index, i, ret->current.goodput,
+                            &ret->types[ret->type_count++], err);
+    return rc;
+}
+
 /* ---- Limits ------------------------------------------------------------------------------- */
 
 static void add_limit (struct explanation *ret, const char *format, ...)
@@ -270,6 +321,20 @@ static void find_size_limits (const struct job *job, int replicas, struct explan
         add_limit (ret, "It runs with %d listed counts only.", spec->allowed.count);
 }
 
+static void find_type_limits (const struct job *job, struct explanation *ret)
+{
+    const struct allowed_types *types = &job->spec.types;
+    char list[EXPLAIN_SENTENCE / 2] = "";
+    size_t length = 0;
+    for (int i = 0; i < types->count && length < sizeof (list); i++)
+        length += (size_t)snprintf (list + length, sizeof (list) - length, "%s%s",
+                                    i > 0 ? ", " : "", types->list[i]);
+    if (types->count > 0)
+        add_limit (ret, "It runs on %s only: %s.",
+                   types->except ? "types of nodes other than these" : "these types of nodes",
+                   list);
+}
+
 /* The goodput of a job with its fair share, over all types. */
 static int find_fair_goodput (struct explainer *explainer, int index, struct pollux_error *err)
 {
@@ -313,12 +378,15 @@ int explain (struct explainer *explainer, int index, struct explanation *ret,
         rc = curve_make (explainer, index, all, err);
     }
     if (rc == 0)
+        rc = types_make (explainer, index, all, err);
+    if (rc == 0)
         rc = explain_more (explainer, index, &all->more, err);
     if (rc == 0)
         rc = explain_less (explainer, index, &all->less, err);
     if (rc == 0) {
         find_model_limits (job, all);
         find_size_limits (job, explainer->planned[index].replicas, all);
+        find_type_limits (job, all);
         *ret = *all;
     }
     free (all);

@@ -17,7 +17,13 @@
 #include "policy/policy.h"
 
 /* A curve of 96 points: all counts up to 64, then with growing steps up to 2^20. */
-enum { EXPLAIN_POINTS = 96, EXPLAIN_OTHERS = 16, EXPLAIN_LIMITS = 8, EXPLAIN_SENTENCE = 256 };
+enum {
+    EXPLAIN_POINTS = 96,
+    EXPLAIN_OTHERS = 16,
+    EXPLAIN_LIMITS = 8,
+    EXPLAIN_TYPES = 8,
+    EXPLAIN_SENTENCE = 256
+};
 
 /* A job with a number of replicas, at best.  NaN where there is no model. */
 struct explain_point {
@@ -48,6 +54,15 @@ struct explain_change {
     double fitness;  /* of all jobs, afterwards; NaN: not known */
 };
 
+/* The job on nodes of another type, with as many replicas as it has now, or fewer if it cannot have these there. */
+struct explain_type {
+    char type[NAME_SIZE];
+    bool known;     /* else nothing tells how fast it would be there */
+    bool predicted; /* from its speed on other types */
+    int replicas;
+    double goodput; /* factor */
+};
+
 struct explanation {
     const struct job *job;
     int index; /* of the job in the view */
@@ -60,6 +75,10 @@ struct explanation {
     struct explain_change more, less;
     struct explain_point curve[EXPLAIN_POINTS];
     int curve_count;
+    char type
+        [NAME_SIZE]; /* of its nodes, if it has slots in a cluster with several types; else "" */
+    struct explain_type types[EXPLAIN_TYPES]; /* other types that it may use; none if type is "" */
+    int type_count;
     char limits[EXPLAIN_LIMITS][EXPLAIN_SENTENCE]; /* that apply */
     int limit_count;
 };

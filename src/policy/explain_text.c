@@ -213,6 +213,44 @@ static void say_change (struct explain_text *text, const struct explanation *all
     end_sentence (text);
 }
 
+/* "1.4 times as fast as", "15 % faster than"; of a factor. */
+static void say_comparison (struct explain_text *text, double factor)
+{
+    double percent = 100 * (factor - 1);
+    if (fabs (percent) < 0.05)
+        say (text, "as fast as");
+    else if (factor >= FACTOR_LEAST)
+        say (text, "%s times as fast as", figure (factor).text);
+    else
+        say (text, "%s %% %s than", figure (fabs (percent)).text,
+             percent > 0 ? "faster" : "slower");
+}
+
+/* "On 2 a100 it would train 1.4 times as fast as on its 4 t4." */
+static void say_type (struct explain_text *text, const struct explanation *all,
+                      const struct explain_type *other)
+{
+    const char *type = other->type[0] ? other->type : "nodes without a type";
+    if (!other->known) {
+        say (text, "How fast it would be on %s is not known: no job has trained on both types.",
+             type);
+    } else if (other->replicas > 0 && other->goodput > 0) {
+        say (text, "On %d %s it would train ", other->replicas, type);
+        say_comparison (text, other->goodput);
+        say (text, " on its %d %s%s.", all->current.replicas, all->type,
+             other->predicted ? " (predicted)" : "");
+    } else {
+        return;
+    }
+    end_sentence (text);
+}
+
+static void say_types (struct explain_text *text, const struct explanation *all)
+{
+    for (int i = 0; i < all->type_count; i++)
+        say_type (text, all, &all->types[i]);
+}
+
 static void say_price (struct explain_text *text, const struct round_summary *full)
 {
     if (!full)
@@ -262,10 +300,17 @@ void explain_text_make (const struct explanation *all, const struct round_summar
     if (all->current.replicas > 0)
         say_change (ret, all, &all->less, "fewer",
                     all->has_objective ? "; no other job would gain by it" : "");
+    say_types (ret, all);
     say_objective (ret, all);
     say_price (ret, full);
     for (int i = 0; i < all->limit_count; i++) {
         say (ret, "%s", all->limits[i]);
         end_sentence (ret);
     }
+}
+
+void explain_text_types (const struct explanation *all, struct explain_text *ret)
+{
+    memset (ret, 0, sizeof (*ret));
+    say_types (ret, all);
 }

@@ -8,7 +8,7 @@
 
 /* Six sentences and the limits; a few names of 63 bytes and many words each.  Longer sentences are
  * cut. */
-enum { EXPLAIN_SENTENCES = 6 + EXPLAIN_LIMITS, EXPLAIN_TEXT_SIZE = 1024 };
+enum { EXPLAIN_SENTENCES = 6 + EXPLAIN_TYPES + EXPLAIN_LIMITS, EXPLAIN_TEXT_SIZE = 1024 };
 
 struct explain_text {
     char sentences[EXPLAIN_SENTENCES][EXPLAIN_TEXT_SIZE];
@@ -19,6 +19,9 @@ struct explain_text {
  * NULL: nothing. */
 void explain_text_make (const struct explanation *explanation, const struct round_summary *full,
                         const char *waits, struct explain_text *ret);
+
+/* The sentences on other types alone. */
+void explain_text_types (const struct explanation *explanation, struct explain_text *ret);
 
 /* From this factor on a change is said as a factor, "3.2 times as fast"; below, in per cent. */
 #define FACTOR_LEAST 2.0

@@ -130,6 +130,7 @@ static bool predict_by_owner (const struct job *job, const char *type, struct jo
     if (isnan (to) || isnan (from) || !measured_on (job, known, ret))
         return false;
     ret->model = faster (ret->model, to / from);
+    ret->source = MODEL_PREDICTED;
     return true;
 }
 
@@ -146,6 +147,7 @@ static struct job_model predict (const struct job *job, const struct pools *pool
             model = other;
         }
     }
+    model.source = best ? MODEL_PREDICTED : MODEL_GUESSED;
     if (best)
         model.model = faster (model.model, exp (best->mean));
     else

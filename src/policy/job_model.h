@@ -25,10 +25,14 @@ struct type_ratios {
 int type_ratios_make (const struct view *view, const struct pools *pools, struct arena *arena,
                       struct type_ratios *ret);
 
+/* Where a model comes from: the job itself, the speeds of its owner or other jobs, or no evidence. */
+enum model_source { MODEL_MEASURED, MODEL_PREDICTED, MODEL_GUESSED };
+
 /* A job on nodes of one type. */
 struct job_model {
     bool known;   /* else its goodput is its number of replicas times speed */
     double speed; /* without a model: as its owner says, 1 by default */
+    enum model_source source;
     struct pollux_model model;
     struct pollux_grad grad;
     struct pollux_limits limits;

@@ -78,6 +78,13 @@ done
 jq '.jobs[0] |= {name, age, max_replicas, speeds: {slow: 1, fast: 2}}' "$tmp/typed.json" >"$tmp/speeds.json"
 run pollux decide --json "$tmp/speeds.json"
 check "before it is measured, the owner's speeds decide" jq -e '.allocations.b == {"n1": 4}' <<<"$out"
+typed '{"name": "a", "both": true}, {"name": "b"}' | jq '.jobs[0].allocation = {"n0": 4} | .jobs[1] += {allocation: {"n1": 1}, preemptible: false} | .jobs[0].preemptible = false' >"$tmp/typed2.json"
+run pollux decide --explain --json "$tmp/typed2.json"
+check "explain compares types: measured, and predicted by another job" jq -e '
+    .explain.a.types.fast | .known and (.predicted | not) and .replicas == 4 and (.goodput_factor - 4 | fabs) < 0.01' <<<"$out"
+check "explain compares types: back to the slower one" jq -e '.explain.b.types.slow | .known and .replicas == 1 and .goodput_factor < 0.3' <<<"$out"
+run pollux decide --explain "$tmp/typed2.json"
+expect "the same in sentences" status=0 out~'^a: On 4 fast it would train 4 times as fast as on its 4 slow\.$' out~'^b: On 1 slow it would train 75 % slower than on its 1 fast'
 for policy in pollux pollux-jct equal-share fifo; do
     for types in '["fast"]:n1' '{"except": ["slow"]}:n1' '["slow", "other"]:n0'; do
         jq ".jobs[0].types = ${types%:n?}" "$tmp/typed.json" >"$tmp/types.json"

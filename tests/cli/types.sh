@@ -30,6 +30,8 @@ soon "it moves to the fast node, by its owner's speeds" trained_on quick
 holds "it is there" on hare
 holds "the model of the slow node is kept" has_model slow
 quick=$(of job .goodput)
+run pollux explain job
+expect "explain compares the types, as measured" status=0 out~'On 1 slow it would train [0-9.]+ % slower than on its 1 quick\.'
 check "it is faster there: $quick useful samples per second instead of $slow" true_that "$quick > 2 * $slow"
 
 # ---- Both models last -------------------------------------------------------------------------
