@@ -84,8 +84,8 @@ static void train (void *arg)
         return;
     const struct app *app = job->app;
     training_clear (job);
-    training_init (job, app, 2048, 0);
-    check (training_place (job, (int[]){4, 2}, 2, 30, NULL, &err));
+    training_init (job, app, 2048, false, 0);
+    check (training_place (job, app, (int[]){4, 2}, 2, 30, NULL, &err));
 }
 
 int main (void)
@@ -106,8 +106,8 @@ int main (void)
     bench_target ("step-interpolated", 1e9 * large_s, 1000);
 
     struct training job;
-    training_init (&job, ground_truth_app (truth, "cifar10"), 2048, 0);
-    check (training_place (&job, (int[]){4, 2}, 2, 30, NULL, &err));
+    training_init (&job, ground_truth_app (truth, "cifar10"), 2048, false, 0);
+    check (training_place (&job, job.app, (int[]){4, 2}, 2, 30, NULL, &err));
     double train_s = bench_seconds (train, &job);
     bench_print ("train-one-minute", 1e9 * train_s, "ns");
     bench_target ("train-one-minute", 1e9 * train_s, 500);

@@ -25,12 +25,22 @@ static int take_int (const struct options *options, int most, int *ret, struct p
     return rc;
 }
 
+/* The result of an option, or -EINVAL if it and another one describe two clusters. */
+static int exclude (const struct sim_options *options, int rc, struct pollux_error *err)
+{
+    if (rc == 0 && options->has_size && sim_typed (&options->config))
+        return fail (err, -EINVAL,
+                     "--nodes and --gpus-per-node exclude --node-group and --cluster");
+    return rc;
+}
+
 int sim_options_take (struct sim_options *ret, const struct options *options, int id,
                       struct pollux_error *err)
 {
     struct sim_config *config = &ret->config;
     int64_t seed = 0;
     size_t agent = 0;
+    struct pollux_error why;
     int rc;
     switch ((enum sim_option_id)id) {
     case SIM_OPTION_TRACES:
@@ -41,9 +51,18 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
             return fail (err, -EINVAL, "--traces and --profiles exclude each other");
         return 0;
     case SIM_OPTION_NODES:
-        return take_int (options, NODES_LIMIT, &config->nodes, err);
+        ret->has_size = true;
+        return exclude (ret, take_int (options, NODES_LIMIT, &config->nodes, err), err);
     case SIM_OPTION_SLOTS:
-        return take_int (options, SLOTS_LIMIT, &config->slots_per_node, err);
+        ret->has_size = true;
+        return exclude (ret, take_int (options, SLOTS_LIMIT, &config->slots_per_node, err), err);
+    case SIM_OPTION_GROUPS:
+        rc = wire_node_groups_parse (options->argument, config->groups, &config->group_count, &why);
+        rc = rc < 0 ? fail (err, rc, "--node-group: %s", why.text) : 0;
+        return exclude (ret, rc, err);
+    case SIM_OPTION_CLUSTER:
+        rc = wire_node_groups_read (options->argument, config->groups, &config->group_count, err);
+        return exclude (ret, rc, err);
     case SIM_OPTION_MAX_REPLICAS:
         return take_int (options, POLLUX_REPLICAS_LIMIT, &config->max_replicas, err);
     case SIM_OPTION_INTERVAL:

@@ -10,6 +10,7 @@
 struct sim_options {
     struct sim_config config;
     struct sim_input_files files;
+    bool has_size; /* --nodes or --gpus-per-node was given */
 };
 
 enum sim_option_id {
@@ -17,6 +18,8 @@ enum sim_option_id {
     SIM_OPTION_PROFILES,
     SIM_OPTION_NODES,
     SIM_OPTION_SLOTS,
+    SIM_OPTION_GROUPS,
+    SIM_OPTION_CLUSTER,
     SIM_OPTION_INTERVAL,
     SIM_OPTION_DELAY,
     SIM_OPTION_INTERFERENCE,
@@ -38,6 +41,9 @@ enum sim_option_id {
     {"traces", "DIR", SIM_OPTION_TRACES, "measured applications, in the published format"},        \
         {"profiles", "FILE", SIM_OPTION_PROFILES, "applications as profiles (JSON)"},              \
         {"gpus-per-node", "N", SIM_OPTION_SLOTS, "GPUs of each node (4)"},                         \
+        {"node-group", "TYPE:NxGPUS,...", SIM_OPTION_GROUPS,                                       \
+         "instead: nodes with types, such as t4:6x4,a100:2x8"},                                    \
+        {"cluster", "FILE", SIM_OPTION_CLUSTER, "instead: such groups of nodes from a file"},      \
         {"interval", "SECONDS", SIM_OPTION_INTERVAL, "time between rounds (60)"},                  \
         {"restart-delay", "SECONDS", SIM_OPTION_DELAY, "time that a restart costs a job (30)"},    \
         {"interference", "SHARE", SIM_OPTION_INTERFERENCE,                                         \

@@ -309,9 +309,10 @@ static int apply_start (struct cluster *cluster, const struct event *event,
     if (job_place (job, event->start.placement) < 0)
         return fail (err, -ENOMEM, "no memory for the placement of job %s", job->spec.name);
     job->generation = event->start.generation;
-    job->restarts += job->generation > 1 && !job->failed_last;
+    job->restarts += job->generation > 1 && !job->failed_last && !event->start.relocated;
     job->failed_last = false;
-    job->start_us = event->at_us;
+    if (!event->start.relocated)
+        job->start_us = event->at_us;
     job->phase = JOB_RUNNING;
     return 0;
 }

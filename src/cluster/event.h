@@ -89,6 +89,9 @@ struct event {
         struct {
             int generation;
             struct placement placement; /* of START; STARTED has none */
+            /* Of START: the same number of replicas per node on other nodes of the same type, without a restart.
+             * Only in simulations. */
+            bool relocated;
         } start;
         struct {
             int generation;

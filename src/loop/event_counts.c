@@ -34,7 +34,8 @@ void event_counts_add (struct event_counts *counts, const struct cluster *cluste
         break;
     case EVENT_START:
         counts->starts++;
-        counts->restarts += job && event->start.generation > 1 && !job->failed_last;
+        counts->restarts +=
+            job && event->start.generation > 1 && !job->failed_last && !event->start.relocated;
         break;
     case EVENT_EXIT:
         add_exit (counts, job, event->exit.kind);

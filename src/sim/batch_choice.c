@@ -25,18 +25,25 @@ struct pollux_batch batch_split (const struct pollux_limits *limits, int64_t tot
     return batch_limit (limits, batch, replicas);
 }
 
+struct batch_fit *batch_adapter_here (struct batch_adapter *adapter,
+                                      const struct training *training)
+{
+    return &adapter->fits[app_index (training->here)];
+}
+
 int batch_adapter_refit (struct batch_adapter *adapter, const struct training *training,
                          struct pollux_error *err)
 {
-    if (training->sample_count == adapter->fitted_count)
+    struct batch_fit *here = batch_adapter_here (adapter, training);
+    const struct type_samples *samples = training_samples (training);
+    if (samples->count == here->count)
         return 0;
-    const struct pollux_model *last = adapter->fitted_count > 0 ? &adapter->fit.model : NULL;
+    const struct pollux_model *last = here->count > 0 ? &here->fit.model : NULL;
     struct pollux_fit fit;
-    int code = pollux_fit (training->samples, training->sample_count, last, &fit, err);
+    int code = pollux_fit (samples->list, samples->count, last, &fit, err);
     if (code < 0)
         return code;
-    adapter->fit = fit;
-    adapter->fitted_count = training->sample_count;
+    *here = (struct batch_fit){.fit = fit, .count = samples->count};
     return 0;
 }
 
@@ -44,15 +51,15 @@ int batch_adapt (void *self, const struct training *training, struct pollux_batc
                  struct pollux_error *err)
 {
     struct batch_adapter *adapter = self;
-    const struct pollux_limits *limits = app_limits (training->app);
+    const struct pollux_limits *limits = &training->limits;
     int64_t least = limits->min_local * training->replicas;
     struct pollux_best best = {.goodput = 0};
-    if (training->sample_count > 0) {
+    if (training_samples (training)->count > 0) {
         struct pollux_shape shape = {.nodes = training->nodes, .replicas = training->replicas};
         int code = batch_adapter_refit (adapter, training, err);
         if (code == 0)
-            code = pollux_best_batch (&adapter->fit.model, training->grad, limits, adapter->search,
-                                      shape, &best, err);
+            code = pollux_best_batch (&batch_adapter_here (adapter, training)->fit.model,
+                                      training->grad, limits, adapter->search, shape, &best, err);
         if (code < 0)
             return code;
     }

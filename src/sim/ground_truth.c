@@ -28,12 +28,40 @@ static int by_name (const void *left, const void *right)
     return strcmp (a->name, b->name);
 }
 
-void app_clear (struct app *app)
+struct app app_start (void)
+{
+    return (struct app){.restart_delay_s = NAN, .slowdown = 1};
+}
+
+static void clear_times (struct app *app)
 {
     if (app->times)
         app->timing->free (app->times);
     app->times = NULL;
+}
+
+void app_clear (struct app *app)
+{
+    for (int i = 0; i < app->part_count; i++)
+        clear_times (&app->parts[i]);
+    free (app->parts);
+    clear_times (app);
     training_curve_clear (&app->curve);
+}
+
+void app_finish (struct app *app)
+{
+    for (int i = 0; i < app->part_count; i++) {
+        struct app *part = &app->parts[i];
+        memcpy (part->name, app->name, sizeof (part->name));
+        part->limits.init_batch = app->limits.init_batch;
+        part->limits.max_batch = app->limits.max_batch;
+        part->limits.accumulation = app->limits.accumulation;
+        part->curve = app->curve;
+        part->restart_delay_s = app->restart_delay_s;
+        part->slowdown = app->slowdown;
+        part->index = i + 1;
+    }
 }
 
 static void clear_all (struct app *apps, int count)
@@ -101,6 +129,11 @@ struct preparation {
     atomic_int code;
 };
 
+static int prepare_times (const struct app *app)
+{
+    return app->timing && app->timing->prepare ? app->timing->prepare (app->times, NULL) : 0;
+}
+
 /* Each thread takes the next application until none is left.  An application pinned to one replica
  * rarely needs its triangulation; it is made on demand. */
 static void *prepare_some (void *self)
@@ -111,10 +144,11 @@ static void *prepare_some (void *self)
         if (i >= preparation->truth->count)
             return NULL;
         const struct app *app = &preparation->truth->apps[i];
-        if (!app->timing->prepare || app->pin.replicas == 1 ||
-            (preparation->wanted && !preparation->wanted[i]))
+        if (preparation->wanted && !preparation->wanted[i])
             continue;
-        int code = app->timing->prepare (app->times, NULL);
+        int code = app->timing && app->pin.replicas == 1 ? 0 : prepare_times (app);
+        for (int part = 0; code == 0 && part < app->part_count; part++)
+            code = prepare_times (&app->parts[part]);
         if (code < 0)
             preparation->code = code;
     }
@@ -183,6 +217,45 @@ double app_iterations (const struct app *app, int e, double total_batch)
 struct app_step app_step (const struct app *app, const int *counts, int nodes, int64_t m)
 {
     return app->timing->step (app->times, counts, nodes, m);
+}
+
+const struct app *app_on (const struct app *app, const char *type)
+{
+    for (int i = 0; i < app->part_count; i++)
+        if (strcmp (app->parts[i].type, type) == 0)
+            return &app->parts[i];
+    return app->timing && (app->part_count == 0 || !type[0]) ? app : NULL;
+}
+
+int app_index (const struct app *app)
+{
+    return app->index;
+}
+
+double app_speed (const struct app *app)
+{
+    return app->speed;
+}
+
+double app_restart_delay (const struct app *app)
+{
+    return app->restart_delay_s;
+}
+
+double app_slowdown (const struct app *app)
+{
+    return app->slowdown;
+}
+
+int64_t app_max_local (const struct app *app, const int *counts, int nodes)
+{
+    return app->timing->max_local ? app->timing->max_local (app->times, counts, nodes)
+                                  : app->limits.max_local;
+}
+
+int64_t app_most_local (const struct app *app, int replicas)
+{
+    return app->timing->most_local ? app->timing->most_local (app->times, replicas) : 0;
 }
 
 double app_iter_time (struct app_step step, int64_t s)

@@ -17,8 +17,8 @@
 struct ground_truth;
 struct app;
 
-/* Load every application of a folder: a subfolder each, with placements.csv, scalability.csv
- * and validation-B.csv.  On success *ret belongs to the caller (ground_truth_free).  On failure err
+/* Load every application of a folder: a subfolder each, with placements.csv, scalability.csv and
+ * validation-B.csv; or with placements-TYPE.csv and scalability-TYPE.csv for types of nodes.  On success *ret belongs to the caller (ground_truth_free).  On failure err
  * names the file, the line and what was expected. */
 int ground_truth_from_traces (const char *dir, struct ground_truth **ret, struct pollux_error *err);
 
@@ -38,6 +38,31 @@ const struct app *ground_truth_app (const struct ground_truth *truth, const char
  * times are the same.  wanted selects applications by index; NULL: all.  0 or -ENOMEM. */
 int ground_truth_prepare (const struct ground_truth *truth, const bool *wanted,
                           struct pollux_error *err);
+
+/* ---- Types of nodes ---- */
+
+/* Types that one application may have. */
+enum { APP_TYPES = 8 };
+
+/* The application on nodes of a type: its step times, limits and speed there.  One without types is the same on all
+ * nodes; NULL: it cannot run on nodes of this type. */
+const struct app *app_on (const struct app *app, const char *type);
+
+/* A small number that tells its parts by type apart: 0 to APP_TYPES. */
+int app_index (const struct app *app);
+
+/* Samples per second of one replica with its largest batch; 0: not known. */
+double app_speed (const struct app *app);
+
+/* For clusters with types: its own restart delay (NaN: none), and how many times as long training takes as its step
+ * times say. */
+double app_restart_delay (const struct app *app);
+double app_slowdown (const struct app *app);
+
+/* The largest local batch of a placement, and of all measured placements with that many replicas (0: none was
+ * measured). */
+int64_t app_max_local (const struct app *app, const int *counts, int nodes);
+int64_t app_most_local (const struct app *app, int replicas);
 
 /* What these return lives as long as the ground truth. */
 const char *app_name (const struct app *app);

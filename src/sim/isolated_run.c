@@ -18,19 +18,28 @@ void isolated_run_cache_clear (struct isolated_run_cache *cache)
     *cache = (struct isolated_run_cache){0};
 }
 
-static int train_alone (const struct sim_config *config, const struct workload_job *job,
-                        const struct policy *policy, int64_t batch, int replicas, double *ret,
+/* What a job's isolated run depends on. */
+struct alone {
+    const struct sim_config *config;
+    const struct policy *policy;
+    const struct app *app, *here;
+    int slots_per_node;
+};
+
+static int train_alone (const struct alone *alone, int64_t batch, int replicas, double *ret,
                         struct pollux_error *err)
 {
-    struct job_agent agent = job_agent_start (config->agent, policy->search, job->app);
+    const struct sim_config *config = alone->config;
+    struct job_agent agent = job_agent_start (config->agent, alone->policy->search, alone->app);
     struct batch_chooser chooser = job_agent_chooser (&agent);
     struct training training;
-    training_init (&training, job->app, batch, 0);
+    training_init (&training, alone->app, batch, sim_typed (config), 0);
     int *counts = malloc ((size_t)replicas * sizeof (counts[0]));
     if (!counts)
         return fail (err, -ENOMEM, "no memory for %d replicas", replicas);
-    int nodes = packed_counts (replicas, config->slots_per_node, counts);
-    int rc = training_place (&training, counts, nodes, config->restart_delay_s, &chooser, err);
+    int nodes = packed_counts (replicas, alone->slots_per_node, counts);
+    int rc = training_place (&training, alone->here, counts, nodes, sim_delay (config, alone->app),
+                             &chooser, err);
     while (rc == 0 && !training_done (&training))
         rc = training_advance (&training, config->interval_s, 0, &chooser, err);
     if (rc == 0)
@@ -40,25 +49,31 @@ static int train_alone (const struct sim_config *config, const struct workload_j
     return rc;
 }
 
+static int least (int a, int b)
+{
+    return a < b ? a : b;
+}
+
 int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_config *config,
-                          const struct workload_job *job, const struct policy *policy, int replicas,
-                          double *ret, struct pollux_error *err)
+                          const struct workload_job *job, const struct policy *policy, int group,
+                          int replicas, double *ret, struct pollux_error *err)
 {
     struct job_request request = job_request_of (config, job, policy);
+    struct node_group nodes = sim_group (config, group);
+    const struct alone alone = {config, policy, job->app, app_on (job->app, nodes.type),
+                                nodes.slots_per_node};
+    int most = least (request.max_replicas, nodes.nodes * nodes.slots_per_node);
     struct isolated_run_entry entry = {
-        .app = job->app,
-        .replicas = replicas < request.max_replicas ? replicas : request.max_replicas,
-        .batch = request.batch,
-    };
+        .here = alone.here, .replicas = least (replicas, most), .batch = request.batch};
     for (int i = 0; i < cache->count; i++) {
         const struct isolated_run_entry *known = &cache->entries[i];
-        if (known->app == entry.app && known->replicas == entry.replicas &&
+        if (known->here == entry.here && known->replicas == entry.replicas &&
             known->batch == entry.batch) {
             *ret = known->seconds;
             return 0;
         }
     }
-    int rc = train_alone (config, job, policy, entry.batch, entry.replicas, &entry.seconds, err);
+    int rc = train_alone (&alone, entry.batch, entry.replicas, &entry.seconds, err);
     if (rc < 0)
         return rc;
     struct isolated_run_entry *entries =

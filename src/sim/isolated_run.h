@@ -9,7 +9,7 @@
 /* Results by application, replicas and batch; many jobs of a workload share them. */
 struct isolated_run_cache {
     struct isolated_run_entry {
-        const struct app *app;
+        const struct app *here; /* on its type of nodes */
         int replicas;
         int64_t batch;
         double seconds;
@@ -19,9 +19,9 @@ struct isolated_run_cache {
 void isolated_run_cache_clear (struct isolated_run_cache *cache);
 
 /* Seconds from the round in which the job starts to its completion, with `replicas` slots (at most
- * its limit) on the fewest nodes, and one start delay. */
+ * its limit) on the fewest nodes of a group, and one start delay.  The job must be able to run there. */
 int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_config *config,
-                          const struct workload_job *job, const struct policy *policy, int replicas,
-                          double *ret, struct pollux_error *err);
+                          const struct workload_job *job, const struct policy *policy, int group,
+                          int replicas, double *ret, struct pollux_error *err);
 
 #endif

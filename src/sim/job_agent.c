@@ -36,8 +36,8 @@ static int real_place (void *self, const struct training *training, struct pollu
     (void)err;
     struct job_agent *agent = self;
     adaptation_place (&agent->adaptation);
-    *ret = adaptation_first_batch (app_limits (training->app), agent->total_batch,
-                                   training->replicas, false);
+    *ret =
+        adaptation_first_batch (&training->limits, agent->total_batch, training->replicas, false);
     return 0;
 }
 
@@ -49,7 +49,7 @@ static struct pollux_shape shape_of (const struct training *training)
 static struct training_update real_begin (void *self, const struct training *training)
 {
     const struct job_agent *agent = self;
-    const struct pollux_limits *limits = app_limits (training->app);
+    const struct pollux_limits *limits = &training->limits;
     struct training_update update = {.batch = training->batch};
     if (probe_is_needed (limits, training->replicas) &&
         probe_is_due (agent->adaptation.updates, false))
@@ -70,7 +70,7 @@ static int real_end (void *self, const struct training *training,
                      struct pollux_error *err)
 {
     struct job_agent *agent = self;
-    const struct pollux_limits *limits = app_limits (training->app);
+    const struct pollux_limits *limits = &training->limits;
     struct pollux_shape shape = shape_of (training);
     double scale = pollux_total_batch (shape, update->batch) / (double)limits->init_batch;
     if (training->replicas > 1 || update->batch.s > 0) { /* several gradients to compare */
@@ -82,8 +82,8 @@ static int real_end (void *self, const struct training *training,
         int code = batch_adapter_refit (&agent->adapter, training, err);
         if (code < 0)
             return code;
-        (void)adaptation_choose (&agent->adapter.fit.model, adaptation_grad (&agent->adaptation),
-                                 limits, shape, false, ret);
+        (void)adaptation_choose (&batch_adapter_here (&agent->adapter, training)->fit.model,
+                                 adaptation_grad (&agent->adaptation), limits, shape, false, ret);
     }
     agent->total_batch = (int64_t)pollux_total_batch (shape, *ret);
     return 0;

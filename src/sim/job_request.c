@@ -18,11 +18,11 @@ static int64_t least (int64_t a, int64_t b)
 struct job_request job_request_of (const struct sim_config *config, const struct workload_job *job,
                                    const struct policy *policy)
 {
-    struct app_pin pin = app_pin (job->app);
+    struct app_pin pin = sim_typed (config) ? (struct app_pin){0, 0} : app_pin (job->app);
     const struct pollux_limits *limits = app_limits (job->app);
     int64_t batch = policy->adaptive ? pin.batch : job->batch;
     int64_t most = (policy->adaptive ? limits->max_batch : job->batch) / limits->min_local;
-    most = least (most, (int64_t)config->nodes * config->slots_per_node);
+    most = least (most, sim_type_slots (config));
     if (policy->adaptive)
         most = least (most, config->max_replicas);
     if (pin.replicas > 0)
@@ -49,13 +49,19 @@ int job_request_oracle (const struct sim_config *config, const struct workload_j
         free (counts);
         return -ENOMEM;
     }
-    const struct pollux_limits *limits = app_limits (job->app);
+    struct node_group group = {0};
+    const struct app *here = NULL;
+    for (int i = 0; !here && i < sim_group_count (config); i++) {
+        group = sim_group (config, i);
+        here = app_on (job->app, group.type);
+    }
+    const struct pollux_limits *limits = app_limits (here);
     for (int k = 1; k <= request.max_replicas; k++) {
         struct pollux_batch batch = batch_split (limits, request.batch, k);
         if (k == 1 && batch.s == 0)
             batch = (struct pollux_batch){.m = (batch.m + 1) / 2, .s = 1};
-        int nodes = packed_counts (k, config->slots_per_node, counts);
-        iter_s[k - 1] = app_iter_time (app_step (job->app, counts, nodes, batch.m), batch.s);
+        int nodes = packed_counts (k, group.slots_per_node, counts);
+        iter_s[k - 1] = app_iter_time (app_step (here, counts, nodes, batch.m), batch.s);
     }
     free (counts);
     *ret = (struct oracle){.iter_s = iter_s,

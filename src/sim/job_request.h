@@ -12,14 +12,15 @@ struct job_request {
 };
 
 /* Under an adaptive policy the application's limits; under others the workload's batch, and at
- * most batch / min_local replicas.  Pinned applications stay pinned. */
+ * most batch / min_local replicas.  Pinned applications stay pinned, except in a cluster with types. */
 struct job_request job_request_of (const struct sim_config *config, const struct workload_job *job,
                                    const struct policy *policy);
 
 /* Fill counts with replicas packed on full nodes.  Returns the number of nodes. */
 int packed_counts (int replicas, int slots_per_node, int *counts);
 
-/* The oracle of a simulated job: iteration times with its batch on 1..max_replicas packed slots.
+/* The oracle of a simulated job: iteration times with its batch on 1..max_replicas packed slots, of the first type that
+ * it can run on.
  * A single replica always accumulates, because measuring its noise needs two gradients.  ret->iter_s belongs to the caller (free).  0 or -ENOMEM. */
 int job_request_oracle (const struct sim_config *config, const struct workload_job *job,
                         struct job_request request, struct oracle *ret);

@@ -45,10 +45,11 @@ struct knot {
 struct measured {
     struct run *runs;
     struct knot *knots;
-    int run_count, most_nodes;
+    int run_count;
+    int most_nodes; /* of all measurements */
     double (*points)[3];
     struct times *values;
-    int point_count;
+    int point_count, placed_count; /* the first placed_count points are of placements */
 
     pthread_mutex_t lock; /* held while preparing */
     _Atomic int triangulated, fitted;
@@ -193,22 +194,66 @@ static bool space_at (const struct measured *measured, const double point[3], st
     return true;
 }
 
+/* Of a placement, spread over fewer nodes if it has more than any measured one; NULL: it was not measured. */
+static const struct run *run_of (const struct measured *measured, const int *counts, int nodes)
+{
+    int spread[KEY_DIGITS], replicas = 0;
+    if (nodes <= measured->most_nodes || measured->most_nodes > KEY_DIGITS)
+        return find_run (measured, placement_key (counts, nodes));
+    for (int i = 0; i < nodes; i++)
+        replicas += counts[i];
+    int each = (replicas + measured->most_nodes - 1) / measured->most_nodes, used = 0;
+    for (; replicas > 0; replicas -= each)
+        spread[used++] = replicas < each ? replicas : each;
+    return find_run (measured, placement_key (spread, used));
+}
+
+static int64_t measured_max_local (void *self, const int *counts, int nodes)
+{
+    struct measured *measured = self;
+    const struct run *run = run_of (measured, counts, nodes);
+    if (run)
+        return (int64_t)measured->knots[run->first + run->count - 1].m;
+    double most = 0, replicas = 0;
+    for (int i = 0; i < nodes; i++)
+        replicas += counts[i];
+    double spread = nodes < measured->most_nodes ? nodes : measured->most_nodes;
+    for (int i = measured->placed_count; i < measured->point_count; i++) {
+        const double *point = measured->points[i];
+        if (point[0] >= spread && point[1] >= replicas)
+            most = fmax (most, point[2]);
+    }
+    for (int i = 0; most == 0 && i < measured->placed_count;
+         i++) /* nothing comparable was measured */
+        most = fmax (most, measured->points[i][2]);
+    return (int64_t)most;
+}
+
+static int64_t measured_most_local (void *self, int replicas)
+{
+    const struct measured *measured = self;
+    double most = 0;
+    for (int i = 0; i < measured->placed_count; i++)
+        if (measured->points[i][1] == replicas)
+            most = fmax (most, measured->points[i][2]);
+    return (int64_t)most;
+}
+
 static struct app_step measured_step (void *self, const int *counts, int nodes, int64_t m)
 {
     static const struct app_step none = {.step_s = NAN, .sync_s = NAN};
     struct measured *measured = self;
-    const struct run *run = NULL;
     struct times times;
     bool known;
-    if (nodes <= measured->most_nodes)
-        run = find_run (measured, placement_key (counts, nodes));
+    const struct run *run = run_of (measured, counts, nodes);
     if (run) {
         known = run_at (measured, run, (double)m, &times);
     } else {
         double replicas = 0;
         for (int i = 0; i < nodes; i++)
             replicas += counts[i];
-        double point[3] = {nodes < MEASURED_NODES ? nodes : MEASURED_NODES, replicas, (double)m};
+        double point[3] = {nodes < measured->most_nodes ? nodes : measured->most_nodes, replicas,
+                           (double)m};
         if (ensure (measured, &measured->triangulated, triangulate, NULL) < 0)
             return none;
         known = space_at (measured, point, &times);
@@ -260,8 +305,6 @@ static int build_runs (struct measured *measured, struct measurement *placed, in
         run->count++;
         measured->knots[i].m = (double)placed[i].m;
         measured->knots[i].times = (struct times){placed[i].step_s, placed[i].sync_s};
-        if (placed[i].shape.nodes > measured->most_nodes)
-            measured->most_nodes = placed[i].shape.nodes;
     }
     return 0;
 }
@@ -269,6 +312,8 @@ static int build_runs (struct measured *measured, struct measurement *placed, in
 static void add_point (struct measured *measured, const struct measurement *at, struct times times)
 {
     double *point = measured->points[measured->point_count];
+    if (at->shape.nodes > measured->most_nodes)
+        measured->most_nodes = at->shape.nodes;
     point[0] = at->shape.nodes;
     point[1] = at->shape.replicas;
     point[2] = (double)at->m;
@@ -292,6 +337,7 @@ static void build_points (struct measured *measured, struct measurement *placed,
         }
         add_point (measured, at, (struct times){sum.step_s / (next - i), sum.sync_s / (next - i)});
     }
+    measured->placed_count = measured->point_count;
     for (int i = 0; i < shaped_count; i++)
         add_point (measured, &shaped[i], (struct times){shaped[i].step_s, shaped[i].sync_s});
 }
@@ -338,6 +384,8 @@ int measured_new (struct measurement *placed, int placed_count, const struct mea
 
 const struct timing timing_measured = {
     .step = measured_step,
+    .max_local = measured_max_local,
+    .most_local = measured_most_local,
     .prepare = measured_prepare,
     .model = measured_model,
     .free = measured_free,

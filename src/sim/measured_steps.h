@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Step times from measurements.  A measured placement is interpolated between its batches; other
+ * Step times from measurements.  Replicas on more nodes than were measured count as spread over the most measured ones.  A measured placement is interpolated between its batches; other
  * placements between the points (nodes, replicas, m) of all measurements; outside of them the
  * throughput model fitted to all measurements gives the times.
  */
@@ -20,9 +20,6 @@ struct measurement {
     int64_t m;
     double step_s, sync_s;
 };
-
-/* The interpolation counts more nodes than this as this many: no more were measured. */
-enum { MEASURED_NODES = 16 };
 
 /* Make step times of placed_count >= 1 measurements with keys, which this function sorts, and
  * shaped_count without.  *ret is the self of timing_measured.  0, -ENOMEM, or -EINVAL if a

@@ -74,18 +74,42 @@ static int spread (const struct profile *profile, struct training_curve *curve,
     return 0;
 }
 
+static int set_model (const struct pollux_model *model, struct app *app, struct pollux_error *err)
+{
+    struct pollux_model *copy = malloc (sizeof *copy);
+    if (!copy)
+        return fail (err, -ENOMEM, "no memory for the profile of %s", app->name);
+    *copy = *model;
+    app->timing = &timing_modelled;
+    app->times = copy;
+    return 0;
+}
+
 static int app_of_profile (const struct profile *profile, struct app *app, struct pollux_error *err)
 {
+    *app = app_start ();
     memcpy (app->name, profile->name, sizeof app->name);
     app->limits = profile->limits;
     app->pin = (struct app_pin){profile->pinned_replicas, profile->pinned_batch};
-    app->timing = &timing_modelled;
-    struct pollux_model *model = malloc (sizeof *model);
-    if (!model)
-        return fail (err, -ENOMEM, "no memory for the profile of %s", profile->name);
-    *model = profile->model;
-    app->times = model;
-    return spread (profile, &app->curve, err);
+    app->restart_delay_s = profile->restart_delay_s;
+    app->slowdown = profile->slowdown;
+    app->parts = calloc (PROFILE_TYPES, sizeof *app->parts);
+    int code = app->parts ? set_model (&profile->model, app, err)
+                          : fail (err, -ENOMEM, "no memory for the types of %s", profile->name);
+    for (int i = 0; code == 0 && i < profile->type_count; i++) {
+        const struct profile_type *type = &profile->types[i];
+        struct app *part = &app->parts[app->part_count++];
+        *part = app_start ();
+        memcpy (part->type, type->name, sizeof part->type);
+        part->limits.min_local = type->min_local;
+        part->limits.max_local = type->max_local;
+        part->speed = type->one_gpu;
+        code = set_model (&type->model, part, err);
+    }
+    if (code == 0)
+        code = spread (profile, &app->curve, err);
+    app_finish (app);
+    return code;
 }
 
 int ground_truth_of_profiles (const struct profile *profiles, int count, struct ground_truth **ret,

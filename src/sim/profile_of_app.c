@@ -163,6 +163,26 @@ static int take_curves (const struct app *app, int stride, struct curves *ret,
     return 0;
 }
 
+/* The models fitted to its step times.  An application that runs on nodes with types only has the first one's also for
+ * nodes without a type. */
+static int take_models (const struct app *app, struct profile *profile, struct pollux_error *err)
+{
+    const struct app *first = app->timing ? app : &app->parts[0];
+    int code = first->timing->model (first->times, &profile->model, err);
+    profile->restart_delay_s = app->part_count > 0 ? app->restart_delay_s : NAN;
+    profile->slowdown = app->part_count > 0 ? app->slowdown : 1;
+    for (int i = 0; code == 0 && i < app->part_count; i++) {
+        const struct app *part = &app->parts[i];
+        struct profile_type *type = &profile->types[profile->type_count++];
+        memcpy (type->name, part->type, sizeof type->name);
+        type->min_local = part->limits.min_local;
+        type->max_local = part->limits.max_local;
+        type->one_gpu = part->speed;
+        code = part->timing->model (part->times, &type->model, err);
+    }
+    return code;
+}
+
 int profile_of_app (const struct app *app, struct profile *ret, struct pollux_error *err)
 {
     const struct training_curve *curve = &app->curve;
@@ -176,7 +196,7 @@ int profile_of_app (const struct app *app, struct profile *ret, struct pollux_er
         .pinned_batch = app->pin.batch,
     };
     memcpy (profile.name, app->name, sizeof profile.name);
-    int code = app->timing->model (app->times, &profile.model, err);
+    int code = take_models (app, &profile, err);
     if (code == 0)
         code = take_curves (app, stride, &curves, err);
     if (code < 0)

@@ -4,7 +4,8 @@
  *
  * rho = JCT / JCT of the same job alone with k slots, where k is the cluster's slots divided by
  * the mean number of unfinished jobs between its submission and completion.  Above 1: an equal
- * share of the cluster would have been faster.
+ * share of the cluster would have been faster.  In a cluster with types, alone means on nodes of one type: the mean over
+ * the types.
  */
 #include "sim/result_summary.h"
 
@@ -16,18 +17,61 @@
 #include "sim/isolated_run.h"
 #include "sim/metrics.h"
 
+/* Seconds alone on nodes of a group with a share of the cluster: linear between whole replicas, and inversely
+ * proportional below one.  A policy that gives what is asked for keeps the job's number of replicas; if that is more
+ * than the share, the job gets it a part of the time. */
+static int alone_on (struct isolated_run_cache *cache, const struct sim_config *config,
+                     const struct workload_job *job, const struct policy *policy, int group,
+                     double share, double *ret, struct pollux_error *err)
+{
+    double low_s = 0, high_s = 0, low = fmax (1, floor (share)), high = fmax (1, ceil (share));
+    if (!policy->elastic)
+        low = high = job->replicas;
+    int rc = isolated_run_seconds (cache, config, job, policy, group, (int)low, &low_s, err);
+    if (rc == 0)
+        rc = isolated_run_seconds (cache, config, job, policy, group, (int)high, &high_s, err);
+    if (rc < 0)
+        return rc;
+    *ret = high > low ? low_s + (share - low) * (high_s - low_s) : low_s * fmax (1, low / share);
+    return 0;
+}
+
+/* In a cluster with types: the mean over the types that the job can run on, weighted by their slots. */
+static int alone_typed (struct isolated_run_cache *cache, const struct sim_config *config,
+                        const struct workload_job *job, const struct policy *policy, double share,
+                        double *ret, struct pollux_error *err)
+{
+    double sum = 0, slots = 0;
+    for (int i = 0; i < config->group_count; i++) {
+        const struct node_group *group = &config->groups[i];
+        double seconds, size = (double)group->nodes * group->slots_per_node;
+        if (!app_on (job->app, group->type) || (!policy->elastic && job->replicas > size))
+            continue;
+        int rc = alone_on (cache, config, job, policy, i, share, &seconds, err);
+        if (rc < 0)
+            return rc;
+        sum += size * seconds;
+        slots += size;
+    }
+    *ret = sum / slots;
+    return 0;
+}
+
 static int judge_fairness (const struct sim_config *config, const struct workload *workload,
                            const struct policy *policy, const double *concurrency,
                            struct sim_result *result, struct pollux_error *err)
 {
     struct isolated_run_cache cache = {0};
     int rc = 0, unfair = 0;
-    double slots = (double)config->nodes * config->slots_per_node;
+    double slots = sim_slots (config);
     for (int i = 0; i < workload->count && rc == 0; i++) {
         const struct workload_job *job = &workload->jobs[i];
         struct sim_job *done = &result->jobs[i];
-        double share = fmax (1, round (slots / concurrency[i])), isolated_run_s;
-        rc = isolated_run_seconds (&cache, config, job, policy, (int)share, &isolated_run_s, err);
+        double share = slots / concurrency[i], isolated_run_s;
+        rc = sim_typed (config)
+                 ? alone_typed (&cache, config, job, policy, share, &isolated_run_s, err)
+                 : isolated_run_seconds (&cache, config, job, policy, 0,
+                                         (int)fmax (1, round (share)), &isolated_run_s, err);
         if (rc < 0)
             break;
         /* Alone it also waits for the next round. */
@@ -62,8 +106,7 @@ static void sum_up (const struct sim_config *config, const struct workload *work
     result->makespan_s = last_s - first_s;
     result->slot_hours_per_job = slot_s / count / 3600;
     result->restarts_per_job = restarts / count;
-    result->utilisation =
-        slot_s / ((double)config->nodes * config->slots_per_node * result->makespan_s);
+    result->utilisation = slot_s / ((double)sim_slots (config) * result->makespan_s);
 }
 
 int result_summarise (const struct sim_config *config, const struct workload *workload,

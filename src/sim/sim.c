@@ -70,6 +70,22 @@ static double tick_s (const struct sim *sim)
 
 /* ---- The source ---- */
 
+/* The types that the application can run on, and its speeds there with one replica. */
+static void add_types (const struct sim *sim, const struct app *app, struct job_spec *spec)
+{
+    for (int i = 0; i < sim->config->group_count; i++) {
+        const char *type = sim->config->groups[i].type;
+        const struct app *here = app_on (app, type);
+        if (here)
+            memcpy (spec->types.list[spec->types.count++], type, NAME_SIZE);
+        if (here && app_speed (here) > 0) {
+            struct type_speed *speed = &spec->speeds.list[spec->speeds.count++];
+            memcpy (speed->type, type, NAME_SIZE);
+            speed->speed = app_speed (here);
+        }
+    }
+}
+
 static void make_spec (struct sim *sim, const struct actor *actor)
 {
     const struct workload_job *job = actor->job;
@@ -78,10 +94,12 @@ static void make_spec (struct sim *sim, const struct actor *actor)
         .weight = 1,
         .preemptible = true,
         .adaptive = actor->request.batch == 0,
-        .restart_delay_s = NAN,
+        .restart_delay_s = sim_typed (sim->config) ? app_restart_delay (job->app) : (double)NAN,
         .fixed_replicas = job->replicas,
         .fixed_batch = actor->request.batch,
     };
+    if (sim_typed (sim->config))
+        add_types (sim, job->app, &sim->spec);
     memcpy (sim->spec.name, job->name, sizeof (job->name));
     snprintf (sim->spec.application, sizeof (sim->spec.application), "%s", app_name (job->app));
 }
@@ -97,26 +115,65 @@ static double reported_total (const struct sim *sim, const struct actor *actor)
     return done + (total - done) * exp (sim->config->remaining_error * rng_gaussian (&rng));
 }
 
+/* What the agent has measured on nodes of a group; false: nothing. */
+static bool measured_on (const struct sim *sim, const struct actor *actor, int group,
+                         struct type_model *ret)
+{
+    struct node_group nodes = sim_group (sim->config, group);
+    const struct app *here = app_on (actor->job->app, nodes.type);
+    const struct batch_fit *fit = here ? &actor->agent.adapter.fits[app_index (here)] : NULL;
+    if (!fit || fit->count == 0)
+        return false;
+    *ret = (struct type_model){.model = fit->fit.model,
+                               .max_local = app_limits (here)->max_local,
+                               .max_profiled_replicas =
+                                   actor->training.samples[app_index (here)].max_replicas};
+    memcpy (ret->type, nodes.type, NAME_SIZE);
+    return true;
+}
+
+/* The model of its present type comes first, or else the first known one. */
+static void add_models (const struct sim *sim, const struct actor *actor, struct hints *hints)
+{
+    const struct app *here = actor->training.here;
+    struct type_model first = {.max_profiled_replicas = 0}, model;
+    for (int i = 0; i < sim_group_count (sim->config); i++) {
+        const struct app *app = app_on (actor->job->app, sim_group (sim->config, i).type);
+        if (app && measured_on (sim, actor, i, &model) && (app == here || !hints->has_model)) {
+            hints->has_model = true;
+            first = model;
+        }
+    }
+    hints->max_profiled_replicas = first.max_profiled_replicas;
+    if (!hints->has_model)
+        return;
+    hints->model = first.model;
+    hints->grad = job_agent_grad (&actor->agent, &actor->training);
+    hints->limits.max_local = first.max_local;
+    memcpy (hints->type, first.type, NAME_SIZE);
+    for (int i = 0; i < sim->config->group_count && hints->other_count < OTHER_MODELS_LIMIT; i++)
+        if (measured_on (sim, actor, i, &model) && strcmp (model.type, first.type) != 0)
+            hints->others[hints->other_count++] = model;
+}
+
 static struct hints make_hints (const struct sim *sim, const struct actor *actor)
 {
-    const struct training *training = &actor->training;
-    bool known = sim->policy->adaptive && actor->agent.adapter.fitted_count > 0;
-    return (struct hints){
-        .has_model = known,
-        .model = known ? actor->agent.adapter.fit.model : (struct pollux_model){0},
-        .grad = known ? job_agent_grad (&actor->agent, training) : (struct pollux_grad){0},
-        .limits = sim->policy->adaptive ? *app_limits (actor->job->app) : (struct pollux_limits){0},
-        .max_profiled_replicas = sim->policy->adaptive ? training->max_profiled_replicas : -1,
-        .progress = training->progress,
-        .total = reported_total (sim, actor),
-    };
+    struct hints hints = {.max_profiled_replicas = -1,
+                          .progress = actor->training.progress,
+                          .total = reported_total (sim, actor)};
+    if (sim->policy->adaptive) {
+        hints.limits = *app_limits (actor->job->app);
+        add_models (sim, actor, &hints);
+    }
+    return hints;
 }
 
 static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
 {
     struct actor *actor = &sim->actors[sim->submitted];
     /* The job's clock starts at the round that sees it first. */
-    training_init (&actor->training, actor->job->app, actor->request.batch, tick_s (sim));
+    training_init (&actor->training, actor->job->app, actor->request.batch, sim_typed (sim->config),
+                   tick_s (sim));
     actor->agent = job_agent_start (sim->config->agent, sim->policy->search, actor->job->app);
     make_spec (sim, actor);
     free (sim->oracle.iter_s);
@@ -251,6 +308,18 @@ static void publish_progress (const struct sim *sim)
     atomic_store (&sim->progress->rounds, sim->rounds);
 }
 
+static struct node make_node (const struct sim_config *config, int index)
+{
+    int group = 0, before = 0;
+    while (index >= before + sim_group (config, group).nodes)
+        before += sim_group (config, group++).nodes;
+    struct node_group nodes = sim_group (config, group);
+    struct node node = {.slots = nodes.slots_per_node, .available = true};
+    memcpy (node.type, nodes.type, NAME_SIZE);
+    snprintf (node.name, sizeof (node.name), "n%d", index);
+    return node;
+}
+
 static int sim_next (void *self, const struct cluster *cluster, struct event *ret,
                      struct pollux_error *err)
 {
@@ -258,12 +327,10 @@ static int sim_next (void *self, const struct cluster *cluster, struct event *re
     int rc;
     switch (sim->stage) {
     case STAGE_NODES:
-        if (sim->node < sim->config->nodes) {
-            *ret =
-                (struct event){.type = EVENT_NODE,
-                               .job = -1,
-                               .node = {.slots = sim->config->slots_per_node, .available = true}};
-            snprintf (ret->node.name, sizeof (ret->node.name), "n%d", sim->node++);
+        if (sim->node < sim_node_count (sim->config)) {
+            *ret = (struct event){
+                .type = EVENT_NODE, .job = -1, .node = make_node (sim->config, sim->node)};
+            sim->node++;
             return 1;
         }
         rc = begin_interval (sim, cluster, err);
@@ -302,11 +369,42 @@ static int sim_next (void *self, const struct cluster *cluster, struct event *re
 
 /* ---- The backend ---- */
 
+/* Is `to` on nodes of the same type, with the same counts in the order of the nodes?  Then no restart is needed. */
+static bool is_relocation (const struct cluster *cluster, const struct job *job,
+                           struct placement to)
+{
+    struct placement from = job->placement;
+    if (job->phase != JOB_RUNNING || to.count != from.count || to.count == 0 ||
+        strcmp (cluster->nodes[to.shares[0].node].type, cluster->nodes[from.shares[0].node].type) !=
+            0)
+        return false;
+    for (int i = 0; i < to.count; i++)
+        if (to.shares[i].replicas != from.shares[i].replicas)
+            return false;
+    return true;
+}
+
+static int place_actor (struct sim *sim, struct actor *actor, const struct node *nodes,
+                        struct placement to, struct pollux_error *err)
+{
+    struct batch_chooser chooser = job_agent_chooser (&actor->agent);
+    const struct app *app = actor->job->app,
+                     *here = to.count > 0 ? app_on (app, nodes[to.shares[0].node].type) : app;
+    if (!here)
+        return fail (err, -EINVAL, "job %s cannot run on nodes of type %s", actor->job->name,
+                     nodes[to.shares[0].node].type);
+    for (int i = 0; i < to.count; i++)
+        sim->counts[i] = to.shares[i].replicas;
+    return training_place (&actor->training, here, sim->counts, to.count,
+                           sim_delay (sim->config, app), &chooser, err);
+}
+
 static int move_job (struct sim *sim, struct loop *loop, int index, struct placement to,
                      struct pollux_error *err)
 {
     const struct job *job = loop->cluster.jobs[index];
     struct event event = {.at_us = loop->cluster.now_us, .job = index};
+    bool relocated = sim_typed (sim->config) && is_relocation (&loop->cluster, job, to);
     if (job->phase == JOB_RUNNING) {
         event.type = EVENT_EXIT;
         event.exit.generation = job->generation;
@@ -315,17 +413,16 @@ static int move_job (struct sim *sim, struct loop *loop, int index, struct place
         if (rc < 0)
             return rc;
     }
-    for (int i = 0; i < to.count; i++)
-        sim->counts[i] = to.shares[i].replicas;
     struct actor *actor = &sim->actors[index];
-    struct batch_chooser chooser = job_agent_chooser (&actor->agent);
-    int rc = training_place (&actor->training, sim->counts, to.count, sim->config->restart_delay_s,
-                             &chooser, err);
-    if (rc < 0 || to.count == 0)
-        return rc;
+    if (!relocated) {
+        int rc = place_actor (sim, actor, loop->cluster.nodes, to, err);
+        if (rc < 0 || to.count == 0)
+            return rc;
+    }
     event.type = EVENT_START;
     event.start.generation = job->generation + 1;
     event.start.placement = to;
+    event.start.relocated = relocated;
     return loop_post (loop, &event, err);
 }
 
@@ -396,9 +493,30 @@ static int by_submission (const void *a, const void *b)
     return (x->job > y->job) - (x->job < y->job);
 }
 
+/* Refuse a job that can never run. */
+static int check_job (const struct sim *sim, const struct workload_job *job,
+                      struct pollux_error *err)
+{
+    bool runs = false;
+    for (int i = 0; i < sim_group_count (sim->config); i++)
+        runs |= app_on (job->app, sim_group (sim->config, i).type) != NULL;
+    if (!runs)
+        return fail (err, -EINVAL, "job %s: application %s has no step times on %s", job->name,
+                     app_name (job->app),
+                     sim_typed (sim->config)
+                         ? "any type of nodes of this cluster"
+                         : "nodes without a type; give --node-group or --cluster");
+    if (!sim->policy->elastic && job->replicas > sim_type_slots (sim->config))
+        return fail (err, -EINVAL,
+                     "job %s asks for %d GPUs, which policy %s cannot give on %d GPUs; simulate "
+                     "more nodes",
+                     job->name, job->replicas, sim->policy->name, sim_type_slots (sim->config));
+    return 0;
+}
+
 static int sim_init (struct sim *sim, const struct workload *workload, struct pollux_error *err)
 {
-    size_t jobs = (size_t)workload->count, nodes = (size_t)sim->config->nodes;
+    size_t jobs = (size_t)workload->count, nodes = (size_t)sim_node_count (sim->config);
     sim->actors = calloc (jobs, sizeof (sim->actors[0]));
     sim->exits = malloc (jobs * sizeof (sim->exits[0]));
     sim->reports = malloc (jobs * sizeof (sim->reports[0]));
@@ -410,13 +528,9 @@ static int sim_init (struct sim *sim, const struct workload *workload, struct po
         struct actor *actor = &sim->actors[sim->actor_count++];
         actor->job = &workload->jobs[i];
         actor->request = job_request_of (sim->config, actor->job, sim->policy);
-        if (!sim->policy->elastic &&
-            actor->job->replicas > sim->config->nodes * sim->config->slots_per_node)
-            return fail (err, -EINVAL,
-                         "job %s asks for %d GPUs, which policy %s cannot give on %d nodes of %d; "
-                         "simulate more nodes",
-                         actor->job->name, actor->job->replicas, sim->policy->name,
-                         sim->config->nodes, sim->config->slots_per_node);
+        int rc = check_job (sim, actor->job, err);
+        if (rc < 0)
+            return rc;
     }
     qsort (sim->actors, jobs, sizeof (sim->actors[0]), by_submission);
     return 0;

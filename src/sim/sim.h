@@ -11,10 +11,15 @@
 #include "loop/loop.h"
 #include "sim/job_agent.h"
 #include "sim/workload.h"
+#include "wire/node_groups.h"
 
 /* The cluster and its rules.  sim_defaults gives the published values. */
 struct sim_config {
-    int nodes, slots_per_node;
+    int nodes, slots_per_node; /* without a type */
+    /* Instead: groups of nodes with types, each type once.  Then the rules for clusters with types hold: restart delays
+     * and slowdowns of applications, limits of batches by placement, and no restart on other nodes of the same shape. */
+    struct node_group groups[NODE_GROUPS_LIMIT];
+    int group_count; /* 0: none */
     double interval_s, restart_delay_s;
     double interference; /* share of speed that a multi-node job loses on a shared node, 0..1 */
     double p;            /* fairness of the policies that have it */
@@ -31,6 +36,20 @@ struct sim_config sim_defaults (void);
 
 /* exp (10) = 22,000: a larger error is useless. */
 enum { SIM_ERROR_LIMIT = 10 };
+
+bool sim_typed (const struct sim_config *config);
+int sim_node_count (const struct sim_config *config);
+int sim_slots (const struct sim_config *config);
+
+/* The nodes by group; without types there is one, of type "". */
+int sim_group_count (const struct sim_config *config);
+struct node_group sim_group (const struct sim_config *config, int index);
+
+/* Seconds that a restart takes: the application's own in a cluster with types. */
+double sim_delay (const struct sim_config *config, const struct app *app);
+
+/* The most slots of one type: a job runs on nodes of one type. */
+int sim_type_slots (const struct sim_config *config);
 
 /* 0, or -EINVAL with the option and its range. */
 int sim_check (const struct sim_config *config, struct pollux_error *err);

@@ -20,6 +20,74 @@ struct sim_config sim_defaults (void)
     };
 }
 
+bool sim_typed (const struct sim_config *config)
+{
+    return config->group_count > 0;
+}
+
+int sim_group_count (const struct sim_config *config)
+{
+    return sim_typed (config) ? config->group_count : 1;
+}
+
+struct node_group sim_group (const struct sim_config *config, int index)
+{
+    return sim_typed (config) ? config->groups[index]
+                              : (struct node_group){.nodes = config->nodes,
+                                                    .slots_per_node = config->slots_per_node};
+}
+
+int sim_node_count (const struct sim_config *config)
+{
+    int nodes = 0;
+    for (int i = 0; i < sim_group_count (config); i++)
+        nodes += sim_group (config, i).nodes;
+    return nodes;
+}
+
+int sim_slots (const struct sim_config *config)
+{
+    int slots = 0;
+    for (int i = 0; i < sim_group_count (config); i++) {
+        struct node_group group = sim_group (config, i);
+        slots += group.nodes * group.slots_per_node;
+    }
+    return slots;
+}
+
+int sim_type_slots (const struct sim_config *config)
+{
+    int most = 0;
+    for (int i = 0; i < sim_group_count (config); i++) {
+        struct node_group group = sim_group (config, i);
+        int slots = group.nodes * group.slots_per_node;
+        most = slots > most ? slots : most;
+    }
+    return most;
+}
+
+double sim_delay (const struct sim_config *config, const struct app *app)
+{
+    bool own = sim_typed (config) && !isnan (app_restart_delay (app));
+    return own ? app_restart_delay (app) : config->restart_delay_s;
+}
+
+static int check_groups (const struct sim_config *config, struct pollux_error *err)
+{
+    int64_t nodes = 0;
+    for (int i = 0; i < config->group_count; i++) {
+        const struct node_group *group = &config->groups[i];
+        nodes += group->nodes;
+        if (group->nodes < 1 || nodes > NODES_LIMIT)
+            return fail (err, -EINVAL, "nodes of type %s: expected 1 to %d in all, got %d",
+                         group->type, NODES_LIMIT, group->nodes);
+        if (group->slots_per_node < 1 || group->slots_per_node > SLOTS_LIMIT)
+            return fail (err, -EINVAL, "GPUs per node of type %s: expected 1 to %d, got %d",
+                         group->type, SLOTS_LIMIT, group->slots_per_node);
+    }
+    return 0;
+}
+
 int sim_check (const struct sim_config *config, struct pollux_error *err)
 {
     if (config->nodes < 1 || config->nodes > NODES_LIMIT)
@@ -44,5 +112,5 @@ int sim_check (const struct sim_config *config, struct pollux_error *err)
     if (config->max_replicas < 1 || config->max_replicas > POLLUX_REPLICAS_LIMIT)
         return fail (err, -EINVAL, "most replicas of a job: expected 1 to %d, got %d",
                      POLLUX_REPLICAS_LIMIT, config->max_replicas);
-    return 0;
+    return check_groups (config, err);
 }

@@ -6,10 +6,12 @@
  *     APP/placements.csv     placement,local_bsz,step_time,sync_time
  *     APP/scalability.csv    num_nodes,num_replicas,local_bsz,step_time,sync_time
  *
+ * or placements-TYPE.csv and scalability-TYPE.csv for each type of nodes.
+ *
  * M0 and Mmax are the smallest and largest B, the smallest and largest local batch those of
  * placements.csv.  A table below has what the files lack for the six published applications;
  * another application trains for as many epochs as its validation files have rows.
- * A subfolder without placements.csv is ignored.
+ * A subfolder without placements is ignored.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,13 +32,21 @@
 static const struct known {
     const char *name;
     int epochs;
-    int64_t max_local; /* 0: the largest of placements.csv */
+    int64_t max_local; /* of nodes without a type; 0: the largest of placements.csv */
     struct app_pin pin;
+    double restart_delay_s, slowdown; /* in clusters with types */
 } known_apps[] = {
-    {"bert", 2, 0, {0, 0}},      {"cifar10", 100, 0, {0, 0}}, {"deepspeech2", 80, 0, {0, 0}},
-    {"imagenet", 90, 0, {0, 0}}, {"ncf", 10, 0, {1, 32768}}, /* was published with 1 replica only */
-    {"yolov3", 50, 8, {0, 0}}, /* 11 and 16 do not fit on larger placements */
+    {"bert", 2, 0, {0, 0}, 120, 1.2},        {"cifar10", 100, 0, {0, 0}, 50, 1.8},
+    {"deepspeech2", 80, 0, {0, 0}, 25, 1.2}, {"imagenet", 90, 0, {0, 0}, 250, 1.2},
+    {"ncf", 10, 0, {1, 32768}, 15, 1.5}, /* was published with 1 replica only */
+    {"yolov3", 50, 8, {0, 0}, 80, 1.2},  /* 11 and 16 do not fit on larger placements */
 };
+
+/* The largest local batches that agents report where they are not the largest measured ones. */
+static const struct known_type {
+    const char *name, *type;
+    int64_t max_local;
+} known_types[] = {{"deepspeech2", "rtx2080ti", 57}};
 
 static const struct known *find_known (const char *name)
 {
@@ -295,33 +305,50 @@ static int read_measurements (const char *path, bool placed, struct measurement 
     return 0;
 }
 
-static int read_timing (const char *dir, const struct known *known, struct app *app,
-                        struct pollux_error *err)
+/* dir/NAME.csv, or dir/NAME-TYPE.csv. */
+static int measurement_path (const char *dir, const char *name, const char *type,
+                             char ret[PATH_MAX], struct pollux_error *err)
+{
+    char file[NAME_SIZE + 32];
+    (void)snprintf (file, sizeof file, "%s%s%s.csv", name, type[0] ? "-" : "", type);
+    return join_path (dir, file, ret, err);
+}
+
+/* Local batches and the speed of one replica, by the rows of placements. */
+static void find_limits (const struct measurement *placed, int count, struct app *app)
+{
+    double one_step_s = 0, one_m = 0;
+    app->limits.min_local = app->limits.max_local = placed[0].m;
+    for (int i = 0; i < count; i++) {
+        if (placed[i].m < app->limits.min_local)
+            app->limits.min_local = placed[i].m;
+        if (placed[i].m > app->limits.max_local)
+            app->limits.max_local = placed[i].m;
+        if (placed[i].shape.replicas == 1) {
+            one_m = fmax (one_m, (double)placed[i].m);
+            one_step_s = fmax (one_step_s, placed[i].step_s);
+        }
+    }
+    app->speed = one_step_s > 0 ? one_m / one_step_s : 0;
+}
+
+/* Step times of nodes of app->type. */
+static int read_timing (const char *dir, struct app *app, struct pollux_error *err)
 {
     char path[PATH_MAX];
     struct pollux_error why;
     struct measurement *placed = NULL, *shaped = NULL;
     int placed_count = 0, shaped_count = 0;
-    int code = join_path (dir, "scalability.csv", path, err);
+    int code = measurement_path (dir, "scalability", app->type, path, err);
     if (code == 0)
         code = read_measurements (path, false, &shaped, &shaped_count, err);
     if (code == 0)
-        code = join_path (dir, "placements.csv", path, err);
+        code = measurement_path (dir, "placements", app->type, path, err);
     if (code == 0)
         code = read_measurements (path, true, &placed, &placed_count, err);
     if (code < 0)
         goto out;
-
-    app->limits.min_local = app->limits.max_local = placed[0].m;
-    for (int i = 1; i < placed_count; i++) {
-        if (placed[i].m < app->limits.min_local)
-            app->limits.min_local = placed[i].m;
-        if (placed[i].m > app->limits.max_local)
-            app->limits.max_local = placed[i].m;
-    }
-    if (known && known->max_local >= app->limits.min_local)
-        app->limits.max_local = known->max_local;
-
+    find_limits (placed, placed_count, app);
     app->timing = &timing_measured;
     code = measured_new (placed, placed_count, shaped, shaped_count, &app->times, &why);
     if (code < 0)
@@ -334,27 +361,126 @@ out:
 
 /* ---- Folders ------------------------------------------------------------------------------ */
 
+/* The type in the name of a placements file: "" in placements.csv; NULL: it is no such file. */
+static const char *placements_type (const char *name, char ret[NAME_SIZE])
+{
+    size_t prefix = strlen ("placements"), length = strlen (name), suffix = strlen (".csv");
+    if (strncmp (name, "placements", prefix) != 0 || length < prefix + suffix ||
+        strcmp (name + length - suffix, ".csv") != 0)
+        return NULL;
+    size_t rest = length - prefix - suffix;
+    ret[0] = '\0';
+    if (rest == 0)
+        return ret;
+    if (name[prefix] != '-' || rest == 1 || rest > NAME_SIZE)
+        return NULL;
+    (void)snprintf (ret, NAME_SIZE, "%.*s", (int)rest - 1, name + prefix + 1);
+    return ret;
+}
+
+static void limit_known (struct app *app, const struct known *known)
+{
+    int64_t most = known && !app->type[0] ? known->max_local : 0;
+    for (size_t i = 0; i < sizeof known_types / sizeof *known_types; i++)
+        if (strcmp (known_types[i].name, app->name) == 0 &&
+            strcmp (known_types[i].type, app->type) == 0)
+            most = known_types[i].max_local;
+    if (most >= app->limits.min_local)
+        app->limits.max_local = most;
+}
+
+/* Add the step times of one file: of the application, or of a new part of it. */
+static int read_part (const char *dir, const char *type, const struct known *known, struct app *app,
+                      struct pollux_error *err)
+{
+    struct app *part = type[0] ? &app->parts[app->part_count] : app;
+    if (type[0] && app->part_count == APP_TYPES)
+        return fail (err, -EFBIG, "%s: placements of more than %d types", file_name (dir).text,
+                     APP_TYPES);
+    if (type[0]) {
+        *part = app_start ();
+        app->part_count++;
+    }
+    (void)snprintf (part->type, sizeof part->type, "%s", type);
+    memcpy (part->name, app->name, sizeof part->name);
+    int code = read_timing (dir, part, err);
+    if (code == 0)
+        limit_known (part, known);
+    return code;
+}
+
+static int read_parts (const char *dir, const struct known *known, struct app *app,
+                       struct pollux_error *err)
+{
+    struct dirent **entries;
+    int code = 0, count = list_folder (dir, &entries, err);
+    if (count < 0)
+        return count;
+    app->parts = calloc (APP_TYPES, sizeof *app->parts);
+    if (!app->parts)
+        code = fail (err, -ENOMEM, "%s: no memory for its types", file_name (dir).text);
+    for (int i = 0; i < count; i++) {
+        char type[NAME_SIZE];
+        if (code == 0 && placements_type (entries[i]->d_name, type))
+            code = read_part (dir, type, known, app, err);
+        free (entries[i]);
+    }
+    free (entries);
+    return code;
+}
+
+/* The local batches of an application that only has parts. */
+static void join_limits (struct app *app)
+{
+    for (int i = 0; !app->timing && i < app->part_count; i++) {
+        const struct pollux_limits *part = &app->parts[i].limits;
+        if (i == 0 || part->min_local < app->limits.min_local)
+            app->limits.min_local = part->min_local;
+        if (part->max_local > app->limits.max_local)
+            app->limits.max_local = part->max_local;
+    }
+}
+
 static int read_app (const char *dir, const char *name, struct app *app, struct pollux_error *err)
 {
     char path[PATH_MAX];
     const struct known *known = find_known (name);
+    *app = app_start ();
     (void)snprintf (app->name, sizeof app->name, "%s", name);
     int code = join_path (dir, name, path, err);
     if (code == 0)
         code = read_course (path, known, app, err);
     if (code == 0)
-        code = read_timing (path, known, app, err);
-    if (code == 0 && known && known->pin.batch <= app->limits.max_batch)
+        code = read_parts (path, known, app, err);
+    if (code < 0)
+        return code;
+    join_limits (app);
+    if (known && app->timing && known->pin.batch <= app->limits.max_batch)
         app->pin = known->pin;
-    return code;
+    if (known) {
+        app->restart_delay_s = known->restart_delay_s;
+        app->slowdown = known->slowdown;
+    }
+    app_finish (app);
+    return 0;
 }
 
-/* Is dir/name a subfolder with placements.csv? */
+/* Is dir/name a subfolder with placements? */
 static bool is_app (const char *dir, const char *name)
 {
-    char path[PATH_MAX], file[PATH_MAX];
-    return name[0] != '.' && strlen (name) < NAME_SIZE && join_path (dir, name, path, NULL) == 0 &&
-           join_path (path, "placements.csv", file, NULL) == 0 && access (file, F_OK) == 0;
+    char path[PATH_MAX], type[NAME_SIZE];
+    struct dirent **entries;
+    if (name[0] == '.' || strlen (name) >= NAME_SIZE || join_path (dir, name, path, NULL) < 0)
+        return false;
+    int count = list_folder (path, &entries, NULL);
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        found |= placements_type (entries[i]->d_name, type) != NULL;
+        free (entries[i]);
+    }
+    if (count >= 0)
+        free (entries);
+    return found;
 }
 
 int ground_truth_from_traces (const char *dir, struct ground_truth **ret, struct pollux_error *err)

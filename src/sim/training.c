@@ -20,10 +20,12 @@
 #include "base/error.h"
 
 void training_init (struct training *training, const struct app *app, int64_t requested_batch,
-                    double clock_s)
+                    bool typed, double clock_s)
 {
     *training = (struct training){
         .app = app,
+        .here = app,
+        .typed = typed,
         .requested_batch = requested_batch,
         .clock_s = clock_s,
         .completed_s = NAN,
@@ -34,7 +36,8 @@ void training_init (struct training *training, const struct app *app, int64_t re
 void training_clear (struct training *training)
 {
     free (training->counts);
-    free (training->samples);
+    for (int i = 0; i <= APP_TYPES; i++)
+        free (training->samples[i].list);
     memset (training, 0, sizeof *training);
 }
 
@@ -57,32 +60,44 @@ static void set_batch (struct training *training, struct pollux_batch batch)
 static int choose_batch (struct training *training, const struct batch_chooser *chooser,
                          struct pollux_error *err)
 {
-    const struct pollux_limits *limits = app_limits (training->app);
+    const struct pollux_limits *limits = &training->limits;
+    int replicas = training->replicas;
     struct pollux_batch batch;
     if (training->requested_batch > 0) {
-        batch = batch_split (limits, training->requested_batch, training->replicas);
+        batch = batch_split (limits, training->requested_batch, replicas);
     } else {
         int code = chooser->choose (chooser->self, training, &batch, err);
         if (code < 0)
             return code;
-        batch = batch_limit (limits, batch, training->replicas);
         training->chosen_grad = training->grad;
-        training->chosen_count = training->sample_count;
+        training->chosen_count = training_samples (training)->count;
     }
-    set_batch (training, batch);
+    int64_t most = training->typed ? app_most_local (training->here, replicas) : 0;
+    if (most > 0 && batch.m > most)
+        batch.m = most;
+    set_batch (training, batch_limit (limits, batch, replicas));
     return 0;
+}
+
+/* The limits of the present placement. */
+static struct pollux_limits limits_here (const struct training *training)
+{
+    struct pollux_limits limits = *app_limits (training->here);
+    if (training->typed)
+        limits.max_local = app_max_local (training->here, training->counts, training->nodes);
+    return limits;
 }
 
 /* True if the chooser would see the same samples and statistics as last time. */
 static bool nothing_new (const struct training *training)
 {
-    return training->sample_count == training->chosen_count &&
+    return training_samples (training)->count == training->chosen_count &&
            training->grad.sqr == training->chosen_grad.sqr &&
            training->grad.var == training->chosen_grad.var;
 }
 
-int training_place (struct training *training, const int *counts, int nodes, double delay_s,
-                    const struct batch_chooser *chooser, struct pollux_error *err)
+int training_place (struct training *training, const struct app *here, const int *counts, int nodes,
+                    double delay_s, const struct batch_chooser *chooser, struct pollux_error *err)
 {
     if (nodes > training->counts_capacity) {
         int *more = realloc (training->counts, (size_t)nodes * sizeof *more);
@@ -100,8 +115,11 @@ int training_place (struct training *training, const int *counts, int nodes, dou
     training->step.step_s = 0;
     training->update_share = 0;
     training->delay_s = nodes > 0 ? delay_s : 0;
-    if (nodes > 0)
+    if (nodes > 0) {
+        training->here = here;
+        training->limits = limits_here (training);
         return choose_batch (training, chooser, err);
+    }
     training->batch = (struct pollux_batch){0, 0};
     return 0;
 }
@@ -119,33 +137,34 @@ static bool same_configuration (const struct pollux_sample *sample, const struct
 static int learn (struct training *training, int64_t m, struct app_step step,
                   struct pollux_error *err)
 {
-    for (size_t i = 0; i < training->sample_count; i++)
-        if (same_configuration (&training->samples[i], training, m))
+    struct type_samples *samples = &training->samples[app_index (training->here)];
+    for (size_t i = 0; i < samples->count; i++)
+        if (same_configuration (&samples->list[i], training, m))
             return 0;
-    if (training->sample_count == training->sample_capacity) {
-        size_t capacity = training->sample_capacity ? 2 * training->sample_capacity : 4;
-        struct pollux_sample *more = realloc (training->samples, capacity * sizeof *more);
+    if (samples->count == samples->capacity) {
+        size_t capacity = samples->capacity ? 2 * samples->capacity : 4;
+        struct pollux_sample *more = realloc (samples->list, capacity * sizeof *more);
         if (!more)
             return fail (err, -ENOMEM, "no memory for %zu samples", capacity);
-        training->samples = more;
-        training->sample_capacity = capacity;
+        samples->list = more;
+        samples->capacity = capacity;
     }
-    training->samples[training->sample_count++] = (struct pollux_sample){
+    samples->list[samples->count++] = (struct pollux_sample){
         .shape = {.nodes = training->nodes, .replicas = training->replicas},
         .m = m,
         .grad_s = step.step_s - step.sync_s,
         .step_s = step.step_s,
         .weight = 1,
     };
-    if (training->replicas > training->max_profiled_replicas)
-        training->max_profiled_replicas = training->replicas;
+    if (training->replicas > samples->max_replicas)
+        samples->max_replicas = training->replicas;
     return 0;
 }
 
 static int measure (struct training *training, int64_t m, struct app_step *ret,
                     struct pollux_error *err)
 {
-    struct app_step step = app_step (training->app, training->counts, training->nodes, m);
+    struct app_step step = app_step (training->here, training->counts, training->nodes, m);
     if (isnan (step.step_s))
         return fail (err, -ENOMEM, "%s: no memory for its step times", app_name (training->app));
     training->modelled |= step.modelled;
@@ -197,6 +216,8 @@ static int train_at_rate (struct training *training, double interference,
     double gain =
         pollux_gain (training->grad, total_batch / (double)app_limits (training->app)->init_batch);
     double rate = gain / app_iter_time (training->step, training->batch.s) * (1 - interference);
+    if (training->typed)
+        rate /= app_slowdown (training->app);
     *seconds = train (training, rate, *seconds, true);
     if (training->requested_batch == 0 && !training_done (training) && !nothing_new (training))
         code = choose_batch (training, chooser, err);
@@ -230,6 +251,8 @@ static int train_update (struct training *training, double interference,
         training->step = step;
     training->grad = update.grad;
     double iter_s = app_iter_time (step, update.batch.s) / (1 - interference);
+    if (training->typed)
+        iter_s *= app_slowdown (training->app);
     double span = fmin (*seconds, (1 - training->update_share) * iter_s);
     double left = train (training, update.gain / iter_s, span, false);
     *seconds -= span - left;

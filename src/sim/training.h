@@ -4,8 +4,8 @@
  * measures.  It knows nothing of policies.
  *
  *     struct training job;
- *     training_init (&job, app, requested_batch, submit_s);
- *     training_place (&job, counts, nodes, restart_delay_s, NULL, err);    its slots changed
+ *     training_init (&job, app, requested_batch, false, submit_s);
+ *     training_place (&job, app, counts, nodes, restart_delay_s, NULL, err);    its slots changed
  *     training_advance (&job, 60, interference, NULL, err);                60 s pass
  *     if (training_done (&job)) ... job.completed_s
  *     training_clear (&job);
@@ -15,9 +15,19 @@
 
 #include "sim/ground_truth.h"
 
+/* What the agent has measured on nodes of one type: one sample per (nodes, replicas, m) trained with so far, in the
+ * order of first use, with weight 1. */
+struct type_samples {
+    struct pollux_sample *list;
+    size_t count, capacity;
+    int max_replicas; /* largest K of the samples, 0 before the first */
+};
+
 /* One job's training.  Open for reading; written by the functions below only. */
 struct training {
     const struct app *app;
+    const struct app *here;  /* on the type of its nodes; the last ones if it has no slots */
+    bool typed;              /* follow the rules for clusters with types (SEMANTICS of types) */
     int64_t requested_batch; /* total batch that the owner fixed; 0: the job adapts */
     int epochs;              /* completed */
     double progress;         /* iterations of batch M0 */
@@ -30,14 +40,12 @@ struct training {
     /* The placement, replicas = 0: without slots; and the batch chosen for it. */
     int *counts;
     int nodes, replicas, counts_capacity;
+    struct pollux_limits limits; /* there */
     struct pollux_batch batch;
 
-    /* What the agent knows: one sample per (nodes, replicas, m) trained with so far, in the order
-     * of first use, with weight 1; the latest gradient statistics, NaN before the first. */
-    struct pollux_sample *samples;
-    size_t sample_count, sample_capacity;
+    /* What the agent knows: its measurements, by app_index; the latest gradient statistics, NaN before the first. */
+    struct type_samples samples[APP_TYPES + 1];
     struct pollux_grad grad;
-    int max_profiled_replicas; /* largest K of the samples, 0 before the first */
 
     /* Step times of the current placement and batch; valid while step.step_s > 0. */
     struct app_step step;
@@ -75,13 +83,19 @@ struct batch_chooser {
  * new fit.  Before the first sample: max (M0, smallest local batch x K). */
 struct batch_adapter {
     enum pollux_search search;
-    struct pollux_fit fit; /* of the first fitted_count samples; valid if that is > 0 */
-    size_t fitted_count;
+    struct batch_fit {
+        struct pollux_fit fit; /* of the first `count` samples; valid if that is > 0 */
+        size_t count;
+    } fits[APP_TYPES + 1]; /* by app_index */
 };
 int batch_adapt (void *adapter, const struct training *training, struct pollux_batch *ret,
                  struct pollux_error *err);
 
-/* Fit again if there are new samples. */
+/* Its fit of the type of the job's nodes. */
+struct batch_fit *batch_adapter_here (struct batch_adapter *adapter,
+                                      const struct training *training);
+
+/* Fit again if there are new samples of the type of the job's nodes. */
 int batch_adapter_refit (struct batch_adapter *adapter, const struct training *training,
                          struct pollux_error *err);
 
@@ -95,14 +109,21 @@ struct pollux_batch batch_limit (const struct pollux_limits *limits, struct poll
                                  int replicas);
 
 /* Start a job at clock_s, without slots.  requested_batch 0: it adapts, and the functions below
- * need a chooser; otherwise chooser is ignored. */
+ * need a chooser; otherwise chooser is ignored.  typed: by the rules for clusters with types, in which the placement
+ * limits the local batch, and training is slower than its step times say. */
 void training_init (struct training *training, const struct app *app, int64_t requested_batch,
-                    double clock_s);
+                    bool typed, double clock_s);
 
-/* Change its placement (nodes 0: none).  Chooses a new batch and sets the restart delay, which
+/* What it has measured on nodes of the present type. */
+static inline const struct type_samples *training_samples (const struct training *training)
+{
+    return &training->samples[app_index (training->here)];
+}
+
+/* Change its placement (nodes 0: none), on nodes where `here` is the application (app_on).  Chooses a new batch and sets the restart delay, which
  * replaces the rest of the last one.  0, -ENOMEM, or the chooser's failure. */
-int training_place (struct training *training, const int *counts, int nodes, double delay_s,
-                    const struct batch_chooser *chooser, struct pollux_error *err);
+int training_place (struct training *training, const struct app *here, const int *counts, int nodes,
+                    double delay_s, const struct batch_chooser *chooser, struct pollux_error *err);
 
 /* Advance by some seconds.  interference in [0, 1] slows training by that share.  A job that is
  * done stays as it is.  0, -ENOMEM, or the chooser's failure. */

@@ -54,6 +54,12 @@ static const struct wire_member generation_members[] = {
     {0},
 };
 
+static const struct wire_member start_members[] = {
+    {WIRE_FIELD ("generation", event, start.generation, WIRE_INT), .max = INT32_MAX},
+    {WIRE_FIELD ("relocated", event, start.relocated, WIRE_BOOL), .optional = true},
+    {0},
+};
+
 static const struct wire_member exit_members[] = {
     {WIRE_FIELD ("generation", event, exit.generation, WIRE_INT), .max = INT32_MAX},
     {WIRE_FIELD ("kind", event, exit.kind, WIRE_CHOICE), .max = EXIT_KINDS - 1,
@@ -68,7 +74,7 @@ const struct wire_format wire_formats[EVENT_TYPES] = {
     [EVENT_SUBMIT] = {true, no_members},          [EVENT_CANCEL] = {true, no_members},
     [EVENT_LIMITS] = {true, limits_members},      [EVENT_NODE] = {false, node_members},
     [EVENT_HINTS] = {false, no_members},          [EVENT_ROUND] = {false, round_members},
-    [EVENT_PLAN] = {false, no_members},           [EVENT_START] = {true, generation_members},
+    [EVENT_PLAN] = {false, no_members},           [EVENT_START] = {true, start_members},
     [EVENT_STARTED] = {true, generation_members}, [EVENT_EXIT] = {true, exit_members},
 };
 

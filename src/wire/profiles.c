@@ -113,6 +113,55 @@ static int decode_job (const struct wire_place *place, struct profile *ret,
     return 0;
 }
 
+static int decode_type (const struct wire_place *place, struct profile *ret,
+                        struct pollux_error *err)
+{
+    struct profile_type *type = &ret->types[ret->type_count++];
+    struct wire_place model = wire_field (place, "model");
+    struct wire_job job;
+    size_t length = strlen (place->key);
+    if (length == 0 || length >= NAME_SIZE)
+        return wire_fail (place, err, "expected a name of 1 to %d bytes for", NAME_SIZE - 1);
+    memcpy (type->name, place->key, length + 1);
+    int code = wire_expect_object (place, err);
+    if (code == 0)
+        code = wire_job_decode (place, &job, err);
+    if (code == 0 && !job.has_model)
+        code = wire_fail (&model, err, "expected a model");
+    if (code == 0)
+        code = wire_int64 (place, "min_local", 1, POLLUX_BATCH_LIMIT, &type->min_local, err);
+    if (code == 0)
+        code = wire_int64 (place, "max_local", type->min_local, POLLUX_BATCH_LIMIT,
+                           &type->max_local, err);
+    if (code == 0)
+        code = wire_double (place, "one_gpu", 1e-6, 1e15, &type->one_gpu, err);
+    if (code == 0)
+        type->model = job.model;
+    return code;
+}
+
+/* What counts in clusters with types only. */
+static int decode_types (const struct wire_place *place, struct profile *ret,
+                         struct pollux_error *err)
+{
+    struct wire_place types = wire_field (place, "types"), type;
+    int code = 0;
+    ret->restart_delay_s = NAN;
+    ret->slowdown = 1;
+    if (wire_has (place, "restart_delay"))
+        code = wire_double (place, "restart_delay", 0, 1e6, &ret->restart_delay_s, err);
+    if (code == 0 && wire_has (place, "slowdown"))
+        code = wire_double (place, "slowdown", 0.01, 100, &ret->slowdown, err);
+    if (code < 0 || !wire_has (place, "types"))
+        return code;
+    code = wire_expect_object (&types, err);
+    if (code == 0 && json_object_size (types.value) > PROFILE_TYPES)
+        code = wire_fail (&types, err, "expected at most %d types", PROFILE_TYPES);
+    for (void *at = NULL; code == 0 && wire_each (&types, &at, &type);)
+        code = decode_type (&type, ret, err);
+    return code;
+}
+
 static int decode_profile (const struct wire_place *place, struct profile *ret,
                            struct pollux_error *err)
 {
@@ -135,7 +184,7 @@ static int decode_profile (const struct wire_place *place, struct profile *ret,
         code = decode_noise (&noise, ret, err);
     if (code == 0 && wire_has (place, "pinned"))
         code = decode_pin (&pinned, ret, err);
-    return code;
+    return code < 0 ? code : decode_types (place, ret, err);
 }
 
 static int decode_document (const struct wire_document *document, struct profile **ret,
@@ -205,14 +254,41 @@ static void write_numbers (FILE *out, const double *numbers, int count)
     (void)fputs ("]", out);
 }
 
-static void write_model (FILE *out, const struct pollux_model *model)
+static void write_model (FILE *out, int indent, const struct pollux_model *model)
 {
     (void)fprintf (out,
-                   "      \"model\": {\"alpha_grad\": %.6g, \"beta_grad\": %.6g,\n"
-                   "        \"alpha_node\": %.6g, \"beta_node\": %.6g,\n"
-                   "        \"alpha_local\": %.6g, \"beta_local\": %.6g, \"gamma\": %.6g},\n",
-                   model->alpha_grad, model->beta_grad, model->alpha_node, model->beta_node,
-                   model->alpha_local, model->beta_local, model->gamma);
+                   "%*s\"model\": {\"alpha_grad\": %.6g, \"beta_grad\": %.6g,\n"
+                   "%*s  \"alpha_node\": %.6g, \"beta_node\": %.6g,\n"
+                   "%*s  \"alpha_local\": %.6g, \"beta_local\": %.6g, \"gamma\": %.6g}",
+                   indent, "", model->alpha_grad, model->beta_grad, indent, "", model->alpha_node,
+                   model->beta_node, indent, "", model->alpha_local, model->beta_local,
+                   model->gamma);
+}
+
+static int write_types (FILE *out, const struct profile *profile, struct pollux_error *err)
+{
+    if (!isnan (profile->restart_delay_s))
+        (void)fprintf (out, "      \"restart_delay\": %.6g, \"slowdown\": %.6g,\n",
+                       profile->restart_delay_s, profile->slowdown);
+    for (int i = 0; i < profile->type_count; i++) {
+        const struct profile_type *type = &profile->types[i];
+        json_t *string = json_string (type->name);
+        char *name = string ? json_dumps (string, JSON_ENCODE_ANY) : NULL;
+        json_decref (string);
+        if (!name)
+            return fail (err, -ENOMEM, "no memory to write a profile");
+        (void)fprintf (out,
+                       "%s        %s: {\n          \"min_local\": %lld, \"max_local\": %lld, "
+                       "\"one_gpu\": %.6g,\n",
+                       i ? ",\n" : "      \"types\": {\n", name, (long long)type->min_local,
+                       (long long)type->max_local, type->one_gpu);
+        write_model (out, 10, &type->model);
+        (void)fputs ("}", out);
+        free (name);
+    }
+    if (profile->type_count > 0)
+        (void)fputs ("},\n", out);
+    return 0;
 }
 
 static void write_noise (FILE *out, const struct profile *profile)
@@ -246,11 +322,13 @@ static int write_profile (FILE *out, const struct profile *profile, struct pollu
     if (profile->pinned_replicas > 0)
         (void)fprintf (out, "      \"pinned\": {\"replicas\": %d, \"batch\": %lld},\n",
                        profile->pinned_replicas, (long long)profile->pinned_batch);
-    write_model (out, &profile->model);
+    free (name);
+    write_model (out, 6, &profile->model);
+    (void)fputs (",\n", out);
+    int code = write_types (out, profile, err);
     write_noise (out, profile);
     (void)fputs ("}", out);
-    free (name);
-    return 0;
+    return code;
 }
 
 int profiles_write (const struct profile *profiles, int count, FILE *out, struct pollux_error *err)

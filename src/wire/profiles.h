@@ -8,6 +8,8 @@
  *          "epochs": 100, "epoch_iterations": 390.6,
  *          "init_batch": 128, "max_batch": 4096, "min_local": 32, "max_local": 1024,
  *          "model": {"alpha_grad": 0.03, ...},
+ *          "restart_delay": 50, "slowdown": 1.8,
+ *          "types": {"a100": {"min_local": 32, "max_local": 4096, "one_gpu": 10063, "model": {...}}},
  *          "noise": {"progress": [0, 0.3, 1], "batches": [128, 4096],
  *                    "ratio": [[0.6, 20, 250], [0.8, 60, 1600]]}}}}
  *
@@ -26,12 +28,23 @@
 #define PROFILE_EPOCHS_LIMIT 100000
 enum { PROFILE_KNOTS = 32, PROFILE_BATCHES = 32 };
 
+/* Types of nodes of one profile. */
+enum { PROFILE_TYPES = 8 };
+
 struct profile {
     char name[NAME_SIZE];
     int epochs;
     double epoch_iterations; /* of batch M0 */
     struct pollux_limits limits;
     struct pollux_model model;
+    double restart_delay_s, slowdown; /* in clusters with types; NaN and 1: not given */
+    struct profile_type {
+        char name[NAME_SIZE];
+        int64_t min_local, max_local;
+        double one_gpu; /* samples per second */
+        struct pollux_model model;
+    } types[PROFILE_TYPES];
+    int type_count;
     int pinned_replicas; /* 0: free to scale */
     int64_t pinned_batch;
     /* Gradient noise var / sqr for each batch (ascending) and each point of progress (ascending,

@@ -41,12 +41,14 @@ static void start (struct fixture *fixture, struct ground_truth *truth, int64_t 
     fixture->truth = truth;
     fixture->agent = job_agent_start (kind, POLLUX_EXACT, ground_truth_at (truth, 0));
     fixture->chooser = job_agent_chooser (&fixture->agent);
-    training_init (&fixture->job, ground_truth_at (truth, 0), requested_batch, 0);
+    training_init (&fixture->job, ground_truth_at (truth, 0), requested_batch, false, 0);
 }
 
 static void place (struct fixture *fixture, int replicas)
 {
-    assert_int_equal (training_place (&fixture->job, &replicas, 1, 0, &fixture->chooser, NULL), 0);
+    assert_int_equal (
+        training_place (&fixture->job, fixture->job.app, &replicas, 1, 0, &fixture->chooser, NULL),
+        0);
 }
 
 static void advance (struct fixture *fixture, double seconds)
@@ -86,7 +88,7 @@ static void test_probes_and_evidence (void **unused)
     advance (&f, 10); /* 8 updates, two of them probes: a micro-step always takes 1 s */
     double gain = f.job.progress - 17;
     assert_true (f.agent.adaptation.updates == 25 && gain > 8 * 1.9 && gain < 8.1 * 2);
-    assert_int_equal (f.job.samples[0].m, 5); /* probes are measured, too */
+    assert_int_equal (training_samples (&f.job)->list[0].m, 5); /* probes are measured, too */
     end (&f);
 }
 

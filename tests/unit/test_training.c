@@ -83,7 +83,7 @@ static void advance (struct training *training, double seconds, double interfere
 
 static void place (struct training *training, const int *counts, int nodes)
 {
-    assert_int_equal (training_place (training, counts, nodes, 30, NULL, NULL), 0);
+    assert_int_equal (training_place (training, training->app, counts, nodes, 30, NULL, NULL), 0);
 }
 
 static void test_time_passes (void **state)
@@ -91,7 +91,7 @@ static void test_time_passes (void **state)
     (void)state;
     struct ground_truth *truth = simple_truth (100, 2, 1);
     struct training job;
-    training_init (&job, ground_truth_at (truth, 0), 10, 60);
+    training_init (&job, ground_truth_at (truth, 0), 10, false, 60);
 
     advance (&job, 60, 0); /* without slots only the clock moves */
     assert_true (job.clock_s == 120 && job.progress == 0 && job.attained_s == 0);
@@ -146,8 +146,8 @@ static void test_whole_seconds (void **state)
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct ground_truth *truth = simple_truth (cases[i].epoch_iterations, cases[i].epochs, 10);
         struct training job;
-        training_init (&job, ground_truth_at (truth, 0), 10, 0);
-        assert_int_equal (training_place (&job, (int[]){1}, 1, 0, NULL, NULL), 0);
+        training_init (&job, ground_truth_at (truth, 0), 10, false, 0);
+        assert_int_equal (training_place (&job, job.app, (int[]){1}, 1, 0, NULL, NULL), 0);
         for (int round = 0; !training_done (&job) && round < 1000; round++)
             advance (&job, cases[i].interval_s, 0);
         if (fabs (job.completed_s - cases[i].completed_s) > 1e-6)
@@ -176,8 +176,9 @@ static void test_rates (void **state)
     struct ground_truth *truth = simple_truth (1e6, 1, 1);
     for (size_t i = 0; i < COUNT (cases); i++) {
         struct training job;
-        training_init (&job, ground_truth_at (truth, 0), cases[i].batch, 0);
-        assert_int_equal (training_place (&job, cases[i].counts, cases[i].nodes, 0, NULL, NULL), 0);
+        training_init (&job, ground_truth_at (truth, 0), cases[i].batch, false, 0);
+        assert_int_equal (
+            training_place (&job, job.app, cases[i].counts, cases[i].nodes, 0, NULL, NULL), 0);
         advance (&job, 1000, 0);
         if (relative (job.progress, 1000 * cases[i].rate) > 1e-6)
             fail_msg ("case %zu: rate %g, expected %g", i, job.progress / 1000, cases[i].rate);
@@ -214,7 +215,7 @@ static void test_published_jobs (void **state)
         fail_msg ("%s", err.text);
     for (size_t i = 0; i < COUNT (runs); i++) {
         struct training job;
-        training_init (&job, ground_truth_app (truth, runs[i].app), runs[i].batch, 0);
+        training_init (&job, ground_truth_app (truth, runs[i].app), runs[i].batch, false, 0);
         while (!training_done (&job)) {
             if (job.clock_s == runs[i].placed_s)
                 place (&job, runs[i].counts, runs[i].nodes);
@@ -252,50 +253,51 @@ static void test_adapting (void **state)
     struct counter counter = {.adapter.search = POLLUX_EXACT};
     struct batch_chooser chooser = {.choose = count_choices, .self = &counter};
     struct training job;
-    training_init (&job, app, 0, 0);
-    assert_true (isnan (job.grad.sqr) && job.max_profiled_replicas == 0);
+    training_init (&job, app, 0, false, 0);
+    assert_true (isnan (job.grad.sqr) && training_samples (&job)->max_replicas == 0);
 
     /* Without samples: M0, or the smallest local batch on all replicas. */
-    assert_int_equal (training_place (&job, (int[]){2}, 1, 30, &chooser, NULL), 0);
+    assert_int_equal (training_place (&job, job.app, (int[]){2}, 1, 30, &chooser, NULL), 0);
     assert_int_equal (job.batch.m, 64);
-    assert_int_equal (training_place (&job, (int[]){4, 4}, 2, 30, &chooser, NULL), 0);
+    assert_int_equal (training_place (&job, job.app, (int[]){4, 4}, 2, 30, &chooser, NULL), 0);
     assert_int_equal (job.batch.m, 32);
     assert_int_equal (counter.calls, 2);
 
     /* With one sample it chooses by the fitted model. */
     assert_int_equal (training_advance (&job, 60, 0, &chooser, NULL), 0);
-    assert_int_equal (job.sample_count, 1);
-    assert_int_equal (job.samples[0].shape.nodes, 2);
-    assert_int_equal (job.samples[0].shape.replicas, 8);
-    assert_int_equal (job.samples[0].m, 32);
-    assert_int_equal (job.max_profiled_replicas, 8);
-    assert_int_equal (counter.adapter.fitted_count, 1);
+    assert_int_equal (training_samples (&job)->count, 1);
+    assert_int_equal (training_samples (&job)->list[0].shape.nodes, 2);
+    assert_int_equal (training_samples (&job)->list[0].shape.replicas, 8);
+    assert_int_equal (training_samples (&job)->list[0].m, 32);
+    assert_int_equal (training_samples (&job)->max_replicas, 8);
+    assert_int_equal (counter.adapter.fits[0].count, 1);
     int counts[] = {4, 4};
     struct app_step step = app_step (app, counts, 2, 32);
-    assert_true (job.samples[0].step_s == step.step_s);
-    assert_true (job.samples[0].grad_s == step.step_s - step.sync_s);
+    assert_true (training_samples (&job)->list[0].step_s == step.step_s);
+    assert_true (training_samples (&job)->list[0].grad_s == step.step_s - step.sync_s);
 
     struct pollux_best best;
-    assert_int_equal (pollux_best_batch (&counter.adapter.fit.model, job.grad, app_limits (app),
-                                         POLLUX_EXACT, (struct pollux_shape){2, 8}, &best, NULL),
+    assert_int_equal (pollux_best_batch (&counter.adapter.fits[0].fit.model, job.grad,
+                                         app_limits (app), POLLUX_EXACT,
+                                         (struct pollux_shape){2, 8}, &best, NULL),
                       0);
     assert_int_equal (job.batch.m, best.batch.m);
     assert_int_equal (job.batch.s, best.batch.s);
 
     /* Without new samples the chooser is not called again. */
     int calls = counter.calls, epochs = job.epochs;
-    size_t samples = job.sample_count;
+    size_t samples = training_samples (&job)->count;
     for (int i = 0; i < 2000 && !training_done (&job); i++) {
         assert_int_equal (training_advance (&job, 1, 0, &chooser, NULL), 0);
         const struct pollux_limits *limits = app_limits (app);
         int64_t total = 8 * job.batch.m * (job.batch.s + 1);
         assert_true (total <= limits->max_batch && total >= limits->init_batch);
     }
-    int news = job.epochs - epochs + (int)(job.sample_count - samples);
+    int news = job.epochs - epochs + (int)(training_samples (&job)->count - samples);
     assert_true (job.epochs > epochs && counter.calls - calls <= 2 * news + 1);
-    for (size_t i = 0; i < job.sample_count; i++) /* one sample per configuration */
+    for (size_t i = 0; i < training_samples (&job)->count; i++) /* one sample per configuration */
         for (size_t j = 0; j < i; j++)
-            assert_true (job.samples[i].m != job.samples[j].m);
+            assert_true (training_samples (&job)->list[i].m != training_samples (&job)->list[j].m);
     training_clear (&job);
     ground_truth_free (truth);
 }
@@ -318,9 +320,9 @@ static void test_chooser_fails (void **state)
     struct batch_chooser good = {.choose = batch_adapt, .self = &adapter};
     struct batch_chooser bad = {.choose = refuse};
     struct training job;
-    training_init (&job, ground_truth_at (truth, 0), 0, 0);
-    assert_int_equal (training_place (&job, (int[]){1}, 1, 0, &bad, NULL), -EPERM);
-    assert_int_equal (training_place (&job, (int[]){1}, 1, 0, &good, NULL), 0);
+    training_init (&job, ground_truth_at (truth, 0), 0, false, 0);
+    assert_int_equal (training_place (&job, job.app, (int[]){1}, 1, 0, &bad, NULL), -EPERM);
+    assert_int_equal (training_place (&job, job.app, (int[]){1}, 1, 0, &good, NULL), 0);
     assert_int_equal (training_advance (&job, 5, 0, &bad, NULL), -EPERM);
     training_clear (&job);
     training_clear (&job); /* a second call is allowed */
