@@ -13,8 +13,9 @@
 #include "policy/priority_order.h"
 
 const struct policy *const policies[] = {
-    &policy_pollux, &policy_pollux_jct, &policy_pollux_ga, &policy_tiresias,    &policy_optimus,
-    &policy_fifo,   &policy_srtf,       &policy_las,       &policy_equal_share, NULL,
+    &policy_pollux,      &policy_pollux_jct, &policy_pollux_ga, &policy_tiresias,
+    &policy_optimus,     &policy_fifo,       &policy_srtf,      &policy_las,
+    &policy_equal_share, &policy_sia,        &policy_gavel,     NULL,
 };
 
 int policy_find (const char *name, const struct policy **ret, struct pollux_error *err)

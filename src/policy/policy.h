@@ -36,6 +36,9 @@ struct policy {
     bool adaptive;       /* jobs tune their batch; false: they keep fixed_batch, as requested */
     bool elastic;        /* it decides replica counts; false: fixed_replicas or none */
     bool oracle;         /* it needs job.oracle, which only a simulation has */
+    bool
+        requested; /* simulated jobs that tune their batch tell it the requested one (fixed_batch) */
+    bool rates;    /* speeds of simulated jobs are iterations per second, as requested */
     enum pollux_search search;           /* how its jobs choose their batch */
     const struct policy_option *options; /* policy/policy_options.h; NULL: it has none */
     const struct policy_values *values;  /* NULL: it has no objective, plan.fitness is NaN */

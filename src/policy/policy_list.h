@@ -9,9 +9,11 @@ extern const struct policy policy_equal_share;
 extern const struct policy policy_pollux;
 extern const struct policy policy_pollux_jct;
 extern const struct policy policy_fifo;
+extern const struct policy policy_gavel;
 extern const struct policy policy_las;
 extern const struct policy policy_optimus;
 extern const struct policy policy_pollux_ga;
+extern const struct policy policy_sia;
 extern const struct policy policy_srtf;
 extern const struct policy policy_tiresias;
 

@@ -70,18 +70,41 @@ static double tick_s (const struct sim *sim)
 
 /* ---- The source ---- */
 
-/* The types that the application can run on, and its speeds there with one replica. */
-static void add_types (const struct sim *sim, const struct app *app, struct job_spec *spec)
+/* Iterations per second with the requested replicas and batch on nodes of a group; 0: it does not fit there. */
+static double requested_rate (const struct sim *sim, const struct workload_job *job, int index)
 {
+    struct node_group group = sim_group (sim->config, index);
+    const struct app *here = app_on (job->app, group.type);
+    if (job->replicas > group.nodes * group.slots_per_node)
+        return 0;
+    int nodes = packed_counts (job->replicas, group.slots_per_node, sim->counts);
+    struct pollux_limits limits = *app_limits (here);
+    limits.max_local = app_max_local (here, sim->counts, nodes);
+    struct pollux_batch batch = batch_split (&limits, job->batch, job->replicas);
+    if (job->replicas == 1 && batch.s == 0)
+        batch = (struct pollux_batch){.m = (batch.m + 1) / 2, .s = 1};
+    double iter_s = app_iter_time (app_step (here, sim->counts, nodes, batch.m), batch.s);
+    return 1 / iter_s / app_slowdown (job->app);
+}
+
+/* The types that the application can run on, and its speeds there with one replica. */
+static void add_types (const struct sim *sim, const struct workload_job *job, struct job_spec *spec)
+{
+    const struct app *app = job->app;
+    double first = 0; /* speeds are relative to the first one */
     for (int i = 0; i < sim->config->group_count; i++) {
         const char *type = sim->config->groups[i].type;
         const struct app *here = app_on (app, type);
         if (here)
             memcpy (spec->types.list[spec->types.count++], type, NAME_SIZE);
-        if (here && app_speed (here) > 0) {
-            struct type_speed *speed = &spec->speeds.list[spec->speeds.count++];
-            memcpy (speed->type, type, NAME_SIZE);
-            speed->speed = app_speed (here);
+        double speed = here && sim->policy->rates ? requested_rate (sim, job, i)
+                       : here                     ? app_speed (here)
+                                                  : 0;
+        if (speed > 0) {
+            struct type_speed *known = &spec->speeds.list[spec->speeds.count++];
+            memcpy (known->type, type, NAME_SIZE);
+            first = first > 0 ? first : speed;
+            known->speed = sim->policy->rates ? speed : speed / first;
         }
     }
 }
@@ -96,10 +119,10 @@ static void make_spec (struct sim *sim, const struct actor *actor)
         .adaptive = actor->request.batch == 0,
         .restart_delay_s = sim_typed (sim->config) ? app_restart_delay (job->app) : (double)NAN,
         .fixed_replicas = job->replicas,
-        .fixed_batch = actor->request.batch,
+        .fixed_batch = sim->policy->requested ? job->batch : actor->request.batch,
     };
     if (sim_typed (sim->config))
-        add_types (sim, job->app, &sim->spec);
+        add_types (sim, job, &sim->spec);
     memcpy (sim->spec.name, job->name, sizeof (job->name));
     snprintf (sim->spec.application, sizeof (sim->spec.application), "%s", app_name (job->app));
 }
