@@ -116,20 +116,25 @@ static struct pollux_model faster (struct pollux_model model, double ratio)
     return model;
 }
 
-/* The prediction by the owner's speeds of this type and one that it was measured on, the last one if possible;
- * false: the owner has not given them. */
-static bool predict_by_owner (const struct job *job, const char *type, struct job_model *ret)
+/* The prediction by the owner's speeds of this type and one that it was measured on; false: the owner has not given them.
+ * Of several types the one that it had most replicas on, the first of these in the cluster: if it were the present one, a
+ * job could be sent to and fro between two types that it judges by each other. */
+static bool predict_by_owner (const struct job *job, const struct pools *pools, int pool,
+                              struct job_model *ret)
 {
-    const struct hints *hints = &job->hints;
-    double to = job_type_speed (job, type), from = job_type_speed (job, hints->type);
-    const char *known = hints->type;
-    for (int i = 0; isnan (from) && i < hints->other_count; i++) {
-        known = hints->others[i].type;
-        from = job_type_speed (job, known);
+    double to = job_type_speed (job, pools->list[pool].type), best = NAN;
+    struct job_model other;
+    for (int i = 0; i < pools->count; i++) {
+        double from = job_type_speed (job, pools->list[i].type);
+        if (isnan (from) || !measured_on (job, pools->list[i].type, &other) ||
+            (!isnan (best) && other.most_replicas <= ret->most_replicas))
+            continue;
+        best = from;
+        *ret = other;
     }
-    if (isnan (to) || isnan (from) || !measured_on (job, known, ret))
+    if (isnan (to) || isnan (best))
         return false;
-    ret->model = faster (ret->model, to / from);
+    ret->model = faster (ret->model, to / best);
     ret->source = MODEL_PREDICTED;
     return true;
 }
@@ -155,6 +160,17 @@ static struct job_model predict (const struct job *job, const struct pools *pool
     return model;
 }
 
+/* The most replicas on any type that the job has trained on: what it has learned of scaling counts for all types. */
+static int most_trusted (const struct job *job)
+{
+    int most = job_trusted_replicas (job);
+    for (int i = 0; i < job->hints.other_count; i++) {
+        int trusted = job_trusted_with (job, job->hints.others[i].max_profiled_replicas);
+        most = trusted > most ? trusted : most;
+    }
+    return most;
+}
+
 struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
                                const struct type_ratios *ratios)
 {
@@ -164,8 +180,10 @@ struct job_model job_model_on (const struct job *job, const struct pools *pools,
     if (!model.known)
         model.speed = isnan (speed) ? 1 : speed;
     else if (type[0] != '\0' && job->hints.type[0] != '\0' && !measured_on (job, type, &model) &&
-             !predict_by_owner (job, type, &model))
+             !predict_by_owner (job, pools, pool, &model))
         model = predict (job, pools, pool, ratios);
+    if (model.known && model.source != MODEL_GUESSED)
+        model.most_replicas = most_trusted (job);
     if (!job_allows_type (job, type))
         model.most_replicas = 0;
     return model;

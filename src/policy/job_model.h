@@ -36,11 +36,14 @@ struct job_model {
     struct pollux_model model;
     struct pollux_grad grad;
     struct pollux_limits limits;
-    int most_replicas; /* that it may have there now (job_trusted_replicas); 0: it may not run there */
+    /* That it may have there now: twice those that it was measured with on any type, if it has a model or a prediction
+     * of this one; else the fewest that it can run with.  0: it may not run there. */
+    int most_replicas;
 };
 
 /* Of a pool.  Nodes without a type, and hints without one, match every type.  A type without a model is predicted
- * by the owner's speeds, or else by the ratios.  If no ratio is known, the type counts as equally fast, with the fewest replicas that the job can run with, so that it is tried. */
+ * by the owner's speeds, or else by the ratios.  If no ratio is known, the type counts as
+ * equally fast, with the fewest replicas that the job can run with, so that it is tried. */
 struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
                                const struct type_ratios *ratios);
 

@@ -274,10 +274,20 @@ static int explore (struct round *round, int job, int pool, const double *prices
                                        prices[pool] * k);
     }
     prospect->bonus[pool] = hidden > offered ? hidden - at_limit : 0;
-    for (int i = 0; i < options->count; i++)
-        if (options->list[i].pool == pool && options->list[i].replicas == limit)
-            options->list[i].value += prospect->bonus[pool];
     return 0;
+}
+
+/* Raise the values of the limits.  Only after all pools were looked at: the bonus of one must not hide what lies beyond
+ * the limit of another, or a job would move to and fro between them. */
+static void add_bonuses (const struct round *round, int job)
+{
+    const struct prospect *prospect = &round->prospects[job];
+    const struct allocation_options *options = &round->objective.options[job];
+    for (int i = 0; i < options->count; i++) {
+        struct solver_option *option = &options->list[i];
+        if (option->replicas > 0 && option->replicas == prospect->limits[option->pool])
+            option->value += prospect->bonus[option->pool];
+    }
 }
 
 static int value_all (struct round *round, struct pollux_error *err)
@@ -300,6 +310,8 @@ static int value_all (struct round *round, struct pollux_error *err)
     for (int i = 0; i < view->job_count; i++)
         for (int pool = 0; pool < objective->pools.count && rc == 0; pool++)
             rc = explore (round, i, pool, relaxed.prices, err);
+    for (int i = 0; i < view->job_count && rc == 0; i++)
+        add_bonuses (round, i);
     return rc;
 }
 

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/excerpt.h"
 #include "base/number.h"
-#include "wire/document.h"
 #include "wire/keys.h"
 #include "wire/member.h"
 #include "wire/submission.h"
@@ -136,21 +135,40 @@ static int decode_groups (const struct wire_place *root, struct groups *ret,
     return code;
 }
 
-int wire_node_groups_read (const char *path, struct node_group ret[NODE_GROUPS_LIMIT], int *count,
-                           struct pollux_error *err)
+/* Decode and free a document that was opened with this code. */
+static int finish (struct wire_document *document, int code, struct wire_diagnostics *diagnostics,
+                   const char *name, struct node_group ret[NODE_GROUPS_LIMIT], int *count,
+                   struct pollux_error *err)
 {
-    struct wire_document *document;
-    struct wire_diagnostics diagnostics = {0};
     struct groups groups = {.count = 0};
-    int code = wire_document_open (path, FILE_LIMIT, wire_syntax_of_path (path), &diagnostics,
-                                   &document, err);
     if (code == 0) {
         struct wire_place root = wire_root (document);
         code = decode_groups (&root, &groups, err);
         wire_document_free (document);
     }
-    code = wire_diagnostics_conclude (&diagnostics, code, path, err);
+    code = wire_diagnostics_conclude (diagnostics, code, name, err);
     if (code == 0)
         give (&groups, ret, count);
     return code;
+}
+
+int wire_node_groups_parse_file (const char *name, const char *text, size_t length,
+                                 enum wire_syntax syntax, struct node_group ret[NODE_GROUPS_LIMIT],
+                                 int *count, struct pollux_error *err)
+{
+    struct wire_document *document = NULL;
+    struct wire_diagnostics diagnostics = {0};
+    int code = wire_document_open_text (name, text, length, FILE_LIMIT, syntax, &diagnostics,
+                                        &document, err);
+    return finish (document, code, &diagnostics, name, ret, count, err);
+}
+
+int wire_node_groups_read (const char *path, struct node_group ret[NODE_GROUPS_LIMIT], int *count,
+                           struct pollux_error *err)
+{
+    struct wire_document *document = NULL;
+    struct wire_diagnostics diagnostics = {0};
+    int code = wire_document_open (path, FILE_LIMIT, wire_syntax_of_path (path), &diagnostics,
+                                   &document, err);
+    return finish (document, code, &diagnostics, path, ret, count, err);
 }

@@ -12,6 +12,7 @@
 #define WIRE_NODE_GROUPS_H
 
 #include "cluster/node.h"
+#include "wire/document.h"
 #include "wire/json.h"
 
 /* Nodes of one type. */
@@ -22,9 +23,12 @@ struct node_group {
 
 enum { NODE_GROUPS_LIMIT = 16 };
 
-/* 1 to NODE_GROUPS_LIMIT groups, each type once.  -EINVAL. */
+/* 1 to NODE_GROUPS_LIMIT groups, each type once: of an option, of a file's text, of a file.  -EINVAL. */
 int wire_node_groups_parse (const char *text, struct node_group ret[NODE_GROUPS_LIMIT], int *count,
                             struct pollux_error *err);
+int wire_node_groups_parse_file (const char *name, const char *text, size_t length,
+                                 enum wire_syntax syntax, struct node_group ret[NODE_GROUPS_LIMIT],
+                                 int *count, struct pollux_error *err);
 int wire_node_groups_read (const char *path, struct node_group ret[NODE_GROUPS_LIMIT], int *count,
                            struct pollux_error *err);
 

@@ -71,12 +71,15 @@ static double speed_on (const struct job *job, const char *type)
     return 1;
 }
 
-static int limit_of (const struct job *job, const char *type)
+static int limit_of (const struct job *job)
 {
     int fewest = 1;
     while (fewest < job->spec.max_replicas && !allowed (job, fewest))
         fewest++;
-    int profiled = model_on (job, type).max_profiled_replicas;
+    int profiled = job->hints.max_profiled_replicas; /* the largest of all types */
+    for (int i = 0; i < job->hints.other_count && profiled >= 0; i++)
+        if (job->hints.others[i].max_profiled_replicas > profiled)
+            profiled = job->hints.others[i].max_profiled_replicas;
     int trusted = 2 * profiled > fewest ? 2 * profiled : fewest;
     return profiled < 0 || trusted > job->spec.max_replicas ? job->spec.max_replicas : trusted;
 }
@@ -165,7 +168,7 @@ const char *check_feasible (const struct view *view, const struct plan *plan)
         if (pinned (view, job)) {
             if (!same (view, placement, job->placement))
                 return SENTENCE ("job %d is pinned, and moved", i);
-        } else if (!allowed (job, count) || count > limit_of (job, type_of (view, placement))) {
+        } else if (!allowed (job, count) || count > limit_of (job)) {
             return SENTENCE ("job %d: %d replicas are not allowed", i, count);
         } else if (!one_type (view, placement)) {
             return SENTENCE ("job %d: nodes of several types", i);
@@ -339,7 +342,7 @@ static void try_node (struct enumeration *search, int job, int node, struct shar
     }
     int replicas = count_of (placement);
     const char *type = type_of (view, placement);
-    if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job], type) ||
+    if (!allowed (view->jobs[job], replicas) || replicas > limit_of (view->jobs[job]) ||
         !one_type (view, placement) || (replicas > 0 && !may_use (view->jobs[job], type)))
         return;
     for (int i = 0; i < count && count > 1; i++)

@@ -282,6 +282,7 @@ static bool nodes_available (const struct view *view, struct placement placement
     return true;
 }
 
+/* The largest limit of all types that it has trained on. */
 static int widest_trust (const struct job *job)
 {
     int most = job_trusted_replicas (job);
@@ -321,17 +322,8 @@ void assert_feasible (const struct policy *policy, const struct view *view, cons
             assert_true (job_allows (job, replicas));
         else
             assert_int_equal (replicas, job_request (job));
-        int profiled = job->hints.max_profiled_replicas;
-        for (int k = 0; k < job->hints.other_count; k++)
-            if (strcmp (job->hints.others[k].type, view->nodes[placement.shares[0].node].type) == 0)
-                profiled = job->hints.others[k].max_profiled_replicas;
-        /* Policies that serve jobs in order choose the count before the type; sia takes the largest limit of all
-         * types. */
-        int most = policy->rank ? job_trusted_replicas (job) : 0;
-        if (strcmp (policy->name, "sia") == 0)
-            most = widest_trust (job);
         if (policy->adaptive)
-            assert_true (replicas <= job_trusted_with (job, profiled) || replicas <= most);
+            assert_true (replicas <= widest_trust (job));
     }
     for (int i = 0; i < view->node_count; i++)
         assert_true (used[i] <= view->nodes[i].slots);
