@@ -26,8 +26,8 @@ static void path_of (const char *name, char ret[512])
 {
     snprintf (ret, 512, "%s/%s", data_folder (), name);
     if (access (data_folder (), F_OK) < 0) {
-        print_message ("SKIPPED: no %s: measurements of GPU types, which are not distributed\n",
-                       data_folder ());
+        fprintf (stderr, "SKIPPED: no %s: measurements of GPU types, which are not distributed\n",
+                 data_folder ());
         skip ();
     }
 }
