@@ -2,18 +2,22 @@
 /*
  * pollux capacity: the number of nodes that a workload needs.  Simulates doubling cluster sizes in
  * parallel.  With a target, bisection finds the smallest size that meets it, assuming that more
- * nodes are never worse.
+ * nodes are never worse.  For clusters with types, see capacity_mix.c.
  */
+#include "cli/capacity.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/excerpt.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "cli/json_output.h"
 #include "cli/plot.h"
 #include "cli/policy_options_help.h"
-#include "cli/sim_options.h"
 #include "cli/simulations.h"
 #include "cli/table.h"
 #include "policy/policy_options.h"
@@ -35,19 +39,10 @@ static const struct command_option option_rows[] = {
     {"policy", "NAME", OPTION_POLICY, "the policy (pollux)"},
     {"min-nodes", "N", OPTION_MIN, "smallest cluster to simulate (1)"},
     {"max-nodes", "N", OPTION_MAX, "largest cluster to simulate (64)"},
-    {"price", "PER-GPU-HOUR", OPTION_PRICE, "cost of a GPU per hour, used or not (1)"},
+    {"price", "X|TYPE=X,...", OPTION_PRICE, "cost of a GPU per hour, used or not (1)"},
     SIM_OPTION_ROWS,
     {"threads", "N", OPTION_THREADS, "simulations at the same time (one per processor)"},
     {"json", NULL, OPTION_JSON, "print JSON"},
-};
-
-struct request {
-    struct sim_options sim;
-    const struct policy *policy;
-    double target_mean_s, target_p99_s; /* NaN: none */
-    int64_t min_nodes, max_nodes, threads;
-    double price;
-    bool json;
 };
 
 /* One cluster size, over all workloads. */
@@ -67,14 +62,52 @@ struct study {
     int count;
 };
 
-static int parse (struct options *options, struct request *ret, struct pollux_error *err)
+/* "t4=0.5,a100=3" */
+static int parse_prices (const char *text, struct type_speeds *ret, struct pollux_error *err)
 {
-    struct request request = {.sim = sim_options_defaults (),
-                              .target_mean_s = NAN,
-                              .target_p99_s = NAN,
-                              .min_nodes = 1,
-                              .max_nodes = 64,
-                              .price = 1};
+    struct type_speeds prices = {.count = 0};
+    for (const char *at = text; at; at = strchr (at, ',') ? strchr (at, ',') + 1 : NULL) {
+        char word[NAME_SIZE + 32];
+        size_t length = strcspn (at, ","), name = strcspn (at, "=");
+        struct type_speed *price = &prices.list[prices.count];
+        snprintf (word, sizeof (word), "%.*s", (int)(length < 80 ? length : 80), at);
+        if (length > 80 || name >= length || name == 0 || name >= NAME_SIZE ||
+            number_double (word + name + 1, &price->speed) < 0 || !(price->speed >= 0) ||
+            price->speed > 1e9)
+            return fail (err, -EINVAL, "--price: expected TYPE=PRICE, such as a100=3.2, got %s",
+                         quote (word).text);
+        if (prices.count == SPEC_TYPES_LIMIT - 1)
+            return fail (err, -EINVAL, "--price: more than %d types", SPEC_TYPES_LIMIT - 1);
+        snprintf (price->type, NAME_SIZE, "%.*s", (int)name, at);
+        for (int i = 0; i < prices.count; i++)
+            if (strcmp (prices.list[i].type, price->type) == 0)
+                return fail (err, -EINVAL, "--price: type %s twice", price->type);
+        prices.count++;
+    }
+    *ret = prices;
+    return 0;
+}
+
+static int check_types (const struct capacity_request *request, struct pollux_error *err)
+{
+    bool typed = sim_typed (&request->sim.config);
+    if (typed && request->has_range)
+        return fail (err, -EINVAL,
+                     "--min-nodes and --max-nodes exclude --node-group and --cluster, "
+                     "which say how many nodes of each type there are at most");
+    if (!typed && request->prices.count > 0)
+        return fail (err, -EINVAL, "--price: prices of types need --node-group or --cluster");
+    return 0;
+}
+
+static int parse (struct options *options, struct capacity_request *ret, struct pollux_error *err)
+{
+    struct capacity_request request = {.sim = sim_options_defaults (),
+                                       .target_mean_s = NAN,
+                                       .target_p99_s = NAN,
+                                       .min_nodes = 1,
+                                       .max_nodes = 64,
+                                       .price = 1};
     int rc = policy_find ("pollux", &request.policy, err), id = 0;
     while (rc == 0 && (id = options_next (options, err)) > 0) {
         switch (id) {
@@ -89,12 +122,16 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
             break;
         case OPTION_MIN:
             rc = options_int64 (options, 1, NODES_LIMIT, &request.min_nodes, err);
+            request.has_range = true;
             break;
         case OPTION_MAX:
             rc = options_int64 (options, 1, NODES_LIMIT, &request.max_nodes, err);
+            request.has_range = true;
             break;
         case OPTION_PRICE:
-            rc = options_double (options, 0, 1e9, &request.price, err);
+            rc = strchr (options->argument, '=')
+                     ? parse_prices (options->argument, &request.prices, err)
+                     : options_double (options, 0, 1e9, &request.price, err);
             break;
         case OPTION_THREADS:
             rc = options_int64 (options, 1, 256, &request.threads, err);
@@ -110,22 +147,22 @@ static int parse (struct options *options, struct request *ret, struct pollux_er
         rc = fail (err, -EINVAL, "--max-nodes %lld is below --min-nodes %lld",
                    (long long)request.max_nodes, (long long)request.min_nodes);
     if (rc == 0 && id == 0)
+        rc = check_types (&request, err);
+    if (rc == 0 && id == 0)
         rc = policy_settings_check (&request.sim.config.settings, &request.policy, 1, err);
     if (rc == 0 && id == 0)
         *ret = request;
     return rc < 0 ? rc : id;
 }
 
-static bool has_target (const struct request *request)
+bool capacity_has_target (const struct capacity_request *request)
 {
     return !isnan (request->target_mean_s) || !isnan (request->target_p99_s);
 }
 
-/* A missing target (NaN) is met. */
-static bool meets (const struct request *request, const struct size *size)
+bool capacity_meets (const struct capacity_request *request, double mean_jct_s, double p99_jct_s)
 {
-    return !(size->mean_jct_s > request->target_mean_s) &&
-           !(size->p99_jct_s > request->target_p99_s);
+    return !(mean_jct_s > request->target_mean_s) && !(p99_jct_s > request->target_p99_s);
 }
 
 /* The index of a size in the study, or where it is to be inserted. */
@@ -137,7 +174,7 @@ static int index_of (const struct study *study, int nodes)
     return at;
 }
 
-static void add_size (struct study *study, const struct request *request,
+static void add_size (struct study *study, const struct capacity_request *request,
                       const struct sim_task *tasks, int workloads)
 {
     struct size size = {.nodes = tasks[0].config.nodes};
@@ -149,7 +186,7 @@ static void add_size (struct study *study, const struct request *request,
         size.utilisation += result->utilisation / workloads;
         size.cost += slots * result->makespan_s / 3600 * request->price / workloads;
     }
-    size.enough = meets (request, &size);
+    size.enough = capacity_meets (request, size.mean_jct_s, size.p99_jct_s);
     int at = index_of (study, size.nodes);
     for (int i = study->count++; i > at; i--)
         study->sizes[i] = study->sizes[i - 1];
@@ -157,7 +194,7 @@ static void add_size (struct study *study, const struct request *request,
 }
 
 /* Simulate several sizes in parallel and add them to the study. */
-static int measure (struct study *study, const struct request *request,
+static int measure (struct study *study, const struct capacity_request *request,
                     const struct sim_inputs *inputs, const int *nodes, int size_count,
                     struct pollux_error *err)
 {
@@ -176,7 +213,7 @@ static int measure (struct study *study, const struct request *request,
     return rc;
 }
 
-static int explore (struct study *study, const struct request *request,
+static int explore (struct study *study, const struct capacity_request *request,
                     const struct sim_inputs *inputs, struct pollux_error *err)
 {
     int nodes[SIZES_LIMIT], count = 0;
@@ -184,7 +221,7 @@ static int explore (struct study *study, const struct request *request,
         nodes[count++] = (int)n;
     nodes[count++] = (int)request->max_nodes;
     int rc = measure (study, request, inputs, nodes, count, err);
-    if (rc < 0 || !has_target (request) || !study->sizes[study->count - 1].enough)
+    if (rc < 0 || !capacity_has_target (request) || !study->sizes[study->count - 1].enough)
         return rc;
     for (;;) { /* bisect between the largest size that misses the target and the next one */
         int at = study->count - 1;
@@ -209,7 +246,7 @@ static const struct size *smallest_enough (const struct study *study)
     return at < study->count ? &study->sizes[at] : NULL;
 }
 
-static int print_json (const struct request *request, const struct study *study, FILE *out,
+static int print_json (const struct capacity_request *request, const struct study *study, FILE *out,
                        struct pollux_error *err)
 {
     json_t *sizes = json_array ();
@@ -221,7 +258,7 @@ static int print_json (const struct request *request, const struct study *study,
                               size->mean_jct_s, "p99_jct", size->p99_jct_s, "utilisation",
                               size->utilisation, "cost", size->cost, "enough", (int)size->enough));
     }
-    const struct size *enough = has_target (request) ? smallest_enough (study) : NULL;
+    const struct size *enough = capacity_has_target (request) ? smallest_enough (study) : NULL;
     return output_json (json_pack ("{s:s, s:s, s:o, s:o}", "policy", request->policy->name, "agent",
                                    job_agent_names[request->sim.config.agent], "nodes",
                                    enough ? json_integer (enough->nodes) : json_null (), "sizes",
@@ -246,13 +283,13 @@ static int print_chart (const struct study *study, struct terminal terminal, FIL
     return plot_print (&plot, series, 2, terminal, out, err);
 }
 
-static int print_study (const struct request *request, const struct study *study, FILE *out,
-                        struct pollux_error *err)
+static int print_study (const struct capacity_request *request, const struct study *study,
+                        FILE *out, struct pollux_error *err)
 {
     static const char *const titles[] = {"nodes", "GPUs", "mean JCT", "p99 JCT",
                                          "busy",  "cost", "<target"};
     struct terminal terminal = terminal_of (out);
-    struct table table = table_start (titles, has_target (request) ? 7 : 6);
+    struct table table = table_start (titles, capacity_has_target (request) ? 7 : 6);
     for (int i = 0; i < study->count; i++) {
         const struct size *size = &study->sizes[i];
         table_cell (&table, "%d", size->nodes);
@@ -261,13 +298,13 @@ static int print_study (const struct request *request, const struct study *study
         table_cell (&table, "%.0f s", size->p99_jct_s);
         table_cell (&table, "%.1f %%", 100 * size->utilisation);
         table_cell (&table, "%.2f", size->cost);
-        if (has_target (request))
+        if (capacity_has_target (request))
             table_cell (&table, "%s", size->enough ? "met" : "missed");
     }
     int rc = table_end (&table, terminal, out, err);
     if (rc == 0 && study->count > 1)
         rc = print_chart (study, terminal, out, err);
-    if (rc < 0 || !has_target (request))
+    if (rc < 0 || !capacity_has_target (request))
         return rc;
     const struct size *enough = smallest_enough (study);
     if (enough)
@@ -283,7 +320,7 @@ static int print_study (const struct request *request, const struct study *study
 static int study_sizes (void *self, const struct sim_inputs *inputs, FILE *out,
                         struct pollux_error *err)
 {
-    const struct request *request = self;
+    const struct capacity_request *request = self;
     struct study study = {.count = 0};
     int rc = explore (&study, request, inputs, err);
     if (rc == 0)
@@ -291,16 +328,18 @@ static int study_sizes (void *self, const struct sim_inputs *inputs, FILE *out,
                            : print_study (request, &study, out, err);
     if (rc < 0)
         return rc;
-    return has_target (request) && !smallest_enough (&study) ? EXIT_FAILED : EXIT_OK;
+    return capacity_has_target (request) && !smallest_enough (&study) ? EXIT_FAILED : EXIT_OK;
 }
 
 static int capacity_run (struct options *options, FILE *out, struct pollux_error *err)
 {
-    struct request request;
+    struct capacity_request request;
     int rc = parse (options, &request, err);
     if (rc < 0)
         return rc;
-    return with_sim_inputs (options, request.sim.files, study_sizes, &request, out, err);
+    return with_sim_inputs (options, request.sim.files,
+                            sim_typed (&request.sim.config) ? capacity_study_mixes : study_sizes,
+                            &request, out, err);
 }
 
 const struct command capacity_command = {
@@ -310,7 +349,10 @@ const struct command capacity_command = {
     .description =
         "Simulates the workloads on clusters of doubling size and, with a target, finds the\n"
         "smallest size that meets it. The cost counts every GPU from the first submission to the\n"
-        "last completion, whether it is used or not. Exit status 1: the target is not met by any\n"
+        "last completion, whether it is used or not. With --node-group or --cluster, which say "
+        "how\n"
+        "many nodes of each type there are at most, it compares mixes of types. Exit status 1: the "
+        "target is not met by any\n"
         "size up to --max-nodes.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),

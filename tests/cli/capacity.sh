@@ -32,3 +32,40 @@ run capacity --nodes 3
 expect "--nodes is not an option: it is the result" status=2 err~"--nodes"
 run capacity --target-mean 0
 expect "a target of 0" status=2 err~'--target-mean: expected'
+
+# ---- Mixes of types -------------------------------------------------------------------------
+
+types=(--node-group t4:4x4,a100:2x8)
+run capacity "${types[@]}" --json
+check "all mixes of 0, 1, 2, 4 and 0, 1, 2 nodes" jq -e '.mix == null and (.mixes | length) == 11 and
+    ([.mixes[] | .gpus == 4 * .nodes.t4 + 8 * .nodes.a100 and .per_hour == .gpus and .cost > 0 and .enough] | all)' <<<"$out"
+check "sorted by cost; the best are faster than all cheaper ones" jq -e '[.mixes[].cost] as $cost | $cost == ($cost | sort) and
+    ([.mixes[] | select (.best) | .mean_jct] | length > 1 and . == (sort | reverse)) and .mixes[0].best' <<<"$out"
+one=$(jq '[.mixes[] | select (.nodes == {"t4": 2, "a100": 1})][0].mean_jct' <<<"$out")
+sim=$(pollux sim "$tmp/load.csv" --policy equal-share --node-group t4:2x4,a100:1x8 --json - | jq '.policies[].mean_avg_jct')
+check "a mix is what pollux sim says of it: $one s" jq -en "$one == $sim"
+run capacity "${types[@]}" --price t4=0.5,a100=3 --target-mean "$one"
+expect "the cheapest mix that meets a target" status=0 err= out~'^t4 x4 +a100 x8 +GPUs' out~'missed' \
+    out~'^The cheapest mix that meets the target: .*; [0-9.]+ per hour, under policy equal-share\.'
+run capacity "${types[@]}" --price t4=0.5,a100=3 --target-mean "$one" --json
+check "no mix that meets it is cheaper, and it costs what its GPUs cost" jq -e '.mix as $mix |
+    [.mixes[] | select (.enough)] | (map (.cost) | min) as $least | map (select (.nodes == $mix))[0] |
+    .cost == $least and .per_hour == 2 * .nodes.t4 + 24 * .nodes.a100' <<<"$out"
+run capacity "${types[@]}" --target-p99 1
+expect "a target that no mix meets" status=1 err= out~'not met by any mix'
+run capacity "${types[@]}" --price t4=1
+expect "a type without a price" status=2 err~'--price: none for type a100'
+run capacity "${types[@]}" --price t4=1,a100=2,h100=3
+expect "a price without a type" status=2 err~'--price: a type that --node-group or --cluster does not have'
+run capacity --price t4=1
+expect "prices of types without types" status=2 err~'prices of types need --node-group or --cluster'
+for wrong in =1 t4= t4=x t4=-1 t4=1,t4=2 t4=1, "$(printf 'x%.0s' {1..70})=1"; do
+    run capacity "${types[@]}" "--price=$wrong"
+    expect "--price '$wrong'" status=2 err~'--price: '
+done
+run capacity "${types[@]}" --max-nodes 4
+expect "types and a range of nodes" status=2 err~'--min-nodes and --max-nodes exclude --node-group'
+run capacity --node-group a:1024x1,b:1024x1,c:1024x1,t4:1x4
+expect "too many mixes" status=2 err~'more than 1024 mixes'
+run capacity --node-group h100:2x8
+expect "no mix that the jobs can run on" status=2 err~'the jobs cannot run on any mix'
