@@ -3,7 +3,8 @@
  * Time and optimality gap of a decision, from 64 GPUs to 131,072.  Problems are random but
  * realistic: jobs of six kinds with throughput and noise as measured in practice, nine of ten
  * limited to 64 replicas and the rest to 1,024, nodes of 8 GPUs (4 in the smallest cluster), three
- * to four GPUs per job.
+ * to four GPUs per job.  Then the same with three types of GPUs, a third of the nodes each: every job has models of one
+ * to three types and the owner's speeds of all.
  *
  *   cold   no job runs yet
  *   warm   the next round: the plan has been carried out, jobs are a minute older, hints have
@@ -12,6 +13,7 @@
  * Times are those of the policy, with the evaluation of goodput, without JSON.  `--table` prints a
  * table instead of lines; `--most N` omits clusters with more than N GPUs.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -24,9 +26,13 @@
 static const struct size {
     int gpus, jobs, per_node, problems;
     double limit_ms, limit_gap; /* targets; 0: none */
+    int types;                  /* of GPUs */
 } sizes[] = {
-    {64, 20, 4, 200, 1, 0},        {512, 120, 8, 40, 10, 1},       {4096, 1200, 8, 8, 100, 1},
-    {32768, 10000, 8, 3, 1000, 1}, {131072, 40000, 8, 2, 5000, 1},
+    {64, 20, 4, 200, 1, 0, 1},         {512, 120, 8, 40, 10, 1, 1},
+    {4096, 1200, 8, 8, 100, 1, 1},     {32768, 10000, 8, 3, 1000, 1, 1},
+    {131072, 40000, 8, 2, 5000, 1, 1}, {64, 20, 4, 200, 3, 1, 3},
+    {512, 120, 8, 40, 20, 1, 3},       {4096, 1200, 8, 8, 150, 1, 3},
+    {32768, 10000, 8, 3, 1500, 1, 3},
 };
 enum { SIZES = sizeof (sizes) / sizeof (sizes[0]) };
 
@@ -46,6 +52,12 @@ static const struct kind {
 };
 enum { KINDS = sizeof (kinds) / sizeof (kinds[0]) };
 
+/* Speeds of the types of GPUs, relative to the first. */
+static const struct {
+    const char *name;
+    double speed;
+} types[] = {{"t4", 1}, {"a100", 5}, {"rtx2080ti", 2}};
+
 /* ---- Problems ---- */
 
 struct instance {
@@ -53,6 +65,7 @@ struct instance {
     struct node *nodes;
     struct job *jobs;
     const struct job **order;
+    int types;
     struct rng rng;
 };
 
@@ -60,6 +73,37 @@ struct instance {
 static double jitter (struct rng *rng, double deviation)
 {
     return exp (deviation * rng_gaussian (rng));
+}
+
+/* A model on a type whose speed differs from job to job. */
+static struct pollux_model model_on (struct pollux_model model, double speed)
+{
+    model.alpha_grad /= speed;
+    model.beta_grad /= speed;
+    return model;
+}
+
+/* Models of one to three types, and speeds of all. */
+static void add_types (struct job *job, struct rng *rng)
+{
+    struct pollux_model base = job->hints.model;
+    int first = (int)rng_below (rng, 3);
+    for (int i = 0; i < 3; i++) {
+        double speed = types[i].speed * jitter (rng, 0.3);
+        struct type_speed *known = &job->spec.speeds.list[job->spec.speeds.count++];
+        known->speed = speed;
+        snprintf (known->type, NAME_SIZE, "%s", types[i].name);
+        if (i == first) {
+            job->hints.model = model_on (base, speed);
+            snprintf (job->hints.type, NAME_SIZE, "%s", types[i].name);
+        } else if (rng_below (rng, 2) == 0) {
+            struct type_model *other = &job->hints.others[job->hints.other_count++];
+            *other = (struct type_model){.model = model_on (base, speed),
+                                         .max_local = job->hints.limits.max_local,
+                                         .max_profiled_replicas = -1};
+            snprintf (other->type, NAME_SIZE, "%s", types[i].name);
+        }
+    }
 }
 
 static void job_new (struct instance *instance, int index, double age_s)
@@ -93,6 +137,8 @@ static void job_new (struct instance *instance, int index, double age_s)
         .restarts = (int)(age_s / 1800),
         .phase = JOB_PENDING,
     };
+    if (instance->types > 1)
+        add_types (&job, rng);
     snprintf (job.spec.name, sizeof (job.spec.name), format, index);
     job_clear (&instance->jobs[index]);
     instance->jobs[index] = job;
@@ -120,11 +166,14 @@ static struct instance instance_new (const struct size *size, uint64_t seed)
         .nodes = need (calloc ((size_t)nodes, sizeof (struct node))),
         .jobs = need (calloc ((size_t)size->jobs, sizeof (struct job))),
         .order = need (calloc ((size_t)size->jobs, sizeof (struct job *))),
+        .types = size->types,
         .rng = rng_stream (seed, (uint64_t)size->gpus),
     };
     for (int i = 0; i < nodes; i++) {
         instance.nodes[i] = (struct node){.slots = size->per_node, .available = true};
         snprintf (instance.nodes[i].name, NAME_SIZE, "n%d", i);
+        if (size->types > 1)
+            snprintf (instance.nodes[i].type, NAME_SIZE, "%s", types[i % 3].name);
     }
     for (int i = 0; i < size->jobs; i++) {
         job_new (&instance, i, -7200 * log (1 - rng_uniform (&instance.rng)));
@@ -244,7 +293,8 @@ static void print_lines (const struct size *size, const struct measured *measure
         {"memory", measured->memory_mb, "MB", 0},
     };
     for (size_t i = 0; i < sizeof (lines) / sizeof (lines[0]); i++) {
-        snprintf (name, sizeof (name), "%dgpus-%djobs-%s", size->gpus, size->jobs, lines[i].what);
+        snprintf (name, sizeof (name), "%dgpus-%djobs%s-%s", size->gpus, size->jobs,
+                  size->types > 1 ? "-3types" : "", lines[i].what);
         bench_print (name, lines[i].value, lines[i].unit);
         if (lines[i].limit > 0)
             bench_target (name, lines[i].value, lines[i].limit);
@@ -254,7 +304,7 @@ static void print_lines (const struct size *size, const struct measured *measure
 int main (int argc, char **argv)
 {
     bool table = false;
-    int most = sizes[SIZES - 1].gpus;
+    int most = INT_MAX;
     for (int i = 1; i < argc; i++) {
         if (strcmp (argv[i], "--table") == 0) {
             table = true;
@@ -269,19 +319,23 @@ int main (int argc, char **argv)
     if (policy_find ("pollux", &policy, NULL) < 0)
         return 1;
     if (table)
-        printf ("%8s %8s %10s %10s %9s %9s %10s\n", "GPUs", "jobs", "cold ms", "warm ms",
-                "cold gap", "warm gap", "memory MB");
+        printf ("%5s %8s %8s %10s %10s %9s %9s %10s\n", "types", "GPUs", "jobs", "cold ms",
+                "warm ms", "cold gap", "warm gap", "memory MB");
     double first_ms = 0, last_ms = 0;
     int first = 0, last = 0;
-    for (int i = 0; i < SIZES && sizes[i].gpus <= most; i++) {
+    for (int i = 0; i < SIZES; i++) {
+        if (sizes[i].gpus > most)
+            continue;
         struct measured measured = measure (policy, &sizes[i]);
         if (table)
-            printf ("%8d %8d %10.3f %10.3f %7.3f %% %7.3f %% %10.1f\n", sizes[i].gpus,
-                    sizes[i].jobs, measured.cold_ms, measured.warm_ms, measured.cold_gap,
-                    measured.warm_gap, measured.memory_mb);
+            printf ("%5d %8d %8d %10.3f %10.3f %7.3f %% %7.3f %% %10.1f\n", sizes[i].types,
+                    sizes[i].gpus, sizes[i].jobs, measured.cold_ms, measured.warm_ms,
+                    measured.cold_gap, measured.warm_gap, measured.memory_mb);
         else
             print_lines (&sizes[i], &measured);
         fflush (stdout);
+        if (sizes[i].types > 1)
+            continue;
         if (sizes[i].gpus >= 512 && first == 0) {
             first = sizes[i].gpus;
             first_ms = measured.cold_ms;
