@@ -102,7 +102,8 @@ void pollux_setup_default (int64_t init_batch, struct pollux_setup *ret);
 struct pollux_agent;
 
 /* An agent for this process.  The caller owns *ret (pollux_agent_close).  Replica 0 of a generation
- * sends reports to the socket POLLUX_SOCKET; without a socket the agent works without reports.
+ * sends reports to the socket POLLUX_SOCKET; without a socket the agent works without reports.  Step times are
+ * kept, saved and reported for each type of nodes (POLLUX_NODE_TYPE, at most 8 types), also of earlier generations.
  * -EINVAL for an illegal setup or environment, -ENOENT for an unknown rule, -ENOMEM. */
 int pollux_agent_open (const struct pollux_setup *setup, struct pollux_agent **ret,
                        struct pollux_error *err);
