@@ -77,7 +77,6 @@ LINK_jansson := -ljansson
 LINK_yaml := -lyaml
 LINK_sqlite3 := -lsqlite3
 LINK_qhull := -lqhull_r
-LINK_glpk := -lglpk
 LINK_microhttpd := -lmicrohttpd
 LINK_gnutls := -lgnutls
 LINK_nettle := -lnettle
@@ -86,10 +85,10 @@ LINK_curses := -lncursesw -ltinfo
 LINK_xxhash := # compiled in from its header
 LINK_cmocka := -lcmocka
 LINK_openblas := -lopenblas
-LINK_NAMES := jansson yaml sqlite3 qhull glpk microhttpd gnutls nettle curl curses xxhash cmocka openblas
+LINK_NAMES := jansson yaml sqlite3 qhull microhttpd gnutls nettle curl curses xxhash cmocka openblas
 
 # --as-needed: a program loads those that it uses.  polluxd does not use curl: it has no supervisor in it.
-LIBS := $(LINK_jansson) $(LINK_yaml) $(LINK_sqlite3) $(LINK_qhull) $(LINK_glpk) $(LINK_microhttpd) $(LINK_gnutls) $(LINK_nettle) \
+LIBS := $(LINK_jansson) $(LINK_yaml) $(LINK_sqlite3) $(LINK_qhull) $(LINK_microhttpd) $(LINK_gnutls) $(LINK_nettle) \
 	$(LINK_curl) -lm
 CLI_LIBS := $(LINK_curses)
 

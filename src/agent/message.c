@@ -87,18 +87,21 @@ static void put_grad (struct text *text, struct pollux_grad grad)
         put_number (text, "gain_max", grad.gain_max);
 }
 
-static bool is_known (const struct type_profile *item)
+/* A type whose largest local batch is below the smallest one of this run, as after a change of the program, would make
+ * the reader refuse the whole report. */
+static bool is_known (const struct type_profile *item, int64_t min_local)
 {
-    return item->fitted && model_in_range (&item->model);
+    return item->fitted && model_in_range (&item->model) && item->max_local >= min_local;
 }
 
 /* The models of the types after `first`. */
-static void put_other_models (struct text *text, const struct type_profiles *types, int first)
+static void put_other_models (struct text *text, const struct type_profiles *types, int first,
+                              int64_t min_local)
 {
     int count = 0;
     for (int i = first + 1; i < types->count; i++) {
         const struct type_profile *item = &types->items[i];
-        if (!is_known (item))
+        if (!is_known (item, min_local))
             continue;
         put (text, "%s{\"type\": \"%s\", ", count++ == 0 ? ", \"models\": [" : ", ", item->type);
         put_model (text, &item->model);
@@ -123,10 +126,10 @@ static struct pollux_grad into_range (struct pollux_grad grad)
 
 /* The type whose model the report puts first: the present one, or as long as that has no model, the one that
  * the job was on last. */
-static int first_type (const struct type_profiles *types)
+static int first_type (const struct type_profiles *types, int64_t min_local)
 {
     for (int i = 0; i < types->count; i++)
-        if (is_known (&types->items[i]))
+        if (is_known (&types->items[i], min_local))
             return i;
     return 0;
 }
@@ -136,10 +139,10 @@ size_t message_write (const struct message *message, char ret[MESSAGE_SIZE])
     struct text text = {.at = ret, .size = MESSAGE_SIZE};
     const struct pollux_limits *limits = &message->limits;
     struct pollux_grad grad = message->grad;
-    int first = first_type (message->types);
+    int first = first_type (message->types, limits->min_local);
     const struct type_profile *item = &message->types->items[first];
-    bool known = is_known (item) && isfinite (grad.sqr) && isfinite (grad.var) && grad.sqr >= 0 &&
-                 grad.var >= 0;
+    bool known = is_known (item, limits->min_local) && isfinite (grad.sqr) && isfinite (grad.var) &&
+                 grad.sqr >= 0 && grad.var >= 0;
     if (message->generation < 1)
         return 0;
     put (&text, "{\"version\": 1, \"generation\": %d", message->generation);
@@ -149,7 +152,7 @@ size_t message_write (const struct message *message, char ret[MESSAGE_SIZE])
         put (&text, ", ");
         put_model (&text, &item->model);
         put_grad (&text, into_range (grad));
-        put_other_models (&text, message->types, first);
+        put_other_models (&text, message->types, first, limits->min_local);
     }
     put_integer (&text, "init_batch", limits->init_batch);
     put_integer (&text, "max_batch", limits->max_batch);

@@ -189,7 +189,7 @@ int profile_entries_get (struct saved_bytes *bytes, struct profile *ret, struct 
     return code;
 }
 
-/* Read a type; refuse a second one of the same name, and a nameless one beside others. */
+/* Read a type; refuse a second one of the same name, and a nameless one after others. */
 static int get_type (struct saved_bytes *bytes, struct type_profiles *types,
                      struct pollux_error *err)
 {

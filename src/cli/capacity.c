@@ -349,11 +349,9 @@ const struct command capacity_command = {
     .description =
         "Simulates the workloads on clusters of doubling size and, with a target, finds the\n"
         "smallest size that meets it. The cost counts every GPU from the first submission to the\n"
-        "last completion, whether it is used or not. With --node-group or --cluster, which say "
-        "how\n"
-        "many nodes of each type there are at most, it compares mixes of types. Exit status 1: the "
-        "target is not met by any\n"
-        "size up to --max-nodes.",
+        "last completion, whether it is used or not. With --node-group or --cluster, which say\n"
+        "how many nodes of each type there are at most, it compares mixes of types. Exit\n"
+        "status 1: the target is not met.",
     .options = option_rows,
     .option_count = sizeof (option_rows) / sizeof (option_rows[0]),
     .more_help = policy_options_help,

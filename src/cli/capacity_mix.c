@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which mix of types should I buy?  Simulates the mixes whose numbers of nodes are 0, powers of two, or the most of each
- * type.  With a target, the cheapest mix that meets it is improved: one node less of a type, or one node of a dearer
- * type replaced by nodes of a cheaper one, as long as the target is met and the cost falls.
+ * type.  With a target, neighbours of the cheapest mix that meets it are simulated, too, as long as one of them is
+ * cheaper: one node more or less of a type, or one of another type instead.
  *
  * The cost of a mix is its price per hour, times the time from the first submission to the last completion.
  */
@@ -69,16 +69,13 @@ static bool is_possible (const struct study *study, const struct sim_inputs *inp
                          const struct mix *mix)
 {
     struct sim_config config = config_of (study, mix);
-    int most = sim_type_slots (&config);
     if (config.group_count == 0)
         return false;
     for (int w = 0; w < inputs->count; w++)
         for (int j = 0; j < inputs->workloads[w].workload.count; j++) {
             const struct workload_job *job = &inputs->workloads[w].workload.jobs[j];
-            bool runs = study->request->policy->elastic || job->replicas <= most, known = false;
-            for (int i = 0; i < config.group_count; i++)
-                known |= app_on (job->app, config.groups[i].type) != NULL;
-            if (!runs || !known)
+            int slots = sim_app_slots (&config, job->app);
+            if (slots == 0 || (!study->request->policy->elastic && job->replicas > slots))
                 return false;
         }
     return true;
@@ -92,31 +89,39 @@ static bool is_known (const struct study *study, const struct mix *mix)
     return false;
 }
 
-/* Add a mix to those that are to be simulated.  -E2BIG. */
-static int add_mix (struct study *study, const struct sim_inputs *inputs, struct mix mix,
-                    struct pollux_error *err)
+/* Add a mix to those that are to be simulated, if there is room. */
+static void add_mix (struct study *study, const struct sim_inputs *inputs, struct mix mix)
 {
-    if (is_known (study, &mix) || !is_possible (study, inputs, &mix))
-        return 0;
-    if (study->count == MIXES_LIMIT)
-        return fail (err, -E2BIG, "more than %d mixes; give fewer types, or fewer nodes of each",
-                     MIXES_LIMIT);
+    if (study->count == MIXES_LIMIT || is_known (study, &mix) || !is_possible (study, inputs, &mix))
+        return;
     for (int i = 0; i < study->type_count; i++) {
         int gpus = mix.nodes[i] * study->groups[i].slots_per_node;
         mix.gpus += gpus;
         mix.per_hour += gpus * study->request->prices.list[i].speed;
     }
     study->mixes[study->count++] = mix;
-    return 0;
 }
 
-/* All mixes of the grid. */
+/* All mixes of the grid.  -E2BIG: too many; -EINVAL: the jobs cannot even run on all nodes together. */
 static int add_grid (struct study *study, const struct sim_inputs *inputs, struct pollux_error *err)
 {
     struct mix mix = {.gpus = 0};
-    int rc = 0;
-    for (int type = 0; rc == 0 && type < study->type_count;) {
-        rc = add_mix (study, inputs, mix, err);
+    int64_t combinations = 1;
+    for (int i = 0; i < study->type_count && combinations <= MIXES_LIMIT; i++) {
+        int counts = 1;
+        for (int n = 0; n >= 0; n = next_count (n, study->groups[i].nodes))
+            counts += n > 0;
+        combinations *= counts;
+        mix.nodes[i] = study->groups[i].nodes;
+    }
+    if (combinations - 1 > MIXES_LIMIT)
+        return fail (err, -E2BIG, "more than %d mixes; give fewer types, or fewer nodes of each",
+                     MIXES_LIMIT);
+    if (!is_possible (study, inputs, &mix))
+        return fail (err, -EINVAL, "the jobs cannot run on any mix of these nodes");
+    mix = (struct mix){.gpus = 0};
+    for (int type = 0; type < study->type_count;) {
+        add_mix (study, inputs, mix);
         for (type = 0; type < study->type_count; type++) { /* count up */
             int next = next_count (mix.nodes[type], study->groups[type].nodes);
             mix.nodes[type] = next > 0 ? next : 0;
@@ -124,7 +129,7 @@ static int add_grid (struct study *study, const struct sim_inputs *inputs, struc
                 break;
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Simulate the mixes from `first` on. */
@@ -170,12 +175,10 @@ static const struct mix *cheapest (const struct study *study)
 }
 
 /* Add the neighbours of a mix: one node more or less of one type, or one less of one and one more of another. */
-static int add_neighbours (struct study *study, const struct sim_inputs *inputs, struct mix at,
-                           struct pollux_error *err)
+static void add_neighbours (struct study *study, const struct sim_inputs *inputs, struct mix at)
 {
-    int rc = 0;
     for (int less = -1; less < study->type_count; less++)
-        for (int more = -1; rc == 0 && more < study->type_count; more++) {
+        for (int more = -1; more < study->type_count; more++) {
             struct mix mix = {.gpus = 0};
             memcpy (mix.nodes, at.nodes, sizeof (mix.nodes));
             if (less >= 0)
@@ -185,9 +188,8 @@ static int add_neighbours (struct study *study, const struct sim_inputs *inputs,
             bool legal = less != more && (less < 0 || mix.nodes[less] >= 0) &&
                          (more < 0 || mix.nodes[more] <= study->groups[more].nodes);
             if (legal)
-                rc = add_mix (study, inputs, mix, err);
+                add_mix (study, inputs, mix);
         }
-    return rc;
 }
 
 static int improve (struct study *study, const struct sim_inputs *inputs, struct pollux_error *err)
@@ -198,9 +200,8 @@ static int improve (struct study *study, const struct sim_inputs *inputs, struct
         if (!best)
             return 0;
         struct mix at = *best;
-        int rc = add_neighbours (study, inputs, at, err);
-        if (rc == 0)
-            rc = measure (study, inputs, first, err);
+        add_neighbours (study, inputs, at);
+        int rc = measure (study, inputs, first, err);
         if (rc < 0)
             return rc;
         if (cheapest (study)->cost >= at.cost)
@@ -360,8 +361,6 @@ int capacity_study_mixes (void *self, const struct sim_inputs *inputs, FILE *out
     if (!study.mixes)
         return fail (err, -ENOMEM, "no memory for %d mixes", MIXES_LIMIT);
     rc = add_grid (&study, inputs, err);
-    if (rc == 0 && study.count == 0)
-        rc = fail (err, -EINVAL, "the jobs cannot run on any mix of these nodes");
     if (rc == 0)
         rc = measure (&study, inputs, 0, err);
     if (rc == 0 && capacity_has_target (request))

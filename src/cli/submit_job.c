@@ -117,6 +117,8 @@ static int add_speed (json_t *map, const char *word, struct pollux_error *err)
     if (!word[length] || number_double (word + length + 1, &speed) < 0)
         return fail (err, -EINVAL, "--speeds: expected TYPE=NUMBER, such as a100=4.5, got %s",
                      quote (word).text);
+    if (json_object_get (map, type))
+        return fail (err, -EINVAL, "--speeds: type %s twice", quote (type).text);
     return put (map, type, json_real (speed), err);
 }
 
@@ -125,6 +127,8 @@ static int put_types (json_t *job, const char *text, bool except, struct pollux_
 {
     json_t *list = json_array ();
     int rc = each_word (text, list, add_type, err);
+    if (rc == 0 && json_object_get (job, "types"))
+        rc = fail (err, -EINVAL, "--types and --not-types exclude each other");
     if (rc == 0)
         return put (job, "types", except ? json_pack ("{s:o}", "except", list) : list, err);
     json_decref (list);

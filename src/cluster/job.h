@@ -33,7 +33,8 @@ struct allowed_types {
     int count; /* 0: all */
 };
 
-/* How fast the job is on nodes of some types, with one replica; only the ratios count. */
+/* How fast the job is on nodes of some types, with one replica; only the ratios count.  (The policy gavel takes them as
+ * iterations per second of the job as requested.) */
 struct type_speeds {
     struct type_speed {
         char type[NAME_SIZE];

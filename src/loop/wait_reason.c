@@ -33,6 +33,33 @@ static int held_on (const struct cluster *cluster, struct placement placement,
     return held;
 }
 
+/* Slots of the type that has most of them, of those that the job may use (NULL: of all).  Types after the first 64 are
+ * not counted. */
+static int slots_of_types (const struct cluster *cluster, const struct job *job)
+{
+    struct {
+        const char *type;
+        int slots;
+    } sums[64];
+    int count = 0, most = 0;
+    for (int i = 0; i < cluster->node_count; i++) {
+        const struct node *node = &cluster->nodes[i];
+        int at = 0;
+        if (!node->available || (job && !job_allows_type (job, node->type)))
+            continue;
+        while (at < count && strcmp (sums[at].type, node->type) != 0)
+            at++;
+        if (at == count && count == (int)(sizeof (sums) / sizeof (sums[0])))
+            continue;
+        if (at == count)
+            sums[count++].slots = 0;
+        sums[at].type = node->type;
+        sums[at].slots += node->slots;
+        most = sums[at].slots > most ? sums[at].slots : most;
+    }
+    return most;
+}
+
 struct slot_totals slot_totals_of (const struct cluster *cluster)
 {
     struct slot_totals totals = {0};
@@ -40,6 +67,7 @@ struct slot_totals slot_totals_of (const struct cluster *cluster)
         totals.slots += cluster->nodes[i].available ? cluster->nodes[i].slots : 0;
         totals.nodes += cluster->nodes[i].available;
     }
+    totals.type_slots = slots_of_types (cluster, NULL);
     totals.free = totals.slots;
     for (int i = 0; i < cluster->live.count; i++) {
         const struct job *job = cluster->live.jobs[i];
@@ -137,38 +165,14 @@ static void wait_for_retry (const struct job *job, int64_t now_us, char ret[WAIT
              job->launch->max_failures + 1);
 }
 
-/* Slots of the type that has most of them, of those that the job may use.  Types after the first 64 are not
- * counted. */
-static int slots_of_types (const struct cluster *cluster, const struct job *job)
-{
-    struct {
-        const char *type;
-        int slots;
-    } sums[64];
-    int count = 0, most = 0;
-    for (int i = 0; i < cluster->node_count; i++) {
-        const struct node *node = &cluster->nodes[i];
-        int at = 0;
-        if (!node->available || !job_allows_type (job, node->type))
-            continue;
-        while (at < count && strcmp (sums[at].type, node->type) != 0)
-            at++;
-        if (at == count && count == (int)(sizeof (sums) / sizeof (sums[0])))
-            continue;
-        if (at == count)
-            sums[count++].slots = 0;
-        sums[at].type = node->type;
-        sums[at].slots += node->slots;
-        most = sums[at].slots > most ? sums[at].slots : most;
-    }
-    return most;
-}
-
 /* The types that a job is limited to: "a100, h100". */
 static void add_types (char ret[WAIT_REASON_SIZE], const struct allowed_types *types)
 {
-    for (int i = 0; i < types->count; i++)
+    enum { SHOWN = 3 };
+    for (int i = 0; i < types->count && i < SHOWN; i++)
         add (ret, "%s%.20s", i > 0 ? ", " : types->except ? "any but " : "", types->list[i]);
+    if (types->count > SHOWN)
+        add (ret, " and %d more", types->count - SHOWN);
 }
 
 static void wait_for_room (const struct cluster *cluster, struct slot_totals totals,
@@ -176,7 +180,7 @@ static void wait_for_room (const struct cluster *cluster, struct slot_totals tot
                            char ret[WAIT_REASON_SIZE])
 {
     int needs = job_next_replicas (job, 0);
-    int most = job->spec.types.count > 0 ? slots_of_types (cluster, job) : totals.slots;
+    int most = job->spec.types.count > 0 ? slots_of_types (cluster, job) : totals.type_slots;
     if (needs == 0) {
         add (ret, "no count of replicas is within its limits: change them");
         return;
@@ -191,9 +195,11 @@ static void wait_for_room (const struct cluster *cluster, struct slot_totals tot
         return;
     }
     if (needs > most) {
-        add (ret, "needs %d slot%s of one of its types (", needs, needs == 1 ? "" : "s");
+        add (ret, "needs %d slot%s of one %s", needs, needs == 1 ? "" : "s",
+             job->spec.types.count > 0 ? "of its types (" : "type");
         add_types (ret, &job->spec.types);
-        add (ret, "), and the nodes that take replicas have %d", most);
+        add (ret, "%s, and the nodes that take replicas have %d",
+             job->spec.types.count > 0 ? ")" : "", most);
         return;
     }
     if (needs > totals.free)

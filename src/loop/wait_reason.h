@@ -12,8 +12,9 @@ struct slot_totals {
     int free;  /* slots that no job holds and no plan has assigned */
     int slots; /* all */
     int nodes;
+    int type_slots; /* of the type with most of them */
 };
-/* O(nodes + live jobs): compute it once for a list of jobs. */
+/* O(nodes x types + live jobs): compute it once for a list of jobs. */
 struct slot_totals slot_totals_of (const struct cluster *cluster);
 
 /* Write the reason to ret.  False: the job does not wait, because it runs as planned or has ended.

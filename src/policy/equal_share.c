@@ -37,8 +37,10 @@ static int equal_share_rank (const struct view *view, void *memory, struct prior
     (void)memory;
     (void)err;
     share_out (view, priorities);
-    for (int i = 0; i < view->job_count; i++)
+    for (int i = 0; i < view->job_count; i++) {
         priorities[i].key = -priorities[i].replicas;
+        priorities[i].shrinks = true;
+    }
     return view->job_count;
 }
 

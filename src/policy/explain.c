@@ -236,12 +236,19 @@ static int type_make (const struct explainer *explainer, int index, int pool, do
         .predicted = model.source == MODEL_PREDICTED,
         .goodput = NAN,
     };
+    const struct job *job = explainer->view->jobs[index];
+    double ratio = job_type_speed (job, size->type) /
+                   job_type_speed (job, explainer->pools.list[explainer->pool_of[index]].type);
+    if (!model.known && isfinite (ratio)) { /* its owner says how fast it is */
+        ret->known = ret->predicted = true;
+        ret->goodput = ratio * ret->replicas / explainer->planned[index].replicas;
+    }
     memcpy (ret->type, size->type, NAME_SIZE);
     struct pollux_shape shape = {.nodes = ret->replicas > size->node_slots ? 2 : 1,
                                  .replicas = ret->replicas};
     struct pollux_best best;
     int rc = best_in (explainer, index, pool, shape, &best, err);
-    if (rc == 0 && ret->known && ret->replicas > 0 && goodput > 0)
+    if (rc == 0 && model.known && ret->known && ret->replicas > 0 && goodput > 0)
         ret->goodput = best.goodput / goodput;
     return rc;
 }

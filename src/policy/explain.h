@@ -77,7 +77,7 @@ struct explanation {
     int curve_count;
     char type
         [NAME_SIZE]; /* of its nodes, if it has slots in a cluster with several types; else "" */
-    struct explain_type types[EXPLAIN_TYPES]; /* other types that it may use; none if type is "" */
+    struct explain_type types[EXPLAIN_TYPES]; /* others that it may use, if it has slots */
     int type_count;
     char limits[EXPLAIN_LIMITS][EXPLAIN_SENTENCE]; /* that apply */
     int limit_count;

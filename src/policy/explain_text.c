@@ -232,12 +232,14 @@ static void say_type (struct explain_text *text, const struct explanation *all,
 {
     const char *type = other->type[0] ? other->type : "nodes without a type";
     if (!other->known) {
-        say (text, "How fast it would be on %s is not known: no job has trained on both types.",
+        say (text,
+             "How fast it would be on %s is not known: no job has reported a model of both types.",
              type);
     } else if (other->replicas > 0 && other->goodput > 0) {
         say (text, "On %d %s it would train ", other->replicas, type);
         say_comparison (text, other->goodput);
-        say (text, " on its %d %s%s.", all->current.replicas, all->type,
+        say (text, " on its %d %s%s.", all->current.replicas,
+             all->type[0] ? all->type : "nodes without a type",
              other->predicted ? " (predicted)" : "");
     } else {
         return;

@@ -14,6 +14,7 @@ struct free_slots {
     int node_count;
     struct pools pools;
     int *pool_free;      /* by pool */
+    int *pool_left;      /* by pool, scratch */
     struct share *taken; /* scratch */
     struct arena arena;
 };

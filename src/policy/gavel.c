@@ -14,7 +14,6 @@
  * Memory: the time of each job on each type, and its slots of the last round.
  */
 #include <errno.h>
-#include <glpk.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 #include "policy/name_index.h"
 #include "policy/policy_list.h"
 #include "policy/policy_options.h"
+#include "policy/simplex.h"
 
 /* Pools that are told apart; further ones are not used. */
 enum { POOLS_LIMIT = 16 };
@@ -61,6 +61,8 @@ struct gavel_memory {
     struct record *records; /* by index in names */
     int *slots;             /* numbers of slots, node by node */
     double total_s[POOLS_LIMIT];
+    char types[POOLS_LIMIT][NAME_SIZE]; /* of the pools; times are forgotten if they change */
+    int type_count;
     struct arena arena; /* of one round */
 };
 
@@ -115,14 +117,19 @@ static double *at (const struct round *round, double *values, int job, int pool)
     return &values[job * round->pools.count + pool];
 }
 
+/* Speeds of the pairs; 0 on a type that the job may not use. */
 static void find_speeds (struct round *round)
 {
     for (int i = 0; i < round->view->job_count; i++)
         for (int c = 0; c < round->pools.count; c++) {
             const struct job *job = round->view->jobs[i];
-            double speed = job_type_speed (job, round->pools.list[c].type);
+            const char *type = round->pools.list[c].type;
+            double speed = job_type_speed (job, type);
             bool fits = job_request (job) <= round->pools.list[c].slots;
-            *at (round, round->speeds, i, c) = !fits ? no_room_speed : isnan (speed) ? 1 : speed;
+            *at (round, round->speeds, i, c) = !job_allows_type (job, type) ? 0
+                                               : !fits                      ? no_room_speed
+                                               : isnan (speed)              ? 1
+                                                                            : speed;
         }
 }
 
@@ -131,75 +138,60 @@ static double equal_speed (const struct round *round, int job)
 {
     double sum = 0, slots = 0;
     for (int c = 0; c < round->pools.count; c++) {
-        sum += round->pools.list[c].slots * *at (round, round->speeds, job, c);
-        slots += round->pools.list[c].slots;
+        double speed = *at (round, round->speeds, job, c);
+        sum += round->pools.list[c].slots * speed;
+        slots += speed > 0 ? round->pools.list[c].slots : 0;
     }
     return slots > 0 ? sum / slots : 0;
 }
 
-/* Rows of the program: the time of each job, the slots of each type, and with `fair` a row per job that bounds the
- * minimum.  Columns: pairs, then with `fair` the minimum. */
-static void state_program (const struct round *round, bool fair, glp_prob *program, int *rows,
-                           int *columns, double *values)
+/* The program of simplex.h.  Columns: pairs, then with `fair` the minimum.  Rows: the time of each job, the slots of each
+ * type, and with `fair` for each job that the minimum is at most its relative speed. */
+static void state_program (const struct round *round, bool fair, int columns, double *tableau)
 {
-    int jobs = round->view->job_count, pools = round->pools.count, count = 0;
-    glp_set_obj_dir (program, GLP_MAX);
-    glp_add_rows (program, jobs + pools + (fair ? jobs : 0));
-    glp_add_cols (program, jobs * pools + fair);
-    for (int i = 0; i < jobs; i++)
-        glp_set_row_bnds (program, i + 1, GLP_UP, 0, 1);
-    for (int c = 0; c < pools; c++)
-        glp_set_row_bnds (program, jobs + c + 1, GLP_UP, 0, round->pools.list[c].slots);
+    int jobs = round->view->job_count, pools = round->pools.count, width = columns + 1;
+    double *gains = tableau + (size_t)(jobs + pools + (fair ? jobs : 0)) * (size_t)width;
     for (int i = 0; i < jobs; i++) {
+        double *time = tableau + (size_t)i * (size_t)width,
+               *least = tableau + (size_t)(jobs + pools + i) * (size_t)width;
         double equal = equal_speed (round, i), replicas = job_request (round->view->jobs[i]);
         for (int c = 0; c < pools; c++) {
-            int column = i * pools + c + 1;
+            int column = i * pools + c;
             double speed = *at (round, round->speeds, i, c);
-            glp_set_col_bnds (program, column, GLP_LO, 0, 0);
-            glp_set_obj_coef (program, column, fair ? 0 : speed);
-            rows[++count] = i + 1, columns[count] = column, values[count] = 1;
-            rows[++count] = jobs + c + 1, columns[count] = column, values[count] = replicas;
-            if (fair) {
-                rows[++count] = jobs + pools + i + 1, columns[count] = column;
-                values[count] = -replicas * speed / equal;
-            }
+            time[column] = 1;
+            tableau[(size_t)(jobs + c) * (size_t)width + (size_t)column] = replicas;
+            if (fair)
+                least[column] = equal > 0 ? -replicas * speed / equal : 0;
+            else
+                gains[column] = speed;
         }
-        if (fair) {
-            rows[++count] = jobs + pools + i + 1, columns[count] = jobs * pools + 1;
-            values[count] = 1;
-            glp_set_row_bnds (program, jobs + pools + i + 1, GLP_UP, 0, 0);
-        }
+        time[columns] = 1;
+        if (fair && equal > 0) /* a job that can run nowhere does not lower the minimum */
+            least[columns - 1] = 1;
     }
-    if (fair) {
-        glp_set_col_bnds (program, jobs * pools + 1, GLP_LO, 0, 0);
-        glp_set_obj_coef (program, jobs * pools + 1, 1);
-    }
-    glp_load_matrix (program, count, rows, columns, values);
+    for (int c = 0; c < pools; c++)
+        tableau[(size_t)(jobs + c) * (size_t)width + (size_t)columns] = round->pools.list[c].slots;
+    if (fair)
+        gains[columns - 1] = 1;
 }
 
 /* Solve the program; shares have five decimals, as published.  -ENOMEM; -EDOM if it has no solution. */
 static int find_shares (struct round *round, bool fair)
 {
     int jobs = round->view->job_count, pools = round->pools.count;
-    size_t entries = (size_t)jobs * (size_t)pools * 3 + (size_t)jobs + 1;
-    int *rows = arena_take (round->arena, entries, sizeof (rows[0]));
-    int *columns = arena_take (round->arena, entries, sizeof (columns[0]));
-    double *values = arena_take (round->arena, entries, sizeof (values[0]));
-    if (!rows || !columns || !values)
+    int rows = jobs + pools + (fair ? jobs : 0), columns = jobs * pools + fair;
+    size_t cells = ((size_t)rows + 1) * ((size_t)columns + 1);
+    double *tableau = arena_take (round->arena, cells, sizeof (tableau[0]));
+    int *basis = arena_take (round->arena, (size_t)rows + (size_t)columns, sizeof (basis[0]));
+    double *x = arena_take (round->arena, (size_t)columns, sizeof (x[0]));
+    if (!tableau || !basis || !x)
         return -ENOMEM;
-    glp_term_out (GLP_OFF);
-    glp_prob *program = glp_create_prob ();
-    glp_smcp settings;
-    state_program (round, fair, program, rows, columns, values);
-    glp_init_smcp (&settings);
-    settings.msg_lev = GLP_MSG_OFF;
-    settings.meth = GLP_DUALP;
-    bool solved = glp_simplex (program, &settings) == 0 && glp_get_status (program) == GLP_OPT;
-    for (int i = 0; solved && i < jobs * pools; i++)
-        round->shares[i] = fmin (fmax (rint (1e5 * glp_get_col_prim (program, i + 1)) / 1e5, 0), 1);
-    glp_delete_prob (program);
-    glp_free_env ();
-    return solved ? 0 : -EDOM;
+    memset (tableau, 0, cells * sizeof (tableau[0]));
+    state_program (round, fair, columns, tableau);
+    int rc = simplex_solve (tableau, rows, columns, basis, x);
+    for (int i = 0; rc == 0 && i < jobs * pools; i++)
+        round->shares[i] = round->speeds[i] > 0 ? fmin (fmax (rint (1e5 * x[i]) / 1e5, 0), 1) : 0;
+    return rc;
 }
 
 /* ---- Who is served ------------------------------------------------------------------------- */
@@ -223,8 +215,8 @@ static void serve (struct round *round, const struct gavel_memory *memory,
     for (int c = 0; c < pools; c++) {
         left[c] = round->pools.list[c].slots;
         for (int i = 0; i < view->job_count; i++) {
-            double share = *at (round, round->shares, i, c),
-                   had = records[i].time_s[c] / memory->total_s[c];
+            double share = *at (round, round->shares, i, c), total_s = memory->total_s[c],
+                   had = total_s > 0 ? records[i].time_s[c] / total_s : 0;
             round->pairs[count++] = (struct pair){
                 .job = i, .pool = c, .share = share, .priority = share > 0 ? share / had : 0};
         }
@@ -265,7 +257,7 @@ static int slot_table_make (const struct round *round, struct slot_table *ret)
     const struct view *view = round->view;
     size_t count = 0;
     for (int i = 0; i < view->node_count; i++)
-        count += (size_t)view->nodes[i].slots;
+        count += view->nodes[i].slots > 0 ? (size_t)view->nodes[i].slots : 0;
     *ret = (struct slot_table){
         .node = arena_take (round->arena, count + 1, sizeof (ret->node[0])),
         .taken = arena_take (round->arena, count + 1, sizeof (ret->taken[0])),
@@ -418,6 +410,22 @@ static int round_make (struct round *round)
                : -ENOMEM;
 }
 
+/* Forget all times if the types of the cluster, or their order, have changed. */
+static void follow_types (struct gavel_memory *memory, const struct pools *pools)
+{
+    bool same = memory->type_count == pools->count;
+    for (int c = 0; same && c < pools->count; c++)
+        same = strcmp (memory->types[c], pools->list[c].type) == 0;
+    if (same)
+        return;
+    name_index_clear (&memory->names);
+    memory->type_count = pools->count;
+    for (int c = 0; c < pools->count; c++) {
+        memcpy (memory->types[c], pools->list[c].type, NAME_SIZE);
+        memory->total_s[c] = 0;
+    }
+}
+
 /* The records of this view's jobs.  A new job starts with half a round on every type. */
 static struct record *follow (struct gavel_memory *memory, const struct round *round,
                               double round_s)
@@ -461,11 +469,13 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
     double round_s = policy_option_value (view, &gavel_options[0]);
     bool fair = policy_option_value (view, &gavel_options[1]) > 0;
     struct round round = {.view = view, .arena = &memory->arena};
-    if (is_between (view, round_s) || view->job_count == 0)
+    if (is_between (view, round_s) || view->job_count == 0 || view_slots (view) <= 0)
         return keep_all (view, plan, err);
     round_s = fmax (round_s, view->interval_s);
     arena_reset (&memory->arena);
     int rc = round_make (&round);
+    if (rc == 0)
+        follow_types (memory, &round.pools);
     struct record *records = rc == 0 ? follow (memory, &round, round_s) : NULL;
     int *slots = malloc (((size_t)view_slots (view) + 1) * sizeof (slots[0]));
     if (!records || !slots)

@@ -73,15 +73,41 @@ void priority_order_sort (struct priority *priorities, int count)
     qsort (priorities, (size_t)count, sizeof (priorities[0]), compare);
 }
 
-/* Remove the jobs that do not run, and return how many are left. */
-static int drop_unfit (struct priority *priorities, int count, int slots)
+/* The pool whose slots a job counts against: its present one if it keeps its size there, else the one with most slots left
+ * of those that it may use; -1: none. */
+static int pool_for (const struct free_slots *slots, const int *left, const struct job *job,
+                     int replicas)
 {
-    int kept = 0;
-    for (int i = 0; i < count; i++)
-        if (priorities[i].replicas > 0 && priorities[i].replicas <= slots) {
-            slots -= priorities[i].replicas;
-            priorities[kept++] = priorities[i];
-        }
+    int best = -1, now = pools_find (&slots->pools, job->placement);
+    bool keeps = now >= 0 && placement_replicas (job->placement) == replicas &&
+                 job_allows_type (job, slots->pools.list[now].type);
+    if (job_pinned (job) || (keeps && left[now] >= replicas))
+        return now;
+    for (int i = 0; i < slots->pools.count; i++)
+        if (job_allows_type (job, slots->pools.list[i].type) && (best < 0 || left[i] > left[best]))
+            best = i;
+    return best;
+}
+
+/* Remove the jobs that do not run, and return how many are left.  In order, so that a running job does not keep slots
+ * that one before it needs.  A job that may not be moved, on nodes of several types, counts nowhere. */
+static int drop_unfit (struct priority *priorities, int count, const struct view *view,
+                       struct free_slots *slots)
+{
+    int kept = 0, *left = slots->pool_left;
+    for (int i = 0; i < slots->pools.count; i++)
+        left[i] = slots->pool_free[i];
+    for (int i = 0; i < count; i++) {
+        const struct job *job = view->jobs[priorities[i].job];
+        int replicas = priorities[i].replicas, pool = pool_for (slots, left, job, replicas);
+        if (pool >= 0 && replicas > left[pool] && priorities[i].shrinks)
+            priorities[i].replicas = replicas = job_fit_replicas (job, left[pool]);
+        if (replicas == 0 || (pool < 0 ? !job_pinned (job) : replicas > left[pool]))
+            continue;
+        if (pool >= 0)
+            left[pool] -= replicas;
+        priorities[kept++] = priorities[i];
+    }
     return kept;
 }
 
@@ -107,7 +133,7 @@ static int serve (struct priority *priorities, int count, const struct view *vie
     if (rc < 0)
         return rc;
     priority_order_sort (priorities, count);
-    count = drop_unfit (priorities, count, slots.free_count);
+    count = drop_unfit (priorities, count, view, &slots);
     /* On a node that shrank not all jobs can stay; those that may not be preempted come first. */
     rc = keep (priorities, count, true, view, &slots, plan, err);
     if (rc == 0)

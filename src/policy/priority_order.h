@@ -15,6 +15,7 @@ struct priority {
     double key;
     int job;      /* index in the view */
     int replicas; /* 0: it does not run */
+    bool shrinks; /* if a type has too few slots for it, it gets fewer */
 };
 
 /* Rank all jobs and place them in that order.

@@ -3,8 +3,9 @@
  * Sia (SOSP'23), for comparison on clusters with several types of GPUs.  A job gets one configuration: a power of two of
  * slots on one node, or whole nodes, of one type.  Costs are the job's goodput there, relative to its worst
  * configuration, to the power p, with a factor for restarts; a job without slots costs lambda.  The integer program
- * (least sum of costs within the slots of each type) goes to the solver, with the slots of a type as one large node;
- * placement on nodes comes afterwards, and always succeeds for such sizes.
+ * (least sum of costs within the slots of each type) goes to the solver, with the slots of a type as one large node.
+ * Placement on nodes comes afterwards: it succeeds for such sizes on equal nodes; among jobs that may not be moved, or on
+ * nodes of several sizes, a job may get a smaller configuration, or none.
  *
  * Equal costs are frequent, because they are rounded to two decimals.  The round's seed breaks ties.
  */
@@ -20,10 +21,13 @@
 #include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 
-enum { CONFIGS_LIMIT = 512, REPLICAS_MOST = 64, SOLVER_WORK = 2000000 };
+/* A type has at most REPLICAS_MOST configurations and their halves. */
+enum { REPLICAS_MOST = 64, CONFIGS_PER_POOL = 2 * REPLICAS_MOST, SOLVER_WORK = 2000000 };
 
 /* Goodput of a configuration that is never chosen, the largest cost, and the most by which a tie is broken. */
 static const double never = 1e-4, cost_most = 3000, jitter = 1e-6;
+/* Added to the value of the configuration of a job that is restarting: it stays, unless its slots are gone. */
+static const double stays_bonus = 1e4;
 
 static const struct policy_option sia_options[] = {
     {.name = "sia_p", .min = -10, .max = -0.01, .usual = -0.5, .help = "exponent of the goodput"},
@@ -51,7 +55,7 @@ struct round {
     const struct view *view;
     struct arena *arena;
     struct pools pools;
-    struct config configs[CONFIGS_LIMIT];
+    struct config *configs;
     int config_count;
     int *slots; /* by pool: without those of jobs that may not be moved */
 };
@@ -66,12 +70,16 @@ static bool is_fixed (const struct view *view, const struct job *job)
 
 static void add_configs (struct round *round, int pool)
 {
-    const struct pool *size = &round->pools.list[pool];
-    int whole = size->node_slots > 0 ? size->slots / size->node_slots : 0;
-    for (int k = 1; k < size->node_slots && round->config_count < CONFIGS_LIMIT; k *= 2)
+    const struct view *view = round->view;
+    int node_slots = round->pools.list[pool].node_slots, whole = 0;
+    for (int i = 0; i < view->node_count; i++)
+        whole += round->pools.of_node[i] == pool && view->nodes[i].available &&
+                 view->nodes[i].slots == node_slots;
+    for (int k = 1; k < node_slots && k <= REPLICAS_MOST; k *= 2)
         round->configs[round->config_count++] = (struct config){pool, k};
-    for (int n = 1; n <= whole && round->config_count < CONFIGS_LIMIT; n++)
-        round->configs[round->config_count++] = (struct config){pool, n * size->node_slots};
+    for (int n = 1; node_slots > 0 && n <= whole && (n == 1 || n * node_slots <= REPLICAS_MOST);
+         n++)
+        round->configs[round->config_count++] = (struct config){pool, n * node_slots};
 }
 
 /* The configuration that the job has now; -1: none of these. */
@@ -128,8 +136,9 @@ static int replica_limit (const struct round *round, const struct job *job)
 static double best_goodput (const struct round *round, const struct job *job,
                             const struct type_model *model, int pool, int slots)
 {
-    int node_slots = round->pools.list[pool].node_slots;
-    struct pollux_shape shape = {.nodes = (slots + node_slots - 1) / node_slots, .replicas = slots};
+    int node_slots = round->pools.list[pool].node_slots; /* 0: all its nodes are drained */
+    int nodes = node_slots > 0 ? (slots + node_slots - 1) / node_slots : 1;
+    struct pollux_shape shape = {.nodes = nodes, .replicas = slots};
     struct pollux_limits limits = job->hints.limits;
     struct pollux_best best;
     limits.max_local = model->max_local;
@@ -148,10 +157,24 @@ static double speed_ratio (const struct round *round, const struct job *job, int
     return isfinite (ratio) ? ratio : 1;
 }
 
+/* Is this the smallest configuration of its type with which the job can run? */
+static bool is_smallest (const struct round *round, const struct job *job, int index, int fewest)
+{
+    const struct config *config = &round->configs[index];
+    if (config->slots < fewest || !job_allows (job, config->slots))
+        return false;
+    for (int i = 0; i < index; i++)
+        if (round->configs[i].pool == config->pool && round->configs[i].slots >= fewest &&
+            job_allows (job, round->configs[i].slots))
+            return false;
+    return true;
+}
+
 /* Fill in a job's goodputs, relative to the least one; `never` where it may not run. */
 static void find_goodputs (const struct round *round, const struct job *job, double *ret)
 {
-    int first = -1, most = replica_limit (round, job); /* first: the first type with a model */
+    /* first: the first type with a model; fewest: replicas of a job without any. */
+    int first = -1, most = replica_limit (round, job), fewest = job_next_replicas (job, 0);
     struct type_model model;
     double least = INFINITY;
     for (int i = round->pools.count - 1; i >= 0; i--)
@@ -160,10 +183,10 @@ static void find_goodputs (const struct round *round, const struct job *job, dou
         struct config config = round->configs[i];
         ret[i] = never;
         if (!job_allows_type (job, round->pools.list[config.pool].type) ||
-            !job_allows (job, config.slots) || config.slots > most)
+            !job_allows (job, config.slots) || (config.slots > most && first >= 0))
             continue;
         if (first < 0)
-            ret[i] = config.slots == 1 ? 1 : never;
+            ret[i] = is_smallest (round, job, i, fewest) ? 1 : never;
         else if (measured_in (round, job, config.pool, &model))
             ret[i] = best_goodput (round, job, &model, config.pool, config.slots);
         else if (measured_in (round, job, first, &model))
@@ -226,7 +249,7 @@ static int make_options (struct round *round, const struct job *job, struct rng 
                  job_allows_type (job, round->pools.list[round->configs[present].pool].type) &&
                  job_allows (job, round->configs[present].slots);
     find_goodputs (round, job, goodputs);
-    count += !stays;
+    count = 1;
     for (int i = 0; i < round->config_count; i++) {
         if (stays ? i != present : goodputs[i] <= never)
             continue;
@@ -235,7 +258,7 @@ static int make_options (struct round *round, const struct job *job, struct rng 
         double goodput = goodputs[i] * (present >= 0 && i != present ? damping : 1);
         double cost = fmin (rint (100 * pow (goodput, p)) / 100, cost_most);
         list[count++] = (struct solver_option){
-            .value = lambda - cost + jitter * rng_uniform (rng),
+            .value = lambda - cost + jitter * rng_uniform (rng) + (stays ? stays_bonus : 0),
             .replicas = round->configs[i].slots,
             .pool = round->configs[i].pool,
             .where = i == present ? WHERE_KEEP : WHERE_ONE,
@@ -287,8 +310,6 @@ static int by_node (const void *a, const void *b)
     return ((const struct share *)a)->node - ((const struct share *)b)->node;
 }
 
-/* Place the jobs of a pool, largest first.  keep: jobs whose configuration does not change keep their nodes.  1: all
- * found room; 0: one did not, and has no slots; -ENOMEM. */
 static void use (struct ring *ring, struct placement placement)
 {
     for (int j = 0; j < placement.count; j++)
@@ -303,6 +324,15 @@ static bool has_room (const struct ring *ring, struct placement placement)
     return true;
 }
 
+/* The next smaller configuration of the pool; 0: none. */
+static int smaller (const struct ring *ring, int slots)
+{
+    int node_slots = ring->round->pools.list[ring->pool].node_slots;
+    return slots > node_slots ? slots - node_slots : slots / 2;
+}
+
+/* Place the jobs of a pool, largest first.  keep: jobs whose configuration does not change keep their nodes.  1: all
+ * found room; 0: one did not, and has fewer slots or none; -ENOMEM. */
 static int place_pool (struct ring *ring, const struct placement *chosen, bool keep,
                        struct plan *plan)
 {
@@ -336,6 +366,10 @@ static int place_pool (struct ring *ring, const struct placement *chosen, bool k
                 chosen[i].shares[0].replicas != slots || plan_placement (plan, i).count > 0)
                 continue;
             int count = ring_take (ring, slots);
+            for (int k = smaller (ring, slots); count == 0 && k > 0; k = smaller (ring, k)) {
+                all = 0;
+                count = job_allows (view->jobs[i], k) ? ring_take (ring, k) : 0;
+            }
             if (count == 0) {
                 all = 0;
                 continue;
@@ -376,8 +410,11 @@ static int round_make (struct round *round)
     const struct view *view = round->view;
     if (pools_make (view->nodes, view->node_count, round->arena, &round->pools) < 0)
         return -ENOMEM;
-    round->slots = arena_take (round->arena, (size_t)round->pools.count, sizeof (round->slots[0]));
-    if (!round->slots)
+    size_t pools = (size_t)round->pools.count;
+    round->slots = arena_take (round->arena, pools, sizeof (round->slots[0]));
+    round->configs =
+        arena_take (round->arena, pools * CONFIGS_PER_POOL, sizeof (round->configs[0]));
+    if (!round->slots || !round->configs)
         return -ENOMEM;
     for (int i = 0; i < round->pools.count; i++) {
         round->slots[i] = round->pools.list[i].slots;

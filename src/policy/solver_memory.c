@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scratch memory of the policies pollux and pollux-jct.
+ * Scratch memory of the policies that use the solver.
  */
 #include "policy/solver_memory.h"
 

@@ -89,7 +89,9 @@ int journal_profile_of (const struct journal_profile *recorded, const struct clu
     const struct recorded_job *seen = &recorded->jobs[index];
     const struct job *job = cluster->jobs[index];
     double total = seen->hints.total;
-    struct profile profile = {.limits = seen->hints.limits,
+    struct profile profile = {.restart_delay_s = NAN,
+                              .slowdown = 1,
+                              .limits = seen->hints.limits,
                               .model = seen->hints.model,
                               .batch_count = 1,
                               .batches = {(double)seen->hints.limits.init_batch}};

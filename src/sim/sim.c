@@ -104,7 +104,8 @@ static void add_types (const struct sim *sim, const struct workload_job *job, st
             struct type_speed *known = &spec->speeds.list[spec->speeds.count++];
             memcpy (known->type, type, NAME_SIZE);
             first = first > 0 ? first : speed;
-            known->speed = sim->policy->rates ? speed : speed / first;
+            /* In the range of a journal (wire/spec.h). */
+            known->speed = fmin (fmax (sim->policy->rates ? speed : speed / first, 1e-3), 1e3);
         }
     }
 }
@@ -520,20 +521,18 @@ static int by_submission (const void *a, const void *b)
 static int check_job (const struct sim *sim, const struct workload_job *job,
                       struct pollux_error *err)
 {
-    bool runs = false;
-    for (int i = 0; i < sim_group_count (sim->config); i++)
-        runs |= app_on (job->app, sim_group (sim->config, i).type) != NULL;
-    if (!runs)
+    int slots = sim_app_slots (sim->config, job->app);
+    if (slots == 0)
         return fail (err, -EINVAL, "job %s: application %s has no step times on %s", job->name,
                      app_name (job->app),
                      sim_typed (sim->config)
                          ? "any type of nodes of this cluster"
                          : "nodes without a type; give --node-group or --cluster");
-    if (!sim->policy->elastic && job->replicas > sim_type_slots (sim->config))
+    if (!sim->policy->elastic && job->replicas > slots)
         return fail (err, -EINVAL,
                      "job %s asks for %d GPUs, which policy %s cannot give on %d GPUs; simulate "
                      "more nodes",
-                     job->name, job->replicas, sim->policy->name, sim_type_slots (sim->config));
+                     job->name, job->replicas, sim->policy->name, slots);
     return 0;
 }
 

@@ -48,8 +48,9 @@ struct node_group sim_group (const struct sim_config *config, int index);
 /* Seconds that a restart takes: the application's own in a cluster with types. */
 double sim_delay (const struct sim_config *config, const struct app *app);
 
-/* The most slots of one type: a job runs on nodes of one type. */
+/* The most slots of one type: a job runs on nodes of one type.  The second: of those that the application can run on. */
 int sim_type_slots (const struct sim_config *config);
+int sim_app_slots (const struct sim_config *config, const struct app *app);
 
 /* 0, or -EINVAL with the option and its range. */
 int sim_check (const struct sim_config *config, struct pollux_error *err);

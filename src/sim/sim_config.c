@@ -66,6 +66,17 @@ int sim_type_slots (const struct sim_config *config)
     return most;
 }
 
+int sim_app_slots (const struct sim_config *config, const struct app *app)
+{
+    int most = 0;
+    for (int i = 0; i < sim_group_count (config); i++) {
+        struct node_group group = sim_group (config, i);
+        int slots = app_on (app, group.type) ? group.nodes * group.slots_per_node : 0;
+        most = slots > most ? slots : most;
+    }
+    return most;
+}
+
 double sim_delay (const struct sim_config *config, const struct app *app)
 {
     bool own = sim_typed (config) && !isnan (app_restart_delay (app));

@@ -133,7 +133,7 @@ static int decode_type (const struct wire_place *place, struct profile *ret,
     if (code == 0)
         code = wire_int64 (place, "max_local", type->min_local, POLLUX_BATCH_LIMIT,
                            &type->max_local, err);
-    if (code == 0)
+    if (code == 0 && wire_has (place, "one_gpu"))
         code = wire_double (place, "one_gpu", 1e-6, 1e15, &type->one_gpu, err);
     if (code == 0)
         type->model = job.model;
@@ -268,8 +268,9 @@ static void write_model (FILE *out, int indent, const struct pollux_model *model
 static int write_types (FILE *out, const struct profile *profile, struct pollux_error *err)
 {
     if (!isnan (profile->restart_delay_s))
-        (void)fprintf (out, "      \"restart_delay\": %.6g, \"slowdown\": %.6g,\n",
-                       profile->restart_delay_s, profile->slowdown);
+        (void)fprintf (out, "      \"restart_delay\": %.6g,\n", profile->restart_delay_s);
+    if (profile->slowdown != 1)
+        (void)fprintf (out, "      \"slowdown\": %.6g,\n", profile->slowdown);
     for (int i = 0; i < profile->type_count; i++) {
         const struct profile_type *type = &profile->types[i];
         json_t *string = json_string (type->name);
@@ -277,11 +278,12 @@ static int write_types (FILE *out, const struct profile *profile, struct pollux_
         json_decref (string);
         if (!name)
             return fail (err, -ENOMEM, "no memory to write a profile");
-        (void)fprintf (out,
-                       "%s        %s: {\n          \"min_local\": %lld, \"max_local\": %lld, "
-                       "\"one_gpu\": %.6g,\n",
+        (void)fprintf (out, "%s        %s: {\n          \"min_local\": %lld, \"max_local\": %lld,",
                        i ? ",\n" : "      \"types\": {\n", name, (long long)type->min_local,
-                       (long long)type->max_local, type->one_gpu);
+                       (long long)type->max_local);
+        if (type->one_gpu > 0)
+            (void)fprintf (out, " \"one_gpu\": %.6g,", type->one_gpu);
+        (void)fputs ("\n", out);
         write_model (out, 10, &type->model);
         (void)fputs ("}", out);
         free (name);

@@ -41,7 +41,7 @@ struct profile {
     struct profile_type {
         char name[NAME_SIZE];
         int64_t min_local, max_local;
-        double one_gpu; /* samples per second */
+        double one_gpu; /* samples per second; 0: not known */
         struct pollux_model model;
     } types[PROFILE_TYPES];
     int type_count;

@@ -55,4 +55,7 @@ run pollux profiles --profiles "$tmp/wrong.json"
 expect "a truncated file" status=2 out= err~'wrong\.json:[0-9]+'
 
 run pollux profiles --traces tests/data/osdi21/traces
-expect "the built-in profiles are made from the published traces" status=0 err= out="$(cat src/sim/profiles.json)"
+expect "profiles of the published traces" status=0 err=
+check "the built-in profiles are these, and types" jq -en --argjson made "$out" --slurpfile built src/sim/profiles.json '
+    ($built[0] | del(.applications[] | .types, .restart_delay, .slowdown)) == $made and
+    ([$built[0].applications[].types | keys] | unique) == [["a100", "rtx2080ti", "t4"]]'

@@ -132,6 +132,11 @@ static void test_message_with_types (void **unused)
         assert_int_equal (hints->others[i].max_local, 513 + i);
         assert_int_equal (hints->others[i].max_profiled_replicas, 4);
     }
+    /* A type with a smaller largest batch than the smallest one of this run is left out. */
+    types.items[3].max_local = message.limits.min_local - 1;
+    report = parse (text, message_write (&message, text));
+    assert_int_equal (hints->other_count, TYPES_LIMIT - 2);
+    types.items[3].max_local = 515;
     types.items[0].fitted = types.items[2].fitted = false;
     report = parse (text, message_write (&message, text));
     assert_string_equal (hints->type, types.items[1].type);
