@@ -63,28 +63,28 @@ struct study {
 };
 
 /* "t4=0.5,a100=3" */
-static int parse_prices (const char *text, struct type_speeds *ret, struct pollux_error *err)
+static int parse_prices (const char *text, struct capacity_request *ret, struct pollux_error *err)
 {
-    struct type_speeds prices = {.count = 0};
+    int count = 0;
     for (const char *at = text; at; at = strchr (at, ',') ? strchr (at, ',') + 1 : NULL) {
+        if (count == NODE_GROUPS_LIMIT)
+            return fail (err, -EINVAL, "--price: more than %d types", NODE_GROUPS_LIMIT);
         char word[NAME_SIZE + 32];
         size_t length = strcspn (at, ","), name = strcspn (at, "=");
-        struct type_speed *price = &prices.list[prices.count];
+        struct type_price *price = &ret->prices[count];
         snprintf (word, sizeof (word), "%.*s", (int)(length < 80 ? length : 80), at);
         if (length > 80 || name >= length || name == 0 || name >= NAME_SIZE ||
-            number_double (word + name + 1, &price->speed) < 0 || !(price->speed >= 0) ||
-            price->speed > 1e9)
+            number_double (word + name + 1, &price->price) < 0 || !(price->price >= 0) ||
+            price->price > 1e9)
             return fail (err, -EINVAL, "--price: expected TYPE=PRICE, such as a100=3.2, got %s",
                          quote (word).text);
-        if (prices.count == SPEC_TYPES_LIMIT - 1)
-            return fail (err, -EINVAL, "--price: more than %d types", SPEC_TYPES_LIMIT - 1);
         snprintf (price->type, NAME_SIZE, "%.*s", (int)name, at);
-        for (int i = 0; i < prices.count; i++)
-            if (strcmp (prices.list[i].type, price->type) == 0)
+        for (int i = 0; i < count; i++)
+            if (strcmp (ret->prices[i].type, price->type) == 0)
                 return fail (err, -EINVAL, "--price: type %s twice", price->type);
-        prices.count++;
+        count++;
     }
-    *ret = prices;
+    ret->price_count = count;
     return 0;
 }
 
@@ -95,7 +95,7 @@ static int check_types (const struct capacity_request *request, struct pollux_er
         return fail (err, -EINVAL,
                      "--min-nodes and --max-nodes exclude --node-group and --cluster, "
                      "which say how many nodes of each type there are at most");
-    if (!typed && request->prices.count > 0)
+    if (!typed && request->price_count > 0)
         return fail (err, -EINVAL, "--price: prices of types need --node-group or --cluster");
     return 0;
 }
@@ -130,7 +130,7 @@ static int parse (struct options *options, struct capacity_request *ret, struct 
             break;
         case OPTION_PRICE:
             rc = strchr (options->argument, '=')
-                     ? parse_prices (options->argument, &request.prices, err)
+                     ? parse_prices (options->argument, &request, err)
                      : options_double (options, 0, 1e9, &request.price, err);
             break;
         case OPTION_THREADS:

@@ -15,7 +15,11 @@ struct capacity_request {
     bool has_range; /* --min-nodes or --max-nodes was given */
     /* Cost of a GPU per hour: of all, or by type. */
     double price;
-    struct type_speeds prices; /* .speed is the price; count 0: `price` */
+    struct type_price {
+        char type[NAME_SIZE];
+        double price;
+    } prices[NODE_GROUPS_LIMIT];
+    int price_count; /* 0: `price` for all */
     bool json;
 };
 

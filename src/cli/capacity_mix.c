@@ -97,7 +97,7 @@ static void add_mix (struct study *study, const struct sim_inputs *inputs, struc
     for (int i = 0; i < study->type_count; i++) {
         int gpus = mix.nodes[i] * study->groups[i].slots_per_node;
         mix.gpus += gpus;
-        mix.per_hour += gpus * study->request->prices.list[i].speed;
+        mix.per_hour += gpus * study->request->prices[i].price;
     }
     study->mixes[study->count++] = mix;
 }
@@ -324,27 +324,26 @@ static int print_table (const struct study *study, FILE *out, struct pollux_erro
 static int order_prices (struct capacity_request *request, struct pollux_error *err)
 {
     const struct sim_config *config = &request->sim.config;
-    struct type_speeds given = request->prices;
+    struct type_price ordered[NODE_GROUPS_LIMIT];
     int used = 0;
-    request->prices.count = config->group_count;
     for (int i = 0; i < config->group_count; i++) {
-        struct type_speed *price = &request->prices.list[i];
-        bool found = given.count == 0;
-        price->speed = request->price;
-        for (int j = 0; j < given.count; j++)
-            if (strcmp (given.list[j].type, config->groups[i].type) == 0) {
-                price->speed = given.list[j].speed;
+        bool found = request->price_count == 0;
+        ordered[i].price = request->price;
+        memcpy (ordered[i].type, config->groups[i].type, NAME_SIZE);
+        for (int j = 0; j < request->price_count; j++)
+            if (strcmp (request->prices[j].type, config->groups[i].type) == 0) {
+                ordered[i].price = request->prices[j].price;
                 found = true;
                 used++;
             }
-        memcpy (price->type, config->groups[i].type, NAME_SIZE);
         if (!found)
             return fail (err, -EINVAL, "--price: none for type %s", config->groups[i].type);
     }
-    return used == given.count
-               ? 0
-               : fail (err, -EINVAL,
-                       "--price: a type that --node-group or --cluster does not have");
+    if (used != request->price_count)
+        return fail (err, -EINVAL, "--price: a type that --node-group or --cluster does not have");
+    memcpy (request->prices, ordered, (size_t)config->group_count * sizeof (ordered[0]));
+    request->price_count = config->group_count;
+    return 0;
 }
 
 int capacity_study_mixes (void *self, const struct sim_inputs *inputs, FILE *out,

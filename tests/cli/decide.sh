@@ -98,6 +98,23 @@ done
 jq '.nodes |= map (.type = "slow") | .jobs[0].types = ["fast"]' "$tmp/typed.json" >"$tmp/types.json"
 run pollux decide --json --policy=pollux-ga "$tmp/types.json"
 check "pollux-ga: the same" jq -e '.allocations.b // {} == {}' <<<"$out"
+# sia and gavel on odd clusters: a drained type, a node that has shrunk, no slots at all, types that a job may not use.
+jq '.nodes[0].available = false' "$tmp/typed.json" >"$tmp/odd.json"
+for options in --policy=sia "--policy=gavel --policy-option=gavel_fair=0" "--policy=gavel --policy-option=gavel_fair=1"; do
+    # shellcheck disable=SC2086
+    run pollux decide --json $options "$tmp/odd.json"
+    check "$options: its type is drained, the other is used" jq -e '.allocations.b | keys == ["n1"]' <<<"$out"
+    for change in '.nodes |= map (.available = false)' '.nodes = [] | .jobs |= map (del (.allocation))' '.jobs[0].allocation = {n0: 4} | .nodes[0].gpus = 4' \
+        '.jobs[0] += {allocation: {n0: 4}, preemptible: false, types: ["fast"]}' '.jobs[0] += {min_replicas: 3, allowed: [3]}'; do
+        jq "$change" "$tmp/typed.json" >"$tmp/odd2.json"
+        # shellcheck disable=SC2086
+        run pollux decide --json $options "$tmp/odd2.json"
+        expect "$options: $change" status=0 err=
+    done
+done
+jq '.jobs[0] += {min_replicas: 2} | del (.jobs[0].model, .jobs[0].grad)' "$tmp/typed.json" >"$tmp/odd.json"
+run pollux decide --json --policy=sia "$tmp/odd.json"
+check "sia: a job without a model gets its minimum" jq -e '[.allocations.b[]] == [2]' <<<"$out"
 jq '.jobs[0].types = "slow"' "$tmp/typed.json" >"$tmp/types.json"
 run pollux decide "$tmp/types.json"
 expect "a wrong value of types" status=2 err~'jobs\[0\].types: expected "any", a list of types or'

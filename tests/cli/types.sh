@@ -64,6 +64,10 @@ run pollux logs not
 expect "it was on the other" status=0 out~'^hare quick$'
 run pollux submit --types 'a b' -- true
 expect "a type that cannot be one" status=2 err~"types\[0\]: expected a type of 1 to 63 letters"
+run pollux submit --types slow --not-types quick -- true
+expect "both kinds of limits" status=2 err~'--types and --not-types exclude each other'
+run pollux submit --speeds slow=1,slow=2 -- true
+expect "a type twice" status=2 err~"--speeds: type 'slow' twice"
 run pollux submit --speeds slow -- true
 expect "a speed without a number" status=2 err~'--speeds: expected TYPE=NUMBER, such as a100=4.5'
 run pollux submit --speeds slow=-1 -- true
