@@ -79,7 +79,8 @@ static void start_some (void)
 {
     for (int i = 0; i < RUNNING; i++) {
         struct placement placement = {(struct share[]){{i % NODES, 2}, {(i + 1) % NODES, 1}}, 2};
-        take ((struct event){.type = EVENT_START, .job = i, .start = {1, placement}});
+        take ((struct event){
+            .type = EVENT_START, .job = i, .start = {.generation = 1, .placement = placement}});
     }
 }
 

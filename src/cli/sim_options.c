@@ -57,10 +57,14 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
         ret->has_size = true;
         return exclude (ret, take_int (options, SLOTS_LIMIT, &config->slots_per_node, err), err);
     case SIM_OPTION_GROUPS:
+        if (sim_typed (config))
+            return fail (err, -EINVAL, "--node-group and --cluster: expected one of them, once");
         rc = wire_node_groups_parse (options->argument, config->groups, &config->group_count, &why);
         rc = rc < 0 ? fail (err, rc, "--node-group: %s", why.text) : 0;
         return exclude (ret, rc, err);
     case SIM_OPTION_CLUSTER:
+        if (sim_typed (config))
+            return fail (err, -EINVAL, "--node-group and --cluster: expected one of them, once");
         rc = wire_node_groups_read (options->argument, config->groups, &config->group_count, err);
         return exclude (ret, rc, err);
     case SIM_OPTION_MAX_REPLICAS:

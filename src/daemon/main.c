@@ -329,6 +329,19 @@ static int read_base (const struct request *request, struct wire_config *ret,
     return rc;
 }
 
+/* A policy that knows one type of nodes would fail in its first round. */
+static int check_types (const struct wire_config *config, const struct policy *policy,
+                        struct pollux_error *err)
+{
+    for (int i = 1; policy->one_type && i < config->node_count; i++)
+        if (strcmp (config->nodes[i].type, config->nodes[0].type) != 0)
+            return fail (err, -EINVAL,
+                         "policy %s knows one type of nodes, and %s and %s have two; use pollux or "
+                         "pollux-jct",
+                         policy->name, config->nodes[0].name, config->nodes[i].name);
+    return 0;
+}
+
 /* Add a problem: print the one before it, and keep this one in *err for the caller. */
 static int add_problem (int before, int code, const struct pollux_error *problem,
                         struct pollux_error *err)
@@ -374,6 +387,7 @@ static int take_options (struct request *request, struct wire_config *config,
     rc = add_problem (rc, daemon_policy (config->policy, &policy, &problem), &problem, err);
     if (!policy)
         return rc;
+    rc = add_problem (rc, check_types (config, policy, &problem), &problem, err);
     return add_problem (rc, policy_settings_check (&config->settings, &policy, 1, &problem),
                         &problem, err);
 }

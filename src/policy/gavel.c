@@ -37,7 +37,7 @@ static const double no_room_speed = 0.1;
 static const struct policy_option gavel_options[] = {
     {.name = "gavel_round",
      .min = 0,
-     .max = 1e6,
+     .max = 86400,
      .usual = 0,
      .help = "seconds between decisions, 360 as published; 0: every round"},
     {.name = "gavel_fair",
@@ -175,7 +175,7 @@ static void state_program (const struct round *round, bool fair, int columns, do
         gains[columns - 1] = 1;
 }
 
-/* Solve the program; shares have five decimals, as published.  -ENOMEM; -EDOM if it has no solution. */
+/* Solve the program; shares have five decimals, as published.  -ENOMEM. */
 static int find_shares (struct round *round, bool fair)
 {
     int jobs = round->view->job_count, pools = round->pools.count;
@@ -188,10 +188,12 @@ static int find_shares (struct round *round, bool fair)
         return -ENOMEM;
     memset (tableau, 0, cells * sizeof (tableau[0]));
     state_program (round, fair, columns, tableau);
-    int rc = simplex_solve (tableau, rows, columns, basis, x);
-    for (int i = 0; rc == 0 && i < jobs * pools; i++)
-        round->shares[i] = round->speeds[i] > 0 ? fmin (fmax (rint (1e5 * x[i]) / 1e5, 0), 1) : 0;
-    return rc;
+    /* Without a solution, as if no job can run, all shares are 0: jobs are served in order then. */
+    bool solved = simplex_solve (tableau, rows, columns, basis, x) == 0;
+    for (int i = 0; i < jobs * pools; i++)
+        round->shares[i] =
+            solved && round->speeds[i] > 0 ? fmin (fmax (rint (1e5 * x[i]) / 1e5, 0), 1) : 0;
+    return 0;
 }
 
 /* ---- Who is served ------------------------------------------------------------------------- */
@@ -496,8 +498,7 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
     }
     free (records);
     free (slots);
-    return rc == -EDOM ? fail (err, rc, "policy gavel: its linear program has no solution")
-                       : fail (err, rc, "no memory for the shares of %d jobs", view->job_count);
+    return fail (err, rc, "no memory for the shares of %d jobs", view->job_count);
 }
 
 const struct policy policy_gavel = {

@@ -38,6 +38,7 @@ struct policy {
     bool oracle;         /* it needs job.oracle, which only a simulation has */
     bool
         requested; /* simulated jobs that tune their batch tell it the requested one (fixed_batch) */
+    bool one_type; /* it refuses views with nodes of several types */
     bool rates;    /* speeds of simulated jobs are iterations per second, as requested */
     enum pollux_search search;           /* how its jobs choose their batch */
     const struct policy_option *options; /* policy/policy_options.h; NULL: it has none */

@@ -273,6 +273,7 @@ const struct policy policy_pollux_ga = {
     .summary = "goodput by genetic search, as published",
     .adaptive = true,
     .elastic = true,
+    .one_type = true,
     .search = POLLUX_REFERENCE,
     .options = ga_options,
     .values = &fitness_values,

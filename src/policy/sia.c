@@ -7,7 +7,8 @@
  * Placement on nodes comes afterwards: it succeeds for such sizes on equal nodes; among jobs that may not be moved, or on
  * nodes of several sizes, a job may get a smaller configuration, or none.
  *
- * Equal costs are frequent, because they are rounded to two decimals.  The round's seed breaks ties.
+ * Equal costs are frequent, because they are rounded to two decimals.  A job rather stays; else the round's seed breaks
+ * ties.
  */
 #include <errno.h>
 #include <math.h>
@@ -32,7 +33,7 @@ static const double stays_bonus = 1e4;
 static const struct policy_option sia_options[] = {
     {.name = "sia_p", .min = -10, .max = -0.01, .usual = -0.5, .help = "exponent of the goodput"},
     {.name = "sia_lambda",
-     .min = 0,
+     .min = 1.01,
      .max = 1000,
      .usual = 1.1,
      .help = "cost of a job without slots"},
@@ -221,7 +222,7 @@ static double restart_damping (const struct view *view, const struct job *job)
 /* True while the job still serves its restart delay: it stays as it is. */
 static bool is_restarting (const struct view *view, const struct job *job)
 {
-    return job_runs (job) &&
+    return job_runs (job) && job->start_us > 0 && /* 0: not known, in a problem file */
            view->now_s - (double)job->start_us * 1e-6 < view_restart_delay (view, job);
 }
 
@@ -258,7 +259,8 @@ static int make_options (struct round *round, const struct job *job, struct rng 
         double goodput = goodputs[i] * (present >= 0 && i != present ? damping : 1);
         double cost = fmin (rint (100 * pow (goodput, p)) / 100, cost_most);
         list[count++] = (struct solver_option){
-            .value = lambda - cost + jitter * rng_uniform (rng) + (stays ? stays_bonus : 0),
+            .value = lambda - cost + jitter * rng_uniform (rng) + (i == present ? 2 * jitter : 0) +
+                     (stays ? stays_bonus : 0),
             .replicas = round->configs[i].slots,
             .pool = round->configs[i].pool,
             .where = i == present ? WHERE_KEEP : WHERE_ONE,

@@ -38,6 +38,9 @@ struct actor {
     double interference; /* share of speed lost now */
 };
 
+/* After so many rounds in which no job of those that wait was started, none will be. */
+enum { IDLE_ROUNDS = 10000 };
+
 enum stage { STAGE_NODES, STAGE_BETWEEN, STAGE_HINTS, STAGE_ROUND };
 
 struct sim {
@@ -53,6 +56,7 @@ struct sim {
     int64_t tick; /* number of the round that ends this interval */
     int *exits;   /* actors done in this interval, by time; `exit_next` is the next */
     int exit_count, exit_next;
+    int idle_rounds; /* in succession without a running job */
     struct report *reports;
     struct job_spec spec; /* of the job being submitted */
     struct oracle oracle; /* its iter_s is freed when the next job comes */
@@ -299,6 +303,13 @@ static int report_hints (struct sim *sim, const struct cluster *cluster, struct 
                                     : NAN,
         };
     }
+    sim->idle_rounds = count > 0 ? 0 : sim->idle_rounds + 1;
+    if (sim->idle_rounds > IDLE_ROUNDS)
+        return fail (
+            err, -EDOM,
+            "policy %s has not started any of %d waiting jobs for %d rounds; the simulation "
+            "would not end",
+            sim->policy->name, cluster->live.count, IDLE_ROUNDS);
     *ret = (struct event){.at_us = to_us (tick_s (sim)),
                           .type = EVENT_HINTS,
                           .job = -1,

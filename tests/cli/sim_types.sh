@@ -53,6 +53,8 @@ expect "gavel with fairness" status=0 out~'^gavel '
 # A type without which some jobs cannot run, and one that no application has.
 run pollux sim "$tmp/short.csv" --node-group t4:2x4,h100:2x8 --policy pollux,sia
 expect "jobs stay on types that they can run on" status=0 out~'^sia '
+run pollux sim "$tmp/short.csv" --node-group t4:1x4,h100:30x8 --policy optimus
+expect "a policy that sizes jobs by nodes that they cannot use: the simulation ends" status=2 err~'policy optimus has not started any of [0-9]+ waiting jobs'
 run pollux sim "$tmp/short.csv" --node-group h100:2x8 --policy pollux
 expect "no type that they can run on" status=2 err~'has no step times on any type of nodes of this cluster'
 
@@ -62,6 +64,8 @@ for wrong in '' t4 t4:6 t4:6x t4:0x4 t4:6x0 t4:6x4, 't4:6x4,,a100:1x8' t4:6x4x2 
     run pollux sim "$tmp/short.csv" "--node-group=$wrong"
     expect "--node-group '$wrong'" status=2 out= err~'--node-group: expected TYPE:NODESxGPUS, such as t4:6x4'
 done
+run pollux sim "$tmp/short.csv" --node-group t4:6x4 --node-group a100:1x8
+expect "two clusters" status=2 err~'--node-group and --cluster: expected one of them, once'
 run pollux sim "$tmp/short.csv" --node-group t4:6x4,t4:1x4
 expect "a type twice" status=2 err~'--node-group: type t4: expected one group of nodes, got two'
 run pollux sim "$tmp/short.csv" --node-group "$(seq -f 't%g:1x1' -s, 17)"

@@ -73,6 +73,9 @@ expect "a speed without a number" status=2 err~'--speeds: expected TYPE=NUMBER, 
 run pollux submit --speeds slow=-1 -- true
 expect "a negative speed" status=2 err~'speeds.slow: expected a number from 0.001 to 1000'
 
+run $POLLUXD --state "$tmp/other" --policy pollux-ga --node a:1:x --node b:1:y --check
+expect "a policy for one type and nodes of two" status=2 err~'policy pollux-ga knows one type of nodes, and a and b have two'
+
 # ---- A node that changes its type ---------------------------------------------------------------
 
 stop_daemon

@@ -135,7 +135,10 @@ static void running_cluster_with (struct cluster *cluster, int jobs, bool progra
     struct event answer = {.at_us = 60 * S, .type = EVENT_PLAN, .job = -1, .plan = &plan};
     assert_int_equal (0, cluster_apply (cluster, &answer, NULL));
     for (int i = 0; i < jobs; i++) {
-        struct event start = {.at_us = 60 * S, .type = EVENT_START, .job = i, .start = {1, one}};
+        struct event start = {.at_us = 60 * S,
+                              .type = EVENT_START,
+                              .job = i,
+                              .start = {.generation = 1, .placement = one}};
         assert_int_equal (0, cluster_apply (cluster, &start, NULL));
     }
     plan_clear (&plan);
@@ -219,7 +222,9 @@ static void failed_jobs_wait (void **state)
         round.at_us = now_us = job->retry_us;
         assert_int_equal (0, cluster_apply (&cluster, &round, NULL));
         assert_int_equal (cluster.active.count, 1);
-        struct event start = {.at_us = now_us, .type = EVENT_START, .start = {(int)i + 2, one}};
+        struct event start = {.at_us = now_us,
+                              .type = EVENT_START,
+                              .start = {.generation = (int)i + 2, .placement = one}};
         assert_int_equal (0, cluster_apply (&cluster, &start, NULL));
     }
     assert_int_equal (job->restarts, 0);
@@ -500,10 +505,11 @@ static int carry_out (void *self, struct loop *loop, struct pollux_error *err)
     (void)self;
     for (int i = 0; i < loop->cluster.active.count; i++) {
         const struct job *job = loop->cluster.active.jobs[i];
-        struct event start = {.at_us = loop->cluster.now_us,
-                              .type = EVENT_START,
-                              .job = loop->cluster.active.indices[i],
-                              .start = {job->generation + 1, job->desired}};
+        struct event start = {
+            .at_us = loop->cluster.now_us,
+            .type = EVENT_START,
+            .job = loop->cluster.active.indices[i],
+            .start = {.generation = job->generation + 1, .placement = job->desired}};
         if (start.start.placement.count > 0 && job->phase == JOB_PENDING) {
             int rc = loop_post (loop, &start, err);
             if (rc < 0)
