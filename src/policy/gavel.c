@@ -276,12 +276,13 @@ static int slot_table_make (const struct round *round, struct slot_table *ret)
 
 /* Take the slots of a job's last round, if it is on the same type and none of them is taken. */
 static bool take_old (const struct round *round, struct slot_table *table, int job,
-                      const struct record *record, const int *old, int *slots)
+                      const struct record *record, const int *all, int *slots)
 {
     int replicas = job_request (round->view->jobs[job]);
     if (record->pool != round->pool_of[job] || record->slot_count != replicas ||
-        round->view->jobs[job]->placement.count == 0)
+        round->view->jobs[job]->placement.count == 0 || !all)
         return false;
+    const int *old = all + record->first_slot;
     for (int k = 0; k < replicas; k++)
         if (old[k] >= table->count || table->taken[old[k]] ||
             round->pools.of_node[table->node[old[k]]] != record->pool)
@@ -359,8 +360,7 @@ static int give_slots (struct round *round, const struct gavel_memory *memory,
                     plan_placement (plan, job).count > 0)
                     continue;
                 struct record *record = &records[job];
-                if (stay && !take_old (round, &table, job, record,
-                                       memory->slots + record->first_slot, slots + used))
+                if (stay && !take_old (round, &table, job, record, memory->slots, slots + used))
                     continue;
                 if (!stay)
                     take_lowest (round, &table, job, slots + used);
