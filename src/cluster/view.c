@@ -22,6 +22,11 @@ bool view_is_available (const struct view *view, struct placement placement)
     return placement.count > 0;
 }
 
+bool view_is_fixed (const struct view *view, const struct job *job)
+{
+    return job_pinned (job) && view_is_available (view, job->placement);
+}
+
 int view_nodes (const struct view *view)
 {
     int nodes = 0;

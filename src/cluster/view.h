@@ -39,6 +39,9 @@ int view_nodes (const struct view *view);
 /* True if all nodes of a placement are available; false without a placement. */
 bool view_is_available (const struct view *view, struct placement placement);
 
+/* True if the job may not be moved, and its nodes are available: it stays where it is. */
+bool view_is_fixed (const struct view *view, const struct job *job);
+
 /* The restart delay of a job in seconds: from its spec, else as measured, else the cluster's. */
 double view_restart_delay (const struct view *view, const struct job *job);
 

@@ -180,7 +180,7 @@ int allocation_options_make (const struct options_context *context, const struct
         .pool_count = context->pools.count,
         .restart = restart_factor (view, job),
         .keep_pool = pools_find (&context->pools, job->placement),
-        .pinned = job_pinned (job) && view_is_available (view, job->placement),
+        .pinned = view_is_fixed (view, job),
     };
     int rc = 0;
     if (!options.curves || !options.models)

@@ -104,12 +104,6 @@ static void memory_release (void *self)
     free (memory);
 }
 
-/* Jobs that may not be moved stay where they are. */
-static bool is_fixed (const struct view *view, const struct job *job)
-{
-    return job_pinned (job) && view_is_available (view, job->placement);
-}
-
 /* ---- Shares of time ------------------------------------------------------------------------ */
 
 static double *at (const struct round *round, double *values, int job, int pool)
@@ -227,7 +221,7 @@ static void serve (struct round *round, const struct gavel_memory *memory,
     for (int i = 0; i < view->job_count; i++) {
         struct placement placement = view->jobs[i]->placement;
         round->pool_of[i] = -1;
-        for (int j = 0; is_fixed (view, view->jobs[i]) && j < placement.count; j++)
+        for (int j = 0; view_is_fixed (view, view->jobs[i]) && j < placement.count; j++)
             if (round->pools.of_node[placement.shares[j].node] < pools)
                 left[round->pools.of_node[placement.shares[j].node]] -=
                     placement.shares[j].replicas;
@@ -236,7 +230,7 @@ static void serve (struct round *round, const struct gavel_memory *memory,
         struct pair pair = round->pairs[i];
         int replicas = job_request (view->jobs[pair.job]);
         if (round->pool_of[pair.job] >= 0 || replicas < 1 || replicas > left[pair.pool] ||
-            is_fixed (view, view->jobs[pair.job]) ||
+            view_is_fixed (view, view->jobs[pair.job]) ||
             !job_allows_type (view->jobs[pair.job], round->pools.list[pair.pool].type))
             continue;
         round->pool_of[pair.job] = pair.pool;
@@ -327,7 +321,7 @@ static int place_fixed (const struct round *round, struct slot_table *table, str
     int rc = 0;
     for (int i = 0; i < view->job_count && rc == 0; i++) {
         struct placement placement = view->jobs[i]->placement;
-        if (!is_fixed (view, view->jobs[i]))
+        if (!view_is_fixed (view, view->jobs[i]))
             continue;
         for (int j = 0; j < placement.count; j++)
             for (int k = 0, left = placement.shares[j].replicas; k < table->count && left > 0; k++)
@@ -381,7 +375,7 @@ static int keep_all (const struct view *view, struct plan *plan, struct pollux_e
     int rc = free_slots_new (view, &slots, err);
     for (int fixed = 1; fixed >= 0 && rc == 0; fixed--)
         for (int i = 0; i < view->job_count && rc == 0; i++)
-            if (is_fixed (view, view->jobs[i]) == fixed &&
+            if (view_is_fixed (view, view->jobs[i]) == fixed &&
                 view_is_available (view, view->jobs[i]->placement))
                 rc = free_slots_keep (&slots, view, i, plan, err);
     free_slots_clear (&slots);

@@ -61,12 +61,6 @@ struct round {
     int *slots; /* by pool: without those of jobs that may not be moved */
 };
 
-/* Jobs that may not be moved stay where they are, whatever that is. */
-static bool is_fixed (const struct view *view, const struct job *job)
-{
-    return job_pinned (job) && view_is_available (view, job->placement);
-}
-
 /* ---- Configurations ------------------------------------------------------------------------ */
 
 static void add_configs (struct round *round, int pool)
@@ -241,7 +235,7 @@ static int make_options (struct round *round, const struct job *job, struct rng 
         return -ENOMEM;
     list[0] = (struct solver_option){.where = WHERE_NONE};
     *ret = (struct solver_job){.options = list, .option_count = 1};
-    if (is_fixed (view, job))
+    if (view_is_fixed (view, job))
         return 0;
     int present = present_config (round, job), count = 0;
     double damping = restart_damping (view, job);
@@ -343,7 +337,7 @@ static int place_pool (struct ring *ring, const struct placement *chosen, bool k
     for (int i = 0; i < view->node_count; i++)
         ring->free[i] = view->nodes[i].available ? view->nodes[i].slots : 0;
     for (int i = 0; i < view->job_count; i++)
-        if (is_fixed (view, view->jobs[i]))
+        if (view_is_fixed (view, view->jobs[i]))
             use (ring, view->jobs[i]->placement);
     ring->next = 0;
     for (int i = 0; i < view->job_count; i++) {
@@ -399,7 +393,7 @@ static int place_all (const struct round *round, const struct placement *chosen,
             return placed;
     }
     for (int i = 0; i < round->view->job_count; i++)
-        if (is_fixed (round->view, round->view->jobs[i]) &&
+        if (view_is_fixed (round->view, round->view->jobs[i]) &&
             plan_place (plan, i, round->view->jobs[i]->placement) < 0)
             return -ENOMEM;
     return 0;
@@ -424,7 +418,7 @@ static int round_make (struct round *round)
     }
     for (int i = 0; i < view->job_count; i++) {
         struct placement placement = view->jobs[i]->placement;
-        for (int j = 0; is_fixed (view, view->jobs[i]) && j < placement.count; j++)
+        for (int j = 0; view_is_fixed (view, view->jobs[i]) && j < placement.count; j++)
             round->slots[round->pools.of_node[placement.shares[j].node]] -=
                 placement.shares[j].replicas;
     }

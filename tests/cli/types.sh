@@ -50,7 +50,7 @@ soon "it reports from there" trained_on quick
 
 # ---- Limits of types ------------------------------------------------------------------------------
 
-run pollux submit --name elsewhere --types a100,h100 -- sleep 1
+run pollux submit --name elsewhere --types a100,h100 -- true
 expect "a job for types that no node has is accepted" status=0 out=elsewhere
 run pollux show elsewhere
 expect "it says what it waits for" status=0 out~"^why +needs 1 slot of one of its types \(a100, h100\), and the nodes that take replicas have 0"
