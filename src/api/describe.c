@@ -103,7 +103,10 @@ static bool put_spec (json_t *object, const struct job *job)
     const struct launch *launch = job->launch;
     return put (object, "min_replicas", json_integer (spec->min_replicas)) &&
            put (object, "max_replicas", json_integer (spec->max_replicas)) &&
-           put_choices (object, spec) && put (object, "weight", json_real (spec->weight)) &&
+           put_choices (object, spec) &&
+           put (object, "application",
+                spec->application[0] ? json_string (spec->application) : json_null ()) &&
+           put (object, "ignore_experience", json_boolean (spec->ignore_experience)) && put (object, "weight", json_real (spec->weight)) &&
            put (object, "preemptible", json_boolean (spec->preemptible)) &&
            put (object, "adaptive", json_boolean (spec->adaptive)) &&
            put (object, "launcher",

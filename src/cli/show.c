@@ -123,6 +123,16 @@ static void print_types (const json_t *job, FILE *out)
     fputs (" (with one replica, as its owner says)\n", out);
 }
 
+/* The application, and whether the job ignores the experience of others. */
+static void print_application (const json_t *job, FILE *out)
+{
+    const char *application = answer_text (job, "application");
+    bool ignores = answer_true (job, "ignore_experience");
+    if (application || ignores)
+        fprintf (out, "%-12s %s%s\n", "application", application ? application : "",
+                 ignores ? (application ? ", ignores experience" : "ignores experience") : "");
+}
+
 static void print_training (const json_t *job, FILE *out)
 {
     const json_t *batch = json_object_get (job, "batch");
@@ -205,6 +215,7 @@ static int print_job (const json_t *job, FILE *out, struct pollux_error *err)
         line (out, "desired", answer_placement (desired, 400).text);
     print_allowed (job, out);
     print_types (job, out);
+    print_application (job, out);
     print_training (job, out);
     print_times (job, out);
     print_launch (job, out);

@@ -39,7 +39,7 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
 {
     struct sim_config *config = &ret->config;
     int64_t seed = 0;
-    size_t agent = 0;
+    size_t choice = 0;
     struct pollux_error why;
     int rc;
     switch ((enum sim_option_id)id) {
@@ -77,6 +77,13 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
         return options_double (options, 0, 0.999, &config->interference, err);
     case SIM_OPTION_REMAINING_ERROR:
         return options_double (options, 0, SIM_ERROR_LIMIT, &config->remaining_error, err);
+    case SIM_OPTION_JOB_SPREAD:
+        return options_double (options, 0, 3, &config->job_spread, err);
+    case SIM_OPTION_EXPERIENCE:
+        rc = options_choice (options, experience_names, EXPERIENCE_KINDS, &choice, err);
+        if (rc == 0)
+            config->experience = (enum experience_kind)choice;
+        return rc;
     case SIM_OPTION_P:
         if (strcmp (options->argument, "-inf") == 0) {
             config->p = -INFINITY;
@@ -86,9 +93,9 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
     case SIM_OPTION_POLICY_OPTION:
         return policy_settings_parse (options->argument, &config->settings, err);
     case SIM_OPTION_AGENT:
-        rc = options_choice (options, job_agent_names, JOB_AGENT_KINDS, &agent, err);
+        rc = options_choice (options, job_agent_names, JOB_AGENT_KINDS, &choice, err);
         if (rc == 0)
-            config->agent = (enum job_agent_kind)agent;
+            config->agent = (enum job_agent_kind)choice;
         return rc;
     case SIM_OPTION_SEED:
         rc = options_int64 (options, 0, INT64_MAX, &seed, err);

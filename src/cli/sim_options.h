@@ -27,6 +27,8 @@ enum sim_option_id {
     SIM_OPTION_POLICY_OPTION,
     SIM_OPTION_MAX_REPLICAS,
     SIM_OPTION_REMAINING_ERROR,
+    SIM_OPTION_JOB_SPREAD,
+    SIM_OPTION_EXPERIENCE,
     SIM_OPTION_AGENT,
     SIM_OPTION_SEED,
     SIM_OPTION_NEXT, /* first id of a command's own options */
@@ -54,6 +56,10 @@ enum sim_option_id {
         {"max-replicas", "N", SIM_OPTION_MAX_REPLICAS, "most GPUs of one adaptive job (64)"},      \
         {"remaining-error", "SIGMA", SIM_OPTION_REMAINING_ERROR,                                   \
          "error of remaining work: factor exp (SIGMA x normal) (0)"},                              \
+        {"job-spread", "SIGMA", SIM_OPTION_JOB_SPREAD,                                             \
+         "jobs differ from their application: factors exp (SIGMA x normal) (0)"},                  \
+        {"experience", "off|on|wrong", SIM_OPTION_EXPERIENCE,                                      \
+         "jobs learn from earlier ones of their application (off)"},                               \
         {"agent", "published|real", SIM_OPTION_AGENT,                                              \
          "how jobs adapt their batches (published); see pollux-sim(1)"},                           \
     {                                                                                              \

@@ -201,6 +201,10 @@ int submit_job_take (json_t *job, const struct options *options, int id, struct 
         return put_types (job, options->argument, id == SUBMIT_NOT_TYPES, err);
     case SUBMIT_SPEEDS:
         return put_speeds (job, options->argument, err);
+    case SUBMIT_APPLICATION:
+        return put_text (job, "application", options->argument, err);
+    case SUBMIT_IGNORE_EXPERIENCE:
+        return put (job, "ignore_experience", json_true (), err);
     case SUBMIT_WEIGHT:
         return put_double (job, "weight", options, WIRE_WEIGHT_LEAST, WIRE_WEIGHT_LIMIT, err);
     case SUBMIT_PREEMPTIBLE:

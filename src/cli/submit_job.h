@@ -18,6 +18,8 @@ enum submit_option_id {
     SUBMIT_TYPES,
     SUBMIT_NOT_TYPES,
     SUBMIT_SPEEDS,
+    SUBMIT_APPLICATION,
+    SUBMIT_IGNORE_EXPERIENCE,
     SUBMIT_WEIGHT,
     SUBMIT_PREEMPTIBLE,
     SUBMIT_NO_PREEMPTIBLE,
@@ -44,6 +46,10 @@ enum submit_option_id {
         {"types", "TYPE,...", SUBMIT_TYPES, "only on nodes of these types"},                       \
         {"not-types", "TYPE,...", SUBMIT_NOT_TYPES, "on all types of nodes but these"},            \
         {"speeds", "TYPE=X,...", SUBMIT_SPEEDS, "how fast it is on types, relative to others"},    \
+        {"application", "NAME", SUBMIT_APPLICATION,                                                \
+         "what it trains; its jobs learn from each other (owner and command)"},                    \
+        {"ignore-experience", NULL, SUBMIT_IGNORE_EXPERIENCE,                                      \
+         "it learns from no earlier job, and later ones not from it"},                             \
         {"weight", "X", SUBMIT_WEIGHT, "its share of goodput, relative to other jobs (1)"},        \
         {"preemptible", NULL, SUBMIT_PREEMPTIBLE, "it may be stopped and resumed elsewhere"},      \
         {"no-preemptible", NULL, SUBMIT_NO_PREEMPTIBLE, "it is never stopped for other jobs"},     \

@@ -72,6 +72,7 @@ void cluster_clear (struct cluster *cluster)
     free (cluster->jobs);
     list_clear (&cluster->live);
     list_clear (&cluster->active);
+    experience_clear (&cluster->experience);
     name_table_clear (&cluster->job_names);
     name_table_clear (&cluster->node_names);
     free (cluster->nodes);
@@ -176,6 +177,7 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
         return fail (err, -ENOMEM, "no memory for job %s", spec->name);
     job->spec = *spec;
     job->hints = event->submit.hints;
+    job->application = experience_application (spec, event->submit.launch);
     job->submit_us = job->charged_us = job->aged_us = event->at_us;
     job->delay_s = NAN;
     if (copy_oracle (job, event->submit.oracle) < 0 ||
@@ -208,25 +210,39 @@ static void vacate (struct job *job, enum job_phase phase, int64_t at_us)
     job->phase = phase;
 }
 
+/* Later jobs of its application learn from what it has measured. */
+static int remember (struct cluster *cluster, const struct job *job, struct pollux_error *err)
+{
+    struct past_job past = {
+        .application = job->application, .hints = job->hints, .noise = job->noise};
+    if (!job->application || !job->hints.has_model || job->hints.max_profiled_replicas < 1)
+        return 0;
+    return experience_add (&cluster->experience, &past) < 0
+               ? fail (err, -ENOMEM, "no memory for the experience of %d jobs", EXPERIENCE_LIMIT)
+               : 0;
+}
+
 /* End a job: finished, failed or cancelled. */
-static void end_job (struct cluster *cluster, int index, enum job_phase phase, int64_t at_us)
+static int end_job (struct cluster *cluster, int index, enum job_phase phase, int64_t at_us,
+                    struct pollux_error *err)
 {
     struct job *job = cluster->jobs[index];
+    int rc = remember (cluster, job, err);
+    if (rc < 0)
+        return rc;
     vacate (job, phase, at_us);
     job->desired = (struct placement){0};
     job->end_us = at_us;
     list_remove (&cluster->live, index);
+    return 0;
 }
 
 static int apply_cancel (struct cluster *cluster, const struct event *event,
                          struct pollux_error *err)
 {
-    (void)err;
     struct job *job = cluster->jobs[event->job];
-    if (!job_runs (job)) {
-        end_job (cluster, event->job, JOB_CANCELLED, event->at_us);
-        return 0;
-    }
+    if (!job_runs (job))
+        return end_job (cluster, event->job, JOB_CANCELLED, event->at_us, err);
     job->phase = JOB_CANCELLING;
     job->desired = (struct placement){0};
     return 0;
@@ -243,6 +259,13 @@ static int apply_limits (struct cluster *cluster, const struct event *event,
     return 0;
 }
 
+static void note_noise (struct job *job)
+{
+    struct pollux_grad *point = &job->noise.points[hints_noise_point (&job->hints)];
+    if (job->hints.has_model && !(point->sqr > 0) && job->hints.grad.sqr > 0)
+        *point = job->hints.grad;
+}
+
 static int apply_hints (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
@@ -251,6 +274,7 @@ static int apply_hints (struct cluster *cluster, const struct event *event,
         const struct report *report = &event->hints.reports[i];
         struct job *job = cluster->jobs[report->job];
         job->hints = report->hints;
+        note_noise (job);
         job->batch = report->batch;
         job->oracle.remaining = report->oracle_remaining;
     }
@@ -328,18 +352,20 @@ static int apply_started (struct cluster *cluster, const struct event *event,
 
 static int apply_exit (struct cluster *cluster, const struct event *event, struct pollux_error *err)
 {
-    (void)err;
     struct job *job = cluster->jobs[event->job];
     enum exit_kind kind = event->exit.kind;
+    int rc = 0;
     memcpy (job->detail, event->exit.detail, sizeof (job->detail));
     if (kind == EXITED_FINISHED)
-        end_job (cluster, event->job, JOB_FINISHED, event->at_us);
+        rc = end_job (cluster, event->job, JOB_FINISHED, event->at_us, err);
     else if (job->phase == JOB_CANCELLING)
-        end_job (cluster, event->job, JOB_CANCELLED, event->at_us);
+        rc = end_job (cluster, event->job, JOB_CANCELLED, event->at_us, err);
     else if (kind == EXITED_GAVE_UP)
-        end_job (cluster, event->job, JOB_FAILED, event->at_us);
+        rc = end_job (cluster, event->job, JOB_FAILED, event->at_us, err);
     else
         vacate (job, JOB_PENDING, event->at_us);
+    if (rc < 0)
+        return rc;
     job->failed_last = kind != EXITED_STOPPED && kind != EXITED_FINISHED;
     job->failures += kind == EXITED_FAILED || kind == EXITED_GAVE_UP;
     double wait_s = event->exit.pause_s;
@@ -392,5 +418,6 @@ struct view cluster_view (const struct cluster *cluster, const struct round *rou
         .search = round->search,
         .seed = round->seed,
         .budget = round->budget,
+        .experience = round->experience ? &cluster->experience : NULL,
     };
 }

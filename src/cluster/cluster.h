@@ -23,6 +23,7 @@ struct cluster {
     struct job_list active; /* jobs of the last round: live then, not cancelled, not in back-off
                              * after a failure */
     struct name_table node_names, job_names;
+    struct experience experience;
     int64_t now_us;   /* of the last event */
     int64_t round_us; /* of the last round */
 };

@@ -61,6 +61,7 @@ struct round {
     double least_age_s; /* lower limit on the age of jobs */
     bool fill;          /* only fill free slots: jobs with a placement, or a desired one, keep it */
     bool cold;          /* the policy starts with empty memory */
+    bool experience;    /* jobs learn from earlier ones of their application */
 };
 
 /* What an event points to must stay valid until the event has been applied. */

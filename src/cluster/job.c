@@ -151,6 +151,14 @@ bool job_runs (const struct job *job)
     return job->phase == JOB_RUNNING || job->phase == JOB_CANCELLING;
 }
 
+int hints_noise_point (const struct hints *hints)
+{
+    double share = hints->progress / hints->total;
+    if (!(share > 0)) /* or NaN */
+        return 0;
+    return share < 1 ? (int)(share * NOISE_POINTS) : NOISE_POINTS - 1;
+}
+
 double job_remaining (const struct job *job)
 {
     double remaining = job->hints.total - job->hints.progress;

@@ -46,9 +46,11 @@ struct type_speeds {
 /* What the owner sets when submitting the job. */
 struct job_spec {
     char name[NAME_SIZE];
-    char application[NAME_SIZE]; /* the profile in a simulation; "" otherwise */
-    int min_replicas;            /* at least this many whenever it runs; 0: no minimum */
-    int max_replicas;            /* >= 1 */
+    char application
+        [NAME_SIZE]; /* what it trains, as its owner says; the profile in a simulation; "": not given */
+    bool ignore_experience; /* it neither learns from earlier jobs nor do later ones from it */
+    int min_replicas;       /* at least this many whenever it runs; 0: no minimum */
+    int max_replicas;       /* >= 1 */
     struct allowed allowed;
     struct allowed_types types;
     struct type_speeds speeds;
@@ -88,6 +90,14 @@ struct hints {
     int other_count;
 };
 
+/* Points of a noise curve: the share of the work that is done is divided into so many parts. */
+enum { NOISE_POINTS = 8 };
+
+/* The gradient statistics that a job reported first in each part of its training; sqr 0: none. */
+struct noise_curve {
+    struct pollux_grad points[NOISE_POINTS];
+};
+
 /* Exact knowledge that only a simulation has, for policies that were published with it:
  * iteration times with the fixed batch on k = 1..count slots packed on full nodes, and the
  * remaining iterations with that batch. */
@@ -113,6 +123,9 @@ extern const char *const job_phase_names[JOB_PHASES];
 struct job {
     struct job_spec spec;
     struct hints hints;
+    uint64_t application; /* experience_application */
+    struct noise_curve noise;
+    int evidence; /* other jobs whose measurements complete its hints; 0 outside of informed views */
     struct oracle oracle;
     struct pollux_batch batch; /* the batch it trains with now; {0, 0}: unknown */
     enum job_phase phase;
@@ -175,6 +188,9 @@ bool job_live (const struct job *job);
 
 /* True if a generation of it runs. */
 bool job_runs (const struct job *job);
+
+/* The point of a noise curve for its progress; 0 if that is not known. */
+int hints_noise_point (const struct hints *hints);
 
 /* Remaining iterations of init_batch; NaN: unknown. */
 double job_remaining (const struct job *job);

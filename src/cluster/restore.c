@@ -46,6 +46,7 @@ int cluster_restore_job (struct cluster *cluster, const struct event *submit, co
     to->oracle.remaining = job->oracle.remaining;
     to->submit_us = submitted.submit_us;
     to->launch = submitted.launch;
+    to->application = submitted.application;
     to->placement = to->desired = (struct placement){0};
     to->shares = to->desired_shares = NULL;
     to->share_capacity = to->desired_capacity = 0;
@@ -53,6 +54,16 @@ int cluster_restore_job (struct cluster *cluster, const struct event *submit, co
         return fail (err, -ENOMEM, "no memory for the placement of job %s", name);
     if (!job_live (to))
         cluster->live.count--; /* SUBMIT has added it at the end of the list */
+    return 0;
+}
+
+int cluster_restore_experience (struct cluster *cluster, const struct past_job *job,
+                             struct pollux_error *err)
+{
+    if (!job->application || !job->hints.has_model || job->hints.max_profiled_replicas < 1)
+        return fail (err, -EINVAL, "a job of the experience has no application or no model");
+    if (experience_add (&cluster->experience, job) < 0)
+        return fail (err, -ENOMEM, "no memory for the experience of %d jobs", EXPERIENCE_LIMIT);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "cluster/experience.h"
 #include "cluster/job.h"
 #include "cluster/node.h"
 #include "cluster/policy_settings.h"
@@ -23,6 +24,8 @@ struct view {
     enum pollux_search search;
     uint64_t seed;  /* of this round */
     int64_t budget; /* steps of search, 0: the policy's default */
+    const struct experience
+        *experience; /* that jobs without measurements learn from; NULL: from none */
 };
 
 /* A copy of a view that events do not change, for a decision in another thread.  The cluster must

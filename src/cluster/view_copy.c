@@ -13,6 +13,7 @@ struct view_copy {
     struct job *jobs;
     const struct job **pointers;
     struct share *shares;
+    struct experience experience;
 };
 
 void view_copy_free (struct view_copy *copy)
@@ -23,6 +24,7 @@ void view_copy_free (struct view_copy *copy)
     free (copy->jobs);
     free (copy->pointers);
     free (copy->shares);
+    experience_clear (&copy->experience);
     free (copy);
 }
 
@@ -51,6 +53,7 @@ static void fill (struct view_copy *copy, const struct view *view)
     copy->view = *view;
     copy->view.nodes = copy->nodes;
     copy->view.jobs = copy->pointers;
+    copy->view.experience = view->experience ? &copy->experience : NULL;
 }
 
 struct view_copy *view_copy (const struct view *view)
@@ -65,7 +68,8 @@ struct view_copy *view_copy (const struct view *view)
     copy->jobs = malloc ((jobs + 1) * sizeof (copy->jobs[0]));
     copy->pointers = malloc ((jobs + 1) * sizeof (copy->pointers[0]));
     copy->shares = malloc ((shares + 1) * sizeof (copy->shares[0]));
-    if (!copy->nodes || !copy->jobs || !copy->pointers || !copy->shares) {
+    if (!copy->nodes || !copy->jobs || !copy->pointers || !copy->shares ||
+        (view->experience && experience_copy (view->experience, &copy->experience) < 0)) {
         view_copy_free (copy);
         return NULL;
     }

@@ -52,6 +52,7 @@ enum {
     OPT_POLICY_OPTION,
     OPT_FAIRNESS = 'p',
     OPT_RUN_AS = 256,
+    OPT_NO_EXPERIENCE,
     OPT_ALLOW_ROOT,
     OPT_AUTH,
     OPT_SHARED_STATE,
@@ -84,6 +85,7 @@ static const struct command_option polluxd_options[] = {
     {"policy-option", "NAME=VALUE", OPT_POLICY_OPTION,
      "an option of the policy, see pollux-sim(1); may be repeated"},
     {"fairness", "P", OPT_FAIRNESS, "exponent of the mean over jobs, -inf to 1 (-1)"},
+    {"no-experience", NULL, OPT_NO_EXPERIENCE, "jobs do not learn from earlier ones"},
     {"run-as", "USER", OPT_RUN_AS, "run polluxd and all jobs as this user"},
     {"allow-root", NULL, OPT_ALLOW_ROOT, "run polluxd and all jobs as root"},
     {"auth", "HOW", OPT_AUTH, "how clients prove who they are: token, or munge besides (token)"},
@@ -269,6 +271,9 @@ static int take_option (int id, const struct options *options, struct wire_confi
         return policy_settings_parse (options->argument, &config->settings, err);
     case OPT_FAIRNESS:
         return options_double (options, -INFINITY, 1, &config->p, err);
+    case OPT_NO_EXPERIENCE:
+        config->experience = false;
+        return 0;
     case OPT_RUN_AS:
         return set_name (config->run_as, options, err);
     case OPT_ALLOW_ROOT:

@@ -25,6 +25,7 @@ struct round configured_round (const struct wire_config *config, const struct po
     struct round round = {.interval_s = config->interval_s,
                           .restart_delay_s = config->restart_delay_s,
                           .p = config->p,
+                          .experience = config->experience,
                           .search = policy->search,
                           .least_age_s = config->interval_s};
     round.settings = policy_settings_of (policy, &config->settings, &round.p);

@@ -19,7 +19,7 @@ static void warn (const struct logger *logger, const char *field)
 /* Fields that reload changes; tls_cert and tls_self_signed only from one certificate to another. */
 static const char *const reloaded[] = {
     "policy",     "policy_options", "interval", "restart_delay", "fairness",        "log_level",
-    "access_log", "keep_events",    "tls_cert", "tls_key",       "tls_self_signed",
+    "access_log", "keep_events",    "tls_cert", "tls_key",       "tls_self_signed", "experience",
 };
 
 static void warn_unless_reloaded (void *self, const char *field)

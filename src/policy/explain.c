@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "policy/explain_private.h"
+#include "policy/informed_view.h"
 #include "policy/speedup.h"
 
 const char *explain_plural (int count)
@@ -293,6 +294,11 @@ static void find_model_limits (const struct job *job, struct explanation *ret)
                    "it can run with.");
     else if (!job->hints.has_model)
         add_limit (ret, "It reports no model: twice the replicas count as twice the speed.");
+    if (job->evidence > 0)
+        add_limit (
+            ret,
+            "Until it has measured more itself, %d other job%s of its application count%s too.",
+            job->evidence, job->evidence == 1 ? "" : "s", job->evidence == 1 ? "s" : "");
 }
 
 static void find_size_limits (const struct job *job, int replicas, struct explanation *ret)
@@ -404,8 +410,11 @@ int explain_present (const struct policy *policy, const struct view *view, int j
                      struct explanation *ret, struct pollux_error *err)
 {
     struct explainer *explainer = NULL;
+    struct informed_view informed = {0};
     struct plan plan = {0};
-    int rc = plan_reset (&plan, view->job_count);
+    int rc = informed_view_new (view, &informed);
+    if (rc == 0)
+        rc = plan_reset (&plan, view->job_count);
     for (int i = 0; rc == 0 && i < view->job_count; i++) {
         const struct job *it = view->jobs[i];
         rc = plan_place (&plan, i, it->placement.count > 0 ? it->placement : it->desired);
@@ -413,10 +422,13 @@ int explain_present (const struct policy *policy, const struct view *view, int j
     if (rc < 0)
         fail (err, rc, "no memory for a plan of %d jobs", view->job_count);
     if (rc == 0)
-        rc = explainer_new (policy, view, &plan, &explainer, err);
+        rc = explainer_new (policy, &informed.view, &plan, &explainer, err);
     if (rc == 0)
         rc = explain (explainer, job, ret, err);
+    if (rc == 0)
+        ret->job = view->jobs[job]; /* not the informed copy, which is freed */
     explainer_free (explainer);
     plan_clear (&plan);
+    informed_view_clear (&informed);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "policy/informed_view.h"
 #include "policy/policy.h"
 #include "policy/subview.h"
 
@@ -39,10 +40,14 @@ static int fill (const struct policy *policy, const struct view *view,
 int decide_fill (const struct policy *policy, const struct view *view, struct plan *plan,
                  struct pollux_error *err)
 {
-    struct subview subview;
-    if (subview_new (view, waits, &subview) < 0)
-        return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
-    int rc = fill (policy, view, &subview, plan, err);
+    struct informed_view informed = {0};
+    struct subview subview = {0};
+    int rc = informed_view_new (view, &informed);
+    if (rc == 0)
+        rc = subview_new (&informed.view, waits, &subview);
+    rc = rc < 0 ? fail (err, rc, "no memory for a plan of %d jobs", view->job_count)
+                : fill (policy, &informed.view, &subview, plan, err);
     subview_clear (&subview);
+    informed_view_clear (&informed);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "policy/informed_view.h"
 #include "policy/policy.h"
 #include "policy/subview.h"
 
@@ -71,6 +72,12 @@ static int decide_subview (const struct policy *policy, const struct view *view,
 int decide_full (const struct policy *policy, const struct view *view, struct memory *memory,
                  struct plan *plan, struct pollux_error *err)
 {
-    return all_take_part (view) ? decide (policy, view, memory, plan, err)
-                                : decide_subview (policy, view, memory, plan, err);
+    struct informed_view informed;
+    if (informed_view_new (view, &informed) < 0)
+        return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
+    view = &informed.view;
+    int rc = all_take_part (view) ? decide (policy, view, memory, plan, err)
+                                  : decide_subview (policy, view, memory, plan, err);
+    informed_view_clear (&informed);
+    return rc;
 }

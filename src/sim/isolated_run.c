@@ -24,6 +24,7 @@ struct alone {
     const struct policy *policy;
     const struct app *app, *here;
     int slots_per_node;
+    struct job_factors factors;
 };
 
 static int train_alone (const struct alone *alone, int64_t batch, int replicas, double *ret,
@@ -34,6 +35,7 @@ static int train_alone (const struct alone *alone, int64_t batch, int replicas, 
     struct batch_chooser chooser = job_agent_chooser (&agent);
     struct training training;
     training_init (&training, alone->app, batch, sim_typed (config), 0);
+    training.factors = alone->factors;
     int *counts = malloc ((size_t)replicas * sizeof (counts[0]));
     if (!counts)
         return fail (err, -ENOMEM, "no memory for %d replicas", replicas);
@@ -61,14 +63,18 @@ int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_con
     struct job_request request = job_request_of (config, job, policy);
     struct node_group nodes = sim_group (config, group);
     const struct alone alone = {config, policy, job->app, app_on (job->app, nodes.type),
-                                nodes.slots_per_node};
+                                nodes.slots_per_node, sim_job_factors (config, job)};
     int most = least (request.max_replicas, nodes.nodes * nodes.slots_per_node);
-    struct isolated_run_entry entry = {
-        .here = alone.here, .replicas = least (replicas, most), .batch = request.batch};
+    struct isolated_run_entry entry = {.here = alone.here,
+                                       .replicas = least (replicas, most),
+                                       .batch = request.batch,
+                                       .factors = alone.factors};
     for (int i = 0; i < cache->count; i++) {
         const struct isolated_run_entry *known = &cache->entries[i];
         if (known->here == entry.here && known->replicas == entry.replicas &&
-            known->batch == entry.batch) {
+            known->batch == entry.batch && known->factors.time == entry.factors.time &&
+            known->factors.sync == entry.factors.sync &&
+            known->factors.noise == entry.factors.noise) {
             *ret = known->seconds;
             return 0;
         }

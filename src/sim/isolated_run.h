@@ -12,6 +12,7 @@ struct isolated_run_cache {
         const struct app *here; /* on its type of nodes */
         int replicas;
         int64_t batch;
+        struct job_factors factors;
         double seconds;
     } * entries;
     int count, capacity;

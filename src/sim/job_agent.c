@@ -59,7 +59,7 @@ static struct training_update real_begin (void *self, const struct training *tra
                                .total_batch = (int64_t)total,
                                .progress = training->progress};
     update.counted_gain = pollux_rate_advance (&rate, adaptation_grad (&agent->adaptation));
-    update.grad = app_grad (training->app, training->epochs, total);
+    update.grad = training_grad (training, total);
     update.gain =
         fmin (update.counted_gain, pollux_gain (update.grad, total / (double)limits->init_batch));
     return update;

@@ -114,6 +114,20 @@ static void add_types (const struct sim *sim, const struct workload_job *job, st
     }
 }
 
+/* The application that the job says it has: its own, or with wrong experience, for every second job, that of the next
+ * job which has another. */
+static const struct app *named_application (const struct sim *sim, const struct actor *actor)
+{
+    int index = (int)(actor - sim->actors);
+    if (sim->config->experience == EXPERIENCE_WRONG && index % 2 == 1)
+        for (int i = 1; i < sim->actor_count; i++) {
+            const struct app *other = sim->actors[(index + i) % sim->actor_count].job->app;
+            if (other != actor->job->app)
+                return other;
+        }
+    return actor->job->app;
+}
+
 static void make_spec (struct sim *sim, const struct actor *actor)
 {
     const struct workload_job *job = actor->job;
@@ -129,7 +143,8 @@ static void make_spec (struct sim *sim, const struct actor *actor)
     if (sim_typed (sim->config))
         add_types (sim, job, &sim->spec);
     memcpy (sim->spec.name, job->name, sizeof (job->name));
-    snprintf (sim->spec.application, sizeof (sim->spec.application), "%s", app_name (job->app));
+    snprintf (sim->spec.application, sizeof (sim->spec.application), "%s",
+              app_name (named_application (sim, actor)));
 }
 
 /* The total work that the job reports: exact, or with the configured error. */
@@ -202,6 +217,7 @@ static int submit (struct sim *sim, struct event *ret, struct pollux_error *err)
     /* The job's clock starts at the round that sees it first. */
     training_init (&actor->training, actor->job->app, actor->request.batch, sim_typed (sim->config),
                    tick_s (sim));
+    actor->training.factors = sim_job_factors (sim->config, actor->job);
     actor->agent = job_agent_start (sim->config->agent, sim->policy->search, actor->job->app);
     make_spec (sim, actor);
     free (sim->oracle.iter_s);
@@ -328,6 +344,7 @@ static void round_event (const struct sim *sim, struct event *ret)
                   .restart_delay_s = sim->config->restart_delay_s,
                   .p = sim->config->p,
                   .search = sim->policy->search,
+                  .experience = sim->config->experience != EXPERIENCE_OFF,
                   .seed = rng_next (&rng)},
     };
     ret->round.settings = policy_settings_of (sim->policy, &sim->config->settings, &ret->round.p);

@@ -13,6 +13,12 @@
 #include "sim/workload.h"
 #include "wire/node_groups.h"
 
+/* Whether jobs learn from earlier ones of their application.  EXPERIENCE_WRONG: they do, but every second job names
+ * another application than its own, to see what wrong experience costs. */
+enum experience_kind { EXPERIENCE_OFF, EXPERIENCE_ON, EXPERIENCE_WRONG };
+enum { EXPERIENCE_KINDS = EXPERIENCE_WRONG + 1 };
+extern const char *const experience_names[EXPERIENCE_KINDS];
+
 /* The cluster and its rules.  sim_defaults gives the published values. */
 struct sim_config {
     int nodes, slots_per_node; /* without a type */
@@ -28,6 +34,10 @@ struct sim_config {
     /* Jobs report their remaining work with a factor exp (error x normal), drawn once per job;
      * 0: exact. */
     double remaining_error;
+    /* Step times, synchronisation and noise of a job differ from its application's by three factors
+     * exp (spread x normal), drawn once per job; 0: not at all. */
+    double job_spread;
+    enum experience_kind experience;
     enum job_agent_kind agent;
     uint64_t seed;
     struct journal journal; /* zero: no journal */
@@ -36,6 +46,10 @@ struct sim_config sim_defaults (void);
 
 /* exp (10) = 22,000: a larger error is useless. */
 enum { SIM_ERROR_LIMIT = 10 };
+
+/* How a job differs from its application. */
+struct job_factors sim_job_factors (const struct sim_config *config,
+                                    const struct workload_job *job);
 
 bool sim_typed (const struct sim_config *config);
 int sim_node_count (const struct sim_config *config);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "sim/sim.h"
 
 struct sim_config sim_defaults (void)
@@ -18,6 +19,27 @@ struct sim_config sim_defaults (void)
         .p = -1,
         .max_replicas = 64,
     };
+}
+
+const char *const experience_names[EXPERIENCE_KINDS] = {
+    [EXPERIENCE_OFF] = "off",
+    [EXPERIENCE_ON] = "on",
+    [EXPERIENCE_WRONG] = "wrong",
+};
+
+struct job_factors sim_job_factors (const struct sim_config *config, const struct workload_job *job)
+{
+    uint64_t number = 0; /* of the name: independent of the other jobs of the workload */
+    for (const char *at = job->name; *at; at++)
+        number = number * 257 + (unsigned char)*at;
+    struct rng rng = rng_stream (config->seed ^ 0x6a6f6273u, number);
+    struct job_factors factors = {1, 1, 1};
+    if (config->job_spread > 0) {
+        factors.time = exp (config->job_spread * rng_gaussian (&rng));
+        factors.sync = exp (config->job_spread * rng_gaussian (&rng));
+        factors.noise = exp (config->job_spread * rng_gaussian (&rng));
+    }
+    return factors;
 }
 
 bool sim_typed (const struct sim_config *config)

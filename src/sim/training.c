@@ -25,6 +25,7 @@ void training_init (struct training *training, const struct app *app, int64_t re
     *training = (struct training){
         .app = app,
         .here = app,
+        .factors = {1, 1, 1},
         .typed = typed,
         .requested_batch = requested_batch,
         .clock_s = clock_s,
@@ -44,6 +45,13 @@ void training_clear (struct training *training)
 bool training_done (const struct training *training)
 {
     return training->epochs >= app_max_epochs (training->app);
+}
+
+struct pollux_grad training_grad (const struct training *training, double total_batch)
+{
+    struct pollux_grad grad = app_grad (training->app, training->epochs, total_batch);
+    grad.var *= training->factors.noise;
+    return grad;
 }
 
 /* ---- The batch ---------------------------------------------------------------------------- */
@@ -168,6 +176,9 @@ static int measure (struct training *training, int64_t m, struct app_step *ret,
     if (isnan (step.step_s))
         return fail (err, -ENOMEM, "%s: no memory for its step times", app_name (training->app));
     training->modelled |= step.modelled;
+    double time = training->factors.time, sync = time * training->factors.sync;
+    step.step_s = step.step_s * time + step.sync_s * (sync - time);
+    step.sync_s *= sync;
     *ret = step;
     return learn (training, m, step, err);
 }
@@ -212,7 +223,7 @@ static int train_at_rate (struct training *training, double interference,
     if (code < 0)
         return code;
     double total_batch = pollux_total_batch (shape, training->batch);
-    training->grad = app_grad (training->app, training->epochs, total_batch);
+    training->grad = training_grad (training, total_batch);
     double gain =
         pollux_gain (training->grad, total_batch / (double)app_limits (training->app)->init_batch);
     double rate = gain / app_iter_time (training->step, training->batch.s) * (1 - interference);

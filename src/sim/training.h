@@ -23,14 +23,20 @@ struct type_samples {
     int max_replicas; /* largest K of the samples, 0 before the first */
 };
 
+/* How a job differs from its application: factors of all step times, of synchronisation beyond that, and of the noise. */
+struct job_factors {
+    double time, sync, noise;
+};
+
 /* One job's training.  Open for reading; written by the functions below only. */
 struct training {
     const struct app *app;
-    const struct app *here;  /* on the type of its nodes; the last ones if it has no slots */
-    bool typed;              /* follow the rules for clusters with types (SEMANTICS of types) */
-    int64_t requested_batch; /* total batch that the owner fixed; 0: the job adapts */
-    int epochs;              /* completed */
-    double progress;         /* iterations of batch M0 */
+    const struct app *here;     /* on the type of its nodes; the last ones if it has no slots */
+    struct job_factors factors; /* 1 unless set after training_init */
+    bool typed;                 /* follow the rules for clusters with types (SEMANTICS of types) */
+    int64_t requested_batch;    /* total batch that the owner fixed; 0: the job adapts */
+    int epochs;                 /* completed */
+    double progress;            /* iterations of batch M0 */
     double clock_s;
     double delay_s;     /* restart delay still to be served */
     double attained_s;  /* slot-seconds used so far, restart delays included */
@@ -119,6 +125,9 @@ static inline const struct type_samples *training_samples (const struct training
 {
     return &training->samples[app_index (training->here)];
 }
+
+/* Its gradient statistics in the present epoch, with a total batch. */
+struct pollux_grad training_grad (const struct training *training, double total_batch);
 
 /* Change its placement (nodes 0: none), on nodes where `here` is the application (app_on).  Chooses a new batch and sets the restart delay, which
  * replaces the rest of the last one.  0, -ENOMEM, or the chooser's failure. */

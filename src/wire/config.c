@@ -33,6 +33,7 @@ static const struct wire_member config_members[] = {
     {WIRE_FIELD ("interval", wire_config, interval_s, WIRE_DOUBLE), .min = 0.01, .max = 86400},
     {WIRE_FIELD ("restart_delay", wire_config, restart_delay_s, WIRE_DOUBLE), .max = 86400},
     {WIRE_FIELD ("fairness", wire_config, p, WIRE_DOUBLE), .min = -INFINITY, .max = 1},
+    {WIRE_MEMBER (wire_config, experience, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, tls_self_signed, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, insecure, WIRE_BOOL)},
     {WIRE_MEMBER (wire_config, run_as, WIRE_NAME), .optional = true},
@@ -61,7 +62,7 @@ static const char *const known_keys[] = {
     "max_body",      "rate",        "burst",          "connections", "connections_per_address",
     "job_log_limit", "keep_events", "policy_options", "access_log",  "auth",
     "admin_users",   "slurm",       "tls_cert",       "tls_key",     "tls_self_signed",
-    "insecure",      NULL,
+    "insecure",      "experience",  NULL,
 };
 
 /* ---- Defaults ----------------------------------------------------------------------------- */
@@ -87,6 +88,7 @@ int wire_config_default (struct wire_config *ret, struct pollux_error *err)
         .interval_s = 60,
         .restart_delay_s = 30,
         .p = -1,
+        .experience = true,
         .log_level = 2, /* info */
         .access_log = true,
         .max_body = 1 << 20,

@@ -43,6 +43,7 @@ struct wire_config {
     double interval_s, restart_delay_s;
     double p;                        /* fairness, -inf to 1 */
     struct policy_settings settings; /* other options of the policy */
+    bool experience;                 /* jobs learn from earlier ones of their application */
     char run_as[NAME_SIZE];          /* user that polluxd switches to; "": no switch */
     bool allow_root;
     int auth;                  /* enum wire_auth */

@@ -46,6 +46,7 @@ static const struct wire_member round_members[] = {
      .max = MODEL_TIME_LIMIT},
     {WIRE_FIELD ("fill", event, round.fill, WIRE_BOOL), .optional = true},
     {WIRE_FIELD ("cold", event, round.cold, WIRE_BOOL), .optional = true},
+    {WIRE_FIELD ("experience", event, round.experience, WIRE_BOOL), .optional = true},
     {0},
 };
 

@@ -78,6 +78,19 @@ static const struct wire_member state_members[] = {
     {0},
 };
 
+static const struct wire_member past_job_members[] = {
+    {WIRE_MEMBER (past_job, application, WIRE_UINT64)},
+    {0},
+};
+
+/* A point of a noise curve. */
+static const struct wire_member noise_members[] = {
+    {WIRE_MEMBER (pollux_grad, sqr, WIRE_DOUBLE), .max = MODEL_GRAD_LIMIT},
+    {WIRE_MEMBER (pollux_grad, var, WIRE_DOUBLE), .max = MODEL_GRAD_LIMIT},
+    {WIRE_MEMBER (pollux_grad, gain_max, WIRE_DOUBLE), .optional = true, .max = MODEL_GAIN_LIMIT},
+    {0},
+};
+
 static const struct hints no_hints = {.max_profiled_replicas = -1, .progress = NAN, .total = NAN};
 
 /* ---- The whole ---------------------------------------------------------------------------- */
@@ -93,6 +106,70 @@ static json_t *append_object (json_t *list)
 {
     json_t *object = json_object ();
     return json_array_append_new (list, object) == 0 ? object : NULL;
+}
+
+/* A list with an object for every point, empty where nothing is known; absent if nothing is known at all. */
+static int put_noise (const struct noise_curve *noise, json_t *object, struct pollux_error *err)
+{
+    bool known = false;
+    for (int i = 0; i < NOISE_POINTS; i++)
+        known |= noise->points[i].sqr > 0;
+    if (!known)
+        return 0;
+    json_t *list = json_array ();
+    int code = wire_put (object, "noise", list, err);
+    for (int i = 0; code == 0 && i < NOISE_POINTS; i++) {
+        json_t *point = append_object (list);
+        if (!point)
+            code = fail (err, -ENOMEM, "not enough memory");
+        else if (noise->points[i].sqr > 0)
+            code = wire_members_encode (noise_members, &noise->points[i], point, err);
+    }
+    return code;
+}
+
+static int decode_noise (const struct wire_place *object, struct noise_curve *ret,
+                         struct pollux_error *err)
+{
+    struct wire_place list = wire_field (object, "noise");
+    size_t count;
+    *ret = (struct noise_curve){0};
+    if (!wire_has (object, "noise"))
+        return 0;
+    int code = wire_count_elements (&list, NOISE_POINTS, "points", &count, err);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        struct wire_place point = wire_element (&list, i);
+        if (json_object_size (point.value) > 0)
+            code = wire_members_decode (noise_members, &point, &ret->points[i], err);
+    }
+    return code;
+}
+
+static int put_past_job (const struct past_job *job, json_t *object, struct pollux_error *err)
+{
+    json_t *hints = json_object ();
+    int code = wire_put (object, "hints", hints, err);
+    if (code == 0)
+        code = wire_hints_put (&job->hints, hints, err);
+    if (code == 0)
+        code = wire_members_encode (past_job_members, job, object, err);
+    return code < 0 ? code : put_noise (&job->noise, object, err);
+}
+
+/* Absent if it is empty. */
+static int put_experience (const struct experience *experience, json_t *object,
+                           struct pollux_error *err)
+{
+    if (experience->count == 0)
+        return 0;
+    json_t *list = json_array ();
+    int code = wire_put (object, "experience", list, err);
+    for (int i = 0; code == 0 && i < experience->count; i++) {
+        json_t *job = append_object (list);
+        code = job ? put_past_job (&experience->jobs[i], job, err)
+                   : fail (err, -ENOMEM, "not enough memory");
+    }
+    return code;
 }
 
 static int put_nodes (const struct cluster *cluster, json_t *list, struct pollux_error *err)
@@ -138,6 +215,8 @@ int wire_past_encode (const struct cluster *cluster, const struct round_summary 
     if (code == 0)
         code = put_rounds (rounds, round_count, list, err);
     if (code == 0)
+        code = put_experience (&cluster->experience, object, err);
+    if (code == 0)
         code = wire_text_dump (object, WIRE_EVENT_LIMIT, buffer, err);
     json_decref (object);
     return code;
@@ -180,6 +259,29 @@ static int decode_rounds (const struct wire_place *list, struct wire_past *ret,
     return code;
 }
 
+static int decode_experience (const struct wire_place *root, struct cluster *cluster,
+                              struct pollux_error *err)
+{
+    struct wire_place list = wire_field (root, "experience");
+    size_t count;
+    if (!wire_has (root, "experience"))
+        return 0;
+    int code = wire_count_elements (&list, EXPERIENCE_LIMIT, "jobs", &count, err);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        struct past_job job = {0};
+        struct wire_place place = wire_element (&list, i), hints = wire_field (&place, "hints");
+        struct pollux_error why;
+        code = wire_members_decode (past_job_members, &place, &job, err);
+        if (code == 0)
+            code = wire_hints_decode (&hints, &job.hints, err);
+        if (code == 0)
+            code = decode_noise (&place, &job.noise, err);
+        if (code == 0 && cluster_restore_experience (cluster, &job, &why) < 0)
+            code = wire_fail (&place, err, "%s", why.text);
+    }
+    return code;
+}
+
 int wire_past_decode (const char *text, size_t length, const char *name, struct cluster *cluster,
                       struct wire_past *ret, struct pollux_error *err)
 {
@@ -195,6 +297,8 @@ int wire_past_decode (const char *text, size_t length, const char *name, struct 
         code = decode_nodes (&nodes, cluster, err);
     if (code == 0)
         code = decode_rounds (&rounds, ret, err);
+    if (code == 0)
+        code = decode_experience (&root, cluster, err);
     wire_document_free (document);
     return code;
 }
@@ -222,6 +326,8 @@ static int put_state (const struct cluster *cluster, const struct job *job, json
         code = wire_hints_put (&hints, inner, err);
     if (code == 0)
         code = wire_members_encode (state_members, job, object, err);
+    if (code == 0 && job_live (job))
+        code = put_noise (&job->noise, object, err);
     if (code == 0 && job->placement.count > 0)
         code = wire_placement_put (cluster, job->placement, object, "placement", err);
     if (code == 0 && job->desired.count > 0)
@@ -259,6 +365,8 @@ static int decode_state (const struct wire_place *root, const struct cluster *cl
     int code = wire_members_decode (state_members, root, ret, err);
     if (code == 0)
         code = wire_hints_decode (&hints, &ret->hints, err);
+    if (code == 0)
+        code = decode_noise (root, &ret->noise, err);
     if (code == 0 && wire_has (root, "placement"))
         code =
             wire_placement_decode (&placement, cluster, &memory->placement, &ret->placement, err);

@@ -16,6 +16,7 @@
 
 const struct wire_member wire_spec_members[] = {
     {WIRE_MEMBER (job_spec, application, WIRE_NAME), .optional = true},
+    {WIRE_MEMBER (job_spec, ignore_experience, WIRE_BOOL), .optional = true},
     {WIRE_MEMBER (job_spec, min_replicas, WIRE_INT), .max = POLLUX_REPLICAS_LIMIT},
     {WIRE_MEMBER (job_spec, max_replicas, WIRE_INT), .min = 1, .max = POLLUX_REPLICAS_LIMIT},
     {WIRE_MEMBER (job_spec, weight, WIRE_DOUBLE), .min = WIRE_WEIGHT_LEAST,

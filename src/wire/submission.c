@@ -48,6 +48,8 @@ static const char *const known_keys[] = {
     "slurm",
     "types",
     "speeds",
+    "application",
+    "ignore_experience",
     NULL,
 };
 
@@ -232,6 +234,22 @@ static void read_name (struct reader *reader)
                                  NAME_SIZE - 1));
 }
 
+#define wrong(reader, key, ...)                                                                    \
+    do {                                                                                           \
+        struct wire_place place_ = wire_field (layer_of (reader, key), key);                       \
+        note (reader, wire_fail (&place_, (reader)->err, __VA_ARGS__));                            \
+    } while (0)
+
+static void check_application (struct reader *reader)
+{
+    const char *application = reader->ret.spec.application;
+    if (application[0] && !wire_is_job (application))
+        wrong (reader, "application",
+               "expected a name of 1 to %d letters, digits, '.', '_' or '-' that does not start "
+               "with '.' or '-'",
+               NAME_SIZE - 1);
+}
+
 static int larger (int a, int b)
 {
     return a > b ? a : b;
@@ -247,12 +265,6 @@ static void complete (struct reader *reader)
     if (!is_given (reader, "preemptible"))
         spec->preemptible = spec->adaptive || (max_given && spec->max_replicas > 1);
 }
-
-#define wrong(reader, key, ...)                                                                    \
-    do {                                                                                           \
-        struct wire_place place_ = wire_field (layer_of (reader, key), key);                       \
-        note (reader, wire_fail (&place_, (reader)->err, __VA_ARGS__));                            \
-    } while (0)
 
 /* Rules between fields. */
 static void check (struct reader *reader)
@@ -278,6 +290,7 @@ static void read_spec (struct reader *reader)
     for (int i = 0; i < reader->count; i++)
         note (reader,
               wire_members_override (wire_spec_members, &reader->layers[i], spec, reader->err));
+    check_application (reader);
     struct wire_place allowed = wire_field (layer_of (reader, "allowed"), "allowed");
     if (is_given (reader, "allowed"))
         note (reader, wire_allowed_decode (&allowed, &spec->allowed, reader->err));

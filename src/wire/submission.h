@@ -11,6 +11,8 @@
  *     allowed: pow2                       # any, pow2, {multiple_of: 4}, [1, 2, 6]
  *     types: [a100, h100]                 # any, a list, {except: [t4]}
  *     speeds: {a100: 1, h100: 2.2}
+ *     application: resnet50               # jobs of one application learn from each other
+ *     ignore_experience: false
  *
  * docs/formats.md lists all fields.  Only the command is required.  Defaults that depend on other
  * fields:

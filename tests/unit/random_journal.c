@@ -62,6 +62,10 @@ static struct event submit_event (struct generator *generator, const struct clus
         .fixed_batch = 512,
     };
     snprintf (generator->spec.name, sizeof (generator->spec.name), "job %d", cluster->job_count);
+    if (cluster->job_count % 3 > 0) /* else its application is its command */
+        snprintf (generator->spec.application, sizeof (generator->spec.application),
+                  "application %d", cluster->job_count % 3);
+    generator->spec.ignore_experience = cluster->job_count % 7 == 6;
     static char *command[] = {"train", "--epochs=3", NULL}, *environment[] = {"A=1", "B=", NULL};
     generator->launch = (struct launch){.owner = "ann",
                                         .command = command,
@@ -134,6 +138,7 @@ static struct event round_event (struct generator *generator, bool fill)
             .interval_s = 60, .restart_delay_s = 30, .p = -1, .seed = rng_next (&generator->rng)}};
     event.round.fill = fill;
     event.round.least_age_s = real ? 60 : 0;
+    event.round.experience = generator->round % 2;
     event.round.cold = real && !fill && below (&generator->rng, 8) == 0;
     if (!fill && generator->what.cold && *generator->what.cold) {
         event.round.cold = true;
@@ -302,11 +307,13 @@ static void jobs_alike (const struct job *a, const struct job *b)
     assert_true (placement_equal (a->desired, b->desired));
     assert_string_equal (a->detail, b->detail);
     launches_alike (a->launch, b->launch);
+    assert_true (a->application == b->application);
 }
 
 static void jobs_equal (const struct job *a, const struct job *b)
 {
     jobs_alike (a, b);
+    assert_memory_equal (&a->noise, &b->noise, sizeof (a->noise));
     assert_int_equal (a->hints.has_model, b->hints.has_model);
     if (a->hints.has_model) {
         assert_memory_equal (&a->hints.model, &b->hints.model, sizeof (a->hints.model));
@@ -339,6 +346,14 @@ void clusters_alike (const struct cluster *a, const struct cluster *b)
             jobs_equal (a->jobs[i], b->jobs[i]);
         else
             jobs_alike (a->jobs[i], b->jobs[i]);
+    assert_int_equal (a->experience.count, b->experience.count);
+    for (int i = 0; i < a->experience.count; i++) {
+        const struct past_job *x = &a->experience.jobs[i], *y = &b->experience.jobs[i];
+        assert_true (x->application == y->application);
+        assert_memory_equal (&x->hints.model, &y->hints.model, sizeof (x->hints.model));
+        assert_int_equal (x->hints.max_profiled_replicas, y->hints.max_profiled_replicas);
+        assert_memory_equal (&x->noise, &y->noise, sizeof (x->noise));
+    }
     assert_int_equal (a->live.count, b->live.count);
     for (int i = 0; i < a->live.count; i++)
         assert_int_equal (a->live.indices[i], b->live.indices[i]);

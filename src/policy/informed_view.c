@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs of one application are alike: what some of them have measured completes what the others know.
+ * Costs n log n for n jobs, and a bounded amount per application.
+ */
+#include "policy/informed_view.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/ranges.h"
+
+/* Jobs of an application that count at most. */
+enum { TEACHERS = 16, TYPES = OTHER_MODELS_LIMIT + 1 };
+
+/* The standard deviation of the logarithm of times between jobs of one application, before any was seen; it counts
+ * as much as USUAL_JOBS jobs. */
+static const double usual_spread = 0.5;
+static const double usual_jobs = 2;
+
+/* Jobs that differ by more than this are not of one kind, and teach nothing. */
+static const double useless_spread = 0.6;
+
+/* A job that differs from the typical one by more standard deviations than this learns nothing from it. */
+static const double stranger = 3;
+
+/* ---- Teachers ------------------------------------------------------------------------------ */
+
+/* A job that has measured something. */
+struct teacher {
+    uint64_t application;
+    int order; /* those that have ended come first, the newest first */
+    const struct hints *hints;
+    const struct noise_curve *noise;
+};
+
+static int compare (const void *left, const void *right)
+{
+    const struct teacher *a = left, *b = right;
+    if (a->application != b->application)
+        return a->application < b->application ? -1 : 1;
+    return a->order - b->order;
+}
+
+static bool teaches (const struct job *job)
+{
+    return job->application && job->hints.has_model && job->hints.max_profiled_replicas >= 1;
+}
+
+/* All teachers, by application.  Returns their number. */
+static int collect (const struct view *view, struct teacher *teachers)
+{
+    const struct experience *past = view->experience;
+    int count = 0;
+    for (int i = past->count - 1; i >= 0; i--) {
+        const struct past_job *job = &past->jobs[i];
+        teachers[count] = (struct teacher){job->application, count, &job->hints, &job->noise};
+        count++;
+    }
+    for (int i = 0; i < view->job_count; i++) {
+        const struct job *job = view->jobs[i];
+        if (teaches (job)) {
+            teachers[count] = (struct teacher){job->application, count, &job->hints, &job->noise};
+            count++;
+        }
+    }
+    qsort (teachers, (size_t)count, sizeof (teachers[0]), compare);
+    return count;
+}
+
+/* The first teacher of an application; count: there is none. */
+static int find (const struct teacher *teachers, int count, uint64_t application)
+{
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (teachers[middle].application < application)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && teachers[low].application == application ? low : count;
+}
+
+/* ---- Models of one type --------------------------------------------------------------------- */
+
+/* The model that hints have of their i-th type, the one trained on last first. */
+static struct type_model model_at (const struct hints *hints, int i)
+{
+    if (i > 0)
+        return hints->others[i - 1];
+    struct type_model model = {.model = hints->model,
+                               .max_local = hints->limits.max_local,
+                               .max_profiled_replicas = hints->max_profiled_replicas};
+    memcpy (model.type, hints->type, NAME_SIZE);
+    return model;
+}
+
+/* The index of a type in hints; -1: they have no model of it. */
+static int type_index (const struct hints *hints, const char *type)
+{
+    for (int i = 0; hints->has_model && i <= hints->other_count; i++)
+        if (strcmp (i > 0 ? hints->others[i - 1].type : hints->type, type) == 0)
+            return i;
+    return -1;
+}
+
+static double log_ratio (const struct type_model *a, const struct type_model *b, int nodes,
+                         int replicas)
+{
+    struct pollux_batch batch = {.m = a->max_local < b->max_local ? a->max_local : b->max_local};
+    struct pollux_shape shape = {.nodes = nodes, .replicas = replicas};
+    return log (pollux_iter_time (&a->model, shape, batch) /
+                pollux_iter_time (&b->model, shape, batch));
+}
+
+/* How differently two jobs train: the largest logarithm of the ratio of their step times on one replica, and on as many as both
+ * have had, on one node and on two. */
+static double distance (const struct type_model *a, const struct type_model *b)
+{
+    int replicas = a->max_profiled_replicas < b->max_profiled_replicas ? a->max_profiled_replicas
+                                                                       : b->max_profiled_replicas;
+    double most = fabs (log_ratio (a, b, 1, 1));
+    if (replicas > 1)
+        most = fmax (most, fmax (fabs (log_ratio (a, b, 1, replicas)),
+                                 fabs (log_ratio (a, b, 2, replicas))));
+    return most;
+}
+
+/* ---- Lessons ------------------------------------------------------------------------------- */
+
+/* What the jobs of an application say of one type. */
+struct type_lesson {
+    struct type_model
+        model;     /* of the job nearest to all others; with the median of their replicas */
+    double spread; /* standard deviation of the logarithm of another job's times to this one's */
+};
+
+struct lesson {
+    int jobs; /* teachers; 0: not made yet */
+    struct type_lesson types[TYPES];
+    int type_count;
+    struct pollux_limits limits;
+    struct pollux_grad noise[NOISE_POINTS]; /* sqr 0: not known */
+    int64_t noise_batch[NOISE_POINTS];      /* init_batch of that job */
+};
+
+static int by_value (const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The spread by the distances to the typical job, itself included.  The largest of many does not count: one strange job
+ * is none. */
+static double spread_of (double *distances, int count)
+{
+    double sum = 0;
+    int used = count >= 4 ? count - 1 : count;
+    qsort (distances, (size_t)count, sizeof (distances[0]), by_value);
+    for (int i = 0; i < used; i++)
+        sum += distances[i] * distances[i];
+    double variance = (sum + usual_jobs * usual_spread * usual_spread) / (used + usual_jobs);
+    return sqrt (variance * (1 + 1.0 / used));
+}
+
+static struct type_lesson learn_type (const struct type_model *models, int count)
+{
+    double distances[TEACHERS][TEACHERS], replicas[TEACHERS], least = INFINITY;
+    int typical = 0;
+    for (int i = 0; i < count; i++) {
+        double sum = 0;
+        for (int j = 0; j < count; j++) {
+            distances[i][j] = j < i    ? distances[j][i]
+                              : j == i ? 0
+                                       : distance (&models[i], &models[j]);
+            sum += distances[i][j];
+        }
+        if (sum < least) {
+            least = sum;
+            typical = i;
+        }
+        replicas[i] = models[i].max_profiled_replicas;
+    }
+    struct type_lesson lesson = {.model = models[typical],
+                                 .spread = spread_of (distances[typical], count)};
+    qsort (replicas, (size_t)count, sizeof (replicas[0]), by_value);
+    lesson.model.max_profiled_replicas = (int)replicas[(count - 1) / 2];
+    return lesson;
+}
+
+static bool has_type (const struct lesson *lesson, const char *type)
+{
+    for (int i = 0; i < lesson->type_count; i++)
+        if (strcmp (lesson->types[i].model.type, type) == 0)
+            return true;
+    return false;
+}
+
+static void learn_types (const struct teacher *teachers, int count, struct lesson *lesson)
+{
+    for (int i = 0; i < count; i++)
+        for (int t = 0; t <= teachers[i].hints->other_count; t++) {
+            struct type_model models[TEACHERS], first = model_at (teachers[i].hints, t);
+            int known = 0;
+            if (lesson->type_count == TYPES || has_type (lesson, first.type))
+                continue;
+            for (int j = i; j < count; j++) {
+                int at = type_index (teachers[j].hints, first.type);
+                if (at >= 0)
+                    models[known++] = model_at (teachers[j].hints, at);
+            }
+            lesson->types[lesson->type_count++] = learn_type (models, known);
+        }
+    int useful = 0;
+    for (int i = 0; i < lesson->type_count; i++)
+        if (lesson->types[i].spread <= useless_spread)
+            lesson->types[useful++] = lesson->types[i];
+    lesson->type_count = useful;
+}
+
+/* The noise scale at a point of a curve; NaN: not known. */
+static double noise_scale (const struct teacher *teacher, int point)
+{
+    const struct pollux_grad *grad = &teacher->noise->points[point];
+    return grad->sqr > 0 ? (double)teacher->hints->limits.init_batch * grad->var / grad->sqr : NAN;
+}
+
+/* At each point the statistics of the job with the median of the noise scales. */
+static void learn_noise (const struct teacher *teachers, int count, struct lesson *lesson)
+{
+    for (int point = 0; point < NOISE_POINTS; point++) {
+        double scales[TEACHERS];
+        int known = 0;
+        for (int i = 0; i < count; i++)
+            if (!isnan (noise_scale (&teachers[i], point)))
+                scales[known++] = noise_scale (&teachers[i], point);
+        if (known == 0)
+            continue;
+        qsort (scales, (size_t)known, sizeof (scales[0]), by_value);
+        for (int i = 0; i < count; i++)
+            if (noise_scale (&teachers[i], point) == scales[(known - 1) / 2]) {
+                lesson->noise[point] = teachers[i].noise->points[point];
+                lesson->noise_batch[point] = teachers[i].hints->limits.init_batch;
+            }
+    }
+}
+
+static void learn (const struct teacher *teachers, int count, struct lesson *lesson)
+{
+    int same = 1;
+    while (same < count && same < TEACHERS && teachers[same].application == teachers[0].application)
+        same++;
+    *lesson = (struct lesson){.jobs = same, .limits = teachers[0].hints->limits};
+    learn_types (teachers, same, lesson);
+    learn_noise (teachers, same, lesson);
+}
+
+/* ---- Pupils -------------------------------------------------------------------------------- */
+
+/* So many replicas count as measured: between 1, if other jobs tell nothing of this one, and as many as they have had. */
+static int deserved_replicas (const struct type_lesson *lesson)
+{
+    double relative = lesson->spread / usual_spread, trust = 1 / (1 + relative * relative);
+    return (int)pow (lesson->model.max_profiled_replicas, trust);
+}
+
+/* All times multiplied by a factor. */
+static struct pollux_model slower (struct pollux_model model, double factor)
+{
+    model.alpha_grad *= factor;
+    model.beta_grad *= factor;
+    model.alpha_node *= factor;
+    model.beta_node *= factor;
+    model.alpha_local *= factor;
+    model.beta_local *= factor;
+    return model;
+}
+
+/* The noise at the known point that is nearest to the job's progress, for its own first batch. */
+static struct pollux_grad noise_at (const struct lesson *lesson, const struct hints *hints)
+{
+    int at = hints_noise_point (hints), best = -1;
+    for (int point = 0; point < NOISE_POINTS; point++)
+        if (lesson->noise[point].sqr > 0 && (best < 0 || abs (point - at) < abs (best - at)))
+            best = point;
+    if (best < 0)
+        return (struct pollux_grad){.sqr = 1,
+                                    .var = 0}; /* large batches are no use: nothing is promised */
+    struct pollux_grad grad = lesson->noise[best];
+    grad.var *= (double)lesson->noise_batch[best] / (double)hints->limits.init_batch;
+    return grad;
+}
+
+/* Add what a lesson says of a type, with all times multiplied by a factor.  Not if its largest batch is below the
+ * smallest one of the job: then it is not the same program. */
+static void add_type (struct hints *hints, const struct type_lesson *lesson, double factor)
+{
+    if (hints->other_count == OTHER_MODELS_LIMIT ||
+        lesson->model.max_local < hints->limits.min_local)
+        return;
+    struct type_model *other = &hints->others[hints->other_count++];
+    *other = lesson->model;
+    other->model = slower (other->model, factor);
+    other->max_profiled_replicas = deserved_replicas (lesson);
+}
+
+/* The hints of a job that has measured nothing.  False: nothing is added. */
+static bool first_hints (const struct hints *own, const struct lesson *lesson, struct hints *ret)
+{
+    struct hints hints = *own;
+    const struct type_model *first = &lesson->types[0].model;
+    if (hints.limits.init_batch == 0)
+        hints.limits = lesson->limits;
+    if (first->type[0] || own->limits.init_batch == 0)
+        hints.limits.max_local = first->max_local;
+    if (hints.limits.max_local < hints.limits.min_local)
+        return false;
+    hints.has_model = true;
+    hints.model = first->model;
+    memcpy (hints.type, first->type, NAME_SIZE);
+    hints.max_profiled_replicas = deserved_replicas (&lesson->types[0]);
+    hints.grad = noise_at (lesson, &hints);
+    hints.other_count = 0;
+    for (int i = 1; i < lesson->type_count; i++)
+        add_type (&hints, &lesson->types[i], 1);
+    *ret = hints;
+    return true;
+}
+
+/* How many times as slow as the typical job this one is, on the type that it trained on last; NaN: nothing tells, or it
+ * is not like the others. */
+static double own_factor (const struct hints *own, const struct lesson *lesson)
+{
+    struct type_model present = model_at (own, 0);
+    for (int i = 0; i < lesson->type_count; i++)
+        if (strcmp (lesson->types[i].model.type, own->type) == 0) {
+            double ratio = log_ratio (&present, &lesson->types[i].model, 1, 1);
+            return fabs (ratio) > stranger * lesson->types[i].spread ? (double)NAN : exp (ratio);
+        }
+    return NAN;
+}
+
+static int most (int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* The hints of a job that has measured something.  False: nothing is added. */
+static bool more_hints (const struct hints *own, const struct lesson *lesson, struct hints *ret)
+{
+    double factor = own_factor (own, lesson);
+    struct hints hints = *own;
+    if (isnan (factor) || own->max_profiled_replicas < 1)
+        return false;
+    for (int i = 0; i < lesson->type_count; i++) {
+        const struct type_lesson *typical = &lesson->types[i];
+        int at = type_index (own, typical->model.type);
+        if (at < 0) {
+            add_type (&hints, typical, factor);
+            continue;
+        }
+        int *replicas =
+            at > 0 ? &hints.others[at - 1].max_profiled_replicas : &hints.max_profiled_replicas;
+        *replicas = most (*replicas, deserved_replicas (typical));
+    }
+    *ret = hints;
+    return true;
+}
+
+static bool in_range (const struct hints *hints)
+{
+    bool legal = model_in_range (&hints->model);
+    for (int i = 0; i < hints->other_count; i++)
+        legal &= model_in_range (&hints->others[i].model);
+    return legal && hints->grad.var <= MODEL_GRAD_LIMIT;
+}
+
+/* A copy of the job with what the lesson adds; the job itself if that is nothing; NULL: no memory. */
+static const struct job *teach (const struct job *job, const struct lesson *lesson,
+                                struct arena *arena)
+{
+    int others = lesson->jobs - teaches (job);
+    struct hints hints;
+    if (others < 1 || lesson->type_count == 0)
+        return job;
+    bool more = job->hints.has_model ? more_hints (&job->hints, lesson, &hints)
+                                     : first_hints (&job->hints, lesson, &hints);
+    if (!more || !in_range (&hints))
+        return job;
+    struct job *informed = arena_take (arena, 1, sizeof (*informed));
+    if (!informed)
+        return NULL;
+    *informed = *job;
+    informed->hints = hints;
+    informed->evidence = others;
+    return informed;
+}
+
+/* ---- The whole ----------------------------------------------------------------------------- */
+
+void informed_view_clear (struct informed_view *informed)
+{
+    arena_clear (&informed->arena);
+}
+
+static int inform (const struct view *view, struct informed_view *informed)
+{
+    struct arena *arena = &informed->arena;
+    size_t jobs = (size_t)view->job_count, most = jobs + (size_t)view->experience->count + 1;
+    const struct job **list = arena_take (arena, jobs + 1, sizeof (list[0]));
+    struct teacher *teachers = arena_take (arena, most, sizeof (teachers[0]));
+    struct lesson **lessons = arena_take (arena, most, sizeof (lessons[0]));
+    if (!list || !teachers || !lessons)
+        return -ENOMEM;
+    int count = collect (view, teachers);
+    memset (lessons, 0, most * sizeof (lessons[0]));
+    for (int i = 0; i < view->job_count; i++) {
+        int at =
+            view->jobs[i]->application ? find (teachers, count, view->jobs[i]->application) : count;
+        list[i] = view->jobs[i];
+        if (at == count)
+            continue;
+        if (!lessons[at]) {
+            lessons[at] = arena_take (arena, 1, sizeof (*lessons[at]));
+            if (!lessons[at])
+                return -ENOMEM;
+            learn (&teachers[at], count - at, lessons[at]);
+        }
+        list[i] = teach (view->jobs[i], lessons[at], arena);
+        if (!list[i])
+            return -ENOMEM;
+    }
+    informed->view.jobs = list;
+    return 0;
+}
+
+int informed_view_new (const struct view *view, struct informed_view *ret)
+{
+    struct informed_view informed = {.view = *view};
+    int rc = view->experience ? inform (view, &informed) : 0;
+    informed.view.experience = NULL;
+    if (rc < 0)
+        informed_view_clear (&informed);
+    else
+        *ret = informed;
+    return rc;
+}
