@@ -106,7 +106,8 @@ static bool put_spec (json_t *object, const struct job *job)
            put_choices (object, spec) &&
            put (object, "application",
                 spec->application[0] ? json_string (spec->application) : json_null ()) &&
-           put (object, "ignore_experience", json_boolean (spec->ignore_experience)) && put (object, "weight", json_real (spec->weight)) &&
+           put (object, "ignore_experience", json_boolean (spec->ignore_experience)) &&
+           put (object, "weight", json_real (spec->weight)) &&
            put (object, "preemptible", json_boolean (spec->preemptible)) &&
            put (object, "adaptive", json_boolean (spec->adaptive)) &&
            put (object, "launcher",

@@ -58,7 +58,7 @@ int cluster_restore_job (struct cluster *cluster, const struct event *submit, co
 }
 
 int cluster_restore_experience (struct cluster *cluster, const struct past_job *job,
-                             struct pollux_error *err)
+                                struct pollux_error *err)
 {
     if (!job->application || !job->hints.has_model || job->hints.max_profiled_replicas < 1)
         return fail (err, -EINVAL, "a job of the experience has no application or no model");
