@@ -62,8 +62,12 @@ int isolated_run_seconds (struct isolated_run_cache *cache, const struct sim_con
 {
     struct job_request request = job_request_of (config, job, policy);
     struct node_group nodes = sim_group (config, group);
-    const struct alone alone = {config, policy, job->app, app_on (job->app, nodes.type),
-                                nodes.slots_per_node, sim_job_factors (config, job)};
+    const struct alone alone = {config,
+                                policy,
+                                job->app,
+                                app_on (job->app, nodes.type),
+                                nodes.slots_per_node,
+                                sim_job_factors (config, job)};
     int most = least (request.max_replicas, nodes.nodes * nodes.slots_per_node);
     struct isolated_run_entry entry = {.here = alone.here,
                                        .replicas = least (replicas, most),

@@ -26,31 +26,11 @@
 #include "wire/strings.h"
 
 static const char *const known_keys[] = {
-    "name",
-    "command",
-    "directory",
-    "environment",
-    "min_replicas",
-    "max_replicas",
-    "allowed",
-    "weight",
-    "preemptible",
-    "adaptive",
-    "fixed_batch",
-    "launcher",
-    "fixed_replicas",
-    "checkpoint_dir",
-    "stop_signal",
-    "grace",
-    "max_failures",
-    "backoff",
-    "restart_delay",
-    "slurm",
-    "types",
-    "speeds",
-    "application",
-    "ignore_experience",
-    NULL,
+    "name",         "command",      "directory",      "environment",       "min_replicas",
+    "max_replicas", "allowed",      "weight",         "preemptible",       "adaptive",
+    "fixed_batch",  "launcher",     "fixed_replicas", "checkpoint_dir",    "stop_signal",
+    "grace",        "max_failures", "backoff",        "restart_delay",     "slurm",
+    "types",        "speeds",       "application",    "ignore_experience", NULL,
 };
 
 enum { LAYERS = 2 };
