@@ -21,8 +21,7 @@
 struct state {
     int level;         /* jobs with an option */
     int placed;        /* deferred jobs with a place */
-    int slots;         /* free after the chosen options */
-    cost refund;       /* the surcharge of these slots */
+    cost free_price;   /* of the slots that the chosen options leave */
     cost loss, regret; /* sums over the chosen options */
 };
 
@@ -238,34 +237,41 @@ static void defer (struct subproblem *subproblem, int level, struct state state)
         list[at] = list[at + 1];
 }
 
+/* Could the jobs without an option complete the chosen options to a better plan? */
+static bool may_improve (const struct subproblem *subproblem, const struct state *state)
+{
+    cost rest = subproblem_rest (subproblem, state->level);
+    return rest != COST_MOST && state->loss + rest - state->free_price < subproblem->best;
+}
+
 static void try_options (struct subproblem *subproblem, struct state state)
 {
     int level = state.level;
     const struct option_list *list = &subproblem->lists->lists[subproblem->jobs[level]];
-    const cost *rest = subproblem_rest (subproblem, level + 1);
     for (int i = 0; i < subproblem->usable[level] && subproblem->steps > 0; i++) {
         const struct priced_option *option = &list->options[i];
+        struct knapsack *knapsack = &subproblem->knapsacks[option->pool];
         /* Regret above this gains nothing, and all that follow have more. */
         if (state.regret + option->regret >=
             subproblem->gain_most - (subproblem->start - subproblem->best))
             break;
-        int left = state.slots - option->replicas;
-        cost refund = state.refund - option->replicas * subproblem->surcharge[option->pool];
-        if (option->where == WHERE_BEYOND || left < 0 || rest[left] == COST_MOST ||
-            state.loss + option->loss + rest[left] - refund >= subproblem->best)
+        if (option->where == WHERE_BEYOND || option->replicas > knapsack->left)
             continue;
         struct state next = {.level = level + 1,
                              .placed = state.placed,
-                             .slots = left,
-                             .refund = refund,
+                             .free_price = state.free_price - option->replicas * knapsack->price,
                              .loss = state.loss + option->loss,
                              .regret = state.regret + option->regret};
-        subproblem->now[level].option = option;
-        bool needs_place = option->where == WHERE_ONE || option->where == WHERE_MANY;
-        if (level < subproblem->keep_count && needs_place)
-            defer (subproblem, level, next);
-        else
-            try_places (subproblem, level, next);
+        knapsack->left -= option->replicas;
+        if (may_improve (subproblem, &next)) {
+            subproblem->now[level].option = option;
+            bool needs_place = option->where == WHERE_ONE || option->where == WHERE_MANY;
+            if (level < subproblem->keep_count && needs_place)
+                defer (subproblem, level, next);
+            else
+                try_places (subproblem, level, next);
+        }
+        knapsack->left += option->replicas;
     }
 }
 
@@ -289,8 +295,7 @@ static void search_from (struct subproblem *subproblem, struct state state)
         try_options (subproblem, state);
     } else if (state.placed < subproblem->deferred_count) {
         /* The incumbent may have improved since these options were chosen. */
-        cost rest = subproblem_rest (subproblem, state.level)[state.slots];
-        if (rest != COST_MOST && state.loss + rest - state.refund < subproblem->best) {
+        if (may_improve (subproblem, &state)) {
             int level = subproblem->deferred[state.placed++];
             try_places (subproblem, level, state);
         }
@@ -304,6 +309,5 @@ static void search_from (struct subproblem *subproblem, struct state state)
 void subproblem_branch (struct subproblem *subproblem)
 {
     subproblem->deferred_count = 0;
-    search_from (subproblem,
-                 (struct state){.slots = subproblem->slots, .refund = subproblem->refund});
+    search_from (subproblem, (struct state){.free_price = subproblem_free_price (subproblem)});
 }
