@@ -64,25 +64,47 @@ static void try_keep (struct subproblem *subproblem, int level, struct state sta
     search_with (subproblem, level, state);
 }
 
+/* Nodes for a piece in the order in which they are tried. */
+struct fits {
+    int nodes[SUBPROBLEM_NODES];
+    int keys
+        [SUBPROBLEM_NODES]; /* rising: fewest free slots, then those that a job on several uses */
+    int count;
+};
+
+/* Add a node by its key behind those with the same one, unless one of them is the same node for the
+ * search. */
+static void fits_add (struct fits *fits, const struct subproblem *subproblem, int node)
+{
+    int key = 2 * subproblem->free[node] + !subproblem->multi[node], at = fits->count;
+    while (at > 0 && fits->keys[at - 1] > key)
+        at--;
+    if (!subproblem->special[node])
+        for (int i = at; i > 0 && fits->keys[i - 1] == key; i--)
+            if (!subproblem->special[fits->nodes[i - 1]])
+                return;
+    for (int i = fits->count++; i > at; i--) {
+        fits->keys[i] = fits->keys[i - 1];
+        fits->nodes[i] = fits->nodes[i - 1];
+    }
+    fits->keys[at] = key;
+    fits->nodes[at] = node;
+}
+
 static void try_one (struct subproblem *subproblem, int level, struct state state)
 {
     struct assignment *given = &subproblem->now[level];
-    int replicas = given->option->replicas, pool = given->option->pool, most = 0;
-    given->count = 1;
+    int replicas = given->option->replicas, pool = given->option->pool;
+    struct fits fits;
+    fits.count = 0;
     for (int i = 0; i < subproblem->node_count; i++)
-        most = most > subproblem->free[i] ? most : subproblem->free[i];
-    for (int free = replicas; free <= most; free++)
-        for (int multi = 1; multi >= 0; multi--) {
-            bool same_tried = false;
-            for (int i = 0; i < subproblem->node_count && subproblem->steps > 0; i++) {
-                if (subproblem->free[i] != free || subproblem->multi[i] != (bool)multi ||
-                    subproblem->pool[i] != pool || (!subproblem->special[i] && same_tried))
-                    continue;
-                same_tried |= !subproblem->special[i];
-                given->shares[0] = (struct share){.node = i, .replicas = replicas};
-                search_with (subproblem, level, state);
-            }
-        }
+        if (subproblem->pool[i] == pool && subproblem->free[i] >= replicas)
+            fits_add (&fits, subproblem, i);
+    given->count = 1;
+    for (int i = 0; i < fits.count && subproblem->steps > 0; i++) {
+        given->shares[0] = (struct share){.node = fits.nodes[i], .replicas = replicas};
+        search_with (subproblem, level, state);
+    }
 }
 
 /* May a job on several nodes of the pool use this one? */
