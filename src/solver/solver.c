@@ -19,7 +19,10 @@
 /* The default of problem.work, in steps of about 50 ns. */
 enum { WORK_LEAST = 5000, WORK_PER_JOB = 160 };
 
-enum { CAP_TRIES = 16, CAP_STEPS = 8, DUAL_ROUNDS = 24, OPTIONS_MOST = 128 };
+enum { CAP_TRIES = 16, CAP_STEPS = 8, OPTIONS_MOST = 128 };
+
+/* Of the dual; with several pools prices need longer to settle. */
+enum { ROUNDS_ONE_POOL = 24, ROUNDS_POOLS = 48 };
 
 struct solver {
     struct arena arena;
@@ -222,7 +225,8 @@ int solver_solve (struct solver *solver, const struct solver_problem *problem,
             return rc;
         packing_set_capacity (&packing);
         if (rc < 0 || supplies_make (&packing, arena, supplies) < 0 ||
-            dual_ascend (&lists, supplies, pool_count, start, DUAL_ROUNDS, arena, prices) < 0)
+            dual_ascend (&lists, supplies, pool_count, start,
+                         pool_count > 1 ? ROUNDS_POOLS : ROUNDS_ONE_POOL, arena, prices) < 0)
             goto no_memory;
         option_lists_price (&lists, prices, supply_price (supplies, prices, pool_count),
                             OPTIONS_MOST);
