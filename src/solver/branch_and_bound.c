@@ -21,8 +21,7 @@
 struct state {
     int level;         /* jobs with an option */
     int placed;        /* deferred jobs with a place */
-    int slots;         /* free after the chosen options */
-    cost refund;       /* the surcharge of these slots */
+    cost free_price;   /* of the slots that the chosen options leave */
     cost loss, regret; /* sums over the chosen options */
 };
 
@@ -65,25 +64,47 @@ static void try_keep (struct subproblem *subproblem, int level, struct state sta
     search_with (subproblem, level, state);
 }
 
+/* Nodes for a piece in the order in which they are tried. */
+struct fits {
+    int nodes[SUBPROBLEM_NODES];
+    int keys
+        [SUBPROBLEM_NODES]; /* rising: fewest free slots, then those that a job on several uses */
+    int count;
+};
+
+/* Add a node by its key behind those with the same one, unless one of them is the same node for the
+ * search. */
+static void fits_add (struct fits *fits, const struct subproblem *subproblem, int node)
+{
+    int key = 2 * subproblem->free[node] + !subproblem->multi[node], at = fits->count;
+    while (at > 0 && fits->keys[at - 1] > key)
+        at--;
+    if (!subproblem->special[node])
+        for (int i = at; i > 0 && fits->keys[i - 1] == key; i--)
+            if (!subproblem->special[fits->nodes[i - 1]])
+                return;
+    for (int i = fits->count++; i > at; i--) {
+        fits->keys[i] = fits->keys[i - 1];
+        fits->nodes[i] = fits->nodes[i - 1];
+    }
+    fits->keys[at] = key;
+    fits->nodes[at] = node;
+}
+
 static void try_one (struct subproblem *subproblem, int level, struct state state)
 {
     struct assignment *given = &subproblem->now[level];
-    int replicas = given->option->replicas, pool = given->option->pool, most = 0;
-    given->count = 1;
+    int replicas = given->option->replicas, pool = given->option->pool;
+    struct fits fits;
+    fits.count = 0;
     for (int i = 0; i < subproblem->node_count; i++)
-        most = most > subproblem->free[i] ? most : subproblem->free[i];
-    for (int free = replicas; free <= most; free++)
-        for (int multi = 1; multi >= 0; multi--) {
-            bool same_tried = false;
-            for (int i = 0; i < subproblem->node_count && subproblem->steps > 0; i++) {
-                if (subproblem->free[i] != free || subproblem->multi[i] != (bool)multi ||
-                    subproblem->pool[i] != pool || (!subproblem->special[i] && same_tried))
-                    continue;
-                same_tried |= !subproblem->special[i];
-                given->shares[0] = (struct share){.node = i, .replicas = replicas};
-                search_with (subproblem, level, state);
-            }
-        }
+        if (subproblem->pool[i] == pool && subproblem->free[i] >= replicas)
+            fits_add (&fits, subproblem, i);
+    given->count = 1;
+    for (int i = 0; i < fits.count && subproblem->steps > 0; i++) {
+        given->shares[0] = (struct share){.node = fits.nodes[i], .replicas = replicas};
+        search_with (subproblem, level, state);
+    }
 }
 
 /* May a job on several nodes of the pool use this one? */
@@ -238,34 +259,41 @@ static void defer (struct subproblem *subproblem, int level, struct state state)
         list[at] = list[at + 1];
 }
 
+/* Could the jobs without an option complete the chosen options to a better plan? */
+static bool may_improve (const struct subproblem *subproblem, const struct state *state)
+{
+    cost rest = subproblem_rest (subproblem, state->level);
+    return rest != COST_MOST && state->loss + rest - state->free_price < subproblem->best;
+}
+
 static void try_options (struct subproblem *subproblem, struct state state)
 {
     int level = state.level;
     const struct option_list *list = &subproblem->lists->lists[subproblem->jobs[level]];
-    const cost *rest = subproblem_rest (subproblem, level + 1);
     for (int i = 0; i < subproblem->usable[level] && subproblem->steps > 0; i++) {
         const struct priced_option *option = &list->options[i];
+        struct knapsack *knapsack = &subproblem->knapsacks[option->pool];
         /* Regret above this gains nothing, and all that follow have more. */
         if (state.regret + option->regret >=
             subproblem->gain_most - (subproblem->start - subproblem->best))
             break;
-        int left = state.slots - option->replicas;
-        cost refund = state.refund - option->replicas * subproblem->surcharge[option->pool];
-        if (option->where == WHERE_BEYOND || left < 0 || rest[left] == COST_MOST ||
-            state.loss + option->loss + rest[left] - refund >= subproblem->best)
+        if (option->where == WHERE_BEYOND || option->replicas > knapsack->left)
             continue;
         struct state next = {.level = level + 1,
                              .placed = state.placed,
-                             .slots = left,
-                             .refund = refund,
+                             .free_price = state.free_price - option->replicas * knapsack->price,
                              .loss = state.loss + option->loss,
                              .regret = state.regret + option->regret};
-        subproblem->now[level].option = option;
-        bool needs_place = option->where == WHERE_ONE || option->where == WHERE_MANY;
-        if (level < subproblem->keep_count && needs_place)
-            defer (subproblem, level, next);
-        else
-            try_places (subproblem, level, next);
+        knapsack->left -= option->replicas;
+        if (may_improve (subproblem, &next)) {
+            subproblem->now[level].option = option;
+            bool needs_place = option->where == WHERE_ONE || option->where == WHERE_MANY;
+            if (level < subproblem->keep_count && needs_place)
+                defer (subproblem, level, next);
+            else
+                try_places (subproblem, level, next);
+        }
+        knapsack->left += option->replicas;
     }
 }
 
@@ -289,8 +317,7 @@ static void search_from (struct subproblem *subproblem, struct state state)
         try_options (subproblem, state);
     } else if (state.placed < subproblem->deferred_count) {
         /* The incumbent may have improved since these options were chosen. */
-        cost rest = subproblem_rest (subproblem, state.level)[state.slots];
-        if (rest != COST_MOST && state.loss + rest - state.refund < subproblem->best) {
+        if (may_improve (subproblem, &state)) {
             int level = subproblem->deferred[state.placed++];
             try_places (subproblem, level, state);
         }
@@ -304,6 +331,5 @@ static void search_from (struct subproblem *subproblem, struct state state)
 void subproblem_branch (struct subproblem *subproblem)
 {
     subproblem->deferred_count = 0;
-    search_from (subproblem,
-                 (struct state){.slots = subproblem->slots, .refund = subproblem->refund});
+    search_from (subproblem, (struct state){.free_price = subproblem_free_price (subproblem)});
 }

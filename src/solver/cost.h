@@ -11,6 +11,8 @@
 #ifndef SOLVER_COST_H
 #define SOLVER_COST_H
 
+#include <stdint.h>
+
 __extension__ typedef __int128 cost;
 
 #define COST_UNIT ((cost)1 << 64)
@@ -21,6 +23,17 @@ __extension__ typedef __int128 cost;
 
 /* With at most 2^20 jobs and 2^20 slots no field above overflows into the next. */
 enum { COST_JOBS_LIMIT = 1 << 20, COST_SLOTS_LIMIT = 1 << 20 };
+
+/* The units of a cost, and its low bits: a = units x COST_UNIT + low bits. */
+static inline int64_t cost_units (cost a)
+{
+    return (int64_t)(a >> 64);
+}
+
+static inline cost cost_low_bits (cost a)
+{
+    return a & (COST_UNIT - 1);
+}
 
 /* -1, 0 or 1: a is less than b, equal, or greater. */
 static inline int compare_costs (cost a, cost b)

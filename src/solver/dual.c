@@ -45,12 +45,29 @@ struct pool_dual {
     int size_most;
 };
 
+/* What a round reads of an option. */
+struct dual_option {
+    int64_t loss; /* in units, without the low bits */
+    int price;    /* index in dual.prices */
+};
+
+struct dual_job {
+    struct dual_option *options; /* as in its list */
+    int keep_pool;               /* of its option WHERE_KEEP; -1: it has none */
+};
+
+/* The first entries of dual.prices: of WHERE_NONE, and of WHERE_KEEP for the job at hand. */
+enum { PRICE_NONE, PRICE_KEEP, PRICES_FIXED };
+
 struct dual {
     const struct option_lists *lists;
-    const struct supply *supplies; /* by pool, as all below */
+    struct dual_job *jobs;
+    const struct supply *supplies; /* by pool, as pools and now */
     struct pool_dual *pools;
     struct piece_prices *now;
     int pool_count;
+    /* In units; behind the fixed ones for every pool: one [size], many and beyond [replicas]. */
+    int64_t *prices;
 };
 
 cost supply_price (const struct supply *supplies, const struct piece_prices *prices, int pool_count)
@@ -207,6 +224,53 @@ static void add_demand (struct pool_dual *dual, const struct option_list *list,
     }
 }
 
+/* Prices are whole units. */
+static int64_t units_of (cost price)
+{
+    const int64_t never = INT64_MAX / 4; /* no such split; plus a loss it does not overflow */
+    return price == COST_MOST ? never : cost_units (price);
+}
+
+/* Write the prices of all pools into one table. */
+static void list_prices (struct dual *dual)
+{
+    int64_t *at = &dual->prices[PRICES_FIXED];
+    for (int i = 0; i < dual->pool_count; i++) {
+        const struct piece_prices *prices = &dual->now[i];
+        int64_t *one = at, *many = one + prices->piece_most + 1;
+        int64_t *beyond = many + prices->many_most + 1;
+        for (int k = 0; k <= prices->piece_most; k++)
+            one[k] = units_of (prices->one[k]);
+        for (int k = 0; k <= prices->many_most; k++) {
+            many[k] = units_of (prices->many[k]);
+            beyond[k] = k <= prices->piece_most && one[k] < many[k] ? one[k] : many[k];
+        }
+        at = beyond + prices->many_most + 1;
+    }
+}
+
+/* The option with the least loss plus price, low bits included; the first of equal ones. */
+static const struct priced_option *best_option (const struct dual *dual, int job, cost *ret_total)
+{
+    const struct option_list *list = &dual->lists->lists[job];
+    const struct dual_job *mine = &dual->jobs[job];
+    if (mine->keep_pool >= 0)
+        dual->prices[PRICE_KEEP] =
+            units_of (piece_prices_placement (&dual->now[mine->keep_pool], list->job->current));
+    int best = 0;
+    int64_t least = mine->options[0].loss + dual->prices[mine->options[0].price];
+    for (int i = 1; i < list->count; i++) {
+        int64_t total = mine->options[i].loss + dual->prices[mine->options[i].price];
+        if (total > least || (total == least && cost_low_bits (list->options[i].loss) >=
+                                                    cost_low_bits (list->options[best].loss)))
+            continue;
+        best = i;
+        least = total;
+    }
+    *ret_total = least * COST_UNIT + cost_low_bits (list->options[best].loss);
+    return &list->options[best];
+}
+
 /* Add up the demand of all jobs at the prices.  Returns the bound. */
 static cost find_demand (struct dual *dual)
 {
@@ -214,23 +278,16 @@ static cost find_demand (struct dual *dual)
     for (int i = 0; i < dual->pool_count; i++)
         for (int k = 0; k <= dual->pools[i].size_most; k++)
             dual->pools[i].ones[k] = dual->pools[i].pieces[k] = 0;
+    list_prices (dual);
     for (int i = 0; i < dual->lists->count; i++) {
         const struct option_list *list = &dual->lists->lists[i];
-        const struct priced_option *best = NULL;
-        cost least = 0;
         if (option_list_pinned (list)) {
             bound += list->options[0].loss;
             continue;
         }
-        for (int j = 0; j < list->count; j++) {
-            cost total =
-                list->options[j].loss + option_list_price (list, &list->options[j], dual->now);
-            if (!best || total < least) {
-                best = &list->options[j];
-                least = total;
-            }
-        }
-        bound += least;
+        cost total;
+        const struct priced_option *best = best_option (dual, i, &total);
+        bound += total;
         add_demand (&dual->pools[best->pool], list, best);
     }
     return bound;
@@ -310,6 +367,66 @@ static int pool_dual_make (const struct dual *dual, int pool, double units, doub
     return 0;
 }
 
+/* The index of an option's price; first: of the first price of its pool. */
+static int price_index (const struct priced_option *option, const struct piece_prices *prices,
+                        int first)
+{
+    int many = first + prices->piece_most + 1, beyond = many + prices->many_most + 1;
+    switch (option->where) {
+    case WHERE_NONE:
+        return PRICE_NONE;
+    case WHERE_KEEP:
+        return PRICE_KEEP;
+    case WHERE_ONE:
+        return first + option->replicas;
+    case WHERE_MANY:
+        return many + option->replicas;
+    case WHERE_BEYOND:
+        return beyond + option->replicas;
+    }
+    return PRICE_NONE;
+}
+
+/* What rounds read of a job; firsts: by pool, the index of its first price. */
+static int dual_job_make (const struct dual *dual, int job, const int *firsts, struct arena *arena)
+{
+    const struct option_list *list = &dual->lists->lists[job];
+    struct dual_job *ret = &dual->jobs[job];
+    ret->keep_pool = -1;
+    ret->options = arena_take (arena, (size_t)list->count, sizeof (ret->options[0]));
+    if (!ret->options)
+        return -ENOMEM;
+    for (int i = 0; i < list->count; i++) {
+        const struct priced_option *option = &list->options[i];
+        ret->options[i].loss = cost_units (option->loss);
+        ret->options[i].price =
+            price_index (option, &dual->now[option->pool], firsts[option->pool]);
+        if (option->where == WHERE_KEEP)
+            ret->keep_pool = option->pool;
+    }
+    return 0;
+}
+
+/* The table of prices and the jobs, once the prices of all pools have their sizes. */
+static int dual_jobs_make (struct dual *dual, struct arena *arena)
+{
+    int *firsts = arena_take (arena, (size_t)dual->pool_count, sizeof (firsts[0]));
+    size_t count = PRICES_FIXED;
+    for (int i = 0; firsts && i < dual->pool_count; i++) {
+        firsts[i] = (int)count;
+        count += (size_t)dual->now[i].piece_most + 1 + 2 * ((size_t)dual->now[i].many_most + 1);
+    }
+    dual->prices = arena_take (arena, count, sizeof (dual->prices[0]));
+    dual->jobs = arena_take (arena, (size_t)dual->lists->count, sizeof (dual->jobs[0]));
+    if (!firsts || !dual->prices || !dual->jobs)
+        return -ENOMEM;
+    dual->prices[PRICE_NONE] = dual->prices[PRICE_KEEP] = 0;
+    for (int i = 0; i < dual->lists->count; i++)
+        if (dual_job_make (dual, i, firsts, arena) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
 int dual_ascend (const struct option_lists *lists, const struct supply *supplies, int pool_count,
                  const double *slot_prices, int rounds, struct arena *arena,
                  struct piece_prices *ret)
@@ -335,6 +452,8 @@ int dual_ascend (const struct option_lists *lists, const struct supply *supplies
             return -ENOMEM;
         rounds = supplies[i].most <= PIECE_LIMIT ? rounds : 0;
     }
+    if (dual_jobs_make (&dual, arena) < 0)
+        return -ENOMEM;
     cost most = 0;
     rounds = most_price > 0 ? rounds : 0;
     for (int i = 0; i <= rounds; i++) {

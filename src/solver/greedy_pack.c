@@ -4,7 +4,8 @@
  * about all slots, so they only have to be packed:
  *
  *     1. jobs whose best option is their current placement
- *     2. the others, the largest first, each with the cheapest option that still fits
+ *     2. the others, the largest first (with several pools: those first that lose most if their
+ *        best option does not fit), each with the cheapest option that still fits
  *     3. free slots go to the jobs that gain most per slot
  */
 #include "solver/greedy_pack.h"
@@ -76,14 +77,17 @@ static int put_unmoved (const struct option_lists *lists, struct packing *packin
     return 0;
 }
 
-static int put_largest_first (const struct option_lists *lists, struct packing *packing,
-                              const int *jobs, int count)
+static int put_in_order (const struct option_lists *lists, struct packing *packing, const int *jobs,
+                         int count)
 {
     struct rank *ranks = arena_take (packing->arena, (size_t)count, sizeof (ranks[0]));
     if (!ranks)
         return -ENOMEM;
-    for (int i = 0; i < count; i++)
-        ranks[i] = (struct rank){.key = lists->lists[jobs[i]].first->replicas, .job = jobs[i]};
+    for (int i = 0; i < count; i++) {
+        const struct option_list *list = &lists->lists[jobs[i]];
+        ranks[i].key = packing->pool_count > 1 ? option_list_urgency (list) : list->first->replicas;
+        ranks[i].job = jobs[i];
+    }
     qsort (ranks, (size_t)count, sizeof (ranks[0]), by_key_descending);
     for (int i = 0; i < count; i++)
         if (put_cheapest (lists, packing, ranks[i].job) < 0)
@@ -158,7 +162,7 @@ int greedy_pack (const struct option_lists *lists, struct packing *packing)
 {
     int count, *jobs = arena_take (packing->arena, (size_t)packing->job_count, sizeof (int));
     if (!jobs || put_unmoved (lists, packing, jobs, &count) < 0 ||
-        put_largest_first (lists, packing, jobs, count) < 0)
+        put_in_order (lists, packing, jobs, count) < 0)
         return -ENOMEM;
     return use_free_slots (lists, packing);
 }

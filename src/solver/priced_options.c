@@ -93,6 +93,11 @@ cost option_list_price (const struct option_list *list, const struct priced_opti
     return 0;
 }
 
+cost option_list_urgency (const struct option_list *list)
+{
+    return list->count > 1 ? list->options[1].regret : COST_MOST;
+}
+
 static int by_regret (const void *a, const void *b)
 {
     const struct priced_option *x = a, *y = b;

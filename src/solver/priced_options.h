@@ -51,6 +51,9 @@ void option_lists_price (struct option_lists *lists, const struct piece_prices *
 cost option_list_price (const struct option_list *list, const struct priced_option *option,
                         const struct piece_prices *by_pool);
 
+/* How urgent it is to place the job before others: the regret of its second option. */
+cost option_list_urgency (const struct option_list *list);
+
 /* A pinned job has one option, and its slots have no price. */
 bool option_list_pinned (const struct option_list *list);
 

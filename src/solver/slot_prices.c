@@ -15,12 +15,13 @@
  *
  * With several pools the price of one pool is found in this way while the others stay: a job's hull
  * then begins with the best that it has in the other pools, after their prices.  This is coordinate
- * descent on the Lagrangian dual; every price vector gives a bound.
+ * descent on the Lagrangian dual; every price vector gives a bound.  A better beginning only removes points
+ * from a hull, so the points of all hulls are found once, for jobs that have nothing elsewhere.
  */
 #include "solver/slot_prices.h"
 
 #include <errno.h>
-#include <math.h>
+#include <string.h>
 
 /* Passes over all pools; one pool needs one. */
 enum { PASSES = 6 };
@@ -50,23 +51,17 @@ static int hull_add (struct point *hull, int count, struct point point)
     return count + 1;
 }
 
-/* The best that a job has outside of a pool, after the price of its slots. */
-static double value_elsewhere (const struct solver_job *job, int pool, const double *prices)
+/* The hulls of a job in all pools, without their beginning. */
+struct hulls {
+    double none; /* value if it does not run */
+    struct point *points;
+    int *ends; /* by pool: index behind its last point; it begins where the one before ends */
+};
+
+/* The hull of a job's options in a pool that begins with no slots: its rising part. */
+static int hull_of (const struct solver_job *job, int pool, struct point *hull)
 {
     double best = job->options[0].value; /* it does not run */
-    for (int i = 1; i < job->option_count; i++) {
-        const struct solver_option *option = &job->options[i];
-        if (option->pool != pool)
-            best = fmax (best, option->value - prices[option->pool] * option->replicas);
-    }
-    return best;
-}
-
-/* The rising part of a job's hull in a pool. */
-static int hull_of (const struct solver_job *job, int pool, const double *prices,
-                    struct point *hull)
-{
-    double best = value_elsewhere (job, pool, prices);
     int count = hull_add (hull, 0, (struct point){best, 0});
     for (int i = 1; i < job->option_count; i++) {
         struct point point = {job->options[i].value, job->options[i].replicas};
@@ -78,6 +73,41 @@ static int hull_of (const struct solver_job *job, int pool, const double *prices
         count = hull_add (hull, count, point);
     }
     return count;
+}
+
+/* scratch: room for all options and one more. */
+static int hulls_make (const struct solver_job *job, int pool_count, struct point *scratch,
+                       struct arena *arena, struct hulls *ret)
+{
+    ret->none = job->options[0].value;
+    ret->ends = arena_take (arena, (size_t)pool_count, sizeof (ret->ends[0]));
+    if (!ret->ends)
+        return -ENOMEM;
+    int count = 0;
+    for (int pool = 0; pool < pool_count; pool++) {
+        int points = job->option_count > 1 ? hull_of (job, pool, scratch + count) - 1 : 0;
+        memmove (scratch + count, scratch + count + 1, (size_t)points * sizeof (scratch[0]));
+        count += points;
+        ret->ends[pool] = count;
+    }
+    ret->points = arena_take (arena, (size_t)count, sizeof (ret->points[0]));
+    if (!ret->points)
+        return -ENOMEM;
+    memcpy (ret->points, scratch, (size_t)count * sizeof (scratch[0]));
+    return 0;
+}
+
+/* The best that a job has outside of a pool, after the price of its slots. */
+static double value_elsewhere (const struct hulls *hulls, int pool, const double *prices,
+                               int pool_count)
+{
+    double best = hulls->none;
+    for (int other = 0, i = 0; other < pool_count; i = hulls->ends[other++])
+        for (; other != pool && i < hulls->ends[other]; i++) {
+            double value = hulls->points[i].value - prices[other] * hulls->points[i].replicas;
+            best = value > best ? value : best;
+        }
+    return best;
 }
 
 static void swap (struct step *a, struct step *b)
@@ -139,12 +169,16 @@ static double loss_at (const struct solver_job *job, const double *prices)
 }
 
 /* The steps of all jobs in a pool. */
-static int steps_of (const struct solver_job *jobs, int job_count, int pool, const double *prices,
-                     struct point *hull, struct step *steps)
+static int steps_of (const struct hulls *hulls, int job_count, int pool, const double *prices,
+                     int pool_count, struct point *hull, struct step *steps)
 {
     int count = 0;
     for (int i = 0; i < job_count; i++) {
-        int points = jobs[i].option_count > 1 ? hull_of (&jobs[i], pool, prices, hull) : 0;
+        double best = value_elsewhere (&hulls[i], pool, prices, pool_count);
+        int points = hull_add (hull, 0, (struct point){best, 0});
+        for (int j = pool > 0 ? hulls[i].ends[pool - 1] : 0; j < hulls[i].ends[pool]; j++)
+            if (hulls[i].points[j].value > best)
+                points = hull_add (hull, points, hulls[i].points[j]);
         for (int j = 1; j < points; j++) {
             int width = hull[j].replicas - hull[j - 1].replicas;
             steps[count++] = (struct step){(hull[j].value - hull[j - 1].value) / width, width};
@@ -162,17 +196,22 @@ int slot_prices_find (const struct solver_job *jobs, int job_count, const int *s
         total += (size_t)jobs[i].option_count;
         most = most > jobs[i].option_count ? most : jobs[i].option_count;
     }
+    struct hulls *hulls = arena_take (arena, (size_t)job_count, sizeof (hulls[0]));
     struct point *hull = arena_take (arena, (size_t)most + 1, sizeof (hull[0]));
     struct step *steps = arena_take (arena, total, sizeof (steps[0]));
     double *prices = arena_take (arena, (size_t)pool_count, sizeof (prices[0]));
-    if (!hull || !steps || !prices)
+    if (!hulls || !hull || !steps || !prices)
         return -ENOMEM;
+    for (int i = 0; i < job_count; i++)
+        if (hulls_make (&jobs[i], pool_count, hull, arena, &hulls[i]) < 0)
+            return -ENOMEM;
     for (int pool = 0; pool < pool_count; pool++)
         prices[pool] = 0;
     for (int pass = 0; pass < (pool_count > 1 ? PASSES : 1); pass++)
-        for (int pool = 0; pool < pool_count; pool++)
-            prices[pool] = fill_slots (steps, steps_of (jobs, job_count, pool, prices, hull, steps),
-                                       slots[pool]);
+        for (int pool = 0; pool < pool_count; pool++) {
+            int count = steps_of (hulls, job_count, pool, prices, pool_count, hull, steps);
+            prices[pool] = fill_slots (steps, count, slots[pool]);
+        }
     double loss = 0;
     for (int pool = 0; pool < pool_count; pool++)
         loss -= prices[pool] * slots[pool];

@@ -19,7 +19,10 @@
 /* The default of problem.work, in steps of about 50 ns. */
 enum { WORK_LEAST = 5000, WORK_PER_JOB = 160 };
 
-enum { CAP_TRIES = 8, DUAL_ROUNDS = 24, OPTIONS_MOST = 128 };
+enum { CAP_TRIES = 16, CAP_STEPS = 8, OPTIONS_MOST = 128 };
+
+/* Of the dual; with several pools prices need longer to settle. */
+enum { ROUNDS_ONE_POOL = 24, ROUNDS_POOLS = 48 };
 
 struct solver {
     struct arena arena;
@@ -74,14 +77,17 @@ static int put_pinned (const struct option_lists *lists, struct packing *packing
 static const double least_cap = 1e-200;
 
 /* The next cap to try, or 0 if this one is right: above the loss of every job of the plan, so that
- * different losses stay different, and not so large that small losses round to 0. */
+ * different losses stay different, and not so large that small losses round to 0.  After CAP_STEPS tries
+ * a cap that is still too small rises to the largest loss: it then falls to what that plan loses. */
 static double next_cap (const struct option_lists *lists, const struct packing *packing,
-                        double largest, double lost)
+                        double largest, double lost, int tried)
 {
     cost cap = (cost)llround (lists->cap / lists->unit) * COST_UNIT;
     bool reached = false;
     for (int i = 0; i < packing->job_count; i++)
         reached |= packing->places[i].option->loss >= cap;
+    if (reached && tried >= CAP_STEPS)
+        return lists->cap < largest ? largest : 0;
     if (reached)
         return lists->cap < largest ? lists->cap * 0x1p20 : 0;
     return lost > least_cap && lost < lists->cap * 0x1p-24 ? lost * 0x1p8 : 0;
@@ -205,7 +211,7 @@ int solver_solve (struct solver *solver, const struct solver_problem *problem,
     int64_t work =
         problem->work > 0 ? problem->work : WORK_LEAST + (int64_t)WORK_PER_JOB * job_count;
     double cap = relaxed.loss * 0x1p10;
-    for (int tries = CAP_TRIES; tries > 0; tries--) {
+    for (int tried = 1; tried <= CAP_TRIES; tried++) {
         struct option_lists lists;
         struct packing packing;
         cap = cap > least_cap && cap < largest ? cap : fmax (largest, least_cap);
@@ -219,7 +225,8 @@ int solver_solve (struct solver *solver, const struct solver_problem *problem,
             return rc;
         packing_set_capacity (&packing);
         if (rc < 0 || supplies_make (&packing, arena, supplies) < 0 ||
-            dual_ascend (&lists, supplies, pool_count, start, DUAL_ROUNDS, arena, prices) < 0)
+            dual_ascend (&lists, supplies, pool_count, start,
+                         pool_count > 1 ? ROUNDS_POOLS : ROUNDS_ONE_POOL, arena, prices) < 0)
             goto no_memory;
         option_lists_price (&lists, prices, supply_price (supplies, prices, pool_count),
                             OPTIONS_MOST);
@@ -229,8 +236,8 @@ int solver_solve (struct solver *solver, const struct solver_problem *problem,
             local_search (&lists, &packing, problem->seed, work, &bound) < 0)
             goto no_memory;
         struct sum sum = plan_sum (jobs, &packing);
-        cap = next_cap (&lists, &packing, largest, sum.lost);
-        if (cap > 0 && tries > 1)
+        cap = next_cap (&lists, &packing, largest, sum.lost, tried);
+        if (cap > 0 && tried < CAP_TRIES)
             continue;
         const struct placement *placements = placements_of (&packing);
         if (!placements)

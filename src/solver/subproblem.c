@@ -5,9 +5,8 @@
  *
  *     rest[i][s] = least loss of the jobs i.. with s slots together
  *
- * The knapsack has one kind of slots.  With several pools every slot has a surcharge, the amount by which
- * its pool is dearer than the cheapest one: the losses with surcharges, minus the surcharges of all free
- * slots, are at most the losses (Lagrangian relaxation of the differences between pools).
+ * Every pool has such a knapsack.  It counts the slots of its pool exactly, and slots of the other pools
+ * have a price (Lagrangian relaxation of their number).  The largest of these bounds is used.
  */
 #include "solver/subproblem.h"
 
@@ -23,28 +22,20 @@ static cost slot_price (const struct packing *packing, int pool)
     return most > 0 ? packing->prices[pool].open[most] / most : 0;
 }
 
-static void find_surcharges (const struct packing *packing, cost *surcharge)
-{
-    cost least = slot_price (packing, 0);
-    for (int i = 1; i < packing->pool_count; i++)
-        least = slot_price (packing, i) < least ? slot_price (packing, i) : least;
-    for (int i = 0; i < packing->pool_count; i++)
-        surcharge[i] = slot_price (packing, i) - least;
-}
-
 struct subproblem *subproblem_new (const struct option_lists *lists, struct packing *packing)
 {
     struct subproblem *subproblem = arena_take (packing->arena, 1, sizeof (*subproblem));
     int *member = arena_take (packing->arena, (size_t)packing->job_count, sizeof (member[0]));
-    cost *surcharge =
-        arena_take (packing->arena, (size_t)packing->pool_count, sizeof (surcharge[0]));
-    if (!subproblem || !member || !surcharge)
+    struct knapsack *knapsacks =
+        arena_take (packing->arena, (size_t)packing->pool_count, sizeof (knapsacks[0]));
+    if (!subproblem || !member || !knapsacks)
         return NULL;
-    find_surcharges (packing, surcharge);
+    for (int i = 0; i < packing->pool_count; i++)
+        knapsacks[i] = (struct knapsack){.price = slot_price (packing, i)};
     subproblem->lists = lists;
     subproblem->packing = packing;
     subproblem->member = member;
-    subproblem->surcharge = surcharge;
+    subproblem->knapsacks = knapsacks;
     subproblem->serial = 0;
     subproblem->node_count = subproblem->job_count = 0;
     for (int i = 0; i < packing->job_count; i++)
@@ -81,8 +72,9 @@ bool subproblem_add_job (struct subproblem *subproblem, int job)
 
 /* ---- Preparing ---- */
 
-/* The order of the search: first the jobs that may keep their placement, by falling regret of
- * their second option; then the others, the largest first. */
+/* The order of the search: first the jobs that may keep their placement, the most urgent first; then the
+ * others, with one pool the largest first.  With several pools it matters more who gets slots of the
+ * scarce one than how sizes fit: then the most urgent are first here, too. */
 struct rank {
     bool keeps;
     cost key;
@@ -93,11 +85,11 @@ static struct rank rank_of (const struct subproblem *subproblem, int job)
 {
     const struct option_list *list = &subproblem->lists->lists[job];
     struct placement current = list->job->current;
-    struct rank rank = {.key = list->first->replicas, .job = job};
+    struct rank rank = {.job = job};
     for (int i = 0; i < current.count && !rank.keeps; i++)
         rank.keeps = subproblem->packing->local[current.shares[i].node] >= 0;
-    if (rank.keeps)
-        rank.key = list->count > 1 ? list->options[1].regret : COST_MOST;
+    rank.key = rank.keeps || subproblem->packing->pool_count > 1 ? option_list_urgency (list)
+                                                                 : list->first->replicas;
     return rank;
 }
 
@@ -154,11 +146,14 @@ static void copy_state (struct subproblem *subproblem)
         }
     }
     subproblem->slots = 0;
-    subproblem->refund = 0;
+    for (int i = 0; i < packing->pool_count; i++)
+        subproblem->knapsacks[i].slots = 0;
     for (int i = 0; i < subproblem->node_count; i++) {
         subproblem->slots += subproblem->free[i];
-        subproblem->refund += subproblem->free[i] * subproblem->surcharge[subproblem->pool[i]];
+        subproblem->knapsacks[subproblem->pool[i]].slots += subproblem->free[i];
     }
+    for (int i = 0; i < packing->pool_count; i++)
+        subproblem->knapsacks[i].left = subproblem->knapsacks[i].slots;
 }
 
 /* The most that pieces of the subproblem's jobs on a node can cost, next to those of other jobs. */
@@ -193,41 +188,87 @@ static void find_usable (struct subproblem *subproblem)
     subproblem->gain_most = gain_most;
 }
 
-/* Fill the knapsack table from the last job to the first.  False: it is too small. */
-static bool fill_table (struct subproblem *subproblem)
+static cost with_price (const struct subproblem *subproblem, const struct priced_option *option)
 {
-    if ((int64_t)(subproblem->job_count + 1) * (subproblem->slots + 1) > SUBPROBLEM_TABLE)
-        return false;
-    cost *after = subproblem_rest (subproblem, subproblem->job_count);
-    for (int s = 0; s <= subproblem->slots; s++)
-        after[s] = 0;
-    for (int i = subproblem->job_count - 1; i >= 0; i--) {
-        const struct option_list *list = &subproblem->lists->lists[subproblem->jobs[i]];
-        cost *rest = subproblem_rest (subproblem, i);
-        for (int s = 0; s <= subproblem->slots; s++)
-            rest[s] = COST_MOST;
-        for (int c = 0; c < subproblem->usable[i]; c++) {
-            int replicas = list->options[c].replicas;
-            cost loss =
-                list->options[c].loss + replicas * subproblem->surcharge[list->options[c].pool];
-            for (int s = replicas; s <= subproblem->slots; s++) {
-                cost with = after[s - replicas];
-                if (with != COST_MOST && with + loss < rest[s])
-                    rest[s] = with + loss;
-            }
+    return option->loss + option->replicas * subproblem->knapsacks[option->pool].price;
+}
+
+/* The least loss plus price of a job's usable options that need no slots of the pool; COST_MOST: it has
+ * none. */
+static cost least_elsewhere (const struct subproblem *subproblem, int i, int pool)
+{
+    const struct priced_option *options = subproblem->lists->lists[subproblem->jobs[i]].options;
+    cost least = COST_MOST;
+    for (int c = 0; c < subproblem->usable[i]; c++)
+        if (options[c].pool != pool || options[c].replicas == 0) {
+            cost total = with_price (subproblem, &options[c]);
+            least = total < least ? total : least;
         }
-        after = rest;
+    return least;
+}
+
+/* A row of a pool's knapsack, from the row of the next job. */
+static void fill_row (const struct subproblem *subproblem, int pool, int i)
+{
+    const struct knapsack *knapsack = &subproblem->knapsacks[pool];
+    const struct priced_option *options = subproblem->lists->lists[subproblem->jobs[i]].options;
+    cost *rest = &knapsack->rest[i * (knapsack->slots + 1)];
+    const cost *after = rest + knapsack->slots + 1;
+    cost elsewhere = least_elsewhere (subproblem, i, pool);
+    for (int s = 0; s <= knapsack->slots; s++)
+        rest[s] =
+            elsewhere != COST_MOST && after[s] != COST_MOST ? after[s] + elsewhere : COST_MOST;
+    for (int c = 0; c < subproblem->usable[i]; c++) {
+        int replicas = options[c].replicas;
+        if (options[c].pool != pool || replicas == 0)
+            continue;
+        cost total = with_price (subproblem, &options[c]);
+        for (int s = replicas; s <= knapsack->slots; s++) {
+            cost with = after[s - replicas];
+            if (with != COST_MOST && with + total < rest[s])
+                rest[s] = with + total;
+        }
+    }
+}
+
+/* Fill the knapsack tables from the last job to the first.  False: there is too little memory. */
+static bool fill_tables (struct subproblem *subproblem)
+{
+    int pool_count = subproblem->packing->pool_count;
+    int64_t rows = subproblem->job_count + 1;
+    if (rows * (subproblem->slots + pool_count) > SUBPROBLEM_TABLE)
+        return false;
+    cost *memory = subproblem->rest;
+    for (int pool = 0; pool < pool_count; pool++) {
+        struct knapsack *knapsack = &subproblem->knapsacks[pool];
+        knapsack->rest = memory;
+        memory += rows * (knapsack->slots + 1);
+        for (int s = 0; s <= knapsack->slots; s++)
+            memory[s - knapsack->slots - 1] = s * knapsack->price;
+        for (int i = subproblem->job_count - 1; i >= 0; i--)
+            fill_row (subproblem, pool, i);
     }
     return true;
 }
 
-/* Cost of fill_table, in steps of the search. */
+/* Cost of fill_tables, in steps of the search. */
 static int64_t table_work (const struct subproblem *subproblem)
 {
-    int64_t options = 0;
-    for (int i = 0; i < subproblem->job_count; i++)
-        options += subproblem->usable[i];
-    return options * (subproblem->slots + 1) / 16 + subproblem->job_count + subproblem->node_count;
+    int64_t entries = 0;
+    for (int i = 0; i < subproblem->job_count; i++) {
+        const struct priced_option *options = subproblem->lists->lists[subproblem->jobs[i]].options;
+        for (int c = 0; c < subproblem->usable[i]; c++)
+            entries += subproblem->knapsacks[options[c].pool].slots + 1;
+    }
+    return entries / 16 + subproblem->job_count + subproblem->node_count;
+}
+
+cost subproblem_free_price (const struct subproblem *subproblem)
+{
+    cost sum = 0;
+    for (int i = 0; i < subproblem->packing->pool_count; i++)
+        sum += subproblem->knapsacks[i].left * subproblem->knapsacks[i].price;
+    return sum;
 }
 
 cost subproblem_bound (struct subproblem *subproblem)
@@ -236,8 +277,8 @@ cost subproblem_bound (struct subproblem *subproblem)
     find_usable (subproblem);
     if (subproblem->gain_most <= 0)
         return subproblem->start;
-    return fill_table (subproblem)
-               ? subproblem_rest (subproblem, 0)[subproblem->slots] - subproblem->refund
+    return fill_tables (subproblem)
+               ? subproblem_rest (subproblem, 0) - subproblem_free_price (subproblem)
                : 0;
 }
 
@@ -269,9 +310,8 @@ cost subproblem_solve (struct subproblem *subproblem, int64_t *steps)
     sort_jobs (subproblem);
     find_usable (subproblem);
     *steps -= table_work (subproblem);
-    if (!fill_table (subproblem) ||
-        subproblem_rest (subproblem, 0)[subproblem->slots] - subproblem->refund >=
-            subproblem->start)
+    if (!fill_tables (subproblem) ||
+        subproblem_rest (subproblem, 0) - subproblem_free_price (subproblem) >= subproblem->start)
         return 0;
     subproblem->best = subproblem->start;
     subproblem->found = false;

@@ -11,7 +11,7 @@
 enum {
     SUBPROBLEM_NODES = 64,
     SUBPROBLEM_JOBS = 64,
-    SUBPROBLEM_TABLE = 1 << 16, /* entries of the knapsack table, (jobs + 1) x (slots + 1) */
+    SUBPROBLEM_TABLE = 1 << 16, /* entries of all knapsack tables, (jobs + 1) x (slots + 1) each */
 };
 
 /* What a job is given; the nodes of the shares are indices in the subproblem. */
@@ -19,6 +19,15 @@ struct assignment {
     const struct priced_option *option;
     int count;
     struct share shares[SUBPROBLEM_NODES];
+};
+
+/* The knapsack that counts the slots of one pool exactly; those of the other pools have a price alone. */
+struct knapsack {
+    cost price; /* of a slot */
+    int slots;  /* free, on the pool's nodes */
+    int left;   /* of these, in the search: not used by the chosen options */
+    cost *rest; /* [i][s]: least loss of the jobs i.. with s slots together, plus the price of these
+                   s slots and of those that the jobs use in other pools; COST_MOST: there is none */
 };
 
 struct subproblem {
@@ -38,14 +47,12 @@ struct subproblem {
     bool
         special[SUBPROBLEM_NODES]; /* it has a job's current placement: no other node is the same */
     int slots;                     /* free, on all nodes */
-    cost *surcharge;               /* by pool: of a slot, in the knapsack */
-    cost refund;                   /* the surcharge of all free slots */
     int keep_count;                /* the first jobs, which may be able to keep their placement */
     int usable[SUBPROBLEM_JOBS];   /* by job: options that a better plan may use */
     cost start;                    /* loss of the jobs before the search */
     cost gain_most;                /* upper bound of the gain */
-    /* [i][s]: least loss of the jobs i.. with s slots together, with the surcharge of their slots */
-    cost rest[SUBPROBLEM_TABLE];
+    struct knapsack *knapsacks;    /* by pool */
+    cost rest[SUBPROBLEM_TABLE];   /* memory of the knapsacks */
 
     /* The search. */
     cost best; /* loss of the incumbent, or start */
@@ -76,10 +83,20 @@ cost subproblem_solve (struct subproblem *subproblem, int64_t *steps);
 /* branch_and_bound.c: find an incumbent with less loss than subproblem->best. */
 void subproblem_branch (struct subproblem *subproblem);
 
-/* A row of the knapsack table. */
-static inline cost *subproblem_rest (struct subproblem *subproblem, int job)
+/* The price of the slots that are left in all pools. */
+cost subproblem_free_price (const struct subproblem *subproblem);
+
+/* Lower bound of the loss of the jobs i.. plus the price of the slots that are left in all pools;
+ * COST_MOST: these slots do not suffice. */
+static inline cost subproblem_rest (const struct subproblem *subproblem, int i)
 {
-    return &subproblem->rest[(size_t)job * (size_t)(subproblem->slots + 1)];
+    cost most = -COST_MOST;
+    for (int pool = 0; pool < subproblem->packing->pool_count; pool++) {
+        const struct knapsack *knapsack = &subproblem->knapsacks[pool];
+        cost rest = knapsack->rest[i * (knapsack->slots + 1) + knapsack->left];
+        most = rest > most ? rest : most;
+    }
+    return most;
 }
 
 #endif

@@ -311,7 +311,7 @@ static void tiny_problems_are_solved (void **state)
     solver_free (solver);
 }
 
-static void large_problems_are_feasible (void **state)
+static void large_problems_have_small_gaps (void **state)
 {
     (void)state;
     const struct recipe recipe = {.nodes = 256,
@@ -331,6 +331,34 @@ static void large_problems_are_feasible (void **state)
         sum += (result.bound - result.value) / fabs (result.value);
     }
     print_message ("%d large problems: mean gap %.3f %%\n", count, 100 * sum / count);
+    assert_true (count < 30 || sum / count < 0.02);
+    solver_free (solver);
+}
+
+/* Who gets the slots of the scarce pool?  The limit, mean gap 0.3 %, is missed (0.39 %) if the search does not count
+ * the slots of every pool. */
+static void small_clusters_have_small_gaps (void **state)
+{
+    (void)state;
+    const struct recipe recipe = {.nodes = 16,
+                                  .jobs = 20,
+                                  .pools = POOLS_MOST,
+                                  .node_slots = 4,
+                                  .replicas = 16,
+                                  .current = 0.5,
+                                  .pinned = 0};
+    struct solver *solver = fresh ();
+    int count = soak_count (3000);
+    double sum = 0;
+    for (int i = 0; i < count; i++) {
+        struct rng rng = rng_stream (3, (uint64_t)i);
+        make_problem (&scratch, &recipe, &rng);
+        struct solver_result result = solve (solver, &scratch);
+        if (result.value > 0)
+            sum += (result.bound - result.value) / result.value;
+    }
+    print_message ("%d small clusters: mean gap %.3f %%\n", count, 100 * sum / count);
+    assert_true (count < 100 || sum / count < 0.003); /* a few may be hard ones */
     solver_free (solver);
 }
 
@@ -370,7 +398,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (separate_pools),
         cmocka_unit_test (tiny_problems_are_solved),
-        cmocka_unit_test (large_problems_are_feasible),
+        cmocka_unit_test (large_problems_have_small_gaps),
+        cmocka_unit_test (small_clusters_have_small_gaps),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
