@@ -41,6 +41,7 @@ struct daemon {
     struct journal journal;       /* the store's; the loop uses journal_tap around it */
     struct round round;           /* parameters of full rounds */
     struct round_schedule schedule;
+    bool filling;                /* the last round was a prompt one */
     bool cold;                   /* the next full round starts with fresh policy memory */
     bool dirty;                  /* events were applied since the last loop_settle */
     bool retries;                /* a job may have failed whose retry is not in the schedule yet */
@@ -49,6 +50,8 @@ struct daemon {
     bool stop_jobs;              /* when stopping: stop all jobs first */
     int failed;                  /* the error after which no event is accepted; 0: none */
     struct pollux_error failure; /* its sentence */
+    struct pollux_error
+        undecided; /* why no plan was found since the last full round that found one; empty: all were */
     int64_t
         check_us;    /* when to look for a newer epoch, of the monotonic clock; shared state only */
     bool superseded; /* another daemon is in charge: write nothing any more */

@@ -111,17 +111,24 @@ static void watch_end (struct daemon *daemon)
 
 /* ---- Rounds ---- */
 
-/* The decider's thread has finished: post its plan. */
+/* The decider's thread has finished: post its plan.  If it found none, or one that does not fit, the next round tries
+ * again. */
 static int post_async_plan (struct daemon *daemon, struct pollux_error *err)
 {
     const struct plan *plan = NULL;
     double seconds = 0;
-    int rc = async_decider_finish (daemon->decider, &plan, &seconds, err);
+    struct pollux_error why;
+    int rc = async_decider_finish (daemon->decider, &plan, &seconds, &why);
+    if (rc == 0) {
+        daemon->loop.timer.decided (daemon->loop.timer.self, NULL, plan, seconds);
+        struct event event = {.type = EVENT_PLAN, .job = -1, .plan = plan};
+        rc = post (daemon, &event, &why);
+    }
+    if (daemon->failed)
+        return fail (err, rc, "%s", why.text);
     if (rc < 0)
-        return rc;
-    daemon->loop.timer.decided (daemon->loop.timer.self, NULL, plan, seconds);
-    struct event event = {.type = EVENT_PLAN, .job = -1, .plan = plan};
-    return post (daemon, &event, err);
+        daemon->loop.failure_hook.undecided (daemon->loop.failure_hook.self, &why);
+    return 0;
 }
 
 /* Request a prompt round for each job that waits after a failure, at the end of its back-off. */
@@ -186,7 +193,7 @@ static int begin_round (struct daemon *daemon, struct pollux_error *err)
         return rc;
     struct event event = {.type = EVENT_ROUND, .job = -1, .round = daemon->round};
     event.round.seed = (uint64_t)store_count (daemon->store);
-    event.round.fill = kind == ROUND_PROMPT;
+    event.round.fill = daemon->filling = kind == ROUND_PROMPT;
     event.round.cold = kind == ROUND_FULL && daemon->cold;
     daemon->cold &= kind != ROUND_FULL;
     return post (daemon, &event, err);

@@ -150,6 +150,25 @@ static void decided (void *self, const struct view *view, const struct plan *pla
     cluster_status_decided (&daemon->status, seconds);
     async_decider_measured (daemon->decider, seconds);
     round_schedule_end (&daemon->schedule, clock_now_us (&daemon->clock), seconds);
+    if (daemon->filling) /* free slots of one type may suit a policy that all nodes do not */
+        return;
+    if (daemon->undecided.text[0])
+        say (&daemon->logger, LOG_INFO, "the policy finds plans again",
+             LOG_TEXT ("policy", daemon->loop.policy->name));
+    daemon->undecided.text[0] = '\0';
+}
+
+/* A round found no plan.  The memory of the policy is not trusted: a replay could not tell what it was. */
+static void undecided (void *self, const struct pollux_error *why)
+{
+    struct daemon *daemon = self;
+    daemon->cold = true;
+    if (strcmp (daemon->undecided.text, why->text) == 0)
+        return; /* it was said */
+    daemon->undecided = *why;
+    say (&daemon->logger, LOG_ERROR,
+         "the policy found no plan: running jobs go on, others wait, the next round tries again",
+         LOG_TEXT ("policy", daemon->loop.policy->name), LOG_TEXT ("why", why->text));
 }
 
 static double now_s (void)
@@ -372,6 +391,7 @@ static int recover_state (struct daemon *daemon, struct pollux_error *err)
     daemon->loop.journal = journal_tap (daemon);
     daemon->loop.timer = (struct decision_timer){now_s, decided, daemon};
     daemon->loop.decider_hook = async_decider_hook (daemon->decider);
+    daemon->loop.failure_hook = (struct failure_hook){undecided, daemon};
     return loop_begin (&daemon->loop, err);
 }
 

@@ -5,6 +5,8 @@
  */
 #include "loop/loop.h"
 
+#include "base/error.h"
+
 /* Append, then apply, an event that has passed cluster_check. */
 static int post_checked (struct loop *loop, const struct event *event, struct pollux_error *err)
 {
@@ -20,16 +22,20 @@ int loop_post (struct loop *loop, const struct event *event, struct pollux_error
     return rc < 0 ? rc : post_checked (loop, event, err);
 }
 
-/* A cold round starts with fresh memory. */
+/* A cold round starts with fresh memory.  On failure the memory is as it was. */
 static int prepare_memory (struct loop *loop, const struct round *round, struct pollux_error *err)
 {
-    if (!round->cold)
-        return 0;
+    struct memory fresh;
+    int rc = round->cold ? memory_new (loop->policy, &fresh, err) : 0;
+    if (rc < 0 || !round->cold)
+        return rc;
     memory_clear (&loop->memory);
-    return memory_new (loop->policy, &loop->memory, err);
+    loop->memory = fresh;
+    return 0;
 }
 
-static int decide_round (struct loop *loop, const struct round *round, struct pollux_error *err)
+/* Fill loop->plan.  1: the PLAN is posted later. */
+static int find_plan (struct loop *loop, const struct round *round, struct pollux_error *err)
 {
     const struct decision_timer *timer = &loop->timer;
     struct view view = cluster_view (&loop->cluster, round);
@@ -37,17 +43,31 @@ static int decide_round (struct loop *loop, const struct round *round, struct po
     if (ready == 0 && loop->decider_hook.begin)
         ready = loop->decider_hook.begin (loop->decider_hook.self, loop, &view, round, err);
     if (ready != 0)
-        return ready < 0 ? ready : 0; /* the PLAN is posted later */
+        return ready;
     double from_s = timer->now_s ? timer->now_s () : 0;
     int rc = round->fill ? decide_fill (loop->policy, &view, &loop->plan, err)
                          : decide_full (loop->policy, &view, &loop->memory, &loop->plan, err);
-    if (rc < 0)
-        return rc;
-    if (timer->now_s)
+    if (rc == 0 && timer->now_s)
         timer->decided (timer->self, &view, &loop->plan, timer->now_s () - from_s);
+    return rc;
+}
+
+static int decide_round (struct loop *loop, const struct round *round, struct pollux_error *err)
+{
+    struct pollux_error why = {.text = ""};
+    int rc = find_plan (loop, round, &why);
+    if (rc > 0)
+        return 0;
     struct event event = {
         .at_us = loop->cluster.now_us, .type = EVENT_PLAN, .job = -1, .plan = &loop->plan};
-    return loop_post (loop, &event, err);
+    if (rc == 0)
+        rc = cluster_check (&loop->cluster, &event, &why);
+    if (rc == 0)
+        return post_checked (loop, &event, err);
+    if (!loop->failure_hook.undecided)
+        return fail (err, rc, "%s", why.text);
+    loop->failure_hook.undecided (loop->failure_hook.self, &why);
+    return 0;
 }
 
 int loop_begin (struct loop *loop, struct pollux_error *err)

@@ -52,6 +52,13 @@ struct decider_hook {
     void *self;
 };
 
+/* Called when no plan was found: the policy failed, or its plan does not fit the cluster.  The loop goes on with the
+ * placements that it has.  undecided NULL: the error ends the loop. */
+struct failure_hook {
+    void (*undecided) (void *self, const struct pollux_error *why);
+    void *self;
+};
+
 /* Measures decisions.  now_s is a monotonic clock; decided is called before the PLAN is posted. */
 struct decision_timer {
     double (*now_s) (void);
@@ -67,6 +74,7 @@ struct loop {
     struct backend backend;
     struct decision_timer timer;      /* zero for none */
     struct decider_hook decider_hook; /* zero for none */
+    struct failure_hook failure_hook; /* zero for none */
     struct cluster cluster;
     struct memory memory;
     struct plan plan;

@@ -57,6 +57,8 @@ static int take_plan (struct replay *replay, const struct plan *plan, struct pol
     if (!replay->waiting)
         return fail (err, -EINVAL, "PLAN without a ROUND before it");
     replay->waiting = false;
+    if (replay->undecided.text[0])
+        return fail (err, -EINVAL, "%s", replay->undecided.text);
     compare (replay, plan);
     return 0;
 }
@@ -91,10 +93,14 @@ static int take_round (struct replay *replay, const struct event *event, struct 
     if (rc < 0)
         return rc;
     struct view view = cluster_view (&replay->cluster, round);
-    rc = round->fill ? decide_fill (policy, &view, &replay->plan, err)
-                     : decide_full (policy, &view, &replay->memory, &replay->plan, err);
-    replay->waiting = rc == 0;
-    return rc;
+    struct pollux_error why;
+    rc = round->fill ? decide_fill (policy, &view, &replay->plan, &why)
+                     : decide_full (policy, &view, &replay->memory, &replay->plan, &why);
+    replay->waiting = true;
+    replay->undecided.text[0] = '\0';
+    if (rc < 0) /* no error: the daemon may have found none either, and gone on */
+        replay->undecided = why;
+    return 0;
 }
 
 int replay_event (struct replay *replay, const struct event *event, struct pollux_error *err)

@@ -37,10 +37,11 @@ struct replay {
         tolerance; /* relative, for numbers, not placements; > 0 for journals of other machines */
     struct cluster cluster;
     struct memory memory;
-    struct plan plan;   /* of the last round, as decided here */
-    struct round round; /* the last */
-    int64_t round_us;   /* its time */
-    bool waiting;       /* its PLAN has not been read yet */
+    struct plan plan;              /* of the last round, as decided here */
+    struct round round;            /* the last */
+    int64_t round_us;              /* its time */
+    bool waiting;                  /* its PLAN has not been read yet */
+    struct pollux_error undecided; /* why no plan was found for it; empty: one was */
     int64_t rounds;
     int64_t unanswered;       /* of these, without a PLAN before the next ROUND */
     int64_t foreign;          /* of these, recorded by another version of Pollux */
@@ -53,7 +54,7 @@ struct replay {
 };
 
 /* Take the next event.  -EINVAL: it does not fit the cluster's state; -ENOENT: this version does not
- * have the policy; or the policy's error. */
+ * have the policy; or the policy's error, at a PLAN that it did not find here. */
 int replay_event (struct replay *replay, const struct event *event, struct pollux_error *err);
 
 void replay_clear (struct replay *replay);

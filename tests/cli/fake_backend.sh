@@ -30,3 +30,33 @@ run pollux cancel long
 soon "cancel ends it" is long '.phase == "cancelled"'
 stop_daemon
 holds "no process is left" nothing_left
+
+# ---- A policy that fails ------------------------------------------------------------------------
+
+# A reload cannot change nodes, so pollux-ga, which knows one type, meets nodes of two.
+# configure POLICY TYPE: the type of node b in the file.
+configure() { printf 'backend: fake\npolicy: %s\ninterval: 0.3\nnodes:\n  - {name: a, slots: 2, type: x}\n  - {name: b, slots: 2, type: %s}\n' "$1" "$2" >"$tmp/types.yaml"; }
+logged() { grep -q "$1" "$log"; }
+configure pollux y
+start_daemon --config "$tmp/types.yaml"
+submit stays --max 1 -- anything
+soon "a job runs" is stays '.phase == "running"'
+: >"$log"
+configure pollux-ga x
+kill -HUP "$daemon"
+soon "the daemon says what failed, and what stays" logged 'the policy found no plan: running jobs go on, others wait, the next round tries again.*policy.*pollux-ga.*why.*nodes a (type .x.) and b (type .y.): it knows one type of nodes'
+submit waits -- anything
+rounds_are() { [ "$(pollux events --json | grep -c '"ROUND"')" -ge "$1" ]; }
+rounds=$(pollux events --json | grep -c '"ROUND"')
+soon "rounds go on" rounds_are $((rounds + 3))
+holds "it is said once" [ "$(grep -c 'found no plan' "$log")" = 1 ]
+holds "the running job goes on" is stays '.phase == "running" and .generation == 1'
+holds "the other one waits" is waits '.phase == "pending"'
+run pollux replay "$state/journal.db"
+expect "a replay takes rounds without a plan" status=0 out~'plans are the same'
+configure pollux y
+kill -HUP "$daemon"
+soon "with another policy it runs" is waits '.phase == "running"'
+soon "which is said" logged 'the policy finds plans again'
+stop_daemon
+holds "the daemon ends well" [ "$status" = 0 ]

@@ -282,6 +282,34 @@ static void rounds_without_plans_and_plans_without_rounds (void **state)
     plan_clear (&plan);
 }
 
+/* A policy that fails, as it did when the journal was written: the round has no plan.  A plan that the recording found
+ * is an error. */
+static void rounds_that_the_policy_refuses (void **state)
+{
+    (void)state;
+    struct event nodes[] = {
+        {.type = EVENT_NODE, .job = -1, .node = {"a", .type = "x", .slots = 1, .available = true}},
+        {.type = EVENT_NODE, .job = -1, .node = {"b", .type = "y", .slots = 1, .available = true}}};
+    struct event round = {.type = EVENT_ROUND, .job = -1, .round = {.policy = "pollux-ga"}};
+    struct plan plan = {0};
+    struct event answer = {.type = EVENT_PLAN, .job = -1, .plan = &plan};
+    struct replay replay = {0};
+    struct pollux_error err = {""};
+    struct job_spec spec = {.name = "a", .max_replicas = 1, .weight = 1};
+    struct event submit = {.type = EVENT_SUBMIT, .submit = {.spec = &spec}};
+    assert_int_equal (0, plan_reset (&plan, 1));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal (0, replay_event (&replay, &nodes[i], &err));
+    assert_int_equal (0, replay_event (&replay, &submit, &err));
+    assert_int_equal (0, replay_event (&replay, &round, &err));
+    assert_int_equal (0, replay_event (&replay, &round, &err));
+    assert_int_equal (replay.unanswered, 1);
+    assert_int_equal (-EINVAL, replay_event (&replay, &answer, &err));
+    assert_non_null (strstr (err.text, "it knows one type of nodes"));
+    replay_clear (&replay);
+    plan_clear (&plan);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +319,7 @@ int main (void)
         cmocka_unit_test (changes_are_reported),
         cmocka_unit_test (other_software_is_counted),
         cmocka_unit_test (rounds_without_plans_and_plans_without_rounds),
+        cmocka_unit_test (rounds_that_the_policy_refuses),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
