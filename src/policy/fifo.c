@@ -1,37 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First in, first out: jobs run as requested, in order of submission, until they end.  A job
- * that does not fit now blocks all later ones.  A job that does not even fit into the empty
- * cluster is skipped: it would block the queue for ever.
+ * that does not fit now blocks all later ones on the types that it may use.  A job that does not even fit into the
+ * empty cluster is skipped: it would block the queue for ever.
  */
 #include "policy/policy_list.h"
-#include "policy/priority_order.h"
+#include "policy/pool_room.h"
+
+/* Could the job run if it had all nodes for itself? */
+static bool fits_empty (const struct pool_room *room, const struct job *job, int replicas)
+{
+    for (int i = 0; i < room->pools.count; i++)
+        if (replicas <= room->pools.list[i].slots &&
+            job_allows_type (job, room->pools.list[i].type))
+            return true;
+    return false;
+}
+
+/* Nothing is left of the types that the job may use: it comes first there. */
+static void block (struct pool_room *room, const struct job *job)
+{
+    for (int i = 0; i < room->pools.count; i++)
+        if (job_allows_type (job, room->pools.list[i].type))
+            room->left[i] = 0;
+}
+
+static int choose (const struct view *view, struct pool_room *room, struct priority *priorities)
+{
+    int count = 0;
+    for (int i = 0; i < view->job_count; i++) {
+        const struct job *job = view->jobs[i];
+        priority_as_requested (&priorities[i], view, 0, 0);
+        if (job->placement.count > 0 && !job_pinned (job))
+            pool_room_hold (room, job->placement, priorities[i].replicas);
+    }
+    for (int i = 0; i < view->job_count; i++) {
+        const struct job *job = view->jobs[i];
+        int replicas = priorities[i].replicas;
+        if (job->placement.count == 0) {
+            int pool = pool_room_find (room, job, replicas);
+            if (pool < 0 && fits_empty (room, job, replicas))
+                block (room, job);
+            if (pool < 0)
+                continue;
+            room->left[pool] -= replicas;
+            priorities[i].pool = pool;
+        }
+        priorities[count++] = priorities[i];
+    }
+    return count;
+}
 
 static int fifo_rank (const struct view *view, void *memory, struct priority *priorities,
                       struct pollux_error *err)
 {
     (void)memory;
-    (void)err;
-    int slots = view_slots (view), left = slots, count = 0;
-    for (int i = 0; i < view->job_count; i++) {
-        priority_as_requested (&priorities[i], view, 0, 0);
-        if (view->jobs[i]->placement.count > 0)
-            left -= priorities[i].replicas;
-    }
-    bool blocked = false;
-    for (int i = 0; i < view->job_count; i++) {
-        int replicas = priorities[i].replicas;
-        if (view->jobs[i]->placement.count == 0) {
-            if (replicas > slots)
-                continue;
-            blocked |= replicas > left;
-            if (blocked)
-                continue;
-            left -= replicas;
-        }
-        priorities[count++] = priorities[i];
-    }
-    return count;
+    struct pool_room room;
+    int rc = pool_room_new (view, priorities, &room, err);
+    if (rc < 0)
+        return rc;
+    rc = choose (view, &room, priorities);
+    pool_room_clear (&room);
+    return rc;
 }
 
 const struct policy policy_fifo = {

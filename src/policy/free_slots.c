@@ -66,10 +66,11 @@ int free_slots_keep (struct free_slots *slots, const struct view *view, int job,
 }
 
 int free_slots_take (struct free_slots *slots, const struct view *view, int job, int replicas,
-                     struct plan *plan, struct pollux_error *err)
+                     int pool, struct plan *plan, struct pollux_error *err)
 {
-    int count = 0, pool = -1;
-    for (int i = 0; i < slots->pools.count; i++)
+    int count = 0;
+    bool any = pool < 0;
+    for (int i = 0; any && i < slots->pools.count; i++)
         if (job_allows_type (view->jobs[job], slots->pools.list[i].type) &&
             (pool < 0 || slots->pool_free[i] > slots->pool_free[pool]))
             pool = i;

@@ -29,9 +29,9 @@ int free_slots_keep (struct free_slots *slots, const struct view *view, int job,
                      struct pollux_error *err);
 
 /* Place a job on nodes of one type: as many replicas as possible on the node with most free slots
- * (lowest index on a tie), then on the next such node.  The type is the one with most free slots
- * of those that the job may use.  If none has enough, the job is left without slots. */
+ * (lowest index on a tie), then on the next such node.  pool: of this type; -1: of the type with
+ * most free slots of those that the job may use.  If it has too few, the job is left without slots. */
 int free_slots_take (struct free_slots *slots, const struct view *view, int job, int replicas,
-                     struct plan *plan, struct pollux_error *err);
+                     int pool, struct plan *plan, struct pollux_error *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "policy/policy_list.h"
-#include "policy/priority_order.h"
+#include "policy/pool_room.h"
 
 /* Seconds saved per slot by going from `from` replicas to `to`; 0 where the oracle has no value. */
 static double gain (const struct job *job, int from, int to)
@@ -22,36 +22,42 @@ static double gain (const struct job *job, int from, int to)
 }
 
 /* The next step of a job, and in key what it gains; 0 where it cannot be made. */
-static int step (const struct view *view, struct priority *priority, int left)
+static int step (const struct view *view, const struct pool_room *room, struct priority *priority)
 {
     const struct job *job = view->jobs[priority->job];
     int next = priority->replicas > 0 && !job_pinned (job)
                    ? job_next_replicas (job, priority->replicas)
                    : 0;
-    bool possible = next > 0 && next - priority->replicas <= left;
+    bool possible = next > 0 && pool_room_fits (room, job, priority, next);
     priority->key = possible ? gain (job, priority->replicas, next) : 0;
     return possible ? next : 0;
 }
 
-/* Hand out slots one step at a time. */
-static void share_out (const struct view *view, struct priority *priorities)
+static void step_all (const struct view *view, const struct pool_room *room,
+                      struct priority *priorities)
 {
-    int left = priority_order_begin (priorities, view);
     for (int i = 0; i < view->job_count; i++)
-        step (view, &priorities[i], left);
-    while (left > 0) {
+        step (view, room, &priorities[i]);
+}
+
+/* Hand out slots one step at a time. */
+static void share_out (const struct view *view, struct pool_room *room, struct priority *priorities)
+{
+    pool_room_begin (room, view, priorities);
+    step_all (view, room, priorities);
+    while (pool_room_left (room) > 0) {
         struct priority *best = NULL;
         for (int i = 0; i < view->job_count; i++)
             if (priorities[i].key > 0 && (!best || priorities[i].key > best->key))
                 best = &priorities[i];
         if (!best)
             break;
-        int next = step (view, best, left);
-        if (next > 0) { /* else it no longer fits, and its gain is 0 now */
-            left -= next - best->replicas;
-            best->replicas = next;
-            step (view, best, left);
-        }
+        int next = step (view, room, best);
+        if (next == 0)
+            continue; /* it no longer fits, and its gain is 0 now */
+        if (pool_room_grow (room, view->jobs[best->job], best, next) == 2)
+            step_all (view, room, priorities); /* it left slots to others */
+        step (view, room, best);
     }
 }
 
@@ -59,8 +65,12 @@ static int optimus_rank (const struct view *view, void *memory, struct priority 
                          struct pollux_error *err)
 {
     (void)memory;
-    (void)err;
-    share_out (view, priorities);
+    struct pool_room room;
+    int rc = pool_room_new (view, priorities, &room, err);
+    if (rc < 0)
+        return rc;
+    share_out (view, &room, priorities);
+    pool_room_clear (&room);
     for (int i = 0; i < view->job_count; i++)
         priorities[i].key = priorities[i].replicas;
     return view->job_count;

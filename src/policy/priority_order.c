@@ -21,6 +21,7 @@ static int priorities_new (const struct view *view, struct priority **ret, struc
     for (int i = 0; i < view->job_count; i++) {
         const struct job *job = view->jobs[i];
         priorities[i].job = i;
+        priorities[i].pool = -1;
         if (job_pinned (job)) {
             priorities[i].replicas = placement_replicas (job->placement);
             priorities[i].stays = view_is_available (view, job->placement);
@@ -38,22 +39,6 @@ void priority_as_requested (struct priority *priority, const struct view *view, 
     priority->key = key;
     if (!job_pinned (job))
         priority->replicas = job_request (job);
-}
-
-int priority_order_begin (struct priority *priorities, const struct view *view)
-{
-    int left = view_slots (view);
-    for (int i = 0; i < view->job_count; i++)
-        left -= priorities[i].replicas;
-    for (int i = 0; i < view->job_count; i++) {
-        int fewest = job_next_replicas (view->jobs[i], 0);
-        if (priorities[i].replicas == 0 && fewest <= left &&
-            fewest <= job_most_replicas (view->jobs[i])) {
-            priorities[i].replicas = fewest;
-            left -= fewest;
-        }
-    }
-    return left;
 }
 
 static int compare (const void *left, const void *right)
@@ -99,9 +84,9 @@ static int drop_unfit (struct priority *priorities, int count, const struct view
         left[i] = slots->pool_free[i];
     for (int i = 0; i < count; i++) {
         const struct job *job = view->jobs[priorities[i].job];
-        int replicas = priorities[i].replicas, pool = pool_for (slots, left, job, replicas);
-        if (pool >= 0 && replicas > left[pool] && priorities[i].shrinks)
-            priorities[i].replicas = replicas = job_fit_replicas (job, left[pool]);
+        int replicas = priorities[i].replicas, pool = priorities[i].pool;
+        if (pool < 0)
+            pool = pool_for (slots, left, job, replicas);
         if (replicas == 0 || (pool < 0 ? !job_pinned (job) : replicas > left[pool]))
             continue;
         if (pool >= 0)
@@ -111,15 +96,17 @@ static int drop_unfit (struct priority *priorities, int count, const struct view
     return kept;
 }
 
-/* Keep the placements of the pinned jobs, or of the others, whose replica count is unchanged. */
+/* Keep the placements of the pinned jobs, or of the others, whose replica count and pool are unchanged. */
 static int keep (const struct priority *priorities, int count, bool pinned, const struct view *view,
                  struct free_slots *slots, struct plan *plan, struct pollux_error *err)
 {
     int rc = 0;
     for (int i = 0; i < count && rc == 0; i++) {
         const struct job *job = view->jobs[priorities[i].job];
+        int pool = priorities[i].pool;
         if (job_pinned (job) == pinned &&
-            placement_replicas (job->placement) == priorities[i].replicas)
+            placement_replicas (job->placement) == priorities[i].replicas &&
+            (pool < 0 || pool == pools_find (&slots->pools, job->placement)))
             rc = free_slots_keep (slots, view, priorities[i].job, plan, err);
     }
     return rc;
@@ -140,8 +127,8 @@ static int serve (struct priority *priorities, int count, const struct view *vie
         rc = keep (priorities, count, false, view, &slots, plan, err);
     for (int i = 0; i < count && rc == 0; i++)
         if (plan_placement (plan, priorities[i].job).count == 0)
-            rc = free_slots_take (&slots, view, priorities[i].job, priorities[i].replicas, plan,
-                                  err);
+            rc = free_slots_take (&slots, view, priorities[i].job, priorities[i].replicas,
+                                  priorities[i].pool, plan, err);
     free_slots_clear (&slots);
     return rc;
 }

@@ -15,17 +15,17 @@ struct priority {
     double key;
     int job;      /* index in the view */
     int replicas; /* 0: it does not run */
-    bool shrinks; /* if a type has too few slots for it, it gets fewer */
+    int pool;     /* where, of the pools of the view's nodes; -1: the one with most slots left */
 };
 
 /* Rank all jobs and place them in that order.
  *
- * rank gets one priority for each job of the view, in the view's order, all 0 except `stays`
+ * rank gets one priority for each job of the view, in the view's order, all 0 except `stays`, pool -1
  * and that jobs which may not be preempted have the replicas that they have.  It returns how many priorities,
  * from the first on, are to be served, or a negative error; all other jobs get no slots.
  *
- * A job that does not fit into the slots left is skipped.  A job whose replica count does not
- * change keeps its placement as far as its nodes are available; the others then take slots
+ * A job that does not fit into the slots left is skipped.  A job whose replica count (and pool, if
+ * one is given) does not change keeps its placement as far as its nodes are available; the others then take slots
  * (free_slots_take). */
 int decide_in_order (const struct view *view, void *memory,
                      int (*rank) (const struct view *view, void *memory,
@@ -36,10 +36,6 @@ int decide_in_order (const struct view *view, void *memory,
  * preempted comes before all others (level -1) with what it has. */
 void priority_as_requested (struct priority *priority, const struct view *view, int level,
                             double key);
-
-/* For policies that decide sizes: give every job, in order, the fewest replicas that it can run
- * with, while there are slots.  Returns the slots left. */
-int priority_order_begin (struct priority *priorities, const struct view *view);
 
 void priority_order_sort (struct priority *priorities, int count);
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policies that serve jobs one after the other, on nodes of several types: slots of a type that a job may use are not
+ * left idle.  Plans computed by hand.
+ */
+#include "unit.h"
+#include "views.h"
+
+struct row {
+    const char *place;
+    int request;
+    const char *type; /* the only one that it may use; NULL: all */
+    const char *expected;
+};
+
+/* 4-slot nodes, one per letter of `nodes`, which is its type. */
+static const struct case_of_types {
+    const char *policy, *what, *nodes;
+    int rows;
+    struct row row[4];
+} cases[] = {
+    {"equal-share",
+     "the second job takes the other type",
+     "xyy",
+     2,
+     {{"", 1, NULL, "1:4 2:4"}, {"", 1, NULL, "0:4"}}},
+    {"equal-share",
+     "each job has its own type for itself",
+     "xyy",
+     2,
+     {{"", 1, "x", "0:4"}, {"", 1, "y", "1:4 2:4"}}},
+    {"equal-share",
+     "a job leaves the type that others need",
+     "xyy",
+     3,
+     {{"", 1, NULL, "1:4 2:4"}, {"", 1, "x", "0:2"}, {"", 1, "x", "0:2"}}},
+    {"equal-share",
+     "a type that no node has takes no slots from others",
+     "xx",
+     2,
+     {{"", 1, "z", ""}, {"", 1, NULL, "0:4 1:4"}}},
+    {"equal-share", "more room elsewhere: it moves", "xyy", 1, {{"0:4", 1, NULL, "1:4 2:4"}}},
+    {"optimus",
+     "each job has its own type for itself",
+     "xyy",
+     2,
+     {{"", 1, "x", "0:4"}, {"", 1, "y", "1:4 2:4"}}},
+    {"optimus",
+     "the second job takes the other type",
+     "xyy",
+     2,
+     {{"", 1, NULL, "1:4 2:4"}, {"", 1, NULL, "0:4"}}},
+    {"fifo",
+     "a job that waits for its type blocks that type only",
+     "xyy",
+     4,
+     {{"0:2", 2, NULL, "0:2"}, {"", 4, "x", ""}, {"", 8, "y", "1:4 2:4"}, {"", 1, "x", ""}}},
+    {"fifo",
+     "a job that is larger than its type is skipped, although the cluster has enough slots",
+     "xyy",
+     2,
+     {{"", 8, "x", ""}, {"", 4, "x", "0:4"}}},
+    {"fifo",
+     "slots of several types do not add up",
+     "xyy",
+     2,
+     {{"", 10, NULL, ""}, {"", 8, NULL, "1:4 2:4"}}},
+    {"fifo",
+     "a waiting job takes no slots of a running one",
+     "xyy",
+     2,
+     {{"", 4, NULL, "0:4"}, {"1:4 2:4", 8, NULL, "1:4 2:4"}}},
+};
+
+static void slots_by_type (void **state)
+{
+    (void)state;
+    static double iter_s[16];
+    for (int i = 0; i < 16; i++)
+        iter_s[i] = 1.0 / (i + 1);
+    for (size_t i = 0; i < COUNT (cases); i++) {
+        const struct case_of_types *at = &cases[i];
+        struct scene scene;
+        const char *expected[4];
+        scene_init (&scene, (int)strlen (at->nodes));
+        for (int node = 0; node < scene.view.node_count; node++)
+            snprintf (scene.nodes[node].type, NAME_SIZE, "%c", at->nodes[node]);
+        for (int r = 0; r < at->rows; r++) {
+            char name[NAME_SIZE];
+            snprintf (name, sizeof (name), "job-%d", r);
+            struct job *job = scene_add (&scene, name, at->row[r].request, at->row[r].place);
+            if (at->row[r].type) {
+                job->spec.types.count = 1;
+                snprintf (job->spec.types.list[0], NAME_SIZE, "%s", at->row[r].type);
+            }
+            job->oracle = (struct oracle){malloc (sizeof (iter_s)), 16, 1000};
+            assert_non_null (job->oracle.iter_s);
+            memcpy (job->oracle.iter_s, iter_s, sizeof (iter_s));
+            expected[r] = at->row[r].expected;
+        }
+        const struct policy *policy;
+        struct memory memory;
+        struct plan plan = {0};
+        assert_int_equal (0, policy_find (at->policy, &policy, NULL));
+        assert_int_equal (0, memory_new (policy, &memory, NULL));
+        assert_int_equal (0, decide (policy, &scene.view, &memory, &plan, NULL));
+        assert_feasible (policy, &scene.view, &plan);
+        char what[128];
+        snprintf (what, sizeof (what), "%s: %s", at->policy, at->what);
+        assert_plan (what, &plan, expected, at->rows);
+        memory_clear (&memory);
+        plan_clear (&plan);
+        scene_clear (&scene);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (slots_by_type),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
