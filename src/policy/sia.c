@@ -4,8 +4,12 @@
  * slots on one node, or whole nodes, of one type.  Costs are the job's goodput there, relative to its worst
  * configuration, to the power p, with a factor for restarts; a job without slots costs lambda.  The integer program
  * (least sum of costs within the slots of each type) goes to the solver, with the slots of a type as one large node.
- * Placement on nodes comes afterwards: it succeeds for such sizes on equal nodes; among jobs that may not be moved, or on
- * nodes of several sizes, a job may get a smaller configuration, or none.
+ * Placement on nodes comes afterwards: it succeeds for such sizes on equal nodes; among jobs that may not be moved a job
+ * may get a smaller configuration, or none.
+ *
+ * Two cases that were not published.  Nodes of one type with different numbers of slots count as one pool per number,
+ * so a job has nodes of one size.  A job that cannot have these configurations (multiples of 3, say) has all counts
+ * that it can run with; on nodes it takes one, or whole ones and a rest, or else what is free.
  *
  * Equal costs are frequent, because they are rounded to two decimals.  A job rather stays; else the round's seed breaks
  * ties.
@@ -22,8 +26,8 @@
 #include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 
-/* A type has at most REPLICAS_MOST configurations and their halves. */
-enum { REPLICAS_MOST = 64, CONFIGS_PER_POOL = 2 * REPLICAS_MOST, SOLVER_WORK = 2000000 };
+/* A pool has at most one configuration per count, and one whole node that is larger. */
+enum { REPLICAS_MOST = 64, CONFIGS_PER_POOL = REPLICAS_MOST + 1, SOLVER_WORK = 2000000 };
 
 /* Goodput of a configuration that is never chosen, the largest cost, and the most by which a tie is broken. */
 static const double never = 1e-4, cost_most = 3000, jitter = 1e-6;
@@ -49,13 +53,14 @@ static const struct {
 /* A configuration, by pool and then by slots. */
 struct config {
     int pool, slots;
+    bool regular; /* a power of two on one node, or whole nodes */
 };
 
 /* The state of one decision. */
 struct round {
     const struct view *view;
     struct arena *arena;
-    struct pools pools;
+    struct pools pools; /* by type and slots of a node */
     struct config *configs;
     int config_count;
     int *slots; /* by pool: without those of jobs that may not be moved */
@@ -63,18 +68,74 @@ struct round {
 
 /* ---- Configurations ------------------------------------------------------------------------ */
 
-static void add_configs (struct round *round, int pool)
+/* The pool of nodes of that type and size; pools->count if there is none yet. */
+static int pool_of (struct pools *pools, const int *sizes, const struct node *node)
 {
-    const struct view *view = round->view;
-    int node_slots = round->pools.list[pool].node_slots, whole = 0;
-    for (int i = 0; i < view->node_count; i++)
-        whole += round->pools.of_node[i] == pool && view->nodes[i].available &&
-                 view->nodes[i].slots == node_slots;
-    for (int k = 1; k < node_slots && k <= REPLICAS_MOST; k *= 2)
-        round->configs[round->config_count++] = (struct config){pool, k};
-    for (int n = 1; node_slots > 0 && n <= whole && (n == 1 || n * node_slots <= REPLICAS_MOST);
-         n++)
-        round->configs[round->config_count++] = (struct config){pool, n * node_slots};
+    int pool = 0;
+    while (pool < pools->count &&
+           (sizes[pool] != node->slots || strcmp (pools->list[pool].type, node->type) != 0))
+        pool++;
+    return pool;
+}
+
+/* As pools_make, but by type and slots of a node. */
+static int equal_nodes_make (const struct view *view, struct arena *arena, struct pools *ret)
+{
+    size_t count = (size_t)view->node_count + 1;
+    int *of_node = arena_take (arena, count, sizeof (of_node[0])),
+        *sizes = arena_take (arena, count, sizeof (sizes[0]));
+    struct pools pools = {.list = arena_take (arena, count, sizeof (pools.list[0])),
+                          .of_node = of_node};
+    if (!of_node || !sizes || !pools.list)
+        return -ENOMEM;
+    for (int i = 0; i < view->node_count; i++) {
+        const struct node *node = &view->nodes[i];
+        int pool = of_node[i] = pool_of (&pools, sizes, node);
+        if (pool == pools.count) {
+            sizes[pools.count] = node->slots;
+            pools.list[pools.count++] = (struct pool){.type = node->type};
+        }
+        if (!node->available)
+            continue;
+        pools.list[pool].nodes++;
+        pools.list[pool].slots += node->slots;
+        pools.list[pool].node_slots = node->slots;
+    }
+    if (pools.count == 0)
+        pools.list[pools.count++] = (struct pool){.type = ""};
+    *ret = pools;
+    return 0;
+}
+
+static bool is_regular (const struct pool *pool, int slots)
+{
+    if (slots < pool->node_slots)
+        return (slots & (slots - 1)) == 0;
+    return slots % pool->node_slots == 0;
+}
+
+/* All counts up to the limit.  Nodes with more slots than that also are whole. */
+static void add_configs (struct round *round, int index)
+{
+    const struct pool *pool = &round->pools.list[index];
+    for (int k = 1; k <= pool->slots && k <= REPLICAS_MOST; k++)
+        round->configs[round->config_count++] =
+            (struct config){index, k, .regular = is_regular (pool, k)};
+    if (pool->node_slots > REPLICAS_MOST)
+        round->configs[round->config_count++] =
+            (struct config){index, pool->node_slots, .regular = true};
+}
+
+/* Can the job have only counts of its own in the pool, and no regular configuration? */
+static bool has_own_counts (const struct round *round, const struct job *job, int pool)
+{
+    if (job->spec.allowed.kind == ALLOWED_MULTIPLE || job->spec.allowed.kind == ALLOWED_LIST)
+        return true;
+    for (int i = 0; i < round->config_count; i++)
+        if (round->configs[i].pool == pool && round->configs[i].regular &&
+            job_allows (job, round->configs[i].slots))
+            return false;
+    return true;
 }
 
 /* The configuration that the job has now; -1: none of these. */
@@ -160,6 +221,7 @@ static bool is_smallest (const struct round *round, const struct job *job, int i
         return false;
     for (int i = 0; i < index; i++)
         if (round->configs[i].pool == config->pool && round->configs[i].slots >= fewest &&
+            (round->configs[i].regular || !config->regular) &&
             job_allows (job, round->configs[i].slots))
             return false;
     return true;
@@ -172,12 +234,16 @@ static void find_goodputs (const struct round *round, const struct job *job, dou
     int first = -1, most = replica_limit (round, job), fewest = job_next_replicas (job, 0);
     struct type_model model;
     double least = INFINITY;
+    bool own = false;
     for (int i = round->pools.count - 1; i >= 0; i--)
         first = measured_in (round, job, i, &model) ? i : first;
     for (int i = 0; i < round->config_count; i++) {
         struct config config = round->configs[i];
         ret[i] = never;
-        if (!job_allows_type (job, round->pools.list[config.pool].type) ||
+        if (i == 0 || config.pool != round->configs[i - 1].pool)
+            own = has_own_counts (round, job, config.pool);
+        if ((!config.regular && !own) ||
+            !job_allows_type (job, round->pools.list[config.pool].type) ||
             !job_allows (job, config.slots) || (config.slots > most && first >= 0))
             continue;
         if (first < 0)
@@ -301,6 +367,26 @@ static int ring_take (struct ring *ring, int slots)
     return 0;
 }
 
+/* Take k slots wherever some are free. */
+static int ring_take_any (struct ring *ring, int slots)
+{
+    const struct round *round = ring->round;
+    int nodes = round->view->node_count, count = 0, room = 0;
+    for (int i = 0; i < nodes; i++)
+        room += round->pools.of_node[i] == ring->pool ? ring->free[i] : 0;
+    if (room < slots)
+        return 0;
+    for (int node = ring->next; slots > 0; node = (node + 1) % nodes) {
+        int part = slots < ring->free[node] ? slots : ring->free[node];
+        if (round->pools.of_node[node] != ring->pool || part <= 0)
+            continue;
+        ring->free[node] -= part;
+        ring->shares[count++] = (struct share){node, part};
+        slots -= part;
+    }
+    return count;
+}
+
 static int by_node (const void *a, const void *b)
 {
     return ((const struct share *)a)->node - ((const struct share *)b)->node;
@@ -321,8 +407,10 @@ static bool has_room (const struct ring *ring, struct placement placement)
 }
 
 /* The next smaller configuration of the pool; 0: none. */
-static int smaller (const struct ring *ring, int slots)
+static int smaller (const struct ring *ring, const struct job *job, bool own, int slots)
 {
+    if (own)
+        return job_fit_replicas (job, slots - 1);
     int node_slots = ring->round->pools.list[ring->pool].node_slots;
     return slots > node_slots ? slots - node_slots : slots / 2;
 }
@@ -361,10 +449,15 @@ static int place_pool (struct ring *ring, const struct placement *chosen, bool k
             if (chosen[i].count == 0 || chosen[i].shares[0].node != ring->pool ||
                 chosen[i].shares[0].replicas != slots || plan_placement (plan, i).count > 0)
                 continue;
+            const struct job *job = view->jobs[i];
+            bool own = has_own_counts (ring->round, job, ring->pool);
             int count = ring_take (ring, slots);
-            for (int k = smaller (ring, slots); count == 0 && k > 0; k = smaller (ring, k)) {
+            if (count == 0 && own)
+                count = ring_take_any (ring, slots);
+            for (int k = smaller (ring, job, own, slots); count == 0 && k > 0;
+                 k = smaller (ring, job, own, k)) {
                 all = 0;
-                count = job_allows (view->jobs[i], k) ? ring_take (ring, k) : 0;
+                count = job_allows (job, k) ? ring_take (ring, k) : 0;
             }
             if (count == 0) {
                 all = 0;
@@ -404,7 +497,7 @@ static int place_all (const struct round *round, const struct placement *chosen,
 static int round_make (struct round *round)
 {
     const struct view *view = round->view;
-    if (pools_make (view->nodes, view->node_count, round->arena, &round->pools) < 0)
+    if (equal_nodes_make (view, round->arena, &round->pools) < 0)
         return -ENOMEM;
     size_t pools = (size_t)round->pools.count;
     round->slots = arena_take (round->arena, pools, sizeof (round->slots[0]));

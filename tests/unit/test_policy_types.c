@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Policies that serve jobs one after the other, on nodes of several types: slots of a type that a job may use are not
- * left idle.  Plans computed by hand.
+ * Policies on nodes of several types: slots of a type that a job may use are not left idle.  sia: counts and nodes that
+ * its configurations do not fit.  Plans computed by hand.
  */
 #include "unit.h"
 #include "views.h"
@@ -11,65 +11,60 @@ struct row {
     int request;
     const char *type; /* the only one that it may use; NULL: all */
     const char *expected;
+    int multiple, min; /* 0: any */
 };
 
-/* 4-slot nodes, one per letter of `nodes`, which is its type. */
+/* One node per letter of `nodes`, which is its type. */
 static const struct case_of_types {
     const char *policy, *what, *nodes;
     int rows;
     struct row row[4];
+    const char *slots; /* one digit per node; NULL: 4 each */
 } cases[] = {
-    {"equal-share",
-     "the second job takes the other type",
-     "xyy",
-     2,
-     {{"", 1, NULL, "1:4 2:4"}, {"", 1, NULL, "0:4"}}},
-    {"equal-share",
-     "each job has its own type for itself",
-     "xyy",
-     2,
-     {{"", 1, "x", "0:4"}, {"", 1, "y", "1:4 2:4"}}},
-    {"equal-share",
-     "a job leaves the type that others need",
-     "xyy",
-     3,
-     {{"", 1, NULL, "1:4 2:4"}, {"", 1, "x", "0:2"}, {"", 1, "x", "0:2"}}},
-    {"equal-share",
-     "a type that no node has takes no slots from others",
-     "xx",
-     2,
-     {{"", 1, "z", ""}, {"", 1, NULL, "0:4 1:4"}}},
-    {"equal-share", "more room elsewhere: it moves", "xyy", 1, {{"0:4", 1, NULL, "1:4 2:4"}}},
-    {"optimus",
-     "each job has its own type for itself",
-     "xyy",
-     2,
-     {{"", 1, "x", "0:4"}, {"", 1, "y", "1:4 2:4"}}},
-    {"optimus",
-     "the second job takes the other type",
-     "xyy",
-     2,
-     {{"", 1, NULL, "1:4 2:4"}, {"", 1, NULL, "0:4"}}},
-    {"fifo",
-     "a job that waits for its type blocks that type only",
-     "xyy",
-     4,
-     {{"0:2", 2, NULL, "0:2"}, {"", 4, "x", ""}, {"", 8, "y", "1:4 2:4"}, {"", 1, "x", ""}}},
-    {"fifo",
-     "a job that is larger than its type is skipped, although the cluster has enough slots",
-     "xyy",
-     2,
-     {{"", 8, "x", ""}, {"", 4, "x", "0:4"}}},
-    {"fifo",
-     "slots of several types do not add up",
-     "xyy",
-     2,
-     {{"", 10, NULL, ""}, {"", 8, NULL, "1:4 2:4"}}},
-    {"fifo",
-     "a waiting job takes no slots of a running one",
-     "xyy",
-     2,
-     {{"", 4, NULL, "0:4"}, {"1:4 2:4", 8, NULL, "1:4 2:4"}}},
+    {"equal-share", "the second job takes the other type", "xyy", 2,
+     .row = {{"", 1, NULL, .expected = "1:4 2:4"}, {"", 1, NULL, .expected = "0:4"}}},
+    {"equal-share", "each job has its own type for itself", "xyy", 2,
+     .row = {{"", 1, "x", .expected = "0:4"}, {"", 1, "y", .expected = "1:4 2:4"}}},
+    {"equal-share", "a job leaves the type that others need", "xyy", 3,
+     .row = {{"", 1, NULL, .expected = "1:4 2:4"},
+             {"", 1, "x", .expected = "0:2"},
+             {"", 1, "x", .expected = "0:2"}}},
+    {"equal-share", "a type that no node has takes no slots from others", "xx", 2,
+     .row = {{"", 1, "z", .expected = ""}, {"", 1, NULL, .expected = "0:4 1:4"}}},
+    {"equal-share", "more room elsewhere: it moves", "xyy", 1,
+     .row = {{"0:4", 1, NULL, .expected = "1:4 2:4"}}},
+    {"optimus", "each job has its own type for itself", "xyy", 2,
+     .row = {{"", 1, "x", .expected = "0:4"}, {"", 1, "y", .expected = "1:4 2:4"}}},
+    {"optimus", "the second job takes the other type", "xyy", 2,
+     .row = {{"", 1, NULL, .expected = "1:4 2:4"}, {"", 1, NULL, .expected = "0:4"}}},
+    {"fifo", "a job that waits for its type blocks that type only", "xyy", 4,
+     .row = {{"0:2", 2, NULL, .expected = "0:2"},
+             {"", 4, "x", .expected = ""},
+             {"", 8, "y", .expected = "1:4 2:4"},
+             {"", 1, "x", .expected = ""}}},
+    {"fifo", "a job that is larger than its type is skipped, although the cluster has enough slots",
+     "xyy", 2, .row = {{"", 8, "x", .expected = ""}, {"", 4, "x", .expected = "0:4"}}},
+    {"fifo", "slots of several types do not add up", "xyy", 2,
+     .row = {{"", 10, NULL, .expected = ""}, {"", 8, NULL, .expected = "1:4 2:4"}}},
+    {"fifo", "a waiting job takes no slots of a running one", "xyy", 2,
+     .row = {{"", 4, NULL, .expected = "0:4"}, {"1:4 2:4", 8, NULL, .expected = "1:4 2:4"}}},
+    {"sia", "multiples of 3 on one node", "x", 1,
+     .row = {{"", 1, NULL, .expected = "0:3", .multiple = 3}}},
+    {"sia", "multiples of 3 on several nodes", "xxx", 2,
+     .row = {{"", 1, NULL, .expected = "0:4 1:2", .multiple = 3, .min = 5},
+             {"", 1, NULL, .expected = "2:1"}}},
+    {"sia", "what is free on the nodes is used", "xx", 2,
+     .row = {{"0:3", 1, NULL, .expected = "0:3", .multiple = 3},
+             {"1:3", 1, NULL, .expected = "1:3", .multiple = 3}}},
+    {"sia", "one node of each size: each job has its own", "xxx", 3,
+     .row = {{"", 1, NULL, .expected = "0:8", .min = 8},
+             {"", 1, NULL, .expected = "1:3", .min = 3},
+             {"", 1, NULL, .expected = "2:3", .min = 3}},
+     .slots = "833"},
+    {"sia", "whole nodes of the smaller size, which are more", "xxx", 2,
+     .row = {{"", 1, NULL, .expected = "1:3 2:3", .min = 5},
+             {"", 1, NULL, .expected = "0:4", .min = 4}},
+     .slots = "433"},
 };
 
 static void slots_by_type (void **state)
@@ -85,6 +80,8 @@ static void slots_by_type (void **state)
         scene_init (&scene, (int)strlen (at->nodes));
         for (int node = 0; node < scene.view.node_count; node++)
             snprintf (scene.nodes[node].type, NAME_SIZE, "%c", at->nodes[node]);
+        for (int node = 0; at->slots && node < scene.view.node_count; node++)
+            scene.nodes[node].slots = at->slots[node] - '0';
         for (int r = 0; r < at->rows; r++) {
             char name[NAME_SIZE];
             snprintf (name, sizeof (name), "job-%d", r);
@@ -93,6 +90,10 @@ static void slots_by_type (void **state)
                 job->spec.types.count = 1;
                 snprintf (job->spec.types.list[0], NAME_SIZE, "%s", at->row[r].type);
             }
+            job->spec.min_replicas = at->row[r].min;
+            if (at->row[r].multiple > 0)
+                job->spec.allowed =
+                    (struct allowed){.kind = ALLOWED_MULTIPLE, .multiple = at->row[r].multiple};
             job->oracle = (struct oracle){malloc (sizeof (iter_s)), 16, 1000};
             assert_non_null (job->oracle.iter_s);
             memcpy (job->oracle.iter_s, iter_s, sizeof (iter_s));
