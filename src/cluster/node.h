@@ -12,6 +12,9 @@ enum { NAME_SIZE = 64 };
  * in an int. */
 enum { NODES_LIMIT = 1 << 16, SLOTS_LIMIT = 1 << 10 };
 
+/* Types of the nodes of a cluster: a decision may take time and memory in proportion to the square of their number. */
+enum { NODE_TYPES_LIMIT = 64 };
+
 /* A machine with slots of one type. */
 struct node {
     char name[NAME_SIZE];
@@ -22,5 +25,12 @@ struct node {
 
 /* The node of that name in a list; NULL: none. */
 const struct node *node_find (const struct node *nodes, int count, const char *name);
+
+/* The first node whose type is one more than NODE_TYPES_LIMIT; -1: none is.  Nodes that are gone, without slots, do not
+ * count. */
+int node_beyond_types (const struct node *nodes, int count);
+
+/* Can nodes of this type be added? */
+bool node_type_fits (const struct node *nodes, int count, const char *type);
 
 #endif

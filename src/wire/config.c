@@ -149,6 +149,9 @@ int wire_config_add_node (struct wire_config *config, const struct node *node,
             return fail (err, -EEXIST, "node %s: expected every name once", node->name);
     if (config->node_count == WIRE_CONFIG_NODES)
         return fail (err, -EINVAL, "expected at most %d nodes", WIRE_CONFIG_NODES);
+    if (!node_type_fits (config->nodes, config->node_count, node->type))
+        return fail (err, -EINVAL, "node %s, type %s: expected at most %d types of nodes",
+                     node->name, node->type, NODE_TYPES_LIMIT);
     size_t count = (size_t)config->node_count + 1;
     struct node *nodes = realloc (config->nodes, count * sizeof (nodes[0]));
     if (!nodes)

@@ -109,6 +109,12 @@ static int read_nodes (struct reader *reader, const struct wire_place *place,
         if (rc == 0 && slots > PROBLEM_SLOTS_LIMIT)
             rc = wire_fail (&node, err, "expected at most %d GPUs in all", PROBLEM_SLOTS_LIMIT);
     }
+    int beyond = rc == 0 ? node_beyond_types (problem->nodes, (int)count) : -1;
+    if (beyond >= 0) {
+        struct wire_place node = wire_element (place, (size_t)beyond),
+                          type = wire_field (&node, "type");
+        return wire_fail (&type, err, "expected at most %d types of nodes", NODE_TYPES_LIMIT);
+    }
     return rc;
 }
 

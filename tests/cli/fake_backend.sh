@@ -11,6 +11,9 @@ printf 'backend: nosuch\n' >"$tmp/bad.yaml"
 run $POLLUXD --config "$tmp/bad.yaml" --check
 expect "an unknown backend in the configuration" status=2 out= err~'bad.yaml:1:10: backend: expected "local", "slurm-steps", "slurm" or "fake", got .nosuch'
 
+run $POLLUXD --backend fake --check $(printf -- '--node n%d:1:t%d ' $(for i in {1..65}; do echo $i $i; done))
+expect "more types than there may be" status=2 err~'node n65, type t65: expected at most 64 types of nodes'
+
 start_daemon --backend fake --node a:2 --node b:2 --interval 0.4
 run pollux status
 expect "status names the backend" status=0 out~'backend fake$' out~'0 of 4 slots in use'

@@ -288,6 +288,24 @@ static void test_gres_type (void **state)
     }
 }
 
+/* Nodes of more types than Pollux takes are left out. */
+static void test_many_types (void **state)
+{
+    struct fixture *test = *state;
+    static const struct slurm_nodes_query query = {.gres = "gpu"};
+    char text[16 << 10];
+    int length = 0;
+    for (int i = 0; i < NODE_TYPES_LIMIT + 2; i++)
+        length += snprintf (text + length, sizeof (text) - (size_t)length,
+                            "n%d|mixed|gpu:t%d:4|gpu:t%d:0|10.0.0.%d|0/16/0/16|4000|0|up|\n", i, i,
+                            i, i + 1);
+    take (test, clock_monotonic_us (), &query, text);
+    struct event event;
+    while (service_next_node (&test->service, &test->cluster, &event))
+        assert_int_equal (cluster_apply (&test->cluster, &event, NULL), 0);
+    assert_int_equal (test->cluster.node_count, NODE_TYPES_LIMIT);
+}
+
 /* A node with which a share failed is not used until Slurm, asked later, has it again. */
 static void test_failed_node (void **state)
 {
@@ -312,11 +330,11 @@ int main (void)
 {
 #define with_nodes(test) cmocka_unit_test_setup_teardown (test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        with_nodes (test_others),           with_nodes (test_change_of_one_node),
-        with_nodes (test_own_shares),       with_nodes (test_reserved),
-        with_nodes (test_failed_node),      with_nodes (test_gres_type),
-        with_nodes (test_waiting_share),    with_nodes (test_room),
-        with_nodes (test_closed_partition),
+        with_nodes (test_others),      with_nodes (test_change_of_one_node),
+        with_nodes (test_own_shares),  with_nodes (test_reserved),
+        with_nodes (test_failed_node), with_nodes (test_gres_type),
+        with_nodes (test_many_types),  with_nodes (test_waiting_share),
+        with_nodes (test_room),        with_nodes (test_closed_partition),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -403,6 +403,15 @@ int service_next_node (struct service *service, const struct cluster *cluster, s
         }
         if (same && (reported || !known))
             continue;
+        if (slots > 0 && !node_type_fits (cluster->nodes, cluster->node_count, node->type)) {
+            if (!service->types_full)
+                slurm_log (&service->slurm, LOG_WARNING,
+                           "node %s, type %s, is not used, nor are nodes of further types: Pollux "
+                           "takes at most %d types of nodes",
+                           node->name, node->type, NODE_TYPES_LIMIT);
+            service->types_full = true;
+            continue;
+        }
         *ret = (struct event){.type = EVENT_NODE, .job = -1, .node = *node};
         ret->node.slots = slots;
         if (reported && known)

@@ -127,7 +127,8 @@ struct service {
     struct slurm_nodes found;               /* taken with the next list of jobs */
     struct slurm_reservations reservations; /* of the same time */
     bool has_found;
-    bool hidden_logged;       /* it was logged that Slurm does not show our jobs */
+    bool hidden_logged; /* it was logged that Slurm does not show our jobs */
+    bool types_full;    /* nodes of more types than there may be were found, and that was said */
     bool reservation_missing; /* it was logged that our reservation has no nodes */
     int64_t found_began_us;
 };
