@@ -28,8 +28,8 @@
 #include "policy/policy_options.h"
 #include "policy/simplex.h"
 
-/* Pools that are told apart; further ones are not used. */
-enum { POOLS_LIMIT = 16 };
+/* Pools that are told apart: a cluster's types, and some of nodes that are gone. */
+enum { POOLS_LIMIT = 2 * NODE_TYPES_LIMIT };
 
 /* The speed of a job on a type that is too small for it, as published. */
 static const double no_room_speed = 0.1;
@@ -176,7 +176,7 @@ static int find_shares (struct round *round, bool fair)
     int rows = jobs + pools + (fair ? jobs : 0), columns = jobs * pools + fair;
     size_t cells = ((size_t)rows + 1) * ((size_t)columns + 1);
     double *tableau = arena_take (round->arena, cells, sizeof (tableau[0]));
-    int *basis = arena_take (round->arena, (size_t)rows + (size_t)columns, sizeof (basis[0]));
+    int *basis = arena_take (round->arena, SIMPLEX_SCRATCH (rows, columns), sizeof (basis[0]));
     double *x = arena_take (round->arena, (size_t)columns, sizeof (x[0]));
     if (!tableau || !basis || !x)
         return -ENOMEM;
@@ -394,7 +394,8 @@ static int round_make (struct round *round)
     const struct view *view = round->view;
     if (pools_make (view->nodes, view->node_count, round->arena, &round->pools) < 0)
         return -ENOMEM;
-    round->pools.count = round->pools.count < POOLS_LIMIT ? round->pools.count : POOLS_LIMIT;
+    if (round->pools.count > POOLS_LIMIT)
+        return -E2BIG;
     size_t jobs = (size_t)view->job_count + 1, pairs = jobs * (size_t)round->pools.count;
     round->speeds = arena_take (round->arena, pairs, sizeof (round->speeds[0]));
     round->shares = arena_take (round->arena, pairs, sizeof (round->shares[0]));
@@ -492,6 +493,11 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
     }
     free (records);
     free (slots);
+    if (rc == -E2BIG)
+        return fail (err, -EINVAL,
+                     "policy gavel tells %d types of nodes apart, those of nodes that are gone "
+                     "included, and the cluster has %d; use pollux or pollux-jct",
+                     POOLS_LIMIT, round.pools.count);
     return fail (err, rc, "no memory for the shares of %d jobs", view->job_count);
 }
 

@@ -39,13 +39,16 @@ static int entering (const struct program *program, const int *variables, bool f
     return best;
 }
 
-/* The row that leaves: the first to reach 0; -1: none does. */
-static int leaving (const struct program *program, const int *basis, int column)
+/* The row that leaves: the first to reach 0; -1: none does.  touched: the rows that are not 0 in the column, ended by -1;
+ * the cells of a column are far apart in memory, so they are looked at once. */
+static int leaving (const struct program *program, const int *basis, int column, int *touched)
 {
-    int best = -1;
+    int best = -1, count = 0;
     double least = INFINITY;
     for (int r = 0; r < program->rows; r++) {
         const double *row = row_of (program, r);
+        if (row[column] != 0)
+            touched[count++] = r;
         if (row[column] <= tiny)
             continue;
         double ratio = row[program->columns] / row[column];
@@ -54,22 +57,30 @@ static int leaving (const struct program *program, const int *basis, int column)
             best = r;
         }
     }
+    touched[count++] = program->rows; /* the gains: a column that enters has one */
+    touched[count] = -1;
     return best;
 }
 
-static void pivot (const struct program *program, int at, int column)
+/* filled: scratch, the columns where the row is not 0: most are 0 in the programs of a policy. */
+static void pivot (const struct program *program, int at, int column, const int *touched,
+                   int *filled)
 {
     double *row = row_of (program, at), factor = 1 / row[column];
-    for (int c = 0; c <= program->columns; c++)
+    int count = 0;
+    for (int c = 0; c <= program->columns; c++) {
         row[c] *= factor;
+        if (row[c] != 0)
+            filled[count++] = c;
+    }
     row[column] = factor;
-    for (int r = 0; r <= program->rows; r++) {
-        double *other = row_of (program, r), multiple = other[column];
-        if (r == at || multiple == 0)
+    for (; *touched >= 0; touched++) {
+        double *other = row_of (program, *touched), multiple = other[column];
+        if (*touched == at)
             continue;
         other[column] = 0;
-        for (int c = 0; c <= program->columns; c++)
-            other[c] -= multiple * row[c];
+        for (int i = 0; i < count; i++)
+            other[filled[i]] -= multiple * row[filled[i]];
     }
 }
 
@@ -77,6 +88,7 @@ int simplex_solve (double *tableau, int rows, int columns, int *basis, double *r
 {
     struct program program = {tableau, rows, columns};
     int *variables = basis + rows; /* of the columns; those of the rows are from `columns` on */
+    int *filled = variables + columns, *touched = filled + columns + 1;
     int64_t most = 50 * ((int64_t)rows + columns);
     for (int c = 0; c < columns; c++)
         variables[c] = c;
@@ -92,10 +104,10 @@ int simplex_solve (double *tableau, int rows, int columns, int *basis, double *r
                     ret[basis[r]] = row_of (&program, r)[columns];
             return 0;
         }
-        int row = leaving (&program, basis, column);
+        int row = leaving (&program, basis, column, touched);
         if (row < 0)
             return -EDOM;
-        pivot (&program, row, column);
+        pivot (&program, row, column, touched, filled);
         int variable = basis[row];
         basis[row] = variables[column];
         variables[column] = variable;

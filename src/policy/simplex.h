@@ -8,8 +8,13 @@
 #ifndef POLICY_SIMPLEX_H
 #define POLICY_SIMPLEX_H
 
-/* Solve it in place.  basis, of rows + columns numbers, is scratch; ret gets the `columns` values of x.  Takes
- * rows x columns steps per pivot.  0; -EDOM: no end within 50 (rows + columns) pivots, or no bound. */
+#include <stddef.h>
+
+/* Numbers of scratch memory that simplex_solve needs. */
+#define SIMPLEX_SCRATCH(rows, columns) (2 * ((size_t)(rows) + (size_t)(columns)) + 3)
+
+/* Solve it in place.  basis, of SIMPLEX_SCRATCH numbers, is scratch; ret gets the `columns` values of x.  A pivot takes
+ * rows + columns steps, and one for each cell that it changes, at most rows x columns.  0; -EDOM: no end within 50 (rows + columns) pivots, or no bound. */
 int simplex_solve (double *tableau, int rows, int columns, int *basis, double *ret);
 
 #endif

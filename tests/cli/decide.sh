@@ -112,6 +112,9 @@ for options in --policy=sia "--policy=gavel --policy-option=gavel_fair=0" "--pol
         expect "$options: $change" status=0 err=
     done
 done
+jq '.nodes = [range (20) | {name: "n\(.)", gpus: 4, type: "t\(.)"}] | .jobs |= map (del (.allocation)) | .jobs[0].types = ["t19"]' "$tmp/typed.json" >"$tmp/odd.json"
+run pollux decide --json --policy=gavel "$tmp/odd.json"
+check "gavel: the last of 20 types" jq -e '.allocations.b | keys == ["n19"]' <<<"$out"
 jq '.jobs[0] += {min_replicas: 2} | del (.jobs[0].model, .jobs[0].grad)' "$tmp/typed.json" >"$tmp/odd.json"
 run pollux decide --json --policy=sia "$tmp/odd.json"
 check "sia: a job without a model gets its minimum" jq -e '[.allocations.b[]] == [2]' <<<"$out"
@@ -235,6 +238,7 @@ bad "a node twice" '.nodes[2].name = "n0"' 'nodes\[2\]\.name: expected a name th
 bad "GPUs below 0" '.nodes[0].gpus = -1' 'nodes\[0\]\.gpus: expected'
 bad "a fraction of a GPU" '.nodes[0].gpus = 0.5' 'nodes\[0\]\.gpus: expected'
 bad "too many GPUs" '.nodes[].gpus = 1000000' 'nodes\[1\]: expected at most'
+bad "too many types" '.nodes = [range (65) | {name: "n\(.)", gpus: 1, type: "t\(.)"}]' 'nodes\[64\]\.type: expected at most 64 types of nodes'
 bad "a job twice" '.jobs[3].name = "vision"' 'jobs\[3\]\.name: expected a name that no other job has'
 bad "a name too long" '.jobs[3].name = "x" * 64' 'jobs\[3\]\.name: expected a name of 1 to 63 bytes'
 bad "no maximum" 'del(.jobs[0].max_replicas)' 'jobs\[0\]\.max_replicas: expected'

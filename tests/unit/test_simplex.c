@@ -50,7 +50,7 @@ static double best_vertex (const struct program *program)
 static int solve (const struct program *program, double ret[VARIABLES])
 {
     double tableau[(MOST_ROWS + 1) * WIDTH];
-    int basis[MOST_ROWS + VARIABLES];
+    int basis[SIMPLEX_SCRATCH (MOST_ROWS, VARIABLES)];
     memcpy (tableau, program->rows, (size_t)program->count * sizeof (program->rows[0]));
     double *last = tableau + program->count * WIDTH;
     memcpy (last, program->gains, sizeof (program->gains));
