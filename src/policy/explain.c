@@ -60,6 +60,24 @@ int explain_best_with (const struct explainer *explainer, int index, int replica
     return explain_best_on (explainer, index, shape, ret, err);
 }
 
+struct explain_trust explain_trust_of (const struct explainer *explainer, int index)
+{
+    const struct job *job = explainer->view->jobs[index];
+    const struct hints *hints = &job->hints;
+    struct job_model model = model_in (explainer, index, explainer->pool_of[index]);
+    struct explain_trust trust = {.profiled = hints->max_profiled_replicas};
+    for (int i = 0; i < hints->other_count && trust.profiled >= 0; i++)
+        if (hints->others[i].max_profiled_replicas > trust.profiled)
+            trust.profiled = hints->others[i].max_profiled_replicas;
+    if (model.known && model.source == MODEL_GUESSED)
+        trust.profiled = 0;
+    int64_t most = trust.trusted = job_trusted_with (job, trust.profiled);
+    if (hints->limits.init_batch > 0 && hints->limits.max_batch / hints->limits.min_local < most)
+        most = hints->limits.max_batch / hints->limits.min_local;
+    trust.most = (int)most;
+    return trust;
+}
+
 struct explain_point explain_point_of (const struct explainer *explainer, int index, int replicas,
                                        struct pollux_best best)
 {
@@ -202,7 +220,8 @@ static int curve_make (const struct explainer *explainer, int index, struct expl
                        struct pollux_error *err)
 {
     const struct job *job = explainer->view->jobs[index];
-    int slots = explainer->pools.list[explainer->pool_of[index]].slots;
+    const struct pool *pool = &explainer->pools.list[explainer->pool_of[index]];
+    int slots = job_allows_type (job, pool->type) ? pool->slots : 0;
     int most = job->spec.max_replicas < slots ? job->spec.max_replicas : slots;
     int count = 0;
     for (int from = 1; from <= most && count < EXPLAIN_POINTS;) {
@@ -301,24 +320,25 @@ static void find_model_limits (const struct job *job, struct explanation *ret)
             job->evidence, job->evidence == 1 ? "" : "s", job->evidence == 1 ? "s" : "");
 }
 
-static void find_size_limits (const struct job *job, int replicas, struct explanation *ret)
+static void find_size_limits (const struct explainer *explainer, int index, struct explanation *ret)
 {
+    const struct job *job = explainer->view->jobs[index];
     const struct job_spec *spec = &job->spec;
-    int trusted = job_trusted_replicas (job), most = job_most_replicas (job);
+    struct explain_trust trust = explain_trust_of (explainer, index);
+    int replicas = explainer->planned[index].replicas, trusted = trust.trusted, most = trust.most;
     bool held_by_trust = replicas > 0 && job->hints.has_model && trusted < spec->max_replicas &&
                          job_next_replicas (job, replicas) > trusted;
     if (replicas > 0 && replicas == spec->max_replicas)
         add_limit (ret, "It has its maximum of %d replica%s.", spec->max_replicas,
                    explain_plural (spec->max_replicas));
-    else if (held_by_trust && job->hints.max_profiled_replicas == 0)
+    else if (held_by_trust && trust.profiled == 0)
         add_limit (ret, "It is not measured yet: until then it gets the fewest replicas that it "
                         "can run with.");
     else if (held_by_trust)
         add_limit (ret,
                    "It has been measured with up to %d replica%s so far; it may have at most twice "
                    "as many until it has run with more.",
-                   job->hints.max_profiled_replicas,
-                   explain_plural (job->hints.max_profiled_replicas));
+                   trust.profiled, explain_plural (trust.profiled));
     if (most < trusted && job_next_replicas (job, replicas) > most)
         add_limit (
             ret, "Its batch limits (max_batch %lld, min_local %lld) feed at most %d replicas.",
@@ -398,7 +418,7 @@ int explain (struct explainer *explainer, int index, struct explanation *ret,
         rc = explain_less (explainer, index, &all->less, err);
     if (rc == 0) {
         find_model_limits (job, all);
-        find_size_limits (job, explainer->planned[index].replicas, all);
+        find_size_limits (explainer, index, all);
         find_type_limits (job, all);
         *ret = *all;
     }

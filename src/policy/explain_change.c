@@ -149,7 +149,7 @@ static int give_slots (struct explainer *explainer, int giver, int slots, struct
         int from = explainer->planned[i].replicas, to = job_next_replicas (job, from);
         if (i == giver || explainer->pool_of[i] != explainer->pool_of[giver] || to == 0 ||
             to - from > slots || job_pinned (job) || job->phase == JOB_CANCELLING ||
-            to > job_most_replicas (job))
+            to > explain_trust_of (explainer, i).most)
             continue;
         struct explain_state larger;
         struct job_value value = {0};
@@ -213,24 +213,26 @@ static bool exceeds_limits (const struct explainer *explainer, int index, int fr
 {
     const struct job *job = explainer->view->jobs[index];
     const struct pool *pool = &explainer->pools.list[explainer->pool_of[index]];
+    struct explain_trust trust = explain_trust_of (explainer, index);
     if (to == 0)
         impossible (ret, "its limits allow no more than %d replica%s", from, explain_plural (from));
     else if (job_pinned (job))
         impossible (ret, "it is not preemptible, so it stays as it is until it ends");
+    else if (!job_allows_type (job, pool->type))
+        impossible (ret, "no node that takes replicas has a type that it may use");
     else if (to > pool->slots && explainer->pools.count > 1)
         impossible (ret, "the nodes of type %s that take replicas have %d slots in all",
                     pool->type[0] ? pool->type : "''", pool->slots);
     else if (to > pool->slots)
         impossible (ret, "the nodes that take replicas have %d slots in all", pool->slots);
-    else if (to > job_trusted_replicas (job) && job->hints.max_profiled_replicas == 0)
+    else if (to > trust.trusted && trust.profiled == 0)
         impossible (ret, "it is not measured yet");
-    else if (to > job_trusted_replicas (job))
+    else if (to > trust.trusted)
         impossible (ret,
                     "it has been measured with up to %d replica%s, and its model is trusted up to "
                     "twice that",
-                    job->hints.max_profiled_replicas,
-                    explain_plural (job->hints.max_profiled_replicas));
-    else if (to > job_most_replicas (job))
+                    trust.profiled, explain_plural (trust.profiled));
+    else if (to > trust.most)
         impossible (ret, "with %d replicas its batch limits leave too few samples for each", to);
     else
         return false;

@@ -43,6 +43,14 @@ int explain_best_with (const struct explainer *explainer, int index, int replica
 struct explain_point explain_point_of (const struct explainer *explainer, int index, int replicas,
                                        struct pollux_best best);
 
+/* How many replicas a job may have on its type now, and why. */
+struct explain_trust {
+    int profiled; /* the most that it was measured with, on any type; -1: unknown, which sets no limit */
+    int trusted; /* its model holds for these */
+    int most;    /* of these, that its batch limits feed */
+};
+struct explain_trust explain_trust_of (const struct explainer *explainer, int index);
+
 /* The next larger and the next smaller count. */
 int explain_more (struct explainer *explainer, int index, struct explain_change *ret,
                   struct pollux_error *err);

@@ -557,6 +557,45 @@ static void unmeasured_jobs_say_so (void **state)
     cluster_fixture_clear (&cluster_fixture);
 }
 
+/* A job is trusted with twice what it was measured with on any type, and gets no slots of types that it may not use. */
+static void types_limit_jobs (void **state)
+{
+    (void)state;
+    struct cluster_fixture cluster_fixture;
+    cluster_fixture_init (&cluster_fixture, 2, 8);
+    struct cluster *cluster = &cluster_fixture.cluster;
+    snprintf (cluster->nodes[0].type, NAME_SIZE, "x");
+    snprintf (cluster->nodes[1].type, NAME_SIZE, "y");
+    int a = cluster_fixture_submit (&cluster_fixture, "a", 0, 16);
+    struct job *job = cluster->jobs[a];
+    job->hints = cluster_fixture_hints (0, 100);
+    job->hints.max_profiled_replicas = 1;
+    snprintf (job->hints.type, NAME_SIZE, "x");
+    job->hints.others[0] = (struct type_model){.type = "y",
+                                               .model = job->hints.model,
+                                               .max_local = job->hints.limits.max_local,
+                                               .max_profiled_replicas = 2};
+    job->hints.other_count = 1;
+    cluster_fixture_start (&cluster_fixture, a, "0:2");
+    struct explanation *all = explained (&cluster_fixture, a);
+    assert_true (all->more.possible);
+    assert_int_equal (all->limit_count, 0);
+    free (all);
+    job->hints.others[0].max_profiled_replicas = 1;
+    all = explained (&cluster_fixture, a);
+    assert_false (all->more.possible);
+    assert_non_null (strstr (all->limits[0], "It has been measured with up to 1 replica so far"));
+    free (all);
+    int b = cluster_fixture_submit (&cluster_fixture, "b", 0, 4);
+    cluster->jobs[b]->spec.types = (struct allowed_types){.list = {"z"}, .count = 1};
+    all = explained (&cluster_fixture, b);
+    assert_false (all->more.possible);
+    assert_string_equal (all->more.why, "no node that takes replicas has a type that it may use");
+    assert_int_equal (all->curve_count, 0);
+    free (all);
+    cluster_fixture_clear (&cluster_fixture);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -571,6 +610,7 @@ int main (void)
         cmocka_unit_test (sentences_for_users),
         cmocka_unit_test (large_changes_are_factors),
         cmocka_unit_test (unmeasured_jobs_say_so),
+        cmocka_unit_test (types_limit_jobs),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
