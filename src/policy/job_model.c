@@ -116,21 +116,33 @@ static struct pollux_model faster (struct pollux_model model, double ratio)
     return model;
 }
 
+/* Take the model of a type, if the owner has given its speed, the job was measured there, and had more replicas than with
+ * the one before.  speed: of that one; NaN: there is none yet. */
+static void prefer (const struct job *job, const char *type, double *speed, struct job_model *ret)
+{
+    struct job_model other;
+    double from = job_type_speed (job, type);
+    if (isnan (from) || !measured_on (job, type, &other) ||
+        (!isnan (*speed) && other.most_replicas <= ret->most_replicas))
+        return;
+    *speed = from;
+    *ret = other;
+}
+
 /* The prediction by the owner's speeds of this type and one that it was measured on; false: the owner has not given them.
  * Of several types the one that it had most replicas on, the first of these in the cluster: if it were the present one, a
- * job could be sent to and fro between two types that it judges by each other. */
+ * job could be sent to and fro between two types that it judges by each other.  Types that no node has any more come
+ * last. */
 static bool predict_by_owner (const struct job *job, const struct pools *pools, int pool,
                               struct job_model *ret)
 {
     double to = job_type_speed (job, pools->list[pool].type), best = NAN;
-    struct job_model other;
-    for (int i = 0; i < pools->count; i++) {
-        double from = job_type_speed (job, pools->list[i].type);
-        if (isnan (from) || !measured_on (job, pools->list[i].type, &other) ||
-            (!isnan (best) && other.most_replicas <= ret->most_replicas))
-            continue;
-        best = from;
-        *ret = other;
+    for (int i = 0; i < pools->count; i++)
+        prefer (job, pools->list[i].type, &best, ret);
+    if (isnan (best)) {
+        prefer (job, job->hints.type, &best, ret);
+        for (int i = 0; i < job->hints.other_count; i++)
+            prefer (job, job->hints.others[i].type, &best, ret);
     }
     if (isnan (to) || isnan (best))
         return false;

@@ -85,6 +85,12 @@ check "explain compares types: measured, and predicted by another job" jq -e '
 check "explain compares types: back to the slower one" jq -e '.explain.b.types.slow | .known and .replicas == 1 and .goodput_factor < 0.3' <<<"$out"
 run pollux decide --explain "$tmp/typed2.json"
 expect "the same in sentences" status=0 out~'^a: On 4 fast it would train 4 times as fast as on its 4 slow\.$' out~'^b: On 1 slow it would train 75 % slower than on its 1 fast'
+jq '.jobs[0].types = ["other"]' "$tmp/typed.json" >"$tmp/speeds.json"
+run pollux decide --explain --json "$tmp/speeds.json"
+check "explain offers no slots of a type that the job may not use" jq -e '.explain.b.more == null' <<<"$out"
+jq '.jobs[0].type = "gone" | .jobs[0].speeds = {"gone": 1, "slow": 1, "fast": 4}' "$tmp/typed.json" >"$tmp/speeds.json"
+run pollux decide --json "$tmp/speeds.json"
+check "the owner's speeds count for a measured type that no node has" jq -e '.allocations.b == {"n1": 4}' <<<"$out"
 for policy in pollux pollux-jct equal-share fifo; do
     for types in '["fast"]:n1' '{"except": ["slow"]}:n1' '["slow", "other"]:n0'; do
         jq ".jobs[0].types = ${types%:n?}" "$tmp/typed.json" >"$tmp/types.json"
