@@ -72,6 +72,7 @@ int sim_options_take (struct sim_options *ret, const struct options *options, in
     case SIM_OPTION_INTERVAL:
         return options_double (options, 1, 1e6, &config->interval_s, err);
     case SIM_OPTION_DELAY:
+        config->one_delay = true;
         return options_double (options, 0, 1e6, &config->restart_delay_s, err);
     case SIM_OPTION_INTERFERENCE:
         return options_double (options, 0, 0.999, &config->interference, err);

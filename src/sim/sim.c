@@ -136,7 +136,9 @@ static void make_spec (struct sim *sim, const struct actor *actor)
         .weight = 1,
         .preemptible = true,
         .adaptive = actor->request.batch == 0,
-        .restart_delay_s = sim_typed (sim->config) ? app_restart_delay (job->app) : (double)NAN,
+        .restart_delay_s = sim_typed (sim->config) && !sim->config->one_delay
+                               ? app_restart_delay (job->app)
+                               : (double)NAN,
         .fixed_replicas = job->replicas,
         .fixed_batch = sim->policy->requested ? job->batch : actor->request.batch,
     };

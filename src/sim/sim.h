@@ -27,6 +27,8 @@ struct sim_config {
     struct node_group groups[NODE_GROUPS_LIMIT];
     int group_count; /* 0: none */
     double interval_s, restart_delay_s;
+    bool
+        one_delay; /* restart_delay_s holds for all applications, also for those that have their own */
     double interference; /* share of speed that a multi-node job loses on a shared node, 0..1 */
     double p;            /* fairness of the policies that have it */
     struct policy_settings settings; /* options of the policy; those of others are ignored */

@@ -101,7 +101,7 @@ int sim_app_slots (const struct sim_config *config, const struct app *app)
 
 double sim_delay (const struct sim_config *config, const struct app *app)
 {
-    bool own = sim_typed (config) && !isnan (app_restart_delay (app));
+    bool own = sim_typed (config) && !config->one_delay && !isnan (app_restart_delay (app));
     return own ? app_restart_delay (app) : config->restart_delay_s;
 }
 
