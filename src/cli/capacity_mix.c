@@ -320,12 +320,24 @@ static int print_table (const struct study *study, FILE *out, struct pollux_erro
 
 /* ---- The whole ----------------------------------------------------------------------------- */
 
+static bool has_group (const struct sim_config *config, const char *type)
+{
+    for (int i = 0; i < config->group_count; i++)
+        if (strcmp (config->groups[i].type, type) == 0)
+            return true;
+    return false;
+}
+
 /* Put the prices in the order of the types.  -EINVAL names a type without a price, or a price without a type. */
 static int order_prices (struct capacity_request *request, struct pollux_error *err)
 {
     const struct sim_config *config = &request->sim.config;
     struct type_price ordered[NODE_GROUPS_LIMIT];
-    int used = 0;
+    for (int i = 0; i < request->price_count; i++)
+        if (!has_group (config, request->prices[i].type))
+            return fail (err, -EINVAL,
+                         "--price: type %s, which --node-group or --cluster does not have",
+                         request->prices[i].type);
     for (int i = 0; i < config->group_count; i++) {
         bool found = request->price_count == 0;
         ordered[i].price = request->price;
@@ -334,13 +346,10 @@ static int order_prices (struct capacity_request *request, struct pollux_error *
             if (strcmp (request->prices[j].type, config->groups[i].type) == 0) {
                 ordered[i].price = request->prices[j].price;
                 found = true;
-                used++;
             }
         if (!found)
             return fail (err, -EINVAL, "--price: none for type %s", config->groups[i].type);
     }
-    if (used != request->price_count)
-        return fail (err, -EINVAL, "--price: a type that --node-group or --cluster does not have");
     memcpy (request->prices, ordered, (size_t)config->group_count * sizeof (ordered[0]));
     request->price_count = config->group_count;
     return 0;

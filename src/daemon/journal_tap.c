@@ -33,7 +33,8 @@ static void log_event (const struct daemon *daemon, const struct event *event)
         break;
     case EVENT_NODE:
         say (logger, LOG_INFO, "node changed", LOG_TEXT ("node", event->node.name),
-             LOG_INT ("slots", event->node.slots), LOG_INT ("available", event->node.available));
+             LOG_TEXT ("type", event->node.type), LOG_INT ("slots", event->node.slots),
+             LOG_INT ("available", event->node.available));
         break;
     case EVENT_START:
         say (logger, LOG_INFO, "generation starts", LOG_TEXT ("job", job),

@@ -139,6 +139,8 @@ int wire_allowed_put (const struct allowed *allowed, json_t *object, struct poll
 static int decode_type (const struct wire_place *place, const char *name, const char *list,
                         int count, size_t stride, char ret[NAME_SIZE], struct pollux_error *err)
 {
+    if (!name && json_is_number (place->value))
+        return wire_fail (place, err, "expected a type; a name of digits needs quotes");
     if (!name || !wire_is_job (name))
         return wire_fail (place, err, "expected a type of 1 to %d letters, digits, '.', '_' or '-'",
                           NAME_SIZE - 1);

@@ -56,7 +56,7 @@ expect "a target that no mix meets" status=1 err= out~'not met by any mix'
 run capacity "${types[@]}" --price t4=1
 expect "a type without a price" status=2 err~'--price: none for type a100'
 run capacity "${types[@]}" --price t4=1,a100=2,h100=3
-expect "a price without a type" status=2 err~'--price: a type that --node-group or --cluster does not have'
+expect "a price without a type" status=2 err~'--price: type h100, which --node-group or --cluster does not have'
 run capacity --price t4=1
 expect "prices of types without types" status=2 err~'prices of types need --node-group or --cluster'
 for wrong in =1 t4= t4=x t4=-1 t4=1,t4=2 t4=1, "$(printf 'x%.0s' {1..70})=1"; do

@@ -42,6 +42,7 @@ configure() { printf 'backend: fake\npolicy: %s\ninterval: 0.3\nnodes:\n  - {nam
 logged() { grep -q "$1" "$log"; }
 configure pollux y
 start_daemon --config "$tmp/types.yaml"
+soon "the log has the types of nodes" logged 'node changed node=b type=y slots=2'
 submit stays --max 1 -- anything
 soon "a job runs" is stays '.phase == "running"'
 : >"$log"

@@ -293,6 +293,8 @@ static void test_refused (void **state)
         {"command: a\ntypes: [t4, t4]\n", "job:2:13: types[1]: expected every type once, got 't4'"},
         {"command: a\ntypes: [-t4]\n", "job:2:9: types[0]: expected a type of 1 to 63 letters, "
                                        "digits, '.', '_' or '-', got '-t4'"},
+        {"command: a\ntypes: [1080]\n",
+         "job:2:9: types[0]: expected a type; a name of digits needs quotes, got '1080'"},
         {"command: a\ntypes: {only: [t4]}\n", "job:2:9: types.only: no such field"},
         {"command: a\nspeeds: {t4: -1}\n",
          "job:2:14: speeds.t4: expected a number from 0.001 to 1000, got '-1'"},
