@@ -11,6 +11,7 @@
 
 #include "api/api_private.h"
 #include "api/tokens.h"
+#include "base/error.h"
 #include "wire/document.h"
 #include "wire/diagnostics.h"
 #include "wire/report.h"
@@ -99,6 +100,57 @@ static struct hints first_hints (const struct job_spec *spec)
         .max_profiled_replicas = spec->adaptive ? 0 : -1, .progress = NAN, .total = NAN};
 }
 
+/* ---- Types that no node has ---- */
+
+/* A list of names, as text. */
+struct name_list {
+    char text[256];
+    size_t length;
+};
+
+/* Add a name, unless the list has it or is full. */
+static void add_name (struct name_list *list, const char *name)
+{
+    char item[NAME_SIZE + 4], all[sizeof (list->text) + 4];
+    snprintf (item, sizeof (item), " %s,", name);
+    snprintf (all, sizeof (all), " %s,", list->text);
+    size_t room = sizeof (list->text) - list->length;
+    if (!name[0] || strstr (all, item) || strlen (name) + 3 > room)
+        return;
+    int added =
+        snprintf (list->text + list->length, room, "%s%s", list->length > 0 ? ", " : "", name);
+    list->length += (size_t)added;
+}
+
+static bool has_type (const struct cluster *cluster, const char *type)
+{
+    for (int i = 0; i < cluster->node_count; i++)
+        if (cluster->nodes[i].slots > 0 && strcmp (cluster->nodes[i].type, type) == 0)
+            return true;
+    return false;
+}
+
+/* A sentence about the types in `types` and `speeds` that no node has; empty: all are known.  No error, since nodes may
+ * come later. */
+static void warn_of_types (const struct cluster *cluster, const struct job_spec *spec,
+                           struct pollux_error *ret)
+{
+    struct name_list unknown = {.length = 0}, known = {.length = 0};
+    for (int i = 0; i < spec->types.count; i++)
+        if (!has_type (cluster, spec->types.list[i]))
+            add_name (&unknown, spec->types.list[i]);
+    for (int i = 0; i < spec->speeds.count; i++)
+        if (!has_type (cluster, spec->speeds.list[i].type))
+            add_name (&unknown, spec->speeds.list[i].type);
+    for (int i = 0; i < cluster->node_count; i++)
+        if (cluster->nodes[i].slots > 0)
+            add_name (&known, cluster->nodes[i].type);
+    ret->text[0] = '\0';
+    if (unknown.length > 0)
+        fail (ret, 0, "job %s: no node has the type %.100s; there are %.100s", spec->name,
+              unknown.text, known.length > 0 ? known.text : "none");
+}
+
 static void post_submission (struct api *api, struct http_request *request,
                              struct wire_submission *submission)
 {
@@ -131,7 +183,11 @@ static void post_submission (struct api *api, struct http_request *request,
     char location[NAME_SIZE + 16];
     snprintf (location, sizeof (location), "/v1/jobs/%s", spec->name);
     http_answer_header (request, "Location", location);
-    api_reply (api, request, 201, describe_job (&present, event.job));
+    json_t *job = describe_job (&present, event.job);
+    warn_of_types (cluster, spec, &err);
+    if (job && err.text[0])
+        json_object_set_new (job, "warning", json_string (err.text));
+    api_reply (api, request, 201, job);
 }
 
 void api_submit (struct api *api, struct http_request *request)

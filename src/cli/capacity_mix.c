@@ -365,6 +365,7 @@ int capacity_study_mixes (void *self, const struct sim_inputs *inputs, FILE *out
     int rc = order_prices (request, err);
     if (rc < 0)
         return rc;
+    sim_inputs_warn (inputs, &request->sim.config, "capacity");
     study.mixes = calloc (MIXES_LIMIT, sizeof (study.mixes[0]));
     if (!study.mixes)
         return fail (err, -ENOMEM, "no memory for %d mixes", MIXES_LIMIT);

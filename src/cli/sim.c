@@ -140,6 +140,7 @@ static int simulate (void *self, const struct sim_inputs *inputs, FILE *out,
 {
     const struct request *request = self;
     struct simulations simulations;
+    sim_inputs_warn (inputs, &request->sim.config, "sim");
     int rc =
         simulations_new (&request->sim.config, inputs, request->policy_count, &simulations, err);
     if (rc < 0)

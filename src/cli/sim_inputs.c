@@ -162,3 +162,44 @@ int sim_inputs_load (struct sim_input_files files, char *const *operands, int co
         sim_inputs_clear (&inputs);
     return rc;
 }
+
+/* Add a name to a list, unless the list has it. */
+static void add_name (char *list, size_t size, const char *name)
+{
+    char item[NAME_SIZE + 4], all[512];
+    snprintf (item, sizeof (item), " %s,", name);
+    snprintf (all, sizeof (all), " %s,", list);
+    if (strstr (all, item))
+        return;
+    size_t length = strlen (list);
+    snprintf (list + length, size - length, "%s%s", length > 0 ? ", " : "", name);
+}
+
+/* Whether one of the used applications runs on nodes of that type; types: the types that they have step times on. */
+static bool runs_on (const struct sim_inputs *inputs, const char *type, char *types, size_t size)
+{
+    bool runs = false;
+    for (int i = 0; i < ground_truth_count (inputs->truth); i++) {
+        const struct app *app = ground_truth_at (inputs->truth, i);
+        if (!is_used (inputs, app))
+            continue;
+        runs |= app_on (app, type) != NULL;
+        for (int t = 0; app_type (app, t); t++)
+            add_name (types, size, app_type (app, t));
+    }
+    return runs;
+}
+
+void sim_inputs_warn (const struct sim_inputs *inputs, const struct sim_config *config,
+                      const char *command)
+{
+    for (int i = 0; i < config->group_count; i++) {
+        char types[400] = "";
+        const char *type = config->groups[i].type;
+        if (!runs_on (inputs, type, types, sizeof (types)))
+            fprintf (stderr,
+                     "pollux %s: warning: no application of the workloads has step times on type "
+                     "%s, so its GPUs are not used; there are %s\n",
+                     command, type, types);
+    }
+}

@@ -4,6 +4,7 @@
 #define CLI_SIM_INPUTS_H
 
 #include "sim/workload.h"
+#include "sim/sim.h"
 #include "sim/ground_truth.h"
 
 /* A workload and the name of its file without .csv. */
@@ -32,5 +33,10 @@ enum { SIM_INPUTS_WORKLOADS_LIMIT = 1024 };
 int sim_inputs_load (struct sim_input_files files, char *const *operands, int count,
                      struct sim_inputs *ret, struct pollux_error *err);
 void sim_inputs_clear (struct sim_inputs *inputs);
+
+/* For each group of nodes whose type no application of the workloads can use, a sentence on stderr, which names the types that
+ * they can use. */
+void sim_inputs_warn (const struct sim_inputs *inputs, const struct sim_config *config,
+                      const char *command);
 
 #endif

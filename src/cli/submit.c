@@ -233,6 +233,8 @@ static int submit (const struct submit_request *request, FILE *out, struct pollu
         else if ((rc = answer_disarm (job, err)) == 0)
             fprintf (out, "%s\n", answer_text (job, "name"));
     }
+    if (rc == 0 && json_object_get (job, "warning") && answer_disarm (job, err) == 0)
+        fprintf (stderr, "pollux submit: warning: %s\n", answer_text (job, "warning"));
     json_decref (job);
     if (rc == 0)
         note_size (client, request->job);

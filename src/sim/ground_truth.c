@@ -237,6 +237,11 @@ double app_speed (const struct app *app)
     return app->speed;
 }
 
+const char *app_type (const struct app *app, int index)
+{
+    return index < app->part_count ? app->parts[index].type : NULL;
+}
+
 double app_restart_delay (const struct app *app)
 {
     return app->restart_delay_s;

@@ -48,6 +48,9 @@ enum { APP_TYPES = 8 };
  * nodes; NULL: it cannot run on nodes of this type. */
 const struct app *app_on (const struct app *app, const char *type);
 
+/* The types that it has step times on, by index; NULL: no more. */
+const char *app_type (const struct app *app, int index);
+
 /* A small number that tells its parts by type apart: 0 to APP_TYPES. */
 int app_index (const struct app *app);
 

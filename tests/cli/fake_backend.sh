@@ -43,6 +43,8 @@ logged() { grep -q "$1" "$log"; }
 configure pollux y
 start_daemon --config "$tmp/types.yaml"
 soon "the log has the types of nodes" logged 'node changed node=b type=y slots=2'
+run pollux submit --name typo --types x,yy --speeds x=1,zz=2 -- true
+expect "types that no node has: a warning" status=0 out=typo err~'warning: job typo: no node has the type yy, zz; there are x, y$'
 submit stays --max 1 -- anything
 soon "a job runs" is stays '.phase == "running"'
 : >"$log"

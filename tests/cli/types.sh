@@ -51,7 +51,8 @@ soon "it reports from there" trained_on quick
 # ---- Limits of types ------------------------------------------------------------------------------
 
 run pollux submit --name elsewhere --types a100,h100 -- true
-expect "a job for types that no node has is accepted" status=0 out=elsewhere
+expect "a job for types that no node has is accepted, with a warning" status=0 out=elsewhere \
+    err~'pollux submit: warning: job elsewhere: no node has the type a100, h100; there are slow, quick$'
 run pollux show elsewhere
 expect "it says what it waits for" status=0 out~"^why +needs 1 slot of one of its types \(a100, h100\), and the nodes that take replicas have 0"
 run pollux submit --name only --types slow -- sh -c 'echo "$POLLUX_NODE $POLLUX_NODE_TYPE"'
