@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's public interface: environment, advice, stopping, saved state.  With a simulated clock and
+ * The agent's public interface: environment, advice, stopping.  With a simulated clock and
  * random gradients of known noise.
  */
 #define _GNU_SOURCE
@@ -12,9 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent_fixture.h"
 #include "agent/environment.h"
-#include "base/bytes.h"
 
 /* ---- Where it is -------------------------------------------------------------------------- */
 
@@ -90,93 +89,6 @@ static void test_environment (void **unused)
     }
 }
 
-/* ---- A training program on the test's clock ------------------------------------------------- */
-
-static double clock_of (void *context)
-{
-    return *(double *)context;
-}
-
-static struct pollux_setup setup_of (int replicas, int nodes)
-{
-    struct pollux_setup setup;
-    pollux_setup_default (64, &setup);
-    setup.limits = (struct pollux_limits){64, 4096, 1, 512, true};
-    setup.world.shape = (struct pollux_shape){nodes, replicas};
-    return setup;
-}
-
-static struct pollux_agent *agent_of (const struct pollux_setup *setup, double *clock_s)
-{
-    struct pollux_agent *agent;
-    struct pollux_error err = {.text = ""};
-    if (pollux_agent_open (setup, &agent, &err) < 0)
-        fail_msg ("%s", err.text);
-    agent->now_s = clock_of;
-    agent->clock = clock_s;
-    return agent;
-}
-
-static struct pollux_advice advise (struct pollux_agent *agent)
-{
-    size_t count;
-    struct pollux_advice advice;
-    struct pollux_error err = {.text = ""};
-    pollux_agent_decide (agent, &count);
-    if (pollux_agent_follow (agent, &advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    return advice;
-}
-
-static const struct pollux_model truth = {0.02, 0.0005, 0.05, 0.004, 0.01, 0.001, 1.6};
-
-enum { DIM = 400 };
-
-/* A random gradient of m samples: the true one has squared norm 1, the noise a total variance of
- * `noise` per sample, so that phi = noise. */
-static void draw (struct rng *rng, double noise, int64_t m, double ret[DIM])
-{
-    for (int d = 0; d < DIM; d++)
-        ret[d] = (1 + sqrt (noise / (double)m) * rng_gaussian (rng)) / sqrt (DIM);
-}
-
-/* One update, timed by the true model. */
-static struct pollux_advice train (struct pollux_agent *agent, struct rng *rng, double noise,
-                                   double *clock_s, double kept[DIM])
-{
-    struct pollux_batch batch = agent->advice.batch;
-    struct pollux_shape shape = agent->world.shape;
-    double grad_s = pollux_grad_time (&truth, batch.m), g[DIM], mean[DIM] = {0}, micro_sqr = 0;
-    double whole_s = pollux_iter_time (&truth, shape, batch);
-    int64_t n = shape.replicas * (batch.s + 1);
-    pollux_agent_step_begin (agent);
-    for (int64_t i = 0; i < batch.s; i++)
-        *clock_s += grad_s, pollux_agent_micro_end (agent);
-    for (int64_t i = 0; i < n; i++) {
-        draw (rng, noise, batch.m, g);
-        micro_sqr += pollux_sqr_f64 (g, DIM, NULL, NULL) / (double)n;
-        for (int d = 0; d < DIM; d++)
-            mean[d] += g[d] / (double)n;
-    }
-    *clock_s += grad_s;
-    pollux_agent_sync_begin (agent);
-    *clock_s += whole_s - (double)(batch.s + 1) * grad_s;
-    pollux_agent_sync_end (agent);
-    if (n > 1) {
-        double mean_sqr = pollux_sqr_f64 (mean, DIM, NULL, NULL);
-        assert_int_equal (pollux_agent_gradients (agent, batch.s + 1, &micro_sqr, &mean_sqr, NULL),
-                          0);
-    } else {
-        struct pollux_pair pair = pollux_pair_f64 (kept, g, DIM, NULL, NULL);
-        assert_int_equal (pollux_agent_gradients_single (agent, &pair.dot, &pair.diff_sqr, NULL),
-                          0);
-        memcpy (kept, g, sizeof (g));
-    }
-    struct pollux_advice advice = advise (agent);
-    pollux_agent_step_end (agent);
-    return advice;
-}
-
 /* Within 20 % after 200 steps, the batch fixed to M0. */
 static void test_noise_of_known_scale (void **unused)
 {
@@ -185,15 +97,15 @@ static void test_noise_of_known_scale (void **unused)
     for (size_t i = 0; i < COUNT (counts); i++)
         for (int with_accumulation = 0; with_accumulation < 2; with_accumulation++) {
             double clock_s = 0, kept[DIM] = {0}, noise = 640;
-            struct pollux_setup setup = setup_of (counts[i], 1);
+            struct pollux_setup setup = agent_setup (counts[i], 1);
             setup.fixed =
                 (struct pollux_batch){64 / counts[i] / (1 + with_accumulation), with_accumulation};
-            struct pollux_agent *agent = agent_of (&setup, &clock_s);
+            struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
             struct rng rng = rng_stream (8, i);
             pollux_agent_pass_begin (agent);
-            advise (agent);
+            agent_advise (agent);
             for (int step = 0; step < 200; step++)
-                train (agent, &rng, noise, &clock_s, kept);
+                agent_train (agent, &rng, noise, &clock_s, kept);
             struct pollux_status status;
             pollux_agent_status (agent, &status);
             if (fabs (status.noise_scale - noise) > 0.2 * noise)
@@ -211,18 +123,18 @@ static void test_factor_and_progress (void **unused)
     static const char *const names[] = {"adascale", "adamscale", "linear", "sqrt"};
     for (size_t i = 0; i < COUNT (names); i++) {
         double clock_s = 0, kept[DIM] = {0}, progress = 0;
-        struct pollux_setup setup = setup_of (4, 2);
+        struct pollux_setup setup = agent_setup (4, 2);
         struct pollux_error err;
         setup.rule = names[i];
         setup.fixed = (struct pollux_batch){64, 1}; /* 8 times M0 */
         setup.total = 700;
-        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
         struct rng rng = rng_seed (2);
-        struct pollux_advice advice = advise (agent);
+        struct pollux_advice advice = agent_advise (agent);
         assert_int_equal (advice.batch.m, 64);
         assert_true (advice.gain == 0 && advice.progress == 0);
         while (advice.verdict == POLLUX_GO) {
-            advice = train (agent, &rng, 200, &clock_s, kept);
+            advice = agent_train (agent, &rng, 200, &clock_s, kept);
             progress += advice.gain;
             double gain = pollux_gain (agent_grad (agent), 8);
             const double want[] = {gain, sqrt (gain), 8, sqrt (8)};
@@ -245,34 +157,34 @@ static void test_skipped_and_asked_twice (void **unused)
 {
     (void)unused;
     double clock_s = 0, bad = NAN, good = 1, micro = 2;
-    struct pollux_setup setup = setup_of (2, 1);
-    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_setup setup = agent_setup (2, 1);
+    struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
     struct pollux_error err;
     assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &good, &err), -EINVAL);
-    advise (agent);
+    agent_advise (agent);
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_gradients (agent, 1, &bad, &good, &err), -EDOM);
-    struct pollux_advice advice = advise (agent);
+    struct pollux_advice advice = agent_advise (agent);
     assert_true (advice.skip && advice.progress == 0 && advice.gain == 0);
     pollux_agent_step_end (agent);
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &good, &err), 0);
     assert_int_equal (pollux_agent_gradients (agent, 5, &micro, &good, &err), -EINVAL);
-    advice = advise (agent);
+    advice = agent_advise (agent);
     assert_true (!advice.skip && advice.progress == 1);
-    advice = advise (agent);
+    advice = agent_advise (agent);
     assert_true (advice.progress == 1);
     pollux_agent_step_end (agent);
     assert_false (pollux_agent_paired (agent));
     pollux_agent_skip (agent); /* outside of a step: no effect */
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &good, &err), 0);
-    advice = advise (agent);
+    advice = agent_advise (agent);
     assert_true (!advice.skip && advice.progress == 2);
     pollux_agent_step_end (agent);
     pollux_agent_step_begin (agent);
     pollux_agent_skip (agent);
-    advice = advise (agent);
+    advice = agent_advise (agent);
     assert_true (advice.skip && advice.progress == 2 && advice.gain == 0);
     pollux_agent_step_end (agent);
     pollux_agent_close (agent);
@@ -283,11 +195,11 @@ static void test_dropped_step (void **unused)
 {
     (void)unused;
     double clock_s = 0, micro = 2, mean = 1;
-    struct pollux_setup setup = setup_of (2, 1);
+    struct pollux_setup setup = agent_setup (2, 1);
     setup.beta2 = 0.99;
-    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
     struct pollux_error err;
-    advise (agent);
+    agent_advise (agent);
     pollux_agent_step_drop (agent); /* outside of a step: no effect */
     for (int i = 1; i <= 6; i++) {
         struct adaptation adaptation = agent->adaptation;
@@ -300,7 +212,7 @@ static void test_dropped_step (void **unused)
             pollux_agent_decide (agent, &count);
         pollux_agent_step_drop (agent);
         pollux_agent_step_end (agent);
-        struct pollux_advice advice = advise (agent);
+        struct pollux_advice advice = agent_advise (agent);
         assert_true (!advice.skip && advice.gain == 0 && advice.progress == i - 1);
         assert_true (agent_profile (agent)->steps == steps);
         assert_memory_equal (&agent->moment, &moment, sizeof (moment));
@@ -308,7 +220,7 @@ static void test_dropped_step (void **unused)
         pollux_agent_step_begin (agent);
         clock_s += 1;
         assert_int_equal (pollux_agent_gradients (agent, 1, &micro, &mean, &err), 0);
-        assert_true (advise (agent).progress == i);
+        assert_true (agent_advise (agent).progress == i);
         pollux_agent_step_end (agent);
         assert_true (agent_profile (agent)->steps == (uint64_t)(i - 1)); /* not the first step */
     }
@@ -321,12 +233,12 @@ static void test_early_decision (void **unused)
 {
     (void)unused;
     double clock_s = 0, micro = 2, mean = 1;
-    struct pollux_setup setup = setup_of (2, 1);
+    struct pollux_setup setup = agent_setup (2, 1);
     setup.total = 3;
     setup.beta2 = 0.99;
-    struct pollux_agent *first = agent_of (&setup, &clock_s);
+    struct pollux_agent *first = agent_with_clock (&setup, &clock_s);
     setup.world.rank = 1;
-    struct pollux_agent *second = agent_of (&setup, &clock_s);
+    struct pollux_agent *second = agent_with_clock (&setup, &clock_s);
     struct pollux_error err;
     const bool bad[] = {false, true, false, true, true, false};
     double progress = 0;
@@ -377,7 +289,7 @@ static struct pollux_advice train_samples (struct pollux_agent *agent, int64_t s
     *clock_s += 10;
     if (pollux_agent_gradients (agent, parts, &micro, &mean, &err) < 0)
         fail_msg ("%s", err.text);
-    struct pollux_advice advice = advise (agent);
+    struct pollux_advice advice = agent_advise (agent);
     pollux_agent_step_end (agent);
     return advice;
 }
@@ -397,10 +309,10 @@ static void test_samples_of_one_update (void **unused)
     };
     for (size_t i = 0; i < COUNT (cases); i++) {
         double clock_s = 0;
-        struct pollux_setup setup = setup_of (2, 1);
+        struct pollux_setup setup = agent_setup (2, 1);
         setup.fixed = (struct pollux_batch){16, 1}; /* M0 = 64 in all */
-        struct pollux_agent *agent = agent_of (&setup, &clock_s);
-        advise (agent);
+        struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
+        agent_advise (agent);
         train_samples (agent, 0, 2, &clock_s); /* the first is not measured */
         uint64_t steps = agent_profile (agent)->steps;
         struct pollux_noise *noise;
@@ -430,12 +342,12 @@ static void test_samples_out_of_place (void **unused)
 {
     (void)unused;
     double clock_s = 0, micro = 2, mean = 1;
-    struct pollux_setup setup = setup_of (2, 1);
+    struct pollux_setup setup = agent_setup (2, 1);
     setup.fixed = (struct pollux_batch){8, 3};
-    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
     struct pollux_error err;
     assert_int_equal (pollux_agent_samples (agent, 10, &err), -EINVAL);
-    advise (agent);
+    agent_advise (agent);
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_samples (agent, 0, &err), -EINVAL);
     assert_int_equal (pollux_agent_samples (agent, POLLUX_BATCH_LIMIT + 1, &err), -EINVAL);
@@ -445,24 +357,24 @@ static void test_samples_out_of_place (void **unused)
     assert_int_equal (pollux_agent_gradients (agent, 5, &micro, &mean, &err), -EINVAL);
     assert_int_equal (pollux_agent_gradients (agent, 0, &micro, &mean, &err), -EINVAL);
     assert_int_equal (pollux_agent_gradients (agent, 3, &micro, &mean, &err), 0);
-    advise (agent);
+    agent_advise (agent);
     assert_int_equal (pollux_agent_samples (agent, 40, &err), -EINVAL);
     assert_non_null (strstr (err.text, "decision"));
     pollux_agent_step_end (agent);
     pollux_agent_close (agent);
     /* Other replicas may call it; it is not required. */
     setup.world.rank = 1;
-    agent = agent_of (&setup, &clock_s);
+    agent = agent_with_clock (&setup, &clock_s);
     pollux_agent_step_begin (agent);
     assert_int_equal (pollux_agent_samples (agent, 40, &err), 0);
     pollux_agent_step_end (agent);
     pollux_agent_close (agent);
     /* n = 1: compared only with a gradient of the same number of samples. */
-    setup = setup_of (1, 1);
+    setup = agent_setup (1, 1);
     setup.fixed = (struct pollux_batch){64, 0};
-    agent = agent_of (&setup, &clock_s);
+    agent = agent_with_clock (&setup, &clock_s);
     static const int64_t samples[] = {0, 40, 40, 0}, paired[] = {false, false, true, false};
-    advise (agent);
+    agent_advise (agent);
     for (size_t i = 0; i < COUNT (samples); i++) {
         pollux_agent_step_begin (agent);
         if (samples[i])
@@ -471,7 +383,7 @@ static void test_samples_out_of_place (void **unused)
         assert_int_equal (pollux_agent_gradients_single (agent, paired[i] ? &mean : NULL,
                                                          paired[i] ? &micro : NULL, &err),
                           0);
-        advise (agent);
+        agent_advise (agent);
         pollux_agent_step_end (agent);
     }
     pollux_agent_close (agent);
@@ -483,10 +395,10 @@ static void test_all_follow_replica_0 (void **unused)
 {
     (void)unused;
     double clock_s = 0, kept[DIM];
-    struct pollux_setup setup = setup_of (2, 1);
-    struct pollux_agent *first = agent_of (&setup, &clock_s);
+    struct pollux_setup setup = agent_setup (2, 1);
+    struct pollux_agent *first = agent_with_clock (&setup, &clock_s);
     setup.world.rank = 1;
-    struct pollux_agent *second = agent_of (&setup, &clock_s);
+    struct pollux_agent *second = agent_with_clock (&setup, &clock_s);
     struct pollux_advice a, b;
     struct pollux_error err;
     struct rng rng = rng_seed (4);
@@ -497,14 +409,14 @@ static void test_all_follow_replica_0 (void **unused)
     assert_int_equal (pollux_agent_follow (second, &b, &err), -EINVAL);
     assert_non_null (strstr (err.text, "broadcast"));
     pollux_agent_pass_begin (first);
-    a = advise (first);
+    a = agent_advise (first);
     for (int step = 0; step < 50; step++) {
         if (step % 20 == 0)
             pollux_agent_pass_begin (first);
         if (step == 40)
             pollux_agent_stop (first);
         pollux_agent_step_begin (second);
-        a = train (first, &rng, 2000, &clock_s, kept);
+        a = agent_train (first, &rng, 2000, &clock_s, kept);
         double *to = pollux_agent_decide (second, &other);
         pollux_agent_decide (first, &count);
         assert_int_equal (count, other);
@@ -548,24 +460,24 @@ static void test_signal (void **unused)
 {
     (void)unused;
     double clock_s = 0;
-    struct pollux_setup setup = setup_of (1, 1);
+    struct pollux_setup setup = agent_setup (1, 1);
     struct pollux_error err;
     struct sigaction action = {.sa_handler = handler_before}, now, old;
     assert_int_equal (sigaction (SIGTERM, &action, &old), 0);
     for (int round = 0; round < 3; round++) {
-        struct pollux_agent *agent = agent_of (&setup, &clock_s),
-                            *other = agent_of (&setup, &clock_s);
+        struct pollux_agent *agent = agent_with_clock (&setup, &clock_s),
+                            *other = agent_with_clock (&setup, &clock_s);
         assert_int_equal (pollux_agent_catch (agent, SIGKILL, &err), -EINVAL);
         assert_int_equal (pollux_agent_catch (agent, 1000, &err), -EINVAL);
         assert_int_equal (pollux_agent_catch (agent, SIGTERM, &err), 0);
         assert_int_equal (pollux_agent_catch (agent, SIGTERM, &err), -EBUSY);
         assert_int_equal (pollux_agent_catch (other, SIGTERM, &err), 0);
-        assert_int_equal (advise (agent).verdict, POLLUX_GO);
+        assert_int_equal (agent_advise (agent).verdict, POLLUX_GO);
         before_called = 0;
         raise (SIGTERM);
         assert_int_equal (before_called, SIGTERM);
         assert_true (pollux_agent_stopping (agent) && pollux_agent_stopping (other));
-        assert_int_equal (advise (agent).verdict, POLLUX_STOP);
+        assert_int_equal (agent_advise (agent).verdict, POLLUX_STOP);
         pollux_agent_close (agent);
         sigaction (SIGTERM, NULL, &now);
         assert_true (now.sa_handler != handler_before);
@@ -575,7 +487,7 @@ static void test_signal (void **unused)
     }
     /* Without a previous handler, the signal no longer kills the process. */
     signal (SIGTERM, SIG_DFL);
-    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
     assert_int_equal (pollux_agent_catch (agent, SIGTERM, &err), 0);
     raise (SIGTERM);
     assert_true (pollux_agent_stopping (agent));
@@ -596,10 +508,10 @@ static void test_signal_chain (void **unused)
 {
     (void)unused;
     double clock_s = 0;
-    struct pollux_setup setup = setup_of (1, 1);
+    struct pollux_setup setup = agent_setup (1, 1);
     struct sigaction front = {.sa_sigaction = handler_in_front, .sa_flags = SA_SIGINFO};
     for (int round = 0; round < 3; round++) {
-        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
         assert_int_equal (pollux_agent_catch (agent, SIGWINCH, NULL), 0);
         if (round == 0)
             assert_int_equal (sigaction (SIGWINCH, &front, &behind), 0);
@@ -618,9 +530,9 @@ static void test_signal_dropped (void **unused)
 {
     (void)unused;
     double clock_s = 0;
-    struct pollux_setup setup = setup_of (1, 1);
+    struct pollux_setup setup = agent_setup (1, 1);
     for (int round = 0; round < 3; round++) {
-        struct pollux_agent *agent = agent_of (&setup, &clock_s);
+        struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
         assert_int_equal (pollux_agent_catch (agent, SIGCONT, NULL), 0);
         raise (SIGCONT);
         assert_true (pollux_agent_stopping (agent));
@@ -634,13 +546,13 @@ static void test_signal_dropped (void **unused)
 static void *one_thread (void *arg)
 {
     double clock_s = 0, kept[DIM] = {0};
-    struct pollux_setup setup = setup_of (1, 1);
+    struct pollux_setup setup = agent_setup (1, 1);
     struct rng rng = rng_seed (9);
-    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
     assert_int_equal (pollux_agent_catch (agent, SIGUSR1, NULL), 0);
-    advise (agent);
+    agent_advise (agent);
     for (int step = 0; step < 30; step++) {
-        train (agent, &rng, 100, &clock_s, kept);
+        agent_train (agent, &rng, 100, &clock_s, kept);
         if (step % 10 == 0)
             raise (SIGUSR1);
     }
@@ -669,12 +581,12 @@ static void test_inert_after_fork (void **unused)
 {
     (void)unused;
     double clock_s = 0, kept[DIM] = {0};
-    struct pollux_setup setup = setup_of (1, 1);
+    struct pollux_setup setup = agent_setup (1, 1);
     struct rng rng = rng_seed (1);
-    struct pollux_agent *agent = agent_of (&setup, &clock_s);
+    struct pollux_agent *agent = agent_with_clock (&setup, &clock_s);
     assert_int_equal (pollux_agent_catch (agent, SIGUSR2, NULL), 0);
-    advise (agent);
-    train (agent, &rng, 100, &clock_s, kept);
+    agent_advise (agent);
+    agent_train (agent, &rng, 100, &clock_s, kept);
     pid_t child = fork ();
     if (child == 0) {
         struct pollux_advice advice;
@@ -693,251 +605,8 @@ static void test_inert_after_fork (void **unused)
     int status;
     waitpid (child, &status, 0);
     assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
-    assert_int_equal (train (agent, &rng, 100, &clock_s, kept).verdict, POLLUX_GO);
+    assert_int_equal (agent_train (agent, &rng, 100, &clock_s, kept).verdict, POLLUX_GO);
     pollux_agent_close (agent);
-}
-
-/* ---- Saving --------------------------------------------------------------------------------- */
-
-static void test_state (void **unused)
-{
-    (void)unused;
-    double clock_s = 0, kept[DIM] = {0};
-    struct pollux_setup setup = setup_of (2, 1);
-    struct rng rng = rng_seed (6);
-    struct pollux_agent *agent = agent_of (&setup, &clock_s), *other;
-    struct pollux_error err = {.text = ""};
-    advise (agent);
-    for (int step = 0; step < 40; step++)
-        train (agent, &rng, 300, &clock_s, kept);
-    size_t size = pollux_agent_state_size (agent);
-    uint8_t *data = malloc (size), *again = malloc (size);
-    assert_int_equal (pollux_agent_state_save (agent, data, size - 1, &err), -ENOSPC);
-    assert_int_equal (pollux_agent_state_save (agent, data, size, &err), 0);
-    /* At another number of replicas. */
-    setup.world.shape = (struct pollux_shape){2, 4};
-    other = agent_of (&setup, &clock_s);
-    if (pollux_agent_state_restore (other, data, size, &err) < 0)
-        fail_msg ("%s", err.text);
-    assert_int_equal (pollux_agent_state_save (other, again, size, &err), 0);
-    assert_memory_equal (data, again, size);
-    assert_true (other->progress == agent->progress);
-    /* The first decision fits what was measured elsewhere. */
-    pollux_agent_pass_begin (other);
-    advise (other);
-    assert_true (other->tuner.fitted);
-    assert_int_equal (agent_profile (other)->max_replicas, 2);
-    /* Every changed byte and every truncation is refused, with no change. */
-    pollux_agent_state_save (other, again, size, &err);
-    for (size_t at = 0; at < size; at++) {
-        data[at] ^= 1;
-        assert_int_equal (pollux_agent_state_restore (other, data, size, &err), -EINVAL);
-        data[at] ^= 1;
-        assert_int_equal (pollux_agent_state_restore (other, data, at, &err), -EINVAL);
-    }
-    uint8_t *now = malloc (size);
-    assert_int_equal (pollux_agent_state_save (other, now, size, &err), 0);
-    assert_memory_equal (again, now, size);
-    pollux_agent_close (other);
-    /* Another M0 is another job. */
-    pollux_setup_default (65, &setup);
-    setup.world.shape = (struct pollux_shape){1, 1};
-    other = agent_of (&setup, &clock_s);
-    assert_int_equal (pollux_agent_state_restore (other, data, size, &err), -EINVAL);
-    assert_non_null (strstr (err.text, "initial batch"));
-    pollux_agent_close (other);
-    pollux_agent_close (agent);
-    free (data);
-    free (again);
-    free (now);
-}
-
-/* A state of version 1 has the average and the profile, and no evidence. */
-static void test_state_of_version_1 (void **unused)
-{
-    (void)unused;
-    double clock_s = 0;
-    uint8_t data[512], again[1024];
-    struct pollux_setup setup = setup_of (2, 1);
-    struct pollux_error err = {.text = ""};
-    FILE *file = fopen ("fuzz/corpus/agent_state/trained", "r");
-    assert_non_null (file);
-    size_t size = fread (data, 1, sizeof (data), file);
-    fclose (file);
-    assert_int_equal (data[8], 1);
-    setup.groups = 2;
-    setup.limits = (struct pollux_limits){64, 4096, 1, 512, true};
-    struct pollux_agent *agent = agent_of (&setup, &clock_s);
-    if (pollux_agent_state_restore (agent, data, size, &err) < 0)
-        fail_msg ("%s", err.text);
-    struct pollux_grad grad = pollux_noise_grad (agent->noise);
-    assert_true (agent->progress > 92 && agent->progress < 93);
-    assert_true (agent_profile (agent)->count == 2 && agent_profile (agent)->steps == 18 &&
-                 agent->tuner.fitted);
-    assert_true (grad.sqr > 0 && grad.var > 0 && pollux_noise_weight (agent->noise) > 0);
-    const struct adaptation *adaptation = &agent->adaptation;
-    assert_true (evidence_count (&adaptation->evidence) == 0 && adaptation->updates == 0);
-    assert_true (agent_grad (agent).gain_max == 1 &&
-                 adaptation->gain_limit.most == GAIN_LIMIT_FIRST);
-    assert_int_equal (agent->tuner.batch.m, 32);
-    /* It is saved as the present version, and that is read. */
-    size = pollux_agent_state_size (agent);
-    assert_true (size <= sizeof (again));
-    assert_int_equal (pollux_agent_state_save (agent, again, size, &err), 0);
-    assert_int_equal (again[8], 3);
-    assert_int_equal (pollux_agent_state_restore (agent, again, size, &err), 0);
-    pollux_agent_close (agent);
-}
-
-/* ---- Types of nodes ------------------------------------------------------------------------- */
-
-static void save_and_close (struct pollux_agent *agent, uint8_t *data, size_t *size)
-{
-    *size = pollux_agent_state_size (agent);
-    assert_true (*size <= TYPES_SIZE_LIMIT);
-    assert_int_equal (pollux_agent_state_save (agent, data, *size, NULL), 0);
-    pollux_agent_close (agent);
-}
-
-/* A job moves between types: each keeps its profile, model and largest local batch. */
-static void test_types (void **unused)
-{
-    (void)unused;
-    static const struct {
-        const char *type;
-        int steps, known, last; /* known: types; last: the move whose profile it continues, or -1 */
-    } moves[] = {{"t4", 30, 1, -1},  {"a100", 20, 2, -1}, {"t4", 15, 2, 0},
-                 {"idle", 0, 3, -1}, {"a100", 15, 2, 1},  {"", 15, 3, -1},
-                 {"h100", 10, 3, 5}, {"", 10, 4, -1},     {"t4", 10, 3, 2}};
-    uint64_t measured[COUNT (moves)];
-    static uint8_t data[TYPES_SIZE_LIMIT];
-    size_t size = 0;
-    double clock_s = 0, kept[DIM] = {0};
-    struct rng rng = rng_seed (6);
-    struct pollux_setup setup = setup_of (2, 1);
-    int64_t most = setup.limits.max_local;
-    for (size_t i = 0; i < COUNT (moves); i++) {
-        setenv ("POLLUX_NODE_TYPE", moves[i].type, 1);
-        setup.limits.max_local = most + (int64_t)i;
-        struct pollux_agent *agent = agent_of (&setup, &clock_s);
-        if (size > 0)
-            assert_int_equal (pollux_agent_state_restore (agent, data, size, NULL), 0);
-        const struct type_profile *present = &agent->types.items[0];
-        uint64_t before = moves[i].last < 0 ? 0 : measured[moves[i].last];
-        assert_string_equal (present->type, moves[i].type);
-        assert_int_equal (present->max_local, most + (int64_t)i);
-        assert_int_equal (present->profile.steps, before);
-        assert_int_equal (agent->types.count, moves[i].known);
-        assert_int_equal (agent->tuner.fitted, before > 0);
-        for (int step = 0; step <= moves[i].steps; step++) {
-            advise (agent);
-            if (step < moves[i].steps) /* the first step is not measured */
-                train (agent, &rng, 300, &clock_s, kept);
-        }
-        measured[i] = present->profile.steps;
-        save_and_close (agent, data, &size);
-    }
-    unsetenv ("POLLUX_NODE_TYPE");
-}
-
-/* Of nine types the one of the longest absence is forgotten; a name that no report can hold is none. */
-static void test_many_types (void **unused)
-{
-    (void)unused;
-    struct type_profiles types = {.count = 1};
-    char name[TYPE_SIZE], longest[TYPE_SIZE + 1] = "";
-    for (int i = 0; i < 9; i++) {
-        snprintf (name, sizeof (name), "t%d", i);
-        type_profiles_move (&types, name);
-        types.items[0].profile.count = 1;
-        types.items[0].max_local = i;
-    }
-    assert_int_equal (types.count, TYPES_LIMIT);
-    for (int i = 0; i < TYPES_LIMIT; i++)
-        assert_int_equal (types.items[i].max_local, 8 - i);
-    type_profiles_move (&types, "t1");
-    assert_int_equal (types.count, TYPES_LIMIT);
-    assert_true (types.items[0].max_local == 1 && types.items[1].max_local == 8);
-    assert_int_equal (types.items[TYPES_LIMIT - 1].max_local, 2);
-    memset (longest, 'x', TYPE_SIZE);
-    static const char *const bad[] = {"a\"b", "a\\b", "a\nb", "\xc3\xa4", NULL};
-    for (size_t i = 0; i < COUNT (bad); i++) {
-        type_name (bad[i], name);
-        assert_string_equal (name, "");
-    }
-    type_name (longest, name);
-    assert_string_equal (name, "");
-    type_name (longest + 1, name);
-    assert_string_equal (name, longest + 1);
-}
-
-/* Stopped at a random step and resumed from the saved bytes, training is the same to the last bit. */
-static void test_resumed_is_the_same (void **unused)
-{
-    (void)unused;
-    struct rng chance = rng_seed (12);
-    for (int round = 0; round < 10; round++) {
-        int stop = 1 + (int)rng_below (&chance, 60);
-        double clock_s = 0, kept[DIM] = {0}, lone_kept[DIM] = {0};
-        struct pollux_setup setup = setup_of (round % 2 ? 1 : 4, 1);
-        setup.fixed = (struct pollux_batch){32, 0};
-        struct pollux_agent *agent = agent_of (&setup, &clock_s),
-                            *lone = agent_of (&setup, &clock_s);
-        struct rng rng = rng_seed (3), lone_rng = rng;
-        advise (agent);
-        advise (lone);
-        for (int step = 0; step < 80; step++) {
-            if (step == stop) {
-                size_t size = pollux_agent_state_size (agent);
-                uint8_t *data = malloc (size);
-                assert_int_equal (pollux_agent_state_save (agent, data, size, NULL), 0);
-                pollux_agent_close (agent);
-                agent = agent_of (&setup, &clock_s);
-                assert_int_equal (pollux_agent_state_restore (agent, data, size, NULL), 0);
-                free (data);
-            }
-            struct pollux_advice a = train (agent, &rng, 300, &clock_s, kept);
-            struct pollux_advice b = train (lone, &lone_rng, 300, &clock_s, lone_kept);
-            assert_true (a.progress == b.progress && a.gain == b.gain);
-            assert_true (pollux_agent_factor (agent, 0) == pollux_agent_factor (lone, 0));
-        }
-        pollux_agent_close (agent);
-        pollux_agent_close (lone);
-    }
-}
-
-static void test_state_in_a_checkpoint (void **unused)
-{
-    (void)unused;
-    char directory[64], command[96];
-    snprintf (directory, sizeof (directory), "%s/pollux-test-XXXXXX", temporary_folder ());
-    assert_non_null (mkdtemp (directory));
-    setenv ("POLLUX_CHECKPOINT_DIR", directory, 1);
-    double clock_s = 0, kept[DIM] = {0};
-    struct pollux_setup setup = setup_of (1, 1);
-    struct rng rng = rng_seed (6);
-    struct pollux_error err = {.text = ""};
-    struct pollux_checkpoint *checkpoint;
-    struct pollux_agent *agent = agent_of (&setup, &clock_s), *other = agent_of (&setup, &clock_s);
-    unsetenv ("POLLUX_CHECKPOINT_DIR");
-    assert_string_equal (pollux_agent_checkpoint_dir (agent), directory);
-    advise (agent);
-    train (agent, &rng, 300, &clock_s, kept);
-    assert_int_equal (pollux_checkpoint_begin (directory, &checkpoint, &err), 0);
-    assert_int_equal (pollux_agent_save (agent, checkpoint, &err), 0);
-    assert_int_equal (pollux_checkpoint_commit (checkpoint, 2, &err), 0);
-    pollux_checkpoint_close (checkpoint);
-    assert_int_equal (pollux_checkpoint_open (directory, &checkpoint, NULL, &err), 0);
-    assert_int_equal (pollux_agent_restore (other, checkpoint, &err), 0);
-    assert_true (other->progress == 1);
-    pollux_checkpoint_close (checkpoint);
-    assert_int_equal (pollux_checkpoint_begin (directory, &checkpoint, &err), 0);
-    assert_int_equal (pollux_agent_restore (other, checkpoint, &err), -ENOENT);
-    pollux_checkpoint_close (checkpoint);
-    pollux_agent_close (agent);
-    pollux_agent_close (other);
-    snprintf (command, sizeof (command), "rm -rf %s", directory);
-    assert_int_equal (system (command), 0);
 }
 
 static void test_setups_that_cannot_be (void **unused)
@@ -945,7 +614,7 @@ static void test_setups_that_cannot_be (void **unused)
     (void)unused;
     struct pollux_agent *agent;
     struct pollux_error err;
-    struct pollux_setup good = setup_of (1, 1), bad[12];
+    struct pollux_setup good = agent_setup (1, 1), bad[12];
     for (size_t i = 0; i < COUNT (bad); i++)
         bad[i] = good;
     bad[0].limits.init_batch = 0;
@@ -985,12 +654,6 @@ int main (void)
         cmocka_unit_test (test_signal_dropped),
         cmocka_unit_test (test_threads),
         cmocka_unit_test (test_inert_after_fork),
-        cmocka_unit_test (test_state),
-        cmocka_unit_test (test_state_of_version_1),
-        cmocka_unit_test (test_types),
-        cmocka_unit_test (test_many_types),
-        cmocka_unit_test (test_resumed_is_the_same),
-        cmocka_unit_test (test_state_in_a_checkpoint),
         cmocka_unit_test (test_setups_that_cannot_be),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
