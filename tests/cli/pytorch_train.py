@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training program of pytorch.sh: a small network on generated data, slowed down by sleeps.  It
+"""The training program of pytorch.sh and pytorch_types.sh: a small network on generated data, slowed down by sleeps.  It
 trains until FOLDER has a file named `end`.
 
     pytorch_train.py FOLDER BUILD       uses the libpollux in the build directory BUILD
     WORKERS=0                           in the environment: samples are made by the replica itself
+    FAST_TYPE=TYPE                      in the environment: steps take a quarter of the time on nodes of this type
 
     FOLDER/updates.RANK     a line per update: time, generation, replicas, batch, epoch, loss
     FOLDER/samples.RANK     a line per update: generation, pass, the samples of this replica
@@ -22,6 +23,7 @@ import pollux.torch as px  # noqa: E402
 
 SAMPLES = 300
 workers = int(os.environ.get("WORKERS", "1"))
+fast = os.environ.get("FAST_TYPE", "-") == os.environ.get("POLLUX_NODE_TYPE")
 
 
 class Waves(Dataset):
@@ -56,7 +58,7 @@ for epoch in px.epochs(100000):
     end = px.Accumulator("end")
     taken, losses = [], []
     for index, x, y in loader:
-        time.sleep(0.01 + 0.0005 * len(x))
+        time.sleep((0.01 + 0.0005 * len(x)) / (4 if fast else 1))
         loss = torch.nn.functional.mse_loss(model(x), y)
         loss.backward()
         optimizer.step()
