@@ -213,7 +213,7 @@ static void vacate (struct job *job, enum job_phase phase, int64_t at_us)
 /* Later jobs of its application learn from what it has measured. */
 static int remember (struct cluster *cluster, const struct job *job, struct pollux_error *err)
 {
-    struct past_job past = {
+    struct ended_job past = {
         .application = job->application, .hints = job->hints, .noise = job->noise};
     if (!job->application || !job->hints.has_model || job->hints.max_profiled_replicas < 1)
         return 0;

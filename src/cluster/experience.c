@@ -35,7 +35,7 @@ static void forget (struct experience *experience, int index)
              after * sizeof (experience->jobs[0]));
 }
 
-int experience_add (struct experience *experience, const struct past_job *job)
+int experience_add (struct experience *experience, const struct ended_job *job)
 {
     int same = 0, oldest = -1;
     if (!experience->jobs &&

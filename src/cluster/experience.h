@@ -12,14 +12,14 @@
 enum { EXPERIENCE_LIMIT = 256, EXPERIENCE_JOBS = 8 /* of one application */ };
 
 /* One job that has ended. */
-struct past_job {
+struct ended_job {
     uint64_t application; /* job.application, not 0 */
     struct hints hints;   /* with a model */
     struct noise_curve noise;
 };
 
 struct experience {
-    struct past_job *jobs; /* oldest first; NULL: none */
+    struct ended_job *jobs; /* oldest first; NULL: none */
     int count;
 };
 
@@ -28,7 +28,7 @@ struct experience {
 uint64_t experience_application (const struct job_spec *spec, const struct launch *launch);
 
 /* Forget the oldest job if there is no room, then add one.  0 or -ENOMEM. */
-int experience_add (struct experience *experience, const struct past_job *job);
+int experience_add (struct experience *experience, const struct ended_job *job);
 
 /* A copy, which the caller owns.  0 or -ENOMEM. */
 int experience_copy (const struct experience *experience, struct experience *ret);

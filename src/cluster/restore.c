@@ -57,7 +57,7 @@ int cluster_restore_job (struct cluster *cluster, const struct event *submit, co
     return 0;
 }
 
-int cluster_restore_experience (struct cluster *cluster, const struct past_job *job,
+int cluster_restore_experience (struct cluster *cluster, const struct ended_job *job,
                                 struct pollux_error *err)
 {
     if (!job->application || !job->hints.has_model || job->hints.max_profiled_replicas < 1)

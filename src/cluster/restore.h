@@ -22,7 +22,7 @@ int cluster_restore_job (struct cluster *cluster, const struct event *submit, co
                          int64_t now_us, struct pollux_error *err);
 
 /* Add a job to the experience, after those that ended before it.  -EINVAL: no event adds such a job. */
-int cluster_restore_experience (struct cluster *cluster, const struct past_job *job,
+int cluster_restore_experience (struct cluster *cluster, const struct ended_job *job,
                                 struct pollux_error *err);
 
 /* Set the cluster's clock.  -EINVAL: earlier than the submission of a job. */

@@ -55,7 +55,7 @@ static int collect (const struct view *view, struct teacher *teachers)
     const struct experience *past = view->experience;
     int count = 0;
     for (int i = past->count - 1; i >= 0; i--) {
-        const struct past_job *job = &past->jobs[i];
+        const struct ended_job *job = &past->jobs[i];
         teachers[count] = (struct teacher){job->application, count, &job->hints, &job->noise};
         count++;
     }

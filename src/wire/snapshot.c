@@ -78,8 +78,8 @@ static const struct wire_member state_members[] = {
     {0},
 };
 
-static const struct wire_member past_job_members[] = {
-    {WIRE_MEMBER (past_job, application, WIRE_UINT64)},
+static const struct wire_member ended_job_members[] = {
+    {WIRE_MEMBER (ended_job, application, WIRE_UINT64)},
     {0},
 };
 
@@ -145,14 +145,14 @@ static int decode_noise (const struct wire_place *object, struct noise_curve *re
     return code;
 }
 
-static int put_past_job (const struct past_job *job, json_t *object, struct pollux_error *err)
+static int put_ended_job (const struct ended_job *job, json_t *object, struct pollux_error *err)
 {
     json_t *hints = json_object ();
     int code = wire_put (object, "hints", hints, err);
     if (code == 0)
         code = wire_hints_put (&job->hints, hints, err);
     if (code == 0)
-        code = wire_members_encode (past_job_members, job, object, err);
+        code = wire_members_encode (ended_job_members, job, object, err);
     return code < 0 ? code : put_noise (&job->noise, object, err);
 }
 
@@ -166,7 +166,7 @@ static int put_experience (const struct experience *experience, json_t *object,
     int code = wire_put (object, "experience", list, err);
     for (int i = 0; code == 0 && i < experience->count; i++) {
         json_t *job = append_object (list);
-        code = job ? put_past_job (&experience->jobs[i], job, err)
+        code = job ? put_ended_job (&experience->jobs[i], job, err)
                    : fail (err, -ENOMEM, "not enough memory");
     }
     return code;
@@ -268,10 +268,10 @@ static int decode_experience (const struct wire_place *root, struct cluster *clu
         return 0;
     int code = wire_count_elements (&list, EXPERIENCE_LIMIT, "jobs", &count, err);
     for (size_t i = 0; code == 0 && i < count; i++) {
-        struct past_job job = {0};
+        struct ended_job job = {0};
         struct wire_place place = wire_element (&list, i), hints = wire_field (&place, "hints");
         struct pollux_error why;
-        code = wire_members_decode (past_job_members, &place, &job, err);
+        code = wire_members_decode (ended_job_members, &place, &job, err);
         if (code == 0)
             code = wire_hints_decode (&hints, &job.hints, err);
         if (code == 0)

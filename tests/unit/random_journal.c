@@ -348,7 +348,7 @@ void clusters_alike (const struct cluster *a, const struct cluster *b)
             jobs_alike (a->jobs[i], b->jobs[i]);
     assert_int_equal (a->experience.count, b->experience.count);
     for (int i = 0; i < a->experience.count; i++) {
-        const struct past_job *x = &a->experience.jobs[i], *y = &b->experience.jobs[i];
+        const struct ended_job *x = &a->experience.jobs[i], *y = &b->experience.jobs[i];
         assert_true (x->application == y->application);
         assert_memory_equal (&x->hints.model, &y->hints.model, sizeof (x->hints.model));
         assert_int_equal (x->hints.max_profiled_replicas, y->hints.max_profiled_replicas);

@@ -33,9 +33,9 @@ static void names_and_commands_tell_applications (void **state)
     assert_true (experience_application (&silent, &ann) == 0);
 }
 
-static struct past_job past (uint64_t application, double speed)
+static struct ended_job past (uint64_t application, double speed)
 {
-    return (struct past_job){
+    return (struct ended_job){
         .application = application,
         .hints = {.has_model = true,
                   .model = {0.1 / speed, 0.01 / speed, 0.05, 0.001, 0.02, 0.001, 1.5},
@@ -53,15 +53,15 @@ static void the_newest_jobs_are_kept (void **state)
     (void)state;
     struct experience experience = {0}, copy;
     for (int i = 0; i < 3 * EXPERIENCE_JOBS; i++) {
-        struct past_job job = past (7, 1 + i);
+        struct ended_job job = past (7, 1 + i);
         assert_int_equal (0, experience_add (&experience, &job));
     }
     assert_int_equal (experience.count, EXPERIENCE_JOBS);
-    struct past_job first = past (7, 1 + 2 * EXPERIENCE_JOBS);
+    struct ended_job first = past (7, 1 + 2 * EXPERIENCE_JOBS);
     assert_memory_equal (&experience.jobs[0].hints.model, &first.hints.model,
                          sizeof (first.hints.model));
     for (int i = 0; i < 2 * EXPERIENCE_LIMIT; i++) {
-        struct past_job job = past (100 + (uint64_t)i, 1);
+        struct ended_job job = past (100 + (uint64_t)i, 1);
         assert_int_equal (0, experience_add (&experience, &job));
     }
     assert_int_equal (experience.count, EXPERIENCE_LIMIT);
@@ -86,7 +86,7 @@ static void school_open (struct school *school, int jobs, double spread)
     *school = (struct school){.experience.count = 0};
     scene_init (&school->scene, 16);
     for (int i = 0; i < jobs; i++) {
-        struct past_job job = past (7, exp (i % 2 ? spread : -spread));
+        struct ended_job job = past (7, exp (i % 2 ? spread : -spread));
         assert_int_equal (0, experience_add (&school->experience, &job));
     }
     school->scene.view.experience = &school->experience;
@@ -122,7 +122,7 @@ static void a_new_job_starts_with_a_model (void **state)
     school_open (&school, 5, 0);
     struct job *job = pupil (&school);
     const struct job *seen = informed_job (&school);
-    struct past_job typical = past (7, 1);
+    struct ended_job typical = past (7, 1);
     assert_ptr_not_equal (seen, job);
     assert_false (job->hints.has_model);
     assert_true (seen->hints.has_model);
@@ -222,7 +222,7 @@ static void one_strange_job_counts_little (void **state)
     (void)state;
     struct school school;
     school_open (&school, 7, 0);
-    struct past_job strange = past (7, 0.1), typical = past (7, 1);
+    struct ended_job strange = past (7, 0.1), typical = past (7, 1);
     assert_int_equal (0, experience_add (&school.experience, &strange));
     pupil (&school);
     const struct job *seen = informed_job (&school);
@@ -237,7 +237,7 @@ static void other_types_are_scaled (void **state)
     (void)state;
     struct school school;
     school_open (&school, 0, 0);
-    struct past_job both = past (7, 1), own = past (7, 1.2);
+    struct ended_job both = past (7, 1), own = past (7, 1.2);
     memcpy (both.hints.type, "t4", 3);
     both.hints.others[0] = (struct type_model){
         .model = both.hints.model, .max_local = 2048, .max_profiled_replicas = 8};
