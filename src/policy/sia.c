@@ -8,8 +8,8 @@
  * may get a smaller configuration, or none.
  *
  * Two cases that were not published.  Nodes of one type with different numbers of slots count as one pool per number,
- * so a job has nodes of one size.  A job that cannot have these configurations (multiples of 3, say) has all counts
- * that it can run with; on nodes it takes one, or whole ones and a rest, or else what is free.
+ * so a job has nodes of one size.  A job that cannot have these configurations (multiples of 3, say) has the counts
+ * that it can run with next below them; on nodes it takes one, or whole ones and a rest, or else what is free.
  *
  * Equal costs are frequent, because they are rounded to two decimals.  A job rather stays; else the round's seed breaks
  * ties.
@@ -28,6 +28,8 @@
 
 /* A pool has at most one configuration per count, and one whole node that is larger. */
 enum { REPLICAS_MOST = 64, CONFIGS_PER_POOL = REPLICAS_MOST + 1, SOLVER_WORK = 2000000 };
+/* Of a program that was not published, with many small pools or counts that fit badly: its proof takes too long. */
+enum { IRREGULAR_WORK = 50000 };
 
 /* Goodput of a configuration that is never chosen, the largest cost, and the most by which a tie is broken. */
 static const double never = 1e-4, cost_most = 3000, jitter = 1e-6;
@@ -63,7 +65,8 @@ struct round {
     struct pools pools; /* by type and slots of a node */
     struct config *configs;
     int config_count;
-    int *slots; /* by pool: without those of jobs that may not be moved */
+    bool irregular; /* nodes of one type have several sizes, or a job has counts of its own */
+    int *slots;     /* by pool: without those of jobs that may not be moved */
 };
 
 /* ---- Configurations ------------------------------------------------------------------------ */
@@ -136,6 +139,22 @@ static bool has_own_counts (const struct round *round, const struct job *job, in
             job_allows (job, round->configs[i].slots))
             return false;
     return true;
+}
+
+/* Of a job with counts of its own: the fewest, and those to which a regular configuration is rounded down.  All of them
+ * would make the program much larger. */
+static bool is_own_config (const struct round *round, const struct job *job, int index)
+{
+    const struct config *config = &round->configs[index];
+    int next = job_next_replicas (job, config->slots);
+    if (config->slots == job_next_replicas (job, 0))
+        return true;
+    for (int i = index; i < round->config_count && round->configs[i].pool == config->pool &&
+                        (next == 0 || round->configs[i].slots < next);
+         i++)
+        if (round->configs[i].regular)
+            return true;
+    return false;
 }
 
 /* The configuration that the job has now; -1: none of these. */
@@ -242,7 +261,7 @@ static void find_goodputs (const struct round *round, const struct job *job, dou
         ret[i] = never;
         if (i == 0 || config.pool != round->configs[i - 1].pool)
             own = has_own_counts (round, job, config.pool);
-        if ((!config.regular && !own) ||
+        if ((own ? !is_own_config (round, job, i) : !config.regular) ||
             !job_allows_type (job, round->pools.list[config.pool].type) ||
             !job_allows (job, config.slots) || (config.slots > most && first >= 0))
             continue;
@@ -500,6 +519,12 @@ static int round_make (struct round *round)
     if (equal_nodes_make (view, round->arena, &round->pools) < 0)
         return -ENOMEM;
     size_t pools = (size_t)round->pools.count;
+    for (int i = 0; i < round->pools.count; i++)
+        for (int j = 0; j < i; j++)
+            round->irregular |= strcmp (round->pools.list[i].type, round->pools.list[j].type) == 0;
+    for (int i = 0; i < view->job_count; i++)
+        round->irregular |= view->jobs[i]->spec.allowed.kind == ALLOWED_MULTIPLE ||
+                            view->jobs[i]->spec.allowed.kind == ALLOWED_LIST;
     round->slots = arena_take (round->arena, pools, sizeof (round->slots[0]));
     round->configs =
         arena_take (round->arena, pools * CONFIGS_PER_POOL, sizeof (round->configs[0]));
@@ -545,7 +570,7 @@ static int sia_decide (const struct view *view, void *memory, struct plan *plan,
                                      .jobs = jobs,
                                      .job_count = view->job_count,
                                      .seed = view->seed,
-                                     .work = SOLVER_WORK};
+                                     .work = round.irregular ? IRREGULAR_WORK : SOLVER_WORK};
     struct solver_result result;
     struct solver_conflict conflict;
     rc = solver_solve (self->solver, &problem, &result, &conflict, err);
