@@ -38,7 +38,7 @@ struct actor {
     double interference; /* share of speed lost now */
 };
 
-/* After so many rounds in which no job of those that wait was started, none will be. */
+/* After so many rounds in which no job made progress, none will. */
 enum { IDLE_ROUNDS = 10000 };
 
 enum stage { STAGE_NODES, STAGE_BETWEEN, STAGE_HINTS, STAGE_ROUND };
@@ -56,7 +56,8 @@ struct sim {
     int64_t tick; /* number of the round that ends this interval */
     int *exits;   /* actors done in this interval, by time; `exit_next` is the next */
     int exit_count, exit_next;
-    int idle_rounds; /* in succession without a running job */
+    double trained;  /* progress of all jobs that live, at the last round that advanced one */
+    int idle_rounds; /* in succession that advanced none */
     struct report *reports;
     struct job_spec spec; /* of the job being submitted */
     struct oracle oracle; /* its iter_s is freed when the next job comes */
@@ -298,17 +299,33 @@ static int between (struct sim *sim, struct event *ret, struct pollux_error *err
     return 1;
 }
 
+/* Refuse to go on for ever: with a policy that starts no job, or that restarts jobs before they train. */
+static int count_idle (struct sim *sim, const struct cluster *cluster, struct pollux_error *err)
+{
+    double progress = 0;
+    for (int i = 0; i < cluster->live.count; i++)
+        progress += sim->actors[cluster->live.indices[i]].training.progress;
+    sim->idle_rounds = progress == sim->trained ? sim->idle_rounds + 1 : 0;
+    sim->trained = progress;
+    return sim->idle_rounds <= IDLE_ROUNDS
+               ? 0
+               : fail (err, -EDOM,
+                       "with policy %s none of %d jobs has made progress for %d rounds; the "
+                       "simulation would not end",
+                       sim->policy->name, cluster->live.count, IDLE_ROUNDS);
+}
+
 static int report_hints (struct sim *sim, const struct cluster *cluster, struct event *ret,
                          struct pollux_error *err)
 {
-    int count = 0;
+    int count = 0, rc;
     for (int i = 0; i < cluster->live.count; i++) {
         if (cluster->live.jobs[i]->phase != JOB_RUNNING)
             continue;
         int index = cluster->live.indices[i];
         struct actor *actor = &sim->actors[index];
         if (sim->policy->adaptive) {
-            int rc = batch_adapter_refit (&actor->agent.adapter, &actor->training, err);
+            rc = batch_adapter_refit (&actor->agent.adapter, &actor->training, err);
             if (rc < 0)
                 return rc;
         }
@@ -321,13 +338,9 @@ static int report_hints (struct sim *sim, const struct cluster *cluster, struct 
                                     : NAN,
         };
     }
-    sim->idle_rounds = count > 0 ? 0 : sim->idle_rounds + 1;
-    if (sim->idle_rounds > IDLE_ROUNDS)
-        return fail (
-            err, -EDOM,
-            "policy %s has not started any of %d waiting jobs for %d rounds; the simulation "
-            "would not end",
-            sim->policy->name, cluster->live.count, IDLE_ROUNDS);
+    rc = count_idle (sim, cluster, err);
+    if (rc < 0)
+        return rc;
     *ret = (struct event){.at_us = to_us (tick_s (sim)),
                           .type = EVENT_HINTS,
                           .job = -1,

@@ -47,8 +47,10 @@ run pollux sim "$tmp/short.csv" --node-group $mixed --policy sia --record "$tmp/
 run pollux replay "$tmp/s.db"
 expect "so is one of sia, which moves jobs to other nodes without a restart" status=0
 check "such moves are recorded" [ "$(sqlite3 "$tmp/s.db" "select count (*) from events where type = 'START' and body like '%relocated%'")" != 0 ]
-run pollux sim "$tmp/short.csv" --node-group $mixed --policy gavel --policy-option gavel_fair=1 --policy-option gavel_round=360
+run pollux sim "$tmp/short.csv" --node-group $mixed --policy gavel --policy-option gavel_fair=1
 expect "gavel with fairness" status=0 out~'^gavel '
+run pollux sim $workload --node-group $mixed --policy gavel --policy-option gavel_fair=1 --policy-option gavel_round=0
+expect "jobs that restart before they train: the simulation ends with a sentence" status=2 err~'with policy gavel none of [0-9]+ jobs has made progress for 10000 rounds'
 
 # A type without which some jobs cannot run, and one that no application has.
 run pollux sim "$tmp/short.csv" --node-group t4:2x4,h100:2x8 --policy pollux,sia
