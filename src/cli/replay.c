@@ -193,8 +193,8 @@ static void print_result (const struct replay *replay, const struct replay_way *
     else
         fprintf (out, "All %lld plans are the same when decided again\n", (long long)decided);
     if (!replay->differs && open > 0)
-        fprintf (out, "%lld round%s no plan: recording stopped there\n", (long long)open,
-                 open == 1 ? " has" : "s have");
+        fprintf (out, "%lld round%s no plan: recording stopped there, or no plan was found\n",
+                 (long long)open, open == 1 ? " has" : "s have");
 }
 
 static int replay_command_run (struct options *options, FILE *out, struct pollux_error *err)

@@ -215,7 +215,7 @@ static int remember (struct cluster *cluster, const struct job *job, struct poll
 {
     struct ended_job past = {
         .application = job->application, .hints = job->hints, .noise = job->noise};
-    if (!job->application || !job->hints.has_model || job->hints.max_profiled_replicas < 1)
+    if (!job->application || !hints_teach (&job->hints))
         return 0;
     return experience_add (&cluster->experience, &past) < 0
                ? fail (err, -ENOMEM, "no memory for the experience of %d jobs", EXPERIENCE_LIMIT)
@@ -262,7 +262,7 @@ static int apply_limits (struct cluster *cluster, const struct event *event,
 static void note_noise (struct job *job)
 {
     struct pollux_grad *point = &job->noise.points[hints_noise_point (&job->hints)];
-    if (job->hints.has_model && !(point->sqr > 0) && job->hints.grad.sqr > 0)
+    if (job->hints.has_model && job->hints.grad.sqr > 0)
         *point = job->hints.grad;
 }
 

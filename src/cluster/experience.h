@@ -27,7 +27,7 @@ struct experience {
  * part in experience.  launch may be NULL. */
 uint64_t experience_application (const struct job_spec *spec, const struct launch *launch);
 
-/* Forget the oldest job if there is no room, then add one.  0 or -ENOMEM. */
+/* Add a job; forget the oldest one of its application if that has EXPERIENCE_JOBS, else the oldest of all if there is no room.  0 or -ENOMEM. */
 int experience_add (struct experience *experience, const struct ended_job *job);
 
 /* A copy, which the caller owns.  0 or -ENOMEM. */

@@ -151,6 +151,11 @@ bool job_runs (const struct job *job)
     return job->phase == JOB_RUNNING || job->phase == JOB_CANCELLING;
 }
 
+bool hints_teach (const struct hints *hints)
+{
+    return hints->has_model && hints->max_profiled_replicas >= 1;
+}
+
 int hints_noise_point (const struct hints *hints)
 {
     double share = hints->progress / hints->total;

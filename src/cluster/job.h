@@ -93,7 +93,7 @@ struct hints {
 /* Points of a noise curve: the share of the work that is done is divided into so many parts. */
 enum { NOISE_POINTS = 8 };
 
-/* The gradient statistics that a job reported first in each part of its training; sqr 0: none. */
+/* The gradient statistics that a job reported last in each part of its training; sqr 0: none. */
 struct noise_curve {
     struct pollux_grad points[NOISE_POINTS];
 };
@@ -125,7 +125,9 @@ struct job {
     struct hints hints;
     uint64_t application; /* experience_application */
     struct noise_curve noise;
-    int evidence; /* other jobs whose measurements complete its hints; 0 outside of informed views */
+    /* In an informed view (policy/informed_view.h), else 0: other jobs whose measurements complete its hints, and how many of its
+     * models are theirs, the last ones of hints.others first. */
+    int evidence, borrowed;
     struct oracle oracle;
     struct pollux_batch batch; /* the batch it trains with now; {0, 0}: unknown */
     enum job_phase phase;
@@ -188,6 +190,9 @@ bool job_live (const struct job *job);
 
 /* True if a generation of it runs. */
 bool job_runs (const struct job *job);
+
+/* True if other jobs can learn from them: a model, and the replicas that it was measured with. */
+bool hints_teach (const struct hints *hints);
 
 /* The point of a noise curve for its progress; 0 if that is not known. */
 int hints_noise_point (const struct hints *hints);

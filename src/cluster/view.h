@@ -25,7 +25,7 @@ struct view {
     uint64_t seed;  /* of this round */
     int64_t budget; /* steps of search, 0: the policy's default */
     const struct experience
-        *experience; /* that jobs without measurements learn from; NULL: from none */
+        *experience; /* that jobs learn from; NULL: they know what they have measured */
 };
 
 /* A copy of a view that events do not change, for a decision in another thread.  The cluster must

@@ -130,9 +130,9 @@ int async_decider_finish (struct async_decider *decider, const struct plan **ret
     eventfd_t count;
     eventfd_read (decider->done, &count);
     join (decider);
+    *seconds = decider->seconds;
     if (decider->rc < 0)
         return fail (err, decider->rc, "%s", decider->err.text);
     *ret = &decider->plan;
-    *seconds = decider->seconds;
     return 0;
 }

@@ -32,7 +32,7 @@ bool async_decider_busy (const struct async_decider *decider);
 int async_decider_fd (const struct async_decider *decider);
 
 /* End the decision: *ret is its plan, borrowed until the next decision, *seconds how long it took.
- * Fails with the policy's error. */
+ * Fails with the policy's error, also after *seconds. */
 int async_decider_finish (struct async_decider *decider, const struct plan **ret, double *seconds,
                           struct pollux_error *err);
 

@@ -127,7 +127,7 @@ static int post_async_plan (struct daemon *daemon, struct pollux_error *err)
     if (daemon->failed)
         return fail (err, rc, "%s", why.text);
     if (rc < 0)
-        daemon->loop.failure_hook.undecided (daemon->loop.failure_hook.self, &why);
+        daemon->loop.failure_hook.undecided (daemon->loop.failure_hook.self, &why, seconds);
     return 0;
 }
 

@@ -158,11 +158,13 @@ static void decided (void *self, const struct view *view, const struct plan *pla
     daemon->undecided.text[0] = '\0';
 }
 
-/* A round found no plan.  The memory of the policy is not trusted: a replay could not tell what it was. */
-static void undecided (void *self, const struct pollux_error *why)
+/* A round found no plan.  After a full one the memory of the policy is not trusted: a replay could not tell what it was. */
+static void undecided (void *self, const struct pollux_error *why, double seconds)
 {
     struct daemon *daemon = self;
-    daemon->cold = true;
+    daemon->cold |= !daemon->filling;
+    async_decider_measured (daemon->decider, seconds);
+    round_schedule_end (&daemon->schedule, clock_now_us (&daemon->clock), seconds);
     if (strcmp (daemon->undecided.text, why->text) == 0)
         return; /* it was said */
     daemon->undecided = *why;

@@ -34,8 +34,9 @@ static int prepare_memory (struct loop *loop, const struct round *round, struct 
     return 0;
 }
 
-/* Fill loop->plan.  1: the PLAN is posted later. */
-static int find_plan (struct loop *loop, const struct round *round, struct pollux_error *err)
+/* Fill loop->plan, and measure how long it takes.  1: the PLAN is posted later. */
+static int find_plan (struct loop *loop, const struct round *round, double *seconds,
+                      struct pollux_error *err)
 {
     const struct decision_timer *timer = &loop->timer;
     struct view view = cluster_view (&loop->cluster, round);
@@ -47,15 +48,17 @@ static int find_plan (struct loop *loop, const struct round *round, struct pollu
     double from_s = timer->now_s ? timer->now_s () : 0;
     int rc = round->fill ? decide_fill (loop->policy, &view, &loop->plan, err)
                          : decide_full (loop->policy, &view, &loop->memory, &loop->plan, err);
+    *seconds = timer->now_s ? timer->now_s () - from_s : 0;
     if (rc == 0 && timer->now_s)
-        timer->decided (timer->self, &view, &loop->plan, timer->now_s () - from_s);
+        timer->decided (timer->self, &view, &loop->plan, *seconds);
     return rc;
 }
 
 static int decide_round (struct loop *loop, const struct round *round, struct pollux_error *err)
 {
     struct pollux_error why = {.text = ""};
-    int rc = find_plan (loop, round, &why);
+    double seconds = 0;
+    int rc = find_plan (loop, round, &seconds, &why);
     if (rc > 0)
         return 0;
     struct event event = {
@@ -66,7 +69,7 @@ static int decide_round (struct loop *loop, const struct round *round, struct po
         return post_checked (loop, &event, err);
     if (!loop->failure_hook.undecided)
         return fail (err, rc, "%s", why.text);
-    loop->failure_hook.undecided (loop->failure_hook.self, &why);
+    loop->failure_hook.undecided (loop->failure_hook.self, &why, seconds);
     return 0;
 }
 

@@ -52,10 +52,10 @@ struct decider_hook {
     void *self;
 };
 
-/* Called when no plan was found: the policy failed, or its plan does not fit the cluster.  The loop goes on with the
- * placements that it has.  undecided NULL: the error ends the loop. */
+/* Called when no plan was found: the policy failed, after some seconds, or its plan does not fit the cluster.  The loop
+ * goes on with the placements that it has.  undecided NULL: the error ends the loop. */
 struct failure_hook {
-    void (*undecided) (void *self, const struct pollux_error *why);
+    void (*undecided) (void *self, const struct pollux_error *why, double seconds);
     void *self;
 };
 

@@ -31,6 +31,9 @@
 /* Pools that are told apart: a cluster's types, and some of nodes that are gone. */
 enum { POOLS_LIMIT = 2 * NODE_TYPES_LIMIT };
 
+/* Numbers of a program: 1 GiB. */
+#define CELLS_LIMIT ((size_t)1 << 27)
+
 /* The speed of a job on a type that is too small for it, as published. */
 static const double no_room_speed = 0.1;
 
@@ -169,12 +172,18 @@ static void state_program (const struct round *round, bool fair, int columns, do
         gains[columns - 1] = 1;
 }
 
-/* Solve the program; shares have five decimals, as published.  -ENOMEM. */
-static int find_shares (struct round *round, bool fair)
+/* Solve the program; shares have five decimals, as published.  -ENOMEM; -EINVAL: it is too large. */
+static int find_shares (struct round *round, bool fair, struct pollux_error *err)
 {
     int jobs = round->view->job_count, pools = round->pools.count;
     int rows = jobs + pools + (fair ? jobs : 0), columns = jobs * pools + fair;
     size_t cells = ((size_t)rows + 1) * ((size_t)columns + 1);
+    if (cells > CELLS_LIMIT)
+        return fail (
+            err, -E2BIG,
+            "gavel: %d jobs on %d types of nodes are a program of %zu numbers, and at most "
+            "%zu are solved",
+            jobs, pools, cells, CELLS_LIMIT);
     double *tableau = arena_take (round->arena, cells, sizeof (tableau[0]));
     int *basis = arena_take (round->arena, SIMPLEX_SCRATCH (rows, columns), sizeof (basis[0]));
     double *x = arena_take (round->arena, (size_t)columns, sizeof (x[0]));
@@ -479,7 +488,7 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
         rc = -ENOMEM;
     if (rc == 0) {
         find_speeds (&round);
-        rc = find_shares (&round, fair);
+        rc = find_shares (&round, fair, err);
     }
     if (rc == 0) {
         serve (&round, memory, records);
@@ -498,7 +507,8 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
                      "policy gavel tells %d types of nodes apart, those of nodes that are gone "
                      "included, and the cluster has %d; use pollux or pollux-jct",
                      POOLS_LIMIT, round.pools.count);
-    return fail (err, rc, "no memory for the shares of %d jobs", view->job_count);
+    return rc == -EINVAL ? rc
+                         : fail (err, rc, "no memory for the shares of %d jobs", view->job_count);
 }
 
 const struct policy policy_gavel = {

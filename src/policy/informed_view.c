@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs of one application are alike: what some of them have measured completes what the others know.
+ * Jobs of one application are alike: what some of them have measured completes what the others know.  A teacher is a job
+ * that has measured something; the lesson of an application is what its teachers have in common; teach applies it to a job.
  * Costs n log n for n jobs, and a bounded amount per application.
  */
 #include "policy/informed_view.h"
@@ -16,7 +17,7 @@
 enum { TEACHERS = 16, TYPES = OTHER_MODELS_LIMIT + 1 };
 
 /* The standard deviation of the logarithm of times between jobs of one application, before any was seen; it counts
- * as much as USUAL_JOBS jobs. */
+ * as much as usual_jobs jobs. */
 static const double usual_spread = 0.5;
 static const double usual_jobs = 2;
 
@@ -24,7 +25,7 @@ static const double usual_jobs = 2;
 static const double useless_spread = 0.6;
 
 /* A job that differs from the typical one by more standard deviations than this learns nothing from it. */
-static const double stranger = 3;
+static const double most_deviations = 3;
 
 /* ---- Teachers ------------------------------------------------------------------------------ */
 
@@ -46,7 +47,7 @@ static int compare (const void *left, const void *right)
 
 static bool teaches (const struct job *job)
 {
-    return job->application && job->hints.has_model && job->hints.max_profiled_replicas >= 1;
+    return job->application && hints_teach (&job->hints);
 }
 
 /* All teachers, by application.  Returns their number. */
@@ -153,8 +154,8 @@ static int by_value (const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The spread by the distances to the typical job, itself included.  The largest of many does not count: one strange job
- * is none. */
+/* The spread by the distances to the typical job, its own distance, 0, included.  The largest of four or more does not count: one
+ * job that is unlike the others changes nothing. */
 static double spread_of (double *distances, int count)
 {
     double sum = 0;
@@ -199,6 +200,22 @@ static bool has_type (const struct lesson *lesson, const char *type)
     return false;
 }
 
+/* Drop types whose jobs are too different, and that of nodes without a type if there are others: a model without a type would
+ * hold for all types. */
+static void keep_useful (struct lesson *lesson)
+{
+    int useful = 0, typed = 0;
+    for (int i = 0; i < lesson->type_count; i++)
+        if (lesson->types[i].spread <= useless_spread) {
+            typed += lesson->types[i].model.type[0] != '\0';
+            lesson->types[useful++] = lesson->types[i];
+        }
+    lesson->type_count = 0;
+    for (int i = 0; i < useful; i++)
+        if (typed == 0 || lesson->types[i].model.type[0])
+            lesson->types[lesson->type_count++] = lesson->types[i];
+}
+
 static void learn_types (const struct teacher *teachers, int count, struct lesson *lesson)
 {
     for (int i = 0; i < count; i++)
@@ -214,11 +231,7 @@ static void learn_types (const struct teacher *teachers, int count, struct lesso
             }
             lesson->types[lesson->type_count++] = learn_type (models, known);
         }
-    int useful = 0;
-    for (int i = 0; i < lesson->type_count; i++)
-        if (lesson->types[i].spread <= useless_spread)
-            lesson->types[useful++] = lesson->types[i];
-    lesson->type_count = useful;
+    keep_useful (lesson);
 }
 
 /* The noise scale at a point of a curve; NaN: not known. */
@@ -290,7 +303,10 @@ static struct pollux_grad noise_at (const struct lesson *lesson, const struct hi
         return (struct pollux_grad){.sqr = 1,
                                     .var = 0}; /* large batches are no use: nothing is promised */
     struct pollux_grad grad = lesson->noise[best];
-    grad.var *= (double)lesson->noise_batch[best] / (double)hints->limits.init_batch;
+    double ratio = (double)lesson->noise_batch[best] / (double)hints->limits.init_batch;
+    grad.var *= ratio;
+    if (grad.gain_max > 0)
+        grad.gain_max = fmin (fmax (grad.gain_max * ratio, 1), MODEL_GAIN_LIMIT);
     return grad;
 }
 
@@ -338,7 +354,8 @@ static double own_factor (const struct hints *own, const struct lesson *lesson)
     for (int i = 0; i < lesson->type_count; i++)
         if (strcmp (lesson->types[i].model.type, own->type) == 0) {
             double ratio = log_ratio (&present, &lesson->types[i].model, 1, 1);
-            return fabs (ratio) > stranger * lesson->types[i].spread ? (double)NAN : exp (ratio);
+            return fabs (ratio) > most_deviations * lesson->types[i].spread ? (double)NAN
+                                                                            : exp (ratio);
         }
     return NAN;
 }
@@ -396,6 +413,7 @@ static const struct job *teach (const struct job *job, const struct lesson *less
     *informed = *job;
     informed->hints = hints;
     informed->evidence = others;
+    informed->borrowed = hints.other_count - job->hints.other_count + !job->hints.has_model;
     return informed;
 }
 

@@ -30,20 +30,31 @@ static struct job_model model_of_other (const struct job *job, const struct type
     return model;
 }
 
-/* Its model of a type; false: it has none. */
-static bool measured_on (const struct job *job, const char *type, struct job_model *ret)
+/* Its model of a type, one of the first `count` that it has; false: there is none. */
+static bool model_among (const struct job *job, int count, const char *type, struct job_model *ret)
 {
     const struct hints *hints = &job->hints;
-    if (hints->has_model && strcmp (hints->type, type) == 0) {
+    if (count > 0 && strcmp (hints->type, type) == 0) {
         *ret = job_model_last (job);
         return true;
     }
-    for (int i = 0; i < hints->other_count; i++)
+    for (int i = 0; i < count - 1; i++)
         if (strcmp (hints->others[i].type, type) == 0) {
             *ret = model_of_other (job, &hints->others[i]);
             return true;
         }
     return false;
+}
+
+static int model_count (const struct job *job)
+{
+    return job->hints.has_model ? 1 + job->hints.other_count : 0;
+}
+
+/* Its model of a type; false: it has none. */
+static bool measured_on (const struct job *job, const char *type, struct job_model *ret)
+{
+    return model_among (job, model_count (job), type, ret);
 }
 
 /* ---- Ratios ------------------------------------------------------------------------------- */
@@ -60,14 +71,15 @@ static struct type_ratio *ratio_at (const struct type_ratios *ratios, int to, in
     return &ratios->ratios[to * ratios->count + from];
 }
 
-/* Count a job that has models of several pools.  error is the sum of squares until all are counted. */
+/* Count a job that has measured several pools itself: models that it borrowed would count twice.  error is the sum of squares until all are counted. */
 static void add_job (struct type_ratios *ratios, const struct pools *pools, const struct job *job)
 {
+    int own = model_count (job) - job->borrowed;
     for (int to = 0; to < pools->count; to++)
         for (int from = 0; from < pools->count; from++) {
             struct job_model a, b;
-            if (to == from || !measured_on (job, pools->list[to].type, &a) ||
-                !measured_on (job, pools->list[from].type, &b))
+            if (to == from || !model_among (job, own, pools->list[to].type, &a) ||
+                !model_among (job, own, pools->list[from].type, &b))
                 continue;
             double ratio = log (speed_of (&a) / speed_of (&b));
             struct type_ratio *known = ratio_at (ratios, to, from);

@@ -281,9 +281,10 @@ static void find_goodputs (const struct round *round, const struct job *job, dou
 
 /* ---- Costs --------------------------------------------------------------------------------- */
 
+/* A real job may have any name for its application: only those of simulations are the published ones. */
 static double penalty_of (const struct view *view, const struct job *job)
 {
-    for (size_t i = 0; i < sizeof (penalties) / sizeof (penalties[0]); i++)
+    for (size_t i = 0; !job->launch && i < sizeof (penalties) / sizeof (penalties[0]); i++)
         if (strcmp (penalties[i].application, job->spec.application) == 0)
             return penalties[i].penalty_s;
     return view_restart_delay (view, job);
@@ -425,6 +426,13 @@ static bool has_room (const struct ring *ring, struct placement placement)
     return true;
 }
 
+/* Slots as a configuration asks for them; a job with counts of its own also takes any others. */
+static int ring_take_counted (struct ring *ring, bool own, int slots)
+{
+    int count = ring_take (ring, slots);
+    return count == 0 && own ? ring_take_any (ring, slots) : count;
+}
+
 /* The next smaller configuration of the pool; 0: none. */
 static int smaller (const struct ring *ring, const struct job *job, bool own, int slots)
 {
@@ -470,13 +478,11 @@ static int place_pool (struct ring *ring, const struct placement *chosen, bool k
                 continue;
             const struct job *job = view->jobs[i];
             bool own = has_own_counts (ring->round, job, ring->pool);
-            int count = ring_take (ring, slots);
-            if (count == 0 && own)
-                count = ring_take_any (ring, slots);
+            int count = ring_take_counted (ring, own, slots);
             for (int k = smaller (ring, job, own, slots); count == 0 && k > 0;
                  k = smaller (ring, job, own, k)) {
                 all = 0;
-                count = job_allows (job, k) ? ring_take (ring, k) : 0;
+                count = job_allows (job, k) ? ring_take_counted (ring, own, k) : 0;
             }
             if (count == 0) {
                 all = 0;

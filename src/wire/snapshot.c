@@ -87,7 +87,8 @@ static const struct wire_member ended_job_members[] = {
 static const struct wire_member noise_members[] = {
     {WIRE_MEMBER (pollux_grad, sqr, WIRE_DOUBLE), .max = MODEL_GRAD_LIMIT},
     {WIRE_MEMBER (pollux_grad, var, WIRE_DOUBLE), .max = MODEL_GRAD_LIMIT},
-    {WIRE_MEMBER (pollux_grad, gain_max, WIRE_DOUBLE), .optional = true, .max = MODEL_GAIN_LIMIT},
+    {WIRE_MEMBER (pollux_grad, gain_max, WIRE_DOUBLE), .optional = true, .min = 1,
+     .max = MODEL_GAIN_LIMIT},
     {0},
 };
 
@@ -139,7 +140,8 @@ static int decode_noise (const struct wire_place *object, struct noise_curve *re
     int code = wire_count_elements (&list, NOISE_POINTS, "points", &count, err);
     for (size_t i = 0; code == 0 && i < count; i++) {
         struct wire_place point = wire_element (&list, i);
-        if (json_object_size (point.value) > 0)
+        code = wire_expect_object (&point, err);
+        if (code == 0 && json_object_size (point.value) > 0)
             code = wire_members_decode (noise_members, &point, &ret->points[i], err);
     }
     return code;

@@ -5,6 +5,7 @@
  */
 #include "cluster/experience.h"
 #include "policy/informed_view.h"
+#include "policy/job_model.h"
 #include "unit.h"
 #include "views.h"
 
@@ -155,6 +156,9 @@ static void noise_is_that_of_its_own_first_batch (void **state)
     const struct job *seen = informed_job (&school);
     assert_int_equal (seen->hints.limits.max_batch, 4096);
     assert_true (seen->hints.grad.var == 1);
+    for (int i = 0; i < 3; i++)
+        school.experience.jobs[i].noise.points[0].gain_max = 8;
+    assert_true (informed_job (&school)->hints.grad.gain_max == 4);
     school_close (&school);
 }
 
@@ -231,6 +235,55 @@ static void one_strange_job_counts_little (void **state)
     school_close (&school);
 }
 
+/* Ratios of speeds between types come from the jobs that measured them, not from those that borrowed their models. */
+static void borrowed_models_are_no_evidence (void **state)
+{
+    (void)state;
+    struct school school;
+    school_open (&school, 0, 0);
+    struct ended_job both = past (7, 1);
+    memcpy (both.hints.type, "t4", 3);
+    both.hints.others[0] = (struct type_model){
+        .type = "a100", .model = both.hints.model, .max_local = 512, .max_profiled_replicas = 8};
+    both.hints.other_count = 1;
+    assert_int_equal (0, experience_add (&school.experience, &both));
+    for (int i = 0; i < 16; i++)
+        memcpy (school.scene.nodes[i].type, i < 8 ? "t4" : "a100", i < 8 ? 3 : 5);
+    pupil (&school);
+    struct job *second = scene_add (&school.scene, "second", 1, "");
+    second->application = 7;
+    second->hints = past (7, 1).hints;
+    memcpy (second->hints.type, "t4", 3);
+    const struct job *first = informed_job (&school);
+    assert_int_equal (first->borrowed, 2);
+    assert_int_equal (school.informed.view.jobs[1]->borrowed, 1);
+    struct arena arena = {0};
+    struct pools pools;
+    struct type_ratios ratios;
+    const struct view *view = &school.informed.view;
+    assert_int_equal (0, pools_make (view->nodes, view->node_count, &arena, &pools));
+    assert_int_equal (0, type_ratios_make (view, &pools, &arena, &ratios));
+    assert_int_equal (pools.count, 2);
+    assert_int_equal (ratios.ratios[1].samples, 0);
+    arena_clear (&arena);
+    school_close (&school);
+}
+
+/* A job from the time before nodes had types does not stand for all of them. */
+static void models_without_a_type_give_way (void **state)
+{
+    (void)state;
+    struct school school;
+    school_open (&school, 0, 0);
+    struct ended_job typed = past (7, 1), untyped = past (7, 1);
+    memcpy (typed.hints.type, "t4", 3);
+    assert_int_equal (0, experience_add (&school.experience, &typed));
+    assert_int_equal (0, experience_add (&school.experience, &untyped));
+    pupil (&school);
+    assert_string_equal (informed_job (&school)->hints.type, "t4");
+    school_close (&school);
+}
+
 /* Types: a job that is 1.2 times as fast as the others on one is assumed to be so on the other. */
 static void other_types_are_scaled (void **state)
 {
@@ -273,6 +326,8 @@ int main (void)
         cmocka_unit_test (own_measurements_take_over),
         cmocka_unit_test (it_does_not_learn_from_itself),
         cmocka_unit_test (one_strange_job_counts_little),
+        cmocka_unit_test (borrowed_models_are_no_evidence),
+        cmocka_unit_test (models_without_a_type_give_way),
         cmocka_unit_test (other_types_are_scaled),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -318,7 +318,11 @@ static void test_refused (void **state)
         {"command: a\nowner: bob\n", "job:2:1: owner: no such field"},
         {"command: a\nmaxreplicas: 3\n",
          "job:2:1: maxreplicas: no such field; did you mean 'max_replicas'?"},
-        {"command: a\napplication: cifar10\n", "job:2:1: application: no such field"},
+        {"command: a\napplication: a b\n",
+         "job:2:14: application: expected a name of 1 to 63 letters, digits, '.', '_' or '-' that "
+         "does not start with '.' or '-', got 'a b'"},
+        {"command: a\nignore_experience: 1\n",
+         "job:2:20: ignore_experience: expected true or false, got '1'"},
         {"command: a\nenvironment: [A=1]\n",
          "job:2:14: environment: expected an object of at most 65536 variables, got an array"},
     };
