@@ -42,7 +42,9 @@ struct policy {
     bool rates;    /* speeds of simulated jobs are iterations per second, as requested */
     enum pollux_search search;           /* how its jobs choose their batch */
     const struct policy_option *options; /* policy/policy_options.h; NULL: it has none */
-    const struct policy_values *values;  /* NULL: it has no objective, plan.fitness is NaN */
+    const char *const
+        *retired; /* names of former options, ended by NULL: accepted, without effect */
+    const struct policy_values *values; /* NULL: it has no objective, plan.fitness is NaN */
     /* The memory of a fresh start; both NULL for a policy that has none. */
     int (*memory_new) (void **ret, struct pollux_error *err);
     void (*memory_free) (void *memory);

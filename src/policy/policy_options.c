@@ -22,6 +22,15 @@ static const struct policy_option *find (const struct policy *policy, const char
     return NULL;
 }
 
+/* Journals and configurations of older versions name it. */
+static bool is_retired (const struct policy *policy, const char *name)
+{
+    for (const char *const *at = policy->retired; at && *at; at++)
+        if (strcmp (*at, name) == 0)
+            return true;
+    return false;
+}
+
 double policy_option_value (const struct view *view, const struct policy_option *option)
 {
     return policy_settings_get (&view->settings, option->name, option->usual);
@@ -107,7 +116,7 @@ int policy_settings_check (const struct policy_settings *settings, const struct 
             int rc = option ? check_value (list[j], option, item->value, err) : 0;
             if (rc < 0)
                 return rc;
-            known |= option != NULL;
+            known |= option != NULL || is_retired (list[j], item->name);
         }
         if (!known)
             return refuse_name (item->name, list, count, err);

@@ -35,7 +35,7 @@ double policy_option_value (const struct view *view, const struct policy_option 
 int policy_settings_parse (const char *text, struct policy_settings *settings,
                            struct pollux_error *err);
 
-/* Check that each setting is an option of at least one of the policies, and within the range of all
+/* Check that each setting is an option, or a former one, of at least one of the policies, and within the range of all
  * that have it.  -EINVAL: the sentence names the option, the policy, the range or the nearest name. */
 int policy_settings_check (const struct policy_settings *settings, const struct policy *const *list,
                            int count, struct pollux_error *err);

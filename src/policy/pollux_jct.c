@@ -9,23 +9,30 @@
  * curves and keep arriving, so that a long job is not alone in the end.  Therefore
  *
  *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an option
- *     w_j     = weight rank_j^0.45 (R_j + 2000 s)^-0.25 (1 + age_j / 10,000 s)^0.5
+ *     w_j     = weight rank_j^0.45 (R_j / W + 0.1)^-0.25 (1 + age_j / 2 L)^0.5
  *
  * with R in seconds of one replica.  The rank accounts for the jobs that are present, the power of R
- * for jobs that arrive later and are mostly short, and ageing prevents starvation.  Exponents and
- * times were chosen by simulation of generated workloads and of the published ones.
+ * for jobs that arrive later and are mostly short, and ageing prevents starvation.  W is the mean
+ * work of a job and L the mean stay, of those that arrive: no constant has seconds, so that ten
+ * times as long jobs, restarts and intervals give the same plans.  The factors were chosen by
+ * simulation of generated workloads, the exponents earlier, with the published ones among them.
  *
  * Moving costs the restart delay d once, and pays while the new placement lasts: until the job has
  * little work left, or enough other jobs have arrived.  The value is multiplied by
  *
- *     kept    = (H - d) / H, H = max (300 s, min (t / 5, 2 / lambda));  t / (t + d) if that is less
- *     lambda  = sum_j 1 / (age_j + t_j)
+ *     kept    = (H - d) / H, H = max (10 d, min (0.3 t, 2 / lambda));  t / (t + d) if that is less
+ *     lambda  = sum_j 1 / (age_j + t_j),  L = n / lambda
  *
- * with t the remaining time, of the option, or of job j with its fair share.  lambda is the rate at
- * which jobs arrive: of those present, a job that stays for L is seen L times as often as one that
- * stays for 1, so that the mean of 1/L over them is 1 / (mean stay), and by Little's law their
- * number divided by the mean stay is lambda.  A waiting job is not charged: it pays the delay
- * whenever it starts.
+ * with t the remaining time, of the option, or of job j with its fair share, and n the number of
+ * jobs.  lambda is the rate at which jobs arrive: of those present, a job that stays for x is seen x
+ * times as often as one that stays for 1, so that the mean of 1/x over them is 1/L, and by Little's
+ * law n / L is lambda.  W is found in the same way, from the work of the jobs that report it, past
+ * and left.  A waiting job is not charged: it pays the delay whenever it starts.
+ *
+ * A job that does not report its work, as every job before its first measurements, is taken for a
+ * typical one: R is 2 W plus the slot-seconds that it has had, since sizes of jobs are spread over many
+ * orders of magnitude.  Were it taken for a short one, new jobs would drive out those that have
+ * just begun.
  *
  * A job may have at most twice the replicas it was profiled with.  If at this round's price of a
  * slot its model predicts a better size beyond that limit, the value of the limit is raised by the
@@ -39,44 +46,26 @@
 #include "base/error.h"
 #include "policy/objective.h"
 #include "policy/policy_list.h"
-#include "policy/policy_options.h"
 #include "policy/solver_memory.h"
 #include "policy/speedup.h"
 #include "solver/slot_prices.h"
 
-/* The work left of a job that does not report it is unknown_work plus the slot-seconds that it has
- * had: job sizes are spread over many orders of magnitude. */
-enum { JCT_AGEING, JCT_LEAST_HOLD, JCT_UNKNOWN_WORK };
-static const struct policy_option jct_options[] = {
-    [JCT_AGEING] = {.name = "ageing",
-                    .min = 1,
-                    .max = 1e9,
-                    .usual = 10000,
-                    .help = "seconds; the weight of a job grows as sqrt (1 + age / ageing)"},
-    [JCT_LEAST_HOLD] = {.name = "least_hold",
-                        .min = 1,
-                        .max = 1e9,
-                        .usual = 300,
-                        .help = "seconds that a placement is expected to last at least"},
-    [JCT_UNKNOWN_WORK] = {.name = "unknown_work",
-                          .min = 1,
-                          .max = 1e9,
-                          .usual = 3000,
-                          .help = "seconds of one replica for a new job that reports no total"},
-    {0},
-};
-
 /* 30 years: a limit, so that an absurd report does not make a weight 0. */
 static const double work_most_s = 1e9;
-static const double short_s = 2000; /* jobs below it are equally short */
-/* A placement lasts for this share of the job's remaining time, or until this many jobs arrive. */
-static const double lasts_share = 0.2;
-static const double lasts_arrivals = 2;
+/* The exponents and factors above. */
+static const double rank_power = 0.45, work_power = -0.25, age_power = 0.5;
+static const double short_share = 0.1;  /* of W: jobs below it are nearly equally short */
+static const double ageing_stays = 2;   /* of L */
+static const double unknown_share = 2;  /* of W: a new job that does not report its work */
+static const double least_delays = 10;  /* a placement lasts for so many restart delays at least, */
+static const double lasts_share = 0.3;  /* for this share of the job's remaining time, */
+static const double lasts_arrivals = 2; /* or until this many jobs arrive */
+static const double first_delays = 50;  /* W in restart delays if no job reports its work */
 
 /* What is known of one job. */
 struct prospect {
     double unit;   /* goodput per replica at its smallest size; 0 if the cluster cannot hold it */
-    double work_s; /* R: what is left, in seconds of one replica */
+    double work_s; /* R: what is left, in seconds of one replica; NaN while it is unknown */
     double weight; /* w */
     double delay_s;
     bool waits;    /* it has no placement */
@@ -92,20 +81,21 @@ struct round {
     struct curve {
         struct pollux_best *bests;
         double *one, *many;
-        int room;  /* replicas that there is room for */
-    } curve;       /* scratch */
-    double calm_s; /* for how long a placement lasts, as far as others are concerned */
-    double ageing_s, least_hold_s, unknown_s; /* the options */
+        int room;     /* replicas that there is room for */
+    } curve;          /* scratch */
+    double typical_s; /* W */
+    double rate;      /* lambda, jobs per second */
 };
 
 /* ---- Jobs and their weights ---- */
 
-static double work_of (const struct job *job, double unit, double unknown_s)
+/* NaN: the job does not report it. */
+static double reported_work (const struct job *job, double unit)
 {
     double left = job_remaining (job) * (double)job->hints.limits.init_batch / unit;
     /* A job that is past its reported end has reported too little. */
     bool known = job->hints.has_model && left > 0;
-    return fmin (known ? left : unknown_s + job->attained_s, work_most_s);
+    return known ? fmin (left, work_most_s) : NAN;
 }
 
 /* -ENOMEM. */
@@ -132,12 +122,44 @@ static int prospect_make (const struct round *round, const struct job *job,
         if (options->speedups[i] > 0)
             prospect.unit = options->speedups[i] * options->fair / option->replicas;
     }
-    prospect.work_s = work_of (job, prospect.unit, round->unknown_s);
+    prospect.work_s = reported_work (job, prospect.unit);
     *ret = prospect;
     return 0;
 }
 
-/* A job and what it is ranked by. */
+/* W: the harmonic mean over the jobs that report their work. */
+static double typical_work (const struct round *round)
+{
+    const struct view *view = round->view;
+    double inverses = 0, attained_s = 0;
+    int known = 0;
+    for (int i = 0; i < view->job_count; i++) {
+        double had_s = fmin (fmax (view->jobs[i]->attained_s, 0), work_most_s);
+        double all_s = had_s + round->prospects[i].work_s;
+        attained_s += had_s / view->job_count;
+        if (isnan (all_s))
+            continue;
+        known++;
+        inverses += 1 / fmax (all_s, view->interval_s);
+    }
+    double typical_s =
+        known > 0 ? known / inverses : fmax (attained_s, first_delays * view->restart_delay_s);
+    return typical_s > 0 ? typical_s : 1; /* any number: all jobs are new */
+}
+
+static void guess_unknown_work (const struct round *round)
+{
+    for (int i = 0; i < round->view->job_count; i++) {
+        struct prospect *prospect = &round->prospects[i];
+        if (isnan (prospect->work_s))
+            prospect->work_s =
+                fmin (unknown_share * round->typical_s + fmax (round->view->jobs[i]->attained_s, 0),
+                      work_most_s);
+    }
+}
+
+/* A job and what it is ranked by.  Of equal jobs the older one, which comes first in a view, ranks as
+ * the shorter one. */
 struct rank {
     double work_s;
     int job;
@@ -147,12 +169,13 @@ static int by_work_descending (const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
     int order = compare_doubles (y->work_s, x->work_s);
-    return order ? order : x->job - y->job;
+    return order ? order : y->job - x->job;
 }
 
 static int weigh (const struct round *round)
 {
     int count = round->view->job_count;
+    double ageing_s = ageing_stays * count / round->rate;
     struct rank *ranks = arena_take (round->arena, (size_t)count, sizeof (ranks[0]));
     if (!ranks)
         return -ENOMEM;
@@ -162,9 +185,9 @@ static int weigh (const struct round *round)
     for (int i = 0; i < count; i++) {
         struct prospect *prospect = &round->prospects[ranks[i].job];
         const struct job *job = round->view->jobs[ranks[i].job];
-        prospect->weight = job->spec.weight * pow (i + 1, 0.45) *
-                           pow (prospect->work_s + short_s, -0.25) *
-                           pow (1 + fmax (job->age_s, 0) / round->ageing_s, 0.5);
+        prospect->weight = job->spec.weight * pow (i + 1, rank_power) *
+                           pow (prospect->work_s / round->typical_s + short_share, work_power) *
+                           pow (1 + fmax (job->age_s, 0) / ageing_s, age_power);
     }
     return 0;
 }
@@ -193,7 +216,8 @@ static double kept_share (const struct round *round, const struct prospect *pros
     if (prospect->waits || !(speedup > 0))
         return 1;
     double delay_s = prospect->delay_s, left_s = prospect->work_s / speedup;
-    double lasts_s = fmax (round->least_hold_s, fmin (lasts_share * left_s, round->calm_s));
+    double lasts_s =
+        fmax (least_delays * delay_s, fmin (lasts_share * left_s, lasts_arrivals / round->rate));
     return fmin (fmax (lasts_s - delay_s, 0) / lasts_s, left_s / (left_s + delay_s));
 }
 
@@ -298,9 +322,11 @@ static int value_all (struct round *round, struct pollux_error *err)
     for (int i = 0; i < view->job_count; i++)
         if (prospect_make (round, view->jobs[i], &objective->options[i], &round->prospects[i]) < 0)
             return fail (err, -ENOMEM, "no memory for the prospects of %d jobs", view->job_count);
+    round->typical_s = typical_work (round);
+    guess_unknown_work (round);
+    round->rate = arrival_rate (round);
     if (weigh (round) < 0)
         return fail (err, -ENOMEM, "no memory for the ranks of %d jobs", view->job_count);
-    round->calm_s = lasts_arrivals / arrival_rate (round);
     for (int i = 0; i < view->job_count; i++)
         value_options (round, i);
     if (slot_prices_find (objective->jobs, objective->count, objective->slots,
@@ -324,9 +350,6 @@ static int round_make (const struct view *view, struct arena *arena, struct roun
     struct round round = {
         .view = view,
         .arena = arena,
-        .ageing_s = policy_option_value (view, &jct_options[JCT_AGEING]),
-        .least_hold_s = policy_option_value (view, &jct_options[JCT_LEAST_HOLD]),
-        .unknown_s = policy_option_value (view, &jct_options[JCT_UNKNOWN_WORK]),
     };
     round.prospects = arena_take (arena, (size_t)view->job_count, sizeof (round.prospects[0]));
     if (!round.prospects)
@@ -420,13 +443,15 @@ static const struct policy_values jct_policy_values = {
     .fitness = jct_fitness,
 };
 
+static const char *const jct_retired[] = {"ageing", "least_hold", "unknown_work", NULL};
+
 const struct policy policy_pollux_jct = {
     .name = "pollux-jct",
     .summary = "shorter mean completion time, if jobs report how much work is left",
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,
-    .options = jct_options,
+    .retired = jct_retired,
     .values = &jct_policy_values,
     .memory_new = solver_memory_new,
     .memory_free = solver_memory_free,

@@ -27,6 +27,11 @@ check "the option is in every round" [ "$(sqlite3 "$tmp/option.db" "SELECT DISTI
     FROM events WHERE type = 'ROUND'")" = 60.0 ]
 run pollux replay "$tmp/option.db"
 expect "the replay uses the option" status=0 err= out~'plans are the same'
+# A journal of an older version, whose policy had options that are gone.
+run pollux sim "$tmp/small.csv" --policy pollux-jct --nodes 2 --record "$tmp/retired.db"
+sqlite3 "$tmp/retired.db" "UPDATE events SET body = json_set(body, '\$.policy_options', json('{\"ageing\": 5000, \"least_hold\": 300}')) WHERE type = 'ROUND'"
+run pollux replay "$tmp/retired.db"
+expect "former options are read and have no effect" status=0 err= out~'plans are the same'
 check "other journals do not mention options" [ "$(sqlite3 "$tmp/tiresias.db" \
     "SELECT count(*) FROM events WHERE body LIKE '%policy_options%'")" = 0 ]
 run pollux sim --policy tiresias --record "$journal"

@@ -174,26 +174,89 @@ static void weights_count (void **state)
     assert_true (counts[1] > counts[0]);
 }
 
-/* A job of unknown length counts as short while it has had little service, and as long after much;
- * so does a job past its declared end. */
+/* A job of unknown length counts as a typical one while it has had little service, and as long after
+ * much; so does a job past its declared end. */
 static void unknown_ends (void **state)
 {
     (void)state;
     static struct scene scene;
     for (int i = 0; i < 2; i++) {
-        int counts[2];
+        int counts[3];
         double left = i == 0 ? NAN : -50;
-        scene_init (&scene, 2);
-        add_job (&scene, "known", 1e5, "");
-        add_job (&scene, "unknown", left, "")->attained_s = 0;
-        counts_of (&scene, counts);
-        assert_true (counts[1] > counts[0] && counts[0] > 0);
-        scene_init (&scene, 2);
-        add_job (&scene, "known", 1e5, "");
-        add_job (&scene, "unknown", left, "")->attained_s = 1e6;
-        counts_of (&scene, counts);
-        assert_true (counts[0] > counts[1] && counts[1] > 0);
+        for (int had = 0; had < 2; had++) {
+            scene_init (&scene, 2);
+            add_job (&scene, "long", 1e6, "");
+            add_job (&scene, "short", 1e3, "");
+            add_job (&scene, "unknown", left, "")->attained_s = had ? 1e7 : 0;
+            counts_of (&scene, counts);
+            assert_true (counts[1] > counts[2]);
+            assert_true (had ? counts[2] < counts[0] : counts[2] > counts[0]);
+        }
     }
+}
+
+/* Equal jobs and one slot: a job that has begun, and now reports its work, is not driven out by a new
+ * one that does not yet. */
+static void begun_jobs_stay (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    for (double left = 1e2; left <= 1e6; left *= 10) {
+        int counts[2];
+        scene_init (&scene, 1);
+        scene.nodes[0].slots = 1;
+        struct job *begun = add_job (&scene, "begun", left, "0:1");
+        begun->hints.max_profiled_replicas = 1;
+        begun->attained_s = 60;
+        struct job *new = scene_add (&scene, "new", 1, "");
+        begun->age_s = 120;
+        new->age_s = 60;
+        counts_of (&scene, counts);
+        assert_int_equal (1, counts[0]);
+        assert_int_equal (0, counts[1]);
+    }
+}
+
+/* With all times longer or shorter by a factor, the plan is as good: values have no unit. */
+static void no_unit_of_time (void **state)
+{
+    (void)state;
+    static struct scene scene;
+    struct memory memory = fresh ();
+    struct plan plan = {0}, scaled = {0};
+    static const double factors[] = {0.1, 10, 1000};
+    for (int i = 0; i < soak_count (2000); i++) {
+        double factor = factors[i % (int)COUNT (factors)];
+        for (int with = 0; with < 2; with++) {
+            struct rng rng = rng_stream (8, (uint64_t)i);
+            double times = with ? factor : 1;
+            static const char *const places[] = {"", "", "0:1", "1:2", "0:1 1:1", "2:2"};
+            scene_init (&scene, 4);
+            scene.view.interval_s = 60 * times;
+            scene.view.restart_delay_s = 30 * times;
+            for (int j = 0; j < 6; j++) {
+                char name[8];
+                snprintf (name, sizeof (name), "j%d", j);
+                struct job *job =
+                    add_job (&scene, name, pow (10, 2 + 4 * rng_uniform (&rng)), places[j]);
+                struct pollux_model *model = &job->hints.model;
+                model->alpha_grad *= times, model->beta_grad *= times;
+                model->alpha_node *= times, model->beta_node *= times;
+                model->alpha_local *= times, model->beta_local *= times;
+                job->hints.has_model = j != 1;
+                job->age_s = 3600 * times * rng_uniform (&rng);
+                job->attained_s = job->age_s / 2;
+            }
+            solve (&memory, &scene.view, with ? &scaled : &plan);
+            scene_clear (&scene);
+        }
+        if (!(fabs (scaled.fitness / plan.fitness - 1) < 1e-9))
+            fail_msg ("case %d: fitness %.17g, with times x %g %.17g", i, plan.fitness, factor,
+                      scaled.fitness);
+    }
+    plan_clear (&plan);
+    plan_clear (&scaled);
+    memory_clear (&memory);
 }
 
 /* A new job with much work left grows to its limit, although a rival of the same size with a known
@@ -217,12 +280,12 @@ static void explores (void **state)
     /* Two jobs compete for the third slot: the one that can be explored gets it. */
     scene_init (&scene, 1);
     scene.nodes[0].slots = 3;
-    add_job (&scene, "rival", 1e5, "")->spec.max_replicas = 2;
     struct job *job = add_job (&scene, "new", 1e5, "");
     job->hints.max_profiled_replicas = 1;
     job->spec.max_replicas = 3;
+    add_job (&scene, "rival", 1e5, "")->spec.max_replicas = 2;
     counts_of (&scene, plain);
-    assert_int_equal (2, plain[1]);
+    assert_int_equal (2, plain[0]);
 }
 
 /* A running job that ends within the restart delay does not restart; a long one grows into an empty
@@ -367,10 +430,11 @@ static void published_workloads (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (any_problem),   cmocka_unit_test (shorter_first),
-        cmocka_unit_test (no_starvation), cmocka_unit_test (weights_count),
-        cmocka_unit_test (unknown_ends),  cmocka_unit_test (explores),
-        cmocka_unit_test (restarts_pay),  cmocka_unit_test (published_workloads),
+        cmocka_unit_test (any_problem),     cmocka_unit_test (shorter_first),
+        cmocka_unit_test (no_starvation),   cmocka_unit_test (weights_count),
+        cmocka_unit_test (unknown_ends),    cmocka_unit_test (begun_jobs_stay),
+        cmocka_unit_test (no_unit_of_time), cmocka_unit_test (explores),
+        cmocka_unit_test (restarts_pay),    cmocka_unit_test (published_workloads),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -535,7 +535,9 @@ static void options_are_checked (void **state)
         {"tiresias", "quantum=0", "option quantum of policy tiresias: expected a number from 1 to"},
         {"tiresias", "quantm=3600",
          "policy tiresias has no option 'quantm'; did you mean 'quantum'?"},
-        {"pollux-jct", "zzz=1", "known options: ageing, least_hold, unknown_work"},
+        {"pollux-jct", "ageing=10000", NULL}, /* a former option */
+        {"pollux-jct", "zzz=1", "policy pollux-jct has no options, but 'zzz' is set"},
+        {"gavel", "zzz=1", "known options: gavel_round, gavel_fair"},
         {"fifo", "quantum=3600", "policy fifo has no options"},
         {"pollux", "p=-inf", NULL},
         {"pollux", "p=1.5", "option p of policy pollux: expected a number from -inf to 1, got 1.5"},
