@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # pollux-jct beyond the published workloads: the table of docs/policies.md.  Sets of generated workloads, each with the mean of its mean JCTs and
-# of its p99s relative to pollux.  The p99 is at most 5 % above; the mean is at most the given bound.
+# of its p99s relative to pollux.  The p99 is at most 5 % above; the mean is at most the given bound: what it was with constants in seconds, or 1 where that has not been measured.
 # SEEDS: seeds of the workloads, 101 to 108 by default (3 of them in the two large sets); those below 100 were used to choose the constants.
 . tests/cli/lib.sh
 read -ra seeds <<<"${SEEDS-101 102 103 104 105 106 107 108}"
@@ -42,15 +42,15 @@ compare()
 
 echo "note: | set | mean JCT / pollux | p99 / pollux |"
 generate 160_jobs 8 t
-compare 160_jobs 1
+compare 160_jobs 0.934
 generate twice_the_jobs 8 t --jobs 320
-compare twice_the_jobs 1
+compare twice_the_jobs 0.792
 generate three_times_the_jobs 8 t --jobs 480
-compare three_times_the_jobs 1
+compare three_times_the_jobs 0.578
 generate equal_jobs,_bert 8 t --mix bert=1
-compare equal_jobs,_bert 1
+compare equal_jobs,_bert 0.9
 generate equal_jobs,_deepspeech2 8 t --jobs 120 --mix deepspeech2=1
-compare equal_jobs,_deepspeech2 1
+compare equal_jobs,_deepspeech2 0.85
 generate equal_jobs,_cifar10 8 t --jobs 480 --mix cifar10=1
 compare equal_jobs,_cifar10 1
 generate bursts_every_two_hours 8 't - t % 7200' --day-night 1
