@@ -20,7 +20,7 @@
  * Moving costs the restart delay d once, and pays while the new placement lasts: until the job has
  * little work left, or enough other jobs have arrived.  The value is multiplied by
  *
- *     kept    = (H - d) / H, H = max (10 d, min (0.3 t, 2 / lambda));  t / (t + d) if that is less
+ *     kept    = (H - d) / H, H = max (10 d, min (0.4 t, 2 / lambda));  t / (t + d) if that is less
  *     lambda  = sum_j 1 / (age_j + t_j),  L = n / lambda
  *
  * with t the remaining time, of the option, or of job j with its fair share, and n the number of
@@ -30,7 +30,7 @@
  * and left.  A waiting job is not charged: it pays the delay whenever it starts.
  *
  * A job that does not report its work, as every job before its first measurements, is taken for a
- * typical one: R is 2 W plus the slot-seconds that it has had, since sizes of jobs are spread over many
+ * typical one: R is 1.5 W plus the slot-seconds that it has had, since sizes of jobs are spread over many
  * orders of magnitude.  Were it taken for a short one, new jobs would drive out those that have
  * just begun.
  *
@@ -54,11 +54,11 @@
 static const double work_most_s = 1e9;
 /* The exponents and factors above. */
 static const double rank_power = 0.45, work_power = -0.25, age_power = 0.5;
-static const double short_share = 0.1;  /* of W: jobs below it are nearly equally short */
-static const double ageing_stays = 2;   /* of L */
-static const double unknown_share = 2;  /* of W: a new job that does not report its work */
+static const double short_share = 0.1;   /* of W: jobs below it are nearly equally short */
+static const double ageing_stays = 2;    /* of L */
+static const double unknown_share = 1.5; /* of W: a new job that does not report its work */
 static const double least_delays = 10;  /* a placement lasts for so many restart delays at least, */
-static const double lasts_share = 0.3;  /* for this share of the job's remaining time, */
+static const double lasts_share = 0.4;  /* for this share of the job's remaining time, */
 static const double lasts_arrivals = 2; /* or until this many jobs arrive */
 static const double first_delays = 50;  /* W in restart delays if no job reports its work */
 
