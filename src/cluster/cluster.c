@@ -259,10 +259,12 @@ static int apply_limits (struct cluster *cluster, const struct event *event,
     return 0;
 }
 
+/* An agent without evidence of a gain reports that there is none (gain_max 1): its next report replaces that. */
 static void note_noise (struct job *job)
 {
     struct pollux_grad *point = &job->noise.points[hints_noise_point (&job->hints)];
-    if (job->hints.has_model && job->hints.grad.sqr > 0)
+    bool known = point->sqr > 0 && point->gain_max != 1;
+    if (job->hints.has_model && job->hints.grad.sqr > 0 && !known)
         *point = job->hints.grad;
 }
 

@@ -93,7 +93,7 @@ struct hints {
 /* Points of a noise curve: the share of the work that is done is divided into so many parts. */
 enum { NOISE_POINTS = 8 };
 
-/* The gradient statistics that a job reported last in each part of its training; sqr 0: none. */
+/* The gradient statistics that a job reported first in each part of its training, if it had evidence then; sqr 0: none. */
 struct noise_curve {
     struct pollux_grad points[NOISE_POINTS];
 };
