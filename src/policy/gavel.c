@@ -468,6 +468,29 @@ static void note (struct gavel_memory *memory, const struct round *round, struct
     memory->slots = slots;
 }
 
+/* Can every job keep what it has: the requested replicas, on nodes that are there and have the slots? */
+static bool all_stand (const struct view *view, struct arena *arena)
+{
+    int *used = arena_take (arena, (size_t)view->node_count + 1, sizeof (used[0]));
+    bool stands = used != NULL;
+    for (int i = 0; stands && i < view->node_count; i++)
+        used[i] = 0;
+    for (int i = 0; stands && i < view->job_count; i++) {
+        const struct job *job = view->jobs[i];
+        if (job->placement.count == 0 || view_is_fixed (view, job))
+            continue;
+        stands = view_is_available (view, job->placement) &&
+                 placement_replicas (job->placement) == job_request (job) &&
+                 job_allows_type (job, view->nodes[job->placement.shares[0].node].type);
+        for (int k = 0; k < job->placement.count; k++) {
+            struct share share = job->placement.shares[k];
+            used[share.node] += share.replicas;
+            stands &= used[share.node] <= view->nodes[share.node].slots;
+        }
+    }
+    return stands;
+}
+
 static int gavel_decide (const struct view *view, void *self, struct plan *plan,
                          struct pollux_error *err)
 {
@@ -475,10 +498,11 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
     double round_s = policy_option_value (view, &gavel_options[0]);
     bool fair = policy_option_value (view, &gavel_options[1]) > 0;
     struct round round = {.view = view, .arena = &memory->arena};
-    if (is_between (view, round_s) || view->job_count == 0 || view_slots (view) <= 0)
+    arena_reset (&memory->arena);
+    bool between = is_between (view, round_s) && all_stand (view, &memory->arena);
+    if (between || view->job_count == 0 || view_slots (view) <= 0)
         return keep_all (view, plan, err);
     round_s = fmax (round_s, view->interval_s);
-    arena_reset (&memory->arena);
     int rc = round_make (&round);
     if (rc == 0)
         follow_types (memory, &round.pools);
