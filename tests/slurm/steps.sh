@@ -129,7 +129,7 @@ if command -v mpirun >/dev/null && [ -x "$trainer" ] && $separate; then
     mkdir "$tmp/trace"
     submit mpi --adaptive --launcher mpi --grace 60 --backoff 1 --max 1 --env OMPI_MCA_mpi_yield_when_idle=1 \
         --env OMPI_ALLOW_RUN_AS_ROOT=1 --env OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 --env OMP_NUM_THREADS=1 \
-        --checkpoint-dir "$tmp/saved" -- "$trainer" mlp --total 4000 --rate 0.05 --report 1 --trace "$tmp/trace" --pace-step 0.002
+        --checkpoint-dir "$tmp/saved" -- "$trainer" mlp --total 12000 --rate 0.05 --report 1 --trace "$tmp/trace" --pace-step 0.002
     soon "an MPI job trains with one replica" trained 1
     pollux scale mpi --min 8 --max 8 >/dev/null
     soon "it trains with eight" trained 8
