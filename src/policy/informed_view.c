@@ -169,7 +169,7 @@ static double spread_of (double *distances, int count)
 
 static struct type_lesson learn_type (const struct type_model *models, int count)
 {
-    double distances[TEACHERS][TEACHERS], replicas[TEACHERS], least = INFINITY;
+    double distances[TEACHERS][TEACHERS] = {{0}}, replicas[TEACHERS] = {0}, least = INFINITY;
     int typical = 0;
     for (int i = 0; i < count; i++) {
         double sum = 0;
