@@ -448,6 +448,8 @@ void agent_report (struct pollux_agent *agent, double at_s)
         .progress = agent->progress,
         .total = agent->total,
         .batch = tuner->batch,
+        .step_s = profile_step_s (agent_profile (agent), tuner->shape, tuner->batch.m),
+        .rate_factor = agent->factors[0],
     };
     if (agent->reporter.file >= 0)
         reporter_send (&agent->reporter, text, message_write (&message, text), at_s);

@@ -39,12 +39,12 @@ static void put_integer (struct text *text, const char *name, int64_t value)
     put (text, ", \"%s\": %lld", name, (long long)value);
 }
 
-/* 17 digits restore every bit.  The decimal point of a locale may be another character of several
- * bytes: everything except digits, e, + and - is replaced by one point. */
-static void put_value (struct text *text, double value)
+/* The decimal point of a locale may be another character of several bytes: everything except digits, e, + and
+ * - is replaced by one point. */
+static void put_digits (struct text *text, int count, double value)
 {
     char digits[64];
-    snprintf (digits, sizeof (digits), "%.17g", value);
+    snprintf (digits, sizeof (digits), "%.*g", count, value);
     bool point = false;
     for (const char *at = digits; *at; at++) {
         bool plain = (*at >= '0' && *at <= '9') || *at == 'e' || *at == '+' || *at == '-';
@@ -54,6 +54,19 @@ static void put_value (struct text *text, double value)
             put (text, ".");
         point = !plain;
     }
+}
+
+/* 17 digits restore every bit. */
+static void put_value (struct text *text, double value)
+{
+    put_digits (text, 17, value);
+}
+
+/* A number that is only shown. */
+static void put_short (struct text *text, const char *name, double value)
+{
+    put (text, ", \"%s\": ", name);
+    put_digits (text, 6, value);
 }
 
 static void put_number (struct text *text, const char *name, double value)
@@ -91,7 +104,8 @@ static void put_grad (struct text *text, struct pollux_grad grad)
  * the reader refuse the whole report. */
 static bool is_known (const struct type_profile *item, int64_t min_local)
 {
-    return item->fitted && model_in_range (&item->model) && item->max_local >= min_local;
+    return item->fitted && model_in_range (&item->model, item->max_local) &&
+           item->max_local >= min_local;
 }
 
 /* The models of the types after `first`. */
@@ -168,6 +182,10 @@ size_t message_write (const struct message *message, char ret[MESSAGE_SIZE])
         put_integer (&text, "m", message->batch.m);
         put_integer (&text, "s", message->batch.s);
     }
+    if (message->step_s > 0 && message->step_s <= MODEL_TIME_LIMIT)
+        put_short (&text, "step_s", message->step_s);
+    if (message->rate_factor >= 0 && message->rate_factor <= MODEL_GAIN_LIMIT)
+        put_short (&text, "rate_factor", message->rate_factor);
     put (&text, "}");
     return text.full ? 0 : text.length;
 }

@@ -4,7 +4,7 @@
 
 #include "agent/type_profile.h"
 
-/* Ten numbers of at most 25 bytes with their names, and nine with a name of 63 bytes for each type, take less
+/* Twelve numbers of at most 25 bytes with their names, and nine with a name of 63 bytes for each type, take less
  * than 5 KiB. */
 enum { MESSAGE_SIZE = 8192 };
 
@@ -16,6 +16,8 @@ struct message {
     struct pollux_limits limits;
     double progress, total; /* total 0: unknown */
     struct pollux_batch batch;
+    double step_s;      /* measured with that batch in the present shape; NaN: unknown */
+    double rate_factor; /* on the learning rate */
 };
 
 /* Write the report as one JSON object in ASCII, independent of the locale.  Returns its length; 0:

@@ -7,11 +7,19 @@
  */
 #include "agent/profile.h"
 
+#include <math.h>
+
 /* Steps in the window of a mean. */
 static const int64_t memory_steps = 1000;
 
 /* The range of times that pollux_fit accepts. */
 static const double least_s = 1e-9, most_s = 1e9;
+
+static bool is_of (const struct profile_entry *entry, struct pollux_shape shape, int64_t m)
+{
+    return entry->shape.nodes == shape.nodes && entry->shape.replicas == shape.replicas &&
+           entry->m == m;
+}
 
 static struct profile_entry *find_or_make (struct profile *profile, struct pollux_shape shape,
                                            int64_t m)
@@ -19,8 +27,7 @@ static struct profile_entry *find_or_make (struct profile *profile, struct pollu
     struct profile_entry *oldest = &profile->entries[0];
     for (int i = 0; i < profile->count; i++) {
         struct profile_entry *entry = &profile->entries[i];
-        if (entry->shape.nodes == shape.nodes && entry->shape.replicas == shape.replicas &&
-            entry->m == m)
+        if (is_of (entry, shape, m))
             return entry;
         if (entry->met_at < oldest->met_at)
             oldest = entry;
@@ -45,6 +52,16 @@ bool profile_add (struct profile *profile, struct pollux_shape shape, int64_t m,
     if (shape.replicas > profile->max_replicas)
         profile->max_replicas = shape.replicas;
     return true;
+}
+
+double profile_step_s (const struct profile *profile, struct pollux_shape shape, int64_t m)
+{
+    for (int i = 0; i < profile->count; i++) {
+        const struct profile_entry *entry = &profile->entries[i];
+        if (is_of (entry, shape, m))
+            return entry->step_s;
+    }
+    return NAN;
 }
 
 size_t profile_samples (const struct profile *profile, struct pollux_sample ret[PROFILE_LIMIT])

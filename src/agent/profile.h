@@ -28,6 +28,9 @@ struct profile {
 bool profile_add (struct profile *profile, struct pollux_shape shape, int64_t m, double grad_s,
                   double step_s);
 
+/* The mean step time of a configuration, with synchronisation; NaN: not measured. */
+double profile_step_s (const struct profile *profile, struct pollux_shape shape, int64_t m);
+
 /* The means as samples for pollux_fit; returns their number. */
 size_t profile_samples (const struct profile *profile, struct pollux_sample ret[PROFILE_LIMIT]);
 

@@ -41,6 +41,11 @@ struct command {
     /* Run it: write the result to out and return an exit code, or a negative errno value with a
      * sentence in err.  main prints errors, also those of writing to out. */
     int (*run) (struct options *options, FILE *out, struct pollux_error *err);
+    const void *subject; /* for a run function that several commands share: what it needs to know */
 };
+
+/* The initializers of options and option_count, from an array. */
+#define COMMAND_OPTIONS(array)                                                                     \
+    .options = (array), .option_count = sizeof (array) / sizeof ((array)[0])
 
 #endif

@@ -4,6 +4,7 @@
  * that the place and what was expected fit too.
  */
 #include "base/excerpt.h"
+#include <stdarg.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -23,4 +24,13 @@ struct excerpt excerpt (const char *text, size_t length)
 struct excerpt quote (const char *text)
 {
     return excerpt (text, strlen (text));
+}
+
+void append (char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen (text);
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (text + used, size - used, format, arguments);
+    va_end (arguments);
 }

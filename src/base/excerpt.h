@@ -13,4 +13,8 @@ struct excerpt {
 struct excerpt excerpt (const char *text, size_t length);
 struct excerpt quote (const char *text); /* of a NUL-terminated text */
 
+/* Append to a text in a buffer of `size` bytes; what does not fit is cut. */
+void append (char *text, size_t size, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
 #endif

@@ -135,6 +135,14 @@ int options_next (struct options *options, struct pollux_error *err)
     return options->at->id;
 }
 
+int options_each (struct options *options, options_take *take, void *ret, struct pollux_error *err)
+{
+    int id, code = 0;
+    while (code == 0 && (id = options_next (options, err)) != 0)
+        code = id < 0 ? id : take (ret, id, options, err);
+    return code;
+}
+
 int options_int64 (const struct options *options, int64_t min, int64_t max, int64_t *ret,
                    struct pollux_error *err)
 {

@@ -21,6 +21,11 @@ struct options {
  * missing; the next call continues after it. */
 int options_next (struct options *options, struct pollux_error *err);
 
+/* Read all options: call take, which returns 0 or a negative errno value, with each one, its id and ret. */
+typedef int options_take (void *ret, int id, const struct options *options,
+                          struct pollux_error *err);
+int options_each (struct options *options, options_take *take, void *ret, struct pollux_error *err);
+
 /* The current option's argument as a number in min..max. */
 int options_int64 (const struct options *options, int64_t min, int64_t max, int64_t *ret,
                    struct pollux_error *err);

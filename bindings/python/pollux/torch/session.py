@@ -14,6 +14,7 @@ of the gradients, and made by the updates before.
 """
 from __future__ import annotations
 
+import atexit
 import contextlib
 import math
 import os
@@ -50,6 +51,12 @@ from .patches import Patches, scaled
 STOPPED = 143  # exit status after a request to stop: the work is saved
 UNSAVED = 1    # exit status after a request to stop: the work could not be saved
 OWN_NUMBERS = 7  # of a decision, before the numbers of the agent
+
+
+def _ignore_stops() -> None:
+    """Training has ended and the process is about to: a request to stop changes nothing, and must
+    not turn its success into an end by a signal."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 class Made(NamedTuple):
@@ -187,6 +194,7 @@ class Session:
         self.observing = observe
         if not observe:
             agent.catch(signal.SIGTERM)
+            atexit.register(_ignore_stops)
             self.interrupts = Interrupts(self)
         self.gradients = self._gradients_of(optimizer, agent, observe)
         self.times = times_of(model)
@@ -211,6 +219,7 @@ class Session:
             self.abandon()
             self.gradients.detach()
             self.agent.close()
+        atexit.unregister(_ignore_stops)
         if self.interrupts is not None:
             self.interrupts.close()
         if self.ddp is not None:
@@ -413,7 +422,7 @@ class Session:
         self.left = True
         self.agent.close()
         with contextlib.suppress(ValueError):  # in another thread than the main one
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            _ignore_stops()
         sys.stdout.flush()
         raise SystemExit(UNSAVED if unsaved else INTERRUPTED if interrupted else STOPPED)
 
