@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "policy/revocations.h"
 #include "policy/speedup.h"
 
 /* On nodes with more slots not every size is evaluated. */
@@ -48,18 +49,28 @@ static int grow (struct allocation_options *options, int capacity, struct arena 
     capacity = capacity > 2 * options->capacity ? capacity : 2 * options->capacity;
     options->list = arena_take (arena, (size_t)capacity, sizeof (options->list[0]));
     options->speedups = arena_take (arena, (size_t)capacity, sizeof (options->speedups[0]));
+    options->kept = arena_take (arena, (size_t)capacity, sizeof (options->kept[0]));
     options->capacity = capacity;
-    return options->list && options->speedups ? 0 : -ENOMEM;
+    return options->list && options->speedups && options->kept ? 0 : -ENOMEM;
 }
 
-/* Add an option, unless it has replicas and no goodput. */
-static void add (struct allocation_options *options, int pool, int replicas, enum where where,
-                 double goodput)
+double allocation_options_kept (const struct allocation_options *options, int pool,
+                                struct pollux_shape shape)
+{
+    return revocations_leave (revocations_in (&options->pools[pool], shape), options->delay_s);
+}
+
+/* Add an option on one node or several, unless it has replicas and no goodput.  What revocations leave falls with the
+ * replicas, so that of the fewest ones bounds a gap. */
+static void add (struct allocation_options *options, int pool, int nodes, int replicas,
+                 enum where where, double goodput)
 {
     if (replicas > 0 && !(goodput > 0))
         return;
+    struct pollux_shape shape = {.nodes = nodes, .replicas = replicas};
     options->list[options->count] =
         (struct solver_option){.replicas = replicas, .pool = pool, .where = where};
+    options->kept[options->count] = allocation_options_kept (options, pool, shape);
     options->speedups[options->count++] = replicas > 0 ? goodput / options->fair : 0;
 }
 
@@ -71,8 +82,8 @@ static void add_sample (struct allocation_options *options, int pool,
     struct pollux_shape keep = options->keep;
     if (options->keep_pool == pool && keep.replicas == sample->replicas &&
         (keep.nodes > 1) == (curve->nodes > 1))
-        add (options, pool, sample->replicas, WHERE_KEEP, sample->goodput);
-    add (options, pool, sample->replicas, curve->nodes > 1 ? WHERE_MANY : WHERE_ONE,
+        add (options, pool, curve->nodes, sample->replicas, WHERE_KEEP, sample->goodput);
+    add (options, pool, curve->nodes, sample->replicas, curve->nodes > 1 ? WHERE_MANY : WHERE_ONE,
          sample->goodput);
 }
 
@@ -101,7 +112,7 @@ static void add_pool (struct allocation_options *options, int pool)
             return;
         const struct goodput_sample *sample = &first->curve->samples[first->sample];
         if (first->gap)
-            add (options, pool, least, WHERE_BEYOND, sample->bound);
+            add (options, pool, first->curve->nodes, least, WHERE_BEYOND, sample->bound);
         else
             add_sample (options, pool, first->curve, first->sample);
         first->gap = !first->gap && sample->bound > 0;
@@ -119,7 +130,7 @@ int allocation_options_list (struct allocation_options *options, struct arena *a
     if (grow (options, 2 * samples + 2, arena) < 0)
         return -ENOMEM;
     options->count = 0;
-    add (options, 0, 0, WHERE_NONE, 0);
+    add (options, 0, 0, 0, WHERE_NONE, 0);
     for (int i = 0; i < options->pool_count && options->fair > 0; i++)
         add_pool (options, i);
     return 0;
@@ -141,6 +152,7 @@ static int make_pinned (const struct options_context *context, const struct job 
     options->list[0] =
         (struct solver_option){.replicas = shape.replicas, .pool = pool, .where = WHERE_KEEP};
     options->speedups[0] = options->fair > 0 ? goodput / options->fair : 0;
+    options->kept[0] = allocation_options_kept (options, pool, shape);
     options->count = 1;
     return 0;
 }
@@ -177,7 +189,9 @@ int allocation_options_make (const struct options_context *context, const struct
     struct allocation_options options = {
         .curves = arena_take (arena, (size_t)context->pools.count, sizeof (options.curves[0])),
         .models = arena_take (arena, (size_t)context->pools.count, sizeof (options.models[0])),
+        .pools = context->pools.list,
         .pool_count = context->pools.count,
+        .delay_s = view_restart_delay (view, job),
         .restart = restart_factor (view, job),
         .keep_pool = pools_find (&context->pools, job->placement),
         .pinned = view_is_fixed (view, job),
@@ -185,8 +199,11 @@ int allocation_options_make (const struct options_context *context, const struct
     int rc = 0;
     if (!options.curves || !options.models)
         return fail (err, -ENOMEM, "no memory for the options of job %s", job->spec.name);
-    for (int i = 0; i < options.pool_count; i++)
-        options.models[i] = job_model_on (job, &context->pools, i, &context->ratios);
+    for (int i = 0; i < options.pool_count; i++) {
+        int like = options.pools[i].like;
+        options.models[i] = like < i ? options.models[like]
+                                     : job_model_on (job, &context->pools, i, &context->ratios);
+    }
     options.fair = fair_goodput (options.models, &context->pools, view->search, context->fair);
     if (options.pinned) {
         rc = make_pinned (context, job, arena, &options, err);

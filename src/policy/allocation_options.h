@@ -30,7 +30,9 @@ struct pool_curves {
 struct allocation_options {
     struct pool_curves *curves; /* by pool */
     struct job_model *models;   /* by pool */
+    const struct pool *pools;
     int pool_count;
+    double delay_s;           /* that a restart costs it */
     double fair;              /* goodput of its fair share; 0: it cannot run */
     double restart;           /* restart_factor: part of the speedup left after a restart */
     struct pollux_shape keep; /* of the current placement; {0, 0}: it cannot be kept */
@@ -38,6 +40,7 @@ struct allocation_options {
     bool pinned;
     struct solver_option *list; /* the caller fills in the values */
     double *speedups;           /* by option: goodput / goodput of the fair share */
+    double *kept;               /* by option: the part of it that revocations leave */
     int count, capacity;
 };
 
@@ -46,6 +49,10 @@ struct allocation_options {
 int allocation_options_make (const struct options_context *context, const struct job *job,
                              struct arena *arena, struct allocation_options *ret,
                              struct pollux_error *err);
+
+/* The part of the goodput that revocations leave a job on a shape of a pool. */
+double allocation_options_kept (const struct allocation_options *options, int pool,
+                                struct pollux_shape shape);
 
 /* List the options again after a curve has got new samples.  -ENOMEM. */
 int allocation_options_list (struct allocation_options *options, struct arena *arena);

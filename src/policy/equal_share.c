@@ -11,7 +11,7 @@
 /* Raise the replica count of all jobs level by level.  A job that cannot run with every count
  * grows when the level reaches its next one, so that it never has more than the others.  A job whose type is full may
  * change to another one, and leaves its slots to those that did not fit before. */
-static void share_out (const struct view *view, struct pool_room *room, struct priority *priorities)
+static int share_out (const struct view *view, struct pool_room *room, struct priority *priorities)
 {
     int highest = 0;
     pool_room_begin (room, view, priorities);
@@ -28,18 +28,6 @@ static void share_out (const struct view *view, struct pool_room *room, struct p
             if (next > 0 && next <= level && next <= job_most_replicas (job))
                 pool_room_grow (room, job, &priorities[i], next);
         }
-}
-
-static int equal_share_rank (const struct view *view, void *memory, struct priority *priorities,
-                             struct pollux_error *err)
-{
-    (void)memory;
-    struct pool_room room;
-    int rc = pool_room_new (view, priorities, &room, err);
-    if (rc < 0)
-        return rc;
-    share_out (view, &room, priorities);
-    pool_room_clear (&room);
     for (int i = 0; i < view->job_count; i++)
         priorities[i].key = -priorities[i].replicas;
     return view->job_count;
@@ -51,5 +39,5 @@ const struct policy policy_equal_share = {
     .adaptive = true,
     .elastic = true,
     .search = POLLUX_EXACT,
-    .rank = equal_share_rank,
+    .share_out = share_out,
 };

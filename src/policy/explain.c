@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "policy/explain_private.h"
 #include "policy/informed_view.h"
+#include "policy/revocations.h"
 #include "policy/speedup.h"
 
 const char *explain_plural (int count)
@@ -52,12 +53,40 @@ int explain_best_on (const struct explainer *explainer, int index, struct pollux
     return best_in (explainer, index, explainer->pool_of[index], shape, ret, err);
 }
 
+/* As few nodes of a pool as the replicas need. */
+static struct pollux_shape shape_in (const struct explainer *explainer, int pool, int replicas)
+{
+    int node_slots = explainer->pools.list[pool].node_slots; /* 0: all its nodes are drained */
+    return (struct pollux_shape){.nodes = replicas > 1 && replicas > node_slots ? 2 : 1,
+                                 .replicas = replicas};
+}
+
+struct pollux_shape explain_shape (const struct explainer *explainer, int index, int replicas)
+{
+    return shape_in (explainer, explainer->pool_of[index], replicas);
+}
+
 int explain_best_with (const struct explainer *explainer, int index, int replicas,
                        struct pollux_best *ret, struct pollux_error *err)
 {
-    int node_slots = explainer->pools.list[explainer->pool_of[index]].node_slots;
-    struct pollux_shape shape = {.nodes = replicas > node_slots ? 2 : 1, .replicas = replicas};
-    return explain_best_on (explainer, index, shape, ret, err);
+    return explain_best_on (explainer, index, explain_shape (explainer, index, replicas), ret, err);
+}
+
+/* The part of its goodput that revocations leave a job on a shape of a pool. */
+static double kept_in (const struct explainer *explainer, int index, int pool,
+                       struct pollux_shape shape)
+{
+    double delay_s = view_restart_delay (explainer->view, explainer->view->jobs[index]);
+    return revocations_leave (revocations_in (&explainer->pools.list[pool], shape), delay_s);
+}
+
+struct job_value explain_value (const struct explainer *explainer, int index,
+                                struct pollux_shape shape, double goodput, bool moves)
+{
+    int pool = explainer->pool_of[index];
+    goodput *= kept_in (explainer, index, pool, shape);
+    return explainer->policy->values->value (explainer->prepared, index, pool, shape.replicas,
+                                             goodput, moves);
 }
 
 struct explain_trust explain_trust_of (const struct explainer *explainer, int index)
@@ -127,7 +156,8 @@ static int find_pool (const struct explainer *explainer, int index)
     double most = 0;
     for (int i = 0; i < pools->count && pools->count > 1; i++) {
         struct job_model model = model_in (explainer, index, i);
-        double goodput = fair_goodput_on (&model, explainer->view->search, explainer->fair);
+        double goodput = fair_goodput_on (&model, explainer->view->search, explainer->fair) *
+                         kept_in (explainer, index, i, shape_in (explainer, i, explainer->fair));
         if (pools->list[i].slots > 0 && model.most_replicas > 0 && goodput > most) {
             best = i;
             most = goodput;
@@ -144,17 +174,17 @@ static int add_planned (struct explainer *explainer, int index, struct pollux_er
     struct placement placement = plan_placement (explainer->plan, index);
     struct pollux_best best;
     explainer->pool_of[index] = find_pool (explainer, index);
-    int rc = explain_best_on (explainer, index, placement_shape (placement), &best, err);
+    struct pollux_shape shape = placement_shape (placement);
+    int rc = explain_best_on (explainer, index, shape, &best, err);
     if (rc < 0)
         return rc;
-    int replicas = placement_replicas (placement);
+    int replicas = shape.replicas;
     double goodput = replicas > 0 ? best.goodput : 0;
     explainer->planned[index] =
         (struct explain_state){.replicas = replicas, .goodput = goodput, .step_to = -1};
     if (explainer->prepared)
-        explainer->planned_values[index] =
-            explainer->policy->values->value (explainer->prepared, index, replicas, goodput,
-                                              !placement_same (placement, job->placement));
+        explainer->planned_values[index] = explain_value (
+            explainer, index, shape, goodput, !placement_same (placement, job->placement));
     for (int i = 0; i < placement.count; i++)
         if (view->nodes[placement.shares[i].node].available)
             explainer->free[explainer->pools.of_node[placement.shares[i].node]] -=
@@ -173,7 +203,8 @@ static int fill (struct explainer *explainer, struct pollux_error *err)
     explainer->pool_of = arena_take (&explainer->arena, count, sizeof (explainer->pool_of[0]));
     if (!explainer->planned || !explainer->changed || !explainer->planned_values ||
         !explainer->changed_values || !explainer->pool_of ||
-        pools_make (view->nodes, view->node_count, &explainer->arena, &explainer->pools) < 0 ||
+        (explainer->policy->revocations ? pools_make : pools_make_by_type) (
+            view->nodes, view->node_count, &explainer->arena, &explainer->pools) < 0 ||
         type_ratios_make (view, &explainer->pools, &explainer->arena, &explainer->ratios) < 0)
         return fail (err, -ENOMEM, "no memory for %d jobs", view->job_count);
     explainer->free =
@@ -252,24 +283,29 @@ static int type_make (const struct explainer *explainer, int index, int pool, do
     most = most < size->slots ? most : size->slots;
     *ret = (struct explain_type){
         .replicas = job_fit_replicas (explainer->view->jobs[index], most),
+        .revocable = size->revocations_per_s > 0,
         .known = model.known && model.source != MODEL_GUESSED,
         .predicted = model.source == MODEL_PREDICTED,
         .goodput = NAN,
     };
     const struct job *job = explainer->view->jobs[index];
-    double ratio = job_type_speed (job, size->type) /
-                   job_type_speed (job, explainer->pools.list[explainer->pool_of[index]].type);
+    const struct pool *own = &explainer->pools.list[explainer->pool_of[index]];
+    double ratio = size->like == own->like
+                       ? 1
+                       : job_type_speed (job, size->type) / job_type_speed (job, own->type);
     if (!model.known && isfinite (ratio)) { /* its owner says how fast it is */
         ret->known = ret->predicted = true;
         ret->goodput = ratio * ret->replicas / explainer->planned[index].replicas;
     }
     memcpy (ret->type, size->type, NAME_SIZE);
-    struct pollux_shape shape = {.nodes = ret->replicas > size->node_slots ? 2 : 1,
-                                 .replicas = ret->replicas};
+    struct pollux_shape shape = shape_in (explainer, pool, ret->replicas);
     struct pollux_best best;
     int rc = best_in (explainer, index, pool, shape, &best, err);
     if (rc == 0 && model.known && ret->known && ret->replicas > 0 && goodput > 0)
         ret->goodput = best.goodput / goodput;
+    struct pollux_shape now = placement_shape (plan_placement (explainer->plan, index));
+    ret->goodput *= kept_in (explainer, index, pool, shape) /
+                    kept_in (explainer, index, explainer->pool_of[index], now);
     return rc;
 }
 
@@ -281,6 +317,7 @@ static int types_make (const struct explainer *explainer, int index, struct expl
     if (pools->count == 1 || ret->current.replicas == 0)
         return 0;
     memcpy (ret->type, pools->list[own].type, NAME_SIZE);
+    ret->revocable = pools->list[own].revocations_per_s > 0;
     for (int i = 0; rc == 0 && i < pools->count && ret->type_count < EXPLAIN_TYPES; i++)
         if (i != own && pools->list[i].slots > 0 &&
             job_allows_type (explainer->view->jobs[index], pools->list[i].type))
@@ -368,6 +405,35 @@ static void find_type_limits (const struct job *job, struct explanation *ret)
                    list);
 }
 
+/* "3 times a day"; of revocations per second. */
+static void rate_text (double per_s, char *ret, size_t size)
+{
+    double per_day = per_s * 86400;
+    if (per_day >= 10)
+        snprintf (ret, size, "%.0f times a day", per_day);
+    else if (per_day >= 1.5)
+        snprintf (ret, size, "%.2g times a day", per_day);
+    else if (per_day > 0.75)
+        snprintf (ret, size, "once a day");
+    else
+        snprintf (ret, size, "once in %.2g days", 1 / per_day);
+}
+
+static void find_revocations (const struct explainer *explainer, int index, struct explanation *ret)
+{
+    const struct view *view = explainer->view;
+    double per_s = revocations_on (view, plan_placement (explainer->plan, index));
+    double kept = revocations_leave (per_s, view_restart_delay (view, view->jobs[index]));
+    char rate[64];
+    if (!(per_s > 0))
+        return;
+    rate_text (per_s, rate, sizeof (rate));
+    add_limit (ret,
+               "Its nodes may be taken back: it is expected to restart %s for this reason, which "
+               "costs %.2g %% of its goodput.",
+               rate, 100 * (1 - kept));
+}
+
 /* The goodput of a job with its fair share, over all types. */
 static int find_fair_goodput (struct explainer *explainer, int index, struct pollux_error *err)
 {
@@ -420,6 +486,7 @@ int explain (struct explainer *explainer, int index, struct explanation *ret,
         find_model_limits (job, all);
         find_size_limits (explainer, index, all);
         find_type_limits (job, all);
+        find_revocations (explainer, index, all);
         *ret = *all;
     }
     free (all);

@@ -20,7 +20,7 @@
 enum {
     EXPLAIN_POINTS = 96,
     EXPLAIN_OTHERS = 16,
-    EXPLAIN_LIMITS = 8,
+    EXPLAIN_LIMITS = 9,
     EXPLAIN_TYPES = 8,
     EXPLAIN_SENTENCE = 256
 };
@@ -54,13 +54,14 @@ struct explain_change {
     double fitness;  /* of all jobs, afterwards; NaN: not known */
 };
 
-/* The job on nodes of another type, with as many replicas as it has now, or fewer if it cannot have these there. */
+/* The job on nodes of another type, or on those of its own type that are taken back more often or less often, with as many replicas as it has now, or fewer if it cannot have these there. */
 struct explain_type {
     char type[NAME_SIZE];
     bool known;     /* else nothing tells how fast it would be there */
     bool predicted; /* from its speed on other types */
+    bool revocable; /* these nodes may be taken back */
     int replicas;
-    double goodput; /* factor */
+    double goodput; /* factor; what revocations leave of it */
 };
 
 struct explanation {
@@ -77,6 +78,7 @@ struct explanation {
     int curve_count;
     char type
         [NAME_SIZE]; /* of its nodes, if it has slots in a cluster with several types; else "" */
+    bool revocable;  /* those nodes may be taken back */
     struct explain_type types[EXPLAIN_TYPES]; /* others that it may use, if it has slots */
     int type_count;
     char limits[EXPLAIN_LIMITS][EXPLAIN_SENTENCE]; /* that apply */

@@ -55,17 +55,16 @@ static int state_with (const struct explainer *explainer, int index, int replica
         return 0;
     }
     bool stays = keeps (explainer->view, job, replicas);
+    struct pollux_shape shape =
+        stays ? placement_shape (job->placement) : explain_shape (explainer, index, replicas);
     struct pollux_best best;
-    int rc = stays
-                 ? explain_best_on (explainer, index, placement_shape (job->placement), &best, err)
-                 : explain_best_with (explainer, index, replicas, &best, err);
+    int rc = explain_best_on (explainer, index, shape, &best, err);
     if (rc < 0)
         return rc;
     double goodput = replicas > 0 ? best.goodput : 0;
     *ret = (struct explain_state){.replicas = replicas, .goodput = goodput, .step_to = -1};
     if (explainer->prepared)
-        *ret_value = explainer->policy->values->value (explainer->prepared, index, replicas,
-                                                       goodput, !stays);
+        *ret_value = explain_value (explainer, index, shape, goodput, !stays);
     return 0;
 }
 
@@ -220,6 +219,11 @@ static bool exceeds_limits (const struct explainer *explainer, int index, int fr
         impossible (ret, "it is not preemptible, so it stays as it is until it ends");
     else if (!job_allows_type (job, pool->type))
         impossible (ret, "no node that takes replicas has a type that it may use");
+    else if (to > pool->slots && explainer->pools.count > explainer->pools.type_count)
+        impossible (ret,
+                    "the nodes like its own, of one type and equally often taken back, have %d "
+                    "slots in all",
+                    pool->slots);
     else if (to > pool->slots && explainer->pools.count > 1)
         impossible (ret, "the nodes of type %s that take replicas have %d slots in all",
                     pool->type[0] ? pool->type : "''", pool->slots);

@@ -37,8 +37,14 @@ struct explainer {
  * Without a model goodput is the number of replicas.  -EINVAL. */
 int explain_best_on (const struct explainer *explainer, int index, struct pollux_shape shape,
                      struct pollux_best *ret, struct pollux_error *err);
+struct pollux_shape explain_shape (const struct explainer *explainer, int index, int replicas);
 int explain_best_with (const struct explainer *explainer, int index, int replicas,
                        struct pollux_best *ret, struct pollux_error *err);
+
+/* The value of a job with a goodput on a shape of its pool, of which revocations leave a part.  Only if the policy has
+ * values. */
+struct job_value explain_value (const struct explainer *explainer, int index,
+                                struct pollux_shape shape, double goodput, bool moves);
 
 struct explain_point explain_point_of (const struct explainer *explainer, int index, int replicas,
                                        struct pollux_best best);

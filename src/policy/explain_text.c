@@ -230,16 +230,19 @@ static void say_comparison (struct explain_text *text, double factor)
 static void say_type (struct explain_text *text, const struct explanation *all,
                       const struct explain_type *other)
 {
-    const char *type = other->type[0] ? other->type : "nodes without a type";
+    bool same = strcmp (other->type, all->type) == 0; /* other revocations */
+    const char *untyped = same ? "slots" : "nodes without a type";
+    const char *type = other->type[0] ? other->type : untyped;
     if (!other->known) {
         say (text,
              "How fast it would be on %s is not known: no job has reported a model of both types.",
              type);
     } else if (other->replicas > 0 && other->goodput > 0) {
-        say (text, "On %d %s it would train ", other->replicas, type);
+        say (text, "On %d %s%s it would train ", other->replicas, type,
+             other->revocable ? " of nodes that may be taken back" : "");
         say_comparison (text, other->goodput);
-        say (text, " on its %d %s%s.", all->current.replicas,
-             all->type[0] ? all->type : "nodes without a type",
+        say (text, " on its %d %s%s%s.", all->current.replicas, all->type[0] ? all->type : untyped,
+             all->revocable ? " of nodes that may be taken back" : "",
              other->predicted ? " (predicted)" : "");
     } else {
         return;

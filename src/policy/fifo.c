@@ -25,7 +25,7 @@ static void block (struct pool_room *room, const struct job *job)
             room->left[i] = 0;
 }
 
-static int choose (const struct view *view, struct pool_room *room, struct priority *priorities)
+static int share_out (const struct view *view, struct pool_room *room, struct priority *priorities)
 {
     int count = 0;
     for (int i = 0; i < view->job_count; i++) {
@@ -51,21 +51,8 @@ static int choose (const struct view *view, struct pool_room *room, struct prior
     return count;
 }
 
-static int fifo_rank (const struct view *view, void *memory, struct priority *priorities,
-                      struct pollux_error *err)
-{
-    (void)memory;
-    struct pool_room room;
-    int rc = pool_room_new (view, priorities, &room, err);
-    if (rc < 0)
-        return rc;
-    rc = choose (view, &room, priorities);
-    pool_room_clear (&room);
-    return rc;
-}
-
 const struct policy policy_fifo = {
     .name = "fifo",
     .summary = "first in, first out; jobs run as requested until they end",
-    .rank = fifo_rank,
+    .share_out = share_out,
 };

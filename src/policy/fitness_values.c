@@ -72,10 +72,12 @@ static int prepare (const struct view *view, void **ret, struct pollux_error *er
     return 0;
 }
 
-static struct job_value value (const void *self, int job, int replicas, double goodput, bool moves)
+static struct job_value value (const void *self, int job, int pool, int replicas, double goodput,
+                               bool moves)
 {
     const struct prepared *prepared = self;
     const struct view *view = prepared->view;
+    (void)pool;
     (void)replicas;
     double fair = prepared->fair[job], p = fmax (view->p, FITNESS_LEAST_P);
     double speedup = fair > 0 ? goodput / fair : 0;

@@ -17,7 +17,7 @@ int free_slots_new (const struct view *view, struct free_slots *ret, struct poll
     slots.pool_free = arena_take (&slots.arena, count + 1, sizeof (slots.pool_free[0]));
     slots.pool_left = arena_take (&slots.arena, count + 1, sizeof (slots.pool_left[0]));
     if (!slots.free || !slots.taken || !slots.pool_free || !slots.pool_left ||
-        pools_make (view->nodes, view->node_count, &slots.arena, &slots.pools) < 0) {
+        pools_make_by_type (view->nodes, view->node_count, &slots.arena, &slots.pools) < 0) {
         free_slots_clear (&slots);
         return fail (err, -ENOMEM, "no memory for the slots of %d nodes", view->node_count);
     }

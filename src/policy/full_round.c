@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A full round: the policy decides for all jobs, except for those that may not be moved and are on
- * a drained node.  Those finish where they are.
+ * a drained node.  Those finish where they are.  A node with fewer slots than such jobs hold there
+ * counts as drained.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "policy/informed_view.h"
@@ -69,15 +72,61 @@ static int decide_subview (const struct policy *policy, const struct view *view,
     return rc;
 }
 
+/* Slots of each node that are held by jobs that may not be moved.  NULL: no memory. */
+static int *list_held (const struct view *view)
+{
+    int *held = calloc ((size_t)view->node_count + 1, sizeof (held[0]));
+    for (int i = 0; held && i < view->job_count; i++) {
+        struct placement placement = view->jobs[i]->placement;
+        for (int j = 0; job_pinned (view->jobs[i]) && j < placement.count; j++)
+            held[placement.shares[j].node] += placement.shares[j].replicas;
+    }
+    return held;
+}
+
+/* Drain the nodes that have become too small for the jobs that stay there: no policy could place these.  *ret is NULL if no
+ * node is too small, or a copy of the nodes, which is the caller's (free). */
+static int drain_small_nodes (const struct view *view, struct node **ret)
+{
+    struct node *nodes = NULL;
+    int *held = list_held (view), rc = held ? 0 : -ENOMEM;
+    for (int i = 0; rc == 0 && i < view->node_count; i++) {
+        if (!view->nodes[i].available || view->nodes[i].slots >= held[i])
+            continue;
+        if (!nodes) {
+            size_t size = (size_t)view->node_count * sizeof (nodes[0]);
+            nodes = malloc (size);
+            rc = nodes ? 0 : -ENOMEM;
+            if (rc == 0)
+                memcpy (nodes, view->nodes, size);
+        }
+        if (rc == 0) {
+            nodes[i].available = false;
+            nodes[i].slots = held[i];
+        }
+    }
+    free (held);
+    *ret = nodes;
+    return rc;
+}
+
 int decide_full (const struct policy *policy, const struct view *view, struct memory *memory,
                  struct plan *plan, struct pollux_error *err)
 {
     struct informed_view informed;
+    struct node *nodes;
     if (informed_view_new (view, &informed) < 0)
         return fail (err, -ENOMEM, "no memory for a plan of %d jobs", view->job_count);
     view = &informed.view;
-    int rc = all_take_part (view) ? decide (policy, view, memory, plan, err)
+    int rc = drain_small_nodes (view, &nodes);
+    if (rc < 0)
+        fail (err, rc, "no memory for the nodes of a plan");
+    if (rc == 0 && nodes)
+        informed.view.nodes = nodes;
+    if (rc == 0)
+        rc = all_take_part (view) ? decide (policy, view, memory, plan, err)
                                   : decide_subview (policy, view, memory, plan, err);
+    free (nodes);
     informed_view_clear (&informed);
     return rc;
 }

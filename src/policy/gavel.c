@@ -79,32 +79,21 @@ struct round {
     const struct view *view;
     struct arena *arena;
     struct pools pools;
-    double *speeds, *shares; /* [job * pools.count + pool] */
+    double *speeds, *shares;     /* [job * pools.count + pool] */
+    double total_s[POOLS_LIMIT]; /* of the memory, with new jobs; kept if the round succeeds */
     struct pair *pairs;
     int *pool_of; /* by job: where it runs in this round; -1: nowhere */
     int *served;  /* jobs in the order in which they were served */
     int served_count;
 };
 
-static int memory_make (void **ret, struct pollux_error *err)
-{
-    struct gavel_memory *memory = calloc (1, sizeof (*memory));
-    if (!memory)
-        return fail (err, -ENOMEM, "no memory for the policy gavel");
-    *ret = memory;
-    return 0;
-}
-
-static void memory_release (void *self)
+static void gavel_memory_clear (void *self)
 {
     struct gavel_memory *memory = self;
-    if (!memory)
-        return;
     name_index_clear (&memory->names);
     free (memory->records);
     free (memory->slots);
     arena_clear (&memory->arena);
-    free (memory);
 }
 
 /* ---- Shares of time ------------------------------------------------------------------------ */
@@ -180,7 +169,7 @@ static int find_shares (struct round *round, bool fair, struct pollux_error *err
     size_t cells = ((size_t)rows + 1) * ((size_t)columns + 1);
     if (cells > CELLS_LIMIT)
         return fail (
-            err, -E2BIG,
+            err, -EINVAL,
             "gavel: %d jobs on %d types of nodes are a program of %zu numbers, and at most "
             "%zu are solved",
             jobs, pools, cells, CELLS_LIMIT);
@@ -212,15 +201,14 @@ static int by_priority (const void *a, const void *b)
     return order;
 }
 
-static void serve (struct round *round, const struct gavel_memory *memory,
-                   const struct record *records)
+static void serve (struct round *round, const struct record *records)
 {
     const struct view *view = round->view;
     int pools = round->pools.count, count = 0, left[POOLS_LIMIT];
     for (int c = 0; c < pools; c++) {
         left[c] = round->pools.list[c].slots;
         for (int i = 0; i < view->job_count; i++) {
-            double share = *at (round, round->shares, i, c), total_s = memory->total_s[c],
+            double share = *at (round, round->shares, i, c), total_s = round->total_s[c],
                    had = total_s > 0 ? records[i].time_s[c] / total_s : 0;
             round->pairs[count++] = (struct pair){
                 .job = i, .pool = c, .share = share, .priority = share > 0 ? share / had : 0};
@@ -398,13 +386,17 @@ static bool is_between (const struct view *view, double round_s)
            floor (view->now_s / round_s) == floor ((view->now_s - view->interval_s) / round_s);
 }
 
-static int round_make (struct round *round)
+/* -ENOMEM; -EINVAL: there are too many types. */
+static int round_make (struct round *round, struct pollux_error *err)
 {
     const struct view *view = round->view;
-    if (pools_make (view->nodes, view->node_count, round->arena, &round->pools) < 0)
+    if (pools_make_by_type (view->nodes, view->node_count, round->arena, &round->pools) < 0)
         return -ENOMEM;
     if (round->pools.count > POOLS_LIMIT)
-        return -E2BIG;
+        return fail (err, -EINVAL,
+                     "policy gavel tells %d types of nodes apart, those of nodes that are gone "
+                     "included, and the cluster has %d; use pollux or pollux-jct",
+                     POOLS_LIMIT, round->pools.count);
     size_t jobs = (size_t)view->job_count + 1, pairs = jobs * (size_t)round->pools.count;
     round->speeds = arena_take (round->arena, pairs, sizeof (round->speeds[0]));
     round->shares = arena_take (round->arena, pairs, sizeof (round->shares[0]));
@@ -433,18 +425,19 @@ static void follow_types (struct gavel_memory *memory, const struct pools *pools
 }
 
 /* The records of this view's jobs.  A new job starts with half a round on every type. */
-static struct record *follow (struct gavel_memory *memory, const struct round *round,
+static struct record *follow (const struct gavel_memory *memory, struct round *round,
                               double round_s)
 {
     const struct view *view = round->view;
     struct record *records = malloc (((size_t)view->job_count + 1) * sizeof (records[0]));
     int next = 0;
+    memcpy (round->total_s, memory->total_s, sizeof (round->total_s));
     for (int i = 0; records && i < view->job_count; i++) {
         int last = name_index_seek (&memory->names, view->jobs[i]->spec.name, &next);
         records[i] = last >= 0 ? memory->records[last] : (struct record){.pool = -1};
         for (int c = 0; last < 0 && c < round->pools.count; c++) {
             records[i].time_s[c] = round_s / 2;
-            memory->total_s[c] += round_s / 2;
+            round->total_s[c] += round_s / 2;
         }
     }
     return records;
@@ -454,6 +447,7 @@ static struct record *follow (struct gavel_memory *memory, const struct round *r
 static void note (struct gavel_memory *memory, const struct round *round, struct record *records,
                   int *slots, double round_s)
 {
+    memcpy (memory->total_s, round->total_s, sizeof (memory->total_s));
     for (int i = 0; i < round->view->job_count; i++) {
         int pool = round->pool_of[i];
         records[i].pool = pool;
@@ -503,7 +497,7 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
     if (between || view->job_count == 0 || view_slots (view) <= 0)
         return keep_all (view, plan, err);
     round_s = fmax (round_s, view->interval_s);
-    int rc = round_make (&round);
+    int rc = round_make (&round, err);
     if (rc == 0)
         follow_types (memory, &round.pools);
     struct record *records = rc == 0 ? follow (memory, &round, round_s) : NULL;
@@ -515,7 +509,7 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
         rc = find_shares (&round, fair, err);
     }
     if (rc == 0) {
-        serve (&round, memory, records);
+        serve (&round, records);
         rc = give_slots (&round, memory, records, slots, plan);
     }
     if (rc == 0)
@@ -526,11 +520,6 @@ static int gavel_decide (const struct view *view, void *self, struct plan *plan,
     }
     free (records);
     free (slots);
-    if (rc == -E2BIG)
-        return fail (err, -EINVAL,
-                     "policy gavel tells %d types of nodes apart, those of nodes that are gone "
-                     "included, and the cluster has %d; use pollux or pollux-jct",
-                     POOLS_LIMIT, round.pools.count);
     return rc == -EINVAL ? rc
                          : fail (err, rc, "no memory for the shares of %d jobs", view->job_count);
 }
@@ -540,7 +529,7 @@ const struct policy policy_gavel = {
     .summary = "Gavel (OSDI'20): shares of time on types, jobs as requested",
     .rates = true,
     .options = gavel_options,
-    .memory_new = memory_make,
-    .memory_free = memory_release,
+    .memory_size = sizeof (struct gavel_memory),
+    .memory_clear = gavel_memory_clear,
     .decide = gavel_decide,
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/ranges.h"
+#include "policy/job_model.h"
 
 /* Jobs of an application that count at most. */
 enum { TEACHERS = 16, TYPES = OTHER_MODELS_LIMIT + 1 };
@@ -86,27 +87,6 @@ static int find (const struct teacher *teachers, int count, uint64_t application
 }
 
 /* ---- Models of one type --------------------------------------------------------------------- */
-
-/* The model that hints have of their i-th type, the one trained on last first. */
-static struct type_model model_at (const struct hints *hints, int i)
-{
-    if (i > 0)
-        return hints->others[i - 1];
-    struct type_model model = {.model = hints->model,
-                               .max_local = hints->limits.max_local,
-                               .max_profiled_replicas = hints->max_profiled_replicas};
-    memcpy (model.type, hints->type, NAME_SIZE);
-    return model;
-}
-
-/* The index of a type in hints; -1: they have no model of it. */
-static int type_index (const struct hints *hints, const char *type)
-{
-    for (int i = 0; hints->has_model && i <= hints->other_count; i++)
-        if (strcmp (i > 0 ? hints->others[i - 1].type : hints->type, type) == 0)
-            return i;
-    return -1;
-}
 
 static double log_ratio (const struct type_model *a, const struct type_model *b, int nodes,
                          int replicas)
@@ -220,14 +200,14 @@ static void learn_types (const struct teacher *teachers, int count, struct lesso
 {
     for (int i = 0; i < count; i++)
         for (int t = 0; t <= teachers[i].hints->other_count; t++) {
-            struct type_model models[TEACHERS], first = model_at (teachers[i].hints, t);
+            struct type_model models[TEACHERS], first = hints_model_at (teachers[i].hints, t);
             int known = 0;
             if (lesson->type_count == TYPES || has_type (lesson, first.type))
                 continue;
             for (int j = i; j < count; j++) {
-                int at = type_index (teachers[j].hints, first.type);
+                int at = hints_type_index (teachers[j].hints, first.type);
                 if (at >= 0)
-                    models[known++] = model_at (teachers[j].hints, at);
+                    models[known++] = hints_model_at (teachers[j].hints, at);
             }
             lesson->types[lesson->type_count++] = learn_type (models, known);
         }
@@ -280,18 +260,6 @@ static int deserved_replicas (const struct type_lesson *lesson)
     return (int)pow (lesson->model.max_profiled_replicas, trust);
 }
 
-/* All times multiplied by a factor. */
-static struct pollux_model slower (struct pollux_model model, double factor)
-{
-    model.alpha_grad *= factor;
-    model.beta_grad *= factor;
-    model.alpha_node *= factor;
-    model.beta_node *= factor;
-    model.alpha_local *= factor;
-    model.beta_local *= factor;
-    return model;
-}
-
 /* The noise at the known point that is nearest to the job's progress, for its own first batch. */
 static struct pollux_grad noise_at (const struct lesson *lesson, const struct hints *hints)
 {
@@ -319,7 +287,7 @@ static void add_type (struct hints *hints, const struct type_lesson *lesson, dou
         return;
     struct type_model *other = &hints->others[hints->other_count++];
     *other = lesson->model;
-    other->model = slower (other->model, factor);
+    other->model = model_faster (other->model, 1 / factor);
     other->max_profiled_replicas = deserved_replicas (lesson);
 }
 
@@ -350,7 +318,7 @@ static bool first_hints (const struct hints *own, const struct lesson *lesson, s
  * is not like the others. */
 static double own_factor (const struct hints *own, const struct lesson *lesson)
 {
-    struct type_model present = model_at (own, 0);
+    struct type_model present = hints_model_at (own, 0);
     for (int i = 0; i < lesson->type_count; i++)
         if (strcmp (lesson->types[i].model.type, own->type) == 0) {
             double ratio = log_ratio (&present, &lesson->types[i].model, 1, 1);
@@ -374,7 +342,7 @@ static bool more_hints (const struct hints *own, const struct lesson *lesson, st
         return false;
     for (int i = 0; i < lesson->type_count; i++) {
         const struct type_lesson *typical = &lesson->types[i];
-        int at = type_index (own, typical->model.type);
+        int at = hints_type_index (own, typical->model.type);
         if (at < 0) {
             add_type (&hints, typical, factor);
             continue;
@@ -389,17 +357,28 @@ static bool more_hints (const struct hints *own, const struct lesson *lesson, st
 
 static bool in_range (const struct hints *hints)
 {
-    bool legal = model_in_range (&hints->model);
-    for (int i = 0; i < hints->other_count; i++)
-        legal &= model_in_range (&hints->others[i].model);
-    return legal && hints->grad.var <= MODEL_GRAD_LIMIT;
+    bool legal = hints->grad.var <= MODEL_GRAD_LIMIT;
+    for (int i = 0; i < hints_model_count (hints); i++) {
+        struct type_model model = hints_model_at (hints, i);
+        legal &= model_in_range (&model.model, model.max_local);
+    }
+    return legal;
 }
 
-/* A copy of the job with what the lesson adds; the job itself if that is nothing; NULL: no memory. */
-static const struct job *teach (const struct job *job, const struct lesson *lesson,
+/* The teachers of a lesson, the first of which is given, other than the job itself. */
+static int other_teachers (const struct teacher *first, const struct lesson *lesson,
+                           const struct job *job)
+{
+    int others = lesson->jobs;
+    for (int i = 0; i < lesson->jobs; i++)
+        others -= first[i].hints == &job->hints;
+    return others;
+}
+
+/* A copy of the job with what the lesson of `others` other jobs adds; the job itself if that is nothing; NULL: no memory. */
+static const struct job *teach (const struct job *job, const struct lesson *lesson, int others,
                                 struct arena *arena)
 {
-    int others = lesson->jobs - teaches (job);
     struct hints hints;
     if (others < 1 || lesson->type_count == 0)
         return job;
@@ -447,7 +426,8 @@ static int inform (const struct view *view, struct informed_view *informed)
                 return -ENOMEM;
             learn (&teachers[at], count - at, lessons[at]);
         }
-        list[i] = teach (view->jobs[i], lessons[at], arena);
+        int others = other_teachers (&teachers[at], lessons[at], view->jobs[i]);
+        list[i] = teach (view->jobs[i], lessons[at], others, arena);
         if (!list[i])
             return -ENOMEM;
     }
@@ -459,6 +439,8 @@ int informed_view_new (const struct view *view, struct informed_view *ret)
 {
     struct informed_view informed = {.view = *view};
     int rc = view->experience ? inform (view, &informed) : 0;
+    if (view->experience)
+        informed.view.learned = view->experience;
     informed.view.experience = NULL;
     if (rc < 0)
         informed_view_clear (&informed);

@@ -4,10 +4,26 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/compare.h"
+#include "model/ranges.h"
 
 /* The standard error of a ratio that one job has measured: other jobs differ from it by about this much. */
 static const double one_sample_error = 0.5;
+
+/* A larger ratio of speeds between two types is an error of a measurement, or a lie. */
+static const double most_ratio = 1e3;
+
+/* A ratio that differs from the median by more standard deviations than this counts as if it differed by these. */
+static const double most_deviations = 3;
+
+/* The error of a ratio that one job has measured, rounded up.  A larger one means that jobs contradict each other. */
+static const double one_job_error = 0.41;
+
+/* The standard deviation of normal numbers whose median absolute deviation is 1. */
+static const double deviation_of_median = 1.4826;
 
 /* ---- What the job has measured ------------------------------------------------------------- */
 
@@ -30,40 +46,102 @@ static struct job_model model_of_other (const struct job *job, const struct type
     return model;
 }
 
-/* Its model of a type, one of the first `count` that it has; false: there is none. */
-static bool model_among (const struct job *job, int count, const char *type, struct job_model *ret)
-{
-    const struct hints *hints = &job->hints;
-    if (count > 0 && strcmp (hints->type, type) == 0) {
-        *ret = job_model_last (job);
-        return true;
-    }
-    for (int i = 0; i < count - 1; i++)
-        if (strcmp (hints->others[i].type, type) == 0) {
-            *ret = model_of_other (job, &hints->others[i]);
-            return true;
-        }
-    return false;
-}
-
-static int model_count (const struct job *job)
-{
-    return job->hints.has_model ? 1 + job->hints.other_count : 0;
-}
-
 /* Its model of a type; false: it has none. */
 static bool measured_on (const struct job *job, const char *type, struct job_model *ret)
 {
-    return model_among (job, model_count (job), type, ret);
+    int at = hints_type_index (&job->hints, type);
+    if (at >= 0)
+        *ret = at > 0 ? model_of_other (job, &job->hints.others[at - 1]) : job_model_last (job);
+    return at >= 0;
 }
 
 /* ---- Ratios ------------------------------------------------------------------------------- */
 
-/* Samples per second of one replica with its largest batch. */
-static double speed_of (const struct job_model *model)
+/* The logarithm of the ratio of speeds between two pools, as one job has measured it. */
+struct observation {
+    int to, from;
+    double ratio, distance; /* from the median of the two pools */
+};
+
+static int compare_observations (const void *left, const void *right)
 {
-    double m = (double)model->limits.max_local;
-    return m / pollux_grad_time (&model->model, model->limits.max_local);
+    const struct observation *a = left, *b = right;
+    return a->to != b->to       ? a->to - b->to
+           : a->from != b->from ? a->from - b->from
+                                : compare_doubles (a->ratio, b->ratio);
+}
+
+/* The logarithm of samples per second, of one replica with its largest batch. */
+static double log_speed (const struct type_model *model)
+{
+    return log ((double)model->max_local / pollux_grad_time (&model->model, model->max_local));
+}
+
+/* Write what a job has measured on each two pools, with the first `own` of its models.  Returns the number of
+ * observations; list NULL: only that. */
+static int observe (const struct hints *hints, int own, const struct pools *pools,
+                    struct observation *list)
+{
+    int count = 0;
+    for (int to = 1; to < pools->count && own > 1; to++) {
+        int a = hints_type_index (hints, pools->list[to].type);
+        for (int from = 0; from < to && a >= 0 && a < own; from++) {
+            int b = hints_type_index (hints, pools->list[from].type);
+            if (b < 0 || b >= own)
+                continue;
+            struct type_model there = hints_model_at (hints, a), here = hints_model_at (hints, b);
+            double ratio = log_speed (&there) - log_speed (&here);
+            if (!(fabs (ratio) <= log (most_ratio))) /* or NaN */
+                continue;
+            if (list)
+                list[count] = (struct observation){to, from, ratio, 0};
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The same for all jobs of the view, and those that have ended: models that a job has borrowed would count twice. */
+static int observe_all (const struct view *view, const struct pools *pools,
+                        struct observation *list)
+{
+    int count = 0;
+    for (int i = 0; i < view->job_count && pools->count > 1; i++) {
+        const struct job *job = view->jobs[i];
+        count += observe (&job->hints, hints_model_count (&job->hints) - job->borrowed, pools,
+                          list ? list + count : NULL);
+    }
+    for (int i = 0; view->learned && i < view->learned->count && pools->count > 1; i++) {
+        const struct hints *hints = &view->learned->jobs[i].hints;
+        count += observe (hints, hints_model_count (hints), pools, list ? list + count : NULL);
+    }
+    return count;
+}
+
+static int compare_distances (const void *left, const void *right)
+{
+    const struct observation *a = left, *b = right;
+    return compare_doubles (a->distance, b->distance);
+}
+
+/* The ratio of two pools by their observations, which are sorted: the mean, with those far from the median moved to
+ * most_deviations from it.  One job that is unlike the others changes little. */
+static struct type_ratio summarise (struct observation *sorted, int count)
+{
+    struct type_ratio known = {.samples = count};
+    int low = (count - 1) / 2, high = count / 2;
+    double median = (sorted[low].ratio + sorted[high].ratio) / 2, n = count;
+    for (int i = 0; i < count; i++)
+        sorted[i].distance = fabs (sorted[i].ratio - median);
+    qsort (sorted, (size_t)count, sizeof (sorted[0]), compare_distances);
+    double spread = deviation_of_median * (sorted[low].distance + sorted[high].distance) / 2;
+    /* As if there were two more jobs, which differ by the usual amount. */
+    double variance = (n * spread * spread + 2 * one_sample_error * one_sample_error) / (n + 2);
+    double most = most_deviations * sqrt (variance);
+    for (int i = 0; i < count; i++)
+        known.mean += fmin (fmax (sorted[i].ratio, median - most), median + most) / n;
+    known.error = sqrt (variance / n);
+    return known;
 }
 
 static struct type_ratio *ratio_at (const struct type_ratios *ratios, int to, int from)
@@ -71,44 +149,28 @@ static struct type_ratio *ratio_at (const struct type_ratios *ratios, int to, in
     return &ratios->ratios[to * ratios->count + from];
 }
 
-/* Count a job that has measured several pools itself: models that it borrowed would count twice.  error is the sum of squares until all are counted. */
-static void add_job (struct type_ratios *ratios, const struct pools *pools, const struct job *job)
-{
-    int own = model_count (job) - job->borrowed;
-    for (int to = 0; to < pools->count; to++)
-        for (int from = 0; from < pools->count; from++) {
-            struct job_model a, b;
-            if (to == from || !model_among (job, own, pools->list[to].type, &a) ||
-                !model_among (job, own, pools->list[from].type, &b))
-                continue;
-            double ratio = log (speed_of (&a) / speed_of (&b));
-            struct type_ratio *known = ratio_at (ratios, to, from);
-            double before = known->mean; /* Welford's method */
-            known->mean += (ratio - before) / ++known->samples;
-            known->error += (ratio - before) * (ratio - known->mean);
-        }
-}
-
 int type_ratios_make (const struct view *view, const struct pools *pools, struct arena *arena,
                       struct type_ratios *ret)
 {
-    size_t count = (size_t)pools->count;
+    size_t cells = (size_t)pools->count * (size_t)pools->count;
+    int count = observe_all (view, pools, NULL);
+    struct observation *list = arena_take (arena, (size_t)count + 1, sizeof (list[0]));
     struct type_ratios ratios = {.count = pools->count,
-                                 .ratios =
-                                     arena_take (arena, count * count, sizeof (ratios.ratios[0]))};
-    if (!ratios.ratios)
+                                 .ratios = arena_take (arena, cells, sizeof (ratios.ratios[0]))};
+    if (!list || !ratios.ratios)
         return -ENOMEM;
-    for (size_t i = 0; i < count * count; i++)
-        ratios.ratios[i] = (struct type_ratio){0};
-    for (int i = 0; i < view->job_count && pools->count > 1; i++)
-        if (view->jobs[i]->hints.other_count > 0)
-            add_job (&ratios, pools, view->jobs[i]);
-    for (size_t i = 0; i < count * count; i++) {
-        struct type_ratio *known = &ratios.ratios[i];
-        double n = known->samples;
-        /* As if there were two more jobs, which differ by the usual amount. */
-        double variance = (known->error + 2 * one_sample_error * one_sample_error) / (n + 2);
-        known->error = n > 0 ? sqrt (variance / n) : INFINITY;
+    for (size_t i = 0; i < cells; i++)
+        ratios.ratios[i] = (struct type_ratio){.error = INFINITY};
+    observe_all (view, pools, list);
+    qsort (list, (size_t)count, sizeof (list[0]), compare_observations);
+    for (int first = 0, next; first < count; first = next) {
+        int to = list[first].to, from = list[first].from;
+        for (next = first + 1; next < count && list[next].to == to && list[next].from == from;)
+            next++;
+        struct type_ratio known = summarise (list + first, next - first);
+        *ratio_at (&ratios, to, from) = known;
+        known.mean = -known.mean;
+        *ratio_at (&ratios, from, to) = known;
     }
     *ret = ratios;
     return 0;
@@ -116,8 +178,7 @@ int type_ratios_make (const struct view *view, const struct pools *pools, struct
 
 /* ---- Predictions -------------------------------------------------------------------------- */
 
-/* All times divided by the ratio of speeds. */
-static struct pollux_model faster (struct pollux_model model, double ratio)
+struct pollux_model model_faster (struct pollux_model model, double ratio)
 {
     model.alpha_grad /= ratio;
     model.beta_grad /= ratio;
@@ -158,29 +219,55 @@ static bool predict_by_owner (const struct job *job, const struct pools *pools, 
     }
     if (isnan (to) || isnan (best))
         return false;
-    ret->model = faster (ret->model, to / best);
+    ret->model = model_faster (ret->model, to / best);
     ret->source = MODEL_PREDICTED;
     return true;
 }
 
-static struct job_model predict (const struct job *job, const struct pools *pools, int pool,
-                                 const struct type_ratios *ratios)
+/* The prediction by the ratio with the least error; false: none is known.  If jobs contradict each other, the speed is
+ * lower by what the error exceeds that of a single job: a job does not leave a type that it knows for a doubtful one. */
+static bool predict_by_ratios (const struct job *job, const struct pools *pools, int pool,
+                               const struct type_ratios *ratios, struct job_model *ret)
 {
-    struct job_model model = job_model_last (job), other;
+    struct job_model other;
     const struct type_ratio *best = NULL;
     for (int from = 0; from < pools->count; from++) {
         const struct type_ratio *ratio = ratio_at (ratios, pool, from);
         if (ratio->samples > 0 && (!best || ratio->error < best->error) &&
             measured_on (job, pools->list[from].type, &other)) {
             best = ratio;
-            model = other;
+            *ret = other;
         }
     }
-    model.source = best ? MODEL_PREDICTED : MODEL_GUESSED;
-    if (best)
-        model.model = faster (model.model, exp (best->mean));
-    else
-        model.most_replicas = job_trusted_with (job, 0);
+    if (!best)
+        return false;
+    double doubt = fmax (best->error - one_job_error, 0);
+    ret->model = model_faster (ret->model, exp (best->mean - doubt));
+    ret->source = MODEL_PREDICTED;
+    return true;
+}
+
+/* The replicas that it has on nodes of the pool's type now. */
+static int present_replicas (const struct job *job, const struct pools *pools, int pool)
+{
+    int present = pools_find (pools, job->placement);
+    bool there = present >= 0 && pools->list[present].like == pools->list[pool].like;
+    return there ? placement_replicas (job->placement) : 0;
+}
+
+/* The model of a type that the job has not trained on. */
+static struct job_model predict (const struct job *job, const struct pools *pools, int pool,
+                                 const struct type_ratios *ratios)
+{
+    struct job_model model;
+    if ((predict_by_owner (job, pools, pool, &model) ||
+         predict_by_ratios (job, pools, pool, ratios, &model)) &&
+        model_in_range (&model.model, model.limits.max_local))
+        return model;
+    model = job_model_last (job);
+    model.source = MODEL_GUESSED;
+    int fewest = job_trusted_with (job, 0), present = present_replicas (job, pools, pool);
+    model.most_replicas = fewest > present ? fewest : present;
     return model;
 }
 
@@ -203,8 +290,7 @@ struct job_model job_model_on (const struct job *job, const struct pools *pools,
     double speed = job_type_speed (job, type);
     if (!model.known)
         model.speed = isnan (speed) ? 1 : speed;
-    else if (type[0] != '\0' && job->hints.type[0] != '\0' && !measured_on (job, type, &model) &&
-             !predict_by_owner (job, pools, pool, &model))
+    else if (type[0] != '\0' && job->hints.type[0] != '\0' && !measured_on (job, type, &model))
         model = predict (job, pools, pool, ratios);
     if (model.known && model.source != MODEL_GUESSED)
         model.most_replicas = most_trusted (job);

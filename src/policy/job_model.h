@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known of a job on each type of nodes.  A type that the job has not trained on is predicted from one
- * that it has: its model with all times divided by the ratio of speeds between the two types.  The ratios are
- * those of the jobs of the view that have trained on both.
+ * that it has: its model with all times divided by the ratio of speeds between the two types.  The ratio is a mean
+ * of those of the jobs of the view that have trained on both, and in an informed view of those that have ended.
  */
 #ifndef POLICY_JOB_MODEL_H
 #define POLICY_JOB_MODEL_H
@@ -37,15 +37,18 @@ struct job_model {
     struct pollux_grad grad;
     struct pollux_limits limits;
     /* That it may have there now: twice those that it was measured with on any type, if it has a model or a prediction
-     * of this one; else the fewest that it can run with.  0: it may not run there. */
+     * of this one; else the fewest that it can run with, or those that it has there.  0: it may not run there. */
     int most_replicas;
 };
 
 /* Of a pool.  Nodes without a type, and hints without one, match every type.  A type without a model is predicted
- * by the owner's speeds, or else by the ratios.  If no ratio is known, the type counts as
- * equally fast, with the fewest replicas that the job can run with, so that it is tried. */
+ * by the owner's speeds, or else by the ratios.  If no ratio is known, or the prediction is a time that no machine has, the type counts as
+ * equally fast, with the fewest replicas that the job can run with, or those that it has there. */
 struct job_model job_model_on (const struct job *job, const struct pools *pools, int pool,
                                const struct type_ratios *ratios);
+
+/* All times divided by the ratio of speeds. */
+struct pollux_model model_faster (struct pollux_model model, double ratio);
 
 /* Of the type that it trained on last. */
 struct job_model job_model_last (const struct job *job);

@@ -3,7 +3,7 @@
  * Values of options, fitness of sums, and the translation of a view into the solver's problem and
  * of its result into a plan.
  *
- *     x     = speedup * nodes/slots  (* restart factor if the job moves)
+ *     x     = speedup * what revocations leave * nodes/slots  (* restart factor if the job moves)
  *     value = -w (x + 0.001)^p  p < 0,   w log (x + 0.001)  p = 0,   w (x + 0.001)^p  p > 0
  */
 #include "policy/objective.h"
@@ -75,7 +75,7 @@ static double x_of (const struct objective *objective, const struct allocation_o
 double objective_x (const struct objective *objective, int job, int option)
 {
     const struct allocation_options *options = &objective->options[job];
-    return x_of (objective, options, options->speedups[option],
+    return x_of (objective, options, options->speedups[option] * options->kept[option],
                  options->list[option].where != WHERE_KEEP);
 }
 
@@ -92,7 +92,7 @@ static double value_of (double p, double weight, double scaled)
     return p > 0 ? weight * power : -fmin (weight * power, worst);
 }
 
-/* The value of a speedup of a job. */
+/* The value of a speedup of a job, of which revocations are subtracted. */
 static double value_at (const struct objective *objective, const struct view *view, int job,
                         double speedup, bool moves)
 {
@@ -105,8 +105,9 @@ static void value_job (const struct objective *objective, const struct view *vie
 {
     struct allocation_options *options = &objective->options[job];
     for (int i = 0; i < options->count; i++)
-        options->list[i].value = value_at (objective, view, job, options->speedups[i],
-                                           options->list[i].where != WHERE_KEEP);
+        options->list[i].value =
+            value_at (objective, view, job, options->speedups[i] * options->kept[i],
+                      options->list[i].where != WHERE_KEEP);
     objective->jobs[job].options = options->list;
     objective->jobs[job].option_count = options->count;
 }
@@ -118,18 +119,28 @@ void objective_value (struct objective *objective, const struct view *view, doub
         value_job (objective, view, i);
 }
 
+/* The value of a goodput of a job in a pool, if it moves there. */
+static double value_in (const struct objective *objective, const struct view *view, int job,
+                        int pool, struct pollux_shape shape, double goodput)
+{
+    const struct allocation_options *options = &objective->options[job];
+    double kept = allocation_options_kept (options, pool, shape);
+    return value_at (objective, view, job, goodput / options->fair * kept, true);
+}
+
 /* Split the gaps of a curve whose bound, minus the price of the slots, exceeds *least - slack.
  * *least is the best surplus so far.  Returns 1 if there were any, 0 if not, or -ENOMEM. */
 static int refine_curve (const struct objective *objective, const struct view *view, int job,
-                         struct goodput_samples *curve, double price, double *least, double slack)
+                         int pool, struct goodput_samples *curve, double price, double *least,
+                         double slack)
 {
-    double fair = objective->options[job].fair;
     int changed = 0;
     for (int i = 0; i + 1 < curve->count;) {
         const struct goodput_sample *sample = &curve->samples[i];
-        if (!(sample->bound > 0) || value_at (objective, view, job, sample->bound / fair, true) -
-                                            price * (sample->replicas + 1) <
-                                        *least - slack) {
+        struct pollux_shape shape = {.nodes = curve->nodes, .replicas = sample->replicas + 1};
+        if (!(sample->bound > 0) ||
+            value_in (objective, view, job, pool, shape, sample->bound) - price * shape.replicas <
+                *least - slack) {
             i++;
             continue;
         }
@@ -137,7 +148,8 @@ static int refine_curve (const struct objective *objective, const struct view *v
             return -ENOMEM;
         changed = 1;
         sample = &curve->samples[i + 1];
-        double value = value_at (objective, view, job, sample->goodput / fair, true);
+        shape.replicas = sample->replicas;
+        double value = value_in (objective, view, job, pool, shape, sample->goodput);
         *least = fmax (*least, value - price * sample->replicas);
     }
     return changed;
@@ -159,10 +171,10 @@ static int refine_curves (const struct objective *objective, const struct view *
     int changed = 0;
     for (int i = 0; i < options->pool_count; i++) {
         struct pool_curves *curves = &options->curves[i];
-        int one =
-            refine_curve (objective, view, job, &curves->one, prices[i], least, slack * prices[i]);
-        int many =
-            refine_curve (objective, view, job, &curves->many, prices[i], least, slack * prices[i]);
+        int one = refine_curve (objective, view, job, i, &curves->one, prices[i], least,
+                                slack * prices[i]);
+        int many = refine_curve (objective, view, job, i, &curves->many, prices[i], least,
+                                 slack * prices[i]);
         if (one < 0 || many < 0)
             return -ENOMEM;
         changed |= one | many;

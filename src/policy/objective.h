@@ -15,9 +15,10 @@ struct objective {
     struct solver_job *jobs; /* the same for the solver */
     int count;
     struct pools pools;
-    int *slots;         /* by pool: those that pinned jobs leave */
-    double per_speedup; /* x = speedup * per_speedup, times the restart factor if the job moves */
-    double scale;       /* values are computed from (x + offset) / scale */
+    int *slots; /* by pool: those that pinned jobs leave */
+    /* x = speedup * what revocations leave * per_speedup, times the restart factor if the job moves */
+    double per_speedup;
+    double scale; /* values are computed from (x + offset) / scale */
     struct arena *arena;
 };
 

@@ -41,7 +41,7 @@ static void step_all (const struct view *view, const struct pool_room *room,
 }
 
 /* Hand out slots one step at a time. */
-static void share_out (const struct view *view, struct pool_room *room, struct priority *priorities)
+static int share_out (const struct view *view, struct pool_room *room, struct priority *priorities)
 {
     pool_room_begin (room, view, priorities);
     step_all (view, room, priorities);
@@ -59,18 +59,6 @@ static void share_out (const struct view *view, struct pool_room *room, struct p
             step_all (view, room, priorities); /* it left slots to others */
         step (view, room, best);
     }
-}
-
-static int optimus_rank (const struct view *view, void *memory, struct priority *priorities,
-                         struct pollux_error *err)
-{
-    (void)memory;
-    struct pool_room room;
-    int rc = pool_room_new (view, priorities, &room, err);
-    if (rc < 0)
-        return rc;
-    share_out (view, &room, priorities);
-    pool_room_clear (&room);
     for (int i = 0; i < view->job_count; i++)
         priorities[i].key = priorities[i].replicas;
     return view->job_count;
@@ -81,5 +69,5 @@ const struct policy policy_optimus = {
     .summary = "slots go where remaining time shrinks most, by an oracle; batches as requested",
     .elastic = true,
     .oracle = true,
-    .rank = optimus_rank,
+    .share_out = share_out,
 };

@@ -5,6 +5,7 @@
 #include "policy/policy.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -40,17 +41,25 @@ int policy_find (const char *name, const struct policy **ret, struct pollux_erro
 
 int memory_new (const struct policy *policy, struct memory *ret, struct pollux_error *err)
 {
-    void *state = NULL;
-    int rc = policy->memory_new ? policy->memory_new (&state, err) : 0;
-    if (rc == 0)
-        *ret = (struct memory){.policy = policy, .state = state};
+    struct memory memory = {.policy = policy};
+    if (policy->memory_size > 0) {
+        memory.state = calloc (1, policy->memory_size);
+        if (!memory.state)
+            return fail (err, -ENOMEM, "no memory for the policy %s", policy->name);
+    }
+    int rc = policy->memory_init ? policy->memory_init (memory.state, err) : 0;
+    if (rc < 0)
+        memory_clear (&memory);
+    else
+        *ret = memory;
     return rc;
 }
 
 void memory_clear (struct memory *memory)
 {
-    if (memory->policy && memory->policy->memory_free)
-        memory->policy->memory_free (memory->state);
+    if (memory->state)
+        memory->policy->memory_clear (memory->state);
+    free (memory->state);
     *memory = (struct memory){0};
 }
 
@@ -62,6 +71,6 @@ int decide (const struct policy *policy, const struct view *view, struct memory 
     int rc = policy_settings_check (&view->settings, &policy, 1, err);
     if (rc < 0)
         return rc;
-    return policy->rank ? decide_in_order (view, memory->state, policy->rank, plan, err)
-                        : policy->decide (view, memory->state, plan, err);
+    return policy->decide ? policy->decide (view, memory->state, plan, err)
+                          : decide_in_order (policy, view, memory->state, plan, err);
 }

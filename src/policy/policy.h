@@ -6,6 +6,7 @@
 #include "cluster/view.h"
 
 struct policy_option;
+struct pool_room;
 struct priority;
 
 /* What one job contributes to a policy's objective. */
@@ -20,10 +21,11 @@ struct policy_values {
      * caller (release).  -EINVAL names a job whose hints are invalid; -ENOMEM. */
     int (*prepare) (const struct view *view, void **ret, struct pollux_error *err);
     void (*release) (void *prepared);
-    /* A job of the view with that many replicas and that best goodput (the replica count itself for
-     * a job without a model; 0 without slots).  moves: it does not keep its current placement. */
-    struct job_value (*value) (const void *prepared, int job, int replicas, double goodput,
-                               bool moves);
+    /* A job of the view in a pool (of pools_make, if the policy counts revocations, else of pools_make_by_type) with
+     * that many replicas and that best goodput (the replica count itself for a job without a model; 0 without slots),
+     * times what revocations leave of it.  moves: it does not keep its current placement. */
+    struct job_value (*value) (const void *prepared, int job, int pool, int replicas,
+                               double goodput, bool moves);
     /* The fitness of a plan, as in plan.fitness, from the values of all jobs of the view. */
     double (*fitness) (const void *prepared, const struct job_value *values);
 };
@@ -38,16 +40,19 @@ struct policy {
     bool oracle;         /* it needs job.oracle, which only a simulation has */
     bool
         requested; /* simulated jobs that tune their batch tell it the requested one (fixed_batch) */
-    bool one_type; /* it refuses views with nodes of several types */
-    bool rates;    /* speeds of simulated jobs are iterations per second, as requested */
+    bool one_type;    /* it refuses views with nodes of several types */
+    bool revocations; /* it counts that nodes may be taken back (policy/revocations.h) */
+    bool rates;       /* speeds of simulated jobs are iterations per second, as requested */
     enum pollux_search search;           /* how its jobs choose their batch */
     const struct policy_option *options; /* policy/policy_options.h; NULL: it has none */
     const char *const
         *retired; /* names of former options, ended by NULL: accepted, without effect */
     const struct policy_values *values; /* NULL: it has no objective, plan.fitness is NaN */
-    /* The memory of a fresh start; both NULL for a policy that has none. */
-    int (*memory_new) (void **ret, struct pollux_error *err);
-    void (*memory_free) (void *memory);
+    /* Its memory: bytes, which are zero in a fresh start (0: it has none); what a fresh start needs besides, or NULL; and how to
+     * free its contents, also after memory_init has failed. */
+    size_t memory_size;
+    int (*memory_init) (void *memory, struct pollux_error *err);
+    void (*memory_clear) (void *memory);
     /* Fill the plan, which was reset for the view's jobs. */
     int (*decide) (const struct view *view, void *memory, struct plan *plan,
                    struct pollux_error *err);
@@ -55,6 +60,9 @@ struct policy {
      * (policy/priority_order.h). */
     int (*rank) (const struct view *view, void *memory, struct priority *priorities,
                  struct pollux_error *err);
+    /* Instead of rank, for one that counts the slots left of each type: see with_pool_room
+     * (policy/pool_room.h). */
+    int (*share_out) (const struct view *view, struct pool_room *room, struct priority *priorities);
 };
 
 /* All policies, the default first; ended by NULL. */

@@ -219,10 +219,10 @@ const struct policy policy_pollux = {
     .summary = "the paper's objective, fair goodput, maximised with a proven bound",
     .adaptive = true,
     .elastic = true,
+    .revocations = true,
     .search = POLLUX_EXACT,
     .options = pollux_options,
     .values = &fitness_values,
-    .memory_new = solver_memory_new,
-    .memory_free = solver_memory_free,
+    SOLVER_MEMORY,
     .decide = pollux_decide,
 };

@@ -42,26 +42,14 @@ struct ga_memory {
     int stride;
 };
 
-static int ga_memory_new (void **ret, struct pollux_error *err)
-{
-    struct ga_memory *memory = calloc (1, sizeof (*memory));
-    if (!memory)
-        return fail (err, -ENOMEM, "no memory for a population");
-    *ret = memory;
-    return 0;
-}
-
-static void ga_memory_free (void *self)
+static void ga_memory_clear (void *self)
 {
     struct ga_memory *memory = self;
-    if (!memory)
-        return;
     name_index_clear (&memory->jobs);
     name_index_clear (&memory->nodes);
     ga_population_clear (&memory->population);
     free (memory->row_of);
     free (memory->column_of);
-    free (memory);
 }
 
 /* ---- From round to round ---- */
@@ -277,7 +265,7 @@ const struct policy policy_pollux_ga = {
     .search = POLLUX_REFERENCE,
     .options = ga_options,
     .values = &fitness_values,
-    .memory_new = ga_memory_new,
-    .memory_free = ga_memory_free,
+    .memory_size = sizeof (struct ga_memory),
+    .memory_clear = ga_memory_clear,
     .decide = pollux_ga_decide,
 };

@@ -8,14 +8,17 @@
  * sqrt (2 rank - 1), since a job delays all jobs that end after it.  Real jobs differ in their
  * curves and keep arriving, so that a long job is not alone in the end.  Therefore
  *
- *     value_j = w_j sqrt (S_j)                    S_j  goodput / goodput of one replica, of an option
+ *     value_j = w_j sqrt (S_j)                    S_j  expected goodput / goodput of one replica, of an option
  *     w_j     = weight rank_j^0.45 (R_j / W + 0.1)^-0.25 (1 + age_j / 2 L)^0.5
  *
- * with R in seconds of one replica.  The rank accounts for the jobs that are present, the power of R
- * for jobs that arrive later and are mostly short, and ageing prevents starvation.  W is the mean
- * work of a job and L the mean stay, of those that arrive: no constant has seconds, so that ten
- * times as long jobs, restarts and intervals give the same plans.  The factors were chosen by
- * simulation of generated workloads, the exponents earlier, with the published ones among them.
+ * with R in seconds of one replica.  The goodput of one replica is that of the fastest type; a job
+ * that needs more replicas has an equal part of what its smallest size has.  On nodes that may be
+ * taken back the goodput is the one that policy/revocations.h expects.  The rank accounts for the jobs
+ * that are present, the power of R for jobs that arrive later and are mostly short, and ageing
+ * prevents starvation.  W is the mean work of a job and L the mean stay, of those that arrive: no
+ * constant has seconds, so that ten times as long jobs, restarts and intervals give the same plans.
+ * The factors were chosen by simulation of generated workloads, the exponents earlier, with the
+ * published ones among them.
  *
  * Moving costs the restart delay d once, and pays while the new placement lasts: until the job has
  * little work left, or enough other jobs have arrived.  The value is multiplied by
@@ -64,7 +67,7 @@ static const double first_delays = 50;  /* W in restart delays if no job reports
 
 /* What is known of one job. */
 struct prospect {
-    double unit;   /* goodput per replica at its smallest size; 0 if the cluster cannot hold it */
+    double unit;   /* goodput of one replica; 0 if the cluster cannot hold it */
     double work_s; /* R: what is left, in seconds of one replica; NaN while it is unknown */
     double weight; /* w */
     double delay_s;
@@ -78,11 +81,6 @@ struct round {
     struct arena *arena;
     struct objective objective;
     struct prospect *prospects;
-    struct curve {
-        struct pollux_best *bests;
-        double *one, *many;
-        int room;     /* replicas that there is room for */
-    } curve;          /* scratch */
     double typical_s; /* W */
     double rate;      /* lambda, jobs per second */
 };
@@ -96,6 +94,21 @@ static double reported_work (const struct job *job, double unit)
     /* A job that is past its reported end has reported too little. */
     bool known = job->hints.has_model && left > 0;
     return known ? fmin (left, work_most_s) : NAN;
+}
+
+/* Goodput per replica at the smallest size of each pool, the largest of all pools; 0 if there are no sizes.  It
+ * does not depend on the order of the pools. */
+static double goodput_of_one (const struct allocation_options *options)
+{
+    double most = 0;
+    for (int i = 0, pool = -1; i < options->count; i++) {
+        const struct solver_option *option = &options->list[i];
+        if (option->replicas == 0 || option->pool == pool)
+            continue;
+        pool = option->pool; /* its options begin here, the smallest first */
+        most = fmax (most, options->speedups[i] * options->fair / option->replicas);
+    }
+    return most;
 }
 
 /* -ENOMEM. */
@@ -115,13 +128,12 @@ static int prospect_make (const struct round *round, const struct job *job,
         prospect.limits[i] = 0;
         prospect.bonus[i] = 0;
     }
-    for (int i = options->count - 1; i >= 0; i--) {
+    for (int i = 0; i < options->count; i++) {
         const struct solver_option *option = &options->list[i];
         if (option->replicas > prospect.limits[option->pool])
             prospect.limits[option->pool] = option->replicas;
-        if (options->speedups[i] > 0)
-            prospect.unit = options->speedups[i] * options->fair / option->replicas;
     }
+    prospect.unit = goodput_of_one (options);
     prospect.work_s = reported_work (job, prospect.unit);
     *ret = prospect;
     return 0;
@@ -234,8 +246,9 @@ static void value_options (const struct round *round, int job)
     const struct allocation_options *options = &round->objective.options[job];
     double scale = prospect->unit > 0 ? options->fair / prospect->unit : 0;
     for (int i = 0; i < options->count; i++)
-        options->list[i].value = value_of (round, prospect, options->speedups[i] * scale,
-                                           options->list[i].where != WHERE_KEEP);
+        options->list[i].value =
+            value_of (round, prospect, options->speedups[i] * options->kept[i] * scale,
+                      options->list[i].where != WHERE_KEEP);
 }
 
 /* The most replicas that a job could have in a pool without the limit of its profile; 0 if the options
@@ -250,39 +263,92 @@ static int hidden_most (const struct round *round, int job, int pool)
     return hides ? most : 0;
 }
 
-static int curve_room (struct round *round, int most)
+/* The value, minus the price of the slots, of moving to a shape of a pool. */
+static double surplus_of (const struct round *round, int job, int pool, struct pollux_shape shape,
+                          double goodput, double price)
 {
-    struct curve *curve = &round->curve;
-    if (most <= curve->room)
-        return 0;
-    curve->bests = arena_take (round->arena, 2 * (size_t)most, sizeof (curve->bests[0]));
-    curve->one = arena_take (round->arena, (size_t)most, sizeof (curve->one[0]));
-    curve->many = arena_take (round->arena, (size_t)most, sizeof (curve->many[0]));
-    curve->room = most;
-    return curve->bests && curve->one && curve->many ? 0 : -ENOMEM;
+    const struct prospect *prospect = &round->prospects[job];
+    double kept = allocation_options_kept (&round->objective.options[job], pool, shape);
+    return value_of (round, prospect, goodput * kept / prospect->unit, true) -
+           price * shape.replicas;
+}
+
+/* The surplus of a sample. */
+static double sample_surplus (const struct round *round, int job, int pool,
+                              const struct goodput_samples *curve, int i, double price)
+{
+    const struct goodput_sample *sample = &curve->samples[i];
+    struct pollux_shape shape = {.nodes = curve->nodes, .replicas = sample->replicas};
+    return surplus_of (round, job, pool, shape, sample->goodput, price);
+}
+
+/* An upper bound of the surplus of the counts between sample i and the next; -INFINITY: there are none.  The value of a
+ * job that moves rises with its speed until the work left takes as long as the delay. */
+static double gap_surplus (const struct round *round, int job, int pool,
+                           const struct goodput_samples *curve, int i, double price)
+{
+    const struct prospect *prospect = &round->prospects[job];
+    const struct goodput_sample *sample = &curve->samples[i];
+    struct pollux_shape shape = {.nodes = curve->nodes, .replicas = sample->replicas + 1};
+    if (!(sample->bound > 0))
+        return -INFINITY;
+    double kept = allocation_options_kept (&round->objective.options[job], pool, shape);
+    double summit = prospect->unit * prospect->work_s / (prospect->delay_s * kept);
+    double goodput = prospect->waits ? sample->bound : fmin (sample->bound, summit);
+    return surplus_of (round, job, pool, shape, goodput, price);
+}
+
+/* Raise *least to the largest surplus of a curve.  Counts whose bound is not larger are not evaluated.  -ENOMEM. */
+static int best_surplus (const struct round *round, int job, int pool,
+                         struct goodput_samples *curve, double price, double *least)
+{
+    for (int i = 0; i < curve->count; i++)
+        *least = fmax (*least, sample_surplus (round, job, pool, curve, i, price));
+    for (int i = 0; i < curve->count;) {
+        if (gap_surplus (round, job, pool, curve, i, price) <= *least) {
+            i++;
+            continue;
+        }
+        if (goodput_samples_split (curve, i, round->arena) < 0)
+            return -ENOMEM;
+        *least = fmax (*least, sample_surplus (round, job, pool, curve, i + 1, price));
+    }
+    return 0;
+}
+
+/* The same for the counts beyond the limit of the profile, on one node and on several. */
+static int best_beyond (const struct round *round, int job, int pool, int most, double price,
+                        double *least, struct pollux_error *err)
+{
+    const struct job *it = round->view->jobs[job];
+    const struct pool *size = &round->objective.pools.list[pool];
+    int first = round->prospects[job].limits[pool] + 1;
+    int one_most = most < size->node_slots ? most : size->node_slots;
+    for (int nodes = 1; nodes <= 2 && nodes <= size->nodes; nodes++) {
+        struct goodput_samples curve;
+        int rc = goodput_samples_make (
+            it, &round->objective.options[job].models[pool], round->view->search, nodes, first,
+            nodes == 1 ? one_most : most, 0, 0, round->arena, &curve, err);
+        if (rc < 0)
+            return rc;
+        if (best_surplus (round, job, pool, &curve, price, least) < 0)
+            return fail (err, -ENOMEM, "no memory for the curve of job %s", it->spec.name);
+    }
+    return 0;
 }
 
 /* If a size beyond the limit has a larger value, after the price of its slots, than all options, raise
  * the value of the limit to it.  Only options that move are compared: staying looks best to a job that
  * has to restart for every step.  prices: by pool. */
-static int explore (struct round *round, int job, int pool, const double *prices,
+static int explore (const struct round *round, int job, int pool, const double *prices,
                     struct pollux_error *err)
 {
-    const struct job *it = round->view->jobs[job];
     struct prospect *prospect = &round->prospects[job];
     const struct allocation_options *options = &round->objective.options[job];
-    struct curve *curve = &round->curve;
     int most = hidden_most (round, job, pool), limit = prospect->limits[pool];
-    int node_slots = round->objective.pools.list[pool].node_slots;
     if (most == 0)
         return 0;
-    if (curve_room (round, most) < 0)
-        return fail (err, -ENOMEM, "no memory for a curve of %d replicas", most);
-    int rc = job_curve (it, &options->models[pool], round->view->search, most, curve->one,
-                        curve->many, curve->bests, err);
-    if (rc < 0)
-        return rc;
-    double offered = 0, at_limit = -INFINITY, hidden = 0;
+    double offered = 0, at_limit = -INFINITY;
     for (int i = 0; i < options->count; i++) {
         const struct solver_option *option = &options->list[i];
         double surplus = option->value - prices[option->pool] * option->replicas;
@@ -291,14 +357,11 @@ static int explore (struct round *round, int job, int pool, const double *prices
         if (option->pool == pool && option->replicas == limit)
             at_limit = fmax (at_limit, surplus);
     }
-    for (int k = limit + 1; k <= most; k++) {
-        double goodput = fmax (k <= node_slots ? curve->one[k - 1] : 0, curve->many[k - 1]);
-        if (job_allows (it, k))
-            hidden = fmax (hidden, value_of (round, prospect, goodput / prospect->unit, true) -
-                                       prices[pool] * k);
-    }
-    prospect->bonus[pool] = hidden > offered ? hidden - at_limit : 0;
-    return 0;
+    double hidden = offered;
+    int rc = best_beyond (round, job, pool, most, prices[pool], &hidden, err);
+    if (rc == 0)
+        prospect->bonus[pool] = hidden > offered ? hidden - at_limit : 0;
+    return rc;
 }
 
 /* Raise the values of the limits.  Only after all pools were looked at: the bonus of one must not hide what lies beyond
@@ -412,18 +475,15 @@ static int jct_values_prepare (const struct view *view, void **ret, struct pollu
     return rc;
 }
 
-static struct job_value jct_value (const void *prepared, int job, int replicas, double goodput,
-                                   bool moves)
+static struct job_value jct_value (const void *prepared, int job, int pool, int replicas,
+                                   double goodput, bool moves)
 {
     const struct jct_values *values = prepared;
     const struct prospect *prospect = &values->round.prospects[job];
     double speedup = prospect->unit > 0 ? goodput / prospect->unit : 0;
     double value = value_of (&values->round, prospect, speedup, moves);
-    double bonus = -INFINITY; /* the largest one, since the pool is not known */
-    for (int i = 0; replicas > 0 && i < values->round.objective.pools.count; i++)
-        if (replicas == prospect->limits[i])
-            bonus = fmax (bonus, prospect->bonus[i]);
-    value += isfinite (bonus) ? bonus : 0;
+    if (replicas > 0 && replicas == prospect->limits[pool])
+        value += prospect->bonus[pool];
     return (struct job_value){.x = value, .term = value};
 }
 
@@ -450,10 +510,10 @@ const struct policy policy_pollux_jct = {
     .summary = "shorter mean completion time, if jobs report how much work is left",
     .adaptive = true,
     .elastic = true,
+    .revocations = true,
     .search = POLLUX_EXACT,
     .retired = jct_retired,
     .values = &jct_policy_values,
-    .memory_new = solver_memory_new,
-    .memory_free = solver_memory_free,
+    SOLVER_MEMORY,
     .decide = jct_decide,
 };

@@ -8,17 +8,17 @@
 
 #include "base/error.h"
 
-int pool_room_new (const struct view *view, const struct priority *priorities,
-                   struct pool_room *ret, struct pollux_error *err)
+int with_pool_room (const struct view *view, struct priority *priorities, pool_room_choose *choose,
+                    struct pollux_error *err)
 {
     struct pool_room room = {.arena = {0}};
-    int rc = pools_make (view->nodes, view->node_count, &room.arena, &room.pools);
+    int rc = pools_make_by_type (view->nodes, view->node_count, &room.arena, &room.pools);
     size_t count = rc == 0 ? (size_t)room.pools.count : 0;
     room.left = arena_take (&room.arena, count + 1, sizeof (room.left[0]));
     room.shared = arena_take (&room.arena, count + 1, sizeof (room.shared[0]));
     room.jobs = arena_take (&room.arena, count + 1, sizeof (room.jobs[0]));
     if (rc < 0 || !room.left || !room.shared || !room.jobs) {
-        pool_room_clear (&room);
+        arena_clear (&room.arena);
         return fail (err, -ENOMEM, "no memory for the slots of %d nodes", view->node_count);
     }
     for (size_t i = 0; i < count; i++) {
@@ -30,14 +30,9 @@ int pool_room_new (const struct view *view, const struct priority *priorities,
             pool_room_hold (&room, view->jobs[i]->placement, priorities[i].replicas);
     for (size_t i = 0; i < count; i++)
         room.shared[i] = room.left[i];
-    *ret = room;
-    return 0;
-}
-
-void pool_room_clear (struct pool_room *room)
-{
-    arena_clear (&room->arena);
-    *room = (struct pool_room){.left = NULL};
+    rc = choose (view, &room, priorities);
+    arena_clear (&room.arena);
+    return rc;
 }
 
 int pool_room_left (const struct pool_room *room)

@@ -16,11 +16,12 @@ struct pool_room {
     int *jobs;   /* that share a pool, by pool */
 };
 
-/* All slots of the available nodes, without those of jobs that may not be preempted, whose priorities have their replicas.
- * The caller frees with pool_room_clear. */
-int pool_room_new (const struct view *view, const struct priority *priorities,
-                   struct pool_room *ret, struct pollux_error *err);
-void pool_room_clear (struct pool_room *room);
+/* Call choose with all slots of the available nodes, without those of jobs that may not be preempted, whose priorities have
+ * their replicas.  Returns its result, or -ENOMEM. */
+typedef int pool_room_choose (const struct view *view, struct pool_room *room,
+                              struct priority *priorities);
+int with_pool_room (const struct view *view, struct priority *priorities, pool_room_choose *choose,
+                    struct pollux_error *err);
 
 /* The slots left of all types. */
 int pool_room_left (const struct pool_room *room);

@@ -3,7 +3,7 @@
  * The common part of the policies that serve jobs one after the other.  They differ in the order
  * and in the sizes:
  *
- *     rank (the policy's) -> sort -> skip what does not fit -> keep placements -> place the others
+ *     rank or share_out (the policy's) -> sort -> skip what does not fit -> keep placements -> place the others
  */
 #include "policy/priority_order.h"
 
@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "policy/free_slots.h"
+#include "policy/policy.h"
+#include "policy/pool_room.h"
 
 static int priorities_new (const struct view *view, struct priority **ret, struct pollux_error *err)
 {
@@ -133,16 +135,15 @@ static int serve (struct priority *priorities, int count, const struct view *vie
     return rc;
 }
 
-int decide_in_order (const struct view *view, void *memory,
-                     int (*rank) (const struct view *view, void *memory,
-                                  struct priority *priorities, struct pollux_error *err),
+int decide_in_order (const struct policy *policy, const struct view *view, void *memory,
                      struct plan *plan, struct pollux_error *err)
 {
     struct priority *priorities = NULL;
     int rc = priorities_new (view, &priorities, err);
     if (rc < 0)
         return rc;
-    rc = rank (view, memory, priorities, err);
+    rc = policy->rank ? policy->rank (view, memory, priorities, err)
+                      : with_pool_room (view, priorities, policy->share_out, err);
     if (rc >= 0)
         rc = serve (priorities, rc, view, plan, err);
     free (priorities);

@@ -598,7 +598,6 @@ const struct policy policy_sia = {
     .requested = true,
     .search = POLLUX_REFERENCE,
     .options = sia_options,
-    .memory_new = solver_memory_new,
-    .memory_free = solver_memory_free,
+    SOLVER_MEMORY,
     .decide = sia_decide,
 };

@@ -12,8 +12,11 @@ struct solver_memory {
     struct solver *solver;
 };
 
-/* For policy.memory_new and policy.memory_free.  free takes NULL.  -ENOMEM. */
-int solver_memory_new (void **ret, struct pollux_error *err);
-void solver_memory_free (void *memory);
+/* The fields of a policy that has it. */
+#define SOLVER_MEMORY                                                                              \
+    .memory_size = sizeof (struct solver_memory), .memory_init = solver_memory_init,               \
+    .memory_clear = solver_memory_clear
+int solver_memory_init (void *memory, struct pollux_error *err);
+void solver_memory_clear (void *memory);
 
 #endif

@@ -58,11 +58,12 @@ static double mean_fair_goodput (const struct job_model *models, const struct po
 {
     double sum = 0, slots = 0;
     for (int i = 0; i < pools->count; i++) {
-        bool counts = pools->list[i].slots > 0 && (all || models[i].most_replicas > 0);
+        int some = pools->list[i].like == i ? pools->list[i].type_slots : 0;
+        bool counts = some > 0 && (all || models[i].most_replicas > 0);
         double goodput = counts ? fair_goodput_on (&models[i], search, fair) : 0;
         if (goodput > 0) {
-            sum += pools->list[i].slots * goodput;
-            slots += pools->list[i].slots;
+            sum += some * goodput;
+            slots += some;
         }
     }
     return slots > 0 ? sum / slots : 0;
@@ -71,7 +72,7 @@ static double mean_fair_goodput (const struct job_model *models, const struct po
 double fair_goodput (const struct job_model *models, const struct pools *pools,
                      enum pollux_search search, int fair)
 {
-    if (pools->count == 1)
+    if (pools->type_count == 1)
         return fair_goodput_on (&models[0], search, fair);
     double goodput = mean_fair_goodput (models, pools, search, fair, false);
     return goodput > 0 ? goodput : mean_fair_goodput (models, pools, search, fair, true);

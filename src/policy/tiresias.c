@@ -41,23 +41,11 @@ struct queues {
     double last_s; /* time of the last round */
 };
 
-static int queues_new (void **ret, struct pollux_error *err)
-{
-    struct queues *queues = calloc (1, sizeof (*queues));
-    if (!queues)
-        return fail (err, -ENOMEM, "no memory for the queues of tiresias");
-    *ret = queues;
-    return 0;
-}
-
-static void queues_free (void *memory)
+static void queues_clear (void *memory)
 {
     struct queues *queues = memory;
-    if (!queues)
-        return;
     name_index_clear (&queues->names);
     free (queues->records);
-    free (queues);
 }
 
 /* The record of a new job, at the end of queue 0.  Service that it had before this memory was
@@ -126,7 +114,7 @@ const struct policy policy_tiresias = {
     .name = "tiresias",
     .summary = "two queues by attained service; jobs run as requested",
     .options = tiresias_options,
-    .memory_new = queues_new,
-    .memory_free = queues_free,
+    .memory_size = sizeof (struct queues),
+    .memory_clear = queues_clear,
     .rank = tiresias_rank,
 };

@@ -17,6 +17,10 @@
  * then begins with the best that it has in the other pools, after their prices.  This is coordinate
  * descent on the Lagrangian dual; every price vector gives a bound.  A better beginning only removes points
  * from a hull, so the points of all hulls are found once, for jobs that have nothing elsewhere.
+ *
+ * The dual is not smooth, so that the descent can stop early: of two equal pools without a price neither gets one, because every job
+ * can have the other one for nothing.  Hence it also begins with one price for the slots of all pools together, and the
+ * better of both ends is taken.
  */
 #include "solver/slot_prices.h"
 
@@ -168,6 +172,16 @@ static double loss_at (const struct solver_job *job, const double *prices)
     return best.value - chosen.value + prices[chosen.pool] * chosen.replicas;
 }
 
+/* Add the steps of a hull to a list of `count`; returns the new count. */
+static int add_steps (const struct point *hull, int points, struct step *steps, int count)
+{
+    for (int j = 1; j < points; j++) {
+        int width = hull[j].replicas - hull[j - 1].replicas;
+        steps[count++] = (struct step){(hull[j].value - hull[j - 1].value) / width, width};
+    }
+    return count;
+}
+
 /* The steps of all jobs in a pool. */
 static int steps_of (const struct hulls *hulls, int job_count, int pool, const double *prices,
                      int pool_count, struct point *hull, struct step *steps)
@@ -179,12 +193,88 @@ static int steps_of (const struct hulls *hulls, int job_count, int pool, const d
         for (int j = pool > 0 ? hulls[i].ends[pool - 1] : 0; j < hulls[i].ends[pool]; j++)
             if (hulls[i].points[j].value > best)
                 points = hull_add (hull, points, hulls[i].points[j]);
-        for (int j = 1; j < points; j++) {
-            int width = hull[j].replicas - hull[j - 1].replicas;
-            steps[count++] = (struct step){(hull[j].value - hull[j - 1].value) / width, width};
-        }
+        count = add_steps (hull, points, steps, count);
     }
     return count;
+}
+
+/* The steps of all jobs if the slots of all pools were alike; points: scratch, as long as hull. */
+static int steps_of_all (const struct hulls *hulls, int job_count, int pool_count,
+                         struct point *points, struct point *hull, struct step *steps)
+{
+    int count = 0;
+    for (int i = 0; i < job_count; i++) {
+        double best = hulls[i].none;
+        int all = hulls[i].ends[pool_count - 1],
+            hulled = hull_add (hull, 0, (struct point){best, 0});
+        for (int j = 0; j < all; j++) { /* by replicas, of equal ones the best last */
+            int at = j;
+            struct point point = hulls[i].points[j];
+            for (; at > 0 && (points[at - 1].replicas > point.replicas ||
+                              (points[at - 1].replicas == point.replicas &&
+                               points[at - 1].value > point.value));
+                 at--)
+                points[at] = points[at - 1];
+            points[at] = point;
+        }
+        for (int j = 0; j < all; j++) {
+            if (points[j].value <= best)
+                continue;
+            best = points[j].value;
+            hulled -= hull[hulled - 1].replicas == points[j].replicas;
+            hulled = hull_add (hull, hulled, points[j]);
+        }
+        count = add_steps (hull, hulled, steps, count);
+    }
+    return count;
+}
+
+/* The jobs and their hulls, and scratch. */
+struct descent {
+    const struct solver_job *jobs;
+    const struct hulls *hulls;
+    int job_count;
+    const int *slots; /* by pool */
+    int pool_count;
+    struct point *hull, *points;
+    struct step *steps;
+};
+
+/* Improve the prices pool by pool.  Returns the loss. */
+static double descend (const struct descent *descent, double *prices)
+{
+    int pool_count = descent->pool_count;
+    for (int pass = 0; pass < (pool_count > 1 ? PASSES : 1); pass++)
+        for (int pool = 0; pool < pool_count; pool++) {
+            int count = steps_of (descent->hulls, descent->job_count, pool, prices, pool_count,
+                                  descent->hull, descent->steps);
+            prices[pool] = fill_slots (descent->steps, count, descent->slots[pool]);
+        }
+    double loss = 0;
+    for (int pool = 0; pool < pool_count; pool++)
+        loss -= prices[pool] * descent->slots[pool];
+    for (int i = 0; i < descent->job_count; i++)
+        loss += descent->jobs[i].option_count > 1 ? loss_at (&descent->jobs[i], prices) : 0;
+    return loss;
+}
+
+/* The same from one price for all slots; keeps the prices that have the larger loss, which is the better bound. */
+static double descend_together (const struct descent *descent, double loss, double *prices,
+                                double *others)
+{
+    int64_t slots = 0;
+    for (int pool = 0; pool < descent->pool_count; pool++)
+        slots += descent->slots[pool];
+    int count = steps_of_all (descent->hulls, descent->job_count, descent->pool_count,
+                              descent->points, descent->hull, descent->steps);
+    double price = fill_slots (descent->steps, count, slots);
+    for (int pool = 0; pool < descent->pool_count; pool++)
+        others[pool] = price;
+    double other = descend (descent, others);
+    if (!(other > loss))
+        return loss;
+    memcpy (prices, others, (size_t)descent->pool_count * sizeof (prices[0]));
+    return other;
 }
 
 int slot_prices_find (const struct solver_job *jobs, int job_count, const int *slots,
@@ -197,26 +287,27 @@ int slot_prices_find (const struct solver_job *jobs, int job_count, const int *s
         most = most > jobs[i].option_count ? most : jobs[i].option_count;
     }
     struct hulls *hulls = arena_take (arena, (size_t)job_count, sizeof (hulls[0]));
-    struct point *hull = arena_take (arena, (size_t)most + 1, sizeof (hull[0]));
-    struct step *steps = arena_take (arena, total, sizeof (steps[0]));
-    double *prices = arena_take (arena, (size_t)pool_count, sizeof (prices[0]));
-    if (!hulls || !hull || !steps || !prices)
+    struct descent descent = {
+        .jobs = jobs,
+        .hulls = hulls,
+        .job_count = job_count,
+        .slots = slots,
+        .pool_count = pool_count,
+        .hull = arena_take (arena, (size_t)most + 1, sizeof (descent.hull[0])),
+        .points = arena_take (arena, (size_t)most + 1, sizeof (descent.points[0])),
+        .steps = arena_take (arena, total, sizeof (descent.steps[0])),
+    };
+    double *prices = arena_take (arena, 2 * (size_t)pool_count, sizeof (prices[0]));
+    if (!hulls || !descent.hull || !descent.points || !descent.steps || !prices)
         return -ENOMEM;
     for (int i = 0; i < job_count; i++)
-        if (hulls_make (&jobs[i], pool_count, hull, arena, &hulls[i]) < 0)
+        if (hulls_make (&jobs[i], pool_count, descent.hull, arena, &hulls[i]) < 0)
             return -ENOMEM;
     for (int pool = 0; pool < pool_count; pool++)
         prices[pool] = 0;
-    for (int pass = 0; pass < (pool_count > 1 ? PASSES : 1); pass++)
-        for (int pool = 0; pool < pool_count; pool++) {
-            int count = steps_of (hulls, job_count, pool, prices, pool_count, hull, steps);
-            prices[pool] = fill_slots (steps, count, slots[pool]);
-        }
-    double loss = 0;
-    for (int pool = 0; pool < pool_count; pool++)
-        loss -= prices[pool] * slots[pool];
-    for (int i = 0; i < job_count; i++)
-        loss += jobs[i].option_count > 1 ? loss_at (&jobs[i], prices) : 0;
+    double loss = descend (&descent, prices);
+    if (pool_count > 1)
+        loss = descend_together (&descent, loss, prices, prices + pool_count);
     *ret = (struct slot_prices){prices, loss > 0 ? loss : 0 /* rounding */};
     return 0;
 }
