@@ -116,13 +116,19 @@ int cluster_check (const struct cluster *cluster, const struct event *event,
 {
     static int (*const check[EVENT_TYPES]) (const struct cluster *, const struct event *,
                                             struct pollux_error *) = {
-        [EVENT_SUBMIT] = check_submit, [EVENT_CANCEL] = check_live, [EVENT_LIMITS] = check_live,
-        [EVENT_NODE] = check_node,     [EVENT_HINTS] = check_hints, [EVENT_ROUND] = check_round,
-        [EVENT_PLAN] = check_plan,     [EVENT_START] = check_start, [EVENT_STARTED] = check_started,
-        [EVENT_EXIT] = check_exit,
+        [EVENT_SUBMIT] = check_submit,       [EVENT_CANCEL] = check_live,
+        [EVENT_LIMITS] = check_live,         [EVENT_NODE] = check_node,
+        [EVENT_HINTS] = check_hints,         [EVENT_ROUND] = check_round,
+        [EVENT_PLAN] = check_plan,           [EVENT_START] = check_start,
+        [EVENT_STARTED] = check_started,     [EVENT_EXIT] = check_exit,
+        [EVENT_GROUPS] = power_check_groups, [EVENT_SIZE] = power_check_size,
+        [EVENT_POWER] = power_check_change,
     };
     if (event->at_us < cluster->now_us)
         return fail (err, -EINVAL, "%s at %lld us, after an event at %lld us",
                      event_names[event->type], (long long)event->at_us, (long long)cluster->now_us);
+    if (event->at_us > CLUSTER_TIME_LIMIT_US)
+        return fail (err, -EINVAL, "%s at %lld us: expected a time up to 2^53 us, in the year 2255",
+                     event_names[event->type], (long long)event->at_us);
     return check[event->type](cluster, event, err);
 }

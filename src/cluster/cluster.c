@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,8 @@ void cluster_clear (struct cluster *cluster)
     name_table_clear (&cluster->job_names);
     name_table_clear (&cluster->node_names);
     free (cluster->nodes);
+    free (cluster->node_power);
+    ledger_clear (&cluster->ledger);
     *cluster = (struct cluster){0};
 }
 
@@ -91,30 +94,71 @@ int cluster_find_node (const struct cluster *cluster, const char *name)
     return name_table_find (&cluster->node_names, name, node_name, cluster->nodes);
 }
 
+bool cluster_has_type (const struct cluster *cluster, const char *type)
+{
+    for (int i = 0; i < cluster->power.count; i++)
+        if (!cluster->power.groups[i].retired && strcmp (cluster->power.groups[i].type, type) == 0)
+            return true;
+    for (int i = 0; i < cluster->node_count; i++)
+        if (cluster->nodes[i].slots > 0 && strcmp (cluster->nodes[i].type, type) == 0)
+            return true;
+    return false;
+}
+
 static int grow_nodes (struct cluster *cluster, struct pollux_error *err)
 {
     struct node *nodes = array_grow (cluster->nodes, cluster->node_count, &cluster->node_capacity,
                                      sizeof (nodes[0]));
     if (nodes)
         cluster->nodes = nodes;
-    if (!nodes || name_table_reserve (&cluster->node_names, cluster->node_count + 1, node_name,
-                                      cluster->nodes) < 0)
+    struct node_power *power = array_grow (cluster->node_power, cluster->node_count,
+                                           &cluster->power_capacity, sizeof (power[0]));
+    if (power)
+        cluster->node_power = power;
+    if (!nodes || !power ||
+        name_table_reserve (&cluster->node_names, cluster->node_count + 1, node_name,
+                            cluster->nodes) < 0)
         return fail (err, -ENOMEM, "no memory for %d nodes", cluster->node_count + 1);
     return 0;
 }
 
-static int apply_node (struct cluster *cluster, const struct event *event, struct pollux_error *err)
+int cluster_add_node (struct cluster *cluster, const char *name, int64_t at_us,
+                      struct pollux_error *err)
 {
-    int known = cluster_find_node (cluster, event->node.name);
-    if (known >= 0) {
-        cluster->nodes[known] = event->node;
-        return 0;
-    }
+    int index = cluster_find_node (cluster, name);
+    if (index >= 0)
+        return index;
     int rc = grow_nodes (cluster, err);
     if (rc < 0)
         return rc;
-    cluster->nodes[cluster->node_count++] = event->node;
+    index = cluster->node_count++;
+    int group = node_groups_find_node (cluster->power.groups, cluster->power.count, name);
+    cluster->nodes[index] =
+        (struct node){.revocations_per_s =
+                          group < 0 ? 0 : node_group_revocations (&cluster->power.groups[group])};
+    snprintf (cluster->nodes[index].name, NAME_SIZE, "%s", name);
+    cluster->node_power[index] = (struct node_power){
+        .group = group,
+        .state = group < 0 ? POWER_NONE : POWER_OFF,
+        .since_us = at_us,
+        .billed_us = at_us,
+    };
     name_table_add (&cluster->node_names, node_name, cluster->nodes);
+    return index;
+}
+
+static int apply_node (struct cluster *cluster, const struct event *event, struct pollux_error *err)
+{
+    int index = cluster_add_node (cluster, event->node.name, event->at_us, err);
+    if (index < 0)
+        return index;
+    int rc = power_charge (cluster, index, event->at_us, err);
+    if (rc == 0 && cluster->node_power[index].group >= 0)
+        rc = cluster_charge_jobs (cluster, index, event->at_us, err);
+    if (rc < 0)
+        return rc;
+    cluster->nodes[index] = event->node;
+    power_take_node (cluster, index, event->at_us);
     return 0;
 }
 
@@ -192,22 +236,53 @@ static int apply_submit (struct cluster *cluster, const struct event *event,
     return 0;
 }
 
-static void charge (struct job *job, int64_t at_us)
+static int charge (struct cluster *cluster, struct job *job, int64_t at_us,
+                   struct pollux_error *err)
 {
     if (job->placement.count > 0) {
         double held_s = (double)(at_us - job->charged_us) * US;
+        double slots = placement_replicas (job->placement);
+        double price = power_placement_price (cluster, job->placement);
+        if (ledger_add (&cluster->ledger, job->charged_us, at_us,
+                        job->launch ? job->launch->owner : "", slots, price, &job->account) < 0)
+            return fail (err, -ENOMEM, "no memory for the costs of job %s", job->spec.name);
         job->held_s += held_s;
-        job->attained_s += placement_replicas (job->placement) * held_s;
+        job->attained_s += slots * held_s;
+        job->cost += price * held_s;
     }
     job->charged_us = at_us;
+    return 0;
+}
+
+static bool is_on (struct placement placement, int node)
+{
+    for (int i = 0; i < placement.count; i++)
+        if (placement.shares[i].node == node)
+            return true;
+    return false;
+}
+
+int cluster_charge_jobs (struct cluster *cluster, int node, int64_t at_us, struct pollux_error *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < cluster->live.count; i++) {
+        struct job *job = cluster->live.jobs[i];
+        if (node < 0 || is_on (job->placement, node))
+            rc = charge (cluster, job, at_us, err);
+    }
+    return rc;
 }
 
 /* The generation of the job has ended, or there was none. */
-static void vacate (struct job *job, enum job_phase phase, int64_t at_us)
+static int vacate (struct cluster *cluster, struct job *job, enum job_phase phase, int64_t at_us,
+                   struct pollux_error *err)
 {
-    charge (job, at_us);
+    int rc = charge (cluster, job, at_us, err);
+    if (rc < 0)
+        return rc;
     job->placement = (struct placement){0};
     job->phase = phase;
+    return 0;
 }
 
 /* Later jobs of its application learn from what it has measured. */
@@ -217,6 +292,7 @@ static int remember (struct cluster *cluster, const struct job *job, struct poll
         .application = job->application, .hints = job->hints, .noise = job->noise};
     if (!job->application || !hints_teach (&job->hints))
         return 0;
+    past.hints.step_s = past.hints.rate_factor = NAN; /* they were of its last placement */
     return experience_add (&cluster->experience, &past) < 0
                ? fail (err, -ENOMEM, "no memory for the experience of %d jobs", EXPERIENCE_LIMIT)
                : 0;
@@ -228,9 +304,10 @@ static int end_job (struct cluster *cluster, int index, enum job_phase phase, in
 {
     struct job *job = cluster->jobs[index];
     int rc = remember (cluster, job, err);
+    if (rc == 0)
+        rc = vacate (cluster, job, phase, at_us, err);
     if (rc < 0)
         return rc;
-    vacate (job, phase, at_us);
     job->desired = (struct placement){0};
     job->end_us = at_us;
     list_remove (&cluster->live, index);
@@ -299,12 +376,15 @@ static void age (struct job *job, const struct event *round)
 static int apply_round (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
-    (void)err;
+    int rc = power_charge_all (cluster, event->at_us, err);
+    if (rc == 0)
+        rc = cluster_charge_jobs (cluster, -1, event->at_us, err);
+    if (rc < 0)
+        return rc;
     cluster->round_us = event->at_us;
     cluster->active.count = 0;
     for (int i = 0; i < cluster->live.count; i++) {
         struct job *job = cluster->live.jobs[i];
-        charge (job, event->at_us);
         age (job, event);
         if (job->phase != JOB_CANCELLING && job->retry_us <= event->at_us)
             list_add (&cluster->active, job, cluster->live.indices[i]);
@@ -331,7 +411,9 @@ static int apply_start (struct cluster *cluster, const struct event *event,
                         struct pollux_error *err)
 {
     struct job *job = cluster->jobs[event->job];
-    charge (job, event->at_us);
+    int rc = charge (cluster, job, event->at_us, err);
+    if (rc < 0)
+        return rc;
     if (job_place (job, event->start.placement) < 0)
         return fail (err, -ENOMEM, "no memory for the placement of job %s", job->spec.name);
     job->generation = event->start.generation;
@@ -365,7 +447,7 @@ static int apply_exit (struct cluster *cluster, const struct event *event, struc
     else if (kind == EXITED_GAVE_UP)
         rc = end_job (cluster, event->job, JOB_FAILED, event->at_us, err);
     else
-        vacate (job, JOB_PENDING, event->at_us);
+        rc = vacate (cluster, job, JOB_PENDING, event->at_us, err);
     if (rc < 0)
         return rc;
     job->failed_last = kind != EXITED_STOPPED && kind != EXITED_FINISHED;
@@ -387,11 +469,13 @@ int cluster_apply_checked (struct cluster *cluster, const struct event *event,
 {
     static int (*const apply[EVENT_TYPES]) (struct cluster *, const struct event *,
                                             struct pollux_error *) = {
-        [EVENT_SUBMIT] = apply_submit,   [EVENT_CANCEL] = apply_cancel,
-        [EVENT_LIMITS] = apply_limits,   [EVENT_NODE] = apply_node,
-        [EVENT_HINTS] = apply_hints,     [EVENT_ROUND] = apply_round,
-        [EVENT_PLAN] = apply_plan,       [EVENT_START] = apply_start,
-        [EVENT_STARTED] = apply_started, [EVENT_EXIT] = apply_exit,
+        [EVENT_SUBMIT] = apply_submit,       [EVENT_CANCEL] = apply_cancel,
+        [EVENT_LIMITS] = apply_limits,       [EVENT_NODE] = apply_node,
+        [EVENT_HINTS] = apply_hints,         [EVENT_ROUND] = apply_round,
+        [EVENT_PLAN] = apply_plan,           [EVENT_START] = apply_start,
+        [EVENT_STARTED] = apply_started,     [EVENT_EXIT] = apply_exit,
+        [EVENT_GROUPS] = power_apply_groups, [EVENT_SIZE] = power_apply_size,
+        [EVENT_POWER] = power_apply_change,
     };
     int rc = apply[event->type](cluster, event, err);
     if (rc == 0)
@@ -410,6 +494,8 @@ struct view cluster_view (const struct cluster *cluster, const struct round *rou
     return (struct view){
         .nodes = cluster->nodes,
         .node_count = cluster->node_count,
+        .power = cluster->power.count > 0 ? &cluster->power : NULL,
+        .node_power = cluster->node_power,
         .jobs = (const struct job *const *)cluster->active.jobs,
         .job_count = cluster->active.count,
         .now_s = (double)cluster->now_us * US,

@@ -5,7 +5,8 @@
 #include "cluster/event.h"
 
 const char *const event_names[] = {
-    "SUBMIT", "CANCEL", "LIMITS", "NODE", "HINTS", "ROUND", "PLAN", "START", "STARTED", "EXIT",
+    "SUBMIT", "CANCEL",  "LIMITS", "NODE",   "HINTS", "ROUND", "PLAN",
+    "START",  "STARTED", "EXIT",   "GROUPS", "SIZE",  "POWER",
 };
 _Static_assert(sizeof (event_names) / sizeof (event_names[0]) == EVENT_TYPES, "a name each");
 

@@ -8,6 +8,7 @@
 #include "cluster/launch.h"
 #include "cluster/plan.h"
 #include "cluster/policy_settings.h"
+#include "cluster/power.h"
 
 /* Everything that changes a cluster.  The cluster is the fold of its events. */
 enum event_type {
@@ -21,8 +22,11 @@ enum event_type {
     EVENT_START,   /* a generation is about to start on a placement */
     EVENT_STARTED, /* its program is ready and trains */
     EVENT_EXIT,    /* a generation has ended */
+    EVENT_GROUPS,  /* the groups of nodes, and what their size aims at */
+    EVENT_SIZE,    /* how many nodes each group should have; without a change: the utility now */
+    EVENT_POWER,   /* a node of a group is ordered, drained, returned or off */
 };
-enum { EVENT_TYPES = EVENT_EXIT + 1 };
+enum { EVENT_TYPES = EVENT_POWER + 1 };
 
 /* "SUBMIT" and so on, as in the journal. */
 extern const char *const event_names[EVENT_TYPES];
@@ -44,8 +48,8 @@ extern const char *const exit_names[EXIT_KINDS];
 /* The report of one job in EVENT_HINTS. */
 struct report {
     int job;
-    struct hints hints;
     struct pollux_batch batch;
+    struct hints hints;
     double oracle_remaining; /* NaN outside simulations */
 };
 
@@ -101,6 +105,23 @@ struct event {
                                        * line of UTF-8 (utf8_disarm) */
             int pause_s; /* it continues after this time; its slots are free meanwhile */
         } exit;
+        struct {
+            const struct node_group *list;
+            int count; /* 0..NODE_GROUPS_LIMIT */
+            struct goal goal;
+        } groups;
+        struct {
+            double utility;               /* of this round; NaN: there was no job */
+            bool resize;                  /* nodes and reason hold */
+            int nodes[NODE_GROUPS_LIMIT]; /* by group */
+            char reason[DETAIL_SIZE];     /* a sentence, as exit.detail */
+        } size;
+        struct {
+            char node[NAME_SIZE];
+            enum power_state state;
+            int64_t deadline_us;      /* of the state; 0: none */
+            char detail[DETAIL_SIZE]; /* why, as exit.detail */
+        } power;
     };
 };
 

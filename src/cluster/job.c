@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct hints hints_unknown = {
+    .max_profiled_replicas = -1, .progress = NAN, .total = NAN, .step_s = NAN, .rate_factor = NAN};
+
 const char *const job_phase_names[] = {"pending",  "running", "cancelling",
                                        "finished", "failed",  "cancelled"};
 _Static_assert(sizeof (job_phase_names) / sizeof (job_phase_names[0]) == JOB_PHASES, "a name each");
@@ -154,6 +157,30 @@ bool job_runs (const struct job *job)
 bool hints_teach (const struct hints *hints)
 {
     return hints->has_model && hints->max_profiled_replicas >= 1;
+}
+
+int hints_model_count (const struct hints *hints)
+{
+    return hints->has_model ? 1 + hints->other_count : 0;
+}
+
+struct type_model hints_model_at (const struct hints *hints, int i)
+{
+    if (i > 0)
+        return hints->others[i - 1];
+    struct type_model model = {.model = hints->model,
+                               .max_local = hints->limits.max_local,
+                               .max_profiled_replicas = hints->max_profiled_replicas};
+    memcpy (model.type, hints->type, NAME_SIZE);
+    return model;
+}
+
+int hints_type_index (const struct hints *hints, const char *type)
+{
+    for (int i = 0; i < hints_model_count (hints); i++)
+        if (strcmp (i > 0 ? hints->others[i - 1].type : hints->type, type) == 0)
+            return i;
+    return -1;
 }
 
 int hints_noise_point (const struct hints *hints)

@@ -33,8 +33,8 @@ struct allowed_types {
     int count; /* 0: all */
 };
 
-/* How fast the job is on nodes of some types, with one replica; only the ratios count.  (The policy gavel takes them as
- * iterations per second of the job as requested.) */
+/* How fast the job is on nodes of some types, with one replica; only the ratios count.  (The policy
+ * gavel takes them as iterations per second of the job as requested.) */
 struct type_speeds {
     struct type_speed {
         char type[NAME_SIZE];
@@ -75,9 +75,9 @@ struct type_model {
  * has 4 KiB. */
 enum { OTHER_MODELS_LIMIT = 7 };
 
-/* What the job's agent reports.  Unknown doubles are NaN.  Gradient statistics hold for all types of
- * nodes; model, limits.max_local and max_profiled_replicas for the one that the job trained on last, and
- * for all types without a model of their own if that is not given. */
+/* What the job's agent reports.  Unknown doubles are NaN.  Gradient statistics hold for all types
+ * of nodes; model, limits.max_local and max_profiled_replicas for the one that the job trained on
+ * last, and for all types without a model of their own if that is not given. */
 struct hints {
     bool has_model;       /* model and grad are known */
     char type[NAME_SIZE]; /* that it trained on last; "": not given */
@@ -86,14 +86,21 @@ struct hints {
     struct pollux_limits limits; /* init_batch 0: unknown */
     int max_profiled_replicas;   /* -1: unknown, which sets no limit */
     double progress, total;      /* iterations of init_batch: done, and needed in total */
+    /* Mean measured time of a step, with synchronisation, in its present shape and with its present
+     * m; factor on the learning rate, of the first group of parameters, now. */
+    double step_s, rate_factor;
     struct type_model others[OTHER_MODELS_LIMIT];
     int other_count;
 };
 
+/* Nothing is known. */
+extern const struct hints hints_unknown;
+
 /* Points of a noise curve: the share of the work that is done is divided into so many parts. */
 enum { NOISE_POINTS = 8 };
 
-/* The gradient statistics that a job reported first in each part of its training, if it had evidence then; sqr 0: none. */
+/* The gradient statistics that a job reported first in each part of its training, if it had
+ * evidence then; sqr 0: none. */
 struct noise_curve {
     struct pollux_grad points[NOISE_POINTS];
 };
@@ -125,8 +132,8 @@ struct job {
     struct hints hints;
     uint64_t application; /* experience_application */
     struct noise_curve noise;
-    /* In an informed view (policy/informed_view.h), else 0: other jobs whose measurements complete its hints, and how many of its
-     * models are theirs, the last ones of hints.others first. */
+    /* In an informed view (policy/informed_view.h), else 0: other jobs whose measurements complete
+     * its hints, and how many of its models are theirs, the last ones of hints.others first. */
     int evidence, borrowed;
     struct oracle oracle;
     struct pollux_batch batch; /* the batch it trains with now; {0, 0}: unknown */
@@ -136,7 +143,9 @@ struct job {
     int64_t age_us, aged_us;   /* age_s is computed from age_us, which is right up to aged_us */
     double attained_s;         /* slot-seconds held up to charged_us */
     double held_s;             /* seconds with slots, up to charged_us */
+    double cost;               /* of these slots, in the unit of the groups' prices */
     int64_t charged_us;
+    int account;                /* hint of ledger_add */
     int generation;             /* generations started so far */
     int restarts;               /* of these, not the first one and not after a failure */
     bool failed_last;           /* the last generation failed: the next START is no restart */
@@ -193,6 +202,15 @@ bool job_runs (const struct job *job);
 
 /* True if other jobs can learn from them: a model, and the replicas that it was measured with. */
 bool hints_teach (const struct hints *hints);
+
+/* How many types they have a model of. */
+int hints_model_count (const struct hints *hints);
+
+/* The model of their i-th type, the one trained on last first. */
+struct type_model hints_model_at (const struct hints *hints, int i);
+
+/* The index of a type in them; -1: they have no model of it. */
+int hints_type_index (const struct hints *hints, const char *type);
 
 /* The point of a noise curve for its progress; 0 if that is not known. */
 int hints_noise_point (const struct hints *hints);

@@ -24,7 +24,7 @@ struct slurm_request {
 
 struct launch {
     char owner[NAME_SIZE];
-    char **command;       /* NULL at the end */
+    char **command;       /* at least one word; NULL at the end */
     char **environment;   /* NAME=value, NULL at the end */
     char *directory;      /* absolute */
     char *checkpoint_dir; /* absolute; NULL: chosen by the backend */

@@ -12,7 +12,8 @@ enum { NAME_SIZE = 64 };
  * in an int. */
 enum { NODES_LIMIT = 1 << 16, SLOTS_LIMIT = 1 << 10 };
 
-/* Types of the nodes of a cluster: a decision may take time and memory in proportion to the square of their number. */
+/* Types of the nodes of a cluster: a decision may take time and memory in proportion to the square of their number.  Pools
+ * (cluster/pools.h) are at most these and one more for each group of nodes, since only groups have revocations. */
 enum { NODE_TYPES_LIMIT = 64 };
 
 /* A machine with slots of one type. */
@@ -20,7 +21,8 @@ struct node {
     char name[NAME_SIZE];
     char type[NAME_SIZE]; /* "": not given */
     int slots;
-    bool available; /* false: drained or lost; gets no replicas */
+    bool available;           /* false: drained or lost; gets no replicas */
+    double revocations_per_s; /* expected: the provider takes it back; 0: never */
 };
 
 /* The node of that name in a list; NULL: none. */

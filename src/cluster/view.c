@@ -6,6 +6,11 @@
 
 #include <math.h>
 
+int64_t view_now_us (const struct view *view)
+{
+    return llround (view->now_s * 1e6);
+}
+
 int view_slots (const struct view *view)
 {
     int slots = 0;

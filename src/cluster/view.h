@@ -8,13 +8,16 @@
 #include "cluster/job.h"
 #include "cluster/node.h"
 #include "cluster/policy_settings.h"
+#include "cluster/power.h"
 
 /* Everything that a decision depends on: the state of the cluster at one time, and how to decide.
  * The view borrows all of it; it must not change during the decision. */
 struct view {
     const struct node *nodes;
     int node_count;
-    const struct job *const *jobs; /* active jobs, in order of submission */
+    const struct power *power;           /* groups of nodes; NULL: there are none */
+    const struct node_power *node_power; /* by node, if there are groups */
+    const struct job *const *jobs;       /* active jobs, in order of submission */
     int job_count;
     double now_s;                    /* of this round, on the cluster's clock */
     double interval_s;               /* between full rounds */
@@ -26,6 +29,7 @@ struct view {
     int64_t budget; /* steps of search, 0: the policy's default */
     const struct experience
         *experience; /* that jobs learn from; NULL: they know what they have measured */
+    const struct experience *learned; /* of an informed view: what its jobs have learned from */
 };
 
 /* A copy of a view that events do not change, for a decision in another thread.  The cluster must
@@ -34,6 +38,9 @@ struct view_copy;
 struct view_copy *view_copy (const struct view *view);
 const struct view *view_copy_view (const struct view_copy *copy);
 void view_copy_free (struct view_copy *copy);
+
+/* The time of the round in microseconds, as in events. */
+int64_t view_now_us (const struct view *view);
 
 /* Number of slots of the available nodes; number of available nodes. */
 int view_slots (const struct view *view);

@@ -10,6 +10,8 @@
 struct view_copy {
     struct view view;
     struct node *nodes;
+    struct power power;
+    struct node_power *node_power;
     struct job *jobs;
     const struct job **pointers;
     struct share *shares;
@@ -21,6 +23,7 @@ void view_copy_free (struct view_copy *copy)
     if (!copy)
         return;
     free (copy->nodes);
+    free (copy->node_power);
     free (copy->jobs);
     free (copy->pointers);
     free (copy->shares);
@@ -42,6 +45,11 @@ static void fill (struct view_copy *copy, const struct view *view)
     struct share *at = copy->shares;
     if (view->node_count > 0)
         memcpy (copy->nodes, view->nodes, (size_t)view->node_count * sizeof (copy->nodes[0]));
+    if (view->power && view->node_count > 0)
+        memcpy (copy->node_power, view->node_power,
+                (size_t)view->node_count * sizeof (copy->node_power[0]));
+    if (view->power)
+        copy->power = *view->power;
     for (int i = 0; i < view->job_count; i++) {
         struct job *job = &copy->jobs[i];
         *job = *view->jobs[i];
@@ -52,6 +60,8 @@ static void fill (struct view_copy *copy, const struct view *view)
     }
     copy->view = *view;
     copy->view.nodes = copy->nodes;
+    copy->view.power = view->power ? &copy->power : NULL;
+    copy->view.node_power = copy->node_power;
     copy->view.jobs = copy->pointers;
     copy->view.experience = view->experience ? &copy->experience : NULL;
 }
@@ -65,10 +75,11 @@ struct view_copy *view_copy (const struct view *view)
     if (!copy)
         return NULL;
     copy->nodes = malloc ((nodes + 1) * sizeof (copy->nodes[0]));
+    copy->node_power = malloc ((nodes + 1) * sizeof (copy->node_power[0]));
     copy->jobs = malloc ((jobs + 1) * sizeof (copy->jobs[0]));
     copy->pointers = malloc ((jobs + 1) * sizeof (copy->pointers[0]));
     copy->shares = malloc ((shares + 1) * sizeof (copy->shares[0]));
-    if (!copy->nodes || !copy->jobs || !copy->pointers || !copy->shares ||
+    if (!copy->nodes || !copy->node_power || !copy->jobs || !copy->pointers || !copy->shares ||
         (view->experience && experience_copy (view->experience, &copy->experience) < 0)) {
         view_copy_free (copy);
         return NULL;
